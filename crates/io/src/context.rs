@@ -1,0 +1,189 @@
+//! Counters of I/O, for one query and its operators, and the way through its gate.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::{Buffer, Device, Gate, Result};
+
+/// What one operator's I/O goes through: the query's gate, the operator's priority and counters. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct IoContext {
+    gate: Arc<Gate>,
+    counters: Arc<IoCounters>,
+    priority: u8,
+}
+
+impl IoContext {
+    /// A context of priority 0 with fresh counters.
+    pub fn new(gate: Arc<Gate>) -> IoContext {
+        IoContext { gate, counters: Arc::default(), priority: 0 }
+    }
+
+    /// The same gate, own counters, and `priority` (deeper operators have higher ones). What is counted there counts here too.
+    pub fn for_operator(&self, priority: u8) -> IoContext {
+        let counters = IoCounters { whole: Some(self.counters.clone()), ..IoCounters::default() };
+        IoContext { gate: self.gate.clone(), counters: Arc::new(counters), priority }
+    }
+
+    /// This context's counters.
+    pub fn counters(&self) -> &IoCounters {
+        &self.counters
+    }
+
+    /// The gate.
+    pub fn gate(&self) -> &Arc<Gate> {
+        &self.gate
+    }
+
+    /// The priority.
+    pub fn priority(&self) -> u8 {
+        self.priority
+    }
+
+    /// Waits until an I/O of `bytes` may start. Hold the permit as long as it is in flight: it is counted when the permit is dropped.
+    pub async fn admit(&self, bytes: usize) -> Permit {
+        self.gate.admit(bytes, self.priority).await;
+        let started = Instant::now();
+        self.counters.started(started);
+        Permit { context: self.clone(), bytes, started }
+    }
+
+    /// [`Device::read`] through the gate, counted.
+    ///
+    /// # Errors
+    /// As [`Device::read`].
+    pub async fn read(&self, device: &Device, offset: u64, buffer: Buffer) -> Result<Buffer> {
+        let _permit = self.admit(buffer.len()).await;
+        device.read(offset, buffer).await
+    }
+
+    /// [`Device::write`] through the gate, counted.
+    ///
+    /// # Errors
+    /// As [`Device::write`].
+    pub async fn write(&self, device: &Device, offset: u64, buffer: Buffer) -> Result<Buffer> {
+        let _permit = self.admit(buffer.len()).await;
+        device.write(offset, buffer).await
+    }
+}
+
+/// The right to have one I/O in flight.
+#[derive(Debug)]
+pub struct Permit {
+    context: IoContext,
+    bytes: usize,
+    started: Instant,
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let now = Instant::now();
+        let latency = now.saturating_duration_since(self.started);
+        self.context.counters.ended(now, self.bytes, latency);
+        self.context.gate.release(self.bytes, now, latency);
+    }
+}
+
+/// Counters of one context; exact, from any thread.
+#[derive(Debug, Default)]
+pub struct IoCounters {
+    ios: AtomicU64,
+    bytes: AtomicU64,
+    cache_hits: AtomicU64,
+    wait_ns: AtomicU64,
+    depth: Mutex<DepthClock>,
+    /// Counters of the context that this one was made from.
+    whole: Option<Arc<IoCounters>>,
+}
+
+/// Integrates the number of I/Os in flight over time.
+#[derive(Debug, Default, Clone, Copy)]
+struct DepthClock {
+    in_flight: u64,
+    most: u64,
+    changed: Option<Instant>,
+    /// Nanoseconds with at least one in flight.
+    busy_ns: u128,
+    /// I/Os in flight times nanoseconds.
+    io_ns: u128,
+}
+
+impl DepthClock {
+    fn advance(&mut self, now: Instant) {
+        if let Some(changed) = self.changed.replace(now)
+            && self.in_flight > 0
+        {
+            let lasted = now.saturating_duration_since(changed).as_nanos();
+            self.busy_ns += lasted;
+            self.io_ns += lasted * u128::from(self.in_flight);
+        }
+    }
+}
+
+impl IoCounters {
+    fn started(&self, now: Instant) {
+        let mut depth = self.depth.lock();
+        depth.advance(now);
+        depth.in_flight += 1;
+        depth.most = depth.most.max(depth.in_flight);
+        drop(depth);
+        if let Some(whole) = &self.whole {
+            whole.started(now);
+        }
+    }
+
+    fn ended(&self, now: Instant, bytes: usize, latency: Duration) {
+        {
+            let mut depth = self.depth.lock();
+            depth.advance(now);
+            depth.in_flight -= 1;
+        }
+        self.ios.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.wait_ns.fetch_add(latency.as_nanos() as u64, Ordering::Relaxed);
+        if let Some(whole) = &self.whole {
+            whole.ended(now, bytes, latency);
+        }
+    }
+
+    /// What was counted so far.
+    pub fn snapshot(&self) -> IoSnapshot {
+        let depth = *self.depth.lock();
+        IoSnapshot {
+            ios: self.ios.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+            cache_hits: self.cache_hits.load(Ordering::Relaxed),
+            depth_mean: if depth.busy_ns == 0 { 0.0 } else { depth.io_ns as f64 / depth.busy_ns as f64 },
+            depth_max: depth.most,
+            wait: Duration::from_nanos(self.wait_ns.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Notes a page that was found in memory.
+    pub fn cache_hit(&self) {
+        self.cache_hits.fetch_add(1, Ordering::Relaxed);
+        if let Some(whole) = &self.whole {
+            whole.cache_hit();
+        }
+    }
+}
+
+/// A reading of [`IoCounters`].
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct IoSnapshot {
+    /// I/Os completed (one whose caller went away counts too: the device did it).
+    pub ios: u64,
+    /// Bytes asked for by them.
+    pub bytes: u64,
+    /// Pages found in the cache.
+    pub cache_hits: u64,
+    /// Time-weighted mean of I/Os in flight while at least one was.
+    pub depth_mean: f64,
+    /// Most I/Os in flight at once.
+    pub depth_max: u64,
+    /// Sum of the I/Os' latencies, without the time they waited for the gate.
+    pub wait: Duration,
+}

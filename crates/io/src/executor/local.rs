@@ -1,0 +1,281 @@
+//! An executor's thread: its run queue, its ring, its tasks.
+//!
+//! The loop:
+//! 1. take what other threads sent;
+//! 2. poll ready tasks, at most [`POLLS_A_ROUND`]; whenever [`SUBMIT_BATCH`] I/Os have gathered, submit them in one call;
+//! 3. with nothing ready, submit the rest and sleep until a completion or a message comes; otherwise only look for completions;
+//! 4. complete what landed, which makes tasks ready.
+//!
+//! Invariants: a task is polled and dropped on this thread only; `tasks` has an entry for every future that is not dropped yet, so
+//! stopping can drop them all; the ring is never borrowed while foreign code (a waker, a destructor) runs.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use async_task::{Builder, Runnable};
+use slab::Slab;
+
+use super::remote::{Item, Load, RemoteHandle};
+use crate::Fallback;
+use crate::device::{Completion, OpenFile, Request, Ticket};
+use crate::ring::{Landed, Ring};
+
+/// Tasks polled before completions are looked for.
+const POLLS_A_ROUND: usize = 256;
+
+/// I/Os gathered before they are submitted while tasks are still ready: enough to share the cost of a system call and of waking the
+/// device, few enough that the device starts on them while the other tasks run.
+const SUBMIT_BATCH: usize = 16;
+
+thread_local! {
+    static LOCAL: RefCell<Option<Rc<Local>>> = const { RefCell::new(None) };
+}
+
+pub(super) struct Local {
+    remote: RemoteHandle,
+    ready: RefCell<VecDeque<Runnable>>,
+    ring: RefCell<Option<Ring>>,
+    tasks: RefCell<Slab<Waker>>,
+    is_stopped: Cell<bool>,
+}
+
+/// The executor whose thread this is.
+pub(super) fn current() -> Option<Rc<Local>> {
+    LOCAL.try_with(|local| local.borrow().clone()).ok().flatten()
+}
+
+fn with_current<T>(then: impl FnOnce(&Local) -> T) -> Option<T> {
+    LOCAL.try_with(|local| local.borrow().as_deref().map(then)).ok().flatten()
+}
+
+/// Starts `request` on this thread's ring; gives it back if the thread has none.
+pub(crate) fn start_on_this_thread(
+    file: &Arc<OpenFile>,
+    request: Request,
+    completion: Completion,
+) -> Result<Ticket, (Request, Completion)> {
+    let mut pair = Some((request, completion));
+    let ticket = with_current(|local| {
+        let mut ring = local.ring.borrow_mut();
+        let ring = ring.as_mut()?;
+        let (request, completion) = pair.take()?;
+        Some(Ticket { place: local.remote.id(), no: ring.start(file, request, completion, &local.remote) })
+    });
+    match (ticket.flatten(), pair) {
+        (_, Some(pair)) => Err(pair),
+        (ticket, None) => Ok(ticket.unwrap_or_default()),
+    }
+}
+
+/// Cancels a request that was started on this thread's ring. Any other goes on to its end, unobserved.
+pub(crate) fn cancel_on_this_thread(ticket: Ticket) {
+    with_current(|local| {
+        if ticket.place == local.remote.id()
+            && let Some(ring) = local.ring.borrow_mut().as_mut()
+        {
+            ring.cancel(ticket.no);
+        }
+    });
+}
+
+/// Puts a woken task into the queue of its executor.
+fn schedule(remote: &RemoteHandle, runnable: Runnable) {
+    let mut runnable = Some(runnable);
+    with_current(|local| {
+        if local.remote.is(remote)
+            && let Some(runnable) = runnable.take()
+        {
+            local.ready.borrow_mut().push_back(runnable);
+        }
+    });
+    if let Some(runnable) = runnable {
+        remote.send(Item::Run(runnable));
+    }
+}
+
+/// Takes the task's entry out of the list when its future is dropped.
+struct Registration {
+    local: Rc<Local>,
+    key: usize,
+    _load: Load,
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        let waker = self.local.tasks.borrow_mut().try_remove(self.key);
+        drop(waker);
+    }
+}
+
+impl Local {
+    pub(super) fn new(remote: RemoteHandle, ring: Option<Ring>) -> Rc<Local> {
+        Rc::new(Local {
+            remote,
+            ready: RefCell::default(),
+            ring: RefCell::new(ring),
+            tasks: RefCell::default(),
+            is_stopped: Cell::new(false),
+        })
+    }
+
+    /// Spawns a task on this executor, which must be the calling thread's.
+    pub(super) fn spawn<F: Future + 'static>(
+        self: &Rc<Self>,
+        future: F,
+        load: Load,
+    ) -> async_task::Task<F::Output> {
+        let mut tasks = self.tasks.borrow_mut();
+        let entry = tasks.vacant_entry();
+        let registration = Registration { local: self.clone(), key: entry.key(), _load: load };
+        let future = Contained(ManuallyDrop::new(future));
+        let future = async move {
+            let _registration = registration;
+            future.await
+        };
+        let remote = self.remote.clone();
+        let (runnable, task) = Builder::new()
+            .propagate_panic(true)
+            .spawn_local(|()| future, move |runnable| schedule(&remote, runnable));
+        entry.insert(runnable.waker());
+        drop(tasks);
+        if self.is_stopped.get() {
+            drop(runnable);
+            return task;
+        }
+        self.ready.borrow_mut().push_back(runnable);
+        task
+    }
+
+    pub(super) fn add_load(&self) -> Load {
+        self.remote.add_load()
+    }
+
+    /// The thread's life, until it is told to stop.
+    pub(super) fn run(self: Rc<Self>) {
+        LOCAL.with(|local| *local.borrow_mut() = Some(self.clone()));
+        let mut inbox = VecDeque::new();
+        let mut landed = Vec::new();
+        while !self.remote.is_stopping() {
+            self.remote.receive(&mut inbox);
+            inbox.drain(..).for_each(|item| self.handle(item));
+            self.poll_ready();
+            self.turn_ring(&mut inbox, &mut landed);
+            landed.drain(..).for_each(Landed::complete);
+        }
+        self.stop();
+        LOCAL.with(|local| *local.borrow_mut() = None);
+    }
+
+    fn handle(&self, item: Item) {
+        match item {
+            Item::Run(runnable) => self.ready.borrow_mut().push_back(runnable),
+            Item::Start(start) => survive(start),
+            Item::ForgetFile(id) => {
+                if let Some(ring) = self.ring.borrow_mut().as_mut() {
+                    ring.forget_file(id);
+                }
+            }
+        }
+    }
+
+    fn poll_ready(&self) {
+        for _ in 0..POLLS_A_ROUND {
+            let Some(runnable) = self.ready.borrow_mut().pop_front() else { return };
+            survive(|| {
+                runnable.run();
+            });
+            let gathered = self.ring.borrow_mut().as_mut().map_or(0, Ring::unsubmitted);
+            if gathered >= SUBMIT_BATCH {
+                self.enter(false);
+            }
+        }
+    }
+
+    /// Submits; sleeps if there is nothing else to do; reaps.
+    fn turn_ring(&self, inbox: &mut VecDeque<Item>, landed: &mut Vec<Landed>) {
+        let sleep = self.ready.borrow().is_empty() && self.remote.try_sleep();
+        if sleep {
+            if self.ring.borrow().is_some() {
+                self.enter(true)
+            } else {
+                self.remote.wait()
+            }
+            self.remote.awake(inbox);
+        } else if self.ring.borrow_mut().as_mut().is_some_and(Ring::wants_enter) {
+            self.enter(false);
+        }
+        let woken = self.ring.borrow_mut().as_mut().is_some_and(|ring| ring.reap(landed));
+        if woken {
+            self.remote.clear_wake();
+        }
+        inbox.drain(..).for_each(|item| self.handle(item));
+    }
+
+    fn enter(&self, wait: bool) {
+        let entered = self.ring.borrow_mut().as_mut().map(|ring| ring.enter(wait));
+        let Some(Err(error)) = entered else { return };
+        // The ring itself failed (a sandbox that closed behind us): go on without it.
+        Fallback::NoUring.warn(format_args!("{error}"));
+        let mut landed = Vec::new();
+        let ring = self.ring.borrow_mut().take();
+        if let Some(mut ring) = ring {
+            ring.reap(&mut landed);
+            ring.abandon(&error, &mut landed);
+        }
+        landed.drain(..).for_each(Landed::complete);
+    }
+
+    /// Drops every task, then the ring, which waits for what is in flight.
+    ///
+    /// The inbox stays open until the last future is dropped: a task that another thread has just woken must come back here, because
+    /// only this thread may drop it. What is spawned meanwhile is dropped at once.
+    fn stop(&self) {
+        self.is_stopped.set(true);
+        let mut inbox = VecDeque::new();
+        while !self.tasks.borrow().is_empty() {
+            let wakers: Vec<Waker> = self.tasks.borrow().iter().map(|(_, waker)| waker.clone()).collect();
+            wakers.into_iter().for_each(Waker::wake);
+            self.remote.awake(&mut inbox);
+            inbox.drain(..).for_each(|item| survive(|| drop(item)));
+            loop {
+                let Some(runnable) = self.ready.borrow_mut().pop_front() else { break };
+                survive(|| drop(runnable));
+            }
+            std::thread::yield_now();
+        }
+        self.remote.close().into_iter().for_each(|item| survive(|| drop(item)));
+        let ring = self.ring.borrow_mut().take();
+        drop(ring);
+    }
+}
+
+/// A future whose destructor may panic without harm: a cancelled task that does so would abort the process.
+struct Contained<F>(ManuallyDrop<F>);
+
+impl<F: Future> Future for Contained<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        // SAFETY: the future is never moved out of its place: it is dropped there.
+        unsafe { self.map_unchecked_mut(|contained| &mut *contained.0) }.poll(context)
+    }
+}
+
+impl<F> Drop for Contained<F> {
+    fn drop(&mut self) {
+        // SAFETY: dropped once, here, and not used afterwards.
+        survive(|| unsafe { ManuallyDrop::drop(&mut self.0) });
+    }
+}
+
+/// Runs `code`, whose panic must not end the thread. The panic hook has reported it already.
+fn survive(code: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(code));
+}
