@@ -1,0 +1,215 @@
+//! Whether the server left its files clean.
+//!
+//! Pages of a running or crashed server miss changes that are only in its redo log, and hold changes of transactions that never committed.
+//! These are accepted:
+//!
+//! 1. a data directory that no process has locked, whose redo log ends at its last checkpoint, and none of whose transactions is
+//!    unfinished;
+//! 2. a backup without a redo log that the backup tool noted as prepared, and the same about transactions;
+//! 3. a folder without redo log and system tablespace, so copied away from its server. Nothing can be verified then, which is reported as a
+//!    warning, unless every file came from `FLUSH TABLES ... FOR EXPORT`.
+//!
+//! The redo log is looked for in the folder and, since the folder may be that of one database, beside it.
+
+mod backup;
+mod blocks;
+mod mariadb;
+mod mysql;
+mod running;
+mod undo;
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::{Error, ErrorKind, Result};
+
+/// Why files may be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CleanState {
+    /// The redo log or the backup's own note says so.
+    Verified,
+    /// Nothing contradicts, but it could not be verified: a warning for the user.
+    Unverified(String),
+}
+
+/// Checks that the server left `folder` clean: a data directory, or the folder of one database.
+///
+/// # Errors
+/// [`ErrorKind::NotClean`], with the reason and the ways out, if it did not; [`ErrorKind::Unsupported`] if its redo log is encrypted.
+pub(crate) fn verify_clean(folder: &Path) -> Result<CleanState> {
+    let real = fs::canonicalize(folder).map_err(|error| unreadable(folder, &error))?;
+    let is_data_directory = |folder: &&Path| {
+        ["ibdata1", "ib_logfile0", mysql::REDO_FOLDER].iter().any(|name| folder.join(name).exists())
+    };
+    match [Some(real.as_path()), real.parent()].into_iter().flatten().find(is_data_directory) {
+        Some(data_directory) => verify_data_directory(data_directory),
+        None => verify_copied_folder(&real),
+    }
+}
+
+fn verify_data_directory(folder: &Path) -> Result<CleanState> {
+    running::refuse_if_locked(folder)?;
+    let is_backup = backup::is_prepared(folder)?;
+    let mariadb_log = folder.join("ib_logfile0");
+    if folder.join(mysql::REDO_FOLDER).is_dir() {
+        mysql::verify_folder(folder)?;
+    } else if mariadb_log.exists() {
+        verify_log_files(&mariadb_log, folder)?;
+    } else if !is_backup {
+        let what = "the redo log is not beside ibdata1, so that a clean shutdown cannot be verified";
+        return Err(not_clean(folder, what));
+    }
+    refuse_unfinished(folder)
+}
+
+/// Refuses a folder with unfinished transactions, whose rows would be seen.
+fn refuse_unfinished(folder: &Path) -> Result<CleanState> {
+    match undo::unfinished(folder) {
+        Ok(undo::Unfinished { active: 0, prepared: 0 }) => Ok(CleanState::Verified),
+        Ok(undo::Unfinished { active: 0, .. }) => Err(not_clean(
+            folder,
+            "an XA transaction is prepared, but neither committed nor rolled back (see XA RECOVER)",
+        )),
+        Ok(_) => Err(not_clean(
+            folder,
+            "a transaction was not rolled back; a server that starts on a copy of the files does so",
+        )),
+        Err(error) => Ok(CleanState::Unverified(format!(
+            "{}: it is not known whether all transactions were finished: {error}",
+            folder.display()
+        ))),
+    }
+}
+
+/// `ib_logfile0` is MariaDB's log, or that of MySQL before 8.0.30.
+fn verify_log_files(log: &Path, folder: &Path) -> Result<()> {
+    let file = LogFile::open(log)?;
+    // Preparing a backup leaves an empty file: the server makes a new log.
+    if file.len == 0 {
+        return Ok(());
+    }
+    let header = file.read(0, 4)?;
+    match u32::from_be_bytes(header.first_chunk().copied().unwrap_or_default()) {
+        format @ 1..=6 => mysql::verify_files(format, folder),
+        format => mariadb::verify(format, &file, folder),
+    }
+}
+
+/// A folder without any log: every table has its `.cfg` if they were flushed for export.
+fn verify_copied_folder(folder: &Path) -> Result<CleanState> {
+    if backup::is_prepared(folder)? {
+        return Ok(CleanState::Verified);
+    }
+    let entries = fs::read_dir(folder).map_err(|error| unreadable(folder, &error))?;
+    let files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let mut tablespaces =
+        files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "ibd")).peekable();
+    if tablespaces.peek().is_some() && tablespaces.all(|path| path.with_extension("cfg").exists()) {
+        return Ok(CleanState::Verified);
+    }
+    Ok(CleanState::Unverified(format!(
+        "{}: there is no redo log beside these files, so it is not known whether the server had written all of them",
+        folder.display()
+    )))
+}
+
+/// The refusal, with the ways out.
+fn not_clean(folder: &Path, reason: &str) -> Error {
+    Error::new(
+        ErrorKind::NotClean,
+        format!(
+            "{}: {reason}; shut the server down cleanly (SET GLOBAL innodb_fast_shutdown = 1; SHUTDOWN), or copy the files under \
+             FLUSH TABLES ... FOR EXPORT, or use a prepared backup (mariabackup or xtrabackup --prepare); --allow-stale reads them as they are",
+            folder.display()
+        ),
+    )
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+    let kind = if error.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::Io };
+    Error::new(kind, format!("cannot read {}: {error}", path.display()))
+}
+
+/// A log file, read at any place.
+#[derive(Debug)]
+struct LogFile {
+    path: PathBuf,
+    file: File,
+    len: u64,
+}
+
+impl LogFile {
+    fn open(path: &Path) -> Result<LogFile> {
+        let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+        let len = file.metadata().map_err(|error| unreadable(path, &error))?.len();
+        Ok(LogFile { path: path.to_owned(), file, len })
+    }
+
+    /// Up to `len` bytes at `offset`; fewer at the end of the file.
+    fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
+        let present = self.len.saturating_sub(offset).min(len as u64);
+        let mut bytes = vec![0; present as usize];
+        self.file.read_exact_at(&mut bytes, offset).map_err(|error| unreadable(&self.path, &error))?;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_copied_folder_is_unverified_unless_all_of_it_was_exported() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str| fs::write(folder.path().join(name), b"").unwrap();
+        assert!(matches!(verify_clean(folder.path()).unwrap(), CleanState::Unverified(_)));
+        write("a.ibd");
+        write("a.cfg");
+        assert_eq!(verify_clean(folder.path()).unwrap(), CleanState::Verified);
+        write("b.ibd");
+        assert!(matches!(verify_clean(folder.path()).unwrap(), CleanState::Unverified(_)));
+        let missing = verify_clean(&folder.path().join("none")).unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_system_tablespace_without_its_log_is_refused_also_from_a_database_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("shop");
+        fs::create_dir(&database).unwrap();
+        fs::write(folder.path().join("ibdata1"), b"").unwrap();
+        for folder in [folder.path(), database.as_path()] {
+            let error = verify_clean(folder).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NotClean);
+            for way in ["innodb_fast_shutdown", "FOR EXPORT", "--prepare", "--allow-stale"] {
+                assert!(error.to_string().contains(way), "{error}");
+            }
+        }
+    }
+
+    /// Formats of all logs, so that noise gets past the first check.
+    const FORMATS: [u32; 7] = [0x5068_7973, 0x5048_5953, 0xf09f_979d, 1, 6, 0, u32::MAX];
+
+    proptest! {
+        /// Noise is never clean, and never a panic.
+        #[test]
+        fn noise_in_place_of_a_log_is_not_clean(
+            format in prop::sample::select(&FORMATS[..]),
+            noise in prop::collection::vec(any::<u8>(), 0..3000),
+            len in 4usize..40_000,
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let mut log = [&format.to_be_bytes()[..], &noise].concat();
+            log.resize(len, 0);
+            fs::write(folder.path().join("ib_logfile0"), &log).unwrap();
+            prop_assert!(verify_clean(folder.path()).is_err());
+            fs::remove_file(folder.path().join("ib_logfile0")).unwrap();
+            fs::create_dir(folder.path().join(mysql::REDO_FOLDER)).unwrap();
+            fs::write(folder.path().join(mysql::REDO_FOLDER).join("#ib_redo1"), &log).unwrap();
+            prop_assert!(verify_clean(folder.path()).is_err());
+        }
+    }
+}

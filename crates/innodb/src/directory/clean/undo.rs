@@ -1,0 +1,234 @@
+//! Whether a transaction is left unfinished: its changes are in the tables, but may yet be taken back.
+//!
+//! A clean shutdown leaves none, apart from XA transactions that are prepared. A prepared backup may hold some (they are rolled back when
+//! a server starts on it), and so may the files of a server that crashed while it was idle.
+//!
+//! 1. Page 5 of the system tablespace lists 128 rollback segments as space and page; MySQL's undo tablespaces list theirs on page 3
+//!    (`trx0sys.h`, `fsp0fsp.h`).
+//! 2. A rollback segment lists undo logs as pages of its space, one slot for each 16 bytes of page size, from 72 (`trx0rseg.h`).
+//! 3. The first page of an undo log has its state at 56: 1 is that of a running transaction, 5 and above of a prepared one (`trx0undo.h`).
+
+use std::path::{Path, PathBuf};
+
+use super::LogFile;
+use crate::page::codec::PageCodec;
+use crate::page::header::{self, link_at, u16_at, u32_at};
+use crate::space::header::{PREFIX_BYTES, SpaceHeader};
+use crate::{Error, ErrorKind, PageNo, Result, SpaceId};
+
+const TRX_SYS_PAGE: PageNo = PageNo(5);
+const TRX_SYS_TYPE: u16 = 7;
+const RSEG_ARRAY_PAGE: PageNo = PageNo(3);
+const RSEG_ARRAY_TYPE: u16 = 21;
+const UNDO_LOG_TYPE: u16 = 2;
+
+/// Where the lists of rollback segments start on either page.
+const RSEGS: usize = 56;
+const RSEG_COUNT: usize = 128;
+const UNDO_SLOTS: usize = 72;
+const UNDO_STATE: usize = 56;
+const STATE_ACTIVE: u16 = 1;
+const STATE_PREPARED: u16 = 5;
+
+/// The numbers of undo logs of running and of prepared transactions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Unfinished {
+    pub(super) active: u32,
+    pub(super) prepared: u32,
+}
+
+/// Counts the unfinished transactions in the system tablespace and the undo tablespaces of `folder`, as far as they lie there.
+///
+/// # Errors
+/// If a page on the way is damaged or encrypted.
+pub(super) fn unfinished(folder: &Path) -> Result<Unfinished> {
+    let spaces: Vec<UndoSpace> =
+        undo_files(folder)?.iter().map(|path| UndoSpace::open(path)).collect::<Result<_>>()?;
+    let mut count = Unfinished::default();
+    for space in &spaces {
+        for (rseg_space, rseg) in space.rollback_segments()? {
+            // A segment elsewhere (`innodb_undo_directory`) cannot be asked.
+            if let Some(owner) = spaces.iter().find(|space| space.id() == rseg_space) {
+                owner.count_unfinished(rseg, &mut count)?;
+            }
+        }
+    }
+    Ok(count)
+}
+
+/// `ibdata1`, and undo tablespaces: `undo001` of MariaDB, `undo_001` and `*.ibu` of MySQL.
+fn undo_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).map_err(|error| super::unreadable(folder, &error))?;
+    let is_one = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let number = name.strip_prefix("undo").map(|rest| rest.strip_prefix('_').unwrap_or(rest));
+        let numbered = number
+            .is_some_and(|number| number.len() == 3 && number.bytes().all(|byte| byte.is_ascii_digit()));
+        path.is_file() && (name == "ibdata1" || name.ends_with(".ibu") || numbered)
+    };
+    Ok(entries.flatten().map(|entry| entry.path()).filter(is_one).collect())
+}
+
+/// A tablespace with rollback segments, read page by page.
+struct UndoSpace {
+    file: LogFile,
+    codec: PageCodec,
+}
+
+impl UndoSpace {
+    fn open(path: &Path) -> Result<UndoSpace> {
+        let file = LogFile::open(path)?;
+        let header = SpaceHeader::parse(&file.read(0, PREFIX_BYTES)?, path)?;
+        let codec = PageCodec {
+            format: header.format,
+            page_size: header.page_size,
+            space: header.space,
+            verify: true,
+        };
+        Ok(UndoSpace { file, codec })
+    }
+
+    fn id(&self) -> SpaceId {
+        self.codec.space
+    }
+
+    fn page(&self, no: PageNo) -> Result<Vec<u8>> {
+        let len = self.codec.page_size.bytes();
+        let image = self.file.read(u64::from(no.0) * len as u64, len)?;
+        let place = |kind, what: &dyn std::fmt::Display| {
+            Error::new(kind, format!("{}: space {}, page {no}: {what}", self.file.path.display(), self.id()))
+        };
+        let decoded = self.codec.decode(&image, no).map_err(|fault| place(fault.kind(), &fault))?;
+        Ok(decoded.unwrap_or(image))
+    }
+
+    fn rollback_segments(&self) -> Result<Vec<(SpaceId, PageNo)>> {
+        let (list, list_type, entry) = match self.id() {
+            SpaceId(0) => (TRX_SYS_PAGE, TRX_SYS_TYPE, 8),
+            _ => (RSEG_ARRAY_PAGE, RSEG_ARRAY_TYPE, 4),
+        };
+        let page = self.page(list)?;
+        if u16_at(&page, header::TYPE) != list_type {
+            // MariaDB's undo tablespaces have no list of their own.
+            return Ok(Vec::new());
+        }
+        let segment = |at: usize| {
+            let space = if entry == 8 { SpaceId(u32_at(&page, at)) } else { self.id() };
+            Some((space, link_at(&page, at + entry - 4)?))
+        };
+        Ok((0..RSEG_COUNT).filter_map(|i| segment(RSEGS + i * entry)).collect())
+    }
+
+    fn count_unfinished(&self, rseg: PageNo, count: &mut Unfinished) -> Result<()> {
+        let page = self.page(rseg)?;
+        let slots = page.len() / 16;
+        for undo in (0..slots).filter_map(|slot| link_at(&page, UNDO_SLOTS + slot * 4)) {
+            let log = self.page(undo)?;
+            if u16_at(&log, header::TYPE) != UNDO_LOG_TYPE {
+                let what = format!("{}: page {undo} is no undo log", self.file.path.display());
+                return Err(Error::new(ErrorKind::Corrupt, what));
+            }
+            match u16_at(&log, UNDO_STATE) {
+                STATE_ACTIVE => count.active += 1,
+                STATE_PREPARED.. => count.prepared += 1,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::checksum::seal;
+
+    const PAGE: usize = 4096;
+
+    fn put(page: &mut [u8], at: usize, value: u32) {
+        page[at..at + 4].copy_from_slice(&value.to_be_bytes());
+    }
+
+    fn page(space: u32, no: u32, page_type: u16, fill: impl FnOnce(&mut [u8])) -> Vec<u8> {
+        let mut page = vec![0; PAGE];
+        put(&mut page, header::NUMBER, no);
+        put(&mut page, header::SPACE, space);
+        page[header::TYPE..header::TYPE + 2].copy_from_slice(&page_type.to_be_bytes());
+        fill(&mut page);
+        seal::crc32(&mut page);
+        page
+    }
+
+    /// A space of eight pages: `list` on its page, a rollback segment on page 6, an undo log in `state` on page 7.
+    fn space(id: u32, list: u32, list_type: u16, fill: impl FnOnce(&mut [u8]), state: u16) -> Vec<u8> {
+        let mut pages = vec![vec![0; PAGE]; 8];
+        pages[0] = page(id, 0, 8, |page| {
+            put(page, 38, id);
+            // MySQL, 4 KiB.
+            put(page, 54, 0x40c1);
+        });
+        pages[list as usize] = page(id, list, list_type, fill);
+        pages[6] = page(id, 6, 6, |page| {
+            page[UNDO_SLOTS..UNDO_SLOTS + PAGE / 4].fill(0xff);
+            put(page, UNDO_SLOTS + 4 * 100, 7);
+        });
+        pages[7] = page(id, 7, UNDO_LOG_TYPE, |page| page[UNDO_STATE + 1] = state as u8);
+        pages.concat()
+    }
+
+    fn system_space(state: u16) -> Vec<u8> {
+        let list = |page: &mut [u8]| {
+            page[RSEGS..RSEGS + 8 * RSEG_COUNT].fill(0xff);
+            put(page, RSEGS + 8 * 3, 0);
+            put(page, RSEGS + 8 * 3 + 4, 6);
+            // One in a space that is not there.
+            put(page, RSEGS + 8 * 4, 77);
+            put(page, RSEGS + 8 * 4 + 4, 6);
+        };
+        space(0, 5, TRX_SYS_TYPE, list, state)
+    }
+
+    fn undo_space(state: u16) -> Vec<u8> {
+        let list = |page: &mut [u8]| {
+            page[RSEGS..RSEGS + 4 * RSEG_COUNT].fill(0xff);
+            put(page, RSEGS + 4 * 127, 6);
+        };
+        space(0xffff_ffef, 3, RSEG_ARRAY_TYPE, list, state)
+    }
+
+    fn count(files: &[(&str, Vec<u8>)]) -> Result<Unfinished> {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, bytes) in files {
+            std::fs::write(folder.path().join(name), bytes).unwrap();
+        }
+        unfinished(folder.path())
+    }
+
+    #[test]
+    fn running_and_prepared_transactions_are_counted_in_all_spaces() {
+        for (state, active, prepared) in [(1, 1, 0), (2, 0, 0), (3, 0, 0), (4, 0, 0), (5, 0, 1), (7, 0, 1)] {
+            let expected = Unfinished { active, prepared };
+            assert_eq!(count(&[("ibdata1", system_space(state))]).unwrap(), expected, "state {state}");
+            for name in ["undo_001", "undo002", "mine.ibu"] {
+                let files = [("ibdata1", system_space(2)), (name, undo_space(state))];
+                assert_eq!(count(&files).unwrap(), expected, "state {state} in {name}");
+            }
+        }
+        assert_eq!(count(&[]).unwrap(), Unfinished::default());
+        assert_eq!(
+            count(&[("undo_001.bak", vec![1; 10]), ("undone", vec![])]).unwrap(),
+            Unfinished::default()
+        );
+    }
+
+    #[test]
+    fn damage_on_the_way_is_an_error() {
+        for page in 5..8 {
+            let mut bytes = system_space(2);
+            bytes[page * PAGE + 1000] ^= 1;
+            assert_eq!(count(&[("ibdata1", bytes)]).unwrap_err().kind(), ErrorKind::Corrupt, "page {page}");
+        }
+        let cut = system_space(2)[..7 * PAGE].to_vec();
+        assert_eq!(count(&[("ibdata1", cut)]).unwrap_err().kind(), ErrorKind::Corrupt);
+    }
+}

@@ -1,0 +1,234 @@
+//! What lies in a directory, by file names alone: nothing is opened here.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::file_name::{self, TableFileName};
+use crate::schema::is_innodb_frm;
+use crate::{Error, ErrorKind, Result};
+
+/// Databases of the servers themselves, which no mount shows.
+const SYSTEM_DATABASES: [&str; 4] = ["mysql", "sys", "performance_schema", "information_schema"];
+/// Enough of a `.frm` to tell the engine.
+const FRM_HEADER: usize = 64;
+/// Tablespaces of the server in the data directory.
+const SYSTEM_SPACES: [&str; 1] = ["mysql.ibd"];
+
+/// One `.ibd` file of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TableFile {
+    /// `None` unless the table is partitioned.
+    pub(super) partition: Option<String>,
+    pub(super) path: PathBuf,
+}
+
+/// The files of one table.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct TableFiles {
+    pub(super) spaces: Vec<TableFile>,
+    pub(super) frm: Option<PathBuf>,
+    /// Where the files lie and how the table is spelled there.
+    pub(super) folder: PathBuf,
+    pub(super) stem: String,
+}
+
+/// The tables of one database by name.
+pub(super) type Tables = BTreeMap<String, TableFiles>;
+
+/// What a path turned out to be.
+#[derive(Debug)]
+pub(super) enum Listing {
+    /// A data directory, its databases, and tablespaces that lie outside of them.
+    DataDirectory { databases: BTreeMap<String, Tables>, general: Vec<PathBuf> },
+    /// A database's folder.
+    Database { name: String, tables: Tables },
+    /// One file, with the other partitions of its table.
+    File { database: String, tables: Tables },
+}
+
+impl Listing {
+    /// The folder of what was found at `path`.
+    pub(super) fn folder<'a>(&self, path: &'a Path) -> &'a Path {
+        match self {
+            Listing::File { .. } => folder_of(path),
+            _ => path,
+        }
+    }
+}
+
+/// Lists what lies at `path`.
+pub(super) fn list(path: &Path, warnings: &mut Vec<String>) -> Result<Listing> {
+    let metadata = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+    if metadata.is_file() {
+        return list_file(path);
+    }
+    if is_data_directory(path)? {
+        return list_data_directory(path, warnings);
+    }
+    let tables = list_database(path)?;
+    if tables.is_empty() {
+        let message = format!(
+            "{} holds no InnoDB tables; expected a data directory (with ibdata1), a folder of one database, or an .ibd file",
+            path.display()
+        );
+        return Err(Error::new(ErrorKind::NotFound, message));
+    }
+    Ok(Listing::Database { name: database_name(path), tables })
+}
+
+pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+    let kind = match error.kind() {
+        std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+        _ => ErrorKind::Io,
+    };
+    Error::new(kind, format!("{}: {error}", path.display()))
+}
+
+/// The name of the folder that `path` is, even if it is written `.` or ends in `..`.
+fn database_name(path: &Path) -> String {
+    let canonical = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    canonical
+        .file_name()
+        .map(|name| file_name::decode(&name.to_string_lossy()))
+        .unwrap_or_else(|| "database".to_owned())
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let read = std::fs::read_dir(folder).map_err(|error| unreadable(folder, &error))?;
+    let mut paths = Vec::new();
+    for entry in read {
+        paths.push(entry.map_err(|error| unreadable(folder, &error))?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// A data directory has the system tablespace, or is a folder of folders with tables.
+fn is_data_directory(path: &Path) -> Result<bool> {
+    if ["ibdata1", "mysql.ibd", "#innodb_redo", "ib_logfile0"].iter().any(|name| path.join(name).exists()) {
+        return Ok(true);
+    }
+    let mut folders_with_tables = false;
+    for entry in entries(path)? {
+        if is_table_file(&entry) {
+            return Ok(false);
+        }
+        if !folders_with_tables && is_database_folder(&entry) {
+            folders_with_tables =
+                entries(&entry).is_ok_and(|files| files.iter().any(|file| is_table_file(file)));
+        }
+    }
+    Ok(folders_with_tables)
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension))
+}
+
+fn is_table_file(path: &Path) -> bool {
+    has_extension(path, "ibd") || has_extension(path, "frm")
+}
+
+fn is_database_folder(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    !name.starts_with(['.', '#']) && !SYSTEM_DATABASES.contains(&name.as_ref()) && path.is_dir()
+}
+
+fn list_data_directory(path: &Path, warnings: &mut Vec<String>) -> Result<Listing> {
+    let mut databases = BTreeMap::new();
+    let mut general = Vec::new();
+    for entry in entries(path)? {
+        if is_database_folder(&entry) {
+            let name = file_name::decode(&entry.file_name().unwrap_or_default().to_string_lossy());
+            match list_database(&entry) {
+                Ok(tables) if tables.is_empty() => {}
+                Ok(tables) => drop(databases.insert(name, tables)),
+                Err(error) => warnings.push(format!("database {name} is left out: {error}")),
+            }
+        } else if has_extension(&entry, "ibd") && entry.is_file() {
+            let name = entry.file_name().unwrap_or_default().to_string_lossy();
+            if !SYSTEM_SPACES.contains(&name.as_ref()) && !name.starts_with('#') {
+                general.push(entry);
+            }
+        }
+    }
+    if databases.is_empty() && general.is_empty() {
+        return Err(Error::new(
+            ErrorKind::NotFound,
+            format!("data directory {} holds no InnoDB tables", path.display()),
+        ));
+    }
+    Ok(Listing::DataDirectory { databases, general })
+}
+
+fn list_database(folder: &Path) -> Result<Tables> {
+    Ok(group(folder, entries(folder)?))
+}
+
+fn list_file(path: &Path) -> Result<Listing> {
+    if !has_extension(path, "ibd") {
+        let message = format!(
+            "{} is not an .ibd file, nor a data directory or a folder of one database",
+            path.display()
+        );
+        return Err(Error::new(ErrorKind::NotFound, message));
+    }
+    let folder = folder_of(path);
+    let siblings = list_database(folder)?;
+    let own = siblings
+        .into_iter()
+        .find(|(_, files)| files.spaces.iter().any(|file| file.path.file_name() == path.file_name()));
+    let (name, files) = own.unwrap_or_else(|| alone(path, folder));
+    Ok(Listing::File { database: database_name(folder), tables: Tables::from([(name, files)]) })
+}
+
+fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A file whose name no server gives.
+fn alone(path: &Path, folder: &Path) -> (String, TableFiles) {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let spaces = vec![TableFile { partition: None, path: path.to_owned() }];
+    (stem.clone(), TableFiles { spaces, frm: None, folder: folder.to_owned(), stem })
+}
+
+/// Brings the files of each table together. A `.frm` without `.ibd` files is a table (whose tablespace is missing) only if its engine is InnoDB.
+fn group(folder: &Path, paths: Vec<PathBuf>) -> Tables {
+    let mut tables = Tables::new();
+    for path in paths {
+        let (is_space, is_frm, is_link) =
+            (has_extension(&path, "ibd"), has_extension(&path, "frm"), has_extension(&path, "isl"));
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let Some(name) = TableFileName::parse(&stem).filter(|_| is_space || is_frm || is_link) else {
+            continue;
+        };
+        let files = tables.entry(name.table).or_default();
+        if files.folder.as_os_str().is_empty() {
+            files.folder = folder.to_owned();
+            files.stem = stem.split('#').next().unwrap_or_default().to_owned();
+        }
+        if is_frm {
+            files.frm = Some(path);
+        } else if is_space {
+            files.spaces.push(TableFile { partition: name.partition, path });
+        } else if let Some(target) = linked(&path) {
+            files.spaces.push(TableFile { partition: name.partition, path: target });
+        }
+    }
+    tables.retain(|_, files| !files.spaces.is_empty() || files.frm.as_deref().is_some_and(describes_innodb));
+    tables
+}
+
+/// The tablespace that an `.isl` file points to: a table with DATA DIRECTORY.
+fn linked(link: &Path) -> Option<PathBuf> {
+    let target = std::fs::read_to_string(link).ok()?;
+    Some(PathBuf::from(target.trim())).filter(|target| target.is_absolute())
+}
+
+fn describes_innodb(frm: &Path) -> bool {
+    let mut header = [0; FRM_HEADER];
+    let read =
+        std::fs::File::open(frm).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut header));
+    read.is_ok() && is_innodb_frm(&header)
+}

@@ -1,0 +1,218 @@
+//! Mounting: a data directory, a database folder or single files; what is in them; whether the server left them clean.
+//!
+//! [`Catalog::open`] looks at file names only (`listing`), so that a directory of thousands of tables mounts at once and a damaged table
+//! harms no other. A table's definition is read (`definition`) and its files are opened when it is first asked for.
+
+mod clean;
+mod definition;
+mod file_name;
+mod file_name_letters;
+mod listing;
+mod sys_tables;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tanada_io::{Gate, GateLimits, IoContext};
+
+use crate::schema::{read_sdi_tables, table_from_sdi};
+use crate::{Environment, Error, ErrorKind, Result, Table, TableDefinition, Tablespace};
+use clean::{CleanState, verify_clean};
+use definition::Sources;
+use listing::{Listing, TableFiles, Tables};
+use sys_tables::SystemTables;
+
+/// How to mount.
+#[derive(Debug, Clone, Default)]
+pub struct MountOptions {
+    /// Read files although the server was not shut down cleanly (rows may be missing, doubled or uncommitted).
+    pub allow_stale: bool,
+    /// Extra files with `CREATE TABLE` statements for tables without SDI or `.frm`.
+    pub ddl: Vec<PathBuf>,
+}
+
+/// The databases and tables of one mount.
+#[derive(Debug)]
+pub struct Catalog {
+    environment: Arc<Environment>,
+    context: IoContext,
+    databases: BTreeMap<String, BTreeMap<String, Entry>>,
+    system: Option<SystemTables>,
+    ddl: Vec<PathBuf>,
+    /// Tables that were asked for. The inner lock is held while a table opens, so that it opens once.
+    open: Mutex<HashMap<(String, String), Arc<OpenTable>>>,
+    warnings: Vec<String>,
+}
+
+type OpenTable = futures::lock::Mutex<Option<Arc<Table>>>;
+
+/// A table that is listed.
+#[derive(Debug)]
+enum Entry {
+    /// It has files of its own.
+    Files(TableFiles),
+    /// It lies in a tablespace with others, whose dictionary information had to be read to list it.
+    Defined(Box<TableDefinition>),
+}
+
+impl Catalog {
+    /// Lists what lies at `path`: a data directory, a database folder, or one `.ibd` file. Verifies the clean shutdown unless stale data is
+    /// allowed. Opens no table yet. Runs on an executor's thread.
+    ///
+    /// # Errors
+    /// `NotFound` if there are no InnoDB tables at `path`, `NotClean` if the server was not shut down cleanly.
+    pub async fn open(
+        path: &Path,
+        options: &MountOptions,
+        environment: &Arc<Environment>,
+    ) -> Result<Catalog> {
+        let mut warnings = Vec::new();
+        let listing = listing::list(path, &mut warnings)?;
+        accept_state(listing.folder(path), options, &mut warnings)?;
+        let mut catalog = Catalog {
+            environment: environment.clone(),
+            context: IoContext::new(Gate::new(GateLimits::default())),
+            databases: BTreeMap::new(),
+            system: None,
+            ddl: options.ddl.clone(),
+            open: Mutex::default(),
+            warnings,
+        };
+        catalog.read_system_tables(listing.folder(path)).await;
+        match listing {
+            Listing::DataDirectory { databases, general } => {
+                for (name, tables) in databases {
+                    catalog.add_files(name, tables);
+                }
+                for space in general {
+                    if let Err(error) = catalog.add_general(&space).await {
+                        catalog.warnings.push(format!("tablespace {} is left out: {error}", space.display()));
+                    }
+                }
+            }
+            Listing::Database { name, tables } => catalog.add_files(name, tables),
+            Listing::File { database, tables } => {
+                // A general tablespace holds several tables; what cannot be told now is said when the table is opened.
+                let general = catalog.add_general(path).await.is_ok() && catalog.listed() > 1;
+                if !general {
+                    catalog.databases.clear();
+                    catalog.add_files(database, tables);
+                }
+            }
+        }
+        Ok(catalog)
+    }
+
+    /// Reads MariaDB's dictionary if `folder` or the one around it has it. Without it roots are found from the files.
+    async fn read_system_tables(&mut self, folder: &Path) {
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let around = [Some(folder.as_path()), folder.parent()];
+        let of_mariadb =
+            |folder: &&Path| folder.join("ibdata1").exists() && !folder.join("mysql.ibd").exists();
+        let Some(data_directory) = around.into_iter().flatten().find(of_mariadb) else { return };
+        let ibdata1 = data_directory.join("ibdata1");
+        match SystemTables::read(&ibdata1, &self.environment, &self.context).await {
+            Ok(system) => self.system = Some(system),
+            Err(error) => {
+                self.warnings.push(format!("the dictionary in {} is not used: {error}", ibdata1.display()))
+            }
+        }
+    }
+
+    fn add_files(&mut self, database: String, tables: Tables) {
+        let entries = tables.into_iter().map(|(name, files)| (name, Entry::Files(files)));
+        self.databases.entry(database).or_default().extend(entries);
+    }
+
+    /// Tables listed so far.
+    fn listed(&self) -> usize {
+        self.databases.values().map(BTreeMap::len).sum()
+    }
+
+    /// Lists the tables of a general tablespace.
+    async fn add_general(&mut self, path: &Path) -> Result<()> {
+        let space = Tablespace::open(path, &self.environment).await?;
+        for json in read_sdi_tables(&space, &self.context).await? {
+            let Some(mut definition) = table_from_sdi(&json)? else { continue };
+            for partition in &mut definition.partitions {
+                path.clone_into(&mut partition.path);
+            }
+            let tables = self.databases.entry(definition.database.clone()).or_default();
+            tables.entry(definition.name.clone()).or_insert(Entry::Defined(Box::new(definition)));
+        }
+        Ok(())
+    }
+
+    /// Names of the databases (decoded from the file system's spelling), sorted.
+    pub fn databases(&self) -> Vec<String> {
+        self.databases.keys().cloned().collect()
+    }
+
+    /// Names of the tables of `database` (partitions folded into one, SYS and temporary tables left out), sorted.
+    pub fn tables(&self, database: &str) -> Vec<String> {
+        self.databases.get(database).map(|tables| tables.keys().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Opens a table, or hands out the one that is open. Runs on an executor's thread.
+    ///
+    /// # Errors
+    /// `NotFound` if it is not listed, its tablespace is missing or nothing defines it; else what is wrong with its files. The next call tries
+    /// again.
+    pub async fn table(&self, database: &str, table: &str) -> Result<Arc<Table>> {
+        self.entry(database, table)?;
+        let key = (database.to_owned(), table.to_owned());
+        let slot = self.open.lock().entry(key).or_default().clone();
+        let mut open = slot.lock().await;
+        if let Some(table) = &*open {
+            return Ok(table.clone());
+        }
+        let definition = self.definition(database, table).await?;
+        let opened = Table::open(definition, &self.environment).await?;
+        *open = Some(opened.clone());
+        Ok(opened)
+    }
+
+    /// The definition of a table, read anew. Index roots may still be unknown. Runs on an executor's thread.
+    ///
+    /// # Errors
+    /// As [`table`](Self::table).
+    pub async fn definition(&self, database: &str, table: &str) -> Result<TableDefinition> {
+        let files = match self.entry(database, table)? {
+            Entry::Files(files) => files,
+            Entry::Defined(definition) => return Ok(TableDefinition::clone(definition)),
+        };
+        let sources = Sources {
+            environment: &self.environment,
+            context: &self.context,
+            system: self.system.as_ref(),
+            ddl: &self.ddl,
+        };
+        sources.definition(database, table, files).await
+    }
+
+    fn entry(&self, database: &str, table: &str) -> Result<&Entry> {
+        let entry = self.databases.get(database).and_then(|tables| tables.get(table));
+        entry.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no table {database}.{table}")))
+    }
+
+    /// Warnings gathered while mounting (stale data accepted, a file that is no tablespace, ...).
+    pub fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+}
+
+/// Refuses files that the server did not leave clean, or takes the user at their word.
+fn accept_state(folder: &Path, options: &MountOptions, warnings: &mut Vec<String>) -> Result<()> {
+    match verify_clean(folder) {
+        Ok(CleanState::Verified) => {}
+        Ok(CleanState::Unverified(warning)) => warnings.push(warning),
+        Err(error) if options.allow_stale => {
+            warnings
+                .push(format!("stale data accepted, rows may be missing, doubled or uncommitted: {error}"));
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}

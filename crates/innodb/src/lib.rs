@@ -1,0 +1,25 @@
+//! Reads the tablespaces of MySQL 8+ and MariaDB 10.6+ in place: pages, B+trees, rows, schema.
+//!
+//! Above: `tanada-query`. Below: `tanada-io`. Read only.
+#![forbid(unsafe_code)]
+
+pub mod directory;
+mod error;
+mod lob;
+pub mod page;
+mod record;
+pub mod schema;
+pub mod space;
+pub mod table;
+mod tree;
+pub mod value;
+
+pub use directory::{Catalog, MountOptions};
+pub use error::{Error, ErrorKind, Result};
+pub use page::{Page, PageNo, PageSize, SpaceId};
+pub use schema::{
+    Collation, Column, ColumnNo, ColumnType, Index, IndexNo, IndexPart, Partition, Server, TableDefinition,
+};
+pub use space::{Environment, PageCache, PageCacheCounters, PageRun, Tablespace};
+pub use table::{Access, Bookmark, IndexStatistics, Key, KeyRange, LeafRun, Row, Table, TableStatistics};
+pub use value::{Decimal, RowSink, Value};

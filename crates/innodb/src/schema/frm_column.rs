@@ -1,0 +1,189 @@
+//! A column in a `.frm` -> [`Column`].
+//!
+//! 17 bytes: display length at 3 (2 bytes), flags at 8 (2), special uses at 10, collation at 14 with its high byte at 11, number of the ENUM or SET elements at 12, type
+//! code at 13, length of the comment at 15 (2).
+
+use super::frm_bytes::{Bytes, corrupt};
+use super::frm_extra::Visibility;
+use super::text;
+use super::{Collation, Column, ColumnType};
+use crate::{Error, ErrorKind, Result};
+
+/// Elements of ENUM and SET columns, in the column's character set.
+pub(super) type Interval<'a> = Vec<&'a [u8]>;
+
+const FLAG_SIGNED: u16 = 1;
+const FLAG_MAYBE_NULL: u16 = 1 << 15;
+const DECIMALS_SHIFT: u32 = 8;
+const DECIMALS_MASK: u16 = 63;
+/// At 10, for a column that the server compresses; the type is then that of the values.
+const COMPRESSED: u8 = 24;
+const COMPRESSED_BLOB: u8 = 140;
+const COMPRESSED_VARCHAR: u8 = 141;
+const OLD_VIRTUAL: u8 = 245;
+
+pub(super) struct FrmColumn {
+    pub(super) column: Column,
+    pub(super) visibility: Visibility,
+}
+
+impl FrmColumn {
+    /// Comment, visibility and expression are filled in by the caller.
+    pub(super) fn read(
+        field: Bytes<'_>,
+        name: &[u8],
+        intervals: &[Interval<'_>],
+        data_type: Option<&str>,
+    ) -> Result<FrmColumn> {
+        let name = String::from_utf8_lossy(name).into_owned();
+        let raw = RawColumn {
+            length: field.u16(3)?,
+            flags: field.u16(8)?,
+            type_code: field.u8(13)?,
+            collation_id: u16::from(field.u8(11)?) << 8 | u16::from(field.u8(14)?),
+            interval_number: field.u8(12)?,
+            is_compressed: field.u8(10)? & 0x7f == COMPRESSED,
+        };
+        let column_type =
+            raw.column_type(intervals, data_type).map_err(|error| error.within(format!("column {name}")))?;
+        let column = Column {
+            name,
+            column_type,
+            nullable: raw.flags & FLAG_MAYBE_NULL != 0,
+            invisible: false,
+            virtual_expression: None,
+            comment: String::new(),
+        };
+        Ok(FrmColumn { column, visibility: Visibility::VISIBLE })
+    }
+}
+
+struct RawColumn {
+    length: u16,
+    flags: u16,
+    type_code: u8,
+    collation_id: u16,
+    interval_number: u8,
+    is_compressed: bool,
+}
+
+impl RawColumn {
+    fn column_type(&self, intervals: &[Interval<'_>], data_type: Option<&str>) -> Result<ColumnType> {
+        if let Some(named) = data_type.and_then(named_type) {
+            return Ok(named);
+        }
+        if self.is_compressed || matches!(self.type_code, COMPRESSED_BLOB | COMPRESSED_VARCHAR) {
+            return Err(unsupported("COMPRESSED columns are not read"));
+        }
+        let unsigned = self.flags & FLAG_SIGNED == 0;
+        Ok(match self.type_code {
+            1 => ColumnType::Integer { bytes: 1, unsigned },
+            2 => ColumnType::Integer { bytes: 2, unsigned },
+            3 => ColumnType::Integer { bytes: 4, unsigned },
+            8 => ColumnType::Integer { bytes: 8, unsigned },
+            9 => ColumnType::Integer { bytes: 3, unsigned },
+            4 => ColumnType::Float,
+            5 => ColumnType::Double,
+            7 => ColumnType::Timestamp { fsp: self.fsp(19)?, legacy: true },
+            11 => ColumnType::Time { fsp: self.fsp(10)?, legacy: true },
+            12 => ColumnType::DateTime { fsp: self.fsp(19)?, legacy: true },
+            17 => ColumnType::Timestamp { fsp: self.fsp(19)?, legacy: false },
+            18 => ColumnType::DateTime { fsp: self.fsp(19)?, legacy: false },
+            19 => ColumnType::Time { fsp: self.fsp(10)?, legacy: false },
+            10 | 14 => ColumnType::Date,
+            13 => ColumnType::Year,
+            15 | 253 => self.string(false)?,
+            254 => self.string(true)?,
+            16 => ColumnType::Bit { bits: self.narrow(self.length, 1, 64)? },
+            246 => self.decimal(unsigned)?,
+            247 => ColumnType::Enum { elements: self.elements(intervals)? },
+            248 => ColumnType::Set { elements: self.elements(intervals)? },
+            249 => self.large(1)?,
+            250 => self.large(3)?,
+            251 => self.large(4)?,
+            252 => self.large(2)?,
+            255 => ColumnType::Geometry,
+            COMPRESSED_BLOB | COMPRESSED_VARCHAR => {
+                return Err(unsupported("COMPRESSED columns are not read"));
+            }
+            OLD_VIRTUAL => return Err(unsupported("generated columns of before MariaDB 10.2 are not read")),
+            code => return Err(unsupported(format!("type {code} is not known"))),
+        })
+    }
+
+    fn narrow(&self, value: u16, least: u8, most: u8) -> Result<u8> {
+        let narrow = u8::try_from(value).ok().filter(|value| (least..=most).contains(value));
+        narrow.ok_or_else(|| corrupt(format!("{value} where {least} to {most} is possible")))
+    }
+
+    /// Digits of the second, from the display length: `hh:mm:ss.ffffff`.
+    fn fsp(&self, whole_length: u16) -> Result<u8> {
+        self.narrow(self.length.saturating_sub(whole_length).saturating_sub(1), 0, 6)
+    }
+
+    /// Precision from the display length: digits, point and sign.
+    fn decimal(&self, unsigned: bool) -> Result<ColumnType> {
+        let scale = self.narrow(self.flags >> DECIMALS_SHIFT & DECIMALS_MASK, 0, 65)?;
+        let precision = self.length.saturating_sub(u16::from(scale > 0)).saturating_sub(u16::from(!unsigned));
+        Ok(ColumnType::Decimal { precision: self.narrow(precision, scale.max(1), 65)?, scale, unsigned })
+    }
+
+    fn collation(&self) -> Result<Collation> {
+        Collation::with_id(self.collation_id)
+            .ok_or_else(|| unsupported(format!("collation {} is not known", self.collation_id)))
+    }
+
+    fn string(&self, fixed: bool) -> Result<ColumnType> {
+        let collation = self.collation()?;
+        let length = u32::from(self.length) / u32::from(collation.max_bytes);
+        Ok(match (collation.charset == "binary", fixed) {
+            (true, true) => ColumnType::Binary { length },
+            (true, false) => ColumnType::VarBinary { length },
+            (false, true) => ColumnType::Char { length, collation },
+            (false, false) => ColumnType::VarChar { length, collation },
+        })
+    }
+
+    fn large(&self, length_bytes: u8) -> Result<ColumnType> {
+        let collation = self.collation()?;
+        Ok(match collation.charset == "binary" {
+            true => ColumnType::Blob { length_bytes },
+            false => ColumnType::Text { length_bytes, collation },
+        })
+    }
+
+    fn elements(&self, intervals: &[Interval<'_>]) -> Result<Vec<String>> {
+        let collation = self.collation()?;
+        let interval = usize::from(self.interval_number).checked_sub(1).and_then(|no| intervals.get(no));
+        let interval =
+            interval.ok_or_else(|| corrupt(format!("elements {} are not there", self.interval_number)))?;
+        interval.iter().map(|element| element_text(element, &collation)).collect()
+    }
+}
+
+/// Character sets without ASCII bytes have their elements spelled in hexadecimal digits.
+fn element_text(element: &[u8], collation: &Collation) -> Result<String> {
+    if collation.min_bytes == 1 {
+        return Ok(text::decode(&collation.charset, element));
+    }
+    let digit =
+        |byte: &u8| char::from(*byte).to_digit(16).ok_or_else(|| corrupt("an element is not hexadecimal"));
+    let digits = element.iter().map(digit).collect::<Result<Vec<u32>>>()?;
+    let bytes: Vec<u8> =
+        digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | *digit as u8)).collect();
+    Ok(text::decode(&collation.charset, &bytes))
+}
+
+fn named_type(name: &str) -> Option<ColumnType> {
+    match name.to_ascii_lowercase().as_str() {
+        "uuid" => Some(ColumnType::Uuid),
+        "inet6" => Some(ColumnType::Inet6),
+        "inet4" => Some(ColumnType::Inet4),
+        "vector" => Some(ColumnType::Vector),
+        _ => None,
+    }
+}
+
+fn unsupported(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Unsupported, message)
+}

@@ -1,0 +1,64 @@
+//! Names and literals inside definitions: character sets, base64.
+
+use std::borrow::Cow;
+
+use crate::value::Charset;
+
+/// Text of a definition in `charset` as UTF-8; what does not decode becomes U+FFFD.
+pub(super) fn decode(charset: &str, bytes: &[u8]) -> String {
+    let plain = bytes.is_ascii() && !matches!(charset, "ucs2" | "utf16" | "utf16le" | "utf32");
+    let decoded =
+        Charset::new(charset).ok().filter(|_| !plain).and_then(|charset| charset.decode(bytes).ok());
+    decoded.map_or_else(|| String::from_utf8_lossy(bytes).into_owned(), Cow::into_owned)
+}
+
+/// Base64 with padding; `None` if it is not.
+pub(super) fn decode_base64(text: &str) -> Option<Vec<u8>> {
+    let digits = text.trim_end_matches('=').as_bytes();
+    let mut bytes = Vec::with_capacity(digits.len() * 3 / 4);
+    for group in digits.chunks(4) {
+        let mut bits = 0u32;
+        for digit in group {
+            let value = match digit {
+                b'A'..=b'Z' => digit - b'A',
+                b'a'..=b'z' => digit - b'a' + 26,
+                b'0'..=b'9' => digit - b'0' + 52,
+                b'+' => 62,
+                b'/' => 63,
+                _ => return None,
+            };
+            bits = bits << 6 | u32::from(value);
+        }
+        match group.len() {
+            4 => bytes.extend_from_slice(&bits.to_be_bytes()[1..]),
+            3 => bytes.extend_from_slice(&((bits >> 2) as u16).to_be_bytes()),
+            2 => bytes.push((bits >> 4) as u8),
+            _ => return None,
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_of_every_length() {
+        for (text, bytes) in
+            [("", &b""[..]), ("YQ==", b"a"), ("YWI=", b"ab"), ("YWJj", b"abc"), ("YWJjZA==", b"abcd")]
+        {
+            assert_eq!(decode_base64(text).as_deref(), Some(bytes), "{text}");
+        }
+        assert_eq!(decode_base64("A"), None);
+        assert_eq!(decode_base64("a b="), None);
+    }
+
+    #[test]
+    fn text_in_its_character_set() {
+        assert_eq!(decode("latin1", b"\xe9\x80"), "é€");
+        assert_eq!(decode("utf8mb4", "日本".as_bytes()), "日本");
+        assert_eq!(decode("ucs2", &[0, 0x41, 0x65, 0xe5]), "A日");
+        assert_eq!(decode("utf32", &[0, 1, 0xf6, 0]), "\u{1f600}");
+    }
+}

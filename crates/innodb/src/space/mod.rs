@@ -1,0 +1,229 @@
+//! Tablespaces, the environment they are opened in, and the page cache they share.
+//!
+//! A [`Tablespace`] is read in two ways: single pages through the [`PageCache`] ([`Tablespace::page`]), which tree walks use, and runs of
+//! consecutive pages past it ([`Tablespace::run`]), which scans use. Either way a page is verified and decompressed before it is seen.
+
+mod cache;
+pub(crate) mod header;
+mod run;
+mod segment;
+
+pub use cache::{PageCache, PageCacheCounters};
+pub use run::PageRun;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tanada_io::{Buffer, Device, DeviceOptions, Executors, IoContext, Method};
+
+use crate::page::PageBytes;
+use crate::page::codec::{PageCodec, PageFault};
+use crate::{Error, ErrorKind, Page, PageNo, PageSize, Result, Server, SpaceId};
+use cache::{Claim, FileInstance, PageKey};
+use header::SpaceHeader;
+
+/// What tablespaces need from the process. Shared by all mounts and queries.
+#[derive(Debug)]
+pub struct Environment {
+    /// Executors that run tree walks.
+    pub executors: Arc<Executors>,
+    /// The page cache.
+    pub cache: Arc<PageCache>,
+    /// How files are read.
+    pub method: Method,
+    /// Whether page checksums are verified on read.
+    pub verify_checksums: bool,
+}
+
+/// One `.ibd` file, or a general tablespace.
+#[derive(Debug)]
+pub struct Tablespace {
+    path: PathBuf,
+    device: Device,
+    environment: Arc<Environment>,
+    file: FileInstance,
+    header: SpaceHeader,
+    codec: PageCodec,
+    /// Whole pages in the file.
+    pages: u32,
+    /// Bytes after the last whole page, which nothing refers to.
+    tail_bytes: u64,
+    sdi_root: Option<PageNo>,
+}
+
+impl Tablespace {
+    /// Opens a file: reads page 0, checks the header and flags; encrypted and ROW_FORMAT=COMPRESSED spaces are refused with their own errors.
+    ///
+    /// # Errors
+    /// If it cannot be read, is no tablespace, is damaged, or uses what is not read.
+    pub async fn open(path: &Path, environment: &Arc<Environment>) -> Result<Arc<Tablespace>> {
+        /// The largest page: the size is only known once page 0 has been seen.
+        const LARGEST_PAGE: usize = 64 << 10;
+        let options = DeviceOptions { method: environment.method, ..DeviceOptions::default() };
+        let device = Device::open(path, &options)?;
+        let size_bytes = device.size_bytes()?;
+        let start = device.read(0, environment.executors.buffers().allocate(LARGEST_PAGE)).await?;
+        let header = SpaceHeader::parse(start.get(..header::PREFIX_BYTES).unwrap_or(&start), path)?;
+        let page_bytes = header.page_size.bytes();
+        let codec = PageCodec {
+            format: header.format,
+            page_size: header.page_size,
+            space: header.space,
+            verify: environment.verify_checksums,
+        };
+        let Some(page0) = start.get(..page_bytes) else {
+            return Err(Error::new(
+                ErrorKind::Corrupt,
+                format!("{}: the file ends within page 0", path.display()),
+            ));
+        };
+        codec.decode(page0, PageNo(0)).map_err(|fault| fault_in(path, codec.space, PageNo(0), &fault))?;
+        let sdi_root = header.sdi_root(page0, path)?;
+        // A page number has 32 bits, and FIL_NULL is none.
+        let pages = (size_bytes / page_bytes as u64).min(u64::from(u32::MAX)) as u32;
+        Ok(Arc::new(Tablespace {
+            path: path.to_owned(),
+            device,
+            environment: environment.clone(),
+            file: FileInstance::next(),
+            header,
+            codec,
+            pages,
+            tail_bytes: size_bytes % page_bytes as u64,
+            sdi_root,
+        }))
+    }
+
+    /// Its id.
+    pub fn id(&self) -> SpaceId {
+        self.header.space
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its page size.
+    pub fn page_size(&self) -> PageSize {
+        self.header.page_size
+    }
+
+    /// Whole pages in the file.
+    pub fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    /// Who wrote it.
+    pub fn server(&self) -> Server {
+        self.header.server
+    }
+
+    /// Root of the serialized dictionary information (MySQL only).
+    pub fn sdi_root(&self) -> Option<PageNo> {
+        self.sdi_root
+    }
+
+    /// What is odd about the file but does no harm unless a missing page is needed: it ends within a page, or before the size that its
+    /// header gives.
+    pub fn note(&self) -> Option<String> {
+        let (pages, size) = (self.pages, self.header.size_pages);
+        if pages < size {
+            return Some(format!("{}: the file has {pages} of {size} pages", self.path.display()));
+        }
+        (self.tail_bytes > 0)
+            .then(|| format!("{}: {} bytes after the last page", self.path.display(), self.tail_bytes))
+    }
+
+    /// A page, through the cache (admitted by and counted in `context`).
+    ///
+    /// # Errors
+    /// If it cannot be read, lies past the end of the file, or is damaged.
+    #[inline]
+    pub async fn page(&self, no: PageNo, context: &IoContext) -> Result<Page> {
+        if let Some(page) = self.cached_page(no, context) {
+            return Ok(page);
+        }
+        self.load(no, context).await
+    }
+
+    /// A page, if the cache holds it: what [`page`](Self::page) tries first.
+    #[inline]
+    pub fn cached_page(&self, no: PageNo, context: &IoContext) -> Option<Page> {
+        let page = self.environment.cache.get(PageKey::new(self.file, no))?;
+        context.counters().cache_hit();
+        Some(page)
+    }
+
+    async fn load(&self, no: PageNo, context: &IoContext) -> Result<Page> {
+        match self.environment.cache.claim(PageKey::new(self.file, no)).await {
+            Claim::Shared(page) => {
+                context.counters().cache_hit();
+                Ok(page)
+            }
+            Claim::Read(ticket) => {
+                let page = self.read_page(no, context).await?;
+                ticket.fulfil(page.clone());
+                Ok(page)
+            }
+        }
+    }
+
+    async fn read_page(&self, no: PageNo, context: &IoContext) -> Result<Page> {
+        if no.0 >= self.pages {
+            return Err(self.missing(no));
+        }
+        let image = self.read_pages(no, 1, context).await?;
+        let bytes = match self.codec.decode(&image, no) {
+            Ok(None) => PageBytes::Buffer(image),
+            Ok(Some(decompressed)) => PageBytes::Heap(decompressed),
+            Err(fault) => return Err(fault_in(&self.path, self.id(), no, &fault)),
+        };
+        Ok(Page::new(self.id(), no, bytes))
+    }
+
+    /// Reads the images of `count` pages; the memory is only taken once the I/O may start.
+    async fn read_pages(&self, first: PageNo, count: u32, context: &IoContext) -> Result<Buffer> {
+        let page_bytes = self.page_size().bytes();
+        let len = count as usize * page_bytes;
+        let _permit = context.admit(len).await;
+        let buffer = self.environment.executors.buffers().allocate(len);
+        Ok(self.device.read(u64::from(first.0) * page_bytes as u64, buffer).await?)
+    }
+
+    /// `count` pages from `first` with one large I/O that neither uses nor fills the cache. Pages past the end of the file are only missed
+    /// when they are asked for.
+    ///
+    /// # Errors
+    /// If they cannot be read, or are more than [`PageRun::MOST_BYTES`].
+    pub async fn run(&self, first: PageNo, count: u32, context: &IoContext) -> Result<PageRun> {
+        let fits = count > 0 && count as usize <= PageRun::MOST_BYTES / self.page_size().bytes();
+        if !fits {
+            let what = format!("{}: a run of {count} pages cannot be read at once", self.path.display());
+            return Err(Error::new(ErrorKind::InvalidInput, what));
+        }
+        let present = self.pages.saturating_sub(first.0).min(count);
+        let images = match present {
+            0 => self.environment.executors.buffers().allocate(0),
+            present => self.read_pages(first, present, context).await?,
+        };
+        Ok(PageRun::new(&self.path, self.codec, first, count, images))
+    }
+
+    /// An error about page `no`, damaged in the way of `what`.
+    pub(crate) fn corrupt(&self, no: PageNo, what: &str) -> Error {
+        error_in(&self.path, self.id(), no, ErrorKind::Corrupt, &what)
+    }
+
+    fn missing(&self, no: PageNo) -> Error {
+        self.corrupt(no, &format!("it lies past the end of the file, which has {} pages", self.pages))
+    }
+}
+
+fn fault_in(path: &Path, space: SpaceId, no: PageNo, fault: &PageFault) -> Error {
+    error_in(path, space, no, fault.kind(), fault)
+}
+
+fn error_in(path: &Path, space: SpaceId, no: PageNo, kind: ErrorKind, what: &dyn std::fmt::Display) -> Error {
+    Error::new(kind, format!("{}: space {space}, page {no}: {what}", path.display()))
+}

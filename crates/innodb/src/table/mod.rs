@@ -1,0 +1,175 @@
+//! A table ready to be read: scans, lookups, statistics.
+//!
+//! All async functions run on an executor's thread and do their page reads through the given [`IoContext`](tanada_io::IoContext).
+//!
+//! - [`Table::access`] compiles which columns are read through which index; [`Table::key`] turns values into search keys.
+//! - [`Table::leaves`] and [`Table::scan`] read leaf pages in large runs, past the cache, in any order and from many tasks at once.
+//! - [`Table::lookup`] finds the rows of one key through the cache; where a secondary index does not cover, all rows of the key are fetched at
+//!   once. [`Table::bookmarks`] and [`Table::fetch`] are the two halves of that for ranges.
+
+mod access;
+mod bookmark;
+mod lookup;
+mod open;
+mod row;
+mod sampling;
+mod scan;
+mod statistics;
+mod verify;
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::tree::{KeyShape, Order, Tree};
+use crate::{ColumnType, Environment, Error, ErrorKind, IndexNo, Result, TableDefinition, Tablespace, Value};
+
+pub use crate::tree::{Key, KeyRange};
+pub use access::Access;
+pub use bookmark::Bookmark;
+pub use row::Row;
+pub use scan::LeafRun;
+pub use statistics::{IndexStatistics, TableStatistics};
+
+/// Called for each row; `Break` ends the walk early.
+pub type OnRow<'a> = &'a mut dyn FnMut(&Row<'_>) -> Result<ControlFlow<()>>;
+
+/// An open table.
+#[derive(Debug)]
+pub struct Table {
+    definition: Arc<TableDefinition>,
+    environment: Arc<Environment>,
+    spaces: Vec<Arc<Tablespace>>,
+    /// By index.
+    keys: Vec<Arc<KeyShape>>,
+    /// By index, then by partition; `None` for an index that is not read.
+    trees: Vec<Option<Vec<Arc<Tree>>>>,
+    statistics: Mutex<Option<Arc<TableStatistics>>>,
+}
+
+impl Table {
+    fn new(
+        definition: TableDefinition,
+        environment: Arc<Environment>,
+        spaces: Vec<Arc<Tablespace>>,
+        keys: Vec<Arc<KeyShape>>,
+        trees: Vec<Option<Vec<Arc<Tree>>>>,
+    ) -> Table {
+        let statistics = Mutex::new(None);
+        Table { definition: Arc::new(definition), environment, spaces, keys, trees, statistics }
+    }
+
+    /// Its definition.
+    pub fn definition(&self) -> &Arc<TableDefinition> {
+        &self.definition
+    }
+
+    /// Its environment.
+    pub fn environment(&self) -> &Arc<Environment> {
+        &self.environment
+    }
+
+    /// Its tablespaces, one per partition.
+    pub fn spaces(&self) -> &[Arc<Tablespace>] {
+        &self.spaces
+    }
+
+    /// Whether `index` can be read: a B+tree that was found in every partition.
+    pub fn readable(&self, index: IndexNo) -> bool {
+        self.trees_of(index).is_ok()
+    }
+
+    fn label(&self) -> String {
+        format!("table {}.{}", self.definition.database, self.definition.name)
+    }
+
+    fn key_shape(&self, index: IndexNo) -> Option<&Arc<KeyShape>> {
+        self.keys.get(index.0)
+    }
+
+    fn trees_of(&self, index: IndexNo) -> Result<&[Arc<Tree>]> {
+        match self.trees.get(index.0) {
+            Some(Some(trees)) => Ok(trees),
+            Some(None) => {
+                let name = &self.definition.indexes[index.0].name;
+                let what = format!("{}: index {name} is not one that can be read", self.label());
+                Err(Error::new(ErrorKind::Unsupported, what))
+            }
+            None => {
+                let what = format!("{} has no index {}", self.label(), index.0);
+                Err(Error::new(ErrorKind::InvalidInput, what))
+            }
+        }
+    }
+
+    fn tree(&self, index: IndexNo, partition: usize) -> Result<&Arc<Tree>> {
+        let missing = || {
+            let what = format!("{} has no partition {partition}", self.label());
+            Error::new(ErrorKind::InvalidInput, what)
+        };
+        self.trees_of(index)?.get(partition).ok_or_else(missing)
+    }
+
+    /// Whether key part `part` of `index` can be searched with values (numbers, dates, binary-comparable strings; not collations that are not known here). A prefix part can be searched but finds a superset.
+    ///
+    /// Equality is the index's own: in a collation without case, or one that pads with spaces, more is found than equals the value byte by byte.
+    /// So callers compare again.
+    pub fn searchable(&self, index: IndexNo, part: usize) -> bool {
+        self.part(index, part).is_some_and(|(column_type, order, _)| {
+            let one_form = match column_type {
+                ColumnType::Char { collation, .. }
+                | ColumnType::VarChar { collation, .. }
+                | ColumnType::Text { collation, .. } => {
+                    // A prefix is counted in characters, which takes a set where that is easy.
+                    crate::value::Charset::new(&collation.charset)
+                        .is_ok_and(|charset| charset.prefix(b"", 1, collation.max_bytes).is_some())
+                        || collation.charset == "binary"
+                }
+                // The empty string is also how number 0, no element at all, is shown.
+                ColumnType::Enum { elements } => !elements.iter().any(String::is_empty),
+                _ => true,
+            };
+            order != Order::Unknown && one_form
+        })
+    }
+
+    /// Whether the index keeps part `part` in the order of its values, so that a range of values is a range of keys: not for prefixes, strings in
+    /// collations that pad or fold case, ENUM, SET and addresses, which can be searched for equality only.
+    pub fn ordered(&self, index: IndexNo, part: usize) -> bool {
+        self.part(index, part).is_some_and(|(column_type, order, prefix)| {
+            let by_number = matches!(
+                column_type,
+                ColumnType::Enum { .. }
+                    | ColumnType::Set { .. }
+                    | ColumnType::Uuid
+                    | ColumnType::Inet6
+                    | ColumnType::Inet4
+            );
+            let whole = prefix.is_none() && matches!(order, Order::Bytes | Order::Float | Order::Double);
+            whole && !by_number && self.searchable(index, part)
+        })
+    }
+
+    fn part(&self, index: IndexNo, part: usize) -> Option<(&ColumnType, Order, Option<u32>)> {
+        self.trees_of(index).ok()?;
+        let declared = self.definition.indexes.get(index.0)?.parts.get(part)?;
+        let column = self.definition.columns.get(declared.column.0)?;
+        let order = self.keys.get(index.0)?.parts.get(part)?.order;
+        Some((&column.column_type, order, declared.prefix_bytes))
+    }
+
+    /// Encodes the first `values.len()` parts of `index`. `None` if no row can have these values (out of the type's range, NULL in an equality is up to the caller: NULL is encoded as NULL).
+    ///
+    /// # Errors
+    /// `InvalidInput` if there are more values than parts, a part cannot be searched, or a value's kind does not go with its part's type.
+    pub fn key(&self, index: IndexNo, values: &[Value<'_>]) -> Result<Option<Key>> {
+        self.trees_of(index)?;
+        if let Some(part) = (0..values.len()).find(|part| !self.searchable(index, *part)) {
+            let name = &self.definition.indexes[index.0].name;
+            let what = format!("{}: part {} of index {name} cannot be searched", self.label(), part + 1);
+            return Err(Error::new(ErrorKind::InvalidInput, what));
+        }
+        self.keys[index.0].encode(values).map_err(|error| error.within(self.label()))
+    }
+}

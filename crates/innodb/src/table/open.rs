@@ -1,0 +1,228 @@
+//! Opening: spaces, index roots, and what instant ALTER of MariaDB left behind.
+//!
+//! 1. The space of each partition is opened.
+//! 2. Where the definition does not know the roots (MariaDB), they are taken from the space: the trees in the order of their ids are the indexes
+//!    in the order of their creation. A secondary index that was added later may stand elsewhere in the definition, so each assignment is
+//!    verified with rows ([`super::verify`]).
+//! 3. On MariaDB, a clustered root of type 18 leads to the metadata record, which changes the layout of this partition.
+
+use std::sync::Arc;
+
+use tanada_io::{Gate, GateLimits, IoContext};
+
+use super::{Table, verify};
+use crate::record::{self, Layout, Spans};
+use crate::schema::{IndexKind, instant_mariadb};
+use crate::tree::{KeyPart, KeyShape, Node, Order, Tree};
+use crate::value::Encoder;
+use crate::{
+    ColumnNo, Environment, Error, ErrorKind, Index, IndexNo, PageNo, Result, Server, TableDefinition,
+    Tablespace, lob,
+};
+
+/// What opening may have in flight.
+const GATE: GateLimits = GateLimits { ios: Some(64), bytes: 16 << 20 };
+/// Most bytes of the NULL bitmap that are tried to find the leftmost leaf: of 1,017 columns.
+const MAX_NULL_BYTES: usize = 128;
+
+impl Table {
+    /// Opens the spaces of a definition (finding index roots where the definition has none).
+    ///
+    /// # Errors
+    /// If a space cannot be opened, the definition contradicts itself or the files.
+    pub async fn open(definition: TableDefinition, environment: &Arc<Environment>) -> Result<Arc<Table>> {
+        let label = format!("{}.{}", definition.database, definition.name);
+        open(definition, environment).await.map_err(|error| error.within(label))
+    }
+}
+
+async fn open(definition: TableDefinition, environment: &Arc<Environment>) -> Result<Arc<Table>> {
+    let context = IoContext::new(Gate::new(GATE));
+    let opening =
+        definition.partitions.iter().map(|partition| Tablespace::open(&partition.path, environment));
+    let spaces = futures::future::try_join_all(opening).await?;
+    let keys = (0..definition.indexes.len())
+        .map(|no| key_shape(&definition, IndexNo(no)).map(Arc::new))
+        .collect::<Result<Vec<_>>>()?;
+    let mut trees = vec![Vec::with_capacity(spaces.len()); definition.indexes.len()];
+    for (partition, space) in spaces.iter().enumerate() {
+        for (of_index, tree) in
+            trees.iter_mut().zip(open_trees(&definition, &keys, partition, space, &context).await?)
+        {
+            of_index.push(tree);
+        }
+    }
+    // An index is read if it is found in every partition.
+    let trees = trees.into_iter().map(|of_index| of_index.into_iter().collect::<Option<Vec<_>>>()).collect();
+    Ok(Arc::new(Table::new(definition, environment.clone(), spaces, keys, trees)))
+}
+
+fn key_shape(definition: &TableDefinition, index: IndexNo) -> Result<KeyShape> {
+    let parts = &definition.indexes[index.0].parts;
+    if index.0 == 0 && parts.is_empty() {
+        return Ok(KeyShape {
+            parts: vec![KeyPart { order: Order::Bytes, descending: false, encoder: None }],
+        });
+    }
+    let part = |part: &crate::IndexPart| {
+        let missing = || Error::new(ErrorKind::InvalidInput, "an index has a part without column");
+        let column = definition.columns.get(part.column.0).ok_or_else(missing)?;
+        Ok(KeyPart {
+            order: Order::new(&column.column_type),
+            descending: part.descending,
+            encoder: Some(Encoder::new(&column.column_type, part.prefix_bytes)),
+        })
+    };
+    Ok(KeyShape { parts: parts.iter().map(part).collect::<Result<_>>()? })
+}
+
+/// The trees of one partition, in the order of the indexes; `None` for an index that is not read.
+async fn open_trees(
+    definition: &TableDefinition,
+    keys: &[Arc<KeyShape>],
+    partition: usize,
+    space: &Arc<Tablespace>,
+    context: &IoContext,
+) -> Result<Vec<Option<Arc<Tree>>>> {
+    let root_of = |no: usize| definition.indexes[no].roots.get(partition).copied().flatten();
+    let complete = (0..definition.indexes.len())
+        .all(|no| definition.indexes[no].kind == IndexKind::Other || root_of(no).is_some());
+    let found = if complete { Vec::new() } else { space.index_roots(context).await? };
+    let clustered_root = match (root_of(0), found.first()) {
+        (Some(root), _) => root,
+        (None, Some((root, _))) => *root,
+        (None, None) => return Err(space.corrupt(PageNo(0), "the space holds no B+tree")),
+    };
+    let layout = clustered_layout(definition, &keys[0], space, clustered_root, context).await?;
+    // Partitions have indexes of their own; the definition names those of one.
+    let defined_id = |no: usize| if definition.partitions.len() == 1 { definition.indexes[no].id } else { 0 };
+    let clustered =
+        Arc::new(Tree::new(space.clone(), clustered_root, Arc::new(layout), keys[0].clone(), defined_id(0)));
+    let mut free: Vec<PageNo> =
+        found.iter().map(|(root, _)| *root).filter(|root| *root != clustered_root).collect();
+    let mut trees = vec![None; definition.indexes.len()];
+    trees[0] = Some(clustered.clone());
+    for no in verify_order(definition) {
+        let layout = Arc::new(Layout::new(definition, IndexNo(no), None)?);
+        let tree = |root| {
+            let key = keys[no].clone();
+            Arc::new(Tree::new(space.clone(), root, layout.clone(), key, defined_id(no)))
+        };
+        trees[no] = match root_of(no) {
+            Some(root) => Some(tree(root)),
+            None => verify::choose(&definition.indexes[no].parts, &clustered, &free, &tree, context).await?,
+        };
+        free.retain(|root| trees[no].as_ref().is_none_or(|tree| tree.root != *root));
+    }
+    Ok(trees)
+}
+
+/// The secondary indexes that are read, those over virtual columns only last.
+fn verify_order(definition: &TableDefinition) -> Vec<usize> {
+    let stored = |column: ColumnNo| {
+        definition.columns.get(column.0).is_some_and(|column| column.virtual_expression.is_none())
+    };
+    let readable = |index: &&(usize, &Index)| index.1.kind == IndexKind::BTree && !index.1.parts.is_empty();
+    let indexes: Vec<_> = definition.indexes.iter().enumerate().skip(1).collect();
+    let mut order: Vec<usize> = indexes.iter().filter(readable).map(|(no, _)| *no).collect();
+    order.sort_by_key(|no| !definition.indexes[*no].parts.iter().any(|part| stored(part.column)));
+    order
+}
+
+/// The layout of the clustered index of one partition.
+async fn clustered_layout(
+    definition: &TableDefinition,
+    key: &Arc<KeyShape>,
+    space: &Arc<Tablespace>,
+    root: PageNo,
+    context: &IoContext,
+) -> Result<Layout> {
+    if definition.server == Server::MySql {
+        return Layout::new(definition, IndexNo(0), None);
+    }
+    let plain =
+        Tree::new(space.clone(), root, Arc::new(Layout::new(definition, IndexNo(0), None)?), key.clone(), 0);
+    let node = plain.root(context).await?;
+    let Some(core) = node.core_fields() else { return Layout::new(definition, IndexNo(0), None) };
+    let leaf = leftmost_leaf(&plain, core, node, context).await?;
+    let no = leaf.page().number();
+    let misplaced = || space.corrupt(no, "the metadata record of instant ALTER is not where it should be");
+    let first = leaf.records().next().map_err(|error| plain.at(no, &error))?.ok_or_else(misplaced)?;
+    if !leaf.header(first).map_err(|error| plain.at(no, &error))?.min_rec {
+        return Err(misplaced());
+    }
+    let mut changed = definition.clone();
+    if leaf.is_compact() {
+        let bytes = leaf.bytes();
+        let blob = match instant_mariadb::metadata_blob(definition, bytes, first)
+            .map_err(|error| plain.at(no, &error))?
+        {
+            Some((blob, _)) => Some(lob::first_part(space, blob, context).await?),
+            None => None,
+        };
+        instant_mariadb::apply(&mut changed, bytes, first, core, blob.as_deref())
+            .map_err(|error| plain.at(no, &error))?;
+    } else {
+        redundant_defaults(&mut changed, &leaf, first, core).map_err(|error| plain.at(no, &error))?;
+    }
+    Layout::new(&changed, IndexNo(0), Some(core))
+}
+
+/// The leftmost leaf of a tree whose NULL bitmap width is not known yet: the metadata record there tells. The width that leads to a node of the
+/// next level without a left neighbour is right.
+async fn leftmost_leaf(plain: &Tree, core: usize, root: Node, context: &IoContext) -> Result<Node> {
+    let mut shape = (*plain.layout.shape).clone().with_added(core);
+    let (mut node, id) = (root, plain.id(context).await?);
+    let mut spans = Spans::new();
+    'level: while node.level() > 0 {
+        let first = node.records().next().map_err(|error| plain.at(node.page().number(), &error))?;
+        let expected = shape.node_null_bytes;
+        for null_bytes in std::iter::once(expected).chain(0..MAX_NULL_BYTES) {
+            shape.node_null_bytes = null_bytes;
+            let Some(origin) = first else { break };
+            let Ok(child) = record::child(node.bytes(), origin, node.is_compact(), &shape, &mut spans) else {
+                continue;
+            };
+            if child == 0 || child >= plain.space.pages() {
+                continue;
+            }
+            let page = plain.space.page(PageNo(child), context).await?;
+            if page.previous().is_some() {
+                continue;
+            }
+            if let Ok(below) = Node::new(page)
+                && (below.level() + 1, below.index_id()) == (node.level(), id)
+            {
+                node = below;
+                continue 'level;
+            }
+        }
+        return Err(plain.space.corrupt(node.page().number(), "its first node pointer leads nowhere"));
+    }
+    Ok(node)
+}
+
+/// The defaults that a REDUNDANT metadata record holds.
+fn redundant_defaults(
+    definition: &mut TableDefinition,
+    leaf: &Node,
+    origin: usize,
+    core: usize,
+) -> Result<()> {
+    let layout = Layout::new(definition, IndexNo(0), None)?;
+    if leaf.header(origin)?.deleted {
+        let what = "instant DROP or reorder in ROW_FORMAT=REDUNDANT is not read; rebuild the table with ALTER TABLE ... FORCE";
+        return Err(Error::new(ErrorKind::Unsupported, what));
+    }
+    let mut spans = Spans::new();
+    let total = layout.shape.fields.len();
+    record::parse_leaf(leaf.bytes(), origin, leaf.is_compact(), &layout.shape, total, &mut spans)?;
+    let leading = total - definition.stored_fields.len();
+    for (field, span) in
+        definition.stored_fields.iter_mut().zip(&spans[leading..]).skip(core.saturating_sub(leading))
+    {
+        let stored = (!span.is_null() && !span.is_absent()).then(|| span.bytes(leaf.bytes()).to_vec());
+        field.instant_default = Some(stored);
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! Search keys: stored forms of leading key parts, and ranges of them.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+
+use super::Order;
+use crate::record::Span;
+use crate::value::Encoder;
+use crate::{Result, Value};
+
+const NULL: u16 = u16::MAX;
+
+/// Leading key parts of an index in comparable form.
+///
+/// One allocation: for each part its length (two bytes, big-endian; all ones for NULL) and its stored form.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Key(Box<[u8]>);
+
+impl Key {
+    /// Its parts.
+    pub(crate) fn parts(&self) -> KeyParts<'_> {
+        KeyParts(&self.0)
+    }
+}
+
+/// The parts of a [`Key`]: `None` is NULL.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyParts<'a>(&'a [u8]);
+
+impl<'a> Iterator for KeyParts<'a> {
+    type Item = Option<&'a [u8]>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Option<&'a [u8]>> {
+        let (length, rest) = self.0.split_first_chunk::<2>()?;
+        let length = u16::from_be_bytes(*length);
+        if length == NULL {
+            self.0 = rest;
+            return Some(None);
+        }
+        let (part, rest) = rest.split_at_checked(usize::from(length))?;
+        self.0 = rest;
+        Some(Some(part))
+    }
+}
+
+/// Builds a [`Key`] part by part.
+#[derive(Debug, Default)]
+pub(crate) struct KeyBuilder(Vec<u8>);
+
+impl KeyBuilder {
+    pub(crate) fn with_capacity(bytes: usize) -> KeyBuilder {
+        KeyBuilder(Vec::with_capacity(bytes))
+    }
+
+    /// Adds a part. Longer ones than any key has are cut: they equal no row, and the cut is past what an index holds.
+    pub(crate) fn push(&mut self, part: Option<&[u8]>) {
+        match part {
+            None => self.0.extend_from_slice(&NULL.to_be_bytes()),
+            Some(part) => {
+                let part = &part[..part.len().min(usize::from(NULL - 1))];
+                self.0.extend_from_slice(&(part.len() as u16).to_be_bytes());
+                self.0.extend_from_slice(part);
+            }
+        }
+    }
+
+    pub(crate) fn finish(self) -> Key {
+        Key(self.0.into())
+    }
+}
+
+/// A range of keys, in the order of the index (for a DESC part the larger value comes first). Bounds may have fewer parts than the index: then they bound the prefix.
+#[derive(Debug, Clone)]
+pub struct KeyRange {
+    /// Start.
+    pub lower: Bound<Key>,
+    /// End.
+    pub upper: Bound<Key>,
+}
+
+impl KeyRange {
+    /// All keys.
+    pub fn all() -> KeyRange {
+        KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }
+    }
+
+    /// The keys whose leading parts equal `key`.
+    pub fn equal(key: Key) -> KeyRange {
+        KeyRange { lower: Bound::Included(key.clone()), upper: Bound::Included(key) }
+    }
+}
+
+/// One part of an index's key: its order and how values become it.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyPart {
+    pub(crate) order: Order,
+    pub(crate) descending: bool,
+    pub(crate) encoder: Option<Encoder>,
+}
+
+/// The declared key of an index.
+#[derive(Debug)]
+pub(crate) struct KeyShape {
+    pub(crate) parts: Vec<KeyPart>,
+}
+
+impl KeyShape {
+    /// Compares a record's key fields with the parts of `key`, as many as it has.
+    #[inline]
+    pub(crate) fn compare(&self, page: &[u8], spans: &[Span], key: &Key) -> Ordering {
+        for ((part, span), sought) in self.parts.iter().zip(spans).zip(key.parts()) {
+            let order = match (span.is_null(), sought) {
+                (true, None) => Ordering::Equal,
+                (true, Some(_)) => Ordering::Less,
+                (false, None) => Ordering::Greater,
+                (false, Some(sought)) => part.order.compare(span.bytes(page), sought),
+            };
+            if order.is_ne() {
+                return if part.descending { order.reverse() } else { order };
+            }
+        }
+        Ordering::Equal
+    }
+
+    /// Encodes leading parts; `None` if no row can have these values.
+    pub(crate) fn encode(&self, values: &[Value<'_>]) -> Result<Option<Key>> {
+        let mut key = KeyBuilder::with_capacity(16 * values.len());
+        for (part, value) in self.parts.iter().zip(values) {
+            match (value, &part.encoder) {
+                (Value::Null, _) => key.push(None),
+                (value, Some(encoder)) => match encoder.encode(value)? {
+                    Some(stored) => key.push(Some(&stored)),
+                    None => return Ok(None),
+                },
+                (_, None) => return Ok(None),
+            }
+        }
+        Ok(Some(key.finish()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(parts: &[Option<&[u8]>]) -> Key {
+        let mut key = KeyBuilder::default();
+        parts.iter().for_each(|part| key.push(*part));
+        key.finish()
+    }
+
+    #[test]
+    fn parts_come_back() {
+        let parts = [Some(&b"ab"[..]), None, Some(b""), Some(b"c")];
+        assert_eq!(key(&parts).parts().collect::<Vec<_>>(), parts);
+    }
+
+    #[test]
+    fn null_is_lowest_and_descending_parts_turn() {
+        let shape =
+            |descending| KeyShape { parts: vec![KeyPart { order: Order::Bytes, descending, encoder: None }] };
+        let (page, spans) = (b"b", [Span::new(0, 1, false)]);
+        for (descending, less) in [(false, Ordering::Less), (true, Ordering::Greater)] {
+            let shape = shape(descending);
+            assert_eq!(shape.compare(page, &spans, &key(&[Some(b"c")])), less);
+            assert_eq!(shape.compare(page, &spans, &key(&[None])), less.reverse());
+            assert_eq!(shape.compare(page, &[Span::NULL], &key(&[Some(b"")])), less);
+            assert_eq!(shape.compare(page, &[Span::NULL], &key(&[None])), Ordering::Equal);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! `.frm` files that MariaDB 10.11 wrote for tables with everything the samples lack, with what SHOW CREATE TABLE printed.
+
+use std::path::{Path, PathBuf};
+
+use tanada_innodb::schema::{IndexKind, table_from_ddl, table_from_frm};
+use tanada_innodb::{ColumnNo, ColumnType, Error, ErrorKind, Server, TableDefinition};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/definitions/mariadb-10.11")
+}
+
+fn definition(name: &str) -> Result<TableDefinition, Error> {
+    table_from_frm(&std::fs::read(folder().join(name).with_extension("frm")).unwrap(), "d", name)
+}
+
+#[test]
+fn each_frm_says_what_its_statement_says() {
+    let mut compared = 0;
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "sql") {
+            continue;
+        }
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).unwrap();
+        // One table has a name that no file should have.
+        let called = if name == "names" { "tàble ñ#1" } else { &name };
+        let mut printed =
+            table_from_ddl(&text, "d", called, Server::MariaDb).unwrap().expect("the statement is there");
+        printed.name.clone_from(&name);
+        assert_eq!(definition(&name).unwrap(), printed, "{name}");
+        compared += 1;
+    }
+    assert_eq!(compared, 18);
+}
+
+#[test]
+fn types_that_only_mariadb_has() {
+    let table = definition("uuids").unwrap();
+    let types: Vec<&ColumnType> = table.columns[..3].iter().map(|column| &column.column_type).collect();
+    assert_eq!(types, [&ColumnType::Uuid, &ColumnType::Inet6, &ColumnType::Inet4]);
+    assert!(table.columns[3].invisible);
+    assert_eq!(table.columns[5].virtual_expression.as_deref(), Some("concat(`n`,'x')"));
+    assert_eq!(table.columns[6].virtual_expression, None);
+    let old = definition("oldt").unwrap();
+    assert_eq!(old.columns[4].column_type, ColumnType::DateTime { fsp: 2, legacy: true });
+    let names = definition("names").unwrap();
+    assert_eq!(
+        names.columns[2].column_type,
+        ColumnType::Enum { elements: vec!["a".to_owned(), "б".to_owned()] }
+    );
+}
+
+#[test]
+fn what_innodb_adds_unseen_is_known() {
+    let fulltext = definition("ft").unwrap();
+    let kinds: Vec<(&str, IndexKind)> =
+        fulltext.indexes.iter().map(|index| (index.name.as_str(), index.kind)).collect();
+    assert_eq!(
+        kinds[..3],
+        [("PRIMARY", IndexKind::BTree), ("FTS_DOC_ID_INDEX", IndexKind::Other), ("k", IndexKind::BTree)]
+    );
+    assert_eq!(fulltext.stored_fields.last().unwrap().column, None);
+    // A key of its own that InnoDB keeps as a tree over hashes of the values.
+    let long = definition("lu").unwrap();
+    assert_eq!(long.indexes[1].kind, IndexKind::Other);
+    assert_eq!(long.columns.len(), 3);
+    // Prefixes in the primary key: the columns come again in full.
+    let prefixes = definition("prefpk").unwrap();
+    let stored: Vec<Option<ColumnNo>> = prefixes.stored_fields.iter().map(|field| field.column).collect();
+    assert_eq!(stored, [Some(ColumnNo(0)), Some(ColumnNo(1)), Some(ColumnNo(2))]);
+    assert_eq!(prefixes.indexes[0].parts[0].prefix_bytes, Some(40));
+    // The first unique key without NULL is the clustered one; a period's key ends with its end and start.
+    assert_eq!(definition("nn").unwrap().indexes[0].name, "u2");
+    assert_eq!(definition("prefpk2").unwrap().indexes[0].name, "GEN_CLUST_INDEX");
+    let period: Vec<ColumnNo> =
+        definition("perpk").unwrap().indexes[0].parts.iter().map(|part| part.column).collect();
+    assert_eq!(period, [ColumnNo(0), ColumnNo(2), ColumnNo(1)]);
+}
+
+#[test]
+fn what_is_not_read_is_refused() {
+    for (name, reason) in [("cc", "COMPRESSED"), ("sv", "system-versioned")] {
+        let error = definition(name).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains(reason), "{error}");
+    }
+    assert_eq!(
+        table_from_frm(b"TYPE=VIEW\nquery=select 1\n", "d", "v").unwrap_err().kind(),
+        ErrorKind::Unsupported
+    );
+    assert_eq!(table_from_frm(b"", "d", "t").unwrap_err().kind(), ErrorKind::Corrupt);
+}

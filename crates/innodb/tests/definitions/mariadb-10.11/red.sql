@@ -1,0 +1,6 @@
+CREATE TABLE `red` (
+  `a` int(11) NOT NULL,
+  `b` char(10) DEFAULT NULL,
+  `c` varchar(30) DEFAULT NULL,
+  PRIMARY KEY (`a`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci ROW_FORMAT=REDUNDANT

@@ -1,0 +1,13 @@
+//! Rows of real servers' files: all of them, by every way there is, value by value; and files that are damaged.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../fixtures/mod.rs"]
+mod fixtures;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod cases;
+mod damage;
+mod ranges;
+mod tpch;

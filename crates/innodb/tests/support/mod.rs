@@ -1,0 +1,199 @@
+//! What tests of rows share: an environment, rows as owned values, and the servers' answers.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use tanada_innodb::{
+    Access, Catalog, ColumnNo, ColumnType, Environment, IndexNo, Key, KeyRange, MountOptions, PageCache,
+    Result, Row, RowSink, Table, Value,
+};
+use tanada_io::{ExecutorOptions, Executors, Gate, GateLimits, IoContext, Method};
+
+/// An environment with a cache that holds everything.
+pub fn environment(verify_checksums: bool) -> Arc<Environment> {
+    let options = ExecutorOptions { threads: 1, method: Method::Threads, ..ExecutorOptions::default() };
+    Arc::new(Environment {
+        executors: Executors::start(options).unwrap(),
+        cache: PageCache::new(256 << 20),
+        method: Method::Threads,
+        verify_checksums,
+    })
+}
+
+/// Runs what `make` makes on an executor and waits for it.
+pub fn run<F, T>(environment: &Arc<Environment>, make: impl FnOnce() -> F + Send + 'static) -> T
+where
+    F: Future<Output = T> + 'static,
+    T: Send + 'static,
+{
+    environment.executors.block_on(make).unwrap()
+}
+
+/// Limits that do not bind.
+pub fn context() -> IoContext {
+    IoContext::new(Gate::new(GateLimits { ios: Some(64), bytes: 64 << 20 }))
+}
+
+/// A mounted folder of samples. Those of the cases have no server's logs beside them.
+pub async fn mount(path: &Path, environment: &Arc<Environment>) -> Catalog {
+    let options = MountOptions { allow_stale: true, ..MountOptions::default() };
+    Catalog::open(path, &options, environment).await.unwrap()
+}
+
+/// A value that borrows nothing.
+pub fn owned(value: Value<'_>) -> Value<'static> {
+    match value {
+        Value::Text(text) => Value::Text(text.into_owned().into()),
+        Value::Bytes(bytes) => Value::Bytes(bytes.into_owned().into()),
+        Value::Null => Value::Null,
+        Value::Int(number) => Value::Int(number),
+        Value::UInt(number) => Value::UInt(number),
+        Value::Float(number) => Value::Float(number),
+        Value::Double(number) => Value::Double(number),
+        Value::Decimal(number) => Value::Decimal(number),
+        Value::Date(days) => Value::Date(days),
+        Value::DateTime(micros) => Value::DateTime(micros),
+        Value::Time(micros) => Value::Time(micros),
+        Value::ZeroDate(text) => Value::ZeroDate(text),
+    }
+}
+
+/// A row of owned values.
+pub type Values = Vec<Value<'static>>;
+
+#[derive(Default)]
+struct Collect(Values);
+
+impl RowSink for Collect {
+    fn push(&mut self, slot: usize, value: Value<'_>) -> Result<()> {
+        assert_eq!(slot, self.0.len());
+        self.0.push(owned(value));
+        Ok(())
+    }
+}
+
+fn collect<'a>(rows: &'a mut Vec<Values>) -> impl FnMut(&Row<'_>) -> Result<ControlFlow<()>> + 'a {
+    |row| {
+        let mut sink = Collect::default();
+        row.decode(&mut sink)?;
+        rows.push(sink.0);
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// All rows of a covering access within `range`.
+pub async fn scan(table: &Table, access: &Access, range: &KeyRange) -> Result<Vec<Values>> {
+    let context = context();
+    let mut rows = Vec::new();
+    for run in table.leaves(access.index(), range, &context).await? {
+        table.scan(access, &run, range, &context, &mut collect(&mut rows)).await?;
+    }
+    Ok(rows)
+}
+
+/// All rows that a secondary index leads to within `range`.
+pub async fn scan_bookmarks(table: &Table, access: &Access, range: &KeyRange) -> Result<Vec<Values>> {
+    let context = context();
+    let mut rows = Vec::new();
+    for run in table.leaves(access.index(), range, &context).await? {
+        for bookmark in table.bookmarks(access.index(), &run, range, &context).await? {
+            table.fetch(access, &bookmark, &context, &mut collect(&mut rows)).await?;
+        }
+    }
+    Ok(rows)
+}
+
+/// The rows of a key.
+pub async fn lookup(table: &Table, access: &Access, key: &Key, context: &IoContext) -> Result<Vec<Values>> {
+    let mut rows = Vec::new();
+    table.lookup(access, key, context, &mut collect(&mut rows)).await?;
+    Ok(rows)
+}
+
+/// The columns that the clustered index holds.
+pub fn stored_columns(table: &Table) -> Vec<ColumnNo> {
+    let columns = table.definition().columns.iter().enumerate();
+    columns.filter(|(_, column)| column.virtual_expression.is_none()).map(|(no, _)| ColumnNo(no)).collect()
+}
+
+/// The indexes that can be read, the clustered one left out.
+pub fn secondary_indexes(table: &Table) -> Vec<IndexNo> {
+    (1..table.definition().indexes.len()).map(IndexNo).filter(|index| table.readable(*index)).collect()
+}
+
+/// Types of columns.
+pub fn types(table: &Table, columns: &[ColumnNo]) -> Vec<ColumnType> {
+    columns.iter().map(|column| table.definition().columns[column.0].column_type.clone()).collect()
+}
+
+/// Rows as the server spells them.
+pub fn spelled(rows: &[Values], types: &[ColumnType]) -> Vec<Vec<String>> {
+    let spell = |row: &Values| row.iter().zip(types).map(|(value, of)| value.to_mysql_text(of)).collect();
+    rows.iter().map(spell).collect()
+}
+
+/// What the server answered: rows by column name.
+pub struct Answer {
+    columns: BTreeMap<String, usize>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Answer {
+    /// Reads the output of `mysql --batch`.
+    pub fn read(path: &Path) -> Answer {
+        let text = std::fs::read(path).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let mut lines = text.lines();
+        let header = lines.next().unwrap_or_default();
+        let names = header.split('\t').map(|name| name.trim_end_matches("__hex").to_owned());
+        let columns = names.enumerate().map(|(at, name)| (name, at)).collect();
+        let rows = lines.map(|line| line.split('\t').map(unescape).collect()).collect();
+        Answer { columns, rows }
+    }
+
+    /// The rows, of the given columns.
+    pub fn rows(&self, table: &Table, columns: &[ColumnNo]) -> Vec<Vec<String>> {
+        if self.rows.is_empty() {
+            // The client prints no header either.
+            return Vec::new();
+        }
+        let at = |column: &ColumnNo| self.columns[&table.definition().columns[column.0].name];
+        let places: Vec<usize> = columns.iter().map(at).collect();
+        self.rows.iter().map(|row| places.iter().map(|place| row[*place].clone()).collect()).collect()
+    }
+}
+
+fn unescape(field: &str) -> String {
+    let mut text = String::with_capacity(field.len());
+    let mut characters = field.chars();
+    while let Some(character) = characters.next() {
+        text.push(match character {
+            '\\' => match characters.next() {
+                Some('n') => '\n',
+                Some('t') => '\t',
+                Some('0') => '\0',
+                Some(other) => other,
+                None => '\\',
+            },
+            other => other,
+        });
+    }
+    text
+}
+
+/// Compares rows regardless of their order and names the first that differs.
+pub fn assert_same_rows(mut found: Vec<Vec<String>>, mut expected: Vec<Vec<String>>, what: &str) {
+    found.sort();
+    expected.sort();
+    for (found, expected) in found.iter().zip(&expected) {
+        let differs = found.iter().zip(expected).position(|(found, expected)| found != expected);
+        assert!(
+            differs.is_none(),
+            "{what}: column {differs:?}\n found {found:.200?}\n expected {expected:.200?}"
+        );
+    }
+    assert_eq!(found.len(), expected.len(), "{what}: number of rows");
+}
