@@ -1,0 +1,86 @@
+//! A database and the tables in it that were opened.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::{SchemaProvider, TableProvider};
+use datafusion::common::DataFusionError;
+use datafusion::logical_expr::TableType;
+use parking_lot::Mutex;
+use tanada_innodb::Catalog;
+use tanada_io::Executors;
+
+use super::InnodbTable;
+use crate::Result;
+
+/// A database. Tables are opened when they are first named and stay open.
+#[derive(Debug)]
+pub struct Database {
+    name: String,
+    catalog: Arc<Catalog>,
+    executors: Arc<Executors>,
+    open: Mutex<HashMap<String, Arc<InnodbTable>>>,
+}
+
+impl Database {
+    pub(super) fn new(name: String, catalog: Arc<Catalog>, executors: Arc<Executors>) -> Arc<Database> {
+        Arc::new(Database { name, catalog, executors, open: Mutex::default() })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Names of its tables, sorted.
+    pub fn tables(&self) -> Vec<String> {
+        self.catalog.tables(&self.name)
+    }
+
+    /// A table: the exact name, else one that differs in case only.
+    pub async fn open_table(&self, name: &str) -> Result<Option<Arc<InnodbTable>>> {
+        let Some(name) = self.spelling(name) else { return Ok(None) };
+        if let Some(table) = self.open.lock().get(&name) {
+            return Ok(Some(Arc::clone(table)));
+        }
+        let (catalog, database, wanted) = (Arc::clone(&self.catalog), self.name.clone(), name.clone());
+        let opened = self.executors.spawn(move || async move { catalog.table(&database, &wanted).await });
+        let table = InnodbTable::new(opened.await??, Arc::clone(&self.executors));
+        // Two who opened it at once get the same one.
+        Ok(Some(Arc::clone(self.open.lock().entry(name).or_insert(table))))
+    }
+
+    fn spelling(&self, name: &str) -> Option<String> {
+        let tables = self.catalog.tables(&self.name);
+        let exact = tables.iter().find(|table| *table == name);
+        exact.or_else(|| tables.iter().find(|table| table.eq_ignore_ascii_case(name))).cloned()
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for Database {
+    fn table_names(&self) -> Vec<String> {
+        self.tables()
+    }
+
+    /// A table that cannot be opened is left out: `information_schema` asks for all of them, and one must not hide the others. Whoever names
+    /// it in a query gets its error from [`Database::open_table`], which the session asks first.
+    async fn table(
+        &self,
+        name: &str,
+    ) -> std::result::Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        match self.open_table(name).await {
+            Ok(table) => Ok(table.map(|table| table as _)),
+            Err(_) => Ok(None),
+        }
+    }
+
+    async fn table_type(&self, name: &str) -> std::result::Result<Option<TableType>, DataFusionError> {
+        Ok(self.spelling(name).map(|_| TableType::Base))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.spelling(name).is_some()
+    }
+}

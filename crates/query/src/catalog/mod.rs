@@ -1,0 +1,77 @@
+//! Mounted databases as DataFusion sees them: one catalog, databases as its schemas, tables as table providers.
+
+mod database;
+mod table;
+mod virtual_column;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use datafusion::catalog::{CatalogProvider, SchemaProvider};
+use parking_lot::RwLock;
+use tanada_innodb::Catalog;
+use tanada_io::Executors;
+
+use crate::{Error, ErrorKind, Result};
+pub use database::Database;
+pub use table::InnodbTable;
+
+/// Name of the catalog.
+pub const CATALOG: &str = "tanada";
+
+/// All mounted databases.
+#[derive(Debug)]
+pub struct Databases {
+    executors: Arc<Executors>,
+    by_name: RwLock<BTreeMap<String, Arc<Database>>>,
+}
+
+impl Databases {
+    /// None yet.
+    pub fn new(executors: Arc<Executors>) -> Arc<Databases> {
+        Arc::new(Databases { executors, by_name: RwLock::default() })
+    }
+
+    /// Adds the databases of a mount; gives their names.
+    ///
+    /// # Errors
+    /// If a database of that name is mounted already; then none is added.
+    pub fn mount(&self, catalog: Catalog) -> Result<Vec<String>> {
+        let catalog = Arc::new(catalog);
+        let names = catalog.databases();
+        let mut by_name = self.by_name.write();
+        if let Some(taken) = names.iter().find(|name| by_name.contains_key(*name)) {
+            let message = format!("a database '{taken}' is mounted already; mount one of the two only");
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        for name in &names {
+            let database = Database::new(name.clone(), Arc::clone(&catalog), Arc::clone(&self.executors));
+            by_name.insert(name.clone(), database);
+        }
+        Ok(names)
+    }
+
+    /// Names, sorted.
+    pub fn names(&self) -> Vec<String> {
+        self.by_name.read().keys().cloned().collect()
+    }
+
+    /// A database: the exact name, else one that differs in case only.
+    pub fn database(&self, name: &str) -> Option<Arc<Database>> {
+        let by_name = self.by_name.read();
+        let alike = || {
+            by_name.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, database)| database)
+        };
+        by_name.get(name).or_else(alike).cloned()
+    }
+}
+
+impl CatalogProvider for Databases {
+    fn schema_names(&self) -> Vec<String> {
+        self.names()
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        self.database(name).map(|database| database as _)
+    }
+}

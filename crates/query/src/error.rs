@@ -1,0 +1,166 @@
+//! The crate's error.
+
+use datafusion::arrow::error::ArrowError;
+use datafusion::common::DataFusionError;
+
+/// What a caller can do about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The SQL, a setting or a path is wrong.
+    InvalidInput,
+    /// No such database, table or column.
+    NotFound,
+    /// The data needs something that is not read, or the SQL something that is not run.
+    Unsupported,
+    /// Data on disk is damaged or not clean.
+    Data,
+    /// Reading failed.
+    Io,
+    /// Memory or another limit was exceeded.
+    Resources,
+    /// The query was cancelled.
+    Cancelled,
+    /// A fault of the program.
+    Internal,
+}
+
+/// What failed, where, and what to do.
+#[derive(Debug, Clone)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+}
+
+/// Result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// An error of `kind`.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error { kind, message: message.into() }
+    }
+    /// What a caller can do.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+impl std::error::Error for Error {}
+
+impl From<tanada_innodb::Error> for Error {
+    fn from(error: tanada_innodb::Error) -> Error {
+        use tanada_innodb::ErrorKind as Inner;
+        let kind = match error.kind() {
+            Inner::InvalidInput => ErrorKind::InvalidInput,
+            Inner::NotFound => ErrorKind::NotFound,
+            Inner::Unsupported => ErrorKind::Unsupported,
+            Inner::NotClean | Inner::Corrupt => ErrorKind::Data,
+            Inner::Cancelled => ErrorKind::Cancelled,
+            _ => ErrorKind::Io,
+        };
+        Error::new(kind, error.to_string())
+    }
+}
+
+impl From<tanada_io::Error> for Error {
+    fn from(error: tanada_io::Error) -> Error {
+        tanada_innodb::Error::from(error).into()
+    }
+}
+
+impl From<Error> for DataFusionError {
+    fn from(error: Error) -> DataFusionError {
+        DataFusionError::External(Box::new(error))
+    }
+}
+
+impl From<DataFusionError> for Error {
+    fn from(error: DataFusionError) -> Error {
+        let root = root(&error);
+        if let DataFusionError::External(inner) = root {
+            if let Some(own) = own_error(inner.as_ref()) {
+                return own;
+            }
+        }
+        let kind = match root {
+            DataFusionError::SQL(..)
+            | DataFusionError::Plan(_)
+            | DataFusionError::Configuration(_)
+            | DataFusionError::ArrowError(..)
+            | DataFusionError::Execution(_) => ErrorKind::InvalidInput,
+            DataFusionError::SchemaError(..) => ErrorKind::NotFound,
+            DataFusionError::NotImplemented(_) => ErrorKind::Unsupported,
+            DataFusionError::ResourcesExhausted(_) => ErrorKind::Resources,
+            DataFusionError::IoError(_) | DataFusionError::ObjectStore(_) => ErrorKind::Io,
+            _ => ErrorKind::Internal,
+        };
+        Error::new(kind, one_line(&root.message()))
+    }
+}
+
+/// The innermost error of DataFusion: contexts, shared and collected ones taken off.
+fn root(error: &DataFusionError) -> &DataFusionError {
+    match error {
+        DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => root(inner),
+        DataFusionError::Shared(inner) => root(inner),
+        DataFusionError::Collection(errors) => errors.first().map_or(error, root),
+        DataFusionError::External(inner) => match inner.downcast_ref::<DataFusionError>() {
+            Some(inner) => root(inner),
+            None => error,
+        },
+        DataFusionError::ArrowError(inner, _) => match inner.as_ref() {
+            ArrowError::ExternalError(inner) => inner.downcast_ref::<DataFusionError>().map_or(error, root),
+            _ => error,
+        },
+        error => error,
+    }
+}
+
+fn own_error(error: &(dyn std::error::Error + 'static)) -> Option<Error> {
+    if let Some(own) = error.downcast_ref::<Error>() {
+        return Some(own.clone());
+    }
+    if let Some(inner) = error.downcast_ref::<tanada_innodb::Error>() {
+        return Some(inner.clone().into());
+    }
+    error.downcast_ref::<tanada_io::Error>().map(|inner| inner.clone().into())
+}
+
+/// The first line of a message that may go on with a backtrace or hints, without its last full stop.
+fn one_line(message: &str) -> String {
+    message.lines().next().unwrap_or_default().trim_end_matches('.').to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_layers_below_come_through_unchanged() {
+        let inner = tanada_innodb::Error::new(
+            tanada_innodb::ErrorKind::Corrupt,
+            "space 5, page 7: checksum mismatch",
+        );
+        let wrapped = DataFusionError::External(Box::new(inner)).context("while scanning");
+        let error = Error::from(wrapped);
+        assert_eq!(error.kind(), ErrorKind::Data);
+        assert_eq!(error.to_string(), "space 5, page 7: checksum mismatch");
+        let again = Error::from(DataFusionError::from(error));
+        assert_eq!(again.kind(), ErrorKind::Data);
+    }
+
+    #[test]
+    fn kinds_say_what_to_do() {
+        assert_eq!(
+            Error::from(DataFusionError::ResourcesExhausted("full".into())).kind(),
+            ErrorKind::Resources
+        );
+        assert_eq!(Error::from(DataFusionError::NotImplemented("x".into())).kind(), ErrorKind::Unsupported);
+        assert_eq!(Error::from(DataFusionError::Plan("two\nlines.".into())).to_string(), "two");
+    }
+}

@@ -1,0 +1,46 @@
+//! `length(x)`: bytes, as in MySQL (`char_length` counts characters).
+
+use datafusion::arrow::compute::{cast, kernels::length::length};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Result, ScalarValue, plan_err};
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
+
+/// The function.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct Length {
+    signature: Signature,
+}
+
+impl Default for Length {
+    fn default() -> Self {
+        Length { signature: Signature::user_defined(Volatility::Immutable) }
+    }
+}
+
+impl ScalarUDFImpl for Length {
+    fn name(&self) -> &str {
+        "length"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Int64)
+    }
+
+    fn coerce_types(&self, arguments: &[DataType]) -> Result<Vec<DataType>> {
+        let [argument] = arguments else { return plan_err!("length takes one argument") };
+        Ok(vec![if argument.is_binary() { DataType::BinaryView } else { DataType::Utf8View }])
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let arrays = ColumnarValue::values_to_arrays(&arguments.args)?;
+        let lengths = cast(&length(arrays[0].as_ref())?, &DataType::Int64)?;
+        match &arguments.args[0] {
+            ColumnarValue::Scalar(_) => Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&lengths, 0)?)),
+            ColumnarValue::Array(_) => Ok(ColumnarValue::Array(lengths)),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! SQL over relations: catalog, out-of-order operators, cost model.
+//!
+//! Above: the faces (`tanada`). Below: `tanada-innodb`, `tanada-io`. The only library crate that links DataFusion.
+#![forbid(unsafe_code)]
+
+pub mod catalog;
+pub mod cost;
+mod error;
+pub mod explain;
+pub mod functions;
+pub mod lookup;
+pub mod relation;
+pub mod scan;
+pub mod session;
+pub mod settings;
+pub mod text;
+
+pub use error::{Error, ErrorKind, Result};
+pub use session::{QueryReport, QueryResult, Session, SessionOptions};

@@ -1,0 +1,369 @@
+//! Decoded values into Arrow arrays.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use datafusion::arrow::array::{ArrayRef, BinaryViewBuilder, PrimitiveBuilder, StringViewBuilder};
+use datafusion::arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, Decimal256Type, DurationMicrosecondType,
+    DurationMillisecondType, DurationSecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type, i256,
+};
+use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use tanada_innodb::{Decimal, Error, ErrorKind, Result, RowSink, Value};
+
+/// Builders for the projected columns of a relation. For each row: one `push` a slot, then `end_row`.
+#[derive(Debug)]
+pub struct ArrowSink {
+    schema: SchemaRef,
+    columns: Vec<ColumnBuilder>,
+    rows: usize,
+    bytes: usize,
+    zero_dates: Arc<AtomicU64>,
+}
+
+impl ArrowSink {
+    /// A sink for `columns` (positions in `schema`, the relation's; slot i is `columns[i]`). `zero_dates` counts dates shown as NULL.
+    pub fn new(schema: &SchemaRef, columns: &[usize], zero_dates: Arc<AtomicU64>) -> ArrowSink {
+        let fields: Vec<_> = columns.iter().map(|column| Arc::clone(&schema.fields()[*column])).collect();
+        let builders = fields.iter().map(|field| ColumnBuilder::new(field.data_type())).collect();
+        let schema = Arc::new(Schema::new(fields));
+        ArrowSink { schema, columns: builders, rows: 0, bytes: 0, zero_dates }
+    }
+
+    /// Fields of the columns.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Whole rows pushed since the last [`ArrowSink::finish`].
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Bytes held, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Counts a row that has been pushed; needed after each row (a projection may have no columns).
+    pub fn end_row(&mut self) {
+        self.rows += 1;
+    }
+
+    /// The rows so far; the sink is empty again.
+    pub fn finish(&mut self) -> crate::Result<RecordBatch> {
+        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
+        let arrays: Vec<ArrayRef> = self.columns.iter_mut().map(ColumnBuilder::finish).collect();
+        self.rows = 0;
+        self.bytes = 0;
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options).map_err(|error| {
+            crate::Error::new(crate::ErrorKind::Data, format!("rows do not fit their columns: {error}"))
+        })
+    }
+
+    fn misfit(&self, slot: usize, value: &Value<'_>) -> Error {
+        let (name, data_type) = match self.schema.fields().get(slot) {
+            Some(field) => (field.name().as_str(), field.data_type().to_string()),
+            None => ("?", "no column".to_string()),
+        };
+        Error::new(ErrorKind::Corrupt, format!("column {name}: {value:?} is no {data_type}"))
+    }
+}
+
+impl RowSink for ArrowSink {
+    fn push(&mut self, slot: usize, value: Value<'_>) -> Result<()> {
+        let Some(builder) = self.columns.get_mut(slot) else {
+            return Err(self.misfit(slot, &value));
+        };
+        if matches!(value, Value::ZeroDate(_)) {
+            self.zero_dates.fetch_add(1, Ordering::Relaxed);
+        }
+        match builder.push(&value) {
+            Some(bytes) => {
+                self.bytes += bytes;
+                Ok(())
+            }
+            None => Err(self.misfit(slot, &value)),
+        }
+    }
+}
+
+/// One column under construction, by Arrow type.
+#[derive(Debug)]
+enum ColumnBuilder {
+    Int8(PrimitiveBuilder<Int8Type>),
+    Int16(PrimitiveBuilder<Int16Type>),
+    Int32(PrimitiveBuilder<Int32Type>),
+    Int64(PrimitiveBuilder<Int64Type>),
+    UInt8(PrimitiveBuilder<UInt8Type>),
+    UInt16(PrimitiveBuilder<UInt16Type>),
+    UInt32(PrimitiveBuilder<UInt32Type>),
+    UInt64(PrimitiveBuilder<UInt64Type>),
+    Float32(PrimitiveBuilder<Float32Type>),
+    Float64(PrimitiveBuilder<Float64Type>),
+    Decimal128(PrimitiveBuilder<Decimal128Type>, i8),
+    Decimal256(PrimitiveBuilder<Decimal256Type>, i8),
+    Date(PrimitiveBuilder<Date32Type>),
+    TimestampSeconds(PrimitiveBuilder<TimestampSecondType>),
+    TimestampMillis(PrimitiveBuilder<TimestampMillisecondType>),
+    TimestampMicros(PrimitiveBuilder<TimestampMicrosecondType>),
+    DurationSeconds(PrimitiveBuilder<DurationSecondType>),
+    DurationMillis(PrimitiveBuilder<DurationMillisecondType>),
+    DurationMicros(PrimitiveBuilder<DurationMicrosecondType>),
+    Binary(BinaryViewBuilder),
+    /// Also any type that relations do not have: then every value but NULL is a misfit.
+    Text(StringViewBuilder),
+}
+
+impl ColumnBuilder {
+    fn new(data_type: &DataType) -> ColumnBuilder {
+        fn primitive<T: ArrowPrimitiveType>(data_type: &DataType) -> PrimitiveBuilder<T> {
+            PrimitiveBuilder::new().with_data_type(data_type.clone())
+        }
+        match data_type {
+            DataType::Int8 => ColumnBuilder::Int8(primitive(data_type)),
+            DataType::Int16 => ColumnBuilder::Int16(primitive(data_type)),
+            DataType::Int32 => ColumnBuilder::Int32(primitive(data_type)),
+            DataType::Int64 => ColumnBuilder::Int64(primitive(data_type)),
+            DataType::UInt8 => ColumnBuilder::UInt8(primitive(data_type)),
+            DataType::UInt16 => ColumnBuilder::UInt16(primitive(data_type)),
+            DataType::UInt32 => ColumnBuilder::UInt32(primitive(data_type)),
+            DataType::UInt64 => ColumnBuilder::UInt64(primitive(data_type)),
+            DataType::Float32 => ColumnBuilder::Float32(primitive(data_type)),
+            DataType::Float64 => ColumnBuilder::Float64(primitive(data_type)),
+            DataType::Decimal128(_, scale) => ColumnBuilder::Decimal128(primitive(data_type), *scale),
+            DataType::Decimal256(_, scale) => ColumnBuilder::Decimal256(primitive(data_type), *scale),
+            DataType::Date32 => ColumnBuilder::Date(primitive(data_type)),
+            DataType::Timestamp(TimeUnit::Second, _) => ColumnBuilder::TimestampSeconds(primitive(data_type)),
+            DataType::Timestamp(TimeUnit::Millisecond, _) => {
+                ColumnBuilder::TimestampMillis(primitive(data_type))
+            }
+            DataType::Timestamp(_, _) => ColumnBuilder::TimestampMicros(primitive(data_type)),
+            DataType::Duration(TimeUnit::Second) => ColumnBuilder::DurationSeconds(primitive(data_type)),
+            DataType::Duration(TimeUnit::Millisecond) => ColumnBuilder::DurationMillis(primitive(data_type)),
+            DataType::Duration(_) => ColumnBuilder::DurationMicros(primitive(data_type)),
+            DataType::BinaryView => ColumnBuilder::Binary(BinaryViewBuilder::new()),
+            _ => ColumnBuilder::Text(StringViewBuilder::new()),
+        }
+    }
+
+    /// Appends a value and gives the bytes it takes; `None` if it is not of this column's type.
+    fn push(&mut self, value: &Value<'_>) -> Option<usize> {
+        let value = match value {
+            Value::Null | Value::ZeroDate(_) => {
+                self.push_null();
+                return Some(1);
+            }
+            value => value,
+        };
+        match self {
+            ColumnBuilder::Int8(builder) => append(builder, signed(value)?.try_into().ok()?),
+            ColumnBuilder::Int16(builder) => append(builder, signed(value)?.try_into().ok()?),
+            ColumnBuilder::Int32(builder) => append(builder, signed(value)?.try_into().ok()?),
+            ColumnBuilder::Int64(builder) => append(builder, signed(value)?),
+            ColumnBuilder::UInt8(builder) => append(builder, unsigned(value)?.try_into().ok()?),
+            ColumnBuilder::UInt16(builder) => append(builder, unsigned(value)?.try_into().ok()?),
+            ColumnBuilder::UInt32(builder) => append(builder, unsigned(value)?.try_into().ok()?),
+            ColumnBuilder::UInt64(builder) => append(builder, unsigned(value)?),
+            ColumnBuilder::Float32(builder) => append(builder, float(value)?),
+            ColumnBuilder::Float64(builder) => append(builder, double(value)?),
+            ColumnBuilder::Decimal128(builder, scale) => append(builder, narrow(decimal(value, *scale)?)?),
+            ColumnBuilder::Decimal256(builder, scale) => {
+                let decimal = decimal(value, *scale)?;
+                append(builder, i256::from_parts(decimal.low, decimal.high))
+            }
+            ColumnBuilder::Date(builder) => append(builder, date(value)?),
+            ColumnBuilder::TimestampSeconds(builder) => {
+                append(builder, date_time(value)?.div_euclid(1_000_000))
+            }
+            ColumnBuilder::TimestampMillis(builder) => append(builder, date_time(value)?.div_euclid(1_000)),
+            ColumnBuilder::TimestampMicros(builder) => append(builder, date_time(value)?),
+            ColumnBuilder::DurationSeconds(builder) => append(builder, time(value)? / 1_000_000),
+            ColumnBuilder::DurationMillis(builder) => append(builder, time(value)? / 1_000),
+            ColumnBuilder::DurationMicros(builder) => append(builder, time(value)?),
+            ColumnBuilder::Text(builder) => {
+                let Value::Text(text) = value else { return None };
+                builder.try_append_value(text.as_ref()).ok()?;
+                Some(16 + text.len())
+            }
+            ColumnBuilder::Binary(builder) => {
+                let Value::Bytes(bytes) = value else { return None };
+                builder.try_append_value(bytes.as_ref()).ok()?;
+                Some(16 + bytes.len())
+            }
+        }
+    }
+
+    fn push_null(&mut self) {
+        match self {
+            ColumnBuilder::Int8(builder) => builder.append_null(),
+            ColumnBuilder::Int16(builder) => builder.append_null(),
+            ColumnBuilder::Int32(builder) => builder.append_null(),
+            ColumnBuilder::Int64(builder) => builder.append_null(),
+            ColumnBuilder::UInt8(builder) => builder.append_null(),
+            ColumnBuilder::UInt16(builder) => builder.append_null(),
+            ColumnBuilder::UInt32(builder) => builder.append_null(),
+            ColumnBuilder::UInt64(builder) => builder.append_null(),
+            ColumnBuilder::Float32(builder) => builder.append_null(),
+            ColumnBuilder::Float64(builder) => builder.append_null(),
+            ColumnBuilder::Decimal128(builder, _) => builder.append_null(),
+            ColumnBuilder::Decimal256(builder, _) => builder.append_null(),
+            ColumnBuilder::Date(builder) => builder.append_null(),
+            ColumnBuilder::TimestampSeconds(builder) => builder.append_null(),
+            ColumnBuilder::TimestampMillis(builder) => builder.append_null(),
+            ColumnBuilder::TimestampMicros(builder) => builder.append_null(),
+            ColumnBuilder::DurationSeconds(builder) => builder.append_null(),
+            ColumnBuilder::DurationMillis(builder) => builder.append_null(),
+            ColumnBuilder::DurationMicros(builder) => builder.append_null(),
+            ColumnBuilder::Binary(builder) => builder.append_null(),
+            ColumnBuilder::Text(builder) => builder.append_null(),
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            ColumnBuilder::Int8(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::Int16(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::Int32(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::Int64(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::UInt8(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::UInt16(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::UInt32(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::UInt64(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::Float32(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::Float64(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::Decimal128(builder, _) => Arc::new(builder.finish()),
+            ColumnBuilder::Decimal256(builder, _) => Arc::new(builder.finish()),
+            ColumnBuilder::Date(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::TimestampSeconds(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::TimestampMillis(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::TimestampMicros(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::DurationSeconds(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::DurationMillis(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::DurationMicros(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::Binary(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::Text(builder) => Arc::new(builder.finish()),
+        }
+    }
+}
+
+fn append<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, value: T::Native) -> Option<usize> {
+    builder.append_value(value);
+    Some(size_of::<T::Native>())
+}
+
+fn signed(value: &Value<'_>) -> Option<i64> {
+    match value {
+        Value::Int(number) => Some(*number),
+        Value::UInt(number) => (*number).try_into().ok(),
+        _ => None,
+    }
+}
+
+fn unsigned(value: &Value<'_>) -> Option<u64> {
+    match value {
+        Value::UInt(number) => Some(*number),
+        Value::Int(number) => (*number).try_into().ok(),
+        _ => None,
+    }
+}
+
+fn float(value: &Value<'_>) -> Option<f32> {
+    if let Value::Float(number) = value { Some(*number) } else { None }
+}
+
+fn double(value: &Value<'_>) -> Option<f64> {
+    if let Value::Double(number) = value { Some(*number) } else { None }
+}
+
+/// The decimal, if it has the column's scale.
+fn decimal(value: &Value<'_>, scale: i8) -> Option<Decimal> {
+    match value {
+        Value::Decimal(decimal) if decimal.scale.cast_signed() == scale => Some(*decimal),
+        _ => None,
+    }
+}
+
+/// The low half, if it says all.
+fn narrow(decimal: Decimal) -> Option<i128> {
+    let low = decimal.low.cast_signed();
+    (decimal.high == low >> 127).then_some(low)
+}
+
+fn date(value: &Value<'_>) -> Option<i32> {
+    if let Value::Date(days) = value { Some(*days) } else { None }
+}
+
+fn date_time(value: &Value<'_>) -> Option<i64> {
+    if let Value::DateTime(micros) = value { Some(*micros) } else { None }
+}
+
+fn time(value: &Value<'_>) -> Option<i64> {
+    if let Value::Time(micros) = value { Some(*micros) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use datafusion::arrow::array::{Array, AsArray};
+    use datafusion::arrow::datatypes::Field;
+
+    use super::*;
+
+    fn sink(types: Vec<DataType>) -> ArrowSink {
+        let fields: Vec<Field> =
+            types.into_iter().map(|data_type| Field::new("c", data_type, true)).collect();
+        let columns: Vec<usize> = (0..fields.len()).collect();
+        ArrowSink::new(&Arc::new(Schema::new(fields)), &columns, Arc::default())
+    }
+
+    #[test]
+    fn values_arrive_in_their_units() {
+        let mut sink = sink(vec![
+            DataType::Timestamp(TimeUnit::Second, None),
+            DataType::Duration(TimeUnit::Millisecond),
+            DataType::Decimal128(5, 2),
+            DataType::Utf8View,
+        ]);
+        // One second and a half before the epoch lies in the second before the last.
+        sink.push(0, Value::DateTime(-1_500_000)).unwrap();
+        sink.push(1, Value::Time(-1_500_000)).unwrap();
+        sink.push(2, Value::Decimal(Decimal { high: -1, low: u128::MAX, scale: 2 })).unwrap();
+        sink.push(3, Value::Text(Cow::Borrowed("キー"))).unwrap();
+        sink.end_row();
+        let batch = sink.finish().unwrap();
+        assert_eq!(batch.column(0).as_primitive::<TimestampSecondType>().value(0), -2);
+        assert_eq!(batch.column(1).as_primitive::<DurationMillisecondType>().value(0), -1_500);
+        assert_eq!(batch.column(2).as_primitive::<Decimal128Type>().value(0), -1);
+        assert_eq!(batch.column(3).as_string_view().value(0), "キー");
+        assert_eq!(sink.rows(), 0);
+    }
+
+    #[test]
+    fn zero_dates_are_null_and_counted() {
+        let mut sink = sink(vec![DataType::Date32]);
+        sink.push(0, Value::ZeroDate("0000-00-00".to_string())).unwrap();
+        sink.end_row();
+        assert!(sink.finish().unwrap().column(0).is_null(0));
+        assert_eq!(sink.zero_dates.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn rows_without_columns_are_counted() {
+        let mut sink = sink(vec![]);
+        sink.end_row();
+        sink.end_row();
+        assert_eq!(sink.finish().unwrap().num_rows(), 2);
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_an_error() {
+        let mut sink = sink(vec![DataType::Int8]);
+        let error = sink.push(0, Value::Int(128)).unwrap_err();
+        assert_eq!(error.to_string(), "column c: Int(128) is no Int8");
+        assert!(sink.push(1, Value::Null).is_err());
+    }
+}

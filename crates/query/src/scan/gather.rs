@@ -1,0 +1,172 @@
+//! Rows into batches: decoded, filtered, cut to size.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use datafusion::arrow::compute::BatchCoalescer;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::common::cast::as_boolean_array;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{DataFusionError, Result};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::utils::collect_columns;
+use datafusion::physical_expr::{PhysicalExpr, conjunction};
+use tanada_innodb::{ColumnNo, Row};
+
+use super::prefilter::Prefilter;
+use crate::relation::{ArrowSink, InnodbRelation};
+
+/// Rows of a batch.
+const BATCH_ROWS: usize = 8192;
+/// Bytes after which a batch is cut although it has fewer rows.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// What is decoded and what becomes of it.
+#[derive(Debug)]
+pub(super) struct Decoding {
+    /// The relation's fields.
+    relation_schema: SchemaRef,
+    /// Table columns that are decoded: the output first, then what only predicates need.
+    pub columns: Vec<usize>,
+    /// Over the decoded columns.
+    predicate: Option<Arc<dyn PhysicalExpr>>,
+    /// What of the predicate is tested before a row is decoded.
+    prefilter: Prefilter,
+    /// Fields of the output.
+    output: SchemaRef,
+}
+
+impl Decoding {
+    /// Decodes `projection` and applies `filters` (over the relation's schema).
+    pub(super) fn new(
+        relation: &InnodbRelation,
+        projection: &[usize],
+        filters: &[Arc<dyn PhysicalExpr>],
+    ) -> Result<Decoding> {
+        let columns = decoded_columns(projection, filters);
+        let moved = |filter: &Arc<dyn PhysicalExpr>| -> Result<Arc<dyn PhysicalExpr>> {
+            Arc::clone(filter)
+                .transform_up(|node| {
+                    let Some(column) = node.downcast_ref::<Column>() else {
+                        return Ok(Transformed::no(node));
+                    };
+                    let position = columns.iter().position(|decoded| *decoded == column.index());
+                    let position = position
+                        .ok_or_else(|| DataFusionError::Internal(format!("{column} is not decoded")))?;
+                    Ok(Transformed::yes(
+                        Arc::new(Column::new(column.name(), position)) as Arc<dyn PhysicalExpr>
+                    ))
+                })
+                .data()
+        };
+        let filters = filters.iter().map(moved).collect::<Result<Vec<_>>>()?;
+        let prefilter = Prefilter::new(&filters);
+        let predicate = (!filters.is_empty()).then(|| conjunction(filters));
+        let output = Arc::new(relation.schema().project(projection)?);
+        Ok(Decoding { relation_schema: Arc::clone(relation.schema()), columns, predicate, prefilter, output })
+    }
+
+    /// The decoded columns as numbers of the table.
+    pub(super) fn column_numbers(&self) -> Vec<ColumnNo> {
+        self.columns.iter().copied().map(ColumnNo).collect()
+    }
+}
+
+/// Columns that have to be read: the output first, then what only predicates need.
+pub(super) fn decoded_columns(projection: &[usize], filters: &[Arc<dyn PhysicalExpr>]) -> Vec<usize> {
+    let mut columns = projection.to_vec();
+    let mut more: Vec<usize> =
+        filters.iter().flat_map(collect_columns).map(|column| column.index()).collect();
+    more.sort_unstable();
+    more.dedup();
+    more.retain(|column| !projection.contains(column));
+    columns.extend(more);
+    columns
+}
+
+/// Takes rows, gives batches.
+#[derive(Debug)]
+pub(super) struct Gatherer {
+    decoding: Arc<Decoding>,
+    sink: ArrowSink,
+    /// Joins what predicates leave of several batches; not needed without a predicate, not possible without columns.
+    coalescer: Option<BatchCoalescer>,
+    ready: VecDeque<RecordBatch>,
+    failure: Option<DataFusionError>,
+}
+
+impl Gatherer {
+    pub(super) fn new(decoding: Arc<Decoding>, zero_dates: Arc<AtomicU64>) -> Gatherer {
+        let sink = ArrowSink::new(&decoding.relation_schema, &decoding.columns, zero_dates);
+        let joins = decoding.predicate.is_some() && !decoding.output.fields().is_empty();
+        let coalescer = joins.then(|| BatchCoalescer::new(Arc::clone(&decoding.output), BATCH_ROWS));
+        Gatherer { decoding, sink, coalescer, ready: VecDeque::new(), failure: None }
+    }
+
+    /// Takes a row. Breaks off after a failure, which [`Gatherer::next`] then gives.
+    pub(super) fn on_row(&mut self, row: &Row<'_>) -> tanada_innodb::Result<ControlFlow<()>> {
+        if !self.decoding.prefilter.passes(row)? {
+            return Ok(ControlFlow::Continue(()));
+        }
+        row.decode(&mut self.sink)?;
+        self.sink.end_row();
+        if self.sink.rows() >= BATCH_ROWS || self.sink.bytes() >= BATCH_BYTES {
+            if let Err(error) = self.cut() {
+                self.failure = Some(error);
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The next batch that is ready.
+    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>> {
+        match self.failure.take() {
+            Some(error) => Err(error),
+            None => Ok(self.ready.pop_front()),
+        }
+    }
+
+    /// Makes the rest ready.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        if self.sink.rows() > 0 {
+            self.cut()?;
+        }
+        if let Some(coalescer) = &mut self.coalescer {
+            coalescer.finish_buffered_batch()?;
+            self.ready.extend(std::iter::from_fn(|| coalescer.next_completed_batch()));
+        }
+        Ok(())
+    }
+
+    /// Filters what the sink holds.
+    fn cut(&mut self) -> Result<()> {
+        let batch = self.sink.finish()?;
+        let Some(predicate) = &self.decoding.predicate else {
+            self.ready.push_back(batch);
+            return Ok(());
+        };
+        let result = predicate.evaluate(&batch)?.into_array(batch.num_rows())?;
+        let mask = as_boolean_array(&result)?;
+        let output: Vec<usize> = (0..self.decoding.output.fields().len()).collect();
+        match &mut self.coalescer {
+            Some(coalescer) => {
+                let projected = batch.project(&output)?.with_schema(Arc::clone(&self.decoding.output))?;
+                coalescer.push_batch_with_filter(projected, mask)?;
+                self.ready.extend(std::iter::from_fn(|| coalescer.next_completed_batch()));
+            }
+            None => {
+                let options = RecordBatchOptions::new().with_row_count(Some(mask.true_count()));
+                self.ready.push_back(RecordBatch::try_new_with_options(
+                    Arc::new(Schema::empty()),
+                    vec![],
+                    &options,
+                )?);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,17 @@
+//! Scans of a relation: which access path, and the operator that reads it.
+//!
+//! 1. [`constraint`] finds what the predicates say about single columns.
+//! 2. [`path`] turns that into ranges or keys of each index, [`choice`] weighs them against a full scan.
+//! 3. [`exec`] is the operator, [`reader`] what runs on the executors' threads, [`gather`] decodes, filters and cuts batches, after [`prefilter`] has dropped what cannot pass.
+
+mod choice;
+mod constraint;
+mod exec;
+mod gather;
+mod path;
+mod prefilter;
+mod reader;
+
+pub use choice::{ScanChoice, choose};
+pub use exec::RelationScanExec;
+pub use path::AccessPath;

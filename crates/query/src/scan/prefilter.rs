@@ -1,0 +1,213 @@
+//! Rows that cannot pass are dropped before they are decoded.
+//!
+//! Comparisons of a column with literals are tested on the stored value; the rest of the row is only decoded if all of them hold. The predicates
+//! are evaluated again on what is left, so a test may let a row through in doubt (a zero date, a value of an unexpected kind), but never
+//! drops one that passes.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::ArrayRef;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{BinaryExpr, Column, InListExpr, Literal};
+use datafusion::physical_expr::utils::split_conjunction;
+use tanada_innodb::{Decimal, Row, Value};
+
+use crate::lookup::key::{KeyColumn, searchable_type};
+
+/// Most literals of a list that is tested one by one.
+const MOST_LITERALS: usize = 32;
+
+/// Tests on stored values.
+#[derive(Debug, Default)]
+pub(super) struct Prefilter {
+    tests: Vec<(usize, Test)>,
+}
+
+/// What a value must be.
+#[derive(Debug, Clone, PartialEq)]
+enum Test {
+    /// A number, date or time within bounds, both included, in units of its type (see [`number`]).
+    Between(i128, i128),
+    /// One of these numbers.
+    Numbers(Vec<i128>),
+    /// One of these strings.
+    Texts(Vec<String>),
+}
+
+impl Prefilter {
+    /// Tests that follow from predicates over the decoded columns.
+    pub(super) fn new(predicates: &[Arc<dyn PhysicalExpr>]) -> Prefilter {
+        let parts = predicates.iter().flat_map(split_conjunction);
+        Prefilter { tests: parts.filter_map(test).collect() }
+    }
+
+    /// Whether the row may pass.
+    pub(super) fn passes(&self, row: &Row<'_>) -> tanada_innodb::Result<bool> {
+        for (slot, test) in &self.tests {
+            if !test.passes(&row.value(*slot)?) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Test {
+    fn passes(&self, value: &Value<'_>) -> bool {
+        match (self, value) {
+            // A comparison with NULL is not true.
+            (_, Value::Null) => false,
+            (Test::Texts(texts), Value::Text(value)) => {
+                texts.iter().any(|text| text.as_str() == value.as_ref())
+            }
+            (Test::Texts(_), _) => true,
+            (test, value) => number(value).is_none_or(|number| match test {
+                Test::Between(least, most) => (*least..=*most).contains(&number),
+                Test::Numbers(numbers) => numbers.contains(&number),
+                Test::Texts(_) => true,
+            }),
+        }
+    }
+}
+
+/// The value as a number that orders like it: integers, unscaled decimals (all of a column have one scale), days, microseconds.
+fn number(value: &Value<'_>) -> Option<i128> {
+    match value {
+        Value::Int(number) => Some(i128::from(*number)),
+        Value::UInt(number) => Some(i128::from(*number)),
+        Value::Date(days) => Some(i128::from(*days)),
+        Value::DateTime(micros) | Value::Time(micros) => Some(i128::from(*micros)),
+        Value::Decimal(Decimal { high, low, .. }) => {
+            let low = low.cast_signed();
+            (*high == low >> 127).then_some(low)
+        }
+        _ => None,
+    }
+}
+
+/// The test of a predicate: its column and what its value must be.
+fn test(predicate: &Arc<dyn PhysicalExpr>) -> Option<(usize, Test)> {
+    if let Some(list) = predicate.downcast_ref::<InListExpr>() {
+        let column = list.expr().downcast_ref::<Column>()?;
+        if list.negated() || list.list().len() > MOST_LITERALS {
+            return None;
+        }
+        let tests =
+            list.list().iter().map(|item| comparison(Operator::Eq, item.downcast_ref::<Literal>()?.value()));
+        return Some((
+            column.index(),
+            tests.collect::<Option<Vec<Test>>>()?.into_iter().map(Some).reduce(either)??,
+        ));
+    }
+    let binary = predicate.downcast_ref::<BinaryExpr>()?;
+    if *binary.op() == Operator::Or {
+        let (left, right) = (test(binary.left())?, test(binary.right())?);
+        return if left.0 == right.0 { Some((left.0, either(Some(left.1), Some(right.1))?)) } else { None };
+    }
+    let (column, operator, literal) =
+        match (binary.left().downcast_ref::<Column>(), binary.right().downcast_ref::<Column>()) {
+            (Some(column), None) => (column, *binary.op(), binary.right()),
+            (None, Some(column)) => (column, binary.op().swap()?, binary.left()),
+            _ => return None,
+        };
+    Some((column.index(), comparison(operator, literal.downcast_ref::<Literal>()?.value())?))
+}
+
+fn comparison(operator: Operator, literal: &ScalarValue) -> Option<Test> {
+    if literal.is_null() || !searchable_type(&literal.data_type()) {
+        return None;
+    }
+    let array: ArrayRef = literal.to_array().ok()?;
+    let column = KeyColumn::new(&array, None).ok()?;
+    let value = column.value(0)?;
+    if let Value::Text(text) = &value {
+        return (operator == Operator::Eq).then(|| Test::Texts(vec![text.to_string()]));
+    }
+    let number = number(&value)?;
+    Some(match operator {
+        Operator::Eq => Test::Numbers(vec![number]),
+        Operator::Lt => Test::Between(i128::MIN, number.checked_sub(1)?),
+        Operator::LtEq => Test::Between(i128::MIN, number),
+        Operator::Gt => Test::Between(number.checked_add(1)?, i128::MAX),
+        Operator::GtEq => Test::Between(number, i128::MAX),
+        _ => return None,
+    })
+}
+
+/// One of both.
+fn either(left: Option<Test>, right: Option<Test>) -> Option<Test> {
+    match (left?, right?) {
+        (Test::Numbers(mut left), Test::Numbers(right)) => {
+            left.extend(right);
+            (left.len() <= MOST_LITERALS).then_some(Test::Numbers(left))
+        }
+        (Test::Texts(mut left), Test::Texts(right)) => {
+            left.extend(right);
+            (left.len() <= MOST_LITERALS).then_some(Test::Texts(left))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use datafusion::arrow::datatypes::{DataType, Field, Schema};
+    use datafusion::common::DFSchema;
+    use datafusion::execution::context::ExecutionProps;
+    use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+    use datafusion::physical_expr::create_physical_expr;
+    use datafusion::prelude::{Expr, col, lit};
+
+    use super::*;
+
+    fn tested(predicate: &Expr) -> Option<(usize, Test)> {
+        let fields = [("a", DataType::Int32), ("d", DataType::Decimal128(15, 2)), ("t", DataType::Utf8View)];
+        let schema = Schema::new(fields.map(|(name, data_type)| Field::new(name, data_type, true)).to_vec());
+        let schema = DFSchema::try_from(schema).unwrap();
+        test(
+            &create_physical_expr(
+                predicate,
+                &schema,
+                &ExecutionProps::new(),
+                &PhysicalPlanningContext::default(),
+            )
+            .unwrap(),
+        )
+    }
+
+    #[test]
+    fn comparisons_become_bounds() {
+        assert_eq!(tested(&col("a").lt(lit(5))), Some((0, Test::Between(i128::MIN, 4))));
+        assert_eq!(tested(&lit(5).lt(col("a"))), Some((0, Test::Between(6, i128::MAX))));
+        let price = lit(ScalarValue::Decimal128(Some(150), 15, 2));
+        assert_eq!(tested(&col("d").gt_eq(price)), Some((1, Test::Between(150, i128::MAX))));
+        let view = |text: &str| lit(ScalarValue::Utf8View(Some(text.to_string())));
+        let texts = Test::Texts(vec!["x".to_string(), "y".to_string()]);
+        assert_eq!(tested(&col("t").eq(view("x")).or(col("t").eq(view("y")))), Some((2, texts)));
+    }
+
+    #[test]
+    fn what_is_not_understood_has_no_test() {
+        assert_eq!(tested(&col("a").not_eq(lit(5))), None);
+        assert_eq!(tested(&col("a").eq(lit(5)).or(col("d").is_null())), None);
+        assert_eq!(tested(&col("a").lt(lit(5)).or(col("a").gt(lit(7)))), None);
+        assert_eq!(tested(&col("a").eq(col("a"))), None);
+    }
+
+    #[test]
+    fn values_in_doubt_pass_and_nulls_do_not() {
+        let test = Test::Between(0, 10);
+        assert!(test.passes(&Value::Int(10)));
+        assert!(!test.passes(&Value::Int(11)));
+        assert!(!test.passes(&Value::Null));
+        assert!(test.passes(&Value::ZeroDate("0000-00-00".to_string())));
+        assert!(test.passes(&Value::Double(99.0)));
+        let texts = Test::Texts(vec!["a".to_string()]);
+        assert!(texts.passes(&Value::Text(Cow::Borrowed("a"))));
+        assert!(!texts.passes(&Value::Text(Cow::Borrowed("A"))));
+    }
+}

@@ -1,0 +1,336 @@
+//! A scan that runs: tasks on the executors' threads read, decode and filter; batches go through one bounded channel to all partitions.
+//!
+//! 1. The driver finds the leaf runs of all ranges and puts them into one queue; keys of look-ups are a queue as they are.
+//! 2. Each executor has a few readers, each of which takes the next piece of work, whoever was first. So no executor idles while there is work.
+//! 3. Full batches are sent; a full channel suspends the reader, so memory is bounded.
+//! 4. The streams share the receiving end. When the last of them is dropped, the driver's handle goes with it, and so do all tasks.
+//!
+//! In order there is one reader on one executor with one piece of work in hand.
+//!
+//! Invariant: `finished` is set only after every reader has sent all it had; a stream that ends without it reports an error.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use async_channel::{Receiver, Sender};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::{DataFusionError, Result};
+use datafusion::physical_plan::metrics::Time;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use tanada_innodb::{Access, IndexNo, Key, KeyRange, LeafRun, Table};
+use tanada_io::{IoContext, JoinHandle};
+
+use super::gather::{Decoding, Gatherer};
+use super::path::{AccessPath, everything};
+use crate::explain::IoMetrics;
+use crate::session::context::QueryContext;
+
+/// Runs in hand per executor: reads of up to 1 MiB each.
+const RUNS_IN_HAND: usize = 8;
+/// Single rows in hand per reader.
+const FETCHES_IN_HAND: usize = 256;
+/// Readers per executor that fetch single rows: one gathers bookmarks while another waits for rows.
+const FETCHERS: usize = 2;
+/// Batches that wait for a stream.
+const BATCHES_WAITING: usize = 8;
+/// Priority of reading single rows; runs of leaves, which make such work, have less.
+const FETCH_PRIORITY: u8 = 1;
+
+/// What a scan needs to run.
+#[derive(Debug)]
+pub(super) struct ScanTask {
+    pub table: Arc<Table>,
+    pub path: AccessPath,
+    pub decoding: Arc<Decoding>,
+    pub limit: Option<usize>,
+    pub query: Arc<QueryContext>,
+    /// CPU time of reading, decoding and filtering.
+    pub compute: Time,
+}
+
+/// A scan under way. Dropping it cancels.
+#[derive(Debug)]
+pub(super) struct Running {
+    receiver: Receiver<Result<RecordBatch>>,
+    finished: Arc<AtomicBool>,
+    scans: IoContext,
+    metrics: IoMetrics,
+    _driver: JoinHandle<()>,
+}
+
+impl Running {
+    pub(super) fn start(task: ScanTask, metrics: IoMetrics) -> Arc<Running> {
+        let (sender, receiver) = async_channel::bounded(BATCHES_WAITING);
+        let finished = Arc::new(AtomicBool::new(false));
+        let scans = task.query.io().for_operator(0);
+        let fetches = scans.for_operator(FETCH_PRIORITY);
+        let shared = Arc::new(Shared {
+            queue: AtomicUsize::new(0),
+            remaining: AtomicUsize::new(task.limit.unwrap_or(usize::MAX)),
+            sender,
+            scans: scans.clone(),
+            fetches,
+            task,
+        });
+        let executors = Arc::clone(shared.task.query.executors());
+        let done = Arc::clone(&finished);
+        let driver = executors.spawn(move || async move {
+            if let Err(error) = drive(&shared).await {
+                // Nobody is left to hear it if this fails.
+                let _ = shared.sender.send(Err(error)).await;
+            }
+            done.store(true, Ordering::Release);
+            shared.sender.close();
+        });
+        Arc::new(Running { receiver, finished, scans, metrics, _driver: driver })
+    }
+
+    /// The next batch; `None` at the end.
+    pub(super) async fn next(&self) -> Option<Result<RecordBatch>> {
+        match self.receiver.recv().await {
+            Ok(batch) => Some(batch),
+            Err(_) => {
+                self.metrics.record(&self.scans.counters().snapshot());
+                let whole = self.finished.load(Ordering::Acquire);
+                (!whole)
+                    .then(|| Err(DataFusionError::Internal("a scan broke off before its end".to_string())))
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.metrics.record(&self.scans.counters().snapshot());
+    }
+}
+
+/// What all readers of a scan share.
+#[derive(Debug)]
+struct Shared {
+    task: ScanTask,
+    /// The next piece of work.
+    queue: AtomicUsize,
+    /// Rows still wanted.
+    remaining: AtomicUsize,
+    sender: Sender<Result<RecordBatch>>,
+    scans: IoContext,
+    fetches: IoContext,
+}
+
+/// Pieces of work, taken in order of their numbers.
+#[derive(Debug)]
+enum Work {
+    /// Rows of leaf runs in a range.
+    Scan { access: Access, ranges: Vec<KeyRange>, runs: Vec<(usize, LeafRun)> },
+    /// Rows that the bookmarks in leaf runs point to.
+    Bookmarks { index: IndexNo, access: Access, ranges: Vec<KeyRange>, runs: Vec<(usize, LeafRun)> },
+    /// Rows of keys.
+    Lookups { access: Access, keys: Vec<Key> },
+}
+
+async fn drive(shared: &Arc<Shared>) -> Result<()> {
+    let work = Arc::new(Timed::new(plan(shared), &shared.task.compute).await?);
+    let in_order = shared.task.query.in_order();
+    let executors = shared.task.query.executors();
+    let workers = if in_order { 1 } else { executors.threads().min(work.pieces()).max(1) };
+    let handles: Vec<_> = (0..workers)
+        .map(|no| {
+            let (shared, work) = (Arc::clone(shared), Arc::clone(&work));
+            executors.spawn_on(no, move || async move {
+                let result = Timed::new(worker(&shared, &work), &shared.task.compute).await;
+                if result.is_err() {
+                    // The others need not go on.
+                    shared.remaining.store(0, Ordering::Relaxed);
+                }
+                result
+            })
+        })
+        .collect();
+    for handle in handles {
+        handle.await.map_err(crate::Error::from)??;
+    }
+    Ok(())
+}
+
+/// Compiles the access and finds the pieces of work.
+async fn plan(shared: &Shared) -> Result<Work> {
+    let ScanTask { table, path, decoding, .. } = &shared.task;
+    let columns = decoding.column_numbers();
+    let access = |index: IndexNo| table.access(index, &columns).map_err(crate::Error::from);
+    Ok(match path {
+        AccessPath::FullScan => scan_of(shared, access(IndexNo(0))?, vec![everything()]).await?,
+        AccessPath::ClusteredRange { ranges } => scan_of(shared, access(IndexNo(0))?, ranges.clone()).await?,
+        AccessPath::IndexOnly { index, ranges } => scan_of(shared, access(*index)?, ranges.clone()).await?,
+        AccessPath::Bookmarks { index, ranges } => {
+            let runs = leaf_runs(shared, *index, ranges).await?;
+            Work::Bookmarks { index: *index, access: access(IndexNo(0))?, ranges: ranges.clone(), runs }
+        }
+        AccessPath::Lookups { index, keys } => Work::Lookups { access: access(*index)?, keys: keys.clone() },
+    })
+}
+
+async fn scan_of(shared: &Shared, access: Access, ranges: Vec<KeyRange>) -> Result<Work> {
+    let runs = leaf_runs(shared, access.index(), &ranges).await?;
+    Ok(Work::Scan { access, ranges, runs })
+}
+
+async fn leaf_runs(shared: &Shared, index: IndexNo, ranges: &[KeyRange]) -> Result<Vec<(usize, LeafRun)>> {
+    let table = &shared.task.table;
+    let found = ranges.iter().enumerate().map(async |(no, range)| {
+        let runs = table.leaves(index, range, &shared.scans).await.map_err(crate::Error::from)?;
+        Ok::<_, DataFusionError>(runs.into_iter().map(|run| (no, run)).collect::<Vec<_>>())
+    });
+    let in_hand = if shared.task.query.in_order() { 1 } else { FETCHES_IN_HAND };
+    let all: Vec<Result<Vec<(usize, LeafRun)>>> =
+        futures::stream::iter(found).buffered(in_hand).collect().await;
+    Ok(all.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
+impl Work {
+    fn pieces(&self) -> usize {
+        match self {
+            Work::Scan { runs, .. } | Work::Bookmarks { runs, .. } => runs.len(),
+            Work::Lookups { keys, .. } => keys.len(),
+        }
+    }
+}
+
+/// All readers of one executor.
+async fn worker(shared: &Shared, work: &Work) -> Result<()> {
+    let in_order = shared.task.query.in_order();
+    let readers = match work {
+        _ if in_order => 1,
+        Work::Scan { .. } => RUNS_IN_HAND,
+        Work::Bookmarks { .. } => FETCHERS,
+        Work::Lookups { .. } => 1,
+    };
+    let mut readers: FuturesUnordered<_> =
+        (0..readers.min(work.pieces().max(1))).map(|_| reader(shared, work)).collect();
+    while let Some(result) = readers.next().await {
+        result?;
+    }
+    Ok(())
+}
+
+/// Takes pieces of work until there are none, or enough rows.
+async fn reader(shared: &Shared, work: &Work) -> Result<()> {
+    let task = &shared.task;
+    let gatherer = Gatherer::new(Arc::clone(&task.decoding), Arc::clone(task.query.zero_date_counter()));
+    let gatherer = RefCell::new(gatherer);
+    match work {
+        Work::Scan { access, ranges, runs } => {
+            while let Some((range, run)) = shared.take(runs) {
+                let mut on_row = |row: &tanada_innodb::Row<'_>| gatherer.borrow_mut().on_row(row);
+                let scan = task.table.scan(access, run, &ranges[*range], &shared.scans, &mut on_row);
+                scan.await.map_err(crate::Error::from)?;
+                if shared.sender.is_empty() {
+                    // Somebody waits: behind a selective predicate a full batch would come only at the end.
+                    gatherer.borrow_mut().finish()?;
+                }
+                if !shared.flush(&gatherer).await? {
+                    return Ok(());
+                }
+            }
+        }
+        Work::Bookmarks { index, access, ranges, runs } => {
+            while let Some((range, run)) = shared.take(runs) {
+                let bookmarks = task.table.bookmarks(*index, run, &ranges[*range], &shared.scans).await;
+                let bookmarks = bookmarks.map_err(crate::Error::from)?;
+                let fetches = bookmarks.iter().map(async |bookmark| {
+                    let mut on_row = |row: &tanada_innodb::Row<'_>| gatherer.borrow_mut().on_row(row);
+                    let fetch = task.table.fetch(access, bookmark, &shared.fetches, &mut on_row);
+                    fetch.await.map_err(crate::Error::from)?;
+                    shared.flush(&gatherer).await
+                });
+                if !shared.all(fetches).await? {
+                    return Ok(());
+                }
+            }
+        }
+        Work::Lookups { access, keys } => {
+            let lookups = std::iter::from_fn(|| shared.take(keys)).map(async |key| {
+                let mut on_row = |row: &tanada_innodb::Row<'_>| gatherer.borrow_mut().on_row(row);
+                let lookup = task.table.lookup(access, key, &shared.fetches, &mut on_row);
+                lookup.await.map_err(crate::Error::from)?;
+                shared.flush(&gatherer).await
+            });
+            if !shared.all(lookups).await? {
+                return Ok(());
+            }
+        }
+    }
+    gatherer.borrow_mut().finish()?;
+    shared.flush(&gatherer).await?;
+    Ok(())
+}
+
+impl Shared {
+    /// The next piece of work, unless there are enough rows.
+    fn take<'a, T>(&self, pieces: &'a [T]) -> Option<&'a T> {
+        if self.remaining.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        pieces.get(self.queue.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Runs look-ups, a window of them at once. False: enough, stop.
+    async fn all<F: Future<Output = Result<bool>>>(&self, lookups: impl Iterator<Item = F>) -> Result<bool> {
+        let window = if self.task.query.in_order() { 1 } else { FETCHES_IN_HAND };
+        let mut results = futures::stream::iter(lookups).buffer_unordered(window);
+        while let Some(more) = results.next().await {
+            if !more? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sends what is ready. False: enough, stop.
+    async fn flush(&self, gatherer: &RefCell<Gatherer>) -> Result<bool> {
+        loop {
+            let next = gatherer.borrow_mut().next()?;
+            let Some(batch) = next else { break };
+            if batch.num_rows() == 0 {
+                continue;
+            }
+            let rows = batch.num_rows();
+            let taken = self
+                .remaining
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(rows)))
+                .unwrap_or_default()
+                .min(rows);
+            if taken == 0 || self.sender.send(Ok(batch.slice(0, taken))).await.is_err() {
+                return Ok(false);
+            }
+        }
+        Ok(self.remaining.load(Ordering::Relaxed) > 0)
+    }
+}
+
+/// Adds the time spent in the polls of a future to a metric.
+#[derive(Debug)]
+struct Timed<'a, F> {
+    future: Pin<Box<F>>,
+    time: &'a Time,
+}
+
+impl<'a, F: Future> Timed<'a, F> {
+    fn new(future: F, time: &'a Time) -> Timed<'a, F> {
+        Timed { future: Box::pin(future), time }
+    }
+}
+
+impl<F: Future> Future for Timed<'_, F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let _timer = self.time.timer();
+        self.future.as_mut().poll(context)
+    }
+}

@@ -1,0 +1,112 @@
+//! Answers of `SHOW` and `DESCRIBE`, with the columns that MySQL has there.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, StringArray, UInt64Array};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::arrow::record_batch::RecordBatch;
+use tanada_innodb::schema::IndexKind;
+use tanada_innodb::{TableDefinition, TableStatistics};
+
+use crate::relation::types::{MYSQL_TYPE, mysql_type};
+use crate::{Error, ErrorKind, Result};
+
+/// One column of names.
+pub(super) fn names(header: &str, names: &[String]) -> Result<RecordBatch> {
+    table(vec![(header, text(names.iter().map(|name| Some(name.clone()))))])
+}
+
+/// `SHOW COLUMNS`
+pub(super) fn columns(definition: &TableDefinition) -> Result<RecordBatch> {
+    let columns = &definition.columns;
+    let key = |number: usize| {
+        let first =
+            |index: &&tanada_innodb::Index| index.parts.first().is_some_and(|part| part.column.0 == number);
+        let primary = definition.indexes.iter().filter(|index| index.name == "PRIMARY");
+        if primary.flat_map(|index| &index.parts).any(|part| part.column.0 == number) {
+            return "PRI";
+        }
+        match definition.indexes.iter().filter(first).any(|index| index.unique && index.parts.len() == 1) {
+            true => "UNI",
+            false if definition.indexes.iter().any(|index| first(&index)) => "MUL",
+            false => "",
+        }
+    };
+    let extra = |column: &tanada_innodb::Column| {
+        let mut words = Vec::new();
+        words.extend(column.virtual_expression.as_ref().map(|_| "VIRTUAL GENERATED"));
+        words.extend(column.invisible.then_some("INVISIBLE"));
+        words.join(" ")
+    };
+    table(vec![
+        ("Field", text(columns.iter().map(|column| Some(column.name.clone())))),
+        ("Type", text(columns.iter().map(|column| Some(mysql_type(&column.column_type))))),
+        ("Null", text(columns.iter().map(|column| Some(yes(column.nullable))))),
+        ("Key", text((0..columns.len()).map(|number| Some(key(number).to_string())))),
+        ("Extra", text(columns.iter().map(|column| Some(extra(column))))),
+    ])
+}
+
+/// `SHOW INDEX`: a row for each part.
+pub(super) fn indexes(definition: &TableDefinition, statistics: &TableStatistics) -> Result<RecordBatch> {
+    let parts: Vec<_> = definition
+        .indexes
+        .iter()
+        .enumerate()
+        .filter(|(_, index)| index.name != "GEN_CLUST_INDEX")
+        .flat_map(|(no, index)| {
+            index.parts.iter().enumerate().map(move |(sequence, part)| (no, index, sequence, part))
+        })
+        .collect();
+    let column = |part: &tanada_innodb::IndexPart| definition.columns.get(part.column.0);
+    let distinct = |no: usize, sequence: usize| statistics.indexes.get(no)?.distinct.get(sequence).copied();
+    let direction = |descending: bool| if descending { "D" } else { "A" }.to_string();
+    let kind = |kind: IndexKind| if kind == IndexKind::BTree { "BTREE" } else { "OTHER" }.to_string();
+    table(vec![
+        ("Table", text(parts.iter().map(|_| Some(definition.name.clone())))),
+        ("Non_unique", numbers(parts.iter().map(|(_, index, _, _)| Some(u64::from(!index.unique))))),
+        ("Key_name", text(parts.iter().map(|(_, index, _, _)| Some(index.name.clone())))),
+        ("Seq_in_index", numbers(parts.iter().map(|(_, _, sequence, _)| Some(*sequence as u64 + 1)))),
+        (
+            "Column_name",
+            text(parts.iter().map(|(_, _, _, part)| column(part).map(|column| column.name.clone()))),
+        ),
+        ("Collation", text(parts.iter().map(|(_, _, _, part)| Some(direction(part.descending))))),
+        ("Cardinality", numbers(parts.iter().map(|(no, _, sequence, _)| distinct(*no, *sequence)))),
+        ("Sub_part_bytes", numbers(parts.iter().map(|(_, _, _, part)| part.prefix_bytes.map(u64::from)))),
+        (
+            "Null",
+            text(
+                parts.iter().map(|(_, _, _, part)| column(part).map(|column| yes_or_blank(column.nullable))),
+            ),
+        ),
+        ("Index_type", text(parts.iter().map(|(_, index, _, _)| Some(kind(index.kind))))),
+    ])
+}
+
+fn yes(yes: bool) -> String {
+    if yes { "YES" } else { "NO" }.to_string()
+}
+
+fn yes_or_blank(yes: bool) -> String {
+    if yes { "YES" } else { "" }.to_string()
+}
+
+fn text(values: impl Iterator<Item = Option<String>>) -> ArrayRef {
+    Arc::new(values.collect::<StringArray>())
+}
+
+fn numbers(values: impl Iterator<Item = Option<u64>>) -> ArrayRef {
+    Arc::new(values.collect::<UInt64Array>())
+}
+
+fn table(columns: Vec<(&str, ArrayRef)>) -> Result<RecordBatch> {
+    let field = |(name, array): &(&str, ArrayRef)| {
+        let kind = if *array.data_type() == DataType::Utf8 { "varchar" } else { "bigint unsigned" };
+        Field::new(*name, array.data_type().clone(), true)
+            .with_metadata([(MYSQL_TYPE.to_string(), kind.to_string())].into())
+    };
+    let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
+    RecordBatch::try_new(Arc::new(schema), columns.into_iter().map(|(_, array)| array).collect())
+        .map_err(|error| Error::new(ErrorKind::Internal, error.to_string()))
+}

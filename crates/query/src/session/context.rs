@@ -1,0 +1,68 @@
+//! What the operators of one query share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use datafusion::common::{DataFusionError, Result as DataFusionResult};
+use datafusion::execution::TaskContext;
+use tanada_io::{Executors, Gate, GateLimits, IoContext};
+
+use crate::settings::{Execution, TanadaOptions};
+
+/// The I/O context, executors and counters of one query; an extension of the query's session configuration.
+#[derive(Debug)]
+pub struct QueryContext {
+    io: IoContext,
+    executors: Arc<Executors>,
+    options: TanadaOptions,
+    zero_dates: Arc<AtomicU64>,
+}
+
+impl QueryContext {
+    /// A context with a gate as `options` want it.
+    pub fn new(executors: Arc<Executors>, options: TanadaOptions) -> Arc<QueryContext> {
+        let ios = match (options.execution, options.io_depth) {
+            (Execution::InOrder, _) => Some(1),
+            (Execution::OutOfOrder, 0) => None,
+            (Execution::OutOfOrder, depth) => Some(depth),
+        };
+        let gate = Gate::new(GateLimits { ios, bytes: options.io_bytes });
+        Arc::new(QueryContext { io: IoContext::new(gate), executors, options, zero_dates: Arc::default() })
+    }
+
+    /// The context of the query that a task belongs to.
+    pub fn from_task(task: &TaskContext) -> DataFusionResult<Arc<QueryContext>> {
+        let context = task.session_config().get_extension::<QueryContext>();
+        context.ok_or_else(|| DataFusionError::Internal("the task belongs to no Tanada query".to_string()))
+    }
+
+    /// The root I/O context: its counters are those of the whole query. Operators take `for_operator` of it.
+    pub fn io(&self) -> &IoContext {
+        &self.io
+    }
+
+    /// Threads that read and decode.
+    pub fn executors(&self) -> &Arc<Executors> {
+        &self.executors
+    }
+
+    /// The settings when the query began.
+    pub fn options(&self) -> &TanadaOptions {
+        &self.options
+    }
+
+    /// Whether exactly one I/O may be outstanding.
+    pub fn in_order(&self) -> bool {
+        self.options.execution == Execution::InOrder
+    }
+
+    /// Counter of dates without a calendar date that were shown as NULL.
+    pub fn zero_date_counter(&self) -> &Arc<AtomicU64> {
+        &self.zero_dates
+    }
+
+    /// How many such dates there were.
+    pub fn zero_dates(&self) -> u64 {
+        self.zero_dates.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,307 @@
+//! A session: mounts, settings, and SQL statements in, batches and a report out.
+//!
+//! A statement goes this way: 1. it is told apart ([`command`]): the session answers `USE`, `SET`, `SHOW` and `DESCRIBE` itself and refuses
+//! whatever writes; 2. tables it names are opened, so that their errors are told as they are; 3. names are respelled ([`spelling`]); 4. it is
+//! planned and started with a [`context::QueryContext`] of its own.
+
+mod answer;
+mod command;
+pub mod context;
+mod header;
+mod result;
+mod spelling;
+mod split;
+mod state;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::TableReference;
+use datafusion::common::config::ConfigExtension;
+use datafusion::execution::context::SQLOptions;
+use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
+use datafusion::physical_plan::execute_stream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use parking_lot::RwLock;
+use tanada_innodb::{Catalog, Environment, MountOptions, PageCache, PageCacheCounters};
+use tanada_io::{ExecutorOptions, Executors, Method};
+
+use crate::catalog::{Database, Databases, InnodbTable};
+use crate::settings::TanadaOptions;
+use crate::{Error, ErrorKind, Result};
+use command::{Command, TableName};
+use context::QueryContext;
+pub use result::{QueryReport, QueryResult};
+use spelling::INFORMATION_SCHEMA;
+
+/// Resources of a session.
+#[derive(Debug, Clone)]
+pub struct SessionOptions {
+    /// Executor threads for I/O; 0 means one per core.
+    pub executors: usize,
+    /// How files are read.
+    pub method: Method,
+    /// Page cache, in bytes.
+    pub cache_bytes: u64,
+    /// Memory for query operators, in bytes.
+    pub memory_bytes: u64,
+    /// Whether page checksums are verified.
+    pub verify_checksums: bool,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        SessionOptions {
+            executors: 0,
+            method: Method::Uring,
+            cache_bytes: 256 << 20,
+            memory_bytes: 2 << 30,
+            verify_checksums: true,
+        }
+    }
+}
+
+/// A session. Cheap to clone; clones share everything. Methods are called on a tokio runtime.
+#[derive(Clone)]
+pub struct Session {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    environment: Arc<Environment>,
+    databases: Arc<Databases>,
+    /// What each query begins from: settings, catalog, functions, rules.
+    state: RwLock<SessionState>,
+    database: RwLock<Option<String>>,
+}
+
+impl Session {
+    /// Starts executors, cache and catalog.
+    pub fn new(options: SessionOptions) -> Result<Session> {
+        let executors = Executors::start(ExecutorOptions {
+            threads: options.executors,
+            method: options.method,
+            ..ExecutorOptions::default()
+        })?;
+        let databases = Databases::new(Arc::clone(&executors));
+        let state = state::session_state(&databases, options.memory_bytes, executors.threads())?;
+        let environment = Arc::new(Environment {
+            executors,
+            cache: PageCache::new(options.cache_bytes),
+            method: options.method,
+            verify_checksums: options.verify_checksums,
+        });
+        let shared =
+            Shared { environment, databases, state: RwLock::new(state), database: RwLock::default() };
+        Ok(Session { shared: Arc::new(shared) })
+    }
+
+    /// Mounts a data directory, a database folder or an `.ibd` file; gives the databases found and warnings. With one database mounted in all it becomes the default.
+    pub async fn mount_innodb(
+        &self,
+        path: &Path,
+        options: &MountOptions,
+    ) -> Result<(Vec<String>, Vec<String>)> {
+        let (path, options) = (path.to_path_buf(), options.clone());
+        let environment = Arc::clone(&self.shared.environment);
+        let opened = self
+            .shared
+            .environment
+            .executors
+            .spawn(move || async move { Catalog::open(&path, &options, &environment).await });
+        let catalog = opened.await??;
+        let warnings = catalog.warnings();
+        let names = self.shared.databases.mount(catalog)?;
+        let all = self.shared.databases.names();
+        if let [only] = all.as_slice() {
+            *self.shared.database.write() = Some(only.clone());
+        }
+        Ok((names, warnings))
+    }
+
+    /// Sets the default database.
+    pub fn use_database(&self, name: &str) -> Result<()> {
+        let database = self.database_named(name)?;
+        *self.shared.database.write() = Some(database.name().to_string());
+        Ok(())
+    }
+
+    /// The default database.
+    pub fn database(&self) -> Option<String> {
+        self.shared.database.read().clone()
+    }
+
+    /// Splits a text into statements (quotes, comments and MySQL backticks respected; empty ones dropped).
+    pub fn split(sql: &str) -> Result<Vec<String>> {
+        split::split(sql)
+    }
+
+    /// Plans and starts one statement: SQL of DataFusion plus `USE db`, `SET tanada.x = y`, `SHOW DATABASES`, `SHOW TABLES`, `SHOW COLUMNS`, `SHOW INDEX`, `DESCRIBE t`. Backticks quote names.
+    pub async fn execute(&self, sql: &str) -> Result<QueryResult> {
+        let begun = Instant::now();
+        let tokens = command::tokens(sql)?;
+        let context = self.query_context();
+        let answer = match command::recognise(&tokens)? {
+            Command::Query => {
+                let sql = self.respelled(sql, &tokens).await?;
+                return self.query(&sql, context, begun).await;
+            }
+            Command::Use(name) => {
+                self.use_database(&name)?;
+                None
+            }
+            Command::Set { key, value } => {
+                self.set(&key, &value).await?;
+                None
+            }
+            Command::ShowDatabases => Some(answer::names("Database", &self.shared.databases.names())?),
+            Command::ShowTables { database } => {
+                let database = self.database_or_default(database.as_deref())?;
+                Some(answer::names(&format!("Tables_in_{}", database.name()), &database.tables())?)
+            }
+            Command::ShowColumns(table) => {
+                Some(answer::columns(self.table(&table).await?.table().definition())?)
+            }
+            Command::ShowIndex(table) => {
+                let table = self.table(&table).await?;
+                let statistics = table.relation(&context).await?.statistics();
+                Some(answer::indexes(table.table().definition(), statistics)?)
+            }
+        };
+        Ok(QueryResult::new(stream_of(answer), None, context, begun))
+    }
+
+    /// Applies `SET key = value`.
+    pub async fn set(&self, key: &str, value: &str) -> Result<()> {
+        let mut state = self.shared.state.write();
+        if !key.starts_with(TanadaOptions::PREFIX) && !key.starts_with("datafusion.") {
+            let message = format!("unknown setting '{key}'; settings begin with tanada. or datafusion.");
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        state.config_mut().options_mut().set(key, value)?;
+        Ok(())
+    }
+
+    /// Empties the page cache.
+    pub fn clear_cache(&self) {
+        self.shared.environment.cache.clear();
+    }
+
+    /// Counters of the page cache.
+    pub fn cache_counters(&self) -> PageCacheCounters {
+        self.shared.environment.cache.counters()
+    }
+
+    /// A context for a query that begins now.
+    fn query_context(&self) -> Arc<QueryContext> {
+        let state = self.shared.state.read();
+        let options = state.config_options().extensions.get::<TanadaOptions>().cloned().unwrap_or_default();
+        QueryContext::new(Arc::clone(&self.shared.environment.executors), options)
+    }
+
+    async fn query(&self, sql: &str, context: Arc<QueryContext>, begun: Instant) -> Result<QueryResult> {
+        let state = self.state_for(&context);
+        let dialect = state.config_options().sql_parser.dialect;
+        let statement = state.sql_to_statement(sql, &dialect)?;
+        let plan = state.statement_to_plan(header::name_columns(statement)).await?;
+        let reads_only =
+            SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+        reads_only.verify_plan(&plan)?;
+        let plan = state.create_physical_plan(&plan).await?;
+        let stream = execute_stream(Arc::clone(&plan), Arc::new(TaskContext::from(&state)))?;
+        Ok(QueryResult::new(stream, Some(plan), context, begun))
+    }
+
+    /// The session's state for one query.
+    fn state_for(&self, context: &Arc<QueryContext>) -> SessionState {
+        let mut state = self.shared.state.read().clone();
+        let config = state.config_mut();
+        config.set_extension(Arc::clone(context));
+        config.options_mut().catalog.default_schema = self.database().unwrap_or_default();
+        state.mark_start_execution();
+        state
+    }
+
+    /// The statement with names spelled as in its tables, which are opened here: whoever names a table that cannot be read is told why.
+    async fn respelled(
+        &self,
+        sql: &str,
+        tokens: &[datafusion::sql::sqlparser::tokenizer::Token],
+    ) -> Result<String> {
+        let state = self.shared.state.read().clone();
+        let dialect = state.config_options().sql_parser.dialect;
+        let statement = state.sql_to_statement(sql, &dialect)?;
+        let mut columns: Vec<String> = Vec::new();
+        for reference in state.resolve_table_references(&statement)? {
+            if reference.schema().is_some_and(|schema| schema.eq_ignore_ascii_case(INFORMATION_SCHEMA)) {
+                columns.extend(information_schema_columns(&state, &reference).await);
+                continue;
+            }
+            let name = TableName {
+                database: reference.schema().map(str::to_string),
+                table: reference.table().to_string(),
+            };
+            let table = self.table(&name).await?;
+            columns.extend(table.table().definition().columns.iter().map(|column| column.name.clone()));
+        }
+        let respelled = spelling::respell(tokens, columns.iter().map(String::as_str));
+        Ok(respelled.unwrap_or_else(|| sql.to_string()))
+    }
+
+    async fn table(&self, name: &TableName) -> Result<Arc<InnodbTable>> {
+        let database = self.database_or_default(name.database.as_deref())?;
+        let table = database.open_table(&name.table).await?;
+        table.ok_or_else(|| {
+            let message =
+                format!("no table '{}' in database '{}'; see SHOW TABLES", name.table, database.name());
+            Error::new(ErrorKind::NotFound, message)
+        })
+    }
+
+    fn database_or_default(&self, name: Option<&str>) -> Result<Arc<Database>> {
+        let default = self.database();
+        match name.or(default.as_deref()) {
+            Some(name) => self.database_named(name),
+            None => {
+                let message =
+                    "no database is selected; USE one, or write database.table (see SHOW DATABASES)";
+                Err(Error::new(ErrorKind::InvalidInput, message))
+            }
+        }
+    }
+
+    fn database_named(&self, name: &str) -> Result<Arc<Database>> {
+        self.shared.databases.database(name).ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, format!("no database '{name}' is mounted; see SHOW DATABASES"))
+        })
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let databases = self.shared.databases.names();
+        f.debug_struct("Session")
+            .field("databases", &databases)
+            .field("database", &self.database())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Columns of a table of the information schema; none if there is no such table, which planning will tell.
+async fn information_schema_columns(state: &SessionState, reference: &TableReference) -> Vec<String> {
+    let wanted = TableReference::partial(INFORMATION_SCHEMA, reference.table().to_ascii_lowercase());
+    let Ok(schema) = state.schema_for_ref(wanted.clone()) else { return Vec::new() };
+    let Ok(Some(table)) = schema.table(wanted.table()).await else { return Vec::new() };
+    table.schema().fields().iter().map(|field| field.name().clone()).collect()
+}
+
+/// A stream of one batch, or of none.
+fn stream_of(batch: Option<RecordBatch>) -> SendableRecordBatchStream {
+    let schema = batch
+        .as_ref()
+        .map_or_else(|| Arc::new(datafusion::arrow::datatypes::Schema::empty()), RecordBatch::schema);
+    let batches = futures::stream::iter(batch.map(Ok));
+    Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+}

@@ -1,0 +1,143 @@
+//! A running statement.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::display::DisplayableExecutionPlan;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{EmptyRecordBatchStream, ExecutionPlan};
+use futures::StreamExt;
+use parking_lot::Mutex;
+
+use super::context::QueryContext;
+use crate::Result;
+
+/// What a statement cost.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct QueryReport {
+    /// From `execute` to the end of the stream (or now).
+    pub elapsed: Duration,
+    /// Rows handed out.
+    pub rows: u64,
+    /// Device I/Os.
+    pub ios: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Pages found in the cache.
+    pub cache_hits: u64,
+    /// Mean I/Os in flight while at least one was.
+    pub depth_mean: f64,
+    /// Most I/Os in flight.
+    pub depth_max: u64,
+    /// Date values without a calendar date that were shown as NULL.
+    pub zero_dates: u64,
+}
+
+/// A running statement: its schema and batches, and what it cost so far.
+pub struct QueryResult {
+    stream: SendableRecordBatchStream,
+    plan: Option<Arc<dyn ExecutionPlan>>,
+    context: Arc<QueryContext>,
+    progress: Arc<Progress>,
+}
+
+/// What the stream noted.
+#[derive(Debug)]
+struct Progress {
+    begun: Instant,
+    ended: Mutex<Option<Instant>>,
+    rows: AtomicU64,
+}
+
+impl QueryResult {
+    pub(super) fn new(
+        stream: SendableRecordBatchStream,
+        plan: Option<Arc<dyn ExecutionPlan>>,
+        context: Arc<QueryContext>,
+        begun: Instant,
+    ) -> QueryResult {
+        let progress = Arc::new(Progress { begun, ended: Mutex::default(), rows: AtomicU64::new(0) });
+        let noted = Arc::clone(&progress);
+        let schema = stream.schema();
+        let end = Arc::clone(&progress);
+        let counted = stream
+            .inspect(move |batch| {
+                if let Ok(batch) = batch {
+                    noted.rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+                }
+            })
+            .chain(futures::stream::poll_fn(move |_| {
+                end.ended.lock().get_or_insert_with(Instant::now);
+                std::task::Poll::Ready(None)
+            }));
+        let stream = Box::pin(RecordBatchStreamAdapter::new(schema, counted));
+        QueryResult { stream, plan, context, progress }
+    }
+
+    /// Columns of the result.
+    pub fn schema(&self) -> SchemaRef {
+        self.stream.schema()
+    }
+
+    /// The batches. Dropping the stream cancels the query and its I/O.
+    pub fn stream(&mut self) -> &mut SendableRecordBatchStream {
+        &mut self.stream
+    }
+
+    /// All batches at once.
+    pub async fn collect(&mut self) -> Result<Vec<RecordBatch>> {
+        let mut batches = Vec::new();
+        while let Some(batch) = self.stream.next().await {
+            batches.push(batch?);
+        }
+        Ok(batches)
+    }
+
+    /// Stops the query and its I/O; what it cost can still be asked for.
+    pub fn cancel(&mut self) {
+        self.stream = Box::pin(EmptyRecordBatchStream::new(self.schema()));
+        self.progress.ended.lock().get_or_insert_with(Instant::now);
+    }
+
+    /// What it cost until now.
+    pub fn report(&self) -> QueryReport {
+        let io = self.context.io().counters().snapshot();
+        let ended = self.progress.ended.lock().unwrap_or_else(Instant::now);
+        QueryReport {
+            elapsed: ended.duration_since(self.progress.begun),
+            rows: self.progress.rows.load(Ordering::Relaxed),
+            ios: io.ios,
+            bytes: io.bytes,
+            cache_hits: io.cache_hits,
+            depth_mean: io.depth_mean,
+            depth_max: io.depth_max,
+            zero_dates: self.context.zero_dates(),
+        }
+    }
+
+    /// The physical plan, for its metrics; none for statements without one.
+    pub fn plan(&self) -> Option<&Arc<dyn ExecutionPlan>> {
+        self.plan.as_ref()
+    }
+
+    /// The physical plan with metrics, as EXPLAIN ANALYZE prints it; empty for statements without a plan.
+    pub fn analyzed_plan(&self) -> String {
+        let shown = |plan: &Arc<dyn ExecutionPlan>| {
+            DisplayableExecutionPlan::with_metrics(plan.as_ref()).indent(false).to_string()
+        };
+        self.plan.as_ref().map(shown).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for QueryResult {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("QueryResult")
+            .field("schema", &self.schema())
+            .field("progress", &self.progress)
+            .finish_non_exhaustive()
+    }
+}

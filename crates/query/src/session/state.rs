@@ -1,0 +1,59 @@
+//! The DataFusion session state that all queries begin from.
+
+use std::sync::Arc;
+
+use datafusion::common::config::Dialect;
+use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::{FunctionRegistry, SessionState, SessionStateBuilder};
+use datafusion::optimizer::Analyzer;
+use datafusion::prelude::SessionConfig;
+
+use crate::Result;
+use crate::catalog::{CATALOG, Databases};
+use crate::functions::{TemporalRule, expression_planners, functions};
+use crate::lookup::physical_optimizer_rules;
+use crate::settings::TanadaOptions;
+
+/// Operators named in the message when memory runs out.
+const NAMED_CONSUMERS: std::num::NonZeroUsize = std::num::NonZeroUsize::MIN;
+
+/// A state over `databases` with `memory_bytes` for operators and `threads` partitions.
+pub(super) fn session_state(
+    databases: &Arc<Databases>,
+    memory_bytes: u64,
+    threads: usize,
+) -> Result<SessionState> {
+    let mut config = SessionConfig::new()
+        .with_information_schema(true)
+        .with_create_default_catalog_and_schema(false)
+        .with_target_partitions(threads)
+        .with_option_extension(TanadaOptions::default());
+    let options = config.options_mut();
+    options.catalog.default_catalog = CATALOG.to_string();
+    options.catalog.default_schema = String::new();
+    options.sql_parser.dialect = Dialect::MySQL;
+    options.sql_parser.enable_ident_normalization = false;
+    // As in MySQL, 0.1 is exactly a tenth.
+    options.sql_parser.parse_float_as_decimal = true;
+
+    let memory = FairSpillPool::new(usize::try_from(memory_bytes).unwrap_or(usize::MAX));
+    let pool = TrackConsumersPool::new(memory, NAMED_CONSUMERS);
+    let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(pool)).build_arc()?;
+
+    let mut analyzer = Analyzer::new();
+    analyzer.rules.insert(0, Arc::new(TemporalRule));
+    let mut state = SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .with_expr_planners(expression_planners())
+        .with_default_features()
+        .with_analyzer_rules(analyzer.rules)
+        .with_physical_optimizer_rules(physical_optimizer_rules())
+        .build();
+    for function in functions() {
+        state.register_udf(function)?;
+    }
+    state.catalog_list().register_catalog(CATALOG.to_string(), Arc::clone(databases) as _);
+    Ok(state)
+}

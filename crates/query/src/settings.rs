@@ -1,0 +1,229 @@
+//! Settings of a session, `SET tanada.<name> = <value>`.
+
+use std::any::Any;
+
+use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
+use datafusion::common::{DataFusionError, Result as DataFusionResult};
+
+/// In which order operators finish their I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Execution {
+    /// Many I/Os in flight, rows come as they are read. The default.
+    #[default]
+    OutOfOrder,
+    /// The same operators with exactly one I/O outstanding: the baseline.
+    InOrder,
+}
+
+/// Whether the planner may, must or must not choose an access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Choice {
+    /// The cost model decides. The default.
+    #[default]
+    Auto,
+    /// Wherever it is possible.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+/// Settings under the prefix `tanada`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TanadaOptions {
+    /// `execution`: `out_of_order` (default) or `in_order`.
+    pub execution: Execution,
+    /// `io_depth`: most I/Os in flight for a query; 0 (default) adapts to what the device rewards. Ignored in order.
+    pub io_depth: usize,
+    /// `io_bytes`: most bytes in flight for a query; default 64 MiB.
+    pub io_bytes: usize,
+    /// `lookup_join`: `auto` (default), `always` or `never` replace a hash join by index look-ups.
+    pub lookup_join: Choice,
+    /// `index_scan`: `auto` (default), `always` or `never` read a range of an index instead of the whole table.
+    pub index_scan: Choice,
+    /// `lookup_memory_bytes`: rows in flight inside look-up joins may take this much; default 64 MiB.
+    pub lookup_memory_bytes: usize,
+}
+
+impl Default for TanadaOptions {
+    fn default() -> Self {
+        TanadaOptions {
+            execution: Execution::OutOfOrder,
+            io_depth: 0,
+            io_bytes: 64 << 20,
+            lookup_join: Choice::Auto,
+            index_scan: Choice::Auto,
+            lookup_memory_bytes: 64 << 20,
+        }
+    }
+}
+
+impl ConfigExtension for TanadaOptions {
+    const PREFIX: &'static str = "tanada";
+}
+
+impl ExtensionOptions for TanadaOptions {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> DataFusionResult<()> {
+        match key {
+            "execution" => {
+                self.execution = one_of(
+                    key,
+                    value,
+                    &[("out_of_order", Execution::OutOfOrder), ("in_order", Execution::InOrder)],
+                )?;
+            }
+            "io_depth" => self.io_depth = bounded(key, value, 0, 65_536)?,
+            "io_bytes" => self.io_bytes = bounded(key, value, 1 << 20, 1 << 40)?,
+            "lookup_join" => self.lookup_join = choice(key, value)?,
+            "index_scan" => self.index_scan = choice(key, value)?,
+            "lookup_memory_bytes" => self.lookup_memory_bytes = bounded(key, value, 1 << 20, 1 << 40)?,
+            _ => return Err(wrong(format!("unknown setting 'tanada.{key}'; known are {}", names()))),
+        }
+        Ok(())
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        let entry = |key: &str, value: String, description: &'static str| ConfigEntry {
+            key: format!("{}.{key}", Self::PREFIX),
+            value: Some(value),
+            description,
+        };
+        vec![
+            entry(
+                "execution",
+                self.execution.to_string(),
+                "out_of_order (default) or in_order: one I/O at a time",
+            ),
+            entry(
+                "io_depth",
+                self.io_depth.to_string(),
+                "most I/Os in flight for a query; 0 (default) adapts",
+            ),
+            entry("io_bytes", self.io_bytes.to_string(), "most bytes in flight for a query; default 64 MiB"),
+            entry(
+                "lookup_join",
+                self.lookup_join.to_string(),
+                "auto (default), always or never: joins by index look-up",
+            ),
+            entry(
+                "index_scan",
+                self.index_scan.to_string(),
+                "auto (default), always or never: ranges of an index",
+            ),
+            entry(
+                "lookup_memory_bytes",
+                self.lookup_memory_bytes.to_string(),
+                "memory of look-up joins; default 64 MiB",
+            ),
+        ]
+    }
+}
+
+fn names() -> String {
+    let names: Vec<String> = TanadaOptions::default().entries().into_iter().map(|entry| entry.key).collect();
+    names.join(", ")
+}
+
+fn wrong(message: String) -> DataFusionError {
+    DataFusionError::Configuration(message)
+}
+
+fn one_of<T: Copy>(key: &str, value: &str, allowed: &[(&str, T)]) -> DataFusionResult<T> {
+    let found = allowed.iter().find(|(name, _)| name.eq_ignore_ascii_case(value));
+    found.map(|(_, choice)| *choice).ok_or_else(|| {
+        let names: Vec<String> = allowed.iter().map(|(name, _)| format!("'{name}'")).collect();
+        wrong(format!("tanada.{key} cannot be '{value}'; use {}", names.join(" or ")))
+    })
+}
+
+fn choice(key: &str, value: &str) -> DataFusionResult<Choice> {
+    one_of(key, value, &[("auto", Choice::Auto), ("always", Choice::Always), ("never", Choice::Never)])
+}
+
+fn bounded(key: &str, value: &str, least: usize, most: usize) -> DataFusionResult<usize> {
+    let number = value.trim().parse::<usize>().ok().filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| {
+        wrong(format!("tanada.{key} cannot be '{value}'; use a number from {least} to {most}"))
+    })
+}
+
+impl std::fmt::Display for Execution {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Execution::OutOfOrder => "out_of_order",
+            Execution::InOrder => "in_order",
+        })
+    }
+}
+
+impl std::fmt::Display for Choice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Choice::Auto => "auto",
+            Choice::Always => "always",
+            Choice::Never => "never",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_what_the_documentation_says() {
+        let texts: Vec<(String, Option<String>)> =
+            TanadaOptions::default().entries().into_iter().map(|entry| (entry.key, entry.value)).collect();
+        let expected = [
+            ("tanada.execution", "out_of_order"),
+            ("tanada.io_depth", "0"),
+            ("tanada.io_bytes", "67108864"),
+            ("tanada.lookup_join", "auto"),
+            ("tanada.index_scan", "auto"),
+            ("tanada.lookup_memory_bytes", "67108864"),
+        ];
+        assert_eq!(texts, expected.map(|(key, value)| (key.to_string(), Some(value.to_string()))));
+    }
+
+    #[test]
+    fn each_setting_is_read_back() {
+        let mut options = TanadaOptions::default();
+        for (key, value) in [
+            ("execution", "in_order"),
+            ("io_depth", "64"),
+            ("lookup_join", "never"),
+            ("index_scan", "always"),
+        ] {
+            options.set(key, value).unwrap();
+            let entry =
+                options.entries().into_iter().find(|entry| entry.key == format!("tanada.{key}")).unwrap();
+            assert_eq!(entry.value.as_deref(), Some(value));
+        }
+    }
+
+    #[test]
+    fn wrong_values_name_the_right_ones() {
+        let mut options = TanadaOptions::default();
+        let error = options.set("execution", "sideways").unwrap_err().to_string();
+        assert!(
+            error.contains("tanada.execution cannot be 'sideways'; use 'out_of_order' or 'in_order'"),
+            "{error}"
+        );
+        let error = options.set("io_depth", "-1").unwrap_err().to_string();
+        assert!(error.contains("use a number from 0 to 65536"), "{error}");
+        let error = options.set("depth", "1").unwrap_err().to_string();
+        assert!(error.contains("known are tanada.execution, tanada.io_depth"), "{error}");
+        assert_eq!(options, TanadaOptions::default());
+    }
+}

@@ -1,0 +1,87 @@
+//! Floating-point numbers as MySQL prints them.
+//!
+//! DOUBLE: the shortest digits that read back the same. FLOAT: at most six significant digits. Either is written without an exponent
+//! while its decimal point lies at most 15 places right and 14 places left of the first digit, else as `1.7e308` (no plus sign, no padding).
+
+/// A DOUBLE.
+pub fn double_text(number: f64) -> String {
+    // Rust's exponent form has the shortest digits that read back the same.
+    spell(number, &format!("{number:e}"))
+}
+
+/// A FLOAT.
+pub fn float_text(number: f32) -> String {
+    let number = f64::from(number);
+    spell(number, &format!("{number:.5e}"))
+}
+
+/// Respells `scientific` (`-1.25e-7`); numbers that MySQL cannot store are left to Rust.
+fn spell(number: f64, scientific: &str) -> String {
+    let parts = scientific.split_once('e').and_then(|(mantissa, exponent)| {
+        let exponent: i32 = exponent.parse().ok()?;
+        Some((mantissa.trim_start_matches('-').replace('.', ""), exponent))
+    });
+    let Some((digits, exponent)) = parts.filter(|_| number.is_finite()) else {
+        return number.to_string();
+    };
+    let digits = match digits.trim_end_matches('0') {
+        "" => return if number.is_sign_negative() { "-0".to_string() } else { "0".to_string() },
+        digits => digits,
+    };
+    let sign = if number < 0.0 { "-" } else { "" };
+    // The value is 0.digits times ten to the power of `point`.
+    let point = exponent + 1;
+    if !(-14..=15).contains(&point) {
+        let (first, rest) = digits.split_at(1);
+        let dot = if rest.is_empty() { "" } else { "." };
+        return format!("{sign}{first}{dot}{rest}e{exponent}");
+    }
+    let places = point.unsigned_abs() as usize;
+    if point <= 0 {
+        format!("{sign}0.{}{digits}", "0".repeat(places))
+    } else if places >= digits.len() {
+        format!("{sign}{digits}{}", "0".repeat(places - digits.len()))
+    } else {
+        let (whole, fraction) = digits.split_at(places);
+        format!("{sign}{whole}.{fraction}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubles() {
+        let cases = [
+            (0.0, "0"),
+            (1.5, "1.5"),
+            (-1.7e308, "-1.7e308"),
+            (1e15, "1e15"),
+            (1e14, "100000000000000"),
+            (123_456_789_012_345.6, "123456789012345.6"),
+            (0.000_1, "0.0001"),
+            (1e-15, "0.000000000000001"),
+            (1e-16, "1e-16"),
+            (0.1 + 0.2, "0.30000000000000004"),
+            (100.0, "100"),
+        ];
+        for (number, text) in cases {
+            assert_eq!(double_text(number), text);
+        }
+    }
+
+    #[test]
+    fn floats_have_six_digits() {
+        let cases = [
+            (3.4e38, "3.4e38"),
+            (-3.4e38, "-3.4e38"),
+            (16_777_216.0, "16777200"),
+            (0.1, "0.1"),
+            (1.5, "1.5"),
+        ];
+        for (number, text) in cases {
+            assert_eq!(float_text(number), text);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! SQL over files of real servers: answers are those of the servers.
+//!
+//! One executable, since each that links DataFusion takes long to link.
+
+mod answers;
+mod cases;
+mod commands;
+mod corpus;
+mod errors;
+#[path = "../../../innodb/tests/fixtures/mod.rs"]
+mod fixtures;
+mod golden;
+mod lookups;
+mod plans;
+mod sessions;

@@ -1,0 +1,86 @@
+//! `EXPLAIN` says which access is taken and why; the choice follows the predicates.
+
+use tanada_io::Method;
+use tanada_query::Session;
+
+use crate::sessions::{SERVERS, run, tpch, value};
+
+async fn explained(session: &Session, sql: &str) -> String {
+    let answer = run(session, &format!("explain {sql}")).await.unwrap();
+    let physical = answer.rows.iter().find(|row| row[0].as_deref() == Some("physical_plan"));
+    physical.unwrap()[1].clone().unwrap()
+}
+
+async fn expect(session: &Session, sql: &str, access: &str) {
+    let plan = explained(session, sql).await;
+    assert!(plan.contains(access), "{sql}: no '{access}' in\n{plan}");
+    assert!(plan.contains("why=["), "{plan}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn accesses_follow_predicates() {
+    for server in SERVERS {
+        let session = tpch(server, Method::Threads).await;
+        let cases = [
+            ("select * from lineitem", "access=full scan"),
+            ("select * from orders where o_orderkey = 7", "access=look-up in PRIMARY"),
+            ("select * from orders where o_orderkey in (7, 32, 33)", "access=3 look-ups in PRIMARY"),
+            ("select * from orders where o_orderkey < 1000", "access=range of PRIMARY"),
+            ("select * from lineitem where l_partkey = 7", "access=look-up in i_l_partkey"),
+            (
+                "select l_shipdate from lineitem where l_shipdate > '1998-11-01'",
+                "access=index-only range of i_l_shipdate",
+            ),
+            ("select count(*) from lineitem", "access=index-only scan of"),
+            ("select * from lineitem where l_quantity = 1", "access=full scan"),
+            ("select * from lineitem where l_shipdate > '1992-03-01'", "access=full scan"),
+        ];
+        for (sql, access) in cases {
+            expect(&session, sql, access).await;
+        }
+        run(&session, "set tanada.index_scan = 'never'").await.unwrap();
+        expect(&session, "select * from orders where o_orderkey = 7", "access=full scan").await;
+        run(&session, "set tanada.index_scan = 'always'").await.unwrap();
+        expect(
+            &session,
+            "select * from lineitem where l_shipdate > '1992-03-01'",
+            "access=bookmarks of i_l_shipdate",
+        )
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn filters_limits_and_columns_are_pushed_down() {
+    let session = tpch(SERVERS[0], Method::Threads).await;
+    let plan = explained(&session, "select l_quantity from lineitem where l_tax = 0.08 limit 7").await;
+    assert!(plan.contains("columns=[l_quantity]"), "{plan}");
+    assert!(plan.contains("filters=[l_tax@7 = "), "{plan}");
+    assert!(plan.contains("limit=7"), "{plan}");
+    assert!(!plan.contains("FilterExec"), "{plan}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn analyze_shows_what_was_read() {
+    let session = tpch(SERVERS[0], Method::Threads).await;
+    let answer = run(&session, "explain analyze select sum(l_quantity) from lineitem").await.unwrap();
+    let plan = answer.rows[0][1].clone().unwrap();
+    for metric in
+        ["output_rows=", "elapsed_compute=", "ios=", "io_bytes=", "cache_hits=", "io_wait=", "io_depth="]
+    {
+        assert!(plan.contains(metric), "no {metric} in\n{plan}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_ends_the_scan_early() {
+    let session = tpch(SERVERS[0], Method::Threads).await;
+    let all = run(&session, "select l_comment from lineitem").await.unwrap().report;
+    let some = run(&session, "select l_comment from lineitem limit 10").await.unwrap().report;
+    assert_eq!(some.rows, 10);
+    assert!(some.bytes < all.bytes, "{some:?} {all:?}");
+    assert_eq!(
+        value(&session, "select count(*) from (select 1 from lineitem limit 120000) as t").await.as_deref(),
+        Some("120000")
+    );
+}
