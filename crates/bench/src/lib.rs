@@ -1,0 +1,20 @@
+//! Benchmarks: the papers' experiments and comparisons with fio and with other engines, both sides in one run.
+//!
+//! Above: `tanada bench` and `tanada demo`. Below: `tanada-query`, `tanada-io`. Other engines are started as programs, never linked.
+//!
+//! ```
+//! let query = &tanada_bench::sample::EXPERIMENT[0];
+//! assert!(query.sql.contains("lineitem"));
+//! assert!(query.answer.starts_with("line_count\trevenue\n"));
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod answer;
+mod error;
+pub mod fio;
+pub mod io;
+pub mod ooode;
+pub mod report;
+pub mod sample;
+
+pub use error::{Error, ErrorKind, Result};

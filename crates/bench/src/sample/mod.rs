@@ -1,0 +1,87 @@
+//! The bundled sample: TPC-H at scale 0.02 as InnoDB files that MySQL 9.7 and MariaDB 10.11 wrote, some queries, and the servers' answers.
+//!
+//! The archives are part of the program, so a demonstration needs nothing else. [`unpack`] writes them to a work folder once.
+
+mod unpack;
+
+use std::path::{Path, PathBuf};
+
+pub use unpack::unpack;
+
+use crate::Result;
+
+/// Files of one server.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    /// The server and its version, for people.
+    pub server: &'static str,
+    /// The folder's name in the archive: the data directory.
+    pub directory: &'static str,
+    archive: &'static [u8],
+}
+
+/// A query and its answer.
+#[derive(Debug, Clone, Copy)]
+pub struct SampleQuery {
+    /// `ooode`, or a TPC-H number like `q3`.
+    pub name: &'static str,
+    /// What it asks.
+    pub title: &'static str,
+    /// The statement.
+    pub sql: &'static str,
+    /// The server's answer, as `mysql --batch` prints it.
+    pub answer: &'static str,
+}
+
+/// The samples, one per server.
+pub const SAMPLES: [Sample; 2] = [
+    Sample {
+        server: "MySQL 9.7",
+        directory: "mysql-9.7",
+        archive: include_bytes!("../../../../fixtures/tpch-sf0.02-mysql-9.7.tar.zst"),
+    },
+    Sample {
+        server: "MariaDB 10.11",
+        directory: "mariadb-10.11",
+        archive: include_bytes!("../../../../fixtures/tpch-sf0.02-mariadb-10.11.tar.zst"),
+    },
+];
+
+macro_rules! sample_query {
+    ($name:literal, $title:literal) => {
+        SampleQuery {
+            name: $name,
+            title: $title,
+            sql: include_str!(concat!("../../../../fixtures/tpch-sf0.02-golden/sql/", $name, ".sql")),
+            answer: include_str!(concat!("../../../../fixtures/tpch-sf0.02-golden/tsv/", $name, ".tsv")),
+        }
+    };
+}
+
+/// The out-of-order experiment's join: as the paper has it, and for a whole brand, so that small files have something to look up too.
+pub const EXPERIMENT: [SampleQuery; 2] = [
+    sample_query!("ooode", "line items of few parts"),
+    sample_query!("ooode-brand", "line items of a brand"),
+];
+
+/// Queries of TPC-H.
+pub const TPCH: [SampleQuery; 3] = [
+    sample_query!("q3", "unshipped orders of highest value"),
+    sample_query!("q5", "revenue by nation"),
+    sample_query!("q10", "customers who return items"),
+];
+
+/// All queries.
+pub fn queries() -> impl Iterator<Item = &'static SampleQuery> {
+    EXPERIMENT.iter().chain(&TPCH)
+}
+
+impl Sample {
+    /// Unpacks the sample under `folder`, or finds it there complete; gives its data directory.
+    ///
+    /// # Errors
+    /// When the folder cannot be written.
+    pub fn data_directory(&self, folder: &Path) -> Result<PathBuf> {
+        unpack(self.archive, self.directory, folder)
+    }
+}

@@ -1,0 +1,190 @@
+//! `tanada bench`: the benchmarks, as table on stdout and JSON in a file.
+
+use std::future::Future;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use tanada_base::ByteSize;
+use tanada_bench::io::IoBenchOptions;
+use tanada_bench::ooode::Settings;
+use tanada_bench::report::Report;
+use tanada_bench::{ErrorKind, sample};
+
+use crate::failure::{Failure, Outcome};
+
+/// Arguments of `tanada bench`.
+#[derive(Debug, Args)]
+pub struct BenchArguments {
+    #[command(subcommand)]
+    benchmark: Benchmark,
+}
+
+#[derive(Debug, Subcommand)]
+enum Benchmark {
+    /// Random 16 KiB reads through the I/O layer against fio, on one core
+    Io(IoArguments),
+    /// The out-of-order experiment: a join by index look-ups on cold data, in order, out of order, fio, MariaDB
+    Ooode(OoodeArguments),
+}
+
+/// Arguments that all benchmarks take.
+#[derive(Debug, Args)]
+struct Common {
+    /// Under a minute, on a small data set
+    #[arg(long)]
+    quick: bool,
+    /// Write environment, settings, every run and the summary to FILE; - is stdout
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Runs of every side
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: Option<u32>,
+    /// I/Os in flight, separated by commas
+    #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=4096))]
+    depths: Vec<u32>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada bench io --quick
+  tanada bench io --path /mnt/nvme --json io.json
+  tanada bench io --path /mnt/nvme/large.file --depths 1,64,256
+
+Needs fio (Debian's package fio).")]
+struct IoArguments {
+    #[command(flatten)]
+    common: Common,
+    /// A folder to make a file in (removed afterwards), or a file to read
+    #[arg(long, value_name = "PATH", default_value = ".")]
+    path: PathBuf,
+    /// Size of the file that is made
+    #[arg(long, value_name = "SIZE")]
+    size: Option<ByteSize>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada bench ooode --quick                        # the bundled sample
+  scripts/make-tpch work/tpch-sf1 1                 # larger files, made with MariaDB
+  tanada bench ooode --innodb work/tpch-sf1/data --against mariadb --json ooode.json
+
+Needs fio (package fio), and for --against mariadb the packages mariadb-server and mariadb-client.
+A depth of 0 adapts. The files are only read; MariaDB gets a copy, removed afterwards.")]
+struct OoodeArguments {
+    #[command(flatten)]
+    common: Common,
+    /// The data directory; without it the bundled sample
+    #[arg(long, value_name = "DIR", required_unless_present = "quick")]
+    innodb: Option<PathBuf>,
+    /// The database, where the directory has several; tpch when there is one
+    #[arg(long, value_name = "NAME")]
+    database: Option<String>,
+    /// A file with another query whose join has an index
+    #[arg(long, value_name = "FILE")]
+    query: Option<PathBuf>,
+    /// Another server that takes part
+    #[arg(long, value_name = "SERVER", value_parser = ["mariadb"])]
+    against: Option<String>,
+    /// Page cache, and the server's buffer pool
+    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    cache: ByteSize,
+    /// A folder for copies; without it they go beside the files
+    #[arg(long, value_name = "DIR")]
+    work: Option<PathBuf>,
+}
+
+/// Runs the subcommand.
+pub async fn run(arguments: BenchArguments) -> Outcome {
+    match arguments.benchmark {
+        Benchmark::Io(arguments) => io(arguments).await,
+        Benchmark::Ooode(arguments) => ooode(arguments).await,
+    }
+}
+
+async fn io(arguments: IoArguments) -> Outcome {
+    let IoArguments { common, path, size } = arguments;
+    let mut options = if common.quick { IoBenchOptions::quick(path) } else { IoBenchOptions::new(path) };
+    options.file_bytes = size.map_or(options.file_bytes, ByteSize::bytes);
+    options.repeats = common.runs.map_or(options.repeats, |runs| runs as usize);
+    if !common.depths.is_empty() {
+        options.depths = sizes(&common.depths);
+    }
+    let json = common.json;
+    // Not interruptible: it blocks, and Ctrl-C ends the process as it ends any other.
+    let work = tokio::task::spawn_blocking(move || tanada_bench::io::run(&options, progress));
+    let report = work.await.map_err(|error| Failure::failed(format!("the benchmark stopped: {error}")))?;
+    publish(&report.map_err(failure)?, json.as_deref())
+}
+
+async fn ooode(arguments: OoodeArguments) -> Outcome {
+    let OoodeArguments { common, innodb, database, query, against, cache, work } = arguments;
+    let sample = sample::SAMPLES.iter().find(|sample| sample.directory.starts_with("mariadb"));
+    let mut settings = match (innodb, sample) {
+        (Some(directory), _) => Settings::new(directory),
+        (None, Some(sample)) => {
+            Settings::of_sample(sample.data_directory(&crate::demo::default_folder()).map_err(failure)?)
+        }
+        (None, None) => return Err(Failure::usage("name a data directory with --innodb")),
+    };
+    if common.quick {
+        settings = settings.quick();
+    }
+    settings.runs = common.runs.map_or(settings.runs, |runs| runs as usize);
+    if !common.depths.is_empty() {
+        settings.depths = sizes(&common.depths);
+    }
+    if let Some(file) = query {
+        settings.query = std::fs::read_to_string(&file).map_err(|error| {
+            Failure::failed(format!("cannot read the query from {}: {error}", file.display()))
+        })?;
+    }
+    settings.database = database;
+    settings.cache_bytes = cache.bytes();
+    settings.against_mariadb = against.is_some();
+    settings.work = work;
+    let report = interruptible(tanada_bench::ooode::run(settings, &progress)).await?.map_err(failure)?;
+    publish(&report, common.json.as_deref())
+}
+
+fn sizes(depths: &[u32]) -> Vec<usize> {
+    depths.iter().map(|depth| *depth as usize).collect()
+}
+
+/// Waits for `work`; on Ctrl-C or SIGTERM drops it, which stops servers and removes copies.
+async fn interruptible<T>(work: impl Future<Output = T>) -> Outcome<T> {
+    let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+        .map_err(|error| Failure::failed(format!("cannot listen for signals: {error}")))?;
+    tokio::select! {
+        done = work => Ok(done),
+        _ = tokio::signal::ctrl_c() => Err(Failure::failed("interrupted")),
+        _ = terminated.recv() => Err(Failure::failed("terminated")),
+    }
+}
+
+fn progress(text: &str) {
+    if std::io::stderr().is_terminal() {
+        eprintln!("{text} ...");
+    }
+}
+
+fn failure(error: tanada_bench::Error) -> Failure {
+    if error.kind() == ErrorKind::InvalidInput { Failure::usage(error) } else { Failure::failed(error) }
+}
+
+fn publish(report: &Report, json: Option<&Path>) -> Outcome {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    match json {
+        Some(path) if path == Path::new("-") => writeln!(out, "{}", report.to_json())?,
+        Some(path) => {
+            write!(out, "{report}")?;
+            std::fs::write(path, report.to_json() + "\n")
+                .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))?;
+        }
+        None => write!(out, "{report}")?,
+    }
+    Ok(out.flush()?)
+}

@@ -1,0 +1,113 @@
+//! Arguments that several subcommands share: what is mounted and with which resources.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use tanada_base::ByteSize;
+use tanada_innodb::MountOptions;
+use tanada_io::Method;
+use tanada_query::{Session, SessionOptions};
+
+use crate::failure::{Failure, Outcome};
+
+/// How files are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MethodName {
+    /// io_uring with O_DIRECT.
+    Uring,
+    /// A pool of threads with pread and O_DIRECT.
+    Threads,
+    /// A pool of threads through the kernel's page cache.
+    Buffered,
+}
+
+impl From<MethodName> for Method {
+    fn from(name: MethodName) -> Method {
+        match name {
+            MethodName::Uring => Method::Uring,
+            MethodName::Threads => Method::Threads,
+            MethodName::Buffered => Method::Buffered,
+        }
+    }
+}
+
+/// What is mounted, and how it is read.
+#[derive(Debug, Clone, Args)]
+pub struct MountArguments {
+    /// A data directory of MySQL 8+ or MariaDB 10.6+, a database folder in one, or an .ibd file; may be repeated
+    #[arg(long, value_name = "DIR")]
+    pub innodb: Vec<PathBuf>,
+    /// The default database; with one database mounted it is the default anyway
+    #[arg(long, value_name = "NAME")]
+    pub database: Option<String>,
+    /// A file with SHOW CREATE TABLE output, for tables without SDI or .frm; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub ddl: Vec<PathBuf>,
+    /// Read files although the server did not shut down cleanly: rows may be missing, doubled or uncommitted
+    #[arg(long)]
+    pub allow_stale: bool,
+    /// Do not verify page checksums
+    #[arg(long)]
+    pub no_verify_checksums: bool,
+    /// How files are read; where the kernel refuses one, the next best is taken with a warning
+    #[arg(long, value_enum, default_value = "uring")]
+    pub method: MethodName,
+    /// Page cache
+    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    pub cache: ByteSize,
+    /// Memory for query operators
+    #[arg(long, value_name = "SIZE", default_value = "2GiB")]
+    pub memory: ByteSize,
+    /// A setting, as SET KEY = VALUE would change it; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+}
+
+impl MountArguments {
+    /// A session with everything mounted and set; warnings go to stderr.
+    pub async fn session(&self) -> Outcome<Session> {
+        let session = Session::new(SessionOptions {
+            method: self.method.into(),
+            cache_bytes: self.cache.bytes(),
+            memory_bytes: self.memory.bytes(),
+            verify_checksums: !self.no_verify_checksums,
+            ..SessionOptions::default()
+        })?;
+        let options = MountOptions { allow_stale: self.allow_stale, ddl: self.ddl.clone() };
+        for path in &self.innodb {
+            let (_, warnings) = session.mount_innodb(path, &options).await?;
+            for warning in warnings {
+                eprintln!("tanada: warning: {}", crate::failure::one_line(&warning));
+            }
+        }
+        if let Some(database) = &self.database {
+            session.use_database(database)?;
+        }
+        for (key, value) in &self.set {
+            session
+                .set(key, value)
+                .await
+                .map_err(|error| Failure::usage(format!("--set {key}={value}: {error}")))?;
+        }
+        Ok(session)
+    }
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        _ => Err("write it as KEY=VALUE, for instance tanada.execution=in_order".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_is_split_at_the_first_equals_sign() {
+        assert_eq!(key_value("a.b = c=d"), Ok(("a.b".to_owned(), "c=d".to_owned())));
+        assert!(key_value("a.b").is_err());
+        assert!(key_value("=x").is_err());
+    }
+}

@@ -1,0 +1,89 @@
+//! `tanada sql`: statements from `-c`, `-f` or stdin, or an interactive shell.
+
+mod cost;
+mod interrupt;
+mod shell;
+mod statement;
+mod words;
+
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use tanada_query::Session;
+use tokio::runtime::Runtime;
+
+use crate::failure::{Failure, Outcome};
+use crate::format::Format;
+use crate::options::MountArguments;
+
+/// Arguments of `tanada sql`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada sql --innodb /var/lib/mysql                              # a shell over a server that was shut down
+  tanada sql --innodb backup/ --database shop -c 'select count(*) from orders'
+  tanada sql --innodb shop/orders.ibd -f report.sql --format csv > report.csv
+  echo 'show tables' | tanada sql --innodb backup/ --set tanada.execution=in_order
+
+Without -c and -f, SQL is read from stdin; on a terminal an interactive shell starts.
+Exit codes: 0 done, 1 a statement or a file failed, 2 wrong arguments.")]
+pub struct SqlArguments {
+    #[command(flatten)]
+    mounts: MountArguments,
+    /// Statements to run, separated by semicolons; the first that fails ends the run
+    #[arg(short = 'c', long = "command", value_name = "SQL", conflicts_with = "file")]
+    command: Option<String>,
+    /// A file with statements; - is stdin
+    #[arg(short = 'f', long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// How results are written; without it boxes on a terminal, tsv elsewhere
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// After each statement, say on stderr what it cost (the shell does so anyway)
+    #[arg(long)]
+    timing: bool,
+}
+
+/// Runs the subcommand.
+pub fn run(runtime: &Runtime, arguments: SqlArguments) -> Outcome {
+    let on_terminal = std::io::stdout().is_terminal();
+    let format = arguments.format.unwrap_or(if on_terminal { Format::Table } else { Format::Tsv });
+    let text = match (&arguments.command, &arguments.file) {
+        (Some(command), _) => Some(command.clone()),
+        (None, Some(file)) => Some(file_text(file)?),
+        (None, None) if std::io::stdin().is_terminal() => None,
+        (None, None) => Some(file_text(Path::new("-"))?),
+    };
+    let session = runtime.block_on(arguments.mounts.session())?;
+    match text {
+        Some(text) => runtime.block_on(run_all(&session, &text, format, arguments.timing)),
+        None => shell::run(runtime, &session, format),
+    }
+}
+
+/// Runs the statements of `text` in order until one fails.
+async fn run_all(session: &Session, text: &str, format: Format, timing: bool) -> Outcome {
+    let mut out = std::io::BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
+    for sql in Session::split(text)? {
+        let report = statement::run(session, &sql, format, &mut out).await?;
+        statement::warn(&report);
+        if timing {
+            eprintln!("{}", cost::line(&report));
+        }
+    }
+    Ok(())
+}
+
+fn file_text(path: &Path) -> Outcome<String> {
+    let mut text = String::new();
+    let read = if path == Path::new("-") {
+        std::io::stdin().read_to_string(&mut text)
+    } else {
+        std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text))
+    };
+    match read {
+        Ok(_) => Ok(text),
+        Err(error) => Err(Failure::failed(format!("cannot read SQL from {}: {error}", path.display()))),
+    }
+}

@@ -1,0 +1,63 @@
+//! One statement: run it and write its rows as they come.
+
+use std::io::Write;
+
+use futures::StreamExt;
+use tanada_query::{Error, QueryReport, Session};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::failure::{Failure, Outcome};
+use crate::format::Format;
+
+/// Batches that wait to be written; more would only fill memory.
+const MAX_WAITING_BATCHES: usize = 2;
+
+/// Runs `sql`, writes its result to `out` batch by batch, and gives what it cost. Dropping the future cancels the query and its I/O.
+///
+/// The query runs in a task of its own: rows are spelled while more are read, and whoever waits for a key press is never held up by an operator that
+/// computes for a while.
+pub async fn run(session: &Session, sql: &str, format: Format, out: &mut impl Write) -> Outcome<QueryReport> {
+    let mut result = session.execute(sql).await?;
+    let mut writer = format.writer();
+    writer.begin(&result.schema(), out)?;
+    let (sender, mut batches) = mpsc::channel(MAX_WAITING_BATCHES);
+    // A set aborts its tasks when it is dropped.
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        while let Some(batch) = result.stream().next().await {
+            if sender.send(batch).await.is_err() {
+                break;
+            }
+        }
+        result.report()
+    });
+    while let Some(batch) = batches.recv().await {
+        writer.batch(&batch.map_err(Error::from)?, out)?;
+    }
+    let report = match tasks.join_next().await {
+        Some(Ok(report)) => report,
+        Some(Err(error)) => {
+            return Err(Failure::failed(format!("a fault in tanada, please report it: {error}")));
+        }
+        None => return Err(Failure::failed("the query was cancelled")),
+    };
+    writer.end(out)?;
+    out.flush()?;
+    Ok(report)
+}
+
+/// What the result does not say itself goes to stderr.
+pub fn warn(report: &QueryReport) {
+    if report.zero_dates > 0 {
+        eprintln!(
+            "tanada: warning: {} values without a calendar date (0000-00-00 and the like) are shown as NULL",
+            report.zero_dates
+        );
+    }
+}
+
+/// Shows a failure without ending the process.
+pub fn show(failure: &Failure) {
+    eprintln!("error: {failure}");
+}
