@@ -1,0 +1,31 @@
+# The two commands: make demo, make test. Both set up what is missing first.
+# Where rustup puts cargo, which a shell that was open before does not know yet.
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+.PHONY: help setup demo test format lint tidy bench
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+setup: ## install what is missing to build and test
+	scripts/setup
+
+demo: setup ## build, then show out-of-order execution on the bundled sample
+	cargo run --release -p tanada -- demo
+
+test: setup format ## everything that has to hold
+	cargo test --workspace --profile ci
+
+format: ## the formatting
+	cargo fmt --all --check
+
+lint: format ## formatting and clippy, warnings are errors
+	cargo clippy --workspace --all-targets --profile ci -- -D warnings
+
+tidy: ## the rules of the house alone, in seconds
+	cargo test --profile ci -p tanada-base --test tidy
+
+bench: ## the benchmarks in quick form; needs fio
+	scripts/setup --bench
+	cargo run --release -p tanada -- bench io --quick
+	cargo run --release -p tanada -- bench ooode --quick
