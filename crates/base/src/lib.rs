@@ -4,6 +4,7 @@
 //!
 //! - [`Reader`] walks big-endian bytes from outside with every length checked.
 //! - [`ByteSize`] is a number of bytes as people write it (`64 MiB`).
+//! - [`Clock`] is time as a part that is handed in; [`MonotonicClock`] is the machine's.
 //! - [`SplitMix64`] is seeded randomness, the same on every machine.
 //!
 //! ```
@@ -18,9 +19,11 @@
 #![forbid(unsafe_code)]
 
 mod byte_size;
+mod clock;
 mod random;
 mod reader;
 
 pub use byte_size::{ByteSize, ParseByteSizeError};
+pub use clock::{Clock, MonotonicClock};
 pub use random::SplitMix64;
 pub use reader::{ReadError, Reader};

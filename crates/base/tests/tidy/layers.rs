@@ -3,8 +3,16 @@
 use crate::{assert_none, files};
 
 /// The house from the ground up. A crate may use those before it.
-const HOUSE: [&str; 6] =
-    ["tanada-base", "tanada-io", "tanada-innodb", "tanada-query", "tanada-bench", "tanada"];
+const HOUSE: [&str; 8] = [
+    "tanada-base",
+    "tanada-io",
+    "tanada-volume",
+    "tanada-sim",
+    "tanada-innodb",
+    "tanada-query",
+    "tanada-bench",
+    "tanada",
+];
 
 /// The lowest crate that links DataFusion.
 const LOWEST_WITH_DATAFUSION: &str = "tanada-query";
