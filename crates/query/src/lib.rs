@@ -8,6 +8,7 @@ pub mod cost;
 mod error;
 pub mod explain;
 pub mod functions;
+pub mod interruption;
 pub mod lookup;
 pub mod relation;
 pub mod scan;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
 use crate::failure::{Failure, Outcome};
@@ -12,9 +13,14 @@ pub fn watch() -> Outcome<Arc<Notify>> {
     let handle = Arc::clone(&pressed);
     let failed = |error| Failure::failed(format!("cannot watch for Ctrl-C: {error}; use -c or -f"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    // Here and not on the thread: a key pressed before the thread runs must not end the process.
+    let mut interrupts = {
+        let _inside = runtime.enter();
+        signal(SignalKind::interrupt()).map_err(failed)?
+    };
     let watcher = move || {
         runtime.block_on(async {
-            while tokio::signal::ctrl_c().await.is_ok() {
+            while interrupts.recv().await.is_some() {
                 handle.notify_waiters();
             }
         });

@@ -79,6 +79,7 @@ pub struct PageCache {
     misses: Striped,
     shared: Striped,
     evictions: Arc<AtomicU64>,
+    capacity_bytes: u64,
 }
 
 /// Counters of a [`PageCache`].
@@ -109,12 +110,17 @@ impl PageCache {
             CountEvictions(evictions.clone()),
         );
         let [hits, misses, shared] = [(); 3].map(|()| Striped::default());
-        Arc::new(PageCache { pages, hits, misses, shared, evictions })
+        Arc::new(PageCache { pages, hits, misses, shared, evictions, capacity_bytes })
     }
 
     /// Empties it (what queries hold stays valid).
     pub fn clear(&self) {
         self.pages.clear();
+    }
+
+    /// Most bytes that it holds.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
     }
 
     /// Its counters.

@@ -114,6 +114,11 @@ impl Tablespace {
         self.pages
     }
 
+    /// The cache that its pages go through.
+    pub fn cache(&self) -> &PageCache {
+        &self.environment.cache
+    }
+
     /// Who wrote it.
     pub fn server(&self) -> Server {
         self.header.server

@@ -12,8 +12,9 @@ const NULL: u16 = u16::MAX;
 
 /// Leading key parts of an index in comparable form.
 ///
-/// One allocation: for each part its length (two bytes, big-endian; all ones for NULL) and its stored form.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// One allocation: for each part its length (two bytes, big-endian; all ones for NULL) and its stored form. Keys are ordered by these bytes, which is
+/// the order of the index only where all parts have a fixed length and are compared by their bytes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(Box<[u8]>);
 
 impl Key {

@@ -16,6 +16,8 @@ pub struct RelationShape {
     pub rows: f64,
     /// Bytes of a page.
     pub page_bytes: f64,
+    /// Pages that the page cache holds at most.
+    pub cached_pages: f64,
     /// The clustered index.
     pub clustered: IndexShape,
 }
@@ -32,10 +34,10 @@ pub struct IndexShape {
 }
 
 impl IndexShape {
-    /// Pages that `lookups` random descents read at least once: leaves and the level above them (what lies higher is a handful).
-    fn pages_touched(&self, lookups: f64) -> f64 {
+    /// Pages that `lookups` random descents read: leaves and the level above them (what lies higher is a handful).
+    fn pages_read(&self, lookups: f64, cached_pages: f64) -> f64 {
         let above = if self.height > 1.0 { (self.leaf_pages / FANOUT).ceil() } else { 0.0 };
-        distinct_pages(self.leaf_pages, lookups) + distinct_pages(above, lookups)
+        page_reads(self.leaf_pages, lookups, cached_pages) + page_reads(above, lookups, cached_pages)
     }
 }
 
@@ -213,7 +215,7 @@ impl CostModel {
     pub fn lookup(&self, relation: &RelationShape, lookups: &Lookups) -> Work {
         let calibration = &self.calibration;
         let matches = lookups.keys * lookups.matches_per_key;
-        let pages = lookups.index.pages_touched(lookups.keys);
+        let pages = lookups.index.pages_read(lookups.keys, relation.cached_pages);
         let mut work = Work {
             random_ios: pages,
             cpu_us: lookups.keys * calibration.lookup_cpu_us
@@ -244,7 +246,7 @@ impl CostModel {
     /// Fetches `rows` single rows of the clustered index.
     fn fetch(&self, relation: &RelationShape, rows: f64, columns: f64) -> Work {
         let calibration = &self.calibration;
-        let pages = relation.clustered.pages_touched(rows);
+        let pages = relation.clustered.pages_read(rows, relation.cached_pages);
         Work {
             random_ios: pages,
             cpu_us: rows
@@ -257,6 +259,17 @@ impl CostModel {
             ..Work::default()
         }
     }
+}
+
+/// Reads of pages that `requests` uniformly random requests for one of `pages` cause with a cache of `cached` of them (Mackert and Lohman 1989): each
+/// page once as long as all that were touched fit; from then on a request misses with the share of pages that are not held.
+pub fn page_reads(pages: f64, requests: f64, cached: f64) -> f64 {
+    let distinct = distinct_pages(pages, requests);
+    if distinct <= cached || pages <= 1.0 {
+        return distinct;
+    }
+    let until_full = (1.0 - cached / pages).ln() / (-1.0 / pages).ln_1p();
+    cached + (requests - until_full) * (1.0 - cached / pages)
 }
 
 /// Pages that `reads` uniformly random reads over `pages` touch at least once (Cardenas 1975): `P (1 - (1 - 1/P)^n)`.

@@ -25,11 +25,11 @@ pub struct Calibration {
     pub adaptive_depth: f64,
     /// CPU of one random I/O, batched, in microseconds; default 8.
     pub io_cpu_us: f64,
-    /// CPU of reading sequentially and verifying, per page of 16 KiB, in microseconds; default 4.
+    /// CPU of reading sequentially and verifying, per page of 16 KiB, in microseconds; default 3.
     pub page_cpu_us: f64,
-    /// CPU of stepping to a record and handing it out, in microseconds; default 0.15.
+    /// CPU of stepping to a record and handing it out, in microseconds; default 0.08.
     pub row_cpu_us: f64,
-    /// CPU of decoding one column of a record, in microseconds; default 0.03.
+    /// CPU of decoding one column of a record, in microseconds; default 0.02.
     pub column_cpu_us: f64,
     /// CPU of encoding a key, one descent through cached pages and bookkeeping of its chain, in microseconds; default 4.
     pub lookup_cpu_us: f64,
@@ -57,9 +57,9 @@ impl Default for Calibration {
             ],
             adaptive_depth: 256.0,
             io_cpu_us: 8.0,
-            page_cpu_us: 4.0,
-            row_cpu_us: 0.15,
-            column_cpu_us: 0.03,
+            page_cpu_us: 3.0,
+            row_cpu_us: 0.08,
+            column_cpu_us: 0.02,
             lookup_cpu_us: 4.0,
             bookmark_cpu_us: 2.0,
             hash_build_cpu_us: 0.1,

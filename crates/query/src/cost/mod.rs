@@ -8,13 +8,13 @@
 //! 2. The depth it can reach is the number of independent chains, bounded by the setting. In order it is one.
 //! 3. [`CostModel::time`] applies the formula with a [`Calibration`].
 //!
-//! So the ratio of a random to a sequential read is a function of depth, not a constant: about 40 at depth 1, about 3 at depth 1,000. What lies
-//! in the cache is ignored: an estimate is for cold data, and n look-ups over P pages read at most [`distinct_pages`] of them.
+//! So the ratio of a random to a sequential read is a function of depth, not a constant: about 40 at depth 1, about 3 at depth 1,000. An
+//! estimate is for cold data; n look-ups over P pages read each page once as long as the cache holds what they touch ([`page_reads`]).
 //!
 //! Above: the rules that choose an access path and a join. Below: nothing; no I/O happens here.
 
 mod access;
 mod calibration;
 
-pub use access::{Cost, CostModel, IndexShape, Lookups, RelationShape, Work, distinct_pages};
+pub use access::{Cost, CostModel, IndexShape, Lookups, RelationShape, Work, distinct_pages, page_reads};
 pub use calibration::{Calibration, DepthRate};

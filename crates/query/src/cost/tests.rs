@@ -10,7 +10,7 @@ fn model() -> CostModel {
 fn lineitem() -> (RelationShape, IndexShape) {
     let clustered = IndexShape { height: 3.0, leaf_pages: 65_000.0, contiguity: 0.98 };
     let secondary = IndexShape { height: 3.0, leaf_pages: 8_000.0, contiguity: 0.5 };
-    (RelationShape { rows: 6e6, page_bytes: 16_384.0, clustered }, secondary)
+    (RelationShape { rows: 6e6, page_bytes: 16_384.0, cached_pages: 16_384.0, clustered }, secondary)
 }
 
 fn by_part(keys: f64) -> Work {
@@ -32,6 +32,18 @@ fn distinct_pages_are_bounded_by_pages_and_reads() {
     assert!((distinct_pages(100.0, 1e6) - 100.0).abs() < 1e-6);
     // Half of the pages are touched by P ln 2 reads.
     assert!((distinct_pages(1e4, 1e4 * 2f64.ln()) - 5e3).abs() < 1.0);
+}
+
+#[test]
+fn pages_that_the_cache_cannot_hold_are_read_again() {
+    assert_eq!(page_reads(1e4, 1e5, 1e4), distinct_pages(1e4, 1e5));
+    assert_eq!(page_reads(1e4, 1e3, 2e3), distinct_pages(1e4, 1e3));
+    // A cache of a quarter: three of four requests miss once it is full.
+    let reads = page_reads(1e4, 1e5, 2.5e3);
+    let until_full = 1e4 * (4f64 / 3.0).ln();
+    assert!((reads - (2.5e3 + (1e5 - until_full) * 0.75)).abs() < 1.0, "{reads}");
+    assert!(page_reads(1e4, 1e5, 0.0) > 0.99e5);
+    assert!(page_reads(1e4, 1e5, 2.5e3) < page_reads(1e4, 1e5, 2e3));
 }
 
 #[test]

@@ -16,6 +16,7 @@ use super::exec::OutOfOrderLookupJoinExec;
 use super::pattern::{Candidate, candidates};
 use super::source::LookupSource;
 use crate::cost::{Calibration, CostModel};
+use crate::interruption::InterruptibleJoins;
 use crate::scan::RelationScanExec;
 use crate::settings::{Choice, Execution, TanadaOptions};
 
@@ -139,11 +140,12 @@ impl PhysicalOptimizerRule for LookupJoinRule {
 }
 
 /// DataFusion's rules with [`LookupJoinRule`] right after the one that puts the smaller side of a join on the left: from then on sides are final,
-/// and what follows sees the look-up join when it adds repartitioning and sorting.
+/// and what follows sees the look-up join when it adds repartitioning and sorting. Last, [`InterruptibleJoins`].
 pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     let position =
         rules.iter().position(|rule| rule.name() == "join_selection").map_or(0, |position| position + 1);
     rules.insert(position, Arc::new(LookupJoinRule::default()));
+    rules.push(Arc::new(InterruptibleJoins));
     rules
 }

@@ -123,10 +123,13 @@ impl InnodbRelation {
 
     /// Size of the table for the cost model.
     pub fn shape(&self) -> RelationShape {
-        let page_bytes = self.table.spaces().first().map_or(16_384, |space| space.page_size().0);
+        let space = self.table.spaces().first();
+        let page_bytes = f64::from(space.map_or(16_384, |space| space.page_size().0));
+        let cache_bytes = space.map_or(0, |space| space.cache().capacity_bytes());
         RelationShape {
             rows: self.statistics.rows as f64,
-            page_bytes: f64::from(page_bytes),
+            page_bytes,
+            cached_pages: cache_bytes as f64 / page_bytes,
             clustered: self.index_shape(IndexNo(0)),
         }
     }

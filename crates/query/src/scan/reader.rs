@@ -241,7 +241,9 @@ async fn reader(shared: &Shared, work: &Work) -> Result<()> {
         Work::Bookmarks { index, access, ranges, runs } => {
             while let Some((range, run)) = shared.take(runs) {
                 let bookmarks = task.table.bookmarks(*index, run, &ranges[*range], &shared.scans).await;
-                let bookmarks = bookmarks.map_err(crate::Error::from)?;
+                let mut bookmarks = bookmarks.map_err(crate::Error::from)?;
+                // Rows of one page are so fetched one after the other, and neighbouring pages at about the same time.
+                bookmarks.sort_unstable_by(|a, b| a.place().cmp(&b.place()));
                 let fetches = bookmarks.iter().map(async |bookmark| {
                     let mut on_row = |row: &tanada_innodb::Row<'_>| gatherer.borrow_mut().on_row(row);
                     let fetch = task.table.fetch(access, bookmark, &shared.fetches, &mut on_row);

@@ -7,7 +7,9 @@
 mod answer;
 mod command;
 pub mod context;
+mod group_concat;
 mod header;
+mod invisible;
 mod result;
 mod spelling;
 mod split;
@@ -33,6 +35,7 @@ use crate::settings::TanadaOptions;
 use crate::{Error, ErrorKind, Result};
 use command::{Command, TableName};
 use context::QueryContext;
+use invisible::Invisible;
 pub use result::{QueryReport, QueryResult};
 use spelling::INFORMATION_SCHEMA;
 
@@ -145,8 +148,8 @@ impl Session {
         let context = self.query_context();
         let answer = match command::recognise(&tokens)? {
             Command::Query => {
-                let sql = self.respelled(sql, &tokens).await?;
-                return self.query(&sql, context, begun).await;
+                let (sql, invisible) = self.respelled(sql, &tokens).await?;
+                return self.query(&sql, &invisible, context, begun).await;
             }
             Command::Use(name) => {
                 self.use_database(&name)?;
@@ -201,11 +204,18 @@ impl Session {
         QueryContext::new(Arc::clone(&self.shared.environment.executors), options)
     }
 
-    async fn query(&self, sql: &str, context: Arc<QueryContext>, begun: Instant) -> Result<QueryResult> {
+    async fn query(
+        &self,
+        sql: &str,
+        invisible: &Invisible,
+        context: Arc<QueryContext>,
+        begun: Instant,
+    ) -> Result<QueryResult> {
         let state = self.state_for(&context);
         let dialect = state.config_options().sql_parser.dialect;
         let statement = state.sql_to_statement(sql, &dialect)?;
-        let plan = state.statement_to_plan(header::name_columns(statement)).await?;
+        let statement = invisible::leave_out(statement, invisible)?;
+        let plan = state.statement_to_plan(group_concat::respell(header::name_columns(statement))).await?;
         let reads_only =
             SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         reads_only.verify_plan(&plan)?;
@@ -224,16 +234,18 @@ impl Session {
         state
     }
 
-    /// The statement with names spelled as in its tables, which are opened here: whoever names a table that cannot be read is told why.
+    /// The statement with names spelled as in its tables, which are opened here: whoever names a table that cannot be read is told why. Beside it
+    /// their invisible columns.
     async fn respelled(
         &self,
         sql: &str,
         tokens: &[datafusion::sql::sqlparser::tokenizer::Token],
-    ) -> Result<String> {
+    ) -> Result<(String, Invisible)> {
         let state = self.shared.state.read().clone();
         let dialect = state.config_options().sql_parser.dialect;
         let statement = state.sql_to_statement(sql, &dialect)?;
         let mut columns: Vec<String> = Vec::new();
+        let mut invisible = Invisible::new();
         for reference in state.resolve_table_references(&statement)? {
             if reference.schema().is_some_and(|schema| schema.eq_ignore_ascii_case(INFORMATION_SCHEMA)) {
                 columns.extend(information_schema_columns(&state, &reference).await);
@@ -244,10 +256,16 @@ impl Session {
                 table: reference.table().to_string(),
             };
             let table = self.table(&name).await?;
-            columns.extend(table.table().definition().columns.iter().map(|column| column.name.clone()));
+            let defined = &table.table().definition().columns;
+            columns.extend(defined.iter().map(|column| column.name.clone()));
+            let hidden = defined.iter().filter(|column| column.invisible).map(|column| column.name.clone());
+            let hidden: Vec<String> = hidden.collect();
+            if !hidden.is_empty() {
+                invisible.insert(name.table.to_lowercase(), hidden);
+            }
         }
         let respelled = spelling::respell(tokens, columns.iter().map(String::as_str));
-        Ok(respelled.unwrap_or_else(|| sql.to_string()))
+        Ok((respelled.unwrap_or_else(|| sql.to_string()), invisible))
     }
 
     async fn table(&self, name: &TableName) -> Result<Arc<InnodbTable>> {

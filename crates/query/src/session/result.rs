@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -14,6 +14,7 @@ use futures::StreamExt;
 use parking_lot::Mutex;
 
 use super::context::QueryContext;
+use super::header;
 use crate::Result;
 
 /// What a statement cost.
@@ -53,6 +54,25 @@ struct Progress {
     rows: AtomicU64,
 }
 
+/// The schema with names as they are shown.
+fn shown(schema: &SchemaRef) -> SchemaRef {
+    if schema.fields().iter().all(|field| header::shown(field.name()) == field.name()) {
+        return Arc::clone(schema);
+    }
+    let fields = schema.fields().iter().map(|field| {
+        let name = header::shown(field.name()).to_string();
+        field.as_ref().clone().with_name(name)
+    });
+    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
+}
+
+/// The batch under `schema`, which differs in names alone.
+fn named(batch: RecordBatch, schema: &SchemaRef) -> datafusion::common::Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let (_, columns, _) = batch.into_parts();
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+}
+
 impl QueryResult {
     pub(super) fn new(
         stream: SendableRecordBatchStream,
@@ -62,9 +82,14 @@ impl QueryResult {
     ) -> QueryResult {
         let progress = Arc::new(Progress { begun, ended: Mutex::default(), rows: AtomicU64::new(0) });
         let noted = Arc::clone(&progress);
-        let schema = stream.schema();
+        let schema = shown(&stream.schema());
         let end = Arc::clone(&progress);
+        let renamed = (stream.schema() != schema).then(|| Arc::clone(&schema));
         let counted = stream
+            .map(move |batch| match &renamed {
+                Some(schema) => batch.and_then(|batch| named(batch, schema)),
+                None => batch,
+            })
             .inspect(move |batch| {
                 if let Ok(batch) = batch {
                     noted.rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
