@@ -60,7 +60,7 @@ pub fn choose(
     let mut candidates = vec![(AccessPath::FullScan, "full scan".to_string(), weigh.model.time(full))];
     if options.index_scan != Choice::Never {
         for selection in selections(relation, &constraints(relation, predicates))? {
-            candidates.push(weigh.selection(selection, &needed));
+            candidates.extend(weigh.selection(selection, &needed));
         }
         candidates.extend(weigh.covering_indexes(&needed));
     }
@@ -82,13 +82,17 @@ struct Weigh<'a> {
 }
 
 impl Weigh<'_> {
-    fn selection(&self, selection: Selection, needed: &[usize]) -> (AccessPath, String, Cost) {
+    /// `None` if the index does not cover and rows cannot be fetched by what it knows of them.
+    fn selection(&self, selection: Selection, needed: &[usize]) -> Option<(AccessPath, String, Cost)> {
         let relation = self.relation;
         let total = relation.statistics().rows as f64;
         let index = selection.index;
         let rows = self.rows(&selection);
         let share = if total > 0.0 { rows / total } else { 0.0 };
         let covering = index == IndexNo(0) || covers(relation, index, needed);
+        if !covering && !relation.table().fetchable() {
+            return None;
+        }
         let shape = relation.shape();
         let index_shape = relation.index_shape(index);
         let keys = selection.keys.len() as f64;
@@ -104,19 +108,20 @@ impl Weigh<'_> {
             };
             let cost = self.model.time(self.model.lookup(&shape, &lookups));
             let what = if keys == 1.0 { "look-up".to_string() } else { format!("{keys} look-ups") };
-            return (AccessPath::Lookups { index, keys: selection.keys }, format!("{what} in {name}"), cost);
+            let path = AccessPath::Lookups { index, keys: selection.keys };
+            return Some((path, format!("{what} in {name}"), cost));
         }
         let ranges = selection.ranges;
         if covering {
             let cost = self.model.time(self.model.range_scan(&shape, &index_shape, share, self.columns));
-            return if index == IndexNo(0) {
+            return Some(if index == IndexNo(0) {
                 (AccessPath::ClusteredRange { ranges }, format!("range of {name}"), cost)
             } else {
                 (AccessPath::IndexOnly { index, ranges }, format!("index-only range of {name}"), cost)
-            };
+            });
         }
         let cost = self.model.time(self.model.bookmark_scan(&shape, &index_shape, share, self.columns));
-        (AccessPath::Bookmarks { index, ranges }, format!("bookmarks of {name}"), cost)
+        Some((AccessPath::Bookmarks { index, ranges }, format!("bookmarks of {name}"), cost))
     }
 
     /// Whole indexes that hold all needed columns.

@@ -84,3 +84,16 @@ async fn a_limit_ends_the_scan_early() {
         Some("120000")
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn joins_that_compute_for_long_can_be_interrupted() {
+    let session = tpch(SERVERS[0], Method::Threads).await;
+    let sql = "select count(*) from lineitem a, lineitem b where a.l_comment < b.l_comment";
+    let plan = explained(&session, sql).await;
+    let lines: Vec<&str> = plan.lines().map(str::trim).collect();
+    let join = lines.iter().position(|line| line.starts_with("NestedLoopJoinExec")).unwrap();
+    assert!(lines[join - 1].starts_with("CooperativeExec"), "{plan}");
+    let slices = lines[join..].iter().find_map(|line| line.strip_prefix("SlicesExec: rows="));
+    let rows: usize = slices.unwrap().parse().unwrap();
+    assert!((64..2048).contains(&rows), "{plan}");
+}
