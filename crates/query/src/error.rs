@@ -82,10 +82,10 @@ impl From<Error> for DataFusionError {
 impl From<DataFusionError> for Error {
     fn from(error: DataFusionError) -> Error {
         let root = root(&error);
-        if let DataFusionError::External(inner) = root {
-            if let Some(own) = own_error(inner.as_ref()) {
-                return own;
-            }
+        if let DataFusionError::External(inner) = root
+            && let Some(own) = own_error(inner.as_ref())
+        {
+            return own;
         }
         let kind = match root {
             DataFusionError::SQL(..)

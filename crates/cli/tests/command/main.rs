@@ -1,4 +1,5 @@
 //! The command as people and scripts meet it: arguments, output, exit codes. One binary, because each links the query engine.
+#![allow(clippy::unwrap_used)]
 
 mod batch;
 mod demonstration;

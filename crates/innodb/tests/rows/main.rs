@@ -1,5 +1,4 @@
 //! Rows of real servers' files: all of them, by every way there is, value by value; and files that are damaged.
-
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../fixtures/mod.rs"]

@@ -48,10 +48,8 @@ impl InnerPlan {
     /// Input columns in use, ascending.
     pub(super) fn inputs(&self) -> Vec<usize> {
         let expressions = self.predicates.iter().chain(self.outputs.iter().flatten());
-        let inputs: BTreeSet<usize> = expressions
-            .flat_map(|expression| collect_columns(expression))
-            .map(|column| column.index())
-            .collect();
+        let inputs: BTreeSet<usize> =
+            expressions.flat_map(collect_columns).map(|column| column.index()).collect();
         inputs.into_iter().collect()
     }
 

@@ -245,31 +245,26 @@ impl<S: LookupSource> LookupStream<S> {
         if self.ended {
             return Poll::Ready(None);
         }
-        let outcome = loop {
-            if let Err(error) = self.advance(cx) {
-                break Some(Err(error));
-            }
-            match self.receiver.poll_recv(cx) {
+        let outcome = match self.advance(cx) {
+            Err(error) => Some(Err(error)),
+            Ok(()) => match self.receiver.poll_recv(cx) {
                 Poll::Ready(Some(ready)) => {
                     self.context.hungry.store(false, Ordering::Relaxed);
-                    let batch = self.gather(ready, cx);
-                    self.publish();
-                    if batch.is_ok() {
-                        return Poll::Ready(Some(batch));
-                    }
-                    break Some(batch);
+                    Some(self.gather(ready, cx))
                 }
                 // A receiver that has used up its turn says "pending" although batches wait.
-                _ if self.finished() && self.receiver.is_empty() => break None,
+                _ if self.finished() && self.receiver.is_empty() => None,
                 _ => {
                     self.context.hungry.store(true, Ordering::Relaxed);
                     return Poll::Pending;
                 }
-            }
+            },
         };
-        self.ended = true;
-        self.current = None;
-        self.running = FuturesUnordered::new();
+        if !matches!(outcome, Some(Ok(_))) {
+            self.ended = true;
+            self.current = None;
+            self.running = FuturesUnordered::new();
+        }
         self.publish();
         Poll::Ready(outcome)
     }

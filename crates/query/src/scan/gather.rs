@@ -113,11 +113,10 @@ impl Gatherer {
         }
         row.decode(&mut self.sink)?;
         self.sink.end_row();
-        if self.sink.rows() >= BATCH_ROWS || self.sink.bytes() >= BATCH_BYTES {
-            if let Err(error) = self.cut() {
-                self.failure = Some(error);
-                return Ok(ControlFlow::Break(()));
-            }
+        let is_full = self.sink.rows() >= BATCH_ROWS || self.sink.bytes() >= BATCH_BYTES;
+        if is_full && let Err(error) = self.cut() {
+            self.failure = Some(error);
+            return Ok(ControlFlow::Break(()));
         }
         Ok(ControlFlow::Continue(()))
     }

@@ -1,6 +1,7 @@
 //! SQL over files of real servers: answers are those of the servers.
 //!
 //! One executable, since each that links DataFusion takes long to link.
+#![allow(clippy::unwrap_used)]
 
 mod answers;
 mod cases;
