@@ -4,11 +4,13 @@
 //! consecutive pages past it ([`Tablespace::run`]), which scans use. Either way a page is verified and decompressed before it is seen.
 
 mod cache;
+mod change_buffer;
 pub(crate) mod header;
 mod run;
 mod segment;
 
 pub use cache::{PageCache, PageCacheCounters};
+pub(crate) use change_buffer::Stale;
 pub use run::PageRun;
 
 use std::path::{Path, PathBuf};

@@ -4,13 +4,14 @@
 //! 2. Where the definition does not know the roots (MariaDB), they are taken from the space: the trees in the order of their ids are the indexes
 //!    in the order of their creation. A secondary index that was added later may stand elsewhere in the definition, so each assignment is
 //!    verified with rows ([`super::verify`]).
-//! 3. On MariaDB, a clustered root of type 18 leads to the metadata record, which changes the layout of this partition.
+//! 3. Secondary indexes that the server left changes to in its change buffer are put aside, with a warning ([`super::stale`]).
+//! 4. On MariaDB, a clustered root of type 18 leads to the metadata record, which changes the layout of this partition.
 
 use std::sync::Arc;
 
 use tanada_io::{Gate, GateLimits, IoContext};
 
-use super::{Table, verify};
+use super::{Table, stale, verify};
 use crate::record::{self, Layout, Spans};
 use crate::schema::{IndexKind, instant_mariadb};
 use crate::tree::{KeyPart, KeyShape, Node, Order, Tree};
@@ -52,9 +53,11 @@ async fn open(definition: TableDefinition, environment: &Arc<Environment>) -> Re
             of_index.push(tree);
         }
     }
+    let warnings = stale::put_aside(&definition, &spaces, &mut trees, &context).await?;
     // An index is read if it is found in every partition.
     let trees = trees.into_iter().map(|of_index| of_index.into_iter().collect::<Option<Vec<_>>>()).collect();
-    Ok(Arc::new(Table::new(definition, environment.clone(), spaces, keys, trees)))
+    warnings.iter().for_each(|warning| tanada_io::warn(warning));
+    Ok(Arc::new(Table::new(definition, environment.clone(), spaces, keys, trees, warnings)))
 }
 
 fn key_shape(definition: &TableDefinition, index: IndexNo) -> Result<KeyShape> {

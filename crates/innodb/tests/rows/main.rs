@@ -8,6 +8,7 @@ mod fixtures;
 mod support;
 
 mod cases;
+mod change_buffer;
 mod damage;
 mod ranges;
 mod tpch;
