@@ -15,12 +15,12 @@ use tanada_io::{ExecutorOptions, Executors, Gate, GateLimits, IoContext, Method}
 /// An environment with a cache that holds everything.
 pub fn environment(verify_checksums: bool) -> Arc<Environment> {
     let options = ExecutorOptions { threads: 1, method: Method::Threads, ..ExecutorOptions::default() };
-    Arc::new(Environment {
-        executors: Executors::start(options).unwrap(),
-        cache: PageCache::new(256 << 20),
-        method: Method::Threads,
+    Arc::new(Environment::new(
+        Executors::start(options).unwrap(),
+        PageCache::new(256 << 20),
+        Method::Threads,
         verify_checksums,
-    })
+    ))
 }
 
 /// Runs what `make` makes on an executor and waits for it.
