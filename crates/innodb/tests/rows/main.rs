@@ -10,5 +10,6 @@ mod support;
 mod cases;
 mod change_buffer;
 mod damage;
+mod elsewhere;
 mod ranges;
 mod tpch;
