@@ -48,6 +48,13 @@ pub(super) enum Listing {
 }
 
 impl Listing {
+    /// The tablespaces concerned, if they are not all in the folder.
+    pub(super) fn only(&self) -> Option<Vec<PathBuf>> {
+        let Listing::File { tables, .. } = self else { return None };
+        let spaces = tables.values().flat_map(|files| &files.spaces);
+        Some(spaces.map(|file| file.path.clone()).collect())
+    }
+
     /// The folder of what was found at `path`.
     pub(super) fn folder<'a>(&self, path: &'a Path) -> &'a Path {
         match self {

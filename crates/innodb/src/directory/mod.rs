@@ -73,7 +73,8 @@ impl Catalog {
         let mut warnings = Vec::new();
         let context = IoContext::new(Gate::new(GateLimits::default()));
         let listing = listing::list(&*environment.files, path, &mut warnings).await?;
-        accept_state(listing.folder(path), options, environment, &context, &mut warnings).await?;
+        let folder = listing.folder(path);
+        accept_state(folder, listing.only(), options, environment, &context, &mut warnings).await?;
         let mut catalog = Catalog {
             environment: environment.clone(),
             context,
@@ -210,6 +211,7 @@ impl Catalog {
 /// Refuses files that the server did not leave clean, or takes the user at their word.
 async fn accept_state(
     folder: &Path,
+    only: Option<Vec<PathBuf>>,
     options: &MountOptions,
     environment: &Arc<Environment>,
     context: &IoContext,
@@ -222,7 +224,7 @@ async fn accept_state(
         Some(dictionary) => mysql_dictionary::undo_files(&dictionary, environment, context).await.ok(),
         None => None,
     };
-    match verify_clean(files, folder, undo.as_deref()).await {
+    match verify_clean(files, folder, only.as_deref(), undo.as_deref()).await {
         Ok(CleanState::Verified) => {}
         Ok(CleanState::Unverified(warning)) => warnings.push(warning),
         Err(error) if options.allow_stale => {

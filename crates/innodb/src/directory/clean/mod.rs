@@ -37,7 +37,7 @@ pub(crate) enum CleanState {
     Unverified(String),
 }
 
-/// Checks that the server left `folder` clean: a data directory, or the folder of one database. `undo` are the undo tablespaces that MySQL's
+/// Checks that the server left `folder` clean: a data directory, or the folder of one database, of which maybe `only` some tablespaces. `undo` are the undo tablespaces that MySQL's
 /// dictionary names, if it could be asked.
 ///
 /// # Errors
@@ -45,11 +45,12 @@ pub(crate) enum CleanState {
 pub(crate) async fn verify_clean(
     disk: &dyn Files,
     folder: &Path,
+    only: Option<&[PathBuf]>,
     undo: Option<&[PathBuf]>,
 ) -> Result<CleanState> {
     match data_directory(disk, folder)? {
         Some(data_directory) => verify_data_directory(disk, &data_directory, undo).await,
-        None => verify_copied_folder(disk, folder).await,
+        None => verify_copied_folder(disk, folder, only).await,
     }
 }
 
@@ -121,11 +122,18 @@ async fn verify_log_files(disk: &dyn Files, log: &Path, folder: &Path) -> Result
 }
 
 /// A folder without any log: every table has its `.cfg` if they were flushed for export.
-async fn verify_copied_folder(disk: &dyn Files, folder: &Path) -> Result<CleanState> {
+async fn verify_copied_folder(
+    disk: &dyn Files,
+    folder: &Path,
+    only: Option<&[PathBuf]>,
+) -> Result<CleanState> {
     if backup::is_prepared(disk, folder).await? {
         return Ok(CleanState::Verified);
     }
-    let files = disk.entries(folder).map_err(|error| unreadable(folder, &error))?;
+    let files = match only {
+        Some(only) => only.to_vec(),
+        None => disk.entries(folder).map_err(|error| unreadable(folder, &error))?,
+    };
     let mut tablespaces =
         files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "ibd")).peekable();
     if tablespaces.peek().is_some() && tablespaces.all(|path| disk.exists(&path.with_extension("cfg"))) {
@@ -189,7 +197,7 @@ mod tests {
     use crate::HostFiles;
 
     fn verify_clean(folder: &Path) -> Result<CleanState> {
-        futures::executor::block_on(super::verify_clean(&HostFiles, folder, None))
+        futures::executor::block_on(super::verify_clean(&HostFiles, folder, None, None))
     }
 
     #[test]
@@ -202,6 +210,12 @@ mod tests {
         assert_eq!(verify_clean(folder.path()).unwrap(), CleanState::Verified);
         write("b.ibd");
         assert!(matches!(verify_clean(folder.path()).unwrap(), CleanState::Unverified(_)));
+        for (name, is_verified) in [("a.ibd", true), ("b.ibd", false)] {
+            let only = [folder.path().join(name)];
+            let verified = super::verify_clean(&HostFiles, folder.path(), Some(&only), None);
+            let state = futures::executor::block_on(verified).unwrap();
+            assert_eq!(state == CleanState::Verified, is_verified, "{name}");
+        }
         let missing = verify_clean(&folder.path().join("none")).unwrap_err();
         assert_eq!(missing.kind(), ErrorKind::NotFound);
     }
