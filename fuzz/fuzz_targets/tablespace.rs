@@ -15,12 +15,12 @@ const DDL: &str = "CREATE TABLE `t` (`id` int NOT NULL, `a` int DEFAULT NULL, `b
 
 static ENVIRONMENT: LazyLock<Arc<Environment>> = LazyLock::new(|| {
     let options = ExecutorOptions { threads: 1, method: Method::Buffered, ..ExecutorOptions::default() };
-    Arc::new(Environment {
-        executors: Executors::start(options).expect("an executor starts"),
-        cache: PageCache::new(16 << 20),
-        method: Method::Buffered,
-        verify_checksums: false,
-    })
+    Arc::new(Environment::new(
+        Executors::start(options).expect("an executor starts"),
+        PageCache::new(16 << 20),
+        Method::Buffered,
+        false,
+    ))
 });
 
 struct Discard;

@@ -19,12 +19,12 @@ fn environment(cache_bytes: u64) -> Arc<Environment> {
 
 fn environment_that_verifies(cache_bytes: u64, verify_checksums: bool) -> Arc<Environment> {
     let options = ExecutorOptions { threads: 2, method: Method::Threads, ..ExecutorOptions::default() };
-    Arc::new(Environment {
-        executors: Executors::start(options).unwrap(),
-        cache: PageCache::new(cache_bytes),
-        method: Method::Threads,
+    Arc::new(Environment::new(
+        Executors::start(options).unwrap(),
+        PageCache::new(cache_bytes),
+        Method::Threads,
         verify_checksums,
-    })
+    ))
 }
 
 fn context() -> IoContext {

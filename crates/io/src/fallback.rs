@@ -23,9 +23,17 @@ static FORCED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 type Sink = Box<dyn Fn(&str) + Send + Sync>;
 static SINK: RwLock<Option<Sink>> = RwLock::new(None);
 
-/// Sends the warnings of this crate to `sink` instead of standard error.
+/// Sends the warnings of this crate and those given to [`warn`] to `sink` instead of standard error.
 pub fn set_warning_sink(sink: impl Fn(&str) + Send + Sync + 'static) {
     *SINK.write() = Some(Box::new(sink));
+}
+
+/// Hands a warning to the sink, or to standard error if there is none. How often is up to the caller.
+pub fn warn(message: &str) {
+    match &*SINK.read() {
+        Some(sink) => sink(message),
+        None => eprintln!("warning: {message}"),
+    }
 }
 
 /// Makes the crate behave as if the machine lacked a facility (`on`), or as it is again. For tests and for users who distrust a facility.
@@ -55,9 +63,6 @@ impl Fallback {
                 format!("{details}; raise the limit on locked memory (ulimit -l) for less CPU per I/O")
             }
         };
-        match &*SINK.read() {
-            Some(sink) => sink(&message),
-            None => eprintln!("warning: {message}"),
-        }
+        warn(&message);
     }
 }

@@ -52,5 +52,5 @@ pub use context::{IoContext, IoCounters, IoSnapshot, Permit};
 pub use device::{Backend, Completion, Device, DeviceOptions, Method, Operation, Request, Ticket};
 pub use error::{Error, ErrorKind, Result};
 pub use executor::{ExecutorOptions, Executors, JoinHandle, Task, spawn_local};
-pub use fallback::{Fallback, force_fallback, set_warning_sink};
+pub use fallback::{Fallback, force_fallback, set_warning_sink, warn};
 pub use gate::{Gate, GateLimits};

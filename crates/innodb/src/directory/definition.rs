@@ -7,6 +7,7 @@ use tanada_io::IoContext;
 
 use super::listing::{TableFile, TableFiles, unreadable};
 use super::sys_tables::SystemTables;
+use crate::files::{FileKind, Files};
 use crate::schema::{self, partition_names, read_sdi_tables, table_from_frm, table_from_sdi};
 use crate::{Environment, Error, ErrorKind, Partition, Result, Server, TableDefinition, Tablespace};
 
@@ -42,7 +43,7 @@ impl Sources<'_> {
         };
         database.clone_into(&mut definition.database);
         table.clone_into(&mut definition.name);
-        settle_partitions(&mut definition, files, first)?;
+        settle_partitions(&*self.environment.files, &mut definition, files, first).await?;
         if let Some(system) = self.system.filter(|_| definition.server == Server::MariaDb) {
             system.place_roots(&mut definition, self.environment, self.context).await?;
         }
@@ -74,14 +75,15 @@ impl Sources<'_> {
         files: &TableFiles,
         server: Server,
     ) -> Result<TableDefinition> {
+        let disk = &*self.environment.files;
         if let Some(frm) = &files.frm {
-            let bytes = read_file(frm)?;
+            let bytes = read_file(disk, frm).await?;
             return table_from_frm(&bytes, database, table).map_err(|error| error.within(frm.display()));
         }
         let beside = files.folder.join(format!("{}.create.sql", files.stem));
-        let beside = beside.exists().then_some(beside);
+        let beside = disk.exists(&beside).then_some(beside);
         for path in self.ddl.iter().chain(&beside) {
-            let text = read_file(path)?;
+            let text = read_file(disk, path).await?;
             let text = String::from_utf8_lossy(&text);
             if let Some(definition) = schema::table_from_ddl(&text, database, table, server)
                 .map_err(|error| error.within(path.display()))?
@@ -97,20 +99,27 @@ impl Sources<'_> {
     }
 }
 
-/// A whole file of definitions. They are a few kilobytes and read once per table, so the executor's thread reads them itself.
-pub(super) fn read_file(path: &Path) -> Result<Vec<u8>> {
-    let len = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?.len();
-    if len > LONGEST_FILE {
+/// A whole file of definitions.
+async fn read_file(disk: &dyn Files, path: &Path) -> Result<Vec<u8>> {
+    let kind = disk.kind(path).map_err(|error| unreadable(path, &error))?;
+    if let FileKind::File { bytes } = kind
+        && bytes > LONGEST_FILE
+    {
         return Err(Error::new(
             ErrorKind::InvalidInput,
-            format!("{} has {len} bytes, too many for a definition", path.display()),
+            format!("{} has {bytes} bytes, too many for a definition", path.display()),
         ));
     }
-    std::fs::read(path).map_err(|error| unreadable(path, &error))
+    disk.read(path, 0, LONGEST_FILE as usize).await.map_err(|error| unreadable(path, &error))
 }
 
 /// Gives each partition its file. SDI names the partitions; else the `.par` file lists them; else the files do.
-fn settle_partitions(definition: &mut TableDefinition, files: &TableFiles, first: &TableFile) -> Result<()> {
+async fn settle_partitions(
+    disk: &dyn Files,
+    definition: &mut TableDefinition,
+    files: &TableFiles,
+    first: &TableFile,
+) -> Result<()> {
     if first.partition.is_none() {
         definition.partitions = vec![Partition { name: String::new(), path: first.path.clone() }];
         return Ok(());
@@ -119,7 +128,7 @@ fn settle_partitions(definition: &mut TableDefinition, files: &TableFiles, first
     let names = if named_by_sdi {
         definition.partitions.iter().map(|partition| partition.name.clone()).collect()
     } else {
-        listed_partitions(files)?
+        listed_partitions(disk, files).await?
     };
     let mut partitions = Vec::with_capacity(names.len());
     for name in names {
@@ -144,11 +153,12 @@ fn settle_partitions(definition: &mut TableDefinition, files: &TableFiles, first
     Ok(())
 }
 
-fn listed_partitions(files: &TableFiles) -> Result<Vec<String>> {
+async fn listed_partitions(disk: &dyn Files, files: &TableFiles) -> Result<Vec<String>> {
     let par = files.folder.join(format!("{}.par", files.stem));
-    if !par.exists() {
+    if !disk.exists(&par) {
         return Ok(files.spaces.iter().filter_map(|file| file.partition.clone()).collect());
     }
-    let names = partition_names(&read_file(&par)?).map_err(|error| error.within(par.display()))?;
+    let names =
+        partition_names(&read_file(disk, &par).await?).map_err(|error| error.within(par.display()))?;
     Ok(names.iter().map(|name| super::file_name::decode_partition(name)).collect())
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::file_name::{self, TableFileName};
+use crate::files::{FileKind, Files};
 use crate::schema::is_innodb_frm;
 use crate::{Error, ErrorKind, Result};
 
@@ -47,6 +48,13 @@ pub(super) enum Listing {
 }
 
 impl Listing {
+    /// The tablespaces concerned, if they are not all in the folder.
+    pub(super) fn only(&self) -> Option<Vec<PathBuf>> {
+        let Listing::File { tables, .. } = self else { return None };
+        let spaces = tables.values().flat_map(|files| &files.spaces);
+        Some(spaces.map(|file| file.path.clone()).collect())
+    }
+
     /// The folder of what was found at `path`.
     pub(super) fn folder<'a>(&self, path: &'a Path) -> &'a Path {
         match self {
@@ -57,15 +65,15 @@ impl Listing {
 }
 
 /// Lists what lies at `path`.
-pub(super) fn list(path: &Path, warnings: &mut Vec<String>) -> Result<Listing> {
-    let metadata = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
-    if metadata.is_file() {
-        return list_file(path);
+pub(super) async fn list(disk: &dyn Files, path: &Path, warnings: &mut Vec<String>) -> Result<Listing> {
+    let kind = disk.kind(path).map_err(|error| unreadable(path, &error))?;
+    if kind != FileKind::Folder {
+        return list_file(disk, path).await;
     }
-    if is_data_directory(path)? {
-        return list_data_directory(path, warnings);
+    if is_data_directory(disk, path)? {
+        return list_data_directory(disk, path, warnings).await;
     }
-    let tables = list_database(path)?;
+    let tables = list_database(disk, path).await?;
     if tables.is_empty() {
         let message = format!(
             "{} holds no InnoDB tables; expected a data directory (with ibdata1), a folder of one database, or an .ibd file",
@@ -73,7 +81,7 @@ pub(super) fn list(path: &Path, warnings: &mut Vec<String>) -> Result<Listing> {
         );
         return Err(Error::new(ErrorKind::NotFound, message));
     }
-    Ok(Listing::Database { name: database_name(path), tables })
+    Ok(Listing::Database { name: database_name(disk, path), tables })
 }
 
 pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Error {
@@ -85,37 +93,33 @@ pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Error {
 }
 
 /// The name of the folder that `path` is, even if it is written `.` or ends in `..`.
-fn database_name(path: &Path) -> String {
-    let canonical = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    canonical
-        .file_name()
+fn database_name(disk: &dyn Files, path: &Path) -> String {
+    let real = disk.real_path(path).unwrap_or_else(|_| path.to_owned());
+    real.file_name()
         .map(|name| file_name::decode(&name.to_string_lossy()))
         .unwrap_or_else(|| "database".to_owned())
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
-    let read = std::fs::read_dir(folder).map_err(|error| unreadable(folder, &error))?;
-    let mut paths = Vec::new();
-    for entry in read {
-        paths.push(entry.map_err(|error| unreadable(folder, &error))?.path());
-    }
+fn entries(disk: &dyn Files, folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = disk.entries(folder).map_err(|error| unreadable(folder, &error))?;
     paths.sort();
     Ok(paths)
 }
 
 /// A data directory has the system tablespace, or is a folder of folders with tables.
-fn is_data_directory(path: &Path) -> Result<bool> {
-    if ["ibdata1", "mysql.ibd", "#innodb_redo", "ib_logfile0"].iter().any(|name| path.join(name).exists()) {
+fn is_data_directory(disk: &dyn Files, path: &Path) -> Result<bool> {
+    const OF_SERVERS: [&str; 4] = ["ibdata1", "mysql.ibd", "#innodb_redo", "ib_logfile0"];
+    if OF_SERVERS.iter().any(|name| disk.exists(&path.join(name))) {
         return Ok(true);
     }
     let mut folders_with_tables = false;
-    for entry in entries(path)? {
+    for entry in entries(disk, path)? {
         if is_table_file(&entry) {
             return Ok(false);
         }
-        if !folders_with_tables && is_database_folder(&entry) {
+        if !folders_with_tables && is_database_folder(disk, &entry) {
             folders_with_tables =
-                entries(&entry).is_ok_and(|files| files.iter().any(|file| is_table_file(file)));
+                entries(disk, &entry).is_ok_and(|files| files.iter().any(|file| is_table_file(file)));
         }
     }
     Ok(folders_with_tables)
@@ -129,23 +133,23 @@ fn is_table_file(path: &Path) -> bool {
     has_extension(path, "ibd") || has_extension(path, "frm")
 }
 
-fn is_database_folder(path: &Path) -> bool {
+fn is_database_folder(disk: &dyn Files, path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    !name.starts_with(['.', '#']) && !SYSTEM_DATABASES.contains(&name.as_ref()) && path.is_dir()
+    !name.starts_with(['.', '#']) && !SYSTEM_DATABASES.contains(&name.as_ref()) && disk.is_folder(path)
 }
 
-fn list_data_directory(path: &Path, warnings: &mut Vec<String>) -> Result<Listing> {
+async fn list_data_directory(disk: &dyn Files, path: &Path, warnings: &mut Vec<String>) -> Result<Listing> {
     let mut databases = BTreeMap::new();
     let mut general = Vec::new();
-    for entry in entries(path)? {
-        if is_database_folder(&entry) {
+    for entry in entries(disk, path)? {
+        if is_database_folder(disk, &entry) {
             let name = file_name::decode(&entry.file_name().unwrap_or_default().to_string_lossy());
-            match list_database(&entry) {
+            match list_database(disk, &entry).await {
                 Ok(tables) if tables.is_empty() => {}
                 Ok(tables) => drop(databases.insert(name, tables)),
                 Err(error) => warnings.push(format!("database {name} is left out: {error}")),
             }
-        } else if has_extension(&entry, "ibd") && entry.is_file() {
+        } else if has_extension(&entry, "ibd") && disk.is_file(&entry) {
             let name = entry.file_name().unwrap_or_default().to_string_lossy();
             if !SYSTEM_SPACES.contains(&name.as_ref()) && !name.starts_with('#') {
                 general.push(entry);
@@ -161,11 +165,11 @@ fn list_data_directory(path: &Path, warnings: &mut Vec<String>) -> Result<Listin
     Ok(Listing::DataDirectory { databases, general })
 }
 
-fn list_database(folder: &Path) -> Result<Tables> {
-    Ok(group(folder, entries(folder)?))
+async fn list_database(disk: &dyn Files, folder: &Path) -> Result<Tables> {
+    Ok(group(disk, folder, entries(disk, folder)?).await)
 }
 
-fn list_file(path: &Path) -> Result<Listing> {
+async fn list_file(disk: &dyn Files, path: &Path) -> Result<Listing> {
     if !has_extension(path, "ibd") {
         let message = format!(
             "{} is not an .ibd file, nor a data directory or a folder of one database",
@@ -174,12 +178,12 @@ fn list_file(path: &Path) -> Result<Listing> {
         return Err(Error::new(ErrorKind::NotFound, message));
     }
     let folder = folder_of(path);
-    let siblings = list_database(folder)?;
+    let siblings = list_database(disk, folder).await?;
     let own = siblings
         .into_iter()
         .find(|(_, files)| files.spaces.iter().any(|file| file.path.file_name() == path.file_name()));
     let (name, files) = own.unwrap_or_else(|| alone(path, folder));
-    Ok(Listing::File { database: database_name(folder), tables: Tables::from([(name, files)]) })
+    Ok(Listing::File { database: database_name(disk, folder), tables: Tables::from([(name, files)]) })
 }
 
 fn folder_of(file: &Path) -> &Path {
@@ -194,7 +198,7 @@ fn alone(path: &Path, folder: &Path) -> (String, TableFiles) {
 }
 
 /// Brings the files of each table together. A `.frm` without `.ibd` files is a table (whose tablespace is missing) only if its engine is InnoDB.
-fn group(folder: &Path, paths: Vec<PathBuf>) -> Tables {
+async fn group(disk: &dyn Files, folder: &Path, paths: Vec<PathBuf>) -> Tables {
     let mut tables = Tables::new();
     for path in paths {
         let (is_space, is_frm, is_link) =
@@ -212,23 +216,30 @@ fn group(folder: &Path, paths: Vec<PathBuf>) -> Tables {
             files.frm = Some(path);
         } else if is_space {
             files.spaces.push(TableFile { partition: name.partition, path });
-        } else if let Some(target) = linked(&path) {
+        } else if let Some(target) = linked(disk, &path).await {
             files.spaces.push(TableFile { partition: name.partition, path: target });
         }
     }
-    tables.retain(|_, files| !files.spaces.is_empty() || files.frm.as_deref().is_some_and(describes_innodb));
+    let mut others = Vec::new();
+    for (name, files) in tables.iter().filter(|(_, files)| files.spaces.is_empty()) {
+        let is_innodb = match &files.frm {
+            Some(frm) => describes_innodb(disk, frm).await,
+            None => false,
+        };
+        others.extend((!is_innodb).then(|| name.clone()));
+    }
+    others.iter().for_each(|name| drop(tables.remove(name)));
     tables
 }
 
 /// The tablespace that an `.isl` file points to: a table with DATA DIRECTORY.
-fn linked(link: &Path) -> Option<PathBuf> {
-    let target = std::fs::read_to_string(link).ok()?;
+async fn linked(disk: &dyn Files, link: &Path) -> Option<PathBuf> {
+    const LONGEST_PATH: usize = 4096;
+    let target = String::from_utf8(disk.read(link, 0, LONGEST_PATH).await.ok()?).ok()?;
     Some(PathBuf::from(target.trim())).filter(|target| target.is_absolute())
 }
 
-fn describes_innodb(frm: &Path) -> bool {
-    let mut header = [0; FRM_HEADER];
-    let read =
-        std::fs::File::open(frm).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut header));
-    read.is_ok() && is_innodb_frm(&header)
+async fn describes_innodb(disk: &dyn Files, frm: &Path) -> bool {
+    let header = disk.read(frm, 0, FRM_HEADER).await;
+    header.is_ok_and(|header| header.len() == FRM_HEADER && is_innodb_frm(&header))
 }

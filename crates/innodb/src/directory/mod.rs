@@ -8,6 +8,7 @@ mod definition;
 mod file_name;
 mod file_name_letters;
 mod listing;
+mod mysql_dictionary;
 mod sys_tables;
 
 use std::collections::{BTreeMap, HashMap};
@@ -22,6 +23,7 @@ use crate::{Environment, Error, ErrorKind, Result, Table, TableDefinition, Table
 use clean::{CleanState, verify_clean};
 use definition::Sources;
 use listing::{Listing, TableFiles, Tables};
+use mysql_dictionary::DICTIONARY;
 use sys_tables::SystemTables;
 
 /// How to mount.
@@ -69,11 +71,13 @@ impl Catalog {
         environment: &Arc<Environment>,
     ) -> Result<Catalog> {
         let mut warnings = Vec::new();
-        let listing = listing::list(path, &mut warnings)?;
-        accept_state(listing.folder(path), options, &mut warnings)?;
+        let context = IoContext::new(Gate::new(GateLimits::default()));
+        let listing = listing::list(&*environment.files, path, &mut warnings).await?;
+        let folder = listing.folder(path);
+        accept_state(folder, listing.only(), options, environment, &context, &mut warnings).await?;
         let mut catalog = Catalog {
             environment: environment.clone(),
-            context: IoContext::new(Gate::new(GateLimits::default())),
+            context,
             databases: BTreeMap::new(),
             system: None,
             ddl: options.ddl.clone(),
@@ -107,10 +111,11 @@ impl Catalog {
 
     /// Reads MariaDB's dictionary if `folder` or the one around it has it. Without it roots are found from the files.
     async fn read_system_tables(&mut self, folder: &Path) {
-        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let files = &*self.environment.files;
+        let folder = files.real_path(folder).unwrap_or_else(|_| folder.to_owned());
         let around = [Some(folder.as_path()), folder.parent()];
         let of_mariadb =
-            |folder: &&Path| folder.join("ibdata1").exists() && !folder.join("mysql.ibd").exists();
+            |folder: &&Path| files.exists(&folder.join("ibdata1")) && !files.exists(&folder.join(DICTIONARY));
         let Some(data_directory) = around.into_iter().flatten().find(of_mariadb) else { return };
         let ibdata1 = data_directory.join("ibdata1");
         match SystemTables::read(&ibdata1, &self.environment, &self.context).await {
@@ -204,8 +209,22 @@ impl Catalog {
 }
 
 /// Refuses files that the server did not leave clean, or takes the user at their word.
-fn accept_state(folder: &Path, options: &MountOptions, warnings: &mut Vec<String>) -> Result<()> {
-    match verify_clean(folder) {
+async fn accept_state(
+    folder: &Path,
+    only: Option<Vec<PathBuf>>,
+    options: &MountOptions,
+    environment: &Arc<Environment>,
+    context: &IoContext,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    let files = &*environment.files;
+    let dictionary = clean::data_directory(files, folder)?.map(|folder| folder.join(DICTIONARY));
+    let undo = match dictionary.filter(|dictionary| files.exists(dictionary)) {
+        // A dictionary that cannot be read leaves open where they are, which matters if none is where it should be.
+        Some(dictionary) => mysql_dictionary::undo_files(&dictionary, environment, context).await.ok(),
+        None => None,
+    };
+    match verify_clean(files, folder, only.as_deref(), undo.as_deref()).await {
         Ok(CleanState::Verified) => {}
         Ok(CleanState::Unverified(warning)) => warnings.push(warning),
         Err(error) if options.allow_stale => {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use tanada_io::IoContext;
 
+use crate::files::Files;
 use crate::page::header::{u16_at, u32_at, u64_at};
 use crate::page::page_type;
 use crate::schema::Index;
@@ -105,7 +106,8 @@ impl SystemTables {
     ) -> Result<()> {
         let is_partitioned = definition.partitions.len() > 1;
         for (no, partition) in definition.partitions.iter().enumerate() {
-            let Some(table) = table_path(&partition.path).and_then(|path| self.tables.get(&path)) else {
+            let path = table_path(&*environment.files, &partition.path);
+            let Some(table) = path.and_then(|path| self.tables.get(&path)) else {
                 continue;
             };
             let space = Tablespace::open(&partition.path, environment).await?;
@@ -135,8 +137,8 @@ fn place(own: &mut Index, partition: usize, index: &SystemIndex, is_partitioned:
 }
 
 /// `database/table` of `/some/where/database/table.ibd`.
-fn table_path(path: &Path) -> Option<String> {
-    let path = path.canonicalize().ok()?;
+fn table_path(files: &dyn Files, path: &Path) -> Option<String> {
+    let path = files.real_path(path).ok()?;
     let folder = path.parent()?.file_name()?.to_str()?;
     Some(format!("{folder}/{}", path.file_stem()?.to_str()?))
 }

@@ -29,6 +29,8 @@ pub mod page_type {
     pub const ALLOCATED: u16 = 0;
     /// Segment inodes.
     pub const INODE: u16 = 3;
+    /// Bitmap of free space and of changes in the change buffer.
+    pub const CHANGE_BUFFER_BITMAP: u16 = 5;
     /// System page (system tablespace).
     pub const SYS: u16 = 6;
     /// Tablespace header: page 0.

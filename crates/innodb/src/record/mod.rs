@@ -73,6 +73,9 @@ pub(crate) struct Header {
     pub(crate) node_pointer: bool,
 }
 
+/// Fields of a record at most (`REC_MAX_N_FIELDS`).
+pub(crate) const MAX_FIELDS: usize = 1023;
+
 const INFO_MIN_REC: u8 = 0x10;
 const INFO_DELETED: u8 = 0x20;
 const INFO_ROW_VERSION: u8 = 0x40;

@@ -47,14 +47,63 @@ pub(crate) fn metadata_blob(
     }
     let reference =
         record.bytes(key_bytes(clustered(definition)?, definition)? + SYSTEM_BYTES, REFERENCE_BYTES)?;
-    let word = |at: usize| {
-        u32::from_be_bytes([reference[at], reference[at + 1], reference[at + 2], reference[at + 3]])
-    };
-    let (page_no, offset, long, len) = (word(4), word(8), word(12), word(16));
+    blob_of(reference).map(Some)
+}
+
+/// The page and the length of the BLOB that `reference` names.
+fn blob_of(reference: &[u8]) -> Result<(PageNo, u32)> {
+    let damaged = || corrupt("the reference to the list of fields is damaged");
+    let (words, _) = reference.as_chunks::<4>();
+    let &[_, page_no, offset, long, len] = words else { return Err(damaged()) };
+    let [page_no, offset, long, len] = [page_no, offset, long, len].map(u32::from_be_bytes);
     if offset != FIL_PAGE_DATA || long != 0 || len == 0 || len > LONGEST_BLOB {
-        return Err(corrupt("the reference to the list of fields is damaged"));
+        return Err(damaged());
     }
-    Ok(Some((PageNo(page_no), len)))
+    Ok((PageNo(page_no), len))
+}
+
+/// A REDUNDANT metadata record. It says itself where its fields are: `field` gives the bytes of each, `None` for NULL and past the last.
+pub(crate) struct RedundantMetadata<'a, F: Fn(usize) -> Option<&'a [u8]>> {
+    /// Whether the record has the delete flag, and so a list of fields.
+    pub(crate) listed: bool,
+    /// Its fields.
+    pub(crate) field: F,
+}
+
+impl<'a, F: Fn(usize) -> Option<&'a [u8]>> RedundantMetadata<'a, F> {
+    /// As [`metadata_blob`].
+    ///
+    /// # Errors
+    /// `Corrupt` if the reference is none.
+    pub(crate) fn blob(&self, definition: &TableDefinition) -> Result<Option<(PageNo, u32)>> {
+        if !self.listed {
+            return Ok(None);
+        }
+        let leading = clustered(definition)?.parts.len().max(1) + SYSTEM_FIELDS;
+        blob_of((self.field)(leading).unwrap_or_default()).map(Some)
+    }
+
+    /// As [`apply`].
+    ///
+    /// # Errors
+    /// `Corrupt` if record, list and definition contradict each other.
+    pub(crate) fn apply(
+        &self,
+        definition: &mut TableDefinition,
+        core_fields: usize,
+        blob: Option<&[u8]>,
+    ) -> Result<()> {
+        if let Some(list) = blob {
+            definition.stored_fields = listed_fields(definition, list)?;
+        }
+        let leading = clustered(definition)?.parts.len().max(1) + SYSTEM_FIELDS;
+        let values = leading + usize::from(blob.is_some());
+        let added = core_fields.saturating_sub(leading);
+        for (no, field) in definition.stored_fields.iter_mut().enumerate().skip(added) {
+            field.instant_default = Some((self.field)(values + no).map(<[u8]>::to_vec));
+        }
+        Ok(())
+    }
 }
 
 /// Brings `stored_fields` into the stored order and fills in what old rows show for fields added instantly. `core_fields` counts key and system

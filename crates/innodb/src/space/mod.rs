@@ -4,18 +4,21 @@
 //! consecutive pages past it ([`Tablespace::run`]), which scans use. Either way a page is verified and decompressed before it is seen.
 
 mod cache;
+mod change_buffer;
 pub(crate) mod header;
 mod run;
 mod segment;
 
 pub use cache::{PageCache, PageCacheCounters};
+pub(crate) use change_buffer::Stale;
 pub use run::PageRun;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tanada_io::{Buffer, Device, DeviceOptions, Executors, IoContext, Method};
+use tanada_io::{Buffer, Device, Executors, IoContext, Method};
 
+use crate::files::{Files, HostFiles};
 use crate::page::PageBytes;
 use crate::page::codec::{PageCodec, PageFault};
 use crate::{Error, ErrorKind, Page, PageNo, PageSize, Result, Server, SpaceId};
@@ -33,6 +36,25 @@ pub struct Environment {
     pub method: Method,
     /// Whether page checksums are verified on read.
     pub verify_checksums: bool,
+    /// Where the files are.
+    pub files: Arc<dyn Files>,
+}
+
+impl Environment {
+    /// An environment over the host's files.
+    pub fn new(
+        executors: Arc<Executors>,
+        cache: Arc<PageCache>,
+        method: Method,
+        verify_checksums: bool,
+    ) -> Environment {
+        Environment { executors, cache, method, verify_checksums, files: Arc::new(HostFiles) }
+    }
+
+    /// The same over other files.
+    pub fn with_files(self, files: Arc<dyn Files>) -> Environment {
+        Environment { files, ..self }
+    }
 }
 
 /// One `.ibd` file, or a general tablespace.
@@ -59,8 +81,7 @@ impl Tablespace {
     pub async fn open(path: &Path, environment: &Arc<Environment>) -> Result<Arc<Tablespace>> {
         /// The largest page: the size is only known once page 0 has been seen.
         const LARGEST_PAGE: usize = 64 << 10;
-        let options = DeviceOptions { method: environment.method, ..DeviceOptions::default() };
-        let device = Device::open(path, &options)?;
+        let device = environment.files.open(path, environment.method)?;
         let size_bytes = device.size_bytes()?;
         let start = device.read(0, environment.executors.buffers().allocate(LARGEST_PAGE)).await?;
         let header = SpaceHeader::parse(start.get(..header::PREFIX_BYTES).unwrap_or(&start), path)?;

@@ -14,6 +14,7 @@ mod open;
 mod row;
 mod sampling;
 mod scan;
+mod stale;
 mod statistics;
 mod verify;
 
@@ -45,6 +46,7 @@ pub struct Table {
     keys: Vec<Arc<KeyShape>>,
     /// By index, then by partition; `None` for an index that is not read.
     trees: Vec<Option<Vec<Arc<Tree>>>>,
+    warnings: Vec<String>,
     statistics: Mutex<Option<Arc<TableStatistics>>>,
 }
 
@@ -55,9 +57,10 @@ impl Table {
         spaces: Vec<Arc<Tablespace>>,
         keys: Vec<Arc<KeyShape>>,
         trees: Vec<Option<Vec<Arc<Tree>>>>,
+        warnings: Vec<String>,
     ) -> Table {
         let statistics = Mutex::new(None);
-        Table { definition: Arc::new(definition), environment, spaces, keys, trees, statistics }
+        Table { definition: Arc::new(definition), environment, spaces, keys, trees, warnings, statistics }
     }
 
     /// Its definition.
@@ -75,7 +78,13 @@ impl Table {
         &self.spaces
     }
 
-    /// Whether `index` can be read: a B+tree that was found in every partition.
+    /// What was found on opening that a user should know: indexes that are not read because the server left changes to them in its change
+    /// buffer. Each was handed to [`tanada_io::warn`] once.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Whether `index` can be read: a B+tree that was found in every partition and is up to date.
     pub fn readable(&self, index: IndexNo) -> bool {
         self.trees_of(index).is_ok()
     }

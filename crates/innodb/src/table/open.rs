@@ -4,13 +4,14 @@
 //! 2. Where the definition does not know the roots (MariaDB), they are taken from the space: the trees in the order of their ids are the indexes
 //!    in the order of their creation. A secondary index that was added later may stand elsewhere in the definition, so each assignment is
 //!    verified with rows ([`super::verify`]).
-//! 3. On MariaDB, a clustered root of type 18 leads to the metadata record, which changes the layout of this partition.
+//! 3. Secondary indexes that the server left changes to in its change buffer are put aside, with a warning ([`super::stale`]).
+//! 4. On MariaDB, a clustered root of type 18 leads to the metadata record, which changes the layout of this partition.
 
 use std::sync::Arc;
 
 use tanada_io::{Gate, GateLimits, IoContext};
 
-use super::{Table, verify};
+use super::{Table, stale, verify};
 use crate::record::{self, Layout, Spans};
 use crate::schema::{IndexKind, instant_mariadb};
 use crate::tree::{KeyPart, KeyShape, Node, Order, Tree};
@@ -52,9 +53,11 @@ async fn open(definition: TableDefinition, environment: &Arc<Environment>) -> Re
             of_index.push(tree);
         }
     }
+    let warnings = stale::put_aside(&definition, &spaces, &mut trees, &context).await?;
     // An index is read if it is found in every partition.
     let trees = trees.into_iter().map(|of_index| of_index.into_iter().collect::<Option<Vec<_>>>()).collect();
-    Ok(Arc::new(Table::new(definition, environment.clone(), spaces, keys, trees)))
+    warnings.iter().for_each(|warning| tanada_io::warn(warning));
+    Ok(Arc::new(Table::new(definition, environment.clone(), spaces, keys, trees, warnings)))
 }
 
 fn key_shape(definition: &TableDefinition, index: IndexNo) -> Result<KeyShape> {
@@ -163,7 +166,7 @@ async fn clustered_layout(
         instant_mariadb::apply(&mut changed, bytes, first, core, blob.as_deref())
             .map_err(|error| plain.at(no, &error))?;
     } else {
-        redundant_defaults(&mut changed, &leaf, first, core).map_err(|error| plain.at(no, &error))?;
+        redundant_layout(&mut changed, &plain, &leaf, first, core, context).await?;
     }
     Layout::new(&changed, IndexNo(0), Some(core))
 }
@@ -202,27 +205,30 @@ async fn leftmost_leaf(plain: &Tree, core: usize, root: Node, context: &IoContex
     Ok(node)
 }
 
-/// The defaults that a REDUNDANT metadata record holds.
-fn redundant_defaults(
+/// The same for a REDUNDANT metadata record, the one at `origin`.
+async fn redundant_layout(
     definition: &mut TableDefinition,
+    plain: &Tree,
     leaf: &Node,
     origin: usize,
     core: usize,
+    context: &IoContext,
 ) -> Result<()> {
-    let layout = Layout::new(definition, IndexNo(0), None)?;
-    if leaf.header(origin)?.deleted {
-        let what = "instant DROP or reorder in ROW_FORMAT=REDUNDANT is not read; rebuild the table with ALTER TABLE ... FORCE";
-        return Err(Error::new(ErrorKind::Unsupported, what));
-    }
+    let no = leaf.page().number();
+    let placed = |error: Error| plain.at(no, &error);
+    // The reference to the list comes on top of the fields, of which dropped ones are left.
+    let most = record::MAX_FIELDS;
     let mut spans = Spans::new();
-    let total = layout.shape.fields.len();
-    record::parse_leaf(leaf.bytes(), origin, leaf.is_compact(), &layout.shape, total, &mut spans)?;
-    let leading = total - definition.stored_fields.len();
-    for (field, span) in
-        definition.stored_fields.iter_mut().zip(&spans[leading..]).skip(core.saturating_sub(leading))
-    {
-        let stored = (!span.is_null() && !span.is_absent()).then(|| span.bytes(leaf.bytes()).to_vec());
-        field.instant_default = Some(stored);
-    }
-    Ok(())
+    record::parse_leaf(leaf.bytes(), origin, false, &plain.layout.shape, most, &mut spans).map_err(placed)?;
+    let field = |at: usize| {
+        let span = spans.get(at).filter(|span| !span.is_null() && !span.is_absent())?;
+        Some(span.bytes(leaf.bytes()))
+    };
+    let metadata =
+        instant_mariadb::RedundantMetadata { listed: leaf.header(origin).map_err(placed)?.deleted, field };
+    let list = match metadata.blob(definition).map_err(placed)? {
+        Some((blob, _)) => Some(lob::first_part(&plain.space, blob, context).await?),
+        None => None,
+    };
+    metadata.apply(definition, core, list.as_deref()).map_err(placed)
 }

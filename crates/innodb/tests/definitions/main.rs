@@ -19,12 +19,12 @@ use tanada_io::{ExecutorOptions, Executors, Method};
 
 fn environment() -> Arc<Environment> {
     let options = ExecutorOptions { threads: 1, method: Method::Threads, ..ExecutorOptions::default() };
-    Arc::new(Environment {
-        executors: Executors::start(options).unwrap(),
-        cache: PageCache::new(16 << 20),
-        method: Method::Threads,
-        verify_checksums: true,
-    })
+    Arc::new(Environment::new(
+        Executors::start(options).unwrap(),
+        PageCache::new(16 << 20),
+        Method::Threads,
+        true,
+    ))
 }
 
 /// Mounts `path` and runs what `use_it` makes of the catalog on an executor.

@@ -13,13 +13,15 @@ use crate::support::{
 };
 
 /// Folders of servers, and how many tables each has. `forms` was made with the statements in `fixtures/forms-sql`, by MySQL 8.0.28 (the last
-/// with the old instant ADD) and 9.7.4 and MariaDB 10.11.19.
-const SERVERS: [(&str, &str, usize); 5] = [
+/// with the old instant ADD) and 9.7.4 and MariaDB 10.11.19. The tables of `altered` went through random instant ALTERs, in three row formats.
+const SERVERS: [(&str, &str, usize); 7] = [
     ("cases", "mysql-9.7", 3 * 11),
     ("cases", "mariadb-10.11", 5 * 11),
     ("forms", "mysql-8.0", 3),
     ("forms", "mysql-9.7", 14),
     ("forms", "mariadb-10.11", 14),
+    ("change-buffer", "mariadb-10.11", 4),
+    ("altered", "mariadb-10.11", 15),
 ];
 
 /// Runs `check` on every table of every database of the cases.

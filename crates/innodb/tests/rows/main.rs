@@ -7,6 +7,8 @@ mod fixtures;
 mod support;
 
 mod cases;
+mod change_buffer;
 mod damage;
+mod elsewhere;
 mod ranges;
 mod tpch;

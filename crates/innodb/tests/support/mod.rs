@@ -7,20 +7,25 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tanada_innodb::{
-    Access, Catalog, ColumnNo, ColumnType, Environment, IndexNo, Key, KeyRange, MountOptions, PageCache,
-    Result, Row, RowSink, Table, Value,
+    Access, Catalog, ColumnNo, ColumnType, Environment, Files, IndexNo, Key, KeyRange, MountOptions,
+    PageCache, Result, Row, RowSink, Table, Value,
 };
 use tanada_io::{ExecutorOptions, Executors, Gate, GateLimits, IoContext, Method};
 
 /// An environment with a cache that holds everything.
 pub fn environment(verify_checksums: bool) -> Arc<Environment> {
+    Arc::new(start(verify_checksums))
+}
+
+/// The same over `files`, without verifying checksums.
+pub fn environment_of(files: Arc<dyn Files>) -> Arc<Environment> {
+    Arc::new(start(false).with_files(files))
+}
+
+fn start(verify_checksums: bool) -> Environment {
     let options = ExecutorOptions { threads: 1, method: Method::Threads, ..ExecutorOptions::default() };
-    Arc::new(Environment {
-        executors: Executors::start(options).unwrap(),
-        cache: PageCache::new(256 << 20),
-        method: Method::Threads,
-        verify_checksums,
-    })
+    let executors = Executors::start(options).unwrap();
+    Environment::new(executors, PageCache::new(256 << 20), Method::Threads, verify_checksums)
 }
 
 /// Runs what `make` makes on an executor and waits for it.

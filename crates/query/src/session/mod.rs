@@ -90,12 +90,12 @@ impl Session {
         })?;
         let databases = Databases::new(Arc::clone(&executors));
         let state = state::session_state(&databases, options.memory_bytes, executors.threads())?;
-        let environment = Arc::new(Environment {
+        let environment = Arc::new(Environment::new(
             executors,
-            cache: PageCache::new(options.cache_bytes),
-            method: options.method,
-            verify_checksums: options.verify_checksums,
-        });
+            PageCache::new(options.cache_bytes),
+            options.method,
+            options.verify_checksums,
+        ));
         let shared =
             Shared { environment, databases, state: RwLock::new(state), database: RwLock::default() };
         Ok(Session { shared: Arc::new(shared) })

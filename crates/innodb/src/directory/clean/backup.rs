@@ -1,22 +1,24 @@
 //! What mariabackup and xtrabackup note beside a backup: `backup_type = full-prepared` and the like.
 
-use std::fs;
 use std::path::Path;
 
 use super::{not_clean, unreadable};
 use crate::Result;
+use crate::files::Files;
 
+/// Notes are a few lines.
+const LONGEST_NOTE: usize = 64 << 10;
 const NOTES: [&str; 2] = ["mariadb_backup_checkpoints", "xtrabackup_checkpoints"];
 
 /// Whether `folder` is a prepared backup. mariabackup notes "log-applied": it leaves it to the server to roll back what was not committed.
 ///
 /// # Errors
 /// If it is a backup that was not prepared.
-pub(super) fn is_prepared(folder: &Path) -> Result<bool> {
-    let Some(path) = NOTES.iter().map(|name| folder.join(name)).find(|path| path.exists()) else {
+pub(super) async fn is_prepared(disk: &dyn Files, folder: &Path) -> Result<bool> {
+    let Some(path) = NOTES.iter().map(|name| folder.join(name)).find(|path| disk.exists(path)) else {
         return Ok(false);
     };
-    let note = fs::read(&path).map_err(|error| unreadable(&path, &error))?;
+    let note = disk.read(&path, 0, LONGEST_NOTE).await.map_err(|error| unreadable(&path, &error))?;
     let note = String::from_utf8_lossy(&note);
     let kind = note.lines().find_map(|line| {
         let (key, value) = line.split_once('=')?;
@@ -33,8 +35,14 @@ pub(super) fn is_prepared(folder: &Path) -> Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
-    use crate::ErrorKind;
+    use crate::{ErrorKind, HostFiles};
+
+    fn is_prepared(folder: &Path) -> Result<bool> {
+        futures::executor::block_on(super::is_prepared(&HostFiles, folder))
+    }
 
     fn with_note(note: &str) -> Result<bool> {
         let folder = tempfile::tempdir().unwrap();

@@ -27,14 +27,17 @@ const FILE_CHECKPOINT: u8 = 0xfa;
 const FILE_CHECKPOINT_BYTES: usize = 11;
 
 /// Verifies the log `file` of `folder`.
-pub(super) fn verify(format: u32, file: &LogFile, folder: &Path) -> Result<()> {
+pub(super) async fn verify(format: u32, file: &LogFile<'_>, folder: &Path) -> Result<()> {
     if ENCRYPTED.contains(&format) {
         let what = "its redo log is encrypted, so that a clean shutdown cannot be verified; --allow-stale reads the files as they are";
         return Err(Error::new(ErrorKind::Unsupported, format!("{}: {what}", folder.display())));
     }
     let ends = match format {
-        FORMAT_10_8 => Ring::open(file)?.map(|ring| ring.ends_at_checkpoint()).transpose()?,
-        FORMAT_10_5 => ends_at_checkpoint_in_blocks(file)?,
+        FORMAT_10_8 => match Ring::open(file).await? {
+            Some(ring) => Some(ring.ends_at_checkpoint().await?),
+            None => None,
+        },
+        FORMAT_10_5 => ends_at_checkpoint_in_blocks(file).await?,
         _ => {
             return Err(not_clean(
                 folder,
@@ -59,7 +62,7 @@ fn starts_with_checkpoint(log: &[u8], lsn: u64) -> bool {
 
 /// The log of 10.8 and later.
 struct Ring<'a> {
-    file: &'a LogFile,
+    file: &'a LogFile<'a>,
     first_lsn: u64,
     checkpoint: u64,
     /// Where the log goes on after the checkpoint; the same, if no file was changed since.
@@ -71,15 +74,15 @@ const RING: u64 = 12288;
 
 impl Ring<'_> {
     /// `None` if the header or both checkpoints are damaged.
-    fn open(file: &LogFile) -> Result<Option<Ring<'_>>> {
-        let header = file.read(0, BLOCK)?;
+    async fn open<'f>(file: &'f LogFile<'f>) -> Result<Option<Ring<'f>>> {
+        let header = file.read(0, BLOCK).await?;
         if !blocks::is_intact(&header) || file.len <= RING {
             return Ok(None);
         }
         let first_lsn = u64_at(&header, 8);
         let mut newest = None;
         for offset in [4096, 8192] {
-            let block = file.read(offset, 64)?;
+            let block = file.read(offset, 64).await?;
             if block.len() == 64 && crc32c::crc32c(&block[..60]) == u32_at(&block, 60) {
                 newest = newest.max(Some((u64_at(&block, 0), u64_at(&block, 8))));
             }
@@ -92,13 +95,13 @@ impl Ring<'_> {
         self.file.len - RING
     }
 
-    fn ends_at_checkpoint(&self) -> Result<bool> {
+    async fn ends_at_checkpoint(&self) -> Result<bool> {
         /// Mini-transactions are far shorter than this.
         const LONGEST: usize = 4 << 20;
         if self.end != self.checkpoint {
             return Ok(false);
         }
-        let log = self.read(self.checkpoint, LONGEST)?;
+        let log = self.read(self.checkpoint, LONGEST).await?;
         let mut at = 0;
         while let Some(length) = self.mini_transaction(&log[at..], self.checkpoint + at as u64) {
             if !starts_with_checkpoint(&log[at..], self.checkpoint) || length != FILE_CHECKPOINT_BYTES + 5 {
@@ -110,12 +113,12 @@ impl Ring<'_> {
     }
 
     /// Up to `len` bytes from `lsn` on, not more than the ring holds.
-    fn read(&self, lsn: u64, len: usize) -> Result<Vec<u8>> {
+    async fn read(&self, lsn: u64, len: usize) -> Result<Vec<u8>> {
         let len = len.min(usize::try_from(self.capacity()).unwrap_or(usize::MAX));
         let at = (lsn - self.first_lsn) % self.capacity();
-        let mut bytes = self.file.read(RING + at, len)?;
+        let mut bytes = self.file.read(RING + at, len).await?;
         let rest = len - bytes.len();
-        bytes.extend(self.file.read(RING, rest)?);
+        bytes.extend(self.file.read(RING, rest).await?);
         Ok(bytes)
     }
 
@@ -154,10 +157,10 @@ fn record_bytes(log: &[u8]) -> Option<usize> {
 }
 
 /// 10.5 to 10.7. `None` if the log is damaged.
-fn ends_at_checkpoint_in_blocks(file: &LogFile) -> Result<Option<bool>> {
+async fn ends_at_checkpoint_in_blocks(file: &LogFile<'_>) -> Result<Option<bool>> {
     let mut newest = None;
     for offset in [512, 1536] {
-        let block = file.read(offset, BLOCK)?;
+        let block = file.read(offset, BLOCK).await?;
         if blocks::is_intact(&block) {
             newest = newest.max(Some((u64_at(&block, 0), u64_at(&block, 8), u64_at(&block, 16))));
         }
@@ -166,8 +169,8 @@ fn ends_at_checkpoint_in_blocks(file: &LogFile) -> Result<Option<bool>> {
     // The ring starts behind the file's header.
     const START: u64 = 2048;
     let aligned = offset / BLOCK as u64 * BLOCK as u64;
-    let mut read = file.read(aligned, 4 * BLOCK)?;
-    read.extend(file.read(START, 4 * BLOCK - read.len())?);
+    let mut read = file.read(aligned, 4 * BLOCK).await?;
+    read.extend(file.read(START, 4 * BLOCK - read.len()).await?);
     let Some(log) = blocks::log_after(checkpoint, &read) else { return Ok(None) };
     let is_checkpoint = |records: &[u8]| {
         records.len() == FILE_CHECKPOINT_BYTES + 1 && starts_with_checkpoint(records, checkpoint)
@@ -179,6 +182,7 @@ fn ends_at_checkpoint_in_blocks(file: &LogFile) -> Result<Option<bool>> {
 mod tests {
     use super::super::blocks::tests::seal;
     use super::*;
+    use crate::HostFiles;
 
     const FIRST: u64 = 12288;
     const CAPACITY: u64 = 1024;
@@ -213,7 +217,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ib_logfile0");
         std::fs::write(&path, bytes).unwrap();
-        verify(format, &LogFile::open(&path).unwrap(), folder.path())
+        let file = LogFile::open(&HostFiles, &path).unwrap();
+        futures::executor::block_on(verify(format, &file, folder.path()))
     }
 
     fn assert_not_clean(result: Result<()>) {

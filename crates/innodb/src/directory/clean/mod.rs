@@ -9,6 +9,9 @@
 //! 3. a folder without redo log and system tablespace, so copied away from its server. Nothing can be verified then, which is reported as a
 //!    warning, unless every file came from `FLUSH TABLES ... FOR EXPORT`.
 //!
+//! Parts of a server's files may lie elsewhere (`innodb_data_home_dir`, `innodb_undo_directory`); what that leaves open is a warning too. A
+//! redo log that lies elsewhere (`innodb_log_group_home_dir`) leaves everything open, so its lack beside a system tablespace is a refusal.
+//!
 //! The redo log is looked for in the folder and, since the folder may be that of one database, beside it.
 
 mod backup;
@@ -18,10 +21,11 @@ mod mysql;
 mod running;
 mod undo;
 
-use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
+pub(super) use undo::is_undo_file;
+
 use std::path::{Path, PathBuf};
 
+use crate::files::{FileKind, Files};
 use crate::{Error, ErrorKind, Result};
 
 /// Why files may be read.
@@ -33,40 +37,64 @@ pub(crate) enum CleanState {
     Unverified(String),
 }
 
-/// Checks that the server left `folder` clean: a data directory, or the folder of one database.
+/// Checks that the server left `folder` clean: a data directory, or the folder of one database, of which maybe `only` some tablespaces. `undo` are the undo tablespaces that MySQL's
+/// dictionary names, if it could be asked.
 ///
 /// # Errors
 /// [`ErrorKind::NotClean`], with the reason and the ways out, if it did not; [`ErrorKind::Unsupported`] if its redo log is encrypted.
-pub(crate) fn verify_clean(folder: &Path) -> Result<CleanState> {
-    let real = fs::canonicalize(folder).map_err(|error| unreadable(folder, &error))?;
-    let is_data_directory = |folder: &&Path| {
-        ["ibdata1", "ib_logfile0", mysql::REDO_FOLDER].iter().any(|name| folder.join(name).exists())
-    };
-    match [Some(real.as_path()), real.parent()].into_iter().flatten().find(is_data_directory) {
-        Some(data_directory) => verify_data_directory(data_directory),
-        None => verify_copied_folder(&real),
+pub(crate) async fn verify_clean(
+    disk: &dyn Files,
+    folder: &Path,
+    only: Option<&[PathBuf]>,
+    undo: Option<&[PathBuf]>,
+) -> Result<CleanState> {
+    match data_directory(disk, folder)? {
+        Some(data_directory) => verify_data_directory(disk, &data_directory, undo).await,
+        None => verify_copied_folder(disk, folder, only).await,
     }
 }
 
-fn verify_data_directory(folder: &Path) -> Result<CleanState> {
-    running::refuse_if_locked(folder)?;
-    let is_backup = backup::is_prepared(folder)?;
+/// The data directory that `folder` is or lies in, as far as its files tell.
+///
+/// # Errors
+/// If `folder` does not exist.
+pub(crate) fn data_directory(disk: &dyn Files, folder: &Path) -> Result<Option<PathBuf>> {
+    let real = disk.real_path(folder).map_err(|error| unreadable(folder, &error))?;
+    let is_data_directory = |folder: &&Path| {
+        ["ibdata1", "ib_logfile0", mysql::REDO_FOLDER].iter().any(|name| disk.exists(&folder.join(name)))
+    };
+    let found = [Some(real.as_path()), real.parent()].into_iter().flatten().find(is_data_directory);
+    Ok(found.map(Path::to_owned))
+}
+
+async fn verify_data_directory(
+    disk: &dyn Files,
+    folder: &Path,
+    undo: Option<&[PathBuf]>,
+) -> Result<CleanState> {
+    running::refuse_if_locked(disk, folder)?;
+    let is_backup = backup::is_prepared(disk, folder).await?;
     let mariadb_log = folder.join("ib_logfile0");
-    if folder.join(mysql::REDO_FOLDER).is_dir() {
-        mysql::verify_folder(folder)?;
-    } else if mariadb_log.exists() {
-        verify_log_files(&mariadb_log, folder)?;
+    if disk.is_folder(&folder.join(mysql::REDO_FOLDER)) {
+        mysql::verify_folder(disk, folder).await?;
+    } else if disk.exists(&mariadb_log) {
+        verify_log_files(disk, &mariadb_log, folder).await?;
     } else if !is_backup {
         let what = "the redo log is not beside ibdata1, so that a clean shutdown cannot be verified";
         return Err(not_clean(folder, what));
     }
-    refuse_unfinished(folder)
+    refuse_unfinished(disk, folder, undo).await
 }
 
 /// Refuses a folder with unfinished transactions, whose rows would be seen.
-fn refuse_unfinished(folder: &Path) -> Result<CleanState> {
-    match undo::unfinished(folder) {
-        Ok(undo::Unfinished { active: 0, prepared: 0 }) => Ok(CleanState::Verified),
+async fn refuse_unfinished(disk: &dyn Files, folder: &Path, undo: Option<&[PathBuf]>) -> Result<CleanState> {
+    let unknown = |why: &dyn std::fmt::Display| {
+        let what = "it is not known whether all transactions were finished";
+        Ok(CleanState::Unverified(format!("{}: {what}: {why}", folder.display())))
+    };
+    match undo::unfinished(disk, folder, undo).await {
+        Ok(undo::Unfinished { active: 0, prepared: 0, elsewhere: None }) => Ok(CleanState::Verified),
+        Ok(undo::Unfinished { active: 0, prepared: 0, elsewhere: Some(what) }) => unknown(&what),
         Ok(undo::Unfinished { active: 0, .. }) => Err(not_clean(
             folder,
             "an XA transaction is prepared, but neither committed nor rolled back (see XA RECOVER)",
@@ -75,37 +103,40 @@ fn refuse_unfinished(folder: &Path) -> Result<CleanState> {
             folder,
             "a transaction was not rolled back; a server that starts on a copy of the files does so",
         )),
-        Err(error) => Ok(CleanState::Unverified(format!(
-            "{}: it is not known whether all transactions were finished: {error}",
-            folder.display()
-        ))),
+        Err(error) => unknown(&error),
     }
 }
 
 /// `ib_logfile0` is MariaDB's log, or that of MySQL before 8.0.30.
-fn verify_log_files(log: &Path, folder: &Path) -> Result<()> {
-    let file = LogFile::open(log)?;
+async fn verify_log_files(disk: &dyn Files, log: &Path, folder: &Path) -> Result<()> {
+    let file = LogFile::open(disk, log)?;
     // Preparing a backup leaves an empty file: the server makes a new log.
     if file.len == 0 {
         return Ok(());
     }
-    let header = file.read(0, 4)?;
+    let header = file.read(0, 4).await?;
     match u32::from_be_bytes(header.first_chunk().copied().unwrap_or_default()) {
-        format @ 1..=6 => mysql::verify_files(format, folder),
-        format => mariadb::verify(format, &file, folder),
+        format @ 1..=6 => mysql::verify_files(disk, format, folder).await,
+        format => mariadb::verify(format, &file, folder).await,
     }
 }
 
 /// A folder without any log: every table has its `.cfg` if they were flushed for export.
-fn verify_copied_folder(folder: &Path) -> Result<CleanState> {
-    if backup::is_prepared(folder)? {
+async fn verify_copied_folder(
+    disk: &dyn Files,
+    folder: &Path,
+    only: Option<&[PathBuf]>,
+) -> Result<CleanState> {
+    if backup::is_prepared(disk, folder).await? {
         return Ok(CleanState::Verified);
     }
-    let entries = fs::read_dir(folder).map_err(|error| unreadable(folder, &error))?;
-    let files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let files = match only {
+        Some(only) => only.to_vec(),
+        None => disk.entries(folder).map_err(|error| unreadable(folder, &error))?,
+    };
     let mut tablespaces =
         files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "ibd")).peekable();
-    if tablespaces.peek().is_some() && tablespaces.all(|path| path.with_extension("cfg").exists()) {
+    if tablespaces.peek().is_some() && tablespaces.all(|path| disk.exists(&path.with_extension("cfg"))) {
         return Ok(CleanState::Verified);
     }
     Ok(CleanState::Unverified(format!(
@@ -133,33 +164,41 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Error {
 
 /// A log file, read at any place.
 #[derive(Debug)]
-struct LogFile {
+struct LogFile<'a> {
+    disk: &'a dyn Files,
     path: PathBuf,
-    file: File,
     len: u64,
 }
 
-impl LogFile {
-    fn open(path: &Path) -> Result<LogFile> {
-        let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-        let len = file.metadata().map_err(|error| unreadable(path, &error))?.len();
-        Ok(LogFile { path: path.to_owned(), file, len })
+impl LogFile<'_> {
+    fn open<'a>(disk: &'a dyn Files, path: &Path) -> Result<LogFile<'a>> {
+        let len = match disk.kind(path).map_err(|error| unreadable(path, &error))? {
+            FileKind::File { bytes } => bytes,
+            FileKind::Folder => {
+                return Err(unreadable(path, &std::io::ErrorKind::IsADirectory.into()));
+            }
+        };
+        Ok(LogFile { disk, path: path.to_owned(), len })
     }
 
     /// Up to `len` bytes at `offset`; fewer at the end of the file.
-    fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
-        let present = self.len.saturating_sub(offset).min(len as u64);
-        let mut bytes = vec![0; present as usize];
-        self.file.read_exact_at(&mut bytes, offset).map_err(|error| unreadable(&self.path, &error))?;
-        Ok(bytes)
+    async fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
+        self.disk.read(&self.path, offset, len).await.map_err(|error| unreadable(&self.path, &error))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use proptest::prelude::*;
 
     use super::*;
+    use crate::HostFiles;
+
+    fn verify_clean(folder: &Path) -> Result<CleanState> {
+        futures::executor::block_on(super::verify_clean(&HostFiles, folder, None, None))
+    }
 
     #[test]
     fn a_copied_folder_is_unverified_unless_all_of_it_was_exported() {
@@ -171,6 +210,12 @@ mod tests {
         assert_eq!(verify_clean(folder.path()).unwrap(), CleanState::Verified);
         write("b.ibd");
         assert!(matches!(verify_clean(folder.path()).unwrap(), CleanState::Unverified(_)));
+        for (name, is_verified) in [("a.ibd", true), ("b.ibd", false)] {
+            let only = [folder.path().join(name)];
+            let verified = super::verify_clean(&HostFiles, folder.path(), Some(&only), None);
+            let state = futures::executor::block_on(verified).unwrap();
+            assert_eq!(state == CleanState::Verified, is_verified, "{name}");
+        }
         let missing = verify_clean(&folder.path().join("none")).unwrap_err();
         assert_eq!(missing.kind(), ErrorKind::NotFound);
     }

@@ -7,12 +7,12 @@
 //! of its first byte at 8, flags at 48), two checkpoint blocks at 512 and 1536 (LSN at 8), and the log from 2048. Before, `ib_logfile0`,
 //! `ib_logfile1`, ... form a ring; the checkpoint blocks in the first of them count up (number at 0, LSN at 8, offset in the ring at 16).
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::blocks::{self, BLOCK};
 use super::{LogFile, not_clean, unreadable};
 use crate::Result;
+use crate::files::Files;
 use crate::page::header::{self, u32_at, u64_at};
 
 /// Where the log lies from 8.0.30 on.
@@ -24,14 +24,14 @@ const CHECKPOINTS: [u64; 2] = [512, 1536];
 const CRASH_UNSAFE: u32 = 1 << 1;
 
 /// Verifies a log of 8.0.30 or later.
-pub(super) fn verify_folder(folder: &Path) -> Result<()> {
+pub(super) async fn verify_folder(disk: &dyn Files, folder: &Path) -> Result<()> {
     let redo = folder.join(REDO_FOLDER);
-    let entries = fs::read_dir(&redo).map_err(|error| unreadable(&redo, &error))?;
+    let entries = disk.entries(&redo).map_err(|error| unreadable(&redo, &error))?;
     let in_use = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).is_some_and(is_in_use);
     let mut files = Vec::new();
-    for path in entries.flatten().map(|entry| entry.path()).filter(in_use) {
-        let file = LogFile::open(&path)?;
-        let header = file.read(0, BLOCK)?;
+    for path in entries.into_iter().filter(in_use) {
+        let file = LogFile::open(disk, &path)?;
+        let header = file.read(0, BLOCK).await?;
         if !blocks::is_intact(&header) {
             return Err(not_clean(folder, &format!("the redo log file {} is damaged", path.display())));
         }
@@ -43,7 +43,7 @@ pub(super) fn verify_folder(folder: &Path) -> Result<()> {
     let mut newest: Option<u64> = None;
     for (_, file) in &files {
         for offset in CHECKPOINTS {
-            let block = file.read(offset, BLOCK)?;
+            let block = file.read(offset, BLOCK).await?;
             if blocks::is_intact(&block) {
                 newest = newest.max(Some(u64_at(&block, 8)));
             }
@@ -58,7 +58,7 @@ pub(super) fn verify_folder(folder: &Path) -> Result<()> {
         return Err(not_clean(folder, "its redo log lacks the file with the last checkpoint"));
     };
     let block_at = LOG_START + (checkpoint - start) / BLOCK as u64 * BLOCK as u64;
-    verify_end(folder, checkpoint, file, block_at)
+    verify_end(disk, folder, checkpoint, file, block_at).await
 }
 
 /// `#ib_redo17`, but not `#ib_redo17_tmp`.
@@ -68,11 +68,11 @@ fn is_in_use(name: &str) -> bool {
 }
 
 /// Verifies a log of before 8.0.30.
-pub(super) fn verify_files(format: u32, folder: &Path) -> Result<()> {
-    let first = LogFile::open(&folder.join("ib_logfile0"))?;
+pub(super) async fn verify_files(disk: &dyn Files, format: u32, folder: &Path) -> Result<()> {
+    let first = LogFile::open(disk, &folder.join("ib_logfile0"))?;
     let mut newest: Option<(u64, u64, u64)> = None;
     for offset in CHECKPOINTS {
-        let block = first.read(offset, BLOCK)?;
+        let block = first.read(offset, BLOCK).await?;
         if blocks::is_intact(&block) {
             newest = newest.max(Some((u64_at(&block, 0), u64_at(&block, 8), u64_at(&block, 16))));
         }
@@ -83,16 +83,22 @@ pub(super) fn verify_files(format: u32, folder: &Path) -> Result<()> {
     let number = offset / first.len.max(1);
     let file = match number {
         0 => first,
-        1..100 => LogFile::open(&folder.join(format!("ib_logfile{number}")))?,
+        1..100 => LogFile::open(disk, &folder.join(format!("ib_logfile{number}")))?,
         _ => return Err(not_clean(folder, "its last checkpoint lies outside of the redo log")),
     };
     let block_at = offset % file.len.max(1) / BLOCK as u64 * BLOCK as u64;
-    verify_end(folder, checkpoint, &file, block_at)
+    verify_end(disk, folder, checkpoint, &file, block_at).await
 }
 
 /// Nothing may follow the checkpoint, whose block lies at `block_at` of `file`.
-fn verify_end(folder: &Path, checkpoint: u64, file: &LogFile, block_at: u64) -> Result<()> {
-    match blocks::log_after(checkpoint, &file.read(block_at, BLOCK)?) {
+async fn verify_end(
+    disk: &dyn Files,
+    folder: &Path,
+    checkpoint: u64,
+    file: &LogFile<'_>,
+    block_at: u64,
+) -> Result<()> {
+    match blocks::log_after(checkpoint, &file.read(block_at, BLOCK).await?) {
         None => return Err(not_clean(folder, "its redo log is damaged at the last checkpoint")),
         Some(log) if !log.is_empty() => {
             return Err(not_clean(
@@ -102,7 +108,7 @@ fn verify_end(folder: &Path, checkpoint: u64, file: &LogFile, block_at: u64) -> 
         }
         Some(_) => {}
     }
-    match flushed_lsn(folder)? {
+    match flushed_lsn(disk, folder).await? {
         Some(flushed) if flushed != checkpoint => Err(not_clean(
             folder,
             &format!(
@@ -114,20 +120,26 @@ fn verify_end(folder: &Path, checkpoint: u64, file: &LogFile, block_at: u64) -> 
 }
 
 /// The LSN in page 0 of `ibdata1`, if it is there (`innodb_data_file_path` may name it otherwise).
-fn flushed_lsn(folder: &Path) -> Result<Option<u64>> {
+async fn flushed_lsn(disk: &dyn Files, folder: &Path) -> Result<Option<u64>> {
     let path = folder.join("ibdata1");
-    if !path.exists() {
+    if !disk.exists(&path) {
         return Ok(None);
     }
-    let page = LogFile::open(&path)?.read(0, header::DATA)?;
+    let page = LogFile::open(disk, &path)?.read(0, header::DATA).await?;
     Ok((page.len() == header::DATA).then(|| u64_at(&page, header::FLUSH_LSN)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::blocks::tests::{block, seal};
+    use std::fs;
+
     use super::*;
-    use crate::ErrorKind;
+    use crate::{ErrorKind, HostFiles};
+
+    fn verify_folder(folder: &Path) -> Result<()> {
+        futures::executor::block_on(super::verify_folder(&HostFiles, folder))
+    }
 
     const START: u64 = 8192;
     const CHECKPOINT: u64 = START + 512 + 100;

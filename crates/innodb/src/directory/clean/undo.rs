@@ -10,12 +10,15 @@
 
 use std::path::{Path, PathBuf};
 
+use super::super::mysql_dictionary::DICTIONARY;
 use super::LogFile;
+use crate::files::Files;
 use crate::page::codec::PageCodec;
 use crate::page::header::{self, link_at, u16_at, u32_at};
 use crate::space::header::{PREFIX_BYTES, SpaceHeader};
 use crate::{Error, ErrorKind, PageNo, Result, SpaceId};
 
+const SYSTEM_SPACE: SpaceId = SpaceId(0);
 const TRX_SYS_PAGE: PageNo = PageNo(5);
 const TRX_SYS_TYPE: u16 = 7;
 const RSEG_ARRAY_PAGE: PageNo = PageNo(3);
@@ -31,54 +34,96 @@ const STATE_ACTIVE: u16 = 1;
 const STATE_PREPARED: u16 = 5;
 
 /// The numbers of undo logs of running and of prepared transactions.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Unfinished {
     pub(super) active: u32,
     pub(super) prepared: u32,
+    /// What could not be asked because it lies elsewhere.
+    pub(super) elsewhere: Option<String>,
 }
 
 /// Counts the unfinished transactions in the system tablespace and the undo tablespaces of `folder`, as far as they lie there.
 ///
 /// # Errors
 /// If a page on the way is damaged or encrypted.
-pub(super) fn unfinished(folder: &Path) -> Result<Unfinished> {
-    let spaces: Vec<UndoSpace> =
-        undo_files(folder)?.iter().map(|path| UndoSpace::open(path)).collect::<Result<_>>()?;
-    let mut count = Unfinished::default();
+pub(super) async fn unfinished(
+    disk: &dyn Files,
+    folder: &Path,
+    named: Option<&[PathBuf]>,
+) -> Result<Unfinished> {
+    let mut paths = undo_files(disk, folder)?;
+    paths.extend(named.into_iter().flatten().filter(|path| disk.is_file(path)).cloned());
+    paths.sort_unstable();
+    paths.dedup();
+    let mut spaces = Vec::new();
+    for path in &paths {
+        spaces.push(UndoSpace::open(disk, path).await?);
+    }
+    let mut count = Unfinished { elsewhere: lacking(disk, folder, named, &spaces), ..Unfinished::default() };
     for space in &spaces {
-        for (rseg_space, rseg) in space.rollback_segments()? {
-            // A segment elsewhere (`innodb_undo_directory`) cannot be asked.
-            if let Some(owner) = spaces.iter().find(|space| space.id() == rseg_space) {
-                owner.count_unfinished(rseg, &mut count)?;
+        for (rseg_space, rseg) in space.rollback_segments().await? {
+            match spaces.iter().find(|space| space.id() == rseg_space) {
+                Some(owner) => owner.count_unfinished(rseg, &mut count).await?,
+                None => {
+                    let what =
+                        format!("undo tablespace {rseg_space} is not there (see innodb_undo_directory)");
+                    count.elsewhere.get_or_insert(what);
+                }
             }
         }
     }
     Ok(count)
 }
 
-/// `ibdata1`, and undo tablespaces: `undo001` of MariaDB, `undo_001` and `*.ibu` of MySQL.
-fn undo_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(folder).map_err(|error| super::unreadable(folder, &error))?;
-    let is_one = |path: &PathBuf| {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let number = name.strip_prefix("undo").map(|rest| rest.strip_prefix('_').unwrap_or(rest));
-        let numbered = number
-            .is_some_and(|number| number.len() == 3 && number.bytes().all(|byte| byte.is_ascii_digit()));
-        path.is_file() && (name == "ibdata1" || name.ends_with(".ibu") || numbered)
-    };
-    Ok(entries.flatten().map(|entry| entry.path()).filter(is_one).collect())
+/// What the server had and was not found. Undo tablespaces of MySQL that should be in `folder` itself, but were left out of a copy of it, are
+/// no lack: a server that starts on the copy makes new ones and then sees the rows that are read here.
+fn lacking(
+    disk: &dyn Files,
+    folder: &Path,
+    named: Option<&[PathBuf]>,
+    spaces: &[UndoSpace<'_>],
+) -> Option<String> {
+    if !spaces.iter().any(|space| space.id() == SYSTEM_SPACE) {
+        return Some("the system tablespace is not there (see innodb_data_home_dir)".to_owned());
+    }
+    if let Some(named) = named {
+        let mut far = named.iter().filter(|path| path.parent() != Some(folder));
+        let lost = far.find(|path| !disk.is_file(path))?;
+        return Some(format!("the undo tablespace {} is not there", lost.display()));
+    }
+    // MySQL has two undo tablespaces at least.
+    let is_mysql = disk.exists(&folder.join(DICTIONARY));
+    let lacks = is_mysql && spaces.iter().all(|space| space.id() == SYSTEM_SPACE);
+    lacks.then(|| "the undo tablespaces are not there (see innodb_undo_directory)".to_owned())
+}
+
+/// `ibdata1` and the undo tablespaces in `folder`.
+fn undo_files(disk: &dyn Files, folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut entries = disk.entries(folder).map_err(|error| super::unreadable(folder, &error))?;
+    let is_system = |path: &Path| path.file_name().is_some_and(|name| name == "ibdata1");
+    entries.retain(|path| (is_system(path) || is_undo_file(path)) && disk.is_file(path));
+    Ok(entries)
+}
+
+/// Whether a file is called as undo tablespaces are: `undo001` by MariaDB, `undo_001` and `*.ibu` by MySQL.
+pub(in super::super) fn is_undo_file(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let number = name.strip_prefix("undo").map(|rest| rest.strip_prefix('_').unwrap_or(rest));
+    let numbered =
+        number.is_some_and(|number| number.len() == 3 && number.bytes().all(|byte| byte.is_ascii_digit()));
+    name.ends_with(".ibu") || numbered
 }
 
 /// A tablespace with rollback segments, read page by page.
-struct UndoSpace {
-    file: LogFile,
+struct UndoSpace<'a> {
+    file: LogFile<'a>,
     codec: PageCodec,
 }
 
-impl UndoSpace {
-    fn open(path: &Path) -> Result<UndoSpace> {
-        let file = LogFile::open(path)?;
-        let header = SpaceHeader::parse(&file.read(0, PREFIX_BYTES)?, path)?;
+impl UndoSpace<'_> {
+    async fn open<'a>(disk: &'a dyn Files, path: &Path) -> Result<UndoSpace<'a>> {
+        let file = LogFile::open(disk, path)?;
+        let header = SpaceHeader::parse(&file.read(0, PREFIX_BYTES).await?, path)?;
         let codec = PageCodec {
             format: header.format,
             page_size: header.page_size,
@@ -92,9 +137,9 @@ impl UndoSpace {
         self.codec.space
     }
 
-    fn page(&self, no: PageNo) -> Result<Vec<u8>> {
+    async fn page(&self, no: PageNo) -> Result<Vec<u8>> {
         let len = self.codec.page_size.bytes();
-        let image = self.file.read(u64::from(no.0) * len as u64, len)?;
+        let image = self.file.read(u64::from(no.0) * len as u64, len).await?;
         let place = |kind, what: &dyn std::fmt::Display| {
             Error::new(kind, format!("{}: space {}, page {no}: {what}", self.file.path.display(), self.id()))
         };
@@ -102,12 +147,12 @@ impl UndoSpace {
         Ok(decoded.unwrap_or(image))
     }
 
-    fn rollback_segments(&self) -> Result<Vec<(SpaceId, PageNo)>> {
+    async fn rollback_segments(&self) -> Result<Vec<(SpaceId, PageNo)>> {
         let (list, list_type, entry) = match self.id() {
-            SpaceId(0) => (TRX_SYS_PAGE, TRX_SYS_TYPE, 8),
+            SYSTEM_SPACE => (TRX_SYS_PAGE, TRX_SYS_TYPE, 8),
             _ => (RSEG_ARRAY_PAGE, RSEG_ARRAY_TYPE, 4),
         };
-        let page = self.page(list)?;
+        let page = self.page(list).await?;
         if u16_at(&page, header::TYPE) != list_type {
             // MariaDB's undo tablespaces have no list of their own.
             return Ok(Vec::new());
@@ -119,11 +164,11 @@ impl UndoSpace {
         Ok((0..RSEG_COUNT).filter_map(|i| segment(RSEGS + i * entry)).collect())
     }
 
-    fn count_unfinished(&self, rseg: PageNo, count: &mut Unfinished) -> Result<()> {
-        let page = self.page(rseg)?;
+    async fn count_unfinished(&self, rseg: PageNo, count: &mut Unfinished) -> Result<()> {
+        let page = self.page(rseg).await?;
         let slots = page.len() / 16;
         for undo in (0..slots).filter_map(|slot| link_at(&page, UNDO_SLOTS + slot * 4)) {
-            let log = self.page(undo)?;
+            let log = self.page(undo).await?;
             if u16_at(&log, header::TYPE) != UNDO_LOG_TYPE {
                 let what = format!("{}: page {undo} is no undo log", self.file.path.display());
                 return Err(Error::new(ErrorKind::Corrupt, what));
@@ -141,6 +186,7 @@ impl UndoSpace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::HostFiles;
     use crate::page::checksum::seal;
 
     const PAGE: usize = 4096;
@@ -176,14 +222,16 @@ mod tests {
         pages.concat()
     }
 
-    fn system_space(state: u16) -> Vec<u8> {
+    const UNDO_SPACE: u32 = 0xffff_ffef;
+
+    /// A system tablespace with a rollback segment of its own, and one in `other`.
+    fn system_space(state: u16, other: u32) -> Vec<u8> {
         let list = |page: &mut [u8]| {
             page[RSEGS..RSEGS + 8 * RSEG_COUNT].fill(0xff);
-            put(page, RSEGS + 8 * 3, 0);
-            put(page, RSEGS + 8 * 3 + 4, 6);
-            // One in a space that is not there.
-            put(page, RSEGS + 8 * 4, 77);
-            put(page, RSEGS + 8 * 4 + 4, 6);
+            for (slot, space) in [(3, 0), (4, other)] {
+                put(page, RSEGS + 8 * slot, space);
+                put(page, RSEGS + 8 * slot + 4, 6);
+            }
         };
         space(0, 5, TRX_SYS_TYPE, list, state)
     }
@@ -193,7 +241,7 @@ mod tests {
             page[RSEGS..RSEGS + 4 * RSEG_COUNT].fill(0xff);
             put(page, RSEGS + 4 * 127, 6);
         };
-        space(0xffff_ffef, 3, RSEG_ARRAY_TYPE, list, state)
+        space(UNDO_SPACE, 3, RSEG_ARRAY_TYPE, list, state)
     }
 
     fn count(files: &[(&str, Vec<u8>)]) -> Result<Unfinished> {
@@ -201,34 +249,69 @@ mod tests {
         for (name, bytes) in files {
             std::fs::write(folder.path().join(name), bytes).unwrap();
         }
-        unfinished(folder.path())
+        futures::executor::block_on(unfinished(&HostFiles, folder.path(), None))
     }
 
     #[test]
     fn running_and_prepared_transactions_are_counted_in_all_spaces() {
         for (state, active, prepared) in [(1, 1, 0), (2, 0, 0), (3, 0, 0), (4, 0, 0), (5, 0, 1), (7, 0, 1)] {
-            let expected = Unfinished { active, prepared };
-            assert_eq!(count(&[("ibdata1", system_space(state))]).unwrap(), expected, "state {state}");
-            for name in ["undo_001", "undo002", "mine.ibu"] {
-                let files = [("ibdata1", system_space(2)), (name, undo_space(state))];
-                assert_eq!(count(&files).unwrap(), expected, "state {state} in {name}");
+            let expected = |times: u32| Unfinished {
+                active: times * active,
+                prepared: times * prepared,
+                elsewhere: None,
+            };
+            // Both slots are of the same segment here.
+            assert_eq!(count(&[("ibdata1", system_space(state, 0))]).unwrap(), expected(2), "state {state}");
+            for (name, other, times) in [("undo_001", 0, 1), ("undo002", UNDO_SPACE, 2), ("mine.ibu", 0, 1)] {
+                let files = [("ibdata1", system_space(2, other)), (name, undo_space(state))];
+                assert_eq!(count(&files).unwrap(), expected(times), "state {state} in {name}");
             }
         }
-        assert_eq!(count(&[]).unwrap(), Unfinished::default());
-        assert_eq!(
-            count(&[("undo_001.bak", vec![1; 10]), ("undone", vec![])]).unwrap(),
-            Unfinished::default()
-        );
+    }
+
+    #[test]
+    fn what_lies_elsewhere_is_said() {
+        let sound = || system_space(2, 0);
+        for (files, what) in [
+            (vec![], "the system tablespace is not there"),
+            (vec![("undo_001", undo_space(2))], "the system tablespace is not there"),
+            (vec![("undo_001.bak", vec![1; 10]), ("undone", vec![])], "the system tablespace is not there"),
+            (vec![("ibdata1", system_space(2, 77))], "undo tablespace 77 is not there"),
+            (vec![("ibdata1", sound()), ("mysql.ibd", vec![])], "the undo tablespaces are not there"),
+        ] {
+            let count = count(&files).unwrap();
+            assert!(count.elsewhere.as_deref().unwrap().starts_with(what), "{count:?}");
+            assert_eq!((count.active, count.prepared), (0, 0));
+        }
+        let all = [("ibdata1", sound()), ("mysql.ibd", vec![]), ("undo_001", undo_space(2))];
+        assert_eq!(count(&all).unwrap(), Unfinished::default());
+    }
+
+    #[test]
+    fn undo_tablespaces_that_the_dictionary_names_are_asked_where_they_are() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(folder.path().join("ibdata1"), system_space(2, 0)).unwrap();
+        std::fs::write(folder.path().join("mysql.ibd"), []).unwrap();
+        let far = other.path().join("undo_001");
+        let count = |named: &[PathBuf]| {
+            futures::executor::block_on(unfinished(&HostFiles, folder.path(), Some(named))).unwrap()
+        };
+        // Left out of a copy, or lost where the copy does not reach.
+        assert_eq!(count(&[folder.path().join("undo_001")]), Unfinished::default());
+        let lost = count(std::slice::from_ref(&far)).elsewhere.unwrap();
+        assert!(lost.contains(&far.display().to_string()), "{lost}");
+        std::fs::write(&far, undo_space(1)).unwrap();
+        assert_eq!(count(&[far]), Unfinished { active: 1, ..Unfinished::default() });
     }
 
     #[test]
     fn damage_on_the_way_is_an_error() {
         for page in 5..8 {
-            let mut bytes = system_space(2);
+            let mut bytes = system_space(2, 0);
             bytes[page * PAGE + 1000] ^= 1;
             assert_eq!(count(&[("ibdata1", bytes)]).unwrap_err().kind(), ErrorKind::Corrupt, "page {page}");
         }
-        let cut = system_space(2)[..7 * PAGE].to_vec();
+        let cut = system_space(2, 0)[..7 * PAGE].to_vec();
         assert_eq!(count(&[("ibdata1", cut)]).unwrap_err().kind(), ErrorKind::Corrupt);
     }
 }

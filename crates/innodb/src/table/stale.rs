@@ -1,0 +1,67 @@
+//! Putting aside the indexes whose leaves are not up to date, so that nothing is read through them.
+//!
+//! An index that was not found in a partition because its entries contradict the rows there (roots are found by comparing them, see
+//! [`super::verify`]) is named too if the partition has leaves that are not up to date.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tanada_io::IoContext;
+
+use crate::schema::IndexKind;
+use crate::space::Stale;
+use crate::tree::Tree;
+use crate::{Result, TableDefinition, Tablespace};
+
+/// Takes the trees that the change buffer has changes to out of `trees` (by index, then by partition). Gives the warning to show.
+pub(super) async fn put_aside(
+    definition: &TableDefinition,
+    spaces: &[Arc<Tablespace>],
+    trees: &mut [Vec<Option<Arc<Tree>>>],
+    context: &IoContext,
+) -> Result<Vec<String>> {
+    let has_secondary = definition.indexes.iter().skip(1).any(|index| index.kind == IndexKind::BTree);
+    let mut put_aside = BTreeSet::new();
+    for (partition, space) in spaces.iter().enumerate().filter(|_| has_secondary) {
+        let stale = space.stale_indexes(context).await;
+        if stale.is_none() {
+            continue;
+        }
+        for (no, of_index) in trees.iter_mut().enumerate().skip(1) {
+            let is_tree = definition.indexes[no].kind == IndexKind::BTree;
+            if is_tree && put_aside_one(&stale, of_index, partition, context).await? {
+                put_aside.insert(no);
+            }
+        }
+    }
+    let names: Vec<&str> = put_aside.iter().map(|no| definition.indexes[*no].name.as_str()).collect();
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (indexes, are, them) =
+        if names.len() == 1 { ("index", "is", "it") } else { ("indexes", "are", "them") };
+    Ok(vec![format!(
+        "table {}.{}: {indexes} {} {are} not used: the server left changes to {them} in its change buffer; a server that starts on a copy of \
+         the files and stops with innodb_fast_shutdown = 0 makes them",
+        definition.database,
+        definition.name,
+        names.join(", "),
+    )])
+}
+
+/// Whether the index is not up to date in `partition`, whose tree is taken out then.
+async fn put_aside_one(
+    stale: &Stale,
+    of_index: &mut [Option<Arc<Tree>>],
+    partition: usize,
+    context: &IoContext,
+) -> Result<bool> {
+    let Some(place) = of_index.get_mut(partition) else { return Ok(false) };
+    if let Some(tree) = place
+        && !stale.holds(tree.id(context).await?)
+    {
+        return Ok(false);
+    }
+    *place = None;
+    Ok(true)
+}
