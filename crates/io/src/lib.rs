@@ -44,6 +44,7 @@ mod error;
 mod executor;
 mod fallback;
 mod gate;
+mod model;
 mod ring;
 mod threads;
 
@@ -54,3 +55,4 @@ pub use error::{Error, ErrorKind, Result};
 pub use executor::{ExecutorOptions, Executors, JoinHandle, Task, spawn_local};
 pub use fallback::{Fallback, force_fallback, set_warning_sink};
 pub use gate::{Gate, GateLimits};
+pub use model::{FlashSpec, MemberSpec, ModelSpec, Preset, SpindleSpec};
