@@ -47,6 +47,7 @@ mod gate;
 mod model;
 mod ring;
 mod threads;
+mod timeline;
 
 pub use buffer::{BUFFER_ALIGNMENT, Buffer, BufferPool, LARGEST_POOLED_BUFFER};
 pub use context::{IoContext, IoCounters, IoSnapshot, Permit};
@@ -55,4 +56,5 @@ pub use error::{Error, ErrorKind, Result};
 pub use executor::{ExecutorOptions, Executors, JoinHandle, Task, spawn_local};
 pub use fallback::{Fallback, force_fallback, set_warning_sink};
 pub use gate::{Gate, GateLimits};
-pub use model::{FlashSpec, MemberSpec, ModelSpec, Preset, SpindleSpec};
+pub use model::{FlashSpec, MemberSpec, ModelSpec, ModelledArray, Preset, SpindleSpec};
+pub use timeline::{RegisteredThread, Timeline, VirtualTimeOptions};

@@ -10,12 +10,16 @@ mod array;
 mod command;
 mod flash;
 mod keys;
+mod modelled;
+mod placement;
 mod preset;
 mod spec;
 mod spindle;
 
 pub(crate) use array::Array;
 pub(crate) use command::{Command, Completed, Nanos};
+pub use modelled::ModelledArray;
+pub(crate) use modelled::{Core, Finished};
 pub use preset::{FlashSpec, MemberSpec, Preset, SpindleSpec};
 pub use spec::ModelSpec;
 
