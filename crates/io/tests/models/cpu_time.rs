@@ -55,8 +55,8 @@ fn what_becomes_due_during_work_is_there_after_it() {
                 }
             });
             // In slices, as tasks that are good neighbours do; the disk takes no longer than two turns and a seek.
-            for _ in 0..600 {
-                let until = clock.now() + Duration::from_micros(200);
+            for _ in 0..6000 {
+                let until = clock.now() + Duration::from_micros(20);
                 while clock.now() < until {
                     std::hint::spin_loop();
                 }
