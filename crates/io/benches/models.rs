@@ -49,12 +49,12 @@ impl Backend for Immediate {
 /// CPU time of the whole process.
 fn cpu() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<u64> = stat
-        .rsplit_once(')')
-        .map(|(_, rest)| rest.split_whitespace().filter_map(|field| field.parse().ok()).collect())
-        .unwrap_or_default();
-    // Ticks in user and kernel mode; a letter before them is not parsed.
-    Duration::from_millis((fields.get(10).unwrap_or(&0) + fields.get(11).unwrap_or(&0)) * 10)
+    // Behind the name: the state, ten more, then ticks in user and in kernel mode.
+    let ticks = |no| -> u64 {
+        let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace());
+        fields.and_then(|mut fields| fields.nth(no)?.parse().ok()).unwrap_or(0)
+    };
+    Duration::from_millis((ticks(11) + ticks(12)) * 10)
 }
 
 struct Run {

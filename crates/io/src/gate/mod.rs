@@ -10,6 +10,8 @@
 //! - whenever the lock is free, the head of the queue does not fit.
 
 mod depth;
+#[cfg(test)]
+mod emulated;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

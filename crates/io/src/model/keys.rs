@@ -118,6 +118,9 @@ fn parse_bytes(text: &str) -> Option<u64> {
 
 /// Exact, unlike the display of [`ByteSize`], which rounds.
 fn bytes_text(bytes: u64) -> String {
+    if bytes == 0 {
+        return "off".to_owned();
+    }
     const UNITS: [(&str, u64); 8] = [
         ("TiB", 1 << 40),
         ("TB", 1_000_000_000_000),
@@ -146,7 +149,7 @@ mod tests {
         for text in ["128KiB", "1TB", "150MB", "7B", "1MiB"] {
             assert_eq!(parse_bytes(text).map(bytes_text).as_deref(), Some(text));
         }
-        assert_eq!(parse_bytes("off"), Some(0));
+        assert_eq!((parse_bytes("off"), parse_bytes("0"), bytes_text(0).as_str()), (Some(0), Some(0), "off"));
     }
 
     #[test]

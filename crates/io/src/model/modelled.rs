@@ -27,7 +27,7 @@ use crate::timeline::Timeline;
 use crate::{Backend, Buffer, Completion, Device, Method, Operation, Request, Result, Ticket};
 
 /// Arrivals are dated back by this much at most.
-const MOST_LAG: Nanos = 1_000_000;
+const MOST_LAG: Nanos = 10_000_000;
 
 /// No event.
 const NEVER: Nanos = Nanos::MAX;

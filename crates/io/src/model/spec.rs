@@ -222,7 +222,7 @@ mod tests {
             "4xsata-qlc:write-rate=260MB/s,write-iops=13000",
             "nvme:read=60us",
             "scm",
-            "3xhdd-7200:segment=64KiB,span=1,capacity=500GB,write-cache=0B",
+            "3xhdd-7200:segment=64KiB,span=1,capacity=500GB,write-cache=off",
         ] {
             assert_eq!(text.parse::<ModelSpec>().unwrap().to_string(), text);
         }
