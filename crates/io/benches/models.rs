@@ -2,12 +2,13 @@
 //!
 //! 1. 1,024 emulated disks with 4,096 I/Os in flight in real time, over a device below that answers at once: all CPU time of the process is
 //!    the executors' and the model's. Half a core is the bar.
-//! 2. The same random reads of 8 emulated disks in real time and in virtual time.
+//! 2. The same random reads of emulated devices in real time and in virtual time, over such a device.
+//! 3. The same over a file in the folder for temporary files, by io_uring.
 //!
 //! `cargo bench -p tanada-io --bench models`; a number behind `--` sets the seconds of each run.
 
 use std::cell::Cell;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use tanada_base::SplitMix64;
 use tanada_io::{
-    Backend, Completion, Device, ExecutorOptions, Executors, Method, ModelSpec, Request, Ticket, Timeline,
-    VirtualTimeOptions,
+    Backend, Completion, Device, DeviceOptions, ExecutorOptions, Executors, Method, ModelSpec, Request,
+    Ticket, Timeline, VirtualTimeOptions,
 };
 
 const PAGE: u64 = 16384;
@@ -131,6 +132,43 @@ fn overhead(seconds: u64) {
     }
 }
 
+/// Random reads in real time and in virtual time.
+fn compare(model: &str, depth: u64, seconds: u64, below: &dyn Fn() -> Device) {
+    let executors = executors();
+    let spec: ModelSpec = model.parse().expect("a model");
+    let run = |timeline: Timeline| {
+        let device = timeline.model(below(), &spec, 1).expect("a device");
+        random_reads(&executors, &timeline, &device, depth, Duration::from_secs(seconds)).iops()
+    };
+    let real = run(Timeline::real());
+    let began = Instant::now();
+    let virtually = run(Timeline::virtual_time(VirtualTimeOptions::default()));
+    let took = began.elapsed().as_secs_f64();
+    let without_cpu = run(Timeline::virtual_time(VirtualTimeOptions { cpu: false }));
+    println!(
+        "{model} depth {depth}: {real:.0} IOPS in real time, {virtually:.0} in virtual time ({:.3}, took {took:.2} s), {without_cpu:.0} \
+         without CPU time",
+        virtually / real,
+    );
+}
+
+fn over_a_file(seconds: u64) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("file");
+    let bytes: Vec<u8> = (0..64 << 20).map(|no: u32| (no >> 9) as u8).collect();
+    let mut file = std::fs::File::create(&path).expect("a file");
+    for _ in 0..16 {
+        file.write_all(&bytes).expect("room for 1 GiB");
+    }
+    file.sync_all().expect("a sync");
+    let below = || Device::open(&path, &DeviceOptions::default()).expect("a device");
+    println!("over a file of 1 GiB, {:?}:", below().method());
+    for (model, depth) in [("8xhdd-7200", 1), ("8xhdd-7200", 64), ("8xhdd-7200", 256), ("64xhdd-7200", 1024)]
+    {
+        compare(model, depth, seconds, &below);
+    }
+}
+
 fn agreement(seconds: u64) {
     for (model, depth) in [
         ("hdd-7200", 1),
@@ -142,24 +180,7 @@ fn agreement(seconds: u64) {
         ("nvme", 1),
         ("nvme", 16),
     ] {
-        let executors = executors();
-        let below = || Device::from_backend(Immediate { size_bytes: 8 << 30 });
-        let model: ModelSpec = model.parse().expect("a model");
-        let run = |timeline: Timeline| {
-            let device = timeline.model(below(), &model, 1).expect("a device");
-            random_reads(&executors, &timeline, &device, depth, Duration::from_secs(seconds)).iops()
-        };
-        let real = run(Timeline::real());
-        let began = Instant::now();
-        let virtually = run(Timeline::virtual_time(VirtualTimeOptions::default()));
-        let without_cpu = run(Timeline::virtual_time(VirtualTimeOptions { cpu: false }));
-        println!(
-            "{model} depth {depth}: {real:.0} IOPS in real time, {virtually:.0} in virtual time ({:.3}), {without_cpu:.0} without CPU; \
-             both virtual runs took {:.2} s instead of {}",
-            virtually / real,
-            began.elapsed().as_secs_f64(),
-            2 * seconds
-        );
+        compare(model, depth, seconds, &|| Device::from_backend(Immediate { size_bytes: 8 << 30 }));
     }
 }
 
@@ -167,4 +188,5 @@ fn main() {
     let seconds = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(3);
     overhead(seconds);
     agreement(seconds);
+    over_a_file(seconds);
 }

@@ -14,7 +14,9 @@ static EXECUTORS: Mutex<Vec<Weak<dyn Sleeper>>> = Mutex::new(Vec::new());
 
 /// Has an executor looked at from now on, as long as it lives.
 pub(crate) fn watch_executor(executor: Weak<dyn Sleeper>) {
-    EXECUTORS.lock().push(executor);
+    let mut executors = EXECUTORS.lock();
+    executors.retain(|executor| executor.strong_count() > 0);
+    executors.push(executor);
 }
 
 /// How often the executors have gone to sleep, if all of them sleep now.

@@ -13,7 +13,7 @@
 //!
 //! Invariants:
 //! - the mechanism does one command at a time and never waits while one is ready;
-//! - `dirty_bytes` is the sum over `dirty`, and at most the write cache;
+//! - `dirty_bytes` is the sum over `dirty`, and at most the write cache or one write;
 //! - a command completes exactly once.
 
 mod geometry;
