@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::{Buffer, Device, Gate, Result};
+use crate::timeline::IoClock;
+use crate::{Buffer, Device, Gate, Result, Timeline};
 
 /// What one operator's I/O goes through: the query's gate, the operator's priority and counters. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -14,18 +15,30 @@ pub struct IoContext {
     gate: Arc<Gate>,
     counters: Arc<IoCounters>,
     priority: u8,
+    clock: IoClock,
 }
 
 impl IoContext {
-    /// A context of priority 0 with fresh counters.
+    /// A context of priority 0 with fresh counters. It measures by the process's virtual timeline if there is one, else by the machine's clock.
     pub fn new(gate: Arc<Gate>) -> IoContext {
-        IoContext { gate, counters: Arc::default(), priority: 0 }
+        IoContext { gate, counters: Arc::default(), priority: 0, clock: IoClock::current() }
+    }
+
+    /// The same, measuring by the clock of `timeline`.
+    pub fn on_timeline(mut self, timeline: &Timeline) -> IoContext {
+        self.clock = IoClock::of(timeline);
+        self
     }
 
     /// The same gate, own counters, and `priority` (deeper operators have higher ones). What is counted there counts here too.
     pub fn for_operator(&self, priority: u8) -> IoContext {
         let counters = IoCounters { whole: Some(self.counters.clone()), ..IoCounters::default() };
-        IoContext { gate: self.gate.clone(), counters: Arc::new(counters), priority }
+        IoContext {
+            gate: self.gate.clone(),
+            counters: Arc::new(counters),
+            priority,
+            clock: self.clock.clone(),
+        }
     }
 
     /// This context's counters.
@@ -46,7 +59,7 @@ impl IoContext {
     /// Waits until an I/O of `bytes` may start. Hold the permit as long as it is in flight: it is counted when the permit is dropped.
     pub async fn admit(&self, bytes: usize) -> Permit {
         self.gate.admit(bytes, self.priority).await;
-        let started = Instant::now();
+        let started = self.clock.now();
         self.counters.started(started);
         Permit { context: self.clone(), bytes, started }
     }
@@ -75,13 +88,13 @@ impl IoContext {
 pub struct Permit {
     context: IoContext,
     bytes: usize,
-    started: Instant,
+    started: Duration,
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let now = Instant::now();
-        let latency = now.saturating_duration_since(self.started);
+        let now = self.context.clock.now();
+        let latency = now.saturating_sub(self.started);
         self.context.counters.ended(now, self.bytes, latency);
         self.context.gate.release(self.bytes, now, latency);
     }
@@ -104,7 +117,7 @@ pub struct IoCounters {
 struct DepthClock {
     in_flight: u64,
     most: u64,
-    changed: Option<Instant>,
+    changed: Option<Duration>,
     /// Nanoseconds with at least one in flight.
     busy_ns: u128,
     /// I/Os in flight times nanoseconds.
@@ -112,11 +125,11 @@ struct DepthClock {
 }
 
 impl DepthClock {
-    fn advance(&mut self, now: Instant) {
+    fn advance(&mut self, now: Duration) {
         if let Some(changed) = self.changed.replace(now)
             && self.in_flight > 0
         {
-            let lasted = now.saturating_duration_since(changed).as_nanos();
+            let lasted = now.saturating_sub(changed).as_nanos();
             self.busy_ns += lasted;
             self.io_ns += lasted * u128::from(self.in_flight);
         }
@@ -124,7 +137,7 @@ impl DepthClock {
 }
 
 impl IoCounters {
-    fn started(&self, now: Instant) {
+    fn started(&self, now: Duration) {
         let mut depth = self.depth.lock();
         depth.advance(now);
         depth.in_flight += 1;
@@ -135,7 +148,7 @@ impl IoCounters {
         }
     }
 
-    fn ended(&self, now: Instant, bytes: usize, latency: Duration) {
+    fn ended(&self, now: Duration, bytes: usize, latency: Duration) {
         {
             let mut depth = self.depth.lock();
             depth.advance(now);

@@ -23,9 +23,9 @@ use async_task::{Builder, Runnable};
 use slab::Slab;
 
 use super::remote::{Item, Load, RemoteHandle};
-use crate::Fallback;
 use crate::device::{Completion, OpenFile, Request, Ticket};
 use crate::ring::{Landed, Ring};
+use crate::{Fallback, timeline};
 
 /// Tasks polled before completions are looked for.
 const POLLS_A_ROUND: usize = 256;
@@ -53,6 +53,11 @@ pub(super) fn current() -> Option<Rc<Local>> {
 
 fn with_current<T>(then: impl FnOnce(&Local) -> T) -> Option<T> {
     LOCAL.try_with(|local| local.borrow().as_deref().map(then)).ok().flatten()
+}
+
+/// Whether this is an executor's thread.
+pub(crate) fn is_executor_thread() -> bool {
+    with_current(|_| ()).is_some()
 }
 
 /// Starts `request` on this thread's ring; gives it back if the thread has none.
@@ -201,14 +206,26 @@ impl Local {
     /// Submits; sleeps if there is nothing else to do; reaps.
     fn turn_ring(&self, inbox: &mut VecDeque<Item>, landed: &mut Vec<Landed>) {
         let sleep = self.ready.borrow().is_empty() && self.remote.try_sleep();
+        let is_virtual = timeline::is_any_virtual();
         if sleep {
+            if is_virtual {
+                timeline::executor_sleeps(|| self.has_work());
+            }
+            // Virtual time may have found something to do here.
+            let wait = !is_virtual || self.ready.borrow().is_empty();
             if self.ring.borrow().is_some() {
-                self.enter(true)
-            } else {
+                self.enter(wait)
+            } else if wait {
                 self.remote.wait()
             }
             self.remote.awake(inbox);
-        } else if self.ring.borrow_mut().as_mut().is_some_and(Ring::wants_enter) {
+            if is_virtual {
+                timeline::executor_woke();
+            }
+        } else if is_virtual {
+            timeline::executor_turns();
+        }
+        if !sleep && self.ring.borrow_mut().as_mut().is_some_and(Ring::wants_enter) {
             self.enter(false);
         }
         let woken = self.ring.borrow_mut().as_mut().is_some_and(|ring| ring.reap(landed));
@@ -216,6 +233,15 @@ impl Local {
             self.remote.clear_wake();
         }
         inbox.drain(..).for_each(|item| self.handle(item));
+    }
+
+    /// Whether a task is ready; the thread does not count as asleep then.
+    fn has_work(&self) -> bool {
+        let has_work = !self.ready.borrow().is_empty();
+        if has_work {
+            self.remote.stay_awake();
+        }
+        has_work
     }
 
     fn enter(&self, wait: bool) {

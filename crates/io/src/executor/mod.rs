@@ -24,9 +24,9 @@ use crate::ring::{Ring, Sibling};
 use crate::{BufferPool, Error, ErrorKind, Fallback, Method, Result, ring};
 pub use join::JoinHandle;
 use local::Local;
-pub(crate) use local::{cancel_on_this_thread, start_on_this_thread};
-pub(crate) use remote::RemoteHandle;
+pub(crate) use local::{cancel_on_this_thread, is_executor_thread, start_on_this_thread};
 use remote::{Item, Load};
+pub(crate) use remote::{RemoteHandle, Sleeper};
 
 /// How to start executors.
 #[derive(Debug, Clone)]

@@ -12,12 +12,14 @@
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 use async_task::Runnable;
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+
+use crate::timeline;
 
 const RUNNING: u8 = 0;
 const SLEEPING: u8 = 1;
@@ -45,7 +47,23 @@ struct Remote {
     state: AtomicU8,
     is_stopping: AtomicBool,
     load: AtomicUsize,
+    /// How often the thread has gone to sleep.
+    sleeps: AtomicU64,
+    has_ended: AtomicBool,
     wake: Arc<OwnedFd>,
+}
+
+/// What virtual time wants to know of an executor.
+pub(crate) trait Sleeper: Send + Sync {
+    /// How often it has gone to sleep so far, if it sleeps now (or has ended); `None` as soon as somebody has woken it.
+    fn asleep(&self) -> Option<u64>;
+}
+
+impl Sleeper for Remote {
+    fn asleep(&self) -> Option<u64> {
+        let asleep = self.state.load(Ordering::SeqCst) == SLEEPING || self.has_ended.load(Ordering::SeqCst);
+        asleep.then(|| self.sleeps.load(Ordering::SeqCst))
+    }
 }
 
 /// A handle of one executor's inbox. Cheap to clone.
@@ -57,14 +75,19 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 impl RemoteHandle {
     pub(super) fn new() -> std::io::Result<RemoteHandle> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(RemoteHandle(Arc::new(Remote {
+        let remote = Arc::new(Remote {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             inbox: Mutex::default(),
             state: AtomicU8::new(RUNNING),
             is_stopping: AtomicBool::new(false),
             load: AtomicUsize::new(0),
+            sleeps: AtomicU64::new(0),
+            has_ended: AtomicBool::new(false),
             wake: Arc::new(wake),
-        })))
+        });
+        let sleeper: Weak<dyn Sleeper> = Arc::<Remote>::downgrade(&remote);
+        timeline::watch_executor(sleeper);
+        Ok(RemoteHandle(remote))
     }
 
     /// Unique in the process, never 0.
@@ -140,7 +163,15 @@ impl RemoteHandle {
 
     /// Executor's side: whether it may sleep now.
     pub(super) fn try_sleep(&self) -> bool {
+        // Counted first, so that who sees it asleep sees the count too. Only this thread counts.
+        let sleeps = self.0.sleeps.load(Ordering::Relaxed);
+        self.0.sleeps.store(sleeps.wrapping_add(1), Ordering::Relaxed);
         self.0.state.compare_exchange(RUNNING, SLEEPING, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// Executor's side: it does not sleep after all.
+    pub(super) fn stay_awake(&self) {
+        let _ = self.0.state.compare_exchange(SLEEPING, RUNNING, Ordering::SeqCst, Ordering::SeqCst);
     }
 
     /// Executor's side: resets the eventfd.
@@ -159,6 +190,7 @@ impl RemoteHandle {
     pub(super) fn close(&self) -> VecDeque<Item> {
         let mut inbox = self.0.inbox.lock();
         inbox.is_closed = true;
+        self.0.has_ended.store(true, Ordering::SeqCst);
         std::mem::take(&mut inbox.items)
     }
 }

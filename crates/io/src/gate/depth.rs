@@ -10,14 +10,17 @@
 //!
 //! Invariant: the limit is within [`LEAST`] and [`MOST`].
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const START: usize = 64;
 const LEAST: usize = 16;
-const MOST: usize = 1024;
+const MOST: usize = 32_768;
 
 /// A window lasts at least this long, and at least two completions per I/O of the limit.
 const LEAST_WINDOW: Duration = Duration::from_millis(5);
+
+/// And at least this many completions: service times of disks vary so much that fewer say little about a few percent.
+const LEAST_COMPLETIONS: usize = 768;
 
 const FIRST_HOLD: u32 = 16;
 const LONGEST_HOLD: u32 = 256;
@@ -49,11 +52,13 @@ pub(super) struct DepthSearch {
     before: Measured,
     hold: u32,
     window: Window,
+    /// Completions that still belong to the limit before.
+    settling: usize,
 }
 
 #[derive(Debug, Default)]
 struct Window {
-    began: Option<Instant>,
+    began: Option<Duration>,
     completions: usize,
     held_back: usize,
     latency: Duration,
@@ -67,6 +72,7 @@ impl DepthSearch {
             before: Measured::default(),
             hold: FIRST_HOLD,
             window: Window::default(),
+            settling: START,
         }
     }
 
@@ -75,13 +81,17 @@ impl DepthSearch {
     }
 
     /// An I/O completed at `now` after `latency`; `held_back` tells whether others waited because of the limit.
-    pub(super) fn completed(&mut self, now: Instant, latency: Duration, held_back: bool) {
+    pub(super) fn completed(&mut self, now: Duration, latency: Duration, held_back: bool) {
+        if self.settling > 0 {
+            self.settling -= 1;
+            return;
+        }
         let began = *self.window.began.get_or_insert(now);
         self.window.completions += 1;
         self.window.held_back += usize::from(held_back);
         self.window.latency += latency;
-        let lasted = now.saturating_duration_since(began);
-        if lasted < LEAST_WINDOW || self.window.completions < 2 * self.limit {
+        let lasted = now.saturating_sub(began);
+        if lasted < LEAST_WINDOW || self.window.completions < (2 * self.limit).max(LEAST_COMPLETIONS) {
             return;
         }
         let window = std::mem::take(&mut self.window);
@@ -143,6 +153,8 @@ impl DepthSearch {
     }
 
     fn set_limit(&mut self, limit: usize) {
+        // What is in flight now was started under the other limit, and its completions tell of that.
+        self.settling = self.limit.max(limit).min(MOST);
         self.limit = limit.clamp(LEAST, MOST);
     }
 }
@@ -154,9 +166,9 @@ mod tests {
     /// A device that serves up to `best` I/Os at once in 1 ms each, and queues the rest; where the search ends up.
     fn settled_on(best: usize, held_back: bool) -> (usize, Vec<usize>) {
         let mut search = DepthSearch::new();
-        let mut now = Instant::now();
+        let mut now = Duration::ZERO;
         let mut seen = vec![search.limit()];
-        for _ in 0..200_000 {
+        for _ in 0..400_000 {
             let depth = search.limit();
             now += Duration::from_secs_f64(0.001 / depth.min(best) as f64);
             let latency = Duration::from_secs_f64(0.001 * (depth as f64 / best as f64).max(1.0));

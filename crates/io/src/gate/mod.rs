@@ -10,6 +10,8 @@
 //! - whenever the lock is free, the head of the queue does not fit.
 
 mod depth;
+#[cfg(test)]
+mod emulated;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -17,7 +19,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use slab::Slab;
@@ -100,7 +102,7 @@ impl Gate {
     }
 
     /// An admitted I/O of `bytes` ended at `now` after `latency`.
-    pub(crate) fn release(&self, bytes: usize, now: Instant, latency: Duration) {
+    pub(crate) fn release(&self, bytes: usize, now: Duration, latency: Duration) {
         let mut state = self.state.lock();
         let held_back = !state.queue.is_empty() && state.ios >= self.depth_of(&state);
         if let Some(search) = &mut state.search {
