@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use tanada_base::ByteSize;
 use tanada_bench::io::IoBenchOptions;
-use tanada_bench::ooode::Settings;
+use tanada_bench::ooode::{EmulatedSettings, Settings};
 use tanada_bench::report::Report;
 use tanada_bench::{ErrorKind, sample};
+use tanada_io::ModelSpec;
 
 use crate::failure::{Failure, Outcome};
 
@@ -70,9 +71,11 @@ Examples:
   tanada bench ooode --quick                        # the bundled sample
   scripts/make-tpch work/tpch-sf1 1                 # larger files, made with MariaDB
   tanada bench ooode --innodb work/tpch-sf1/data --against mariadb --json ooode.json
+  tanada bench ooode --innodb work/tpch-sf1/data --emulate 8xhdd-7200 --disks 1,2,4,8
 
 Needs fio (package fio), and for --against mariadb the packages mariadb-server and mariadb-client.
-A depth of 0 adapts. The files are only read; MariaDB gets a copy, removed afterwards.")]
+A depth of 0 adapts. The files are only read; MariaDB gets a copy, removed afterwards.
+With --emulate the files lie on disks that are not there, and the query runs in virtual time (docs/device-models.md).")]
 struct OoodeArguments {
     #[command(flatten)]
     common: Common,
@@ -91,6 +94,15 @@ struct OoodeArguments {
     /// Page cache, and the server's buffer pool
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     cache: ByteSize,
+    /// Place the files on an emulated device, [N x ]PRESET[:KEY=VALUE,...], and compare in order with out of order there
+    #[arg(long, value_name = "MODEL", conflicts_with = "against")]
+    emulate: Option<ModelSpec>,
+    /// With --emulate: members of the array, separated by commas; without it 1, 2, 4, ... up to those of the model
+    #[arg(long, value_name = "N,N", value_delimiter = ',', requires = "emulate", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    disks: Vec<u32>,
+    /// With --emulate: in virtual time only
+    #[arg(long, requires = "emulate")]
+    no_real_time: bool,
     /// A folder for copies; without it they go beside the files
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
@@ -120,14 +132,13 @@ async fn io(arguments: IoArguments) -> Outcome {
 }
 
 async fn ooode(arguments: OoodeArguments) -> Outcome {
-    let OoodeArguments { common, innodb, database, query, against, cache, work } = arguments;
-    let sample = sample::SAMPLES.iter().find(|sample| sample.directory.starts_with("mariadb"));
-    let mut settings = match (innodb, sample) {
-        (Some(directory), _) => Settings::new(directory),
-        (None, Some(sample)) => {
-            Settings::of_sample(sample.data_directory(&crate::demo::default_folder()).map_err(failure)?)
-        }
-        (None, None) => return Err(Failure::usage("name a data directory with --innodb")),
+    if arguments.emulate.is_some() {
+        return emulated(arguments).await;
+    }
+    let OoodeArguments { common, innodb, database, query, against, cache, work, .. } = arguments;
+    let mut settings = match innodb {
+        Some(directory) => Settings::new(directory),
+        None => Settings::of_sample(sample_directory()?),
     };
     if common.quick {
         settings = settings.quick();
@@ -137,9 +148,7 @@ async fn ooode(arguments: OoodeArguments) -> Outcome {
         settings.depths = sizes(&common.depths);
     }
     if let Some(file) = query {
-        settings.query = std::fs::read_to_string(&file).map_err(|error| {
-            Failure::failed(format!("cannot read the query from {}: {error}", file.display()))
-        })?;
+        settings.query = query_text(&file)?;
     }
     settings.database = database;
     settings.cache_bytes = cache.bytes();
@@ -147,6 +156,50 @@ async fn ooode(arguments: OoodeArguments) -> Outcome {
     settings.work = work;
     let report = interruptible(tanada_bench::ooode::run(settings, &progress)).await?.map_err(failure)?;
     publish(&report, common.json.as_deref())
+}
+
+/// The experiment on an emulated array.
+async fn emulated(arguments: OoodeArguments) -> Outcome {
+    let OoodeArguments { common, innodb, database, query, emulate, disks, no_real_time, cache, .. } =
+        arguments;
+    let Some(model) = emulate else { return Err(Failure::usage("name a device with --emulate")) };
+    let mut settings = match innodb {
+        Some(directory) => EmulatedSettings::new(directory, model),
+        None => EmulatedSettings::of_sample(sample_directory()?, model),
+    };
+    if common.quick {
+        settings.runs = 1;
+    }
+    settings.runs = common.runs.map_or(settings.runs, |runs| runs as usize);
+    if !disks.is_empty() {
+        settings.disks = disks;
+    }
+    match common.depths.as_slice() {
+        [] => {}
+        [depth] => settings.depth = *depth as usize,
+        _ => return Err(Failure::usage("--emulate takes one depth; 0 adapts")),
+    }
+    if let Some(file) = query {
+        settings.query = query_text(&file)?;
+    }
+    settings.database = database;
+    settings.cache_bytes = cache.bytes();
+    settings.real_time = !no_real_time;
+    let work = tokio::task::spawn_blocking(move || tanada_bench::ooode::run_emulated(settings, &progress));
+    let report = work.await.map_err(|error| Failure::failed(format!("the benchmark stopped: {error}")))?;
+    publish(&report.map_err(failure)?, common.json.as_deref())
+}
+
+/// The data directory of the bundled sample that MariaDB wrote, unpacked.
+fn sample_directory() -> Outcome<PathBuf> {
+    let sample = sample::SAMPLES.iter().find(|sample| sample.directory.starts_with("mariadb"));
+    let Some(sample) = sample else { return Err(Failure::usage("name a data directory with --innodb")) };
+    sample.data_directory(&crate::demo::default_folder()).map_err(failure)
+}
+
+fn query_text(file: &Path) -> Outcome<String> {
+    std::fs::read_to_string(file)
+        .map_err(|error| Failure::failed(format!("cannot read the query from {}: {error}", file.display())))
 }
 
 fn sizes(depths: &[u32]) -> Vec<usize> {

@@ -17,7 +17,7 @@ pub mod value;
 
 pub use directory::{Catalog, MountOptions};
 pub use error::{Error, ErrorKind, Result};
-pub use files::{FileKind, Files, HostFiles};
+pub use files::{FileKind, Files, HostFiles, Lock};
 pub use page::{Page, PageNo, PageSize, SpaceId};
 pub use schema::{
     Collation, Column, ColumnNo, ColumnType, Index, IndexNo, IndexPart, Partition, Server, TableDefinition,

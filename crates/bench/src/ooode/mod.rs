@@ -8,6 +8,7 @@
 //!
 //! `of_fio_iops` compares the probe phase alone: the look-up join's I/Os over the time it had at least one in flight.
 
+mod emulated;
 mod mariadb;
 mod probe;
 mod side;
@@ -20,6 +21,7 @@ use tanada_query::{Session, SessionOptions};
 
 use crate::report::{Report, Table, median};
 use crate::{Error, ErrorKind, Result, fio, sample};
+pub use emulated::{EmulatedRun, EmulatedSettings, run as run_emulated};
 use side::{Run, Side};
 
 /// InnoDB's page, what a look-up reads.

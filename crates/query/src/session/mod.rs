@@ -27,7 +27,7 @@ use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext
 use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use parking_lot::RwLock;
-use tanada_innodb::{Catalog, Environment, MountOptions, PageCache, PageCacheCounters};
+use tanada_innodb::{Catalog, Environment, Files, MountOptions, PageCache, PageCacheCounters};
 use tanada_io::{ExecutorOptions, Executors, Method};
 
 use crate::catalog::{Database, Databases, InnodbTable};
@@ -107,8 +107,28 @@ impl Session {
         path: &Path,
         options: &MountOptions,
     ) -> Result<(Vec<String>, Vec<String>)> {
+        self.mount_innodb_in(Arc::clone(&self.shared.environment.files), path, options).await
+    }
+
+    /// [`mount_innodb`](Self::mount_innodb) where `path` names something in `files`: objects of a volume, or files on emulated disks. Executors and
+    /// page cache are the session's.
+    pub async fn mount_innodb_in(
+        &self,
+        files: Arc<dyn Files>,
+        path: &Path,
+        options: &MountOptions,
+    ) -> Result<(Vec<String>, Vec<String>)> {
         let (path, options) = (path.to_path_buf(), options.clone());
-        let environment = Arc::clone(&self.shared.environment);
+        let own = &self.shared.environment;
+        let environment = Arc::new(
+            Environment::new(
+                Arc::clone(&own.executors),
+                Arc::clone(&own.cache),
+                own.method,
+                own.verify_checksums,
+            )
+            .with_files(files),
+        );
         let opened = self
             .shared
             .environment
