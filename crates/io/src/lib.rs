@@ -6,6 +6,7 @@
 //! - A [`Buffer`] is the aligned memory an I/O works on; a [`BufferPool`] recycles them.
 //! - [`Executors`] are threads with an io_uring each. Tasks spawned on them drive thousands of I/Os from one thread.
 //! - A [`Gate`] bounds I/Os and bytes in flight; an [`IoContext`] goes through it and counts.
+//! - A [`ModelSpec`] (`8xhdd-7200`) describes devices to emulate; a [`Timeline`] puts them before a device, in real or in virtual time.
 //!
 //! What the machine lacks (direct I/O, io_uring, locked memory) is replaced by the next best way: see [`Fallback`].
 //!

@@ -201,6 +201,26 @@ mod tests {
     }
 
     #[test]
+    fn what_was_in_flight_when_the_limit_changed_says_nothing() {
+        let mut search = DepthSearch::new();
+        let mut now = Duration::ZERO;
+        let mut feed = |search: &mut DepthSearch, count: usize, rate: f64| {
+            for _ in 0..count {
+                now += Duration::from_secs_f64(1.0 / rate);
+                search.completed(now, Duration::from_secs_f64(search.limit() as f64 / rate), true);
+            }
+        };
+        while search.limit() == START {
+            feed(&mut search, 1, 1000.0);
+        }
+        feed(&mut search, 100, 1.0);
+        while search.limit() == 2 * START {
+            feed(&mut search, 1, 2000.0);
+        }
+        assert_eq!(search.limit(), 4 * START);
+    }
+
+    #[test]
     fn it_rises_again_after_a_hold() {
         let mut search = DepthSearch::new();
         search.phase = Phase::Holding { windows_left: 1 };

@@ -22,3 +22,34 @@ fn completions_come_in_the_same_order_at_the_same_times() {
         assert_ne!(first.0, run(2).0, "{model} at depth {depth}");
     }
 }
+
+/// Executors that fall asleep and wake up all the time, for I/O in a time of their own, look for jumps all the time: they must not take a task that was
+/// woken and has not run yet for idleness.
+#[test]
+fn restless_executors_change_nothing() {
+    let (_folder, paths) = numbered_files(1, 1024);
+    let run = |restless: bool| {
+        let (executors, timeline) = (executors(1), virtual_time(false));
+        let device = timeline.model(open(&paths[0], Method::Uring, false), &spec("8xnvme"), 1).unwrap();
+        let others = crate::executors(2);
+        let array = virtual_time(false).array(&spec("8xnvme"), 2);
+        let tasks = (0..32 * u64::from(restless)).map(|task| {
+            let device = array.place(open(&paths[0], Method::Uring, false)).unwrap();
+            let pool = others.buffers().clone();
+            others.spawn_on(task as usize, move || async move {
+                for no in 0.. {
+                    let page = (task * 97 + no * 389) % 1024;
+                    device.read(page * crate::PAGE, pool.allocate(4096)).await.unwrap();
+                }
+            })
+        });
+        let tasks: Vec<_> = tasks.collect();
+        let traced = random_reads(&executors, &timeline, &device, 64, 6400);
+        drop(tasks);
+        traced
+    };
+    let quiet = run(false);
+    let restless = run(true);
+    let differs = quiet.1.iter().zip(&restless.1).position(|(one, other)| one != other);
+    assert_eq!((differs, quiet.0), (None, restless.0));
+}
