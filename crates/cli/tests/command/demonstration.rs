@@ -13,6 +13,7 @@ fn the_demo_shows_both_orders_on_both_servers() {
         assert_eq!(lines(server, "out of order"), 2, "{output}");
         assert_eq!(lines(server, " Q"), 3, "{output}");
     }
+    assert_eq!(lines("8 x hdd-7200", "x"), 1, "{output}");
     assert!(output.contains("All 46 answers are those of the servers"), "{output}");
     assert!(output.contains("tanada sql --innodb"), "{output}");
 }
