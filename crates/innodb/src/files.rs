@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(HostFiles.kind(&file).unwrap(), FileKind::File { bytes: 10 });
         assert!(HostFiles.is_folder(folder.path()) && !HostFiles.is_folder(&file));
         assert!(HostFiles.is_file(&file) && HostFiles.exists(&file));
-        assert_eq!(HostFiles.entries(folder.path()).unwrap(), [file.clone()]);
+        assert_eq!(HostFiles.entries(folder.path()).unwrap(), std::slice::from_ref(&file));
         let missing = folder.path().join("none");
         assert_eq!(HostFiles.kind(&missing).unwrap_err().kind(), io::ErrorKind::NotFound);
         for (offset, most, expected) in [(0, 4, &b"0123"[..]), (8, 4, b"89"), (10, 1, b""), (99, 9, b"")] {

@@ -32,6 +32,8 @@ impl Sources<'_> {
         table: &str,
         files: &TableFiles,
     ) -> Result<TableDefinition> {
+        let shared = self.in_system_tablespace(files);
+        let files = shared.as_ref().unwrap_or(files);
         let Some(first) = files.spaces.first() else {
             let message = format!("table {database}.{table} has a definition, but no .ibd file");
             return Err(Error::new(ErrorKind::NotFound, message));
@@ -45,9 +47,17 @@ impl Sources<'_> {
         table.clone_into(&mut definition.name);
         settle_partitions(&*self.environment.files, &mut definition, files, first).await?;
         if let Some(system) = self.system.filter(|_| definition.server == Server::MariaDb) {
-            system.place_roots(&mut definition, self.environment, self.context).await?;
+            system.place_roots(&mut definition, files, self.environment, self.context).await?;
         }
         Ok(definition)
+    }
+
+    /// The files of a table of MariaDB that has no file of its own, but lies in the system tablespace.
+    fn in_system_tablespace(&self, files: &TableFiles) -> Option<TableFiles> {
+        let system = self.system.filter(|_| files.spaces.is_empty())?;
+        let folder = self.environment.files.real_path(&files.folder).ok()?;
+        let path = system.shared_file(&folder, &files.stem)?.to_owned();
+        Some(TableFiles { spaces: vec![TableFile { partition: None, path }], folder, ..files.clone() })
     }
 
     /// The first file that has the table among its dictionary objects; of a partitioned table only one has.

@@ -5,21 +5,24 @@
 //! header on page 7 names.
 //!
 //! 1. Walk each tree's leaves from the leftmost one; every chain is limited by the pages in the file.
-//! 2. Table names are paths, spelled as the files are: `database/table#P#partition`.
+//! 2. Table names are paths, spelled as the files are: `database/table#P#partition`. A table without a file of its own
+//!    (`innodb_file_per_table = OFF`) has space 0: it lies in `ibdata1` too.
 //! 3. A root is only believed if its page says that it belongs to that index: the files may have come from another server.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tanada_io::IoContext;
 
+use super::listing::TableFiles;
 use crate::files::Files;
 use crate::page::header::{u16_at, u32_at, u64_at};
 use crate::page::page_type;
 use crate::schema::Index;
 use crate::{Environment, Page, PageNo, Result, SpaceId, TableDefinition, Tablespace};
 
+const SYSTEM_SPACE: SpaceId = SpaceId(0);
 const DICTIONARY_HEADER: PageNo = PageNo(7);
 const TABLES_ROOT: usize = 38 + 32;
 const INDEXES_ROOT: usize = 38 + 44;
@@ -53,8 +56,9 @@ struct SystemIndex {
 }
 
 /// Tables by the path of their file without extension, and indexes by table id.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct SystemTables {
+    ibdata1: PathBuf,
     tables: HashMap<String, SystemTable>,
     indexes: HashMap<u64, Vec<SystemIndex>>,
 }
@@ -71,7 +75,8 @@ impl SystemTables {
     ) -> Result<SystemTables> {
         let space = Tablespace::open(ibdata1, environment).await?;
         let header = space.page(DICTIONARY_HEADER, context).await?;
-        let mut system = SystemTables::default();
+        let mut system =
+            SystemTables { ibdata1: ibdata1.to_owned(), tables: HashMap::new(), indexes: HashMap::new() };
         let tree = Tree { space: &space, context };
         let tables_root = PageNo(u32_at(header.bytes(), TABLES_ROOT));
         tree.rows(tables_root, &mut |row| system.add_table(row)).await?;
@@ -97,16 +102,26 @@ impl SystemTables {
         Some(())
     }
 
+    /// The file of a table that has none of its own: `ibdata1`, if the table lies there.
+    pub(super) fn shared_file(&self, folder: &Path, stem: &str) -> Option<&Path> {
+        let table = self.tables.get(&name_of(folder, stem)?)?;
+        (table.space == SYSTEM_SPACE).then_some(&self.ibdata1)
+    }
+
     /// Fills in ids and roots of the indexes of `definition`, as far as the dictionary knows them and the files agree.
     pub(super) async fn place_roots(
         &self,
         definition: &mut TableDefinition,
+        files: &TableFiles,
         environment: &Arc<Environment>,
         context: &IoContext,
     ) -> Result<()> {
         let is_partitioned = definition.partitions.len() > 1;
         for (no, partition) in definition.partitions.iter().enumerate() {
-            let path = table_path(&*environment.files, &partition.path);
+            let path = match partition.path == self.ibdata1 {
+                true => name_of(&files.folder, &files.stem),
+                false => table_path(&*environment.files, &partition.path),
+            };
             let Some(table) = path.and_then(|path| self.tables.get(&path)) else {
                 continue;
             };
@@ -139,8 +154,11 @@ fn place(own: &mut Index, partition: usize, index: &SystemIndex, is_partitioned:
 /// `database/table` of `/some/where/database/table.ibd`.
 fn table_path(files: &dyn Files, path: &Path) -> Option<String> {
     let path = files.real_path(path).ok()?;
-    let folder = path.parent()?.file_name()?.to_str()?;
-    Some(format!("{folder}/{}", path.file_stem()?.to_str()?))
+    name_of(path.parent()?, path.file_stem()?.to_str()?)
+}
+
+fn name_of(folder: &Path, stem: &str) -> Option<String> {
+    Some(format!("{}/{stem}", folder.file_name()?.to_str()?))
 }
 
 /// Whether the page that the dictionary calls the root of `index` says so too. A page that cannot be read is found out by who needs it.

@@ -100,3 +100,25 @@ fn a_statement_defines_a_table_that_has_nothing_else() {
     assert_eq!(definition.columns.len(), 2);
     assert_eq!(definition.indexes[1].name, "n");
 }
+
+/// A server's own redo log, system tablespace and dictionary, and tables that lie in the system tablespace.
+#[test]
+fn a_data_directory_that_was_shut_down_mounts_without_a_warning() {
+    let folder = fixtures::unpacked("shared").join("mariadb-10.11");
+    for path in [folder.clone(), folder.join("c_shared")] {
+        let catalog = open(&path, MountOptions::default()).unwrap();
+        assert_eq!(catalog.warnings(), [""; 0]);
+        assert_eq!(catalog.tables("c_shared"), ["o-w n", "t", "u"]);
+    }
+    let definition = definition(&folder, MountOptions::default(), "c_shared", "t").unwrap();
+    assert!(definition.partitions[0].path.ends_with("ibdata1"));
+    // Away from its system tablespace there is nothing to read.
+    let copy = tempfile::tempdir().unwrap();
+    for name in ["t.frm", "o@002dw@0020n.frm", "o@002dw@0020n.ibd"] {
+        std::fs::copy(folder.join("c_shared").join(name), copy.path().join(name)).unwrap();
+    }
+    let database = copy.path().file_name().unwrap().to_str().unwrap().to_owned();
+    let (path, options) = (copy.path().to_owned(), MountOptions::default());
+    let error = mounted(&path, options, |catalog| async move { catalog?.definition(&database, "t").await });
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::NotFound);
+}

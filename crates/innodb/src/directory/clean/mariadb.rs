@@ -3,10 +3,11 @@
 //! After a clean shutdown the last checkpoint is followed by a FILE_CHECKPOINT record, which repeats its LSN, maybe by more of these, and by
 //! nothing else.
 //!
-//! Since 10.8 (format "Phys", `log0log.h`): LSN of the first byte at 8; checkpoints at 4096 and 8192 (LSN, LSN where the log goes on, zeros,
-//! crc32c at 60); from 12288 on a ring of mini-transactions. One is a row of records, a byte that says in which turn of the ring it was
-//! written (0 or 1, first 1), and the crc32c of the records. A record's first byte has its length in the low four bits (0: a number in
-//! one to five bytes follows); records are never 0 or 1.
+//! Since 10.8 (format "Phys", `log0log.h`): LSN of the first byte at 8; how it is encrypted, if it is, at 48 (newer servers have a format of
+//! its own for that); checkpoints at 4096 and 8192 (LSN, LSN where the log goes on, zeros, crc32c at 60); from 12288 on a ring of
+//! mini-transactions. One is a row of records, a byte that says in which turn of the ring it was written (0 or 1, first 1), and the crc32c
+//! of the records. A record's first byte has its length in the low four bits (0: a number in one to five bytes follows); records are never 0
+//! or 1. 11.x is the same.
 //! 10.5 to 10.7 (format "PHYS"): one file, checkpoints and log in [blocks], as in MySQL before 8.0.30; the same records, with a 0 at the
 //! end of a mini-transaction.
 
@@ -22,13 +23,17 @@ const FORMAT_10_5: u32 = 0x5048_5953;
 /// The same, encrypted.
 const ENCRYPTED: [u32; 2] = [0xf09f_979d, FORMAT_10_5 | 1 << 31];
 
+/// In the header of a log of 10.8, where it says how it is encrypted.
+const ENCRYPTION: usize = 48;
+
 const FILE_CHECKPOINT: u8 = 0xfa;
 /// Type and length, two zeros for space and page, the LSN.
 const FILE_CHECKPOINT_BYTES: usize = 11;
 
 /// Verifies the log `file` of `folder`.
 pub(super) async fn verify(format: u32, file: &LogFile<'_>, folder: &Path) -> Result<()> {
-    if ENCRYPTED.contains(&format) {
+    let encrypted_by_header = format == FORMAT_10_8 && u32_at(&file.read(0, BLOCK).await?, ENCRYPTION) != 0;
+    if encrypted_by_header || ENCRYPTED.contains(&format) {
         let what = "its redo log is encrypted, so that a clean shutdown cannot be verified; --allow-stale reads the files as they are";
         return Err(Error::new(ErrorKind::Unsupported, format!("{}: {what}", folder.display())));
     }
@@ -268,6 +273,9 @@ mod tests {
         for format in ENCRYPTED {
             assert_eq!(check(format, &[0; 4096]).unwrap_err().kind(), ErrorKind::Unsupported);
         }
+        let mut header = [0; 4096];
+        header[ENCRYPTION + 3] = 1;
+        assert_eq!(check(FORMAT_10_8, &header).unwrap_err().kind(), ErrorKind::Unsupported);
     }
 
     #[test]
