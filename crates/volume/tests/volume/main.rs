@@ -2,8 +2,15 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod adopted;
+mod checking;
+mod devices;
+mod folders;
+mod model;
 mod objects;
+mod recovery;
 mod relocation;
+mod statistics;
 
 use std::path::{Path, PathBuf};
 
