@@ -129,6 +129,11 @@ impl Core {
         self.classes.read().clone()
     }
 
+    /// Reads and writes of the volume's users so far; copies of relocations do not count.
+    pub(crate) fn user_ios(&self) -> u64 {
+        self.class_list().ranked().iter().map(|class| class.counters.ios()).sum()
+    }
+
     /// The class that a place is in.
     pub(crate) fn class(&self, id: u8) -> Result<Arc<Class>> {
         self.classes.read().by_id(id).cloned().ok_or_else(|| {

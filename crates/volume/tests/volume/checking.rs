@@ -52,9 +52,9 @@ fn each_kind_of_damage_is_found_and_named() {
         block_on(async { place.open().await.close().await.unwrap() });
         spoil(&place, file, offset);
         let report = block_on(Volume::check(&place.parts())).unwrap();
-        assert_eq!(report.findings, [finding.clone()]);
+        assert_eq!(report.findings, std::slice::from_ref(&finding));
         let repaired = block_on(Volume::repair(&place.parts())).unwrap();
-        assert_eq!(repaired.findings, [finding.clone()]);
+        assert_eq!(repaired.findings, std::slice::from_ref(&finding));
         let after = block_on(Volume::check(&place.parts())).unwrap();
         assert_eq!(after.is_sound(), finding.severity() == Severity::Repairable, "{:?}", after.findings);
     }

@@ -5,6 +5,7 @@
 mod adopted;
 mod checking;
 mod devices;
+mod failures;
 mod folders;
 mod model;
 mod objects;
