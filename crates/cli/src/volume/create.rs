@@ -51,11 +51,10 @@ pub(super) async fn run(machine: &Machine, arguments: CreateArguments) -> Outcom
         _ => Failure::failed(error),
     })?;
     let sizes = directory.volume().classes().into_iter();
-    let sizes: Vec<String> = sizes
-        .map(|class| format!("{} {}", class.name, size(class.chunks * settings.chunk_bytes)))
-        .collect();
+    let sizes: Vec<String> =
+        sizes.map(|class| format!("{} {}", class.name, size(class.chunks * settings.chunk_bytes))).collect();
     directory.close().await?;
-    let classes = count(sizes.len() as u64, "class").replace("classs", "classes");
+    let classes = count(sizes.len() as u64, "class");
     say(&format!("volume {}: {classes} ({})\n", folder.volume.display(), sizes.join(", ")))
 }
 

@@ -82,7 +82,11 @@ fn class_information(directory: &Directory, class: ClassInfo) -> ClassInformatio
         size_bytes: class.chunks * chunk_bytes,
         used_bytes: class.taken * chunk_bytes,
         stripe_bytes: class.segment_bytes,
-        model: config.classes.into_iter().find(|other| other.name == class.name).and_then(|other| other.model),
+        model: config
+            .classes
+            .into_iter()
+            .find(|other| other.name == class.name)
+            .and_then(|other| other.model),
         state,
         devices: class.devices,
         name: class.name,

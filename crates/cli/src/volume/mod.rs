@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use tanada_io::{ExecutorOptions, Executors};
+use tanada_io::{BufferPool, ExecutorOptions, Executors};
 use tanada_volume::OpenOptions;
 use tanada_volume::directory::{Directory, Settings};
 
@@ -77,7 +77,10 @@ enum VolumeCommand {
 pub fn run(arguments: VolumeArguments) -> Outcome {
     let options = ExecutorOptions { threads: 1, ..ExecutorOptions::default() };
     let executors = Executors::start(options).map_err(Failure::failed)?;
-    let machine = Machine { settings: tanada_query::volume::settings(&executors) };
+    let machine = Machine {
+        settings: tanada_query::volume::settings(&executors),
+        buffers: Arc::clone(executors.buffers()),
+    };
     let work = move || async move { dispatch(machine, arguments.command).await };
     executors.block_on(work).map_err(Failure::failed)?
 }
@@ -114,6 +117,7 @@ struct VolumeFolder {
 #[derive(Debug)]
 struct Machine {
     settings: Settings,
+    buffers: Arc<BufferPool>,
 }
 
 impl Machine {

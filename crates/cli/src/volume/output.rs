@@ -40,7 +40,12 @@ pub fn size(bytes: u64) -> String {
     ByteSize::new(bytes).to_string()
 }
 
-/// `1 chunk`, `2 chunks`.
+/// `1 chunk`, `2 chunks`, `3 classes`.
 pub fn count(number: u64, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+    let ending = match (number, noun.ends_with('s')) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{number} {noun}{ending}")
 }

@@ -107,7 +107,9 @@ mod tests {
     #[test]
     fn a_class_has_paths_and_what_follows_them() {
         let spec: ClassSpec =
-            "cold=/mnt/a:/mnt/b,size=2GiB,model=8xhdd-7200:span=0.5,write-cache=off,stripe=64KiB".parse().unwrap();
+            "cold=/mnt/a:/mnt/b,size=2GiB,model=8xhdd-7200:span=0.5,write-cache=off,stripe=64KiB"
+                .parse()
+                .unwrap();
         assert_eq!((spec.name.as_str(), spec.paths.len()), ("cold", 2));
         assert_eq!(spec.size.map(ByteSize::bytes), Some(2 << 30));
         assert_eq!(spec.stripe.map(ByteSize::bytes), Some(64 << 10));
