@@ -1,4 +1,4 @@
-//! The `tanada` command: SQL over the files of MySQL and MariaDB, a demonstration, and benchmarks.
+//! The `tanada` command: SQL over the files of MySQL and MariaDB, tiered volumes, a demonstration, and benchmarks.
 //!
 //! Above: people and scripts. Below: `tanada-query`, and `tanada-bench` for `demo` and `bench`.
 //! Exit codes: 0 done, 1 failed, 2 bad usage. Errors go to stderr in one line that says what to do.
@@ -10,6 +10,7 @@ mod failure;
 mod format;
 mod options;
 mod sql;
+mod volume;
 
 use std::process::ExitCode;
 
@@ -29,6 +30,8 @@ struct Arguments {
 enum Command {
     /// Run SQL over InnoDB files: a statement, a file, stdin, or an interactive shell.
     Sql(sql::SqlArguments),
+    /// Make and look after tiered volumes: classes of devices, objects, and what lies where.
+    Volume(volume::VolumeArguments),
     /// Show out-of-order execution on the bundled sample; needs nothing but this program.
     Demo(demo::DemoArguments),
     /// Measure against fio and against other servers.
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
     };
     let outcome = match arguments.command {
         Command::Sql(arguments) => sql::run(&runtime, arguments),
+        Command::Volume(arguments) => volume::run(arguments),
         Command::Demo(arguments) => runtime.block_on(demo::run(arguments)),
         Command::Bench(arguments) => runtime.block_on(bench::run(arguments)),
     };

@@ -37,6 +37,9 @@ pub struct MountArguments {
     /// A data directory of MySQL 8+ or MariaDB 10.6+, a database folder in one, or an .ibd file; may be repeated
     #[arg(long, value_name = "DIR")]
     pub innodb: Vec<PathBuf>,
+    /// A volume's folder: InnoDB files among its objects are databases; may be repeated
+    #[arg(long, value_name = "DIR")]
+    pub volume: Vec<PathBuf>,
     /// The default database; with one database mounted it is the default anyway
     #[arg(long, value_name = "NAME")]
     pub database: Option<String>,
@@ -75,10 +78,10 @@ impl MountArguments {
         })?;
         let options = MountOptions { allow_stale: self.allow_stale, ddl: self.ddl.clone() };
         for path in &self.innodb {
-            let (_, warnings) = session.mount_innodb(path, &options).await?;
-            for warning in warnings {
-                eprintln!("tanada: warning: {}", crate::failure::one_line(&warning));
-            }
+            warn(session.mount_innodb(path, &options).await?.1);
+        }
+        for path in &self.volume {
+            warn(session.mount_volume(path, &options).await?.1);
         }
         if let Some(database) = &self.database {
             session.use_database(database)?;
@@ -90,6 +93,12 @@ impl MountArguments {
                 .map_err(|error| Failure::usage(format!("--set {key}={value}: {error}")))?;
         }
         Ok(session)
+    }
+}
+
+fn warn(warnings: Vec<String>) {
+    for warning in warnings {
+        eprintln!("tanada: warning: {}", crate::failure::one_line(&warning));
     }
 }
 

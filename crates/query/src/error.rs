@@ -73,6 +73,22 @@ impl From<tanada_io::Error> for Error {
     }
 }
 
+impl From<tanada_volume::Error> for Error {
+    fn from(error: tanada_volume::Error) -> Error {
+        use tanada_volume::ErrorKind as Inner;
+        let kind = match error.kind() {
+            Inner::InvalidInput => ErrorKind::InvalidInput,
+            Inner::NotFound => ErrorKind::NotFound,
+            Inner::Corrupted | Inner::WrongVolume | Inner::Changed => ErrorKind::Data,
+            Inner::FutureFormat => ErrorKind::Unsupported,
+            Inner::Cancelled => ErrorKind::Cancelled,
+            Inner::NoSpace | Inner::QuotaExceeded => ErrorKind::Resources,
+            _ => ErrorKind::Io,
+        };
+        Error::new(kind, error.to_string())
+    }
+}
+
 impl From<Error> for DataFusionError {
     fn from(error: Error) -> DataFusionError {
         DataFusionError::External(Box::new(error))

@@ -1,6 +1,6 @@
 //! SQL over relations: catalog, out-of-order operators, cost model.
 //!
-//! Above: the faces (`tanada`). Below: `tanada-innodb`, `tanada-io`. The only library crate that links DataFusion.
+//! Above: the faces (`tanada`). Below: `tanada-innodb`, `tanada-volume`, `tanada-io`. The only library crate that links DataFusion.
 #![forbid(unsafe_code)]
 
 pub mod catalog;
@@ -15,6 +15,7 @@ pub mod scan;
 pub mod session;
 pub mod settings;
 pub mod text;
+pub mod volume;
 
 pub use error::{Error, ErrorKind, Result};
 pub use session::{QueryReport, QueryResult, Session, SessionOptions};

@@ -86,3 +86,17 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<tanada_io::Error> for Error {
+    fn from(error: tanada_io::Error) -> Error {
+        use tanada_io::ErrorKind as Inner;
+        let kind = match error.kind() {
+            Inner::NoSpace => ErrorKind::NoSpace,
+            Inner::NotFound => ErrorKind::NotFound,
+            Inner::InvalidInput => ErrorKind::InvalidInput,
+            Inner::Cancelled => ErrorKind::Cancelled,
+            _ => ErrorKind::Device,
+        };
+        Error::new(kind, error.to_string())
+    }
+}

@@ -23,6 +23,7 @@ use crate::options::MountArguments;
 Examples:
   tanada sql --innodb /var/lib/mysql                              # a shell over a server that was shut down
   tanada sql --innodb backup/ --database shop -c 'select count(*) from orders'
+  tanada sql --volume vol -c 'show databases'                     # adopted or imported into a tiered volume
   tanada sql --innodb shop/orders.ibd -f report.sql --format csv > report.csv
   echo 'show tables' | tanada sql --innodb backup/ --set tanada.execution=in_order
 
@@ -56,10 +57,12 @@ pub fn run(runtime: &Runtime, arguments: SqlArguments) -> Outcome {
         (None, None) => Some(file_text(Path::new("-"))?),
     };
     let session = runtime.block_on(arguments.mounts.session())?;
-    match text {
+    let outcome = match text {
         Some(text) => runtime.block_on(run_all(&session, &text, format, arguments.timing)),
         None => shell::run(runtime, &session, format),
-    }
+    };
+    let closed = runtime.block_on(session.close());
+    outcome.and(closed.map_err(Failure::from))
 }
 
 /// Runs the statements of `text` in order until one fails.

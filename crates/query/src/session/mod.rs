@@ -14,6 +14,7 @@ mod result;
 mod spelling;
 mod split;
 mod state;
+mod volumes;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use parking_lot::RwLock;
 use tanada_innodb::{Catalog, Environment, Files, MountOptions, PageCache, PageCacheCounters};
 use tanada_io::{ExecutorOptions, Executors, Method};
+use tanada_volume::directory::Directory;
 
 use crate::catalog::{Database, Databases, InnodbTable};
 use crate::settings::TanadaOptions;
@@ -78,6 +80,8 @@ struct Shared {
     /// What each query begins from: settings, catalog, functions, rules.
     state: RwLock<SessionState>,
     database: RwLock<Option<String>>,
+    /// Mounted volumes, which have to be closed.
+    volumes: RwLock<Vec<Arc<Directory>>>,
 }
 
 impl Session {
@@ -96,8 +100,13 @@ impl Session {
             options.method,
             options.verify_checksums,
         ));
-        let shared =
-            Shared { environment, databases, state: RwLock::new(state), database: RwLock::default() };
+        let shared = Shared {
+            environment,
+            databases,
+            state: RwLock::new(state),
+            database: RwLock::default(),
+            volumes: RwLock::default(),
+        };
         Ok(Session { shared: Arc::new(shared) })
     }
 
@@ -107,28 +116,39 @@ impl Session {
         path: &Path,
         options: &MountOptions,
     ) -> Result<(Vec<String>, Vec<String>)> {
-        self.mount_innodb_in(Arc::clone(&self.shared.environment.files), path, options).await
+        self.mount_in(path, options, &self.shared.environment).await
     }
 
-    /// [`mount_innodb`](Self::mount_innodb) where `path` names something in `files`: objects of a volume, or files on emulated disks. Executors and
-    /// page cache are the session's.
+    /// [`mount_innodb`](Self::mount_innodb) where `path` names something in `files`: on emulated disks, for instance. Executors and page cache are the
+    /// session's.
+    ///
+    /// # Errors
+    /// As [`mount_innodb`](Self::mount_innodb).
     pub async fn mount_innodb_in(
         &self,
         files: Arc<dyn Files>,
         path: &Path,
         options: &MountOptions,
     ) -> Result<(Vec<String>, Vec<String>)> {
-        let (path, options) = (path.to_path_buf(), options.clone());
+        self.mount_in(path, options, &self.environment_over(files)).await
+    }
+
+    /// The session's environment over other files.
+    fn environment_over(&self, files: Arc<dyn Files>) -> Arc<Environment> {
         let own = &self.shared.environment;
-        let environment = Arc::new(
-            Environment::new(
-                Arc::clone(&own.executors),
-                Arc::clone(&own.cache),
-                own.method,
-                own.verify_checksums,
-            )
-            .with_files(files),
-        );
+        let (executors, cache) = (Arc::clone(&own.executors), Arc::clone(&own.cache));
+        Arc::new(Environment::new(executors, cache, own.method, own.verify_checksums).with_files(files))
+    }
+
+    /// Mounts what lies at `path` among the environment's files.
+    async fn mount_in(
+        &self,
+        path: &Path,
+        options: &MountOptions,
+        environment: &Arc<Environment>,
+    ) -> Result<(Vec<String>, Vec<String>)> {
+        let (path, options) = (path.to_path_buf(), options.clone());
+        let environment = Arc::clone(environment);
         let opened = self
             .shared
             .environment

@@ -1,0 +1,184 @@
+//! `tanada volume heat`: the chunks that are used most, or why one is where it is.
+
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use serde::Serialize;
+use tanada_bench::report::Table;
+use tanada_volume::{ChunkInfo, Object, Place, Volume};
+
+use super::decisions::{self, Decision};
+use super::output::{OutputArguments, count, size};
+use super::{Machine, VolumeFolder, selection};
+use crate::failure::{Failure, Outcome};
+
+/// Arguments of `tanada volume heat`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada volume heat vol                                     # the hottest chunks of all
+  tanada volume heat vol backup/shop/orders.ibd --top 5
+  tanada volume heat vol backup/shop/orders.ibd --explain 17 # why chunk 17 lies where it lies
+
+Heat is the number of I/Os, each halved with every half-life that has passed while the volume was open.")]
+pub struct HeatArguments {
+    #[command(flatten)]
+    folder: VolumeFolder,
+    /// Objects or folders of objects; without them all
+    #[arg(value_name = "OBJECT")]
+    names: Vec<String>,
+    /// How many chunks
+    #[arg(long, value_name = "N", default_value = "20")]
+    top: usize,
+    /// Explain where this chunk of the one object lies
+    #[arg(long, value_name = "CHUNK", requires = "names")]
+    explain: Option<u64>,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// A chunk as it is.
+#[derive(Debug, Serialize)]
+struct Heat {
+    object: String,
+    chunk: u64,
+    /// `null` for the adopted file itself.
+    class: Option<String>,
+    mirror: Option<String>,
+    reads: u32,
+    writes: u32,
+    bytes_read: u64,
+    bytes_written: u64,
+    sequential_share: f32,
+    heat: f32,
+}
+
+#[derive(Debug, Serialize)]
+struct Explanation {
+    chunk: Heat,
+    decision: Option<Decision>,
+}
+
+pub(super) async fn run(machine: &Machine, arguments: HeatArguments) -> Outcome {
+    let directory = machine.read(&arguments.folder.volume).await?;
+    let volume = directory.volume();
+    let objects = selection::all_or(volume, &arguments.names)?;
+    if let Some(no) = arguments.explain {
+        let [object] = objects.as_slice() else {
+            return Err(Failure::usage("--explain needs one object, not a folder of them"));
+        };
+        if no >= object.size_bytes().div_ceil(volume.chunk_bytes()) {
+            let chunks = count(object.size_bytes().div_ceil(volume.chunk_bytes()), "chunk");
+            return Err(Failure::failed(format!("object {:?} has {chunks}, counted from 0", object.name())));
+        }
+        let nothing = ChunkInfo { no, home: None, mirror: None, statistics: Default::default() };
+        let chunk = object.chunks(no..no + 1).into_iter().next().unwrap_or(nothing);
+        let decision = decisions::last(directory.path(), object, no);
+        let explanation = Explanation { chunk: heat(volume, object, &chunk), decision };
+        return arguments.output.print(&explanation, explained);
+    }
+    let mut hottest: Vec<(&Object, ChunkInfo)> = objects
+        .iter()
+        .flat_map(|object| object.chunks(0..u64::MAX).into_iter().map(move |chunk| (object, chunk)))
+        .collect();
+    hottest.sort_by(|(_, a), (_, b)| b.statistics.heat.total_cmp(&a.statistics.heat));
+    let hottest: Vec<Heat> = hottest
+        .iter()
+        .filter(|(_, chunk)| chunk.statistics.reads > 0 || chunk.statistics.writes > 0)
+        .take(arguments.top)
+        .map(|(object, chunk)| heat(volume, object, chunk))
+        .collect();
+    arguments.output.print(&hottest, |hottest| text(hottest))
+}
+
+fn heat(volume: &Volume, object: &Object, chunk: &ChunkInfo) -> Heat {
+    let names: BTreeMap<u8, String> =
+        volume.classes().into_iter().map(|class| (class.number, class.name)).collect();
+    let name = |place: Option<Place>| place.and_then(|place| names.get(&place.class).cloned());
+    let statistics = &chunk.statistics;
+    Heat {
+        object: object.name(),
+        chunk: chunk.no,
+        class: name(chunk.home),
+        mirror: name(chunk.mirror),
+        reads: statistics.reads,
+        writes: statistics.writes,
+        bytes_read: statistics.bytes_read,
+        bytes_written: statistics.bytes_written,
+        sequential_share: statistics.sequential_share(),
+        heat: statistics.heat,
+    }
+}
+
+fn lies(chunk: &Heat) -> String {
+    let home = chunk.class.as_deref().unwrap_or("in place");
+    match &chunk.mirror {
+        Some(mirror) => format!("{home}, {mirror}"),
+        None => home.to_owned(),
+    }
+}
+
+fn text(hottest: &[Heat]) -> String {
+    if hottest.is_empty() {
+        return "nothing was read or written yet\n".to_owned();
+    }
+    let mut table = Table::new(&["object", "chunk", "lies", "heat", "reads", "read", "writes", "sequential"]);
+    for chunk in hottest {
+        table.add(vec![
+            chunk.object.clone(),
+            chunk.chunk.to_string(),
+            lies(chunk),
+            format!("{:.1}", chunk.heat),
+            chunk.reads.to_string(),
+            size(chunk.bytes_read),
+            chunk.writes.to_string(),
+            format!("{:.0} %", chunk.sequential_share * 100.0),
+        ]);
+    }
+    table.to_string()
+}
+
+fn explained(explanation: &Explanation) -> String {
+    let chunk = &explanation.chunk;
+    let home = match (&chunk.class, &chunk.mirror) {
+        (Some(class), None) => format!("lies in class {class}"),
+        (Some(class), Some(mirror)) => format!("lies in class {class}, with a mirror in class {mirror}"),
+        (None, Some(mirror)) => format!("lies in its file, with a mirror in class {mirror}"),
+        (None, None) => "lies in no class: it was never written, or is part of an adopted file".to_owned(),
+    };
+    let why = match &explanation.decision {
+        None => "No decision on it is remembered: it lies where it was first written or adopted.".to_owned(),
+        Some(decision) => {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+            let to = decision.class.as_ref().map(|class| format!(" to {class}")).unwrap_or_default();
+            format!(
+                "Last decision, {} ago by {}: {}{to}, chunks {} to {}: {}.",
+                ago(now.saturating_sub(decision.at)),
+                decision.who,
+                decision.action,
+                decision.first,
+                decision.end.saturating_sub(1),
+                decision.why
+            )
+        }
+    };
+    format!(
+        "Chunk {} of {} {home}.\nHeat {:.1}: {}, {}, {:.0} % sequential.\n{why}\n",
+        chunk.chunk,
+        chunk.object,
+        chunk.heat,
+        count(chunk.reads.into(), "read"),
+        count(chunk.writes.into(), "write"),
+        chunk.sequential_share * 100.0
+    )
+}
+
+fn ago(seconds: u64) -> String {
+    match seconds {
+        0..120 => count(seconds, "second"),
+        120..7200 => count(seconds / 60, "minute"),
+        7200..172_800 => count(seconds / 3600, "hour"),
+        _ => count(seconds / 86_400, "day"),
+    }
+}

@@ -1,0 +1,248 @@
+//! `tanada volume pin`, `move`, `mirror` and `drop`.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::Args;
+use tanada_base::ByteSize;
+use tanada_volume::{Attributes, Budget, Object, Relocated, Relocation, Volume};
+
+use super::output::{count, say, size};
+use super::progress::Progress;
+use super::{Machine, VolumeFolder, decisions, selection};
+use crate::failure::Outcome;
+
+/// How fast data may be moved.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct BudgetArguments {
+    /// Copy at most this much a second
+    #[arg(long, value_name = "SIZE")]
+    budget: Option<ByteSize>,
+    /// Chunks that are copied at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    concurrency: Option<u32>,
+}
+
+impl BudgetArguments {
+    /// A relocation that a user asked for with these limits.
+    pub fn relocation(self, command: &str) -> Relocation {
+        let standard = Budget::default();
+        Relocation {
+            budget: Budget {
+                concurrency: self.concurrency.map_or(standard.concurrency, |number| number as usize),
+                bytes_per_second: self.budget.map(ByteSize::bytes),
+            },
+            who: "the user".to_owned(),
+            why: format!("tanada volume {command}"),
+            ..Relocation::default()
+        }
+    }
+}
+
+/// Arguments of `tanada volume move` and `mirror`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada volume move vol shop/orders.ibd --to staging
+  tanada volume move vol shop --to capacity --budget 100MiB
+  tanada volume mirror vol backup/shop/orders.ibd --to staging --chunks 0..64
+
+An adopted file can be mirrored, not moved. Reading and writing go on meanwhile; Ctrl-C leaves what was moved so far.")]
+pub struct MoveArguments {
+    #[command(flatten)]
+    folder: VolumeFolder,
+    /// Objects, or folders of objects
+    #[arg(value_name = "OBJECT", required = true)]
+    names: Vec<String>,
+    /// The class
+    #[arg(long, value_name = "CLASS")]
+    to: String,
+    /// Only these chunks of each object
+    #[arg(long, value_name = "FIRST..END", value_parser = chunk_range)]
+    chunks: Option<Range<u64>>,
+    #[command(flatten)]
+    budget: BudgetArguments,
+}
+
+/// Arguments of `tanada volume drop`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada volume drop vol backup
+  tanada volume drop vol backup/shop/orders.ibd --chunks 0..64")]
+pub struct DropArguments {
+    #[command(flatten)]
+    folder: VolumeFolder,
+    /// Objects, or folders of objects
+    #[arg(value_name = "OBJECT", required = true)]
+    names: Vec<String>,
+    /// Only these chunks of each object
+    #[arg(long, value_name = "FIRST..END", value_parser = chunk_range)]
+    chunks: Option<Range<u64>>,
+}
+
+/// Arguments of `tanada volume pin`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada volume pin vol shop/orders.ibd --to staging
+  tanada volume pin vol shop --off
+
+An object that is pinned to a class is moved there (an adopted file is mirrored there), and nothing moves it away.")]
+pub struct PinArguments {
+    #[command(flatten)]
+    folder: VolumeFolder,
+    /// Objects, or folders of objects
+    #[arg(value_name = "OBJECT", required = true)]
+    names: Vec<String>,
+    /// The class
+    #[arg(long, value_name = "CLASS", required_unless_present = "off", conflicts_with = "off")]
+    to: Option<String>,
+    /// Pin them no more; they stay where they are until something moves them
+    #[arg(long)]
+    off: bool,
+    #[command(flatten)]
+    budget: BudgetArguments,
+}
+
+/// What is done to chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Move,
+    Mirror,
+}
+
+pub(super) async fn move_chunks(machine: &Machine, arguments: MoveArguments) -> Outcome {
+    relocate(machine, arguments, Way::Move).await
+}
+
+pub(super) async fn mirror(machine: &Machine, arguments: MoveArguments) -> Outcome {
+    relocate(machine, arguments, Way::Mirror).await
+}
+
+async fn relocate(machine: &Machine, arguments: MoveArguments, way: Way) -> Outcome {
+    let MoveArguments { folder, names, to, chunks, budget } = arguments;
+    let action = if way == Way::Move { "move" } else { "mirror" };
+    let relocation = budget.relocation(action);
+    let done = machine
+        .write(&folder.volume, async |directory| {
+            let volume = directory.volume();
+            let objects = selection::all_or(volume, &names)?;
+            let mut work = Work::new(action, volume, &objects, directory.path());
+            for object in &objects {
+                work.relocate(object, chunks.clone().unwrap_or(0..u64::MAX), &to, way, &relocation).await?;
+            }
+            Ok(work.done)
+        })
+        .await?;
+    let did = if way == Way::Move { "moved" } else { "mirrored" };
+    say(&format!("{} {did} to {to}, {}\n", count(done.done, "chunk"), size(done.bytes)))
+}
+
+pub(super) async fn pin(machine: &Machine, arguments: PinArguments) -> Outcome {
+    let PinArguments { folder, names, to, off: _, budget } = arguments;
+    let relocation = budget.relocation("pin");
+    let (pinned, done) = machine
+        .write(&folder.volume, async |directory| {
+            let volume = directory.volume();
+            let objects = selection::all_or(volume, &names)?;
+            let mut work = Work::new("pin", volume, &objects, directory.path());
+            for object in &objects {
+                object.set_attributes(&Attributes { pin: to.clone(), ..object.attributes() })?;
+                if let Some(class) = &to {
+                    let way = if object.is_adopted() { Way::Mirror } else { Way::Move };
+                    work.relocate(object, 0..u64::MAX, class, way, &relocation).await?;
+                }
+            }
+            Ok((objects.len() as u64, work.done))
+        })
+        .await?;
+    let pinned = count(pinned, "object");
+    match to {
+        Some(class) => {
+            say(&format!("{pinned} pinned to {class}, {} copied there\n", count(done.done, "chunk")))
+        }
+        None => say(&format!("{pinned} pinned no more\n")),
+    }
+}
+
+pub(super) async fn drop_mirrors(machine: &Machine, arguments: DropArguments) -> Outcome {
+    let DropArguments { folder, names, chunks } = arguments;
+    let budget = BudgetArguments { budget: None, concurrency: None };
+    let relocation = budget.relocation("drop");
+    let chunks = chunks.unwrap_or(0..u64::MAX);
+    let dropped = machine
+        .write(&folder.volume, async |directory| {
+            let mut dropped = 0;
+            for object in selection::all_or(directory.volume(), &names)? {
+                decisions::note(directory.path(), &object, &chunks, "drop", None, &relocation)?;
+                dropped += object.drop_mirrors(chunks.clone(), &relocation)?;
+            }
+            Ok(dropped)
+        })
+        .await?;
+    say(&format!("{} dropped\n", count(dropped, "mirror")))
+}
+
+/// A relocation of several objects, with one progress bar.
+struct Work<'a> {
+    action: &'static str,
+    folder: &'a Path,
+    progress: Arc<Progress>,
+    done: Relocated,
+}
+
+impl<'a> Work<'a> {
+    fn new(action: &'static str, volume: &Volume, objects: &[Object], folder: &'a Path) -> Work<'a> {
+        let chunk_bytes = volume.chunk_bytes();
+        let total = objects.iter().map(|object| object.size_bytes().next_multiple_of(chunk_bytes)).sum();
+        Work { action, folder, progress: Arc::new(Progress::new(action, total)), done: Relocated::default() }
+    }
+
+    async fn relocate(
+        &mut self,
+        object: &Object,
+        chunks: Range<u64>,
+        class: &str,
+        way: Way,
+        relocation: &Relocation,
+    ) -> Outcome {
+        decisions::note(self.folder, object, &chunks, self.action, Some(class), relocation)?;
+        let (progress, before) = (self.progress.clone(), self.done.bytes);
+        let relocation = Relocation {
+            progress: Some(Arc::new(move |report: &Relocated| progress.set(before + report.bytes))),
+            ..relocation.clone()
+        };
+        let done = match way {
+            Way::Move => object.move_to(chunks, class, &relocation).await?,
+            Way::Mirror => object.mirror_to(chunks, class, &relocation).await?,
+        };
+        self.done.chunks += done.chunks;
+        self.done.done += done.done;
+        self.done.skipped += done.skipped;
+        self.done.bytes += done.bytes;
+        Ok(())
+    }
+}
+
+/// `FIRST..END`, without the end.
+fn chunk_range(text: &str) -> Result<Range<u64>, String> {
+    let wrong = || "write chunks as FIRST..END, counted from 0, the end not included".to_owned();
+    let (first, end) = text.split_once("..").ok_or_else(wrong)?;
+    let (first, end) = (first.parse().map_err(|_| wrong())?, end.parse().map_err(|_| wrong())?);
+    if first < end { Ok(first..end) } else { Err(wrong()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_a_range() {
+        assert_eq!(chunk_range("3..64"), Ok(3..64));
+        for text in ["3", "3..", "..4", "4..4", "5..4", "a..b", "-1..2"] {
+            assert!(chunk_range(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Volumes of a session: opened for writing, so that what is read is counted for good; closed with [`Session::close`].
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tanada_innodb::{MountOptions};
+use tanada_volume::directory::Directory;
+use tanada_volume::{ErrorKind as VolumeErrorKind, OpenOptions};
+
+use super::Session;
+use crate::volume::{VolumeFiles, databases, settings};
+use crate::{Error, ErrorKind, Result};
+
+impl Session {
+    /// Mounts the databases among the objects of the volume in the folder `path`; gives their names and warnings. The volume stays open until
+    /// [`close`](Self::close): then the reads of this session are in its statistics for good. While other readers have the volume it is only read,
+    /// with a warning.
+    ///
+    /// # Errors
+    /// If there is no volume or it cannot be opened, `NotFound` if no object is an InnoDB file, and as [`mount_innodb`](Self::mount_innodb).
+    pub async fn mount_volume(
+        &self,
+        path: &Path,
+        options: &MountOptions,
+    ) -> Result<(Vec<String>, Vec<String>)> {
+        let mut warnings = Vec::new();
+        let directory = match self.open_volume(path, false).await {
+            Err(error) if error.kind() == VolumeErrorKind::Locked => {
+                // If it is a writer that has it, this fails for the same reason.
+                let shared = self.open_volume(path, true).await?;
+                warnings.push(format!("reads of this session are not counted: {error}"));
+                shared
+            }
+            opened => {
+                let opened = opened?;
+                warnings.extend(opened.volume().read_only_reason().map(|why| why.to_string()));
+                opened
+            }
+        };
+        let mounted = self.mount_objects(&directory, options, &mut warnings).await;
+        if mounted.is_err() {
+            // What went wrong with mounting is what matters.
+            let _ = directory.volume().close().await;
+        } else {
+            self.shared.volumes.write().push(directory);
+        }
+        mounted.map(|names| (names, warnings))
+    }
+
+    async fn open_volume(&self, path: &Path, read_only: bool) -> tanada_volume::Result<Arc<Directory>> {
+        let executors = &self.shared.environment.executors;
+        let (path, settings) = (path.to_owned(), settings(executors));
+        let options = OpenOptions { read_only, ..OpenOptions::default() };
+        let opened =
+            executors.spawn(move || async move { Directory::open(&path, &options, settings).await }).await;
+        opened?.map(Arc::new)
+    }
+
+    async fn mount_objects(
+        &self,
+        directory: &Directory,
+        options: &MountOptions,
+        warnings: &mut Vec<String>,
+    ) -> Result<Vec<String>> {
+        let volume = directory.volume();
+        for object in volume.check_adopted() {
+            warnings.push(format!(
+                "{} has changed or is gone since it was adopted; its mirrors were dropped",
+                object.adopted_path().unwrap_or_default()
+            ));
+        }
+        let files = Arc::new(VolumeFiles::new(volume));
+        let folders = databases(&files);
+        if folders.is_empty() {
+            let path = directory.path().display();
+            let message = format!(
+                "no object of the volume {path} is an InnoDB file; adopt some with: tanada volume adopt {path} PATH"
+            );
+            return Err(Error::new(ErrorKind::NotFound, message));
+        }
+        let environment = self.environment_over(files);
+        let mut names = Vec::new();
+        for folder in folders {
+            let (found, warned) = self.mount_in(&folder, options, &environment).await?;
+            names.extend(found);
+            warnings.extend(warned);
+        }
+        Ok(names)
+    }
+
+    /// Closes the mounted volumes: statistics of what was read are durable then. Their tables can still be read, uncounted.
+    ///
+    /// # Errors
+    /// If a volume's metadata cannot be written.
+    pub async fn close(&self) -> Result<()> {
+        let volumes = std::mem::take(&mut *self.shared.volumes.write());
+        for directory in volumes {
+            let executors = &self.shared.environment.executors;
+            executors.spawn(move || async move { directory.volume().close().await }).await??;
+        }
+        Ok(())
+    }
+}
