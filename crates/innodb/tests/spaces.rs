@@ -1,5 +1,4 @@
 //! Tablespaces of real servers: every page of the samples, by both ways of reading, and what happens to damaged and short files.
-#![allow(clippy::unwrap_used)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "fixtures/mod.rs"]

@@ -7,9 +7,10 @@
 mod answer;
 mod command;
 pub mod context;
-mod group_concat;
+
 mod header;
 mod invisible;
+mod mysql_functions;
 mod result;
 mod spelling;
 mod split;
@@ -255,7 +256,7 @@ impl Session {
         let dialect = state.config_options().sql_parser.dialect;
         let statement = state.sql_to_statement(sql, &dialect)?;
         let statement = invisible::leave_out(statement, invisible)?;
-        let plan = state.statement_to_plan(group_concat::respell(header::name_columns(statement))).await?;
+        let plan = state.statement_to_plan(mysql_functions::respell(header::name_columns(statement))).await?;
         let reads_only =
             SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         reads_only.verify_plan(&plan)?;

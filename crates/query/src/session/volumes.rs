@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tanada_innodb::{MountOptions};
+use tanada_innodb::MountOptions;
 use tanada_volume::directory::Directory;
 use tanada_volume::{ErrorKind as VolumeErrorKind, OpenOptions};
 

@@ -53,8 +53,8 @@ pub fn assert_same_rows(mut found: Vec<Row>, mut expected: Vec<Row>, what: &str)
 /// Compares rows regardless of order, and decimals to the digits that both have: the server rounds averages and quotients to four digits
 /// more than their operand has, DataFusion to another number.
 pub fn assert_alike(mut found: Vec<Row>, mut expected: Vec<Row>, what: &str) {
-    found.sort_by_cached_key(|row| coarse(row));
-    expected.sort_by_cached_key(|row| coarse(row));
+    found.sort_by_cached_key(coarse);
+    expected.sort_by_cached_key(coarse);
     assert_eq!(found.len(), expected.len(), "{what}: number of rows");
     for (found, expected) in found.iter().zip(&expected) {
         assert_eq!(found.len(), expected.len(), "{what}: number of columns");
