@@ -1,5 +1,4 @@
 //! Table definitions from SDI, `.frm` and DDL, and the catalog that finds them.
-#![allow(clippy::unwrap_used)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "../fixtures/mod.rs"]
