@@ -31,7 +31,7 @@ use sys_tables::SystemTables;
 pub struct MountOptions {
     /// Read files although the server was not shut down cleanly (rows may be missing, doubled or uncommitted).
     pub allow_stale: bool,
-    /// Extra files with `CREATE TABLE` statements for tables without SDI or `.frm`.
+    /// Extra files with `CREATE TABLE` statements for tables without SDI or `.frm`, where the tables are (see [`files`](crate::files)).
     pub ddl: Vec<PathBuf>,
 }
 

@@ -60,13 +60,17 @@ impl Stale {
 impl Tablespace {
     /// Which indexes have leaves with changes in the change buffer. Reads one page in as many as a page has bytes, and those that are marked.
     pub(crate) async fn stale_indexes(&self, context: &IoContext) -> Stale {
+        let groups = (0..self.pages()).step_by(self.page_size().bytes());
+        let bitmap = |group: u32| async move {
+            let page = self.page(PageNo(group.saturating_add(BITMAP_PAGE)), context).await;
+            page.map(|page| (page, group))
+        };
+        // The last group may have been cut off before its bitmap.
+        let there = groups.filter(|group| group.saturating_add(BITMAP_PAGE) < self.pages());
+        let mut bitmaps = stream::iter(there).map(bitmap).buffer_unordered(READS);
         let mut marked = Vec::new();
-        for group in (0..self.pages()).step_by(self.page_size().bytes()) {
-            let no = group.saturating_add(BITMAP_PAGE);
-            if no >= self.pages() {
-                break;
-            }
-            let Ok(page) = self.page(PageNo(no), context).await else { return Stale::Any };
+        while let Some(bitmap) = bitmaps.next().await {
+            let Ok((page, group)) = bitmap else { return Stale::Any };
             marked.extend(buffered(&page, group).filter(|no| no.0 < self.pages()));
             if marked.len() > MOST_PAGES {
                 return Stale::Any;

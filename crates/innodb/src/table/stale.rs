@@ -21,15 +21,16 @@ pub(super) async fn put_aside(
     context: &IoContext,
 ) -> Result<Vec<String>> {
     let has_secondary = definition.indexes.iter().skip(1).any(|index| index.kind == IndexKind::BTree);
+    if !has_secondary {
+        return Ok(Vec::new());
+    }
+    let by_partition =
+        futures::future::join_all(spaces.iter().map(|space| space.stale_indexes(context))).await;
     let mut put_aside = BTreeSet::new();
-    for (partition, space) in spaces.iter().enumerate().filter(|_| has_secondary) {
-        let stale = space.stale_indexes(context).await;
-        if stale.is_none() {
-            continue;
-        }
+    for (partition, stale) in by_partition.iter().enumerate().filter(|(_, stale)| !stale.is_none()) {
         for (no, of_index) in trees.iter_mut().enumerate().skip(1) {
             let is_tree = definition.indexes[no].kind == IndexKind::BTree;
-            if is_tree && put_aside_one(&stale, of_index, partition, context).await? {
+            if is_tree && put_aside_one(stale, of_index, partition, context).await? {
                 put_aside.insert(no);
             }
         }

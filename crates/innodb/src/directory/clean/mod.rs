@@ -37,8 +37,8 @@ pub(crate) enum CleanState {
     Unverified(String),
 }
 
-/// Checks that the server left `folder` clean: a data directory, or the folder of one database, of which maybe `only` some tablespaces. `undo` are the undo tablespaces that MySQL's
-/// dictionary names, if it could be asked.
+/// Checks that the server left `folder` clean: a data directory, or the folder of one database, of which maybe `only` some tablespaces.
+/// `undo` are the undo tablespaces that MySQL's dictionary names, if it could be asked.
 ///
 /// # Errors
 /// [`ErrorKind::NotClean`], with the reason and the ways out, if it did not; [`ErrorKind::Unsupported`] if its redo log is encrypted.
@@ -50,7 +50,10 @@ pub(crate) async fn verify_clean(
 ) -> Result<CleanState> {
     match data_directory(disk, folder)? {
         Some(data_directory) => verify_data_directory(disk, &data_directory, undo).await,
-        None => verify_copied_folder(disk, folder, only).await,
+        None => {
+            let real = disk.real_path(folder).map_err(|error| unreadable(folder, &error))?;
+            verify_copied_folder(disk, &real, only).await
+        }
     }
 }
 
