@@ -28,6 +28,7 @@ use crate::volume::Reserved;
 use crate::waiting::HoldGuard;
 use crate::{Error, ErrorKind, Object, Result};
 use budget::Bucket;
+pub(crate) use budget::Pace;
 
 /// Why chunks are relocated, and within which budget.
 #[derive(Clone, Default)]
@@ -275,12 +276,20 @@ impl Object {
             return Ok(0);
         }
         let (rank, only) = match destination {
-            Destination::Away { rank, .. } => (*rank, false),
+            Destination::Away { rank, .. } => (*rank, self.state.attributes.lock().pin.is_some()),
             Destination::Home(class) | Destination::Mirror(class) => (self.rank(class)?, true),
         };
         let reserved = Arc::new(self.core.reserve(rank, only).await?);
         let target = reserved.place();
         let class = self.core.class(target.class)?;
+        if let Destination::Away { from, from_no, .. } = destination
+            && target.class == from.id
+            && target.no >= *from_no
+        {
+            // Somebody wants the opposite; two such would move chunks in a circle.
+            let message = format!("class {} was given back for use while it was being emptied", from.name);
+            return Err(Error::invalid(message));
+        }
         // CRASH: the reserved chunk is in no mapping.
         self.core.crash.reached("move.before-copy");
         let keep: Keep = Arc::new(Copying { _hold: hold.clone(), _reserved: reserved.clone() });
