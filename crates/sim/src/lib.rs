@@ -32,8 +32,9 @@
 mod disk;
 mod executor;
 mod fault;
+mod oracle;
 mod trace;
 
-pub use disk::{DiskImage, DiskOptions, IoNote, SimDisk, Tearing, Wreck, WreckedDisk};
+pub use disk::{DiskImage, DiskOptions, DiskSet, IoNote, SimDisk, Tearing, Wreck, WreckedDisk};
 pub use executor::{JoinHandle, Outcome, Run, Simulation, Sleep, VirtualClock, World};
 pub use fault::{Fault, Rule, RuleNo, When};

@@ -145,6 +145,26 @@ impl SimDisk {
     }
 }
 
+/// All disks of a world, for those that look at them from wherever they are called. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct DiskSet {
+    disks: Arc<Mutex<Vec<Arc<Disk>>>>,
+}
+
+impl DiskSet {
+    pub(crate) fn add(&self, make: impl FnOnce(usize) -> Disk) -> Arc<Disk> {
+        let mut disks = self.disks.lock();
+        let disk = Arc::new(make(disks.len()));
+        disks.push(disk.clone());
+        disk
+    }
+
+    /// The disks as a power cut would find them now. Cheap: pages are shared.
+    pub fn wreck(&self) -> Wreck {
+        Wreck { disks: self.disks.lock().iter().map(|disk| disk.wrecked()).collect() }
+    }
+}
+
 struct SimBackend(Arc<Disk>);
 
 impl fmt::Debug for SimBackend {

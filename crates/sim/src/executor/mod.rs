@@ -26,7 +26,7 @@ pub(crate) use shared::{Action, Shared};
 pub use task::JoinHandle;
 pub use timer::Sleep;
 
-use crate::disk::{Disk, DiskImage, DiskOptions, IoNote, SimDisk, Wreck};
+use crate::disk::{Disk, DiskImage, DiskOptions, DiskSet, IoNote, SimDisk, Wreck};
 use crate::fault::{Rule, RuleNo};
 use task::{Joint, Tasks};
 
@@ -111,7 +111,7 @@ impl Simulation {
         let world = World {
             shared: shared.clone(),
             tasks: Rc::new(Tasks::default()),
-            disks: Rc::default(),
+            disks: DiskSet::default(),
             observers: Rc::default(),
         };
         let main = world.spawn(scenario(world.clone()));
@@ -136,7 +136,7 @@ type Observer = Box<dyn FnMut(&IoNote)>;
 pub struct World {
     shared: Arc<Shared>,
     tasks: Rc<Tasks>,
-    disks: Rc<RefCell<Vec<Arc<Disk>>>>,
+    disks: DiskSet,
     observers: Rc<RefCell<Vec<Observer>>>,
 }
 
@@ -190,9 +190,7 @@ impl World {
 
     /// A disk that holds `image`, all of it durable.
     pub fn disk_with(&self, options: DiskOptions, image: DiskImage) -> SimDisk {
-        let mut disks = self.disks.borrow_mut();
-        let disk = Arc::new(Disk::new(disks.len(), options, image, self.shared.clone()));
-        disks.push(disk.clone());
+        let disk = self.disks.add(|no| Disk::new(no, options, image, self.shared.clone()));
         SimDisk { disk }
     }
 
@@ -233,7 +231,12 @@ impl World {
 
     /// The disks as a power cut would find them now. Cheap: pages are shared.
     pub fn wreck(&self) -> Wreck {
-        Wreck { disks: self.disks.borrow().iter().map(|disk| disk.wrecked()).collect() }
+        self.disks.wreck()
+    }
+
+    /// All disks of the world, those to come included.
+    pub fn disks(&self) -> DiskSet {
+        self.disks.clone()
     }
 
     /// Polls and fires until there is an end; how it ended, unless the scenario's own future (task `main`) gave its result.
