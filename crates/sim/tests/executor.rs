@@ -61,6 +61,26 @@ fn the_same_seed_gives_the_same_trace() {
 }
 
 #[test]
+fn the_seed_orders_tasks_that_are_ready_at_once() {
+    let order = |seed| {
+        let run = Simulation::run(seed, |world| async move {
+            let order = Rc::new(RefCell::new(Vec::new()));
+            let push = |no| {
+                let order = order.clone();
+                world.spawn(async move { order.borrow_mut().push(no) })
+            };
+            for task in [0, 1, 2].map(push) {
+                task.await;
+            }
+            order.take()
+        });
+        run.outcome.unwrap()
+    };
+    let orders: std::collections::BTreeSet<Vec<i32>> = (0..100).map(order).collect();
+    assert_eq!(orders.len(), 6, "{orders:?}");
+}
+
+#[test]
 fn everything_is_part_of_the_trace() {
     let trace = |bytes: [u8; 512], sleep_us, note| {
         Simulation::run(1, |world| async move {
