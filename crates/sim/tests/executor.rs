@@ -172,3 +172,32 @@ fn an_observer_sees_each_io_before_its_effect_and_may_cut_the_power() {
     assert!(seen.borrow().iter().any(|(offset, size)| offset == size));
     assert_eq!(run.wreck.pending_changes(), 3);
 }
+
+/// A layer between holds its device in what waits for the device's I/O; a run must not leave that behind.
+#[test]
+fn nothing_outlives_its_run() {
+    struct Held(Rc<RefCell<u32>>);
+    impl Drop for Held {
+        fn drop(&mut self) {
+            *self.0.borrow_mut() += 1;
+        }
+    }
+    let dropped = Rc::new(RefCell::new(0));
+    let inside = dropped.clone();
+    let run = Simulation::run(3, |world| async move {
+        for step in 0..4 {
+            let device = world.disk(DiskOptions::named("disk")).device();
+            let held = Held(inside.clone());
+            world.spawn(async move {
+                let _held = held;
+                let buffer = BufferPool::new(0).allocate(4096);
+                let _ = device.write(4096 * step, buffer).await;
+                let _ = device.sync().await;
+            });
+        }
+        world.sleep(Duration::from_nanos(1)).await;
+        world.cut_power();
+        std::future::pending::<()>().await;
+    });
+    assert_eq!((run.outcome, *dropped.borrow()), (Outcome::PowerCut, 4));
+}

@@ -159,6 +159,15 @@ impl DiskSet {
         disk
     }
 
+    /// Drops all I/Os in flight, and with them what waits for them.
+    pub(crate) fn abandon(&self) {
+        let disks = self.disks.lock().clone();
+        for disk in disks {
+            let in_flight = std::mem::take(&mut disk.state.lock().in_flight);
+            drop(in_flight);
+        }
+    }
+
     /// The disks as a power cut would find them now. Cheap: pages are shared.
     pub fn wreck(&self) -> Wreck {
         Wreck { disks: self.disks.lock().iter().map(|disk| disk.wrecked()).collect() }
@@ -215,6 +224,10 @@ impl Disk {
 
     fn start(self: &Arc<Self>, request: Request, completion: Completion) -> Ticket {
         let Request { operation, offset, len, buffer, from } = request;
+        if self.shared.is_off() {
+            completion.complete(Err(io::Error::from_raw_os_error(libc::EIO)), buffer);
+            return Ticket::default();
+        }
         let mut state = self.state.lock();
         let no = state.started;
         state.started += 1;

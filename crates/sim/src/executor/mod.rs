@@ -122,9 +122,7 @@ impl Simulation {
         let wreck = world.wreck();
         let (trace, ios) = (shared.trace.value(), shared.ios());
         let elapsed = Duration::from_nanos(shared.now_ns());
-        world.observers.borrow_mut().clear();
-        world.tasks.drop_all();
-        shared.forget_events();
+        world.end();
         Run { outcome, trace, ios, elapsed, wreck }
     }
 }
@@ -272,6 +270,16 @@ impl World {
                 },
             }
         }
+    }
+
+    /// Lets go of tasks, events and I/Os in flight, which hold each other.
+    fn end(&self) {
+        self.shared.switch_off();
+        let observers = self.observers.take();
+        drop(observers);
+        self.tasks.drop_all();
+        self.shared.forget_events();
+        self.disks.abandon();
     }
 
     fn complete(&self, disk: &Arc<Disk>, no: u64) {

@@ -67,6 +67,7 @@ pub(crate) struct Shared {
     streams: AtomicU64,
     ios: AtomicU64,
     stopped: AtomicBool,
+    is_off: AtomicBool,
     agenda: Mutex<Agenda>,
     pub(super) ready: Mutex<Vec<usize>>,
     pub(crate) trace: Trace,
@@ -81,6 +82,7 @@ impl Shared {
             streams: AtomicU64::new(0),
             ios: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
+            is_off: AtomicBool::new(false),
             agenda: Mutex::new(Agenda::default()),
             ready: Mutex::new(Vec::new()),
             trace: Trace::default(),
@@ -134,6 +136,15 @@ impl Shared {
 
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on no I/O is started: the run is over, and what is dropped must not begin anything.
+    pub(super) fn switch_off(&self) {
+        self.is_off.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_off(&self) -> bool {
+        self.is_off.load(Ordering::Relaxed)
     }
 
     pub(super) fn is_stopped(&self) -> bool {
