@@ -5,7 +5,8 @@
 //! costs a little more CPU per I/O.
 //!
 //! Invariants:
-//! - a live [`Buffer`] is the only owner of its bytes, and all of them are initialised;
+//! - a live [`Buffer`] is the only owner of its bytes, and all of them are initialised; buffers that were one (see
+//!   [`Buffer::split_off`]) own parts of it that do not overlap, and share its memory until the last of them goes;
 //! - its address is a multiple of [`BUFFER_ALIGNMENT`];
 //! - its pool outlives it.
 
@@ -47,6 +48,28 @@ pub struct Buffer {
     /// The arena slot, or `None` for the heap.
     slot: Option<u32>,
     pool: Arc<BufferPool>,
+    /// The whole that this is a part of; the whole gives the memory back.
+    whole: Option<Arc<Whole>>,
+}
+
+/// The memory of a buffer that was split; given back when its last part goes.
+struct Whole {
+    bytes: NonNull<u8>,
+    capacity: usize,
+    slot: Option<u32>,
+    pool: Arc<BufferPool>,
+}
+
+// SAFETY: it is only an address range; the parts decide who may touch which bytes.
+unsafe impl Send for Whole {}
+// SAFETY: as above.
+unsafe impl Sync for Whole {}
+
+impl Drop for Whole {
+    fn drop(&mut self) {
+        // SAFETY: the last part has gone, so nobody has these bytes any more.
+        unsafe { self.pool.give_back(self.slot, self.bytes, self.capacity) }
+    }
 }
 
 // SAFETY: a buffer owns its bytes exclusively, and the pool it points to is `Sync`.
@@ -86,6 +109,55 @@ impl Buffer {
         self.slot.is_some()
     }
 
+    /// Splits off what follows byte `at` (a multiple of [`BUFFER_ALIGNMENT`], at most the capacity) without copying; this buffer
+    /// keeps what comes before, and neither grows into the other any more. What an I/O on several places works on is made so.
+    pub fn split_off(&mut self, at: usize) -> Buffer {
+        assert!(
+            at.is_multiple_of(BUFFER_ALIGNMENT) && at <= self.capacity,
+            "a buffer of {} bytes cannot be split at {at}",
+            self.capacity
+        );
+        let whole = self.whole.get_or_insert_with(|| {
+            Arc::new(Whole {
+                bytes: self.bytes,
+                capacity: self.capacity,
+                slot: self.slot,
+                pool: self.pool.clone(),
+            })
+        });
+        let rest = Buffer {
+            // SAFETY: `at` is within the allocation, as just checked.
+            bytes: unsafe { self.bytes.add(at) },
+            len: self.len.saturating_sub(at),
+            capacity: self.capacity - at,
+            slot: self.slot,
+            pool: self.pool.clone(),
+            whole: Some(whole.clone()),
+        };
+        self.len = self.len.min(at);
+        self.capacity = at;
+        rest
+    }
+
+    /// Joins `next` to the end of this buffer again, where [`split_off`](Self::split_off) took it; all of this buffer's capacity counts as
+    /// valid then.
+    ///
+    /// # Errors
+    /// Gives `next` back if it does not follow this buffer in the same memory.
+    pub fn unsplit(&mut self, next: Buffer) -> Result<(), Buffer> {
+        let same = match (&self.whole, &next.whole) {
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            _ => false,
+        };
+        // SAFETY: the end of the allocation at most.
+        if !same || unsafe { self.bytes.add(self.capacity) } != next.bytes {
+            return Err(next);
+        }
+        self.len = self.capacity + next.len;
+        self.capacity += next.capacity;
+        Ok(())
+    }
+
     /// The address of byte `from`; valid for `len - from` bytes.
     pub(crate) fn pointer_at(&mut self, from: usize) -> *mut u8 {
         assert!(from <= self.len);
@@ -102,10 +174,9 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        match self.slot {
-            Some(slot) => self.pool.slots.lock().give_back(slot),
-            // SAFETY: the bytes came from this heap with this capacity, and nobody else has them.
-            None => unsafe { self.pool.heap.give_back(self.bytes, self.capacity) },
+        if self.whole.is_none() {
+            // SAFETY: nobody else has these bytes.
+            unsafe { self.pool.give_back(self.slot, self.bytes, self.capacity) }
         }
     }
 }
@@ -161,10 +232,23 @@ impl BufferPool {
                     capacity,
                     slot: Some(slot),
                     pool: self.clone(),
+                    whole: None,
                 };
             }
         }
-        Buffer { bytes: self.heap.take(capacity), len, capacity, slot: None, pool: self.clone() }
+        Buffer { bytes: self.heap.take(capacity), len, capacity, slot: None, pool: self.clone(), whole: None }
+    }
+
+    /// Takes memory back.
+    ///
+    /// # Safety
+    /// `allocate` of this pool gave it with this slot and capacity, and nobody uses it any more.
+    unsafe fn give_back(&self, slot: Option<u32>, bytes: NonNull<u8>, capacity: usize) {
+        match slot {
+            Some(slot) => self.slots.lock().give_back(slot),
+            // SAFETY: as the caller promises.
+            None => unsafe { self.heap.give_back(bytes, capacity) },
+        }
     }
 
     /// Bytes of the arena.
@@ -222,6 +306,34 @@ mod tests {
         assert!(!extra.is_pooled());
         drop(held);
         assert!(pool.allocate(1 << 20).is_pooled());
+    }
+
+    #[test]
+    fn parts_share_the_memory_until_the_last_goes() {
+        for arena in [1 << 20, 0] {
+            let pool = BufferPool::new(arena);
+            let mut first = pool.allocate(3 * 4096);
+            let capacity = first.capacity();
+            for (i, byte) in first.iter_mut().enumerate() {
+                *byte = (i / 4096) as u8;
+            }
+            let mut second = first.split_off(4096);
+            let third = second.split_off(4096);
+            assert_eq!((first.len(), second.len(), third.len()), (4096, 4096, 4096));
+            assert!(first.iter().all(|b| *b == 0) && second.iter().all(|b| *b == 1));
+            assert!(third.iter().all(|b| *b == 2) && third.is_pooled() == (arena > 0));
+            let third = first.unsplit(third).expect_err("it does not follow");
+            assert_eq!(pool.bytes_in_use(), capacity);
+            drop(first);
+            second.unsplit(third).expect("it follows");
+            assert_eq!((second.len(), second.capacity()), (8192, capacity - 4096));
+            assert_eq!(second[4096], 2);
+            assert_eq!(pool.bytes_in_use(), capacity);
+            let stranger = pool.allocate(4096);
+            drop(second.unsplit(stranger).expect_err("another's memory"));
+            drop(second);
+            assert_eq!(pool.bytes_in_use(), 0);
+        }
     }
 
     #[test]

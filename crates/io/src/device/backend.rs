@@ -9,6 +9,9 @@
 //! If the future is dropped before that, the completion is *abandoned* and [`Backend::cancel`] is called; the backend still owns
 //! request and buffer and lets go of them when it can.
 //!
+//! A layer between (a volume, a model) takes the completion of the layer above into a callback of its own
+//! ([`Completion::from_fn`]) and starts the request on the device below ([`Device::start`](super::Device::start)).
+//!
 //! Invariant: a completion is completed once, by value; one that is dropped instead completes with `ECANCELED`.
 
 use std::fmt;
@@ -107,14 +110,44 @@ struct State {
     abandoned: bool,
 }
 
+type Callback = Box<dyn FnOnce(io::Result<usize>, Option<Buffer>) + Send>;
+
+/// Who is told.
+enum Receiver {
+    Waiting(Arc<Mutex<State>>),
+    Callback(Callback),
+}
+
 /// The backend's end of a request in flight.
-#[derive(Debug)]
 pub struct Completion {
     /// `None` once completed.
-    state: Option<Arc<Mutex<State>>>,
+    receiver: Option<Receiver>,
+}
+
+impl fmt::Debug for Completion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let receiver = match &self.receiver {
+            None => "completed",
+            Some(Receiver::Waiting(_)) => "waiting",
+            Some(Receiver::Callback(_)) => "callback",
+        };
+        f.debug_tuple("Completion").field(&receiver).finish()
+    }
 }
 
 impl Completion {
+    /// A completion that calls `callback` with the result and the buffer, on the thread that completes it. The callback must not block; it
+    /// may start other requests. It runs in any case: if the backend drops the completion, with `ECANCELED` and no buffer.
+    pub fn from_fn(callback: impl FnOnce(io::Result<usize>, Option<Buffer>) + Send + 'static) -> Completion {
+        Completion { receiver: Some(Receiver::Callback(Box::new(callback))) }
+    }
+
+    /// A completion and the future of its outcome. Dropping the future abandons the completion.
+    pub fn awaited() -> (Completion, Awaited) {
+        let state = Arc::new(Mutex::new(State::default()));
+        (Completion { receiver: Some(Receiver::Waiting(state.clone())) }, Awaited { state: Some(state) })
+    }
+
     /// Hands over bytes transferred (or the error) and the request's buffer, and wakes who waits.
     pub fn complete(mut self, result: io::Result<usize>, buffer: Option<Buffer>) {
         self.finish(Outcome { result, buffer });
@@ -122,11 +155,19 @@ impl Completion {
 
     /// Whether nobody waits any more.
     pub fn is_abandoned(&self) -> bool {
-        self.state.as_ref().is_none_or(|state| state.lock().abandoned)
+        match &self.receiver {
+            None => true,
+            Some(Receiver::Waiting(state)) => state.lock().abandoned,
+            Some(Receiver::Callback(_)) => false,
+        }
     }
 
     fn finish(&mut self, outcome: Outcome) {
-        let Some(state) = self.state.take() else { return };
+        let state = match self.receiver.take() {
+            None => return,
+            Some(Receiver::Callback(callback)) => return callback(outcome.result, outcome.buffer),
+            Some(Receiver::Waiting(state)) => state,
+        };
         let mut state = state.lock();
         if state.abandoned {
             return;
@@ -143,6 +184,47 @@ impl Completion {
 impl Drop for Completion {
     fn drop(&mut self) {
         self.finish(Outcome { result: Err(io::Error::from_raw_os_error(libc::ECANCELED)), buffer: None });
+    }
+}
+
+/// The future of a completion's outcome: bytes transferred or the error, and the request's buffer.
+#[derive(Debug)]
+pub struct Awaited {
+    /// `None` once it was ready.
+    state: Option<Arc<Mutex<State>>>,
+}
+
+impl Future for Awaited {
+    type Output = (io::Result<usize>, Option<Buffer>);
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(shared) = self.state.take() else {
+            return Poll::Ready((Err(io::Error::from_raw_os_error(libc::ECANCELED)), None));
+        };
+        let mut state = shared.lock();
+        if let Some(outcome) = state.outcome.take() {
+            return Poll::Ready((outcome.result, outcome.buffer));
+        }
+        match &mut state.waker {
+            Some(waker) => waker.clone_from(context.waker()),
+            none => *none = Some(context.waker().clone()),
+        }
+        drop(state);
+        self.state = Some(shared);
+        Poll::Pending
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        if let Some(state) = self.state.take() {
+            let leftovers = {
+                let mut state = state.lock();
+                state.abandoned = true;
+                (state.outcome.take(), state.waker.take())
+            };
+            drop(leftovers);
+        }
     }
 }
 
@@ -167,7 +249,8 @@ impl Future for InFlight<'_> {
         if let Some(request) = self.request.take() {
             let state = State { waker: Some(context.waker().clone()), ..State::default() };
             let state = Arc::new(Mutex::new(state));
-            let ticket = self.backend.start(request, Completion { state: Some(state.clone()) });
+            let ticket =
+                self.backend.start(request, Completion { receiver: Some(Receiver::Waiting(state.clone())) });
             self.started = Some((state, ticket));
         }
         let (state, _) = self.started.as_ref().expect("polled after it was ready");

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use backend::{Backend, Completion, Operation, Request, Ticket};
+pub use backend::{Awaited, Backend, Completion, Operation, Request, Ticket};
 pub(crate) use file::OpenFile;
 
 use crate::error::kind_of;
@@ -112,6 +112,22 @@ impl Device {
     /// Offsets, lengths and buffers are multiples of this many bytes.
     pub fn alignment(&self) -> usize {
         self.inner.backend.alignment()
+    }
+
+    /// Starts `request` as it is and tells `completion`; for layers that pass requests on. Nothing is checked, retried or remembered here:
+    /// a transfer may be short, and a failed write does not keep later ones away.
+    pub fn start(&self, request: Request, completion: Completion) -> Ticket {
+        self.inner.backend.start(request, completion)
+    }
+
+    /// Nobody waits for the request that [`start`](Self::start) gave this ticket.
+    pub fn cancel(&self, ticket: Ticket) {
+        self.inner.backend.cancel(ticket);
+    }
+
+    /// Tells of the error of a request that was [started](Self::start) here; whether to try it again ([`Backend::degrade`]).
+    pub fn degrade(&self, error: &io::Error) -> bool {
+        self.inner.backend.degrade(error)
     }
 
     /// Reads `buffer.len()` bytes at `offset`; the buffer comes back shortened to what was read (shorter only at the end of the file).
