@@ -2,10 +2,12 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tanada_base::Clock;
-use tanada_io::BufferPool;
+use tanada_io::{BufferPool, Completion, Operation, Request};
 use tanada_sim::{DiskOptions, Fault, Outcome, Rule, Run, Simulation, When, World};
 
 /// Several tasks that read, write and sync two disks with faults, sleep, and spawn.
@@ -176,28 +178,30 @@ fn an_observer_sees_each_io_before_its_effect_and_may_cut_the_power() {
 /// A layer between holds its device in what waits for the device's I/O; a run must not leave that behind.
 #[test]
 fn nothing_outlives_its_run() {
-    struct Held(Rc<RefCell<u32>>);
+    struct Held(Arc<AtomicU32>);
     impl Drop for Held {
         fn drop(&mut self) {
-            *self.0.borrow_mut() += 1;
+            self.0.fetch_add(1, Ordering::SeqCst);
         }
     }
-    let dropped = Rc::new(RefCell::new(0));
+    let dropped = Arc::new(AtomicU32::new(0));
     let inside = dropped.clone();
     let run = Simulation::run(3, |world| async move {
-        for step in 0..4 {
+        for _ in 0..4 {
             let device = world.disk(DiskOptions::named("disk")).device();
-            let held = Held(inside.clone());
-            world.spawn(async move {
-                let _held = held;
-                let buffer = BufferPool::new(0).allocate(4096);
-                let _ = device.write(4096 * step, buffer).await;
-                let _ = device.sync().await;
+            let held = (Held(inside.clone()), device.clone());
+            let request = Request { operation: Operation::Sync, offset: 0, len: 0, buffer: None, from: 0 };
+            let again = request.operation;
+            let completion = Completion::from_fn(move |_, _| {
+                let (_, device) = &held;
+                let request = Request { operation: again, offset: 0, len: 0, buffer: None, from: 0 };
+                device.start(request, Completion::from_fn(|_, _| ()));
             });
+            device.start(request, completion);
         }
         world.sleep(Duration::from_nanos(1)).await;
         world.cut_power();
         std::future::pending::<()>().await;
     });
-    assert_eq!((run.outcome, *dropped.borrow()), (Outcome::PowerCut, 4));
+    assert_eq!((run.outcome, dropped.load(Ordering::SeqCst)), (Outcome::PowerCut, 4));
 }
