@@ -152,11 +152,27 @@ impl ObjectModel {
         self.changes.push(entry);
     }
 
-    /// The volume says that it failed, or nobody waited for its end.
-    pub(crate) fn failed(&mut self, no: ChangeNo) {
+    /// The volume says that it failed, or nobody waited for its end. It may have happened in part; `size` is what the volume says now.
+    pub(crate) fn failed(&mut self, no: ChangeNo, size: Option<u64>) {
         if let Some(entry) = self.changes.iter_mut().find(|entry| entry.no == no.0) {
             entry.stage = Stage::Failed;
         }
+        if let Some(size) = size.filter(|size| *size != self.size()) {
+            let no = self.number();
+            let change = Arc::new(Change::SetSize(size));
+            change.apply(&mut self.current);
+            self.changes.push(Entry { no, stage: Stage::Done, change });
+        }
+    }
+
+    /// Whether a later change that is done took the place of all of the change at `index`.
+    fn is_overwritten(&self, index: usize) -> bool {
+        let (from, to) = self.changes[index].change.range();
+        let mut later = self.changes[index + 1..].iter().filter(|entry| entry.stage == Stage::Done);
+        later.any(|entry| {
+            let (start, end) = entry.change.range();
+            start <= from && to <= end
+        })
     }
 
     pub(crate) fn begin_sync(&self) -> SyncNote {
@@ -166,13 +182,19 @@ impl ObjectModel {
 
     /// The volume says that the sync is done: what it covers is certain.
     pub(crate) fn synced(&mut self, sync: &SyncNote) {
+        let is_covered = |entry: &Entry| sync.covers.contains(&entry.no);
+        let overwritten: Vec<u64> = (0..self.changes.len())
+            .filter(|index| self.changes[*index].stage == Stage::Failed)
+            .filter(|index| self.changes[*index..].iter().any(is_covered) && self.is_overwritten(*index))
+            .map(|index| self.changes[index].no)
+            .collect();
         let synced = &mut self.synced;
         self.changes.retain(|entry| {
-            let covered = sync.covers.contains(&entry.no);
+            let covered = is_covered(entry);
             if covered {
                 entry.change.apply(synced);
             }
-            !covered
+            !covered && !overwritten.contains(&entry.no)
         });
     }
 
@@ -180,8 +202,12 @@ impl ObjectModel {
         let no = self.number();
         let mut base = vec![0; len as usize];
         self.current.read(offset, &mut base);
-        let open = self.changes.iter().filter(|entry| entry.stage != Stage::Done);
-        let possible: Vec<Arc<Change>> = open.map(|entry| entry.change.clone()).collect();
+        let open = (0..self.changes.len()).filter(|index| match self.changes[*index].stage {
+            Stage::Begun => true,
+            Stage::Failed => !self.is_overwritten(*index),
+            Stage::Done => false,
+        });
+        let possible: Vec<Arc<Change>> = open.map(|index| self.changes[index].change.clone()).collect();
         let size = self.size();
         let sizes = possible.iter().map(|change| self.grown(change));
         let sizes = sizes.fold((size, size), |(least, most), size| (least.min(size), most.max(size)));
@@ -227,8 +253,8 @@ impl ObjectModel {
     pub(crate) fn check_recovered(&self, found: &DiskImage) -> Result<(), String> {
         let size = found.size_bytes();
         let sizes = self.possible_sizes();
-        if !sizes.contains(&size) {
-            return Err(format!("its size is {size}, but it was only ever of {sizes:?} since the last sync"));
+        if !sizes.iter().any(|(least, most)| (*least..=*most).contains(&size)) {
+            return Err(format!("its size is {size}, but since the last sync it was only ever in {sizes:?}"));
         }
         if self.changes.is_empty() && *found == self.synced {
             return Ok(());
@@ -245,19 +271,20 @@ impl ObjectModel {
         Ok(())
     }
 
-    fn possible_sizes(&self) -> Vec<u64> {
-        let mut sizes = vec![self.synced.size_bytes()];
+    /// Ranges of sizes, both ends included.
+    fn possible_sizes(&self) -> Vec<(u64, u64)> {
+        let synced = self.synced.size_bytes();
+        let mut sizes = vec![(synced, synced)];
         for entry in &self.changes {
-            // A change counts from each size that was possible before it; one that failed may also not have happened.
-            for no in 0..sizes.len() {
-                let grown = match &*entry.change {
-                    Change::Write { offset, bytes } => sizes[no].max(offset + bytes.len() as u64),
-                    Change::Punch { .. } => sizes[no],
-                    Change::SetSize(size) => *size,
-                };
-                if !sizes.contains(&grown) {
-                    sizes.push(grown);
+            match &*entry.change {
+                // A write grows the object part by part, and a sync may come between.
+                Change::Write { offset, bytes } => {
+                    let end = offset + bytes.len() as u64;
+                    sizes.iter_mut().for_each(|(_, most)| *most = (*most).max(end));
                 }
+                Change::Punch { .. } => {}
+                Change::SetSize(size) if sizes.contains(&(*size, *size)) => {}
+                Change::SetSize(size) => sizes.push((*size, *size)),
             }
         }
         sizes
@@ -351,10 +378,10 @@ mod tests {
         model.done(cut);
         let grown = model.begin(write(512, 2, 512));
         model.done(grown);
-        for sectors in [&[1, 1, 1][..], &[1], &[1, 2], &[1, 2, 1], &[1, 0]] {
+        for sectors in [&[1, 1, 1][..], &[1], &[1, 2], &[1, 2, 1], &[1, 0], &[1, 1]] {
             assert!(model.check_recovered(&image(sectors)).is_ok(), "{sectors:?}");
         }
-        for sectors in [&[][..], &[1, 2, 2], &[1, 1, 1, 1], &[0]] {
+        for sectors in [&[][..], &[1, 2, 2], &[1, 1, 1, 1], &[0], &[1, 3]] {
             assert!(model.check_recovered(&image(sectors)).is_err(), "{sectors:?}");
         }
     }
@@ -402,11 +429,21 @@ mod tests {
     fn a_failed_change_is_possible_but_never_certain() {
         let mut model = ObjectModel::certain(image(&[1]));
         let change = model.begin(write(0, 2, 512));
-        model.failed(change);
+        model.failed(change, None);
         let sync = model.begin_sync();
         model.synced(&sync);
         assert!(model.check_recovered(&image(&[1])).is_ok());
         assert!(model.check_recovered(&image(&[2])).is_ok());
         assert!(model.check_recovered(&image(&[0])).is_err());
+        let read = model.begin_read(0, 512);
+        assert!(model.end_read(&read, Some(&[2; 512])).is_ok());
+        let later = model.begin(write(0, 3, 512));
+        model.done(later);
+        let read = model.begin_read(0, 512);
+        assert!(model.end_read(&read, Some(&[2; 512])).is_err(), "what came later took its place");
+        let sync = model.begin_sync();
+        model.synced(&sync);
+        assert!(model.check_recovered(&image(&[2])).is_err());
+        assert!(model.check_recovered(&image(&[3])).is_ok());
     }
 }
