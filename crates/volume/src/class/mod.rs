@@ -1,0 +1,273 @@
+//! Media classes: devices of one speed, striped, and the physical chunks on them.
+//!
+//! Invariants:
+//! - a class keeps its number as long as it is there; its rank, fastest first, may change when classes are added before it;
+//! - a chunk that is taken in the allocator is either in the mapping, or being filled by an operation that holds it, or waits until it may
+//!   be used again;
+//! - the class's devices are there as long as anything is written to it; one that is missing makes the class unreadable in part.
+
+mod allocator;
+pub(crate) mod device;
+mod label;
+mod list;
+mod striping;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::future::{join_all, try_join_all};
+use parking_lot::Mutex;
+use tanada_io::{Buffer, BufferPool, Device};
+
+pub(crate) use allocator::Allocator;
+pub(crate) use device::{ClassDevice, Keep};
+pub(crate) use label::Label;
+pub(crate) use list::ClassList;
+pub(crate) use striping::{Extent, Striping};
+
+use crate::settings::{BLOCK_BYTES, ClassSettings};
+use crate::statistics::Counters;
+use crate::{Error, ErrorKind, Result};
+
+/// A media class.
+#[derive(Debug)]
+pub(crate) struct Class {
+    pub(crate) id: u8,
+    pub(crate) name: String,
+    pub(crate) segment_bytes: u64,
+    pub(crate) chunk_bytes: u64,
+    /// `None` for a device that is missing.
+    pub(crate) devices: Vec<Option<Arc<ClassDevice>>>,
+    striping: Striping,
+    pub(crate) allocator: Mutex<Allocator>,
+    pub(crate) counters: Counters,
+    /// Takes no new chunks: it is being emptied.
+    pub(crate) is_draining: AtomicBool,
+    /// Its mirrors are not read any more: one of its devices failed.
+    pub(crate) is_failed: AtomicBool,
+}
+
+impl Class {
+    /// A class of `chunks` physical chunks on `devices`.
+    pub(crate) fn new(
+        id: u8,
+        settings: &ClassSettings,
+        chunk_bytes: u64,
+        devices: Vec<Option<Device>>,
+    ) -> Arc<Class> {
+        let chunks = (settings.size_bytes / chunk_bytes) as u32;
+        let striping = Striping::new(settings, devices.len());
+        let devices = devices.into_iter().enumerate();
+        Arc::new(Class {
+            id,
+            name: settings.name.clone(),
+            segment_bytes: settings.segment_bytes,
+            chunk_bytes,
+            devices: devices
+                .map(|(i, device)| device.map(|device| ClassDevice::new(&settings.name, i, device)))
+                .collect(),
+            striping,
+            allocator: Mutex::new(Allocator::new(chunks)),
+            counters: Counters::default(),
+            is_draining: AtomicBool::new(false),
+            is_failed: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether a device is missing.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.devices.iter().any(Option::is_none)
+    }
+
+    /// Whether nothing more may be written here: a sync failed, or a device is missing.
+    pub(crate) fn takes_no_writes(&self) -> bool {
+        self.devices.iter().any(|device| device.as_ref().is_none_or(|device| device.has_failed()))
+    }
+
+    /// The device of an extent.
+    pub(crate) fn device(&self, index: usize) -> Result<&Arc<ClassDevice>> {
+        self.devices.get(index).and_then(Option::as_ref).ok_or_else(|| {
+            Error::new(ErrorKind::MissingDevice, format!("class {}, device {index} is missing", self.name))
+        })
+    }
+
+    /// The first byte of physical chunk `no` in the class's address space.
+    pub(crate) fn address(&self, no: u32) -> u64 {
+        u64::from(no) * self.chunk_bytes
+    }
+
+    pub(crate) fn first_extent(&self, address: u64, len: u64) -> Extent {
+        self.striping.first_extent(address, len)
+    }
+
+    /// Reads `buffer.len()` bytes at `address`, over as many devices as it lies on.
+    pub(crate) async fn read(&self, address: u64, buffer: Buffer, keep: &Keep) -> Result<Buffer> {
+        let (extents, buffers) = self.pieces(address, buffer);
+        let reads = extents.into_iter().zip(buffers).map(|(extent, buffer)| async move {
+            self.device(extent.device)?.read(extent.offset, buffer, keep).await
+        });
+        join(try_join_all(reads).await?)
+    }
+
+    /// Writes the whole buffer at `address`.
+    pub(crate) async fn write(&self, address: u64, buffer: Buffer, keep: &Keep) -> Result<Buffer> {
+        let (extents, buffers) = self.pieces(address, buffer);
+        let writes = extents.into_iter().zip(buffers).map(|(extent, buffer)| async move {
+            self.device(extent.device)?.write(extent.offset, buffer, keep).await
+        });
+        join(try_join_all(writes).await?)
+    }
+
+    /// Makes `len` bytes at `address` zeros, without writing them where the devices can do that.
+    pub(crate) async fn clear(
+        &self,
+        address: u64,
+        len: u64,
+        pool: &Arc<BufferPool>,
+        keep: &Keep,
+    ) -> Result<()> {
+        let clears = self.striping.extents(address, len).map(|extent| async move {
+            let device = self.device(extent.device)?;
+            if device.punch(extent.offset, extent.len, keep).await? {
+                return Ok(());
+            }
+            let mut at = 0;
+            while at < extent.len {
+                let len = (extent.len - at).min(1 << 20);
+                let mut zeros = pool.allocate(len as usize);
+                zeros.fill(0);
+                device.write(extent.offset + at, zeros, keep).await?;
+                at += len;
+            }
+            Ok::<(), Error>(())
+        });
+        try_join_all(clears).await?;
+        Ok(())
+    }
+
+    /// Cuts the buffer where the devices change.
+    fn pieces(&self, address: u64, mut buffer: Buffer) -> (Vec<Extent>, Vec<Buffer>) {
+        let extents: Vec<Extent> = self.striping.extents(address, buffer.len() as u64).collect();
+        let mut buffers = Vec::with_capacity(extents.len());
+        for extent in extents.iter().skip(1) {
+            let before = extents[buffers.len()].len as usize;
+            debug_assert_eq!(extent.offset % BLOCK_BYTES, 0);
+            let rest = buffer.split_off(before);
+            buffers.push(std::mem::replace(&mut buffer, rest));
+        }
+        buffers.push(buffer);
+        (extents, buffers)
+    }
+
+    /// Makes everything durable that was written to any of its devices.
+    pub(crate) async fn sync(&self) -> Result<()> {
+        // All of them, even if one fails: what the others hold is worth something.
+        let syncs = self.devices.iter().flatten().map(|device| device.sync());
+        join_all(syncs).await.into_iter().collect()
+    }
+
+    /// Makes sure that its devices are as large as `chunks` chunks need.
+    pub(crate) async fn reserve(&self, chunks: u32, pool: &Arc<BufferPool>, keep: &Keep) -> Result<()> {
+        let needed = self.striping.device_bytes(u64::from(chunks) * self.chunk_bytes);
+        for device in self.devices.iter().flatten() {
+            let size = device.device().size_bytes().map_err(|error| Error::io(device.name(), &error))?;
+            if size < needed {
+                let mut zeros = pool.allocate(BLOCK_BYTES as usize);
+                zeros.fill(0);
+                let last = needed.next_multiple_of(BLOCK_BYTES) - BLOCK_BYTES;
+                device.write(last, zeros, keep).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if a device is smaller than the class needs.
+    pub(crate) fn check_sizes(&self) -> Result<()> {
+        let chunks = self.allocator.lock().chunks();
+        let needed = self.striping.device_bytes(u64::from(chunks) * self.chunk_bytes);
+        for device in self.devices.iter().flatten() {
+            let size = device.device().size_bytes().map_err(|error| Error::io(device.name(), &error))?;
+            if size < needed {
+                let message = format!("{} has {size} bytes, its class needs {needed}", device.name());
+                return Err(Error::corrupted(message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the labels; not durable before the next sync.
+    pub(crate) async fn write_labels(
+        &self,
+        volume: [u8; 16],
+        pool: &Arc<BufferPool>,
+        keep: &Keep,
+    ) -> Result<()> {
+        for (i, device) in self.devices.iter().enumerate() {
+            let Some(device) = device else { continue };
+            let mut block = pool.allocate(BLOCK_BYTES as usize);
+            let label =
+                Label { volume, class: self.id, device: i as u16, devices: self.devices.len() as u16 };
+            label.encode(&mut block);
+            device.write(0, block, keep).await?;
+        }
+        Ok(())
+    }
+
+    /// Fails if a device is not the one that belongs there; the devices that cannot be read.
+    pub(crate) async fn check_labels(&self, volume: [u8; 16], pool: &Arc<BufferPool>) -> Result<Vec<usize>> {
+        let keep: Keep = Arc::new(());
+        let mut silent = Vec::new();
+        for (i, device) in self.devices.iter().enumerate() {
+            let Some(device) = device else { continue };
+            let block = match device.read(0, pool.allocate(BLOCK_BYTES as usize), &keep).await {
+                Ok(block) => block,
+                Err(_) => {
+                    silent.push(i);
+                    continue;
+                }
+            };
+            let expected =
+                Label { volume, class: self.id, device: i as u16, devices: self.devices.len() as u16 };
+            match Label::decode(&block, device.name())? {
+                Some(label) if label == expected => {}
+                Some(label) if label.volume != volume => {
+                    let message = format!("{} belongs to another volume", device.name());
+                    return Err(Error::new(ErrorKind::WrongVolume, message));
+                }
+                Some(label) => {
+                    let message = format!(
+                        "{} is device {} of {} of class number {} of this volume: the devices are mixed up",
+                        device.name(),
+                        label.device,
+                        label.devices,
+                        label.class
+                    );
+                    return Err(Error::new(ErrorKind::WrongVolume, message));
+                }
+                None => {
+                    return Err(Error::corrupted(format!("{}: the label is damaged", device.name())));
+                }
+            }
+        }
+        Ok(silent)
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.is_draining.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn is_failed(&self) -> bool {
+        self.is_failed.load(Ordering::SeqCst)
+    }
+}
+
+/// One buffer of the pieces that were one.
+fn join(buffers: Vec<Buffer>) -> Result<Buffer> {
+    let mut buffers = buffers.into_iter();
+    let lost = || Error::new(ErrorKind::Cancelled, "a buffer was lost");
+    let mut whole = buffers.next().ok_or_else(lost)?;
+    for piece in buffers {
+        whole.unsplit(piece).map_err(|_| lost())?;
+    }
+    Ok(whole)
+}

@@ -1,0 +1,88 @@
+//! The crate's error.
+
+use std::fmt;
+
+/// What a caller can do about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The arguments or the settings are wrong.
+    InvalidInput,
+    /// No such object, class or volume.
+    NotFound,
+    /// There is one already.
+    AlreadyExists,
+    /// The classes that may take the data are full: free space, or add some.
+    NoSpace,
+    /// The object has used up its quota.
+    QuotaExceeded,
+    /// Another process has the volume: let it finish.
+    Locked,
+    /// The volume (or the object) takes no writes.
+    ReadOnly,
+    /// A device is missing: bring it back.
+    MissingDevice,
+    /// Metadata are damaged: restore, or run a check with repair.
+    Corrupted,
+    /// The parts do not belong to this volume.
+    WrongVolume,
+    /// The volume was written by a later version of the program.
+    FutureFormat,
+    /// A device failed. What was not yet durable may be lost; open the volume anew.
+    Device,
+    /// An earlier write or sync of this object failed, so nothing can be promised about it: open the volume anew.
+    Poisoned,
+    /// An adopted file is not what it was.
+    Changed,
+    /// The operation was cancelled.
+    Cancelled,
+}
+
+/// An error of a volume: what failed, on which object, class, device or chunk, and why.
+#[derive(Debug, Clone)]
+pub struct Error {
+    kind: ErrorKind,
+    message: Box<str>,
+}
+
+/// Result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error { kind, message: message.into().into_boxed_str() }
+    }
+
+    /// What a caller can do.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// An error of the layer below while doing `what`.
+    pub(crate) fn io(what: impl fmt::Display, error: &tanada_io::Error) -> Error {
+        let kind = match error.kind() {
+            tanada_io::ErrorKind::NoSpace => ErrorKind::NoSpace,
+            tanada_io::ErrorKind::NotFound => ErrorKind::NotFound,
+            tanada_io::ErrorKind::InvalidInput => ErrorKind::InvalidInput,
+            tanada_io::ErrorKind::Cancelled => ErrorKind::Cancelled,
+            _ => ErrorKind::Device,
+        };
+        Error::new(kind, format!("{what}: {error}"))
+    }
+
+    pub(crate) fn corrupted(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Corrupted, message)
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::InvalidInput, message)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,16 @@
+//! The metadata on their device: two superblocks and a log of a checkpoint and a journal.
+//!
+//! See `docs/volume-format.md` for the whole. [`journal`] writes, [`replay`] reads, [`recovered`] is what was read.
+
+mod block;
+pub(crate) mod journal;
+pub(crate) mod record;
+pub(crate) mod recovered;
+pub(crate) mod replay;
+pub(crate) mod superblock;
+
+pub(crate) use journal::{Journal, Log, Queue, Snapshot};
+pub(crate) use record::{AttributeRecord, Record};
+pub(crate) use recovered::{Recovered, RecoveredClass, RecoveredObject};
+pub(crate) use replay::{Replayed, read_superblock, replay};
+pub(crate) use superblock::{FIRST_LOG_OFFSET, Superblock};

@@ -1,0 +1,398 @@
+//! What the log says: one record for each change of the metadata.
+//!
+//! A checkpoint is the same records, for all that there is. Records are applied in order; each says what is so afterwards, so that
+//! applying a log is a matter of reading it once. Numbers are big-endian, strings have their length before them (2 bytes).
+
+use tanada_base::{ReadError, Reader};
+
+use crate::adopted::Identity;
+use crate::chunk::Place;
+use crate::settings::LONGEST_NAME;
+use crate::statistics::ChunkStatistics;
+
+/// Classes and so on, by number.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct AttributeRecord {
+    pub(crate) class: Option<u8>,
+    pub(crate) pin: Option<u8>,
+    pub(crate) quota_bytes: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Record {
+    /// A class: new, or (in a checkpoint) as it is.
+    Class {
+        id: u8,
+        rank: u8,
+        segment_bytes: u64,
+        chunks: u32,
+        devices: u16,
+        is_draining: bool,
+        name: String,
+    },
+    ClassDraining {
+        id: u8,
+        is_draining: bool,
+    },
+    ClassChunks {
+        id: u8,
+        chunks: u32,
+    },
+    ClassRemoved {
+        id: u8,
+    },
+    Object {
+        id: u64,
+        name: String,
+        adopted: Option<(String, Identity)>,
+    },
+    Renamed {
+        id: u64,
+        name: String,
+    },
+    Deleted {
+        id: u64,
+    },
+    Size {
+        id: u64,
+        size_bytes: u64,
+        tail_is_stale: bool,
+    },
+    Attributes {
+        id: u64,
+        attributes: AttributeRecord,
+    },
+    /// `count` chunks from `first` lie in one piece from `place`.
+    Mapped {
+        id: u64,
+        first: u64,
+        count: u32,
+        place: Place,
+    },
+    /// `count` chunks from `first` have neither home nor mirror any more.
+    Unmapped {
+        id: u64,
+        first: u64,
+        count: u64,
+    },
+    Mirrored {
+        id: u64,
+        chunk: u64,
+        place: Place,
+    },
+    Unmirrored {
+        id: u64,
+        chunk: u64,
+    },
+    Statistics {
+        id: u64,
+        chunk: u64,
+        statistics: ChunkStatistics,
+    },
+    /// Objects get numbers from here on.
+    NextObject {
+        id: u64,
+    },
+    /// All mirrors of the object are gone.
+    AllUnmirrored {
+        id: u64,
+    },
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(&(text.len() as u16).to_be_bytes());
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn put_place(out: &mut Vec<u8>, place: Place) {
+    out.push(place.class);
+    out.extend_from_slice(&place.no.to_be_bytes());
+}
+
+fn put_id(out: &mut Vec<u8>, tag: u8, id: u64) {
+    out.push(tag);
+    out.extend_from_slice(&id.to_be_bytes());
+}
+
+impl Record {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Record::Class { id, rank, segment_bytes, chunks, devices, is_draining, name } => {
+                out.extend_from_slice(&[1, *id, *rank, u8::from(*is_draining)]);
+                out.extend_from_slice(&segment_bytes.to_be_bytes());
+                out.extend_from_slice(&chunks.to_be_bytes());
+                out.extend_from_slice(&devices.to_be_bytes());
+                put_text(out, name);
+            }
+            Record::ClassDraining { id, is_draining } => {
+                out.extend_from_slice(&[2, *id, u8::from(*is_draining)]);
+            }
+            Record::ClassChunks { id, chunks } => {
+                out.extend_from_slice(&[3, *id]);
+                out.extend_from_slice(&chunks.to_be_bytes());
+            }
+            Record::ClassRemoved { id } => out.extend_from_slice(&[4, *id]),
+            Record::Object { id, name, adopted } => {
+                put_id(out, 5, *id);
+                put_text(out, name);
+                out.push(u8::from(adopted.is_some()));
+                if let Some((path, identity)) = adopted {
+                    put_text(out, path);
+                    out.extend_from_slice(&identity.file.to_be_bytes());
+                    out.extend_from_slice(&identity.size_bytes.to_be_bytes());
+                    out.extend_from_slice(&identity.modified_ns.to_be_bytes());
+                }
+            }
+            Record::Renamed { id, name } => {
+                put_id(out, 6, *id);
+                put_text(out, name);
+            }
+            Record::Deleted { id } => put_id(out, 7, *id),
+            Record::Size { id, size_bytes, tail_is_stale } => {
+                put_id(out, 8, *id);
+                out.extend_from_slice(&size_bytes.to_be_bytes());
+                out.push(u8::from(*tail_is_stale));
+            }
+            Record::Attributes { id, attributes } => {
+                put_id(out, 9, *id);
+                // 255 is no class.
+                out.push(attributes.class.unwrap_or(u8::MAX));
+                out.push(attributes.pin.unwrap_or(u8::MAX));
+                out.extend_from_slice(&attributes.quota_bytes.unwrap_or(u64::MAX).to_be_bytes());
+            }
+            _ => self.encode_chunks(out),
+        }
+    }
+
+    fn encode_chunks(&self, out: &mut Vec<u8>) {
+        match self {
+            Record::Mapped { id, first, count, place } => {
+                put_id(out, 10, *id);
+                out.extend_from_slice(&first.to_be_bytes());
+                out.extend_from_slice(&count.to_be_bytes());
+                put_place(out, *place);
+            }
+            Record::Unmapped { id, first, count } => {
+                put_id(out, 11, *id);
+                out.extend_from_slice(&first.to_be_bytes());
+                out.extend_from_slice(&count.to_be_bytes());
+            }
+            Record::Mirrored { id, chunk, place } => {
+                put_id(out, 12, *id);
+                out.extend_from_slice(&chunk.to_be_bytes());
+                put_place(out, *place);
+            }
+            Record::Unmirrored { id, chunk } => {
+                put_id(out, 13, *id);
+                out.extend_from_slice(&chunk.to_be_bytes());
+            }
+            Record::Statistics { id, chunk, statistics } => {
+                put_id(out, 14, *id);
+                out.extend_from_slice(&chunk.to_be_bytes());
+                for count in [statistics.reads, statistics.writes, statistics.sequential] {
+                    out.extend_from_slice(&count.to_be_bytes());
+                }
+                out.extend_from_slice(&statistics.bytes_read.to_be_bytes());
+                out.extend_from_slice(&statistics.bytes_written.to_be_bytes());
+                out.extend_from_slice(&statistics.heat.to_bits().to_be_bytes());
+            }
+            Record::NextObject { id } => put_id(out, 15, *id),
+            Record::AllUnmirrored { id } => put_id(out, 16, *id),
+            _ => {}
+        }
+    }
+
+    /// The next record, or why there is none.
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Record, String> {
+        let at = reader.position();
+        let tag = reader.u8().map_err(|error| error.to_string())?;
+        let fields = Fields { tag, at };
+        fields.decode(reader).unwrap_or_else(|error| Err(format!("the record at {at}: {error}")))
+    }
+}
+
+struct Fields {
+    tag: u8,
+    at: usize,
+}
+
+fn text(reader: &mut Reader<'_>, most: usize) -> Result<Result<String, String>, ReadError> {
+    let len = reader.u16()? as usize;
+    let bytes = reader.take(len)?;
+    if len > most {
+        return Ok(Err(format!("a name of {len} bytes")));
+    }
+    Ok(String::from_utf8(bytes.to_vec()).map_err(|_| "a name is not UTF-8".to_owned()))
+}
+
+fn place(reader: &mut Reader<'_>) -> Result<Place, ReadError> {
+    Ok(Place { class: reader.u8()?, no: reader.u32()? })
+}
+
+fn class(id: u8) -> Option<u8> {
+    (id != u8::MAX).then_some(id)
+}
+
+impl Fields {
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<Result<Record, String>, ReadError> {
+        let record = match self.tag {
+            1 => {
+                let (id, rank, is_draining) = (reader.u8()?, reader.u8()?, reader.u8()? == 1);
+                let (segment_bytes, chunks, devices) = (reader.u64()?, reader.u32()?, reader.u16()?);
+                let name = match text(reader, 255)? {
+                    Ok(name) => name,
+                    Err(why) => return Ok(Err(why)),
+                };
+                Record::Class { id, rank, segment_bytes, chunks, devices, is_draining, name }
+            }
+            2 => Record::ClassDraining { id: reader.u8()?, is_draining: reader.u8()? == 1 },
+            3 => Record::ClassChunks { id: reader.u8()?, chunks: reader.u32()? },
+            4 => Record::ClassRemoved { id: reader.u8()? },
+            5 | 6 => return self.decode_names(reader),
+            7..=9 | 15 | 16 => self.decode_object(reader)?,
+            10..=14 => self.decode_chunks(reader)?,
+            tag => return Ok(Err(format!("unknown record {tag} at {}", self.at))),
+        };
+        Ok(Ok(record))
+    }
+
+    fn decode_names(&self, reader: &mut Reader<'_>) -> Result<Result<Record, String>, ReadError> {
+        let id = reader.u64()?;
+        let name = match text(reader, LONGEST_NAME)? {
+            Ok(name) => name,
+            Err(why) => return Ok(Err(why)),
+        };
+        if self.tag == 6 {
+            return Ok(Ok(Record::Renamed { id, name }));
+        }
+        let mut adopted = None;
+        if reader.u8()? == 1 {
+            let path = match text(reader, usize::from(u16::MAX))? {
+                Ok(path) => path,
+                Err(why) => return Ok(Err(why)),
+            };
+            let identity = Identity {
+                file: u128::from_be_bytes(reader.array()?),
+                size_bytes: reader.u64()?,
+                modified_ns: i128::from_be_bytes(reader.array()?),
+            };
+            adopted = Some((path, identity));
+        }
+        Ok(Ok(Record::Object { id, name, adopted }))
+    }
+
+    fn decode_object(&self, reader: &mut Reader<'_>) -> Result<Record, ReadError> {
+        let id = reader.u64()?;
+        Ok(match self.tag {
+            7 => Record::Deleted { id },
+            8 => Record::Size { id, size_bytes: reader.u64()?, tail_is_stale: reader.u8()? == 1 },
+            15 => Record::NextObject { id },
+            16 => Record::AllUnmirrored { id },
+            _ => {
+                let (preferred, pin, quota) = (reader.u8()?, reader.u8()?, reader.u64()?);
+                let quota_bytes = (quota != u64::MAX).then_some(quota);
+                let attributes = AttributeRecord { class: class(preferred), pin: class(pin), quota_bytes };
+                Record::Attributes { id, attributes }
+            }
+        })
+    }
+
+    fn decode_chunks(&self, reader: &mut Reader<'_>) -> Result<Record, ReadError> {
+        let (id, chunk) = (reader.u64()?, reader.u64()?);
+        Ok(match self.tag {
+            10 => Record::Mapped { id, first: chunk, count: reader.u32()?, place: place(reader)? },
+            11 => Record::Unmapped { id, first: chunk, count: reader.u64()? },
+            12 => Record::Mirrored { id, chunk, place: place(reader)? },
+            13 => Record::Unmirrored { id, chunk },
+            _ => {
+                let statistics = ChunkStatistics {
+                    reads: reader.u32()?,
+                    writes: reader.u32()?,
+                    sequential: reader.u32()?,
+                    bytes_read: reader.u64()?,
+                    bytes_written: reader.u64()?,
+                    heat: f32::from_bits(reader.u32()?),
+                };
+                Record::Statistics { id, chunk, statistics }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples() -> Vec<Record> {
+        let place = Place { class: 2, no: 77 };
+        let identity = Identity { file: 5 << 70, size_bytes: 999, modified_ns: -3 };
+        vec![
+            Record::Class {
+                id: 1,
+                rank: 0,
+                segment_bytes: 131072,
+                chunks: 9,
+                devices: 3,
+                is_draining: true,
+                name: "staging".to_owned(),
+            },
+            Record::ClassDraining { id: 1, is_draining: true },
+            Record::ClassChunks { id: 1, chunks: 8 },
+            Record::ClassRemoved { id: 1 },
+            Record::Object { id: 7, name: "水".to_owned(), adopted: None },
+            Record::Object { id: 8, name: "b".to_owned(), adopted: Some(("x/y".to_owned(), identity)) },
+            Record::Renamed { id: 8, name: "c".to_owned() },
+            Record::Deleted { id: 8 },
+            Record::Size { id: 7, size_bytes: 1 << 40, tail_is_stale: true },
+            Record::Attributes { id: 7, attributes: AttributeRecord::default() },
+            Record::Attributes {
+                id: 7,
+                attributes: AttributeRecord { class: Some(0), pin: Some(3), quota_bytes: Some(0) },
+            },
+            Record::Mapped { id: 7, first: 3, count: 40, place },
+            Record::Unmapped { id: 7, first: 3, count: u64::MAX },
+            Record::Mirrored { id: 7, chunk: 3, place },
+            Record::Unmirrored { id: 7, chunk: 3 },
+            Record::Statistics {
+                id: 7,
+                chunk: 4,
+                statistics: ChunkStatistics {
+                    reads: 1,
+                    writes: 2,
+                    sequential: 3,
+                    bytes_read: 4,
+                    bytes_written: 5,
+                    heat: 6.5,
+                },
+            },
+            Record::NextObject { id: 99 },
+            Record::AllUnmirrored { id: 7 },
+        ]
+    }
+
+    #[test]
+    fn every_record_comes_back_as_written() {
+        let mut bytes = Vec::new();
+        samples().iter().for_each(|record| record.encode(&mut bytes));
+        let mut reader = Reader::new(&bytes);
+        for record in samples() {
+            assert_eq!(Record::decode(&mut reader), Ok(record));
+        }
+        assert!(reader.is_empty());
+    }
+
+    #[test]
+    fn no_bytes_make_decoding_panic() {
+        let mut bytes = Vec::new();
+        samples().iter().for_each(|record| record.encode(&mut bytes));
+        let mut random = tanada_base::SplitMix64::new(1);
+        for _ in 0..5000 {
+            let mut damaged = bytes.clone();
+            let place = random.below(bytes.len() as u64) as usize;
+            damaged[place] = random.next_u64() as u8;
+            damaged.truncate(random.below(bytes.len() as u64 + 1) as usize);
+            let mut reader = Reader::new(&damaged);
+            while !reader.is_empty() && Record::decode(&mut reader).is_ok() {}
+        }
+    }
+}

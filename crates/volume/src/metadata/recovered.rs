@@ -1,0 +1,205 @@
+//! What a log says, put together: classes, objects and their chunks.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use super::{AttributeRecord, Record};
+use crate::adopted::Identity;
+use crate::chunk::table::ChunkTable;
+use crate::settings::{LARGEST_OBJECT, MOST_CLASSES};
+
+/// A class as recorded.
+#[derive(Debug, Clone)]
+pub(crate) struct RecoveredClass {
+    pub(crate) id: u8,
+    pub(crate) name: String,
+    pub(crate) segment_bytes: u64,
+    pub(crate) chunks: u32,
+    pub(crate) devices: u16,
+    pub(crate) is_draining: bool,
+}
+
+/// An object as recorded.
+#[derive(Debug, Default)]
+pub(crate) struct RecoveredObject {
+    pub(crate) name: String,
+    pub(crate) adopted: Option<(String, Identity)>,
+    pub(crate) size_bytes: u64,
+    pub(crate) tail_is_stale: bool,
+    pub(crate) attributes: AttributeRecord,
+    pub(crate) table: ChunkTable,
+}
+
+/// All that a log says.
+#[derive(Debug, Default)]
+pub(crate) struct Recovered {
+    /// Fastest first.
+    pub(crate) classes: Vec<RecoveredClass>,
+    pub(crate) objects: BTreeMap<u64, RecoveredObject>,
+    pub(crate) next_object: u64,
+    chunk_bytes: u64,
+    now: Duration,
+    by_name: HashMap<String, u64>,
+}
+
+impl Recovered {
+    pub(crate) fn new(chunk_bytes: u64, now: Duration) -> Recovered {
+        Recovered { chunk_bytes, now, next_object: 1, ..Recovered::default() }
+    }
+
+    fn object(&mut self, id: u64) -> Result<&mut RecoveredObject, String> {
+        self.objects.get_mut(&id).ok_or_else(|| format!("there is no object number {id}"))
+    }
+
+    fn class(&mut self, id: u8) -> Result<&mut RecoveredClass, String> {
+        self.classes
+            .iter_mut()
+            .find(|class| class.id == id)
+            .ok_or_else(|| format!("there is no class number {id}"))
+    }
+
+    /// The largest chunk number plus one.
+    fn most_chunks(&self) -> u64 {
+        LARGEST_OBJECT / self.chunk_bytes
+    }
+
+    fn check_chunks(&self, first: u64, count: u64) -> Result<(), String> {
+        match first.checked_add(count) {
+            Some(end) if end <= self.most_chunks() => Ok(()),
+            _ => Err(format!("{count} chunks from {first} are more than an object has")),
+        }
+    }
+
+    /// Applies the next record of the log.
+    pub(crate) fn apply(&mut self, record: Record) -> Result<(), String> {
+        match record {
+            Record::Class { .. }
+            | Record::ClassDraining { .. }
+            | Record::ClassChunks { .. }
+            | Record::ClassRemoved { .. } => self.apply_class(record),
+            Record::Object { id, name, adopted } => {
+                if self.objects.contains_key(&id) || self.by_name.insert(name.clone(), id).is_some() {
+                    return Err(format!("object number {id}, {name:?}, is there twice"));
+                }
+                self.next_object = self.next_object.max(id.saturating_add(1));
+                self.objects.insert(id, RecoveredObject { name, adopted, ..RecoveredObject::default() });
+                Ok(())
+            }
+            Record::Renamed { id, name } => {
+                let old = std::mem::replace(&mut self.object(id)?.name, name.clone());
+                self.by_name.remove(&old);
+                if self.by_name.insert(name.clone(), id).is_some() {
+                    return Err(format!("two objects are named {name:?}"));
+                }
+                Ok(())
+            }
+            Record::Deleted { id } => {
+                let gone =
+                    self.objects.remove(&id).ok_or_else(|| format!("there is no object number {id}"))?;
+                self.by_name.remove(&gone.name);
+                Ok(())
+            }
+            Record::Size { id, size_bytes, tail_is_stale } => {
+                if size_bytes > LARGEST_OBJECT {
+                    return Err(format!("object number {id} has {size_bytes} bytes"));
+                }
+                let object = self.object(id)?;
+                (object.size_bytes, object.tail_is_stale) = (size_bytes, tail_is_stale);
+                Ok(())
+            }
+            Record::Attributes { id, attributes } => {
+                self.object(id)?.attributes = attributes;
+                Ok(())
+            }
+            Record::NextObject { id } => {
+                self.next_object = self.next_object.max(id);
+                Ok(())
+            }
+            _ => self.apply_chunks(record),
+        }
+    }
+
+    fn apply_class(&mut self, record: Record) -> Result<(), String> {
+        match record {
+            Record::Class { id, rank, segment_bytes, chunks, devices, is_draining, name } => {
+                let is_sane = (id as usize) < MOST_CLASSES
+                    && segment_bytes.is_power_of_two()
+                    && (4096..=1 << 30).contains(&segment_bytes)
+                    && devices > 0
+                    && !self.classes.iter().any(|class| class.id == id || class.name == name);
+                if !is_sane {
+                    return Err(format!("class {name:?}, number {id}, makes no sense"));
+                }
+                let class = RecoveredClass { id, name, segment_bytes, chunks, devices, is_draining };
+                self.classes.insert((rank as usize).min(self.classes.len()), class);
+            }
+            Record::ClassDraining { id, is_draining } => self.class(id)?.is_draining = is_draining,
+            Record::ClassChunks { id, chunks } => self.class(id)?.chunks = chunks,
+            Record::ClassRemoved { id } => {
+                self.class(id)?;
+                self.classes.retain(|class| class.id != id);
+                for object in self.objects.values_mut() {
+                    object.attributes.forget_class(id);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn apply_chunks(&mut self, record: Record) -> Result<(), String> {
+        let now = self.now;
+        match record {
+            Record::Mapped { id, first, count, place } => {
+                self.check_chunks(first, u64::from(count))?;
+                if place.no.checked_add(count).is_none() {
+                    return Err(format!("{count} chunks from {place} are more than a class has"));
+                }
+                let table = &mut self.object(id)?.table;
+                for i in 0..count {
+                    let chunk = first + u64::from(i);
+                    let place = crate::chunk::Place { no: place.no + i, ..place };
+                    table.leaf_or_new(chunk).chunk(chunk).home.set(Some(place));
+                }
+            }
+            Record::Unmapped { id, first, count } => {
+                let object = self.object(id)?;
+                let end = first.saturating_add(count);
+                for (_, chunk) in object.table.iter_from(first).take_while(|(no, _)| *no < end) {
+                    chunk.home.set(None);
+                    chunk.mirror.set(None);
+                }
+            }
+            Record::Mirrored { id, chunk, place } => {
+                self.check_chunks(chunk, 1)?;
+                self.object(id)?.table.leaf_or_new(chunk).chunk(chunk).mirror.set(Some(place));
+            }
+            Record::Unmirrored { id, chunk } => {
+                if let Some(chunk) = self.object(id)?.table.chunk(chunk) {
+                    chunk.mirror.set(None);
+                }
+            }
+            Record::AllUnmirrored { id } => {
+                self.object(id)?.table.iter_from(0).for_each(|(_, chunk)| chunk.mirror.set(None));
+            }
+            Record::Statistics { id, chunk, statistics } => {
+                self.check_chunks(chunk, 1)?;
+                self.object(id)?.table.leaf_or_new(chunk).chunk(chunk).restore(&statistics, now);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl AttributeRecord {
+    /// No attribute may name a class that is gone.
+    pub(crate) fn forget_class(&mut self, id: u8) {
+        if self.class == Some(id) {
+            self.class = None;
+        }
+        if self.pin == Some(id) {
+            self.pin = None;
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Making an object durable.
+//!
+//! 1. Note which classes have writes that no sync has covered, and which chunks are fresh.
+//! 2. Make those classes durable; syncs of one device are shared by all who want one.
+//! 3. Only then queue the mappings of the fresh chunks (those that are still the same) and the size: a mapping never leads to data that
+//!    are not durable.
+//! 4. Commit the journal; concurrent commits share its syncs.
+//!
+//! Invariant: what is noted in 1 is covered by 2, because a write is noted after it is complete and before it is acknowledged.
+
+use std::sync::atomic::Ordering;
+
+use futures::future::join_all;
+
+use super::Object;
+use crate::crash::PlantedBug;
+use crate::metadata::Record;
+use crate::volume::MappingRuns;
+use crate::{Error, ErrorKind, Result};
+
+/// Puts the bits back if the sync does not come to its end.
+struct Dirty<'a> {
+    object: &'a Object,
+    classes: u64,
+}
+
+impl Drop for Dirty<'_> {
+    fn drop(&mut self) {
+        self.object.state.dirty_classes.fetch_or(self.classes, Ordering::SeqCst);
+    }
+}
+
+impl Object {
+    /// Returns when everything is durable that was written, and every change of the object that was made, before the call.
+    ///
+    /// # Errors
+    /// If a device fails. The object is poisoned then: what is durable is not known, and no later sync says otherwise.
+    pub async fn sync(&self) -> Result<()> {
+        self.check_syncable()?;
+        let turn = self.state.sync_turns.hold(0..=0, true).await;
+        let synced = self.sync_alone().await;
+        drop(turn);
+        if let Err(error) = &synced
+            && matches!(error.kind(), ErrorKind::Device | ErrorKind::NoSpace | ErrorKind::Cancelled)
+        {
+            self.state.poison(error);
+        }
+        synced
+    }
+
+    fn check_syncable(&self) -> Result<()> {
+        self.state.check_not_poisoned()?;
+        if self.state.adopted.is_some() || self.state.is_deleted.load(Ordering::SeqCst) {
+            return self.core.check_writable();
+        }
+        self.check_writable()
+    }
+
+    async fn sync_alone(&self) -> Result<()> {
+        self.check_syncable()?;
+        let state = &self.state;
+        let mut dirty = Dirty { object: self, classes: state.dirty_classes.swap(0, Ordering::SeqCst) };
+        let noted: Vec<(u64, u64)> =
+            state.fresh.lock().entries.iter().map(|(chunk, no)| (*chunk, *no)).collect();
+        let size = state.size();
+        if self.core.bug == PlantedBug::MapBeforeData {
+            let lsn = self.queue_mappings(&noted, size);
+            self.core.commit(lsn).await?;
+        }
+        // CRASH: nothing that was written since the last sync need survive.
+        self.core.crash.reached("sync.before-devices");
+        self.sync_classes(dirty.classes).await?;
+        dirty.classes = 0;
+        drop(dirty);
+        // CRASH: the data are durable; what overwrote older bytes is there, new chunks are not mapped and are free at the next opening.
+        self.core.crash.reached("sync.before-mapping");
+        let lsn = self.queue_mappings(&noted, size);
+        // CRASH: as before; the records are in memory only.
+        self.core.crash.reached("sync.before-commit");
+        self.core.commit(lsn).await
+    }
+
+    pub(super) async fn sync_classes(&self, mask: u64) -> Result<()> {
+        let classes = self.core.class_list();
+        let wanted = classes.ranked().iter().filter(|class| mask >> class.id & 1 == 1);
+        let synced = join_all(wanted.map(|class| self.core.sync_class(class))).await;
+        let result: Result<()> = synced.into_iter().collect();
+        result.map_err(|error| {
+            Error::new(error.kind(), format!("object {:?} could not be synced: {error}", self.name()))
+        })
+    }
+
+    /// Queues the mappings of noted chunks that are still fresh in the same way, and the size; the last change to commit.
+    fn queue_mappings(&self, noted: &[(u64, u64)], size: u64) -> u64 {
+        let state = &self.state;
+        let (_, lsn) = self.core.journal.change(|queue| {
+            if state.is_deleted.load(Ordering::SeqCst) {
+                return;
+            }
+            let mut runs = MappingRuns::new(state.id);
+            let table = state.table.read();
+            let mut fresh = state.fresh.lock();
+            for (no, number) in noted {
+                if fresh.entries.get(no) != Some(number) {
+                    continue;
+                }
+                fresh.entries.remove(no);
+                let Some(chunk) = table.chunk(*no) else { continue };
+                let Some(place) = chunk.home.get() else { continue };
+                chunk.home.set(Some(place));
+                if let Some(record) = runs.add(*no, place) {
+                    queue.push(&record);
+                    queue.end_group();
+                }
+            }
+            if let Some(record) = runs.end() {
+                queue.push(&record);
+            }
+            // The object may have been cut shorter since; then that record stands.
+            let size = size.min(state.size());
+            if size > state.journaled_size.load(Ordering::SeqCst) {
+                state.journaled_size.store(size, Ordering::SeqCst);
+                let tail_is_stale = state.tail_is_stale.load(Ordering::SeqCst);
+                queue.push(&Record::Size { id: state.id, size_bytes: size, tail_is_stale });
+            }
+        });
+        lsn
+    }
+}

@@ -1,0 +1,61 @@
+//! What a volume is made of: injected, so that real devices, models and simulated disks are all the same to it.
+
+use std::sync::Arc;
+
+use tanada_base::{Clock, MonotonicClock};
+use tanada_io::{BufferPool, Device};
+
+use crate::adopted::{NoOpener, Opener};
+use crate::crash::{CrashPoints, PlantedBug};
+
+/// The devices of one class.
+#[derive(Debug, Clone)]
+pub struct ClassParts {
+    /// The class's name.
+    pub name: String,
+    /// Its devices in their order; `None` for one that is missing.
+    pub devices: Vec<Option<Device>>,
+}
+
+/// The parts of a volume.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    /// Where the metadata are; it grows as needed.
+    pub metadata: Device,
+    /// The classes' devices, in any order.
+    pub classes: Vec<ClassParts>,
+    /// What time it is, for statistics and budgets.
+    pub clock: Arc<dyn Clock>,
+    /// Opens adopted files.
+    pub opener: Arc<dyn Opener>,
+    /// Buffers for metadata, copies and unaligned I/O.
+    pub buffers: Arc<BufferPool>,
+    /// Where crash points are reported.
+    pub crash_points: CrashPoints,
+    /// A bug on demand, for tests of tests.
+    #[doc(hidden)]
+    pub planted_bug: PlantedBug,
+}
+
+impl Parts {
+    /// Parts on `metadata` without classes, with the machine's clock, no opener and a small pool of buffers.
+    pub fn new(metadata: Device) -> Parts {
+        Parts {
+            metadata,
+            classes: Vec::new(),
+            clock: Arc::new(MonotonicClock::new()),
+            opener: Arc::new(NoOpener),
+            buffers: BufferPool::new(0),
+            crash_points: CrashPoints::default(),
+            planted_bug: PlantedBug::None,
+        }
+    }
+
+    /// Adds the devices of a class.
+    #[must_use]
+    pub fn with_class(mut self, name: &str, devices: Vec<Device>) -> Parts {
+        self.classes
+            .push(ClassParts { name: name.to_owned(), devices: devices.into_iter().map(Some).collect() });
+        self
+    }
+}

@@ -1,0 +1,291 @@
+//! What all handles of an open volume share.
+//!
+//! Locks, in the order in which they may be taken: the journal's, the namespace's, an object's table, an object's fresh list, a class's
+//! allocator, the retired places. None is held over an await.
+//!
+//! Space goes through these states: *free* in its class's allocator -> *reserved* by an operation that fills it ([`Reserved`]) -> *mapped* ->
+//! *retired*: out of the mapping, but maybe still in the durable one, and maybe still read from -> free again.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Mutex, RwLock};
+use tanada_base::Clock;
+use tanada_io::BufferPool;
+
+use crate::adopted::Opener;
+use crate::chunk::Place;
+use crate::class::{Class, ClassList};
+use crate::crash::{CrashPoints, PlantedBug};
+use crate::metadata::Journal;
+use crate::metadata::journal::Lsn;
+use crate::object::ObjectState;
+use crate::waiting::Grace;
+use crate::{Error, ErrorKind, Result};
+
+/// Objects by number and by name.
+#[derive(Debug, Default)]
+pub(crate) struct Namespace {
+    pub(crate) objects: BTreeMap<u64, Arc<ObjectState>>,
+    pub(crate) by_name: HashMap<String, u64>,
+    pub(crate) next_id: u64,
+}
+
+impl Namespace {
+    pub(crate) fn by_name(&self, name: &str) -> Option<&Arc<ObjectState>> {
+        self.objects.get(self.by_name.get(name)?)
+    }
+}
+
+/// A place that left the mapping.
+#[derive(Debug)]
+struct Retired {
+    place: Place,
+    /// It may be used again when this change is durable,
+    lsn: Lsn,
+    /// and when this period of grace is over.
+    period: u64,
+}
+
+/// See the module's head.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) id: [u8; 16],
+    pub(crate) chunk_bytes: u64,
+    pub(crate) chunk_shift: u32,
+    pub(crate) half_life_s: f32,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) opener: Arc<dyn Opener>,
+    pub(crate) buffers: Arc<BufferPool>,
+    pub(crate) crash: CrashPoints,
+    pub(crate) bug: PlantedBug,
+    pub(crate) grace: Arc<Grace>,
+    pub(crate) classes: RwLock<Arc<ClassList>>,
+    pub(crate) namespace: Mutex<Namespace>,
+    pub(crate) journal: Arc<Journal>,
+    retired: Mutex<VecDeque<Retired>>,
+    /// Why nothing may be written, if so.
+    pub(crate) read_only: Option<Error>,
+    pub(crate) was_clean: bool,
+    pub(crate) is_closed: AtomicBool,
+}
+
+/// What [`Core::new`] is made from.
+pub(crate) struct CoreParts {
+    pub(crate) parts: crate::Parts,
+    pub(crate) id: [u8; 16],
+    pub(crate) chunk_bytes: u64,
+    pub(crate) half_life_s: f32,
+    pub(crate) classes: ClassList,
+    pub(crate) namespace: Namespace,
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) read_only: Option<Error>,
+    pub(crate) was_clean: bool,
+}
+
+impl Core {
+    pub(crate) fn new(from: CoreParts) -> Arc<Core> {
+        Arc::new(Core {
+            id: from.id,
+            chunk_bytes: from.chunk_bytes,
+            chunk_shift: from.chunk_bytes.trailing_zeros(),
+            half_life_s: from.half_life_s,
+            clock: from.parts.clock,
+            opener: from.parts.opener,
+            buffers: from.parts.buffers,
+            crash: from.parts.crash_points,
+            bug: from.parts.planted_bug,
+            grace: Arc::default(),
+            classes: RwLock::new(Arc::new(from.classes)),
+            namespace: Mutex::new(from.namespace),
+            journal: from.journal,
+            retired: Mutex::default(),
+            read_only: from.read_only,
+            was_clean: from.was_clean,
+            is_closed: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn now(&self) -> Duration {
+        self.clock.now()
+    }
+
+    /// The classes now.
+    pub(crate) fn class_list(&self) -> Arc<ClassList> {
+        self.classes.read().clone()
+    }
+
+    /// The class that a place is in.
+    pub(crate) fn class(&self, id: u8) -> Result<Arc<Class>> {
+        self.classes.read().by_id(id).cloned().ok_or_else(|| {
+            Error::corrupted(format!("a chunk lies in class number {id}, which does not exist"))
+        })
+    }
+
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        if let Some(error) = &self.read_only {
+            return Err(error.clone());
+        }
+        if self.is_closed.load(Ordering::SeqCst) {
+            return Err(Error::new(ErrorKind::ReadOnly, "the volume is closed"));
+        }
+        if let Some(error) = self.journal.failure() {
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// Makes all changes up to `lsn` durable, and what they freed usable.
+    pub(crate) async fn commit(self: &Arc<Self>, lsn: Lsn) -> Result<()> {
+        self.journal.commit(lsn, &**self).await?;
+        self.reclaim();
+        Ok(())
+    }
+
+    /// Takes a free chunk for an object that prefers `wanted` (its rank), or only that class if it is pinned there.
+    pub(crate) async fn reserve(self: &Arc<Self>, wanted: usize, only: bool) -> Result<Reserved> {
+        self.reclaim();
+        loop {
+            if let Some(place) = self.try_reserve(wanted, only) {
+                return Ok(Reserved { core: self.clone(), place, is_mapped: AtomicBool::new(false) });
+            }
+            // What was freed may only lack a commit, or the end of the reads that were under way.
+            let Some((lsn, period)) = self.newest_retired() else {
+                return Err(self.no_space(wanted, only));
+            };
+            self.journal.commit(lsn, &**self).await?;
+            self.grace.wait(period).await;
+            if self.reclaim() == 0 && self.newest_retired().is_none() {
+                if let Some(place) = self.try_reserve(wanted, only) {
+                    return Ok(Reserved { core: self.clone(), place, is_mapped: AtomicBool::new(false) });
+                }
+                return Err(self.no_space(wanted, only));
+            }
+        }
+    }
+
+    fn try_reserve(&self, wanted: usize, only: bool) -> Option<Place> {
+        let classes = self.class_list();
+        let candidates = classes.candidates(wanted).take(if only { 1 } else { usize::MAX });
+        for class in candidates {
+            if class.is_draining() || class.is_failed() || class.takes_no_writes() {
+                continue;
+            }
+            if let Some(no) = class.allocator.lock().take() {
+                return Some(Place { class: class.id, no });
+            }
+        }
+        None
+    }
+
+    fn no_space(&self, wanted: usize, only: bool) -> Error {
+        let classes = self.class_list();
+        let names: Vec<String> = classes
+            .candidates(wanted)
+            .take(if only { 1 } else { usize::MAX })
+            .map(|class| {
+                let allocator = class.allocator.lock();
+                format!("{} ({} of {} chunks taken)", class.name, allocator.taken(), allocator.chunks())
+            })
+            .collect();
+        let message = format!("no free chunk in class {}: free space or enlarge a class", names.join(", "));
+        Error::new(ErrorKind::NoSpace, message)
+    }
+
+    /// Notes that `places` left the mapping with change `lsn` (0: the metadata never knew of them).
+    pub(crate) fn retire(&self, places: impl IntoIterator<Item = Place>, lsn: Lsn) {
+        let mut retired = self.retired.lock();
+        let period = self.grace.period();
+        retired.extend(places.into_iter().map(|place| Retired { place, lsn, period }));
+    }
+
+    fn newest_retired(&self) -> Option<(Lsn, u64)> {
+        let retired = self.retired.lock();
+        let lsn = retired.iter().map(|retired| retired.lsn).max()?;
+        let period = retired.iter().map(|retired| retired.period).max()?;
+        Some((lsn, period))
+    }
+
+    /// Makes retired places free that may be; how many.
+    pub(crate) fn reclaim(&self) -> usize {
+        if self.retired.lock().is_empty() {
+            return 0;
+        }
+        let durable = self.journal.durable();
+        let mut freed = 0;
+        let mut retired = self.retired.lock();
+        while let Some(first) = retired.front() {
+            let is_durable = first.lsn <= durable || self.bug == PlantedBug::ReuseBeforeFree;
+            if !is_durable || !self.grace.is_over(first.period) {
+                break;
+            }
+            let Some(first) = retired.pop_front() else { break };
+            if let Some(class) = self.classes.read().by_id(first.place.class) {
+                class.allocator.lock().give_back(first.place.no);
+            }
+            freed += 1;
+        }
+        drop(retired);
+        if freed > 0 {
+            // CRASH: the freeing is durable, so the durable mapping does not lead here, whoever writes here next.
+            self.crash.reached("free.before-reuse");
+        }
+        freed
+    }
+
+    /// Chunks that wait until they may be used again.
+    pub(crate) fn retired_count(&self) -> usize {
+        self.retired.lock().len()
+    }
+
+    /// What a failed sync of a class means: nothing is known about what its objects wrote there since the last one.
+    pub(crate) fn poison_writers_of(&self, class: u8, why: &Error) {
+        let objects: Vec<Arc<ObjectState>> = self.namespace.lock().objects.values().cloned().collect();
+        for object in objects {
+            if object.dirty_classes.load(Ordering::SeqCst) >> class & 1 == 1 {
+                object.poison(why);
+            }
+        }
+    }
+
+    /// Makes everything durable that was written to `class`; if that fails, those who wrote there are poisoned.
+    pub(crate) async fn sync_class(&self, class: &Class) -> Result<()> {
+        let synced = class.sync().await;
+        if let Err(error) = &synced {
+            class.is_failed.store(true, Ordering::SeqCst);
+            self.poison_writers_of(class.id, error);
+        }
+        synced
+    }
+}
+
+/// A chunk that an operation fills. It is free again when dropped, unless it was mapped.
+#[derive(Debug)]
+pub(crate) struct Reserved {
+    core: Arc<Core>,
+    place: Place,
+    is_mapped: AtomicBool,
+}
+
+impl Reserved {
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// It is in the mapping now.
+    pub(crate) fn mapped(&self) {
+        self.is_mapped.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if !self.is_mapped.load(Ordering::SeqCst)
+            && let Some(class) = self.core.classes.read().by_id(self.place.class)
+        {
+            class.allocator.lock().give_back(self.place.no);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! An open volume.
+//!
+//! - [`core`]: what all handles share; free space;
+//! - [`open`]: making a volume, opening one, recovering;
+//! - [`namespace`]: objects by name;
+//! - [`snapshot`]: the records of a checkpoint.
+
+mod core;
+mod namespace;
+mod open;
+mod snapshot;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures::future::join_all;
+
+pub(crate) use self::core::{Core, Reserved};
+pub(crate) use snapshot::MappingRuns;
+
+use crate::{Object, Result};
+
+/// A handle of an open volume. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Volume {
+    pub(crate) core: Arc<Core>,
+}
+
+impl Volume {
+    /// The volume's id.
+    pub fn id(&self) -> [u8; 16] {
+        self.core.id
+    }
+
+    /// Bytes of a chunk.
+    pub fn chunk_bytes(&self) -> u64 {
+        self.core.chunk_bytes
+    }
+
+    /// Why nothing can be written, if so: it was opened read-only, a device is missing, or the metadata device failed.
+    pub fn read_only_reason(&self) -> Option<crate::Error> {
+        self.core.check_writable().err()
+    }
+
+    /// Whether it had been stopped cleanly when it was opened.
+    pub fn was_clean(&self) -> bool {
+        self.core.was_clean
+    }
+
+    /// Makes everything durable: data and metadata of all objects.
+    ///
+    /// # Errors
+    /// As [`Object::sync`], of the first object that fails.
+    pub async fn sync(&self) -> Result<()> {
+        self.core.check_writable()?;
+        let objects: Vec<Object> =
+            self.objects().into_iter().filter(|object| object.has_unsynced()).collect();
+        let synced: Result<()> = join_all(objects.iter().map(Object::sync)).await.into_iter().collect();
+        synced?;
+        self.core.commit(self.core.journal.end()).await
+    }
+
+    /// Writes a checkpoint now: statistics become durable, and the next opening reads no journal.
+    ///
+    /// # Errors
+    /// If the metadata device fails.
+    pub async fn checkpoint(&self) -> Result<()> {
+        self.core.check_writable()?;
+        self.core.journal.checkpoint(&*self.core).await?;
+        self.core.reclaim();
+        Ok(())
+    }
+
+    /// Makes everything durable and marks the volume as stopped cleanly. No handle takes writes afterwards.
+    ///
+    /// # Errors
+    /// As [`sync`](Self::sync). The volume is not marked then.
+    pub async fn close(&self) -> Result<()> {
+        if self.core.read_only.is_some() {
+            self.core.is_closed.store(true, Ordering::SeqCst);
+            return Ok(());
+        }
+        self.sync().await?;
+        self.core.is_closed.store(true, Ordering::SeqCst);
+        // What was let in before the mark was set is made durable too.
+        self.core.journal.checkpoint(&*self.core).await?;
+        self.core.journal.close().await
+    }
+}

@@ -1,0 +1,198 @@
+//! Objects by name: creating, finding, renaming, deleting.
+//!
+//! These change memory and queue records; they are durable after the next sync of anything. In memory and on the device they happen in the
+//! same order.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::Volume;
+use crate::adopted::AdoptedFile;
+use crate::metadata::{AttributeRecord, Record};
+use crate::object::{Attributes, ObjectState};
+use crate::settings::LONGEST_NAME;
+use crate::{Error, ErrorKind, Object, Result};
+
+fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() || name.len() > LONGEST_NAME {
+        return Err(Error::invalid(format!("the name of an object has from 1 to {LONGEST_NAME} bytes")));
+    }
+    Ok(())
+}
+
+fn exists(name: &str) -> Error {
+    Error::new(ErrorKind::AlreadyExists, format!("there is an object {name:?} already"))
+}
+
+impl Volume {
+    fn object(&self, state: &Arc<ObjectState>) -> Object {
+        Object { core: self.core.clone(), state: state.clone() }
+    }
+
+    /// Makes an empty object.
+    ///
+    /// # Errors
+    /// `AlreadyExists`, `InvalidInput` if the name is no name, `NotFound` if an attribute names no class, `ReadOnly`.
+    pub fn create_object(&self, name: &str, attributes: &Attributes) -> Result<Object> {
+        self.core.check_writable()?;
+        check_name(name)?;
+        let attributes = self.attribute_record(attributes)?;
+        self.add_object(name, attributes, None)
+    }
+
+    /// Adds an object, plain or adopted.
+    pub(crate) fn add_object(
+        &self,
+        name: &str,
+        attributes: AttributeRecord,
+        adopted: Option<AdoptedFile>,
+    ) -> Result<Object> {
+        let (added, _) = self.core.journal.change(|queue| {
+            let mut namespace = self.core.namespace.lock();
+            if namespace.by_name.contains_key(name) {
+                return Err(exists(name));
+            }
+            let id = namespace.next_id;
+            namespace.next_id += 1;
+            let record = adopted.as_ref().map(|file| (file.path.clone(), file.identity()));
+            let size_bytes = record.as_ref().map_or(0, |(_, identity)| identity.size_bytes);
+            queue.push(&Record::Object { id, name: name.to_owned(), adopted: record });
+            queue.push(&Record::Size { id, size_bytes, tail_is_stale: false });
+            if attributes != AttributeRecord::default() {
+                queue.push(&Record::Attributes { id, attributes });
+            }
+            let state = ObjectState::new(id, name.to_owned(), adopted);
+            state.size.store(size_bytes, Ordering::SeqCst);
+            state.journaled_size.store(size_bytes, Ordering::SeqCst);
+            *state.attributes.lock() = attributes;
+            let state = Arc::new(state);
+            namespace.objects.insert(id, state.clone());
+            namespace.by_name.insert(name.to_owned(), id);
+            Ok(state)
+        });
+        Ok(self.object(&added?))
+    }
+
+    /// The object of that name.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn open_object(&self, name: &str) -> Result<Object> {
+        let namespace = self.core.namespace.lock();
+        let state = namespace
+            .by_name(name)
+            .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no object {name:?}")))?;
+        Ok(self.object(state))
+    }
+
+    /// All objects, in order of their making.
+    pub fn objects(&self) -> Vec<Object> {
+        self.core.namespace.lock().objects.values().map(|state| self.object(state)).collect()
+    }
+
+    /// Gives an object another name. Durable after the next sync.
+    ///
+    /// # Errors
+    /// `NotFound`, `AlreadyExists`, `InvalidInput`, `ReadOnly`.
+    pub fn rename(&self, name: &str, new_name: &str) -> Result<()> {
+        self.core.check_writable()?;
+        check_name(new_name)?;
+        let (renamed, _) = self.core.journal.change(|queue| {
+            let mut namespace = self.core.namespace.lock();
+            let Some(state) = namespace.by_name(name).cloned() else {
+                return Err(Error::new(ErrorKind::NotFound, format!("there is no object {name:?}")));
+            };
+            if name == new_name {
+                return Ok(());
+            }
+            if namespace.by_name.contains_key(new_name) {
+                return Err(exists(new_name));
+            }
+            namespace.by_name.remove(name);
+            namespace.by_name.insert(new_name.to_owned(), state.id);
+            *state.name.write() = new_name.to_owned();
+            queue.push(&Record::Renamed { id: state.id, name: new_name.to_owned() });
+            Ok(())
+        });
+        renamed
+    }
+
+    /// Deletes an object; its handles are of no use afterwards. Its space is free when that is durable, after the next sync or when space is
+    /// needed.
+    ///
+    /// # Errors
+    /// `NotFound`, `ReadOnly`.
+    pub async fn delete(&self, name: &str) -> Result<()> {
+        self.core.check_writable()?;
+        let object = self.open_object(name)?;
+        let hold = object.state.holds.hold(0..=u64::MAX, true).await;
+        self.core.check_writable()?;
+        let (freed, lsn) = self.core.journal.change(|queue| {
+            let state = &object.state;
+            let mut namespace = self.core.namespace.lock();
+            if state.is_deleted.swap(true, Ordering::SeqCst) {
+                return None;
+            }
+            namespace.objects.remove(&state.id);
+            namespace.by_name.remove(&*state.name.read());
+            let freed = object.unmap(0, u64::MAX, queue);
+            queue.push(&Record::Deleted { id: state.id });
+            Some(freed)
+        });
+        drop(hold);
+        let Some(freed) = freed else {
+            return Err(Error::new(ErrorKind::NotFound, format!("there is no object {name:?}")));
+        };
+        self.core.retire(freed.fresh, 0);
+        self.core.retire(freed.journaled, lsn);
+        Ok(())
+    }
+
+    fn attribute_record(&self, attributes: &Attributes) -> Result<AttributeRecord> {
+        let classes = self.core.class_list();
+        let id = |name: &Option<String>| match name {
+            Some(name) => classes.by_name(name).map(|class| Some(class.id)),
+            None => Ok(None),
+        };
+        Ok(AttributeRecord {
+            class: id(&attributes.class)?,
+            pin: id(&attributes.pin)?,
+            quota_bytes: attributes.quota_bytes,
+        })
+    }
+}
+
+impl Object {
+    /// What was said about the object.
+    pub fn attributes(&self) -> Attributes {
+        let record = *self.state.attributes.lock();
+        let classes = self.core.class_list();
+        let name = |id: Option<u8>| id.and_then(|id| classes.by_id(id)).map(|class| class.name.clone());
+        Attributes { class: name(record.class), pin: name(record.pin), quota_bytes: record.quota_bytes }
+    }
+
+    /// Changes what is said about the object; chunks that are there stay where they are. Durable after the next sync.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such class, `ReadOnly`.
+    pub fn set_attributes(&self, attributes: &Attributes) -> Result<()> {
+        self.core.check_writable()?;
+        self.state.check_there()?;
+        let record = Volume { core: self.core.clone() }.attribute_record(attributes)?;
+        self.core.journal.change(|queue| {
+            if !self.state.is_deleted.load(Ordering::SeqCst) {
+                *self.state.attributes.lock() = record;
+                queue.push(&Record::Attributes { id: self.state.id, attributes: record });
+            }
+        });
+        Ok(())
+    }
+
+    /// Whether something was written that no sync has covered.
+    pub(crate) fn has_unsynced(&self) -> bool {
+        self.state.is_poisoned()
+            || self.state.dirty_classes.load(Ordering::SeqCst) != 0
+            || self.state.size() != self.state.journaled_size.load(Ordering::SeqCst)
+            || !self.state.fresh.lock().entries.is_empty()
+    }
+}

@@ -1,0 +1,74 @@
+//! Objects keep what is written to them.
+
+use futures::executor::block_on;
+use tanada_volume::{Attributes, ErrorKind};
+
+use crate::{CHUNK, Place, bytes};
+
+#[test]
+fn what_is_written_is_read_and_is_there_after_opening_again() {
+    let place = Place::new(&[("fast", 1), ("slow", 3)]);
+    let data = bytes(300_000, 1);
+    let volume = place.create(64);
+    block_on(async {
+        let object = volume.create_object("a", &Attributes::default()).unwrap();
+        object.write_bytes(1000, &data).await.unwrap();
+        assert_eq!(object.size_bytes(), 301_000);
+        assert_eq!(object.read_bytes(1000, 300_000).await.unwrap(), data);
+        assert_eq!(object.read_bytes(0, 1000).await.unwrap(), vec![0; 1000]);
+        assert_eq!(object.read_bytes(300_500, 5000).await.unwrap().len(), 500);
+        object.sync().await.unwrap();
+        volume.close().await.unwrap();
+    });
+    drop(volume);
+    let volume = place.open();
+    assert!(volume.was_clean());
+    block_on(async {
+        let object = volume.open_object("a").unwrap();
+        assert_eq!(object.read_bytes(1000, 400_000).await.unwrap(), data);
+    });
+    // Not closed: the next opening replays the journal.
+    drop(volume);
+    let volume = place.open();
+    assert!(!volume.was_clean());
+    let object = volume.open_object("a").unwrap();
+    assert_eq!(block_on(object.read_bytes(1000, 400_000)).unwrap(), data);
+}
+
+#[test]
+fn sparse_objects_take_no_space_and_read_as_zeros() {
+    let place = Place::new(&[("slow", 1)]);
+    let volume = place.create(16);
+    block_on(async {
+        let object = volume.create_object("sparse", &Attributes::default()).unwrap();
+        object.resize(64 << 40).await.unwrap();
+        assert_eq!(object.allocated_bytes(), 0);
+        assert_eq!(object.read_bytes(5 << 40, 100_000).await.unwrap(), vec![0; 100_000]);
+        object.write_bytes(7 << 40, b"here").await.unwrap();
+        assert_eq!(object.allocated_bytes(), CHUNK);
+        assert_eq!(object.read_bytes((7 << 40) - 4, 12).await.unwrap(), b"\0\0\0\0here\0\0\0\0");
+    });
+}
+
+#[test]
+fn a_full_volume_says_so_and_goes_on_when_space_is_free_again() {
+    let place = Place::new(&[("fast", 1), ("slow", 1)]);
+    let volume = place.create(4);
+    block_on(async {
+        let object = volume.create_object("a", &Attributes::default()).unwrap();
+        let data = bytes(8 * CHUNK as usize, 2);
+        object.write_bytes(0, &data).await.unwrap();
+        let error = object.write_bytes(8 * CHUNK, b"x").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NoSpace);
+        assert_eq!(object.read_bytes(0, data.len()).await.unwrap(), data);
+        object.sync().await.unwrap();
+        object.resize(7 * CHUNK).await.unwrap();
+        object.write_bytes(8 * CHUNK, b"x").await.unwrap();
+        assert_eq!(object.read_bytes(7 * CHUNK, 1 + CHUNK as usize).await.unwrap()[CHUNK as usize], b'x');
+        volume.delete("a").await.unwrap();
+        assert_eq!(object.read_bytes(0, 1).await.unwrap_err().kind(), ErrorKind::NotFound);
+        let other = volume.create_object("a", &Attributes::default()).unwrap();
+        other.write_bytes(0, &data).await.unwrap();
+        assert_eq!(other.read_bytes(0, data.len()).await.unwrap(), data);
+    });
+}
