@@ -85,7 +85,9 @@ impl Judge {
         report.add(&book.open().report);
         let next = match run.outcome {
             Outcome::Done(result) => result?,
-            Outcome::Stuck => return Err("the recovery is stuck: nothing is ready and nothing in flight".to_owned()),
+            Outcome::Stuck => {
+                return Err("the recovery is stuck: nothing is ready and nothing in flight".to_owned());
+            }
             Outcome::PowerCut | Outcome::Runaway => return Err("the recovery never ends".to_owned()),
         };
         if let Some(failure) = book.open().failure.take() {

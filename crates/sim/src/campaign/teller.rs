@@ -102,7 +102,7 @@ impl Teller {
             return None;
         }
         let (tag, naming) = self.book.open().oracle.begin_create(name);
-        match self.volume.create(name, attributes) {
+        match self.volume.create_object(name, attributes) {
             Ok(object) => {
                 self.handles.borrow_mut().insert(tag, object);
                 self.book.open().oracle.named(naming);
@@ -174,7 +174,9 @@ impl Teller {
         let mut buffer = self.buffers.allocate(len);
         let write = self.book.open().oracle.next_write(tag);
         pattern(tag, write, offset, &mut buffer);
-        let Some(mut begun) = self.begin(tag, Change::Write { offset, bytes: buffer.to_vec() }) else { return };
+        let Some(mut begun) = self.begin(tag, Change::Write { offset, bytes: buffer.to_vec() }) else {
+            return;
+        };
         begun.object = Some(object.clone());
         match object.write(offset, buffer).await {
             Ok(buffer) if buffer.len() == len => {
@@ -188,7 +190,8 @@ impl Teller {
 
     pub(crate) async fn read(&self, tag: Tag, offset: u64, len: usize) {
         let Some(object) = self.handle(tag) else { return };
-        let Some(note) = self.book.open().oracle.model(tag).map(|model| model.begin_read(offset, len as u64)) else {
+        let Some(note) = self.book.open().oracle.model(tag).map(|model| model.begin_read(offset, len as u64))
+        else {
             return;
         };
         let mut reading = Reading { book: self.book.clone(), tag, note: Some(note) };
