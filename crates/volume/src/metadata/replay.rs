@@ -131,10 +131,11 @@ impl LogReader<'_> {
                 let from = self.superblock.log_offset + at + window.len() as u64;
                 let buffer =
                     self.device.read(from, buffer).await.map_err(|error| Error::io("metadata", &error))?;
-                if buffer.is_empty() {
+                window.extend_from_slice(&buffer);
+                // The device ends here, on a boundary or not: a stop may leave a file of any size.
+                if (buffer.len() as u64) < piece {
                     break;
                 }
-                window.extend_from_slice(&buffer);
             }
             self.window = window;
             self.window_at = at;
