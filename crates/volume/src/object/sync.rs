@@ -90,18 +90,28 @@ impl Object {
         })
     }
 
-    /// Queues the mappings of noted chunks that are still fresh in the same way, and the size; the last change to commit.
+    /// Queues the size, and the mappings of noted chunks below it that are still fresh in the same way; the last change to commit.
     fn queue_mappings(&self, noted: &[(u64, u64)], size: u64) -> u64 {
         let state = &self.state;
         let (_, lsn) = self.core.journal.change(|queue| {
             if state.is_deleted.load(Ordering::SeqCst) {
                 return;
             }
+            // The object may have been cut shorter since; then that record stands. The size goes first, so that a stop between the records
+            // never leaves a chunk behind the object's end, where nobody would clear it before the object grows.
+            let size = size.min(state.size());
+            if size != state.journaled_size.load(Ordering::SeqCst) {
+                state.journaled_size.store(size, Ordering::SeqCst);
+                let tail_is_stale = state.tail_is_stale.load(Ordering::SeqCst);
+                queue.push(&Record::Size { id: state.id, size_bytes: size, tail_is_stale });
+                queue.end_group();
+            }
             let mut runs = MappingRuns::new(state.id);
             let table = state.table.read();
             let mut fresh = state.fresh.lock();
             for (no, number) in noted {
-                if fresh.entries.get(no) != Some(number) {
+                // A chunk behind the end belongs to a write that is under way; it stays fresh until the object reaches it.
+                if fresh.entries.get(no) != Some(number) || no << self.core.chunk_shift >= size {
                     continue;
                 }
                 fresh.entries.remove(no);
@@ -115,13 +125,6 @@ impl Object {
             }
             if let Some(record) = runs.end() {
                 queue.push(&record);
-            }
-            // The object may have been cut shorter since; then that record stands.
-            let size = size.min(state.size());
-            if size > state.journaled_size.load(Ordering::SeqCst) {
-                state.journaled_size.store(size, Ordering::SeqCst);
-                let tail_is_stale = state.tail_is_stale.load(Ordering::SeqCst);
-                queue.push(&Record::Size { id: state.id, size_bytes: size, tail_is_stale });
             }
         });
         lsn
