@@ -19,11 +19,26 @@ pub(crate) struct Pages {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Book {
     pages: Arc<Mutex<Pages>>,
+    /// Whether each operation is told on stderr: for the repetition of a failure.
+    is_aloud: bool,
 }
 
 impl Book {
     pub(crate) fn with(oracle: Oracle) -> Book {
-        Book { pages: Arc::new(Mutex::new(Pages { oracle, ..Pages::default() })) }
+        Book { pages: Arc::new(Mutex::new(Pages { oracle, ..Pages::default() })), is_aloud: false }
+    }
+
+    #[must_use]
+    pub(crate) fn aloud(mut self, is_aloud: bool) -> Book {
+        self.is_aloud = is_aloud;
+        self
+    }
+
+    /// Tells what happens, if anybody wants to hear it.
+    pub(crate) fn tell(&self, what: impl FnOnce() -> String) {
+        if self.is_aloud {
+            eprintln!("{}", what());
+        }
     }
 
     pub(crate) fn open(&self) -> MutexGuard<'_, Pages> {

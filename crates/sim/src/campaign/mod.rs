@@ -36,7 +36,7 @@ use teller::Teller;
 /// The first promise that was broken.
 pub fn run(case: &Case, density: Density, planted_bug: PlantedBug) -> Result<Report, Failure> {
     let _announced = Announced(case);
-    let book = Book::default();
+    let book = Book::default().aloud(case.point.is_some());
     let layout = Layout::usual();
     let (inner, told) = (book.clone(), case.clone());
     let run = Simulation::run(case.seed, |world| async move {
@@ -72,7 +72,7 @@ async fn tell(
     book: Book,
 ) -> Result<(Report, Option<Failure>), String> {
     let rig = Rig::attach(&world, &layout, Images::default());
-    let judge = Judge { layout: layout.clone(), planted_bug };
+    let judge = Judge { layout: layout.clone(), planted_bug, is_aloud: case.point.is_some() };
     let cutter = Cutter::new(&case, density, judge, world.disks(), &book);
     let buffers = BufferPool::new(0);
     let at_mark = cutter.clone();

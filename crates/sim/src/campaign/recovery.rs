@@ -31,6 +31,8 @@ const DEEPEST: u32 = 3;
 pub(crate) struct Judge {
     pub(crate) layout: Layout,
     pub(crate) planted_bug: PlantedBug,
+    /// Whether it tells on stderr what it does.
+    pub(crate) is_aloud: bool,
 }
 
 /// How a recovery goes on once everything was read.
@@ -77,10 +79,12 @@ impl Judge {
             oracle: oracle.clone(),
             sequel,
             cut_at: random.below(12),
-            book: Book::default(),
+            book: Book::default().aloud(self.is_aloud),
             during: Rc::default(),
         };
         let (book, during) = (recovery.book.clone(), recovery.during.clone());
+        let changes: Vec<usize> = wreck.disks().iter().map(|disk| disk.pending_changes()).collect();
+        book.tell(|| format!("power cut {depth}: {changes:?} changes are open; then {sequel:?}"));
         let run = Simulation::run(random.next_u64(), |world| recovery.run(world, images));
         report.add(&book.open().report);
         let next = match run.outcome {
@@ -136,11 +140,14 @@ impl Recovery {
         let volume = self.open(&world, &rig, &buffers).await?;
         is_opening.set(false);
         let found = read_all(&volume, &buffers).await?;
+        for object in &found {
+            self.book.tell(|| format!("found {object}"));
+        }
         let oracle = self.oracle.check_recovered(&found)?;
         if self.sequel != Sequel::GoOn {
             return Ok(oracle);
         }
-        let book = Book::with(oracle);
+        let book = Book::with(oracle).aloud(self.judge.is_aloud);
         let teller = Teller::new(&world, &book, volume, &buffers);
         busy::some_work(&teller, 6).await;
         if world.random().below(2) == 0 {

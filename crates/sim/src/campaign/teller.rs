@@ -39,12 +39,18 @@ impl Teller {
         }
     }
 
+    /// Tells what happens, with the time.
+    fn say(&self, what: impl FnOnce() -> String) {
+        self.book.tell(|| format!("{:>12.6} {}", self.world.now().as_secs_f64(), what()));
+    }
+
     pub(crate) fn count(&self, operation: &'static str) {
         self.book.open().report.count(operation);
     }
 
     /// Judges an error: full classes and quotas refuse, devices fail only if they were made to.
     pub(crate) fn refused(&self, what: &str, error: &Error) {
+        self.say(|| format!("refused: {what}: {error}"));
         let is_full = matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::QuotaExceeded);
         if is_full || self.expects_errors.get() {
             self.book.open().report.refusals += 1;
@@ -106,6 +112,7 @@ impl Teller {
             Ok(object) => {
                 self.handles.borrow_mut().insert(tag, object);
                 self.book.open().oracle.named(naming);
+                self.say(|| format!("create {name:?}, object {tag}: {attributes:?}"));
                 self.count("create");
                 Some(tag)
             }
@@ -127,6 +134,7 @@ impl Teller {
         match self.volume.rename(&name, new_name) {
             Ok(()) => {
                 self.book.open().oracle.named(naming);
+                self.say(|| format!("rename object {tag} to {new_name:?}"));
                 self.count("rename");
             }
             Err(error) => {
@@ -143,6 +151,7 @@ impl Teller {
             Ok(()) => {
                 self.handles.borrow_mut().remove(&tag);
                 self.book.open().oracle.named(naming);
+                self.say(|| format!("delete of object {tag} is done"));
                 self.count("delete");
             }
             Err(error) => {
@@ -178,9 +187,13 @@ impl Teller {
             return;
         };
         begun.object = Some(object.clone());
+        self.say(|| {
+            format!("write {write} of object {tag}: {len} bytes at {offset}, size {}", object.size_bytes())
+        });
         match object.write(offset, buffer).await {
             Ok(buffer) if buffer.len() == len => {
                 begun.done();
+                self.say(|| format!("write {write} of object {tag} is done"));
                 self.count("write");
             }
             Ok(buffer) => self.book.fail(format!("a write of {len} bytes gave {} back", buffer.len())),
@@ -212,8 +225,10 @@ impl Teller {
         let Some(object) = self.handle(tag) else { return };
         let Some(mut begun) = self.begin(tag, Change::Punch { offset, len }) else { return };
         begun.object = Some(object.clone());
+        self.say(|| format!("punch {len} bytes at {offset} of object {tag}"));
         match object.punch(offset, len).await {
             Ok(()) => {
+                self.say(|| format!("punch at {offset} of object {tag} is done"));
                 begun.done();
                 self.count("punch");
             }
@@ -226,8 +241,10 @@ impl Teller {
         let grows = size > self.size(tag);
         let Some(mut begun) = self.begin(tag, Change::SetSize(size)) else { return };
         begun.object = Some(object.clone());
+        self.say(|| format!("resize object {tag} to {size}"));
         match object.resize(size).await {
             Ok(()) => {
+                self.say(|| format!("resize object {tag} to {size} is done"));
                 begun.done();
                 self.count(if grows { "grow" } else { "truncate" });
             }
@@ -244,8 +261,10 @@ impl Teller {
             let Some(model) = oracle.model(tag) else { return };
             (model.begin_sync(), names)
         };
+        self.say(|| format!("sync object {tag}"));
         match object.sync().await {
             Ok(()) => {
+                self.say(|| format!("sync object {tag} is done"));
                 let mut pages = self.book.open();
                 if let Some(model) = pages.oracle.model(tag) {
                     model.synced(&note);
@@ -260,8 +279,10 @@ impl Teller {
     /// Syncs everything; whether that was done.
     pub(crate) async fn sync_all(&self) -> bool {
         let notes = self.begin_sync_all();
+        self.say(|| "sync all".to_owned());
         match self.volume.sync().await {
             Ok(()) => {
+                self.say(|| "sync all is done".to_owned());
                 notes.done(&self.book);
                 self.count("sync all");
                 true
@@ -285,8 +306,10 @@ impl Teller {
     pub(crate) async fn checkpoint(&self) {
         // All records that were queued are in it.
         let names = self.book.open().oracle.begin_name_sync(None);
+        self.say(|| "checkpoint".to_owned());
         match self.volume.checkpoint().await {
             Ok(()) => {
+                self.say(|| "checkpoint is done".to_owned());
                 self.book.open().oracle.names_synced(&names);
                 self.count("checkpoint");
             }

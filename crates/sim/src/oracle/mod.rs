@@ -8,11 +8,12 @@ mod object;
 mod pattern;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 pub(crate) use object::{Change, ChangeNo, ObjectModel, ReadNote, SyncNote};
 pub(crate) use pattern::pattern;
 
-use crate::disk::DiskImage;
+use crate::disk::{DiskImage, SECTOR_BYTES};
 
 /// Names an object for ever, whatever the volume calls it.
 pub(crate) type Tag = u16;
@@ -59,6 +60,26 @@ impl Known {
 pub(crate) struct Found {
     pub(crate) name: String,
     pub(crate) image: DiskImage,
+}
+
+impl fmt::Display for Found {
+    /// What lies where.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = self.image.size_bytes();
+        write!(f, "{:?}, {size} bytes:", self.name)?;
+        let mut last = String::new();
+        for offset in (0..size).step_by(SECTOR_BYTES as usize) {
+            let mut bytes = vec![0; (size - offset).min(SECTOR_BYTES) as usize];
+            self.image.read(offset, &mut bytes);
+            let text = pattern::describe(&bytes);
+            let text = text.split(" for offset").next().unwrap_or_default().to_owned();
+            if text != last {
+                write!(f, " {offset}: {text};")?;
+                last = text;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Names a naming that was begun.

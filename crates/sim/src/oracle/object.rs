@@ -293,20 +293,21 @@ impl ObjectModel {
     fn check_sector(&self, offset: u64, bytes: &[u8]) -> Result<(), String> {
         let end = offset + SECTOR_BYTES;
         let touching = || {
-            self.changes.iter().map(|entry| &entry.change).filter(move |change| {
-                let (from, to) = change.range();
+            self.changes.iter().filter(move |entry| {
+                let (from, to) = entry.change.range();
                 from < end && offset < to
             })
         };
         let mut version = [0; SECTOR_BYTES as usize];
         self.synced.read(offset, &mut version);
         let mut versions = vec![version];
-        let mut in_part = false;
-        for change in touching() {
-            let (from, to) = change.range();
-            in_part |= from > offset || to < end;
+        let mut may_mix = false;
+        for entry in touching() {
+            let (from, to) = entry.change.range();
+            // One that failed may lie below what was synced later.
+            may_mix |= from > offset || to < end || entry.stage == Stage::Failed;
             for (at, byte) in version.iter_mut().enumerate() {
-                *byte = change.byte_at(offset + at as u64).unwrap_or(*byte);
+                *byte = entry.change.byte_at(offset + at as u64).unwrap_or(*byte);
             }
             versions.push(version);
         }
@@ -315,9 +316,9 @@ impl ObjectModel {
         }
         let possible = |at: usize| {
             bytes[at] == versions[0][at]
-                || touching().any(|change| change.byte_at(offset + at as u64) == Some(bytes[at]))
+                || touching().any(|entry| entry.change.byte_at(offset + at as u64) == Some(bytes[at]))
         };
-        if in_part && (0..bytes.len()).all(possible) {
+        if may_mix && (0..bytes.len()).all(possible) {
             return Ok(());
         }
         let versions: Vec<String> = versions.iter().map(|version| describe(version)).collect();
