@@ -165,10 +165,10 @@ impl ObjectModel {
         }
     }
 
-    /// Whether a later change that is done took the place of all of the change at `index`.
-    fn is_overwritten(&self, index: usize) -> bool {
+    /// Whether a later change of those that `counts` took the place of all of the change at `index`.
+    fn is_overwritten(&self, index: usize, counts: impl Fn(&Entry) -> bool) -> bool {
         let (from, to) = self.changes[index].change.range();
-        let mut later = self.changes[index + 1..].iter().filter(|entry| entry.stage == Stage::Done);
+        let mut later = self.changes[index + 1..].iter().filter(|entry| counts(entry));
         later.any(|entry| {
             let (start, end) = entry.change.range();
             start <= from && to <= end
@@ -185,7 +185,7 @@ impl ObjectModel {
         let is_covered = |entry: &Entry| sync.covers.contains(&entry.no);
         let overwritten: Vec<u64> = (0..self.changes.len())
             .filter(|index| self.changes[*index].stage == Stage::Failed)
-            .filter(|index| self.changes[*index..].iter().any(is_covered) && self.is_overwritten(*index))
+            .filter(|index| self.is_overwritten(*index, is_covered))
             .map(|index| self.changes[index].no)
             .collect();
         let synced = &mut self.synced;
@@ -204,7 +204,7 @@ impl ObjectModel {
         self.current.read(offset, &mut base);
         let open = (0..self.changes.len()).filter(|index| match self.changes[*index].stage {
             Stage::Begun => true,
-            Stage::Failed => !self.is_overwritten(*index),
+            Stage::Failed => !self.is_overwritten(*index, |entry| entry.stage == Stage::Done),
             Stage::Done => false,
         });
         let possible: Vec<Arc<Change>> = open.map(|index| self.changes[index].change.clone()).collect();
