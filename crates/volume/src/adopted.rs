@@ -6,8 +6,17 @@
 //! another byte is served.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use tanada_io::Device;
+use parking_lot::{Mutex, RwLock};
+use tanada_io::{Buffer, Device};
+
+use crate::metadata::Record;
+use crate::object::{Attributes, ObjectState};
+use crate::settings::LARGEST_OBJECT;
+use crate::volume::Core;
+use crate::{Error, Object, Result, Volume};
 
 /// What tells a file from another, and a changed one from what it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -59,17 +68,13 @@ fn refused(path: &str) -> tanada_io::Error {
 pub(crate) struct AdoptedFile {
     pub(crate) path: String,
     /// `None` if it could not be opened.
-    pub(crate) device: parking_lot::RwLock<Option<Device>>,
-    identity: parking_lot::Mutex<Identity>,
+    pub(crate) device: RwLock<Option<Device>>,
+    identity: Mutex<Identity>,
 }
 
 impl AdoptedFile {
     pub(crate) fn new(path: String, device: Option<Device>, identity: Identity) -> AdoptedFile {
-        AdoptedFile {
-            path,
-            device: parking_lot::RwLock::new(device),
-            identity: parking_lot::Mutex::new(identity),
-        }
+        AdoptedFile { path, device: RwLock::new(device), identity: Mutex::new(identity) }
     }
 
     /// What the file was when its mirrors were made.
@@ -82,7 +87,91 @@ impl AdoptedFile {
     }
 }
 
-impl crate::volume::Core {
-    /// Compares all adopted files with what they were; mirrors of changed ones are not to be read any more.
-    pub(crate) fn check_adopted_at_open(&self) {}
+impl Core {
+    /// Compares all adopted files with what they were; mirrors of those that changed are not read any more.
+    pub(crate) fn check_all_adopted(self: &Arc<Self>) -> Vec<Object> {
+        let objects: Vec<Arc<ObjectState>> = self.namespace.lock().objects.values().cloned().collect();
+        let adopted = objects.into_iter().filter(|state| state.adopted.is_some());
+        adopted.map(|state| Object { core: self.clone(), state }).filter(Object::check_adopted).collect()
+    }
+}
+
+impl Volume {
+    /// Adopts the file at `path`: it stays where it is, and is read through the object from now on.
+    ///
+    /// # Errors
+    /// `NotFound` or `Device` if the file cannot be opened, `AlreadyExists` if there is an object of that name, `ReadOnly`.
+    pub fn adopt(&self, name: &str, path: &str, attributes: &Attributes) -> Result<Object> {
+        self.core.check_writable()?;
+        let (device, identity) =
+            self.core.opener.open(path).map_err(|error| Error::io(format!("cannot adopt {path}"), &error))?;
+        if identity.size_bytes > LARGEST_OBJECT || path.len() > usize::from(u16::MAX) {
+            return Err(Error::invalid(format!("cannot adopt {path}: it is too long")));
+        }
+        let file = AdoptedFile::new(path.to_owned(), Some(device), identity);
+        self.create_adopted(name, attributes, file)
+    }
+
+    /// Looks whether adopted files are what they were; those that are not, whose mirrors were dropped. To be called now and then: mirrors of a
+    /// file that has changed since are served until then.
+    pub fn check_adopted(&self) -> Vec<Object> {
+        self.core.check_all_adopted()
+    }
+}
+
+impl Object {
+    /// The path of an adopted file.
+    pub fn adopted_path(&self) -> Option<&str> {
+        self.state.adopted.as_ref().map(|file| file.path.as_str())
+    }
+
+    /// Compares the adopted file with what it was; if it has changed, drops its mirrors and takes it as it is now. Whether it has changed, or
+    /// is gone.
+    pub fn check_adopted(&self) -> bool {
+        let Some(file) = &self.state.adopted else { return false };
+        let now = self.core.opener.identity(&file.path);
+        let is_same = now.as_ref().is_ok_and(|now| *now == file.identity());
+        if is_same && file.device.read().is_some() {
+            return false;
+        }
+        let opened = self.core.opener.open(&file.path).ok();
+        let (mirrors, lsn) = self.core.journal.change(|queue| {
+            let id = self.state.id;
+            let mut mirrors = Vec::new();
+            for (_, chunk) in self.state.table.read().iter_from(0) {
+                mirrors.extend(chunk.mirror.get());
+                chunk.mirror.set(None);
+            }
+            if !mirrors.is_empty() {
+                queue.push(&Record::AllUnmirrored { id });
+            }
+            if let Some((_, identity)) = &opened {
+                file.set_identity(*identity);
+                self.state.size.store(identity.size_bytes, Ordering::SeqCst);
+                self.state.journaled_size.store(identity.size_bytes, Ordering::SeqCst);
+                queue.push(&Record::Adopted { id, identity: *identity });
+            }
+            mirrors
+        });
+        let old = std::mem::replace(&mut *file.device.write(), opened.map(|(device, _)| device));
+        drop(old);
+        self.core.retire(mirrors, lsn);
+        true
+    }
+
+    /// A chunk of the adopted file, zeros behind its end; `None` if the file changed meanwhile, so that it must not become a mirror.
+    pub(crate) async fn read_adopted(&self, chunk: u64, mut buffer: Buffer) -> Result<Option<Buffer>> {
+        let Some(file) = &self.state.adopted else { return Ok(None) };
+        if self.check_adopted() {
+            return Ok(None);
+        }
+        let device = file.device.read().clone();
+        let Some(device) = device else { return Ok(None) };
+        let (offset, len) = (chunk * self.core.chunk_bytes, buffer.len());
+        buffer = device.read(offset, buffer).await.map_err(|error| Error::io("adopted file", &error))?;
+        let found = buffer.len();
+        buffer.resize(len);
+        buffer[found..].fill(0);
+        Ok((!self.check_adopted()).then_some(buffer))
+    }
 }

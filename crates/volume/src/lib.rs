@@ -19,6 +19,7 @@ mod error;
 mod metadata;
 mod object;
 mod parts;
+mod relocation;
 mod settings;
 mod statistics;
 mod volume;
@@ -30,9 +31,10 @@ pub use crash::{CRASH_POINTS, CrashPoints, CrashProbe, PlantedBug};
 pub use error::{Error, ErrorKind, Result};
 pub use object::{Attributes, Object, ObjectBackend};
 pub use parts::{ClassParts, Parts};
+pub use relocation::{Action, Budget, Decision, Progress, Relocated, Relocation, Timer};
 pub use settings::{
     BLOCK_BYTES, ClassSettings, LARGEST_OBJECT, LONGEST_NAME, MOST_CLASSES, MOST_DEVICES, OpenOptions,
     VolumeSettings,
 };
 pub use statistics::{ChunkStatistics, DirectionStatistics, Histogram, IoStatistics, LATENCY_BUCKETS};
-pub use volume::Volume;
+pub use volume::{ClassInfo, Volume};

@@ -7,6 +7,7 @@ use tanada_io::{BufferPool, Device};
 
 use crate::adopted::{NoOpener, Opener};
 use crate::crash::{CrashPoints, PlantedBug};
+use crate::relocation::Timer;
 
 /// The devices of one class.
 #[derive(Debug, Clone)]
@@ -28,6 +29,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Opens adopted files.
     pub opener: Arc<dyn Opener>,
+    /// Lets time pass for bandwidth budgets; without it there are none.
+    pub timer: Option<Arc<dyn Timer>>,
     /// Buffers for metadata, copies and unaligned I/O.
     pub buffers: Arc<BufferPool>,
     /// Where crash points are reported.
@@ -45,6 +48,7 @@ impl Parts {
             classes: Vec::new(),
             clock: Arc::new(MonotonicClock::new()),
             opener: Arc::new(NoOpener),
+            timer: None,
             buffers: BufferPool::new(0),
             crash_points: CrashPoints::default(),
             planted_bug: PlantedBug::None,

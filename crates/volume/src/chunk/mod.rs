@@ -46,10 +46,6 @@ impl PlaceCell {
         (self.0.load(Ordering::Acquire) & FRESH == 0).then(|| self.get()).flatten()
     }
 
-    pub(crate) fn is_fresh(&self) -> bool {
-        self.0.load(Ordering::Acquire) & FRESH != 0
-    }
-
     pub(crate) fn set(&self, place: Option<Place>) {
         let word = place.map_or(0, |place| MAPPED | u64::from(place.class) << 32 | u64::from(place.no));
         self.0.store(word, Ordering::Release);
@@ -91,9 +87,9 @@ mod tests {
         assert_eq!(cell.get(), None);
         let place = Place { class: 63, no: u32::MAX };
         cell.set_fresh(place);
-        assert_eq!((cell.get(), cell.get_journaled(), cell.is_fresh()), (Some(place), None, true));
+        assert_eq!((cell.get(), cell.get_journaled()), (Some(place), None));
         cell.set(Some(place));
-        assert_eq!((cell.get(), cell.get_journaled(), cell.is_fresh()), (Some(place), Some(place), false));
+        assert_eq!((cell.get(), cell.get_journaled()), (Some(place), Some(place)));
         cell.set(None);
         assert_eq!(cell.get(), None);
     }

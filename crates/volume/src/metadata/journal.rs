@@ -56,11 +56,6 @@ impl Queue {
         self.group_records += 1;
     }
 
-    /// The number of the change that is being made.
-    pub(crate) fn lsn(&self) -> Lsn {
-        self.end + 1
-    }
-
     /// Ends a change: its records go into one block, so they become durable together.
     pub(crate) fn end_group(&mut self) -> Lsn {
         if self.group_records > 0 {
@@ -176,12 +171,6 @@ impl Journal {
     /// Why nothing more can be made durable, if so.
     pub(crate) fn failure(&self) -> Option<Error> {
         self.state.lock().failed.clone()
-    }
-
-    /// The superblock in force and the state of its log.
-    pub(crate) fn superblock(&self) -> (Superblock, Log) {
-        let state = self.state.lock();
-        (state.superblock.clone(), state.log)
     }
 
     /// Waits until change `lsn` is durable.

@@ -97,6 +97,11 @@ pub(crate) enum Record {
     AllUnmirrored {
         id: u64,
     },
+    /// The adopted file is now this.
+    Adopted {
+        id: u64,
+        identity: Identity,
+    },
 }
 
 fn put_text(out: &mut Vec<u8>, text: &str) {
@@ -107,6 +112,20 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
 fn put_place(out: &mut Vec<u8>, place: Place) {
     out.push(place.class);
     out.extend_from_slice(&place.no.to_be_bytes());
+}
+
+fn put_identity(out: &mut Vec<u8>, identity: &Identity) {
+    out.extend_from_slice(&identity.file.to_be_bytes());
+    out.extend_from_slice(&identity.size_bytes.to_be_bytes());
+    out.extend_from_slice(&identity.modified_ns.to_be_bytes());
+}
+
+fn identity(reader: &mut Reader<'_>) -> Result<Identity, ReadError> {
+    Ok(Identity {
+        file: u128::from_be_bytes(reader.array()?),
+        size_bytes: reader.u64()?,
+        modified_ns: i128::from_be_bytes(reader.array()?),
+    })
 }
 
 fn put_id(out: &mut Vec<u8>, tag: u8, id: u64) {
@@ -138,9 +157,7 @@ impl Record {
                 out.push(u8::from(adopted.is_some()));
                 if let Some((path, identity)) = adopted {
                     put_text(out, path);
-                    out.extend_from_slice(&identity.file.to_be_bytes());
-                    out.extend_from_slice(&identity.size_bytes.to_be_bytes());
-                    out.extend_from_slice(&identity.modified_ns.to_be_bytes());
+                    put_identity(out, identity);
                 }
             }
             Record::Renamed { id, name } => {
@@ -198,6 +215,10 @@ impl Record {
             }
             Record::NextObject { id } => put_id(out, 15, *id),
             Record::AllUnmirrored { id } => put_id(out, 16, *id),
+            Record::Adopted { id, identity } => {
+                put_id(out, 17, *id);
+                put_identity(out, identity);
+            }
             _ => {}
         }
     }
@@ -249,7 +270,7 @@ impl Fields {
             3 => Record::ClassChunks { id: reader.u8()?, chunks: reader.u32()? },
             4 => Record::ClassRemoved { id: reader.u8()? },
             5 | 6 => return self.decode_names(reader),
-            7..=9 | 15 | 16 => self.decode_object(reader)?,
+            7..=9 | 15..=17 => self.decode_object(reader)?,
             10..=14 => self.decode_chunks(reader)?,
             tag => return Ok(Err(format!("unknown record {tag} at {}", self.at))),
         };
@@ -271,12 +292,7 @@ impl Fields {
                 Ok(path) => path,
                 Err(why) => return Ok(Err(why)),
             };
-            let identity = Identity {
-                file: u128::from_be_bytes(reader.array()?),
-                size_bytes: reader.u64()?,
-                modified_ns: i128::from_be_bytes(reader.array()?),
-            };
-            adopted = Some((path, identity));
+            adopted = Some((path, identity(reader)?));
         }
         Ok(Ok(Record::Object { id, name, adopted }))
     }
@@ -288,6 +304,7 @@ impl Fields {
             8 => Record::Size { id, size_bytes: reader.u64()?, tail_is_stale: reader.u8()? == 1 },
             15 => Record::NextObject { id },
             16 => Record::AllUnmirrored { id },
+            17 => Record::Adopted { id, identity: identity(reader)? },
             _ => {
                 let (preferred, pin, quota) = (reader.u8()?, reader.u8()?, reader.u64()?);
                 let quota_bytes = (quota != u64::MAX).then_some(quota);
@@ -367,6 +384,7 @@ mod tests {
             },
             Record::NextObject { id: 99 },
             Record::AllUnmirrored { id: 7 },
+            Record::Adopted { id: 7, identity },
         ]
     }
 

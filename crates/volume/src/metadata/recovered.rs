@@ -111,6 +111,15 @@ impl Recovered {
                 self.object(id)?.attributes = attributes;
                 Ok(())
             }
+            Record::Adopted { id, identity } => {
+                let object = self.object(id)?;
+                let Some((_, adopted)) = &mut object.adopted else {
+                    return Err(format!("object number {id} is no adopted file"));
+                };
+                *adopted = identity;
+                object.size_bytes = identity.size_bytes;
+                Ok(())
+            }
             Record::NextObject { id } => {
                 self.next_object = self.next_object.max(id);
                 Ok(())

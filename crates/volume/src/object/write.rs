@@ -384,7 +384,7 @@ impl Object {
         end: u64,
         hold: Arc<HoldGuard>,
     ) -> Result<(Buffer, Arc<Class>)> {
-        self.check_quota()?;
+        let mut claim = self.claim_chunk()?;
         let (wanted, only) = self.wanted_class();
         let reserved = Arc::new(self.core.reserve(wanted, only).await?);
         let place = reserved.place();
@@ -397,6 +397,7 @@ impl Object {
             buffer = class.write(address, buffer, &keep).await?;
             self.state.wrote(class.id, end);
             self.map_fresh(chunk, &reserved);
+            claim.is_mapped = true;
             return Ok((buffer, class));
         }
         // CRASH: the reserved chunk is in no mapping; at the next opening it is free.
@@ -406,6 +407,7 @@ impl Object {
         self.core.crash.reached("allocate.before-mapping");
         self.state.dirty_classes.fetch_or(1 << class.id, Ordering::SeqCst);
         self.map_fresh(chunk, &reserved);
+        claim.is_mapped = true;
         drop(keep);
         self.write_exclusively(place, within, buffer, end, hold).await
     }
@@ -419,7 +421,6 @@ impl Object {
         let number = fresh.next;
         fresh.next += 1;
         fresh.entries.insert(chunk, number);
-        self.state.chunks.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Drops the mirror of a chunk that is held exclusively, so that no stop can leave it beside a home that has changed.
@@ -464,14 +465,32 @@ impl Object {
         (rank(attributes.class).unwrap_or(classes.ranked().len().saturating_sub(1)), false)
     }
 
-    fn check_quota(&self) -> Result<()> {
-        let quota = self.state.attributes.lock().quota_bytes;
-        if let Some(quota) = quota
-            && self.allocated_bytes() + self.core.chunk_bytes > quota
-        {
-            let message = format!("object {:?} has used up its quota of {quota} bytes", self.name());
-            return Err(Error::new(ErrorKind::QuotaExceeded, message));
+    /// Counts one more chunk of the object, if its quota allows.
+    fn claim_chunk(&self) -> Result<Claim<'_>> {
+        let quota = self.state.attributes.lock().quota_bytes.unwrap_or(u64::MAX);
+        let claimed = self.state.chunks.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |chunks| {
+            ((chunks + 1) * self.core.chunk_bytes <= quota).then_some(chunks + 1)
+        });
+        match claimed {
+            Ok(_) => Ok(Claim { object: &self.state, is_mapped: false }),
+            Err(_) => {
+                let message = format!("object {:?} has used up its quota of {quota} bytes", self.name());
+                Err(Error::new(ErrorKind::QuotaExceeded, message))
+            }
         }
-        Ok(())
+    }
+}
+
+/// A chunk that counts for the object, unless it is never mapped.
+struct Claim<'a> {
+    object: &'a ObjectState,
+    is_mapped: bool,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        if !self.is_mapped {
+            self.object.chunks.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 }

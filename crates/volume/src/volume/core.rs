@@ -22,6 +22,8 @@ use crate::crash::{CrashPoints, PlantedBug};
 use crate::metadata::Journal;
 use crate::metadata::journal::Lsn;
 use crate::object::ObjectState;
+use crate::relocation::Timer;
+use crate::relocation::decision::Decisions;
 use crate::waiting::Grace;
 use crate::{Error, ErrorKind, Result};
 
@@ -58,6 +60,8 @@ pub(crate) struct Core {
     pub(crate) half_life_s: f32,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) opener: Arc<dyn Opener>,
+    pub(crate) timer: Option<Arc<dyn Timer>>,
+    pub(crate) decisions: Decisions,
     pub(crate) buffers: Arc<BufferPool>,
     pub(crate) crash: CrashPoints,
     pub(crate) bug: PlantedBug,
@@ -94,6 +98,8 @@ impl Core {
             half_life_s: from.half_life_s,
             clock: from.parts.clock,
             opener: from.parts.opener,
+            timer: from.parts.timer,
+            decisions: Decisions::default(),
             buffers: from.parts.buffers,
             crash: from.parts.crash_points,
             bug: from.parts.planted_bug,
@@ -235,9 +241,14 @@ impl Core {
         freed
     }
 
-    /// Chunks that wait until they may be used again.
-    pub(crate) fn retired_count(&self) -> usize {
-        self.retired.lock().len()
+    /// Waits until everything that was freed so far may be used again.
+    pub(crate) async fn settle(self: &Arc<Self>) -> Result<()> {
+        while let Some((lsn, period)) = self.newest_retired() {
+            self.journal.commit(lsn, &**self).await?;
+            self.grace.wait(period).await;
+            self.reclaim();
+        }
+        Ok(())
     }
 
     /// What a failed sync of a class means: nothing is known about what its objects wrote there since the last one.

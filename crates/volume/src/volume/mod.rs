@@ -1,10 +1,12 @@
 //! An open volume.
 //!
 //! - [`core`]: what all handles share; free space;
+//! - [`classes`]: adding, draining, removing and resizing classes;
 //! - [`open`]: making a volume, opening one, recovering;
 //! - [`namespace`]: objects by name;
 //! - [`snapshot`]: the records of a checkpoint.
 
+mod classes;
 mod core;
 mod namespace;
 mod open;
@@ -15,6 +17,7 @@ use std::sync::atomic::Ordering;
 
 use futures::future::join_all;
 
+pub use self::classes::ClassInfo;
 pub(crate) use self::core::{Core, Reserved};
 pub(crate) use snapshot::MappingRuns;
 

@@ -40,8 +40,19 @@ impl Volume {
         self.add_object(name, attributes, None)
     }
 
+    pub(crate) fn create_adopted(
+        &self,
+        name: &str,
+        attributes: &Attributes,
+        file: AdoptedFile,
+    ) -> Result<Object> {
+        check_name(name)?;
+        let attributes = self.attribute_record(attributes)?;
+        self.add_object(name, attributes, Some(file))
+    }
+
     /// Adds an object, plain or adopted.
-    pub(crate) fn add_object(
+    fn add_object(
         &self,
         name: &str,
         attributes: AttributeRecord,
@@ -73,7 +84,7 @@ impl Volume {
         Ok(self.object(&added?))
     }
 
-    /// The object of that name.
+    /// The object of that name. An adopted file is compared with what it was.
     ///
     /// # Errors
     /// `NotFound`.

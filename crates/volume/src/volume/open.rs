@@ -104,7 +104,7 @@ impl Volume {
         let namespace = namespace(recovered, &superblock, &replayed, &parts);
         let Replayed { log, is_clean } = replayed;
         let core = assemble(parts, superblock, log, classes, namespace, read_only, is_clean);
-        core.check_adopted_at_open();
+        core.check_all_adopted();
         if core.read_only.is_none() {
             core.begin(is_clean, lost_mirrors).await?;
         }

@@ -1,6 +1,6 @@
 //! A checkpoint's records: all that there is, as the metadata may know it.
 //!
-//! Chunks whose data are not durable yet ([fresh](crate::chunk::PlaceCell::is_fresh)) are left out: their records follow when the data are.
+//! Chunks whose data are not durable yet (*fresh*) are left out: their records follow when the data are.
 //! So a checkpoint may be taken at any time.
 
 use std::sync::atomic::Ordering;

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 mod objects;
+mod relocation;
 
 use std::path::{Path, PathBuf};
 
-use futures::executor::block_on;
 use tanada_base::SplitMix64;
 use tanada_io::{Device, DeviceOptions, Method};
 use tanada_volume::{ClassSettings, OpenOptions, Parts, Volume, VolumeSettings};
@@ -53,12 +53,12 @@ impl Place {
         }
     }
 
-    fn create(&self, chunks: u64) -> Volume {
-        block_on(Volume::create(self.parts(), &self.settings(chunks))).unwrap()
+    async fn create(&self, chunks: u64) -> Volume {
+        Volume::create(self.parts(), &self.settings(chunks)).await.unwrap()
     }
 
-    fn open(&self) -> Volume {
-        block_on(Volume::open(self.parts(), &OpenOptions::default())).unwrap()
+    async fn open(&self) -> Volume {
+        Volume::open(self.parts(), &OpenOptions::default()).await.unwrap()
     }
 }
 

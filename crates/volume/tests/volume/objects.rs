@@ -9,7 +9,7 @@ use crate::{CHUNK, Place, bytes};
 fn what_is_written_is_read_and_is_there_after_opening_again() {
     let place = Place::new(&[("fast", 1), ("slow", 3)]);
     let data = bytes(300_000, 1);
-    let volume = place.create(64);
+    let volume = block_on(place.create(64));
     block_on(async {
         let object = volume.create_object("a", &Attributes::default()).unwrap();
         object.write_bytes(1000, &data).await.unwrap();
@@ -21,7 +21,7 @@ fn what_is_written_is_read_and_is_there_after_opening_again() {
         volume.close().await.unwrap();
     });
     drop(volume);
-    let volume = place.open();
+    let volume = block_on(place.open());
     assert!(volume.was_clean());
     block_on(async {
         let object = volume.open_object("a").unwrap();
@@ -29,7 +29,7 @@ fn what_is_written_is_read_and_is_there_after_opening_again() {
     });
     // Not closed: the next opening replays the journal.
     drop(volume);
-    let volume = place.open();
+    let volume = block_on(place.open());
     assert!(!volume.was_clean());
     let object = volume.open_object("a").unwrap();
     assert_eq!(block_on(object.read_bytes(1000, 400_000)).unwrap(), data);
@@ -38,7 +38,7 @@ fn what_is_written_is_read_and_is_there_after_opening_again() {
 #[test]
 fn sparse_objects_take_no_space_and_read_as_zeros() {
     let place = Place::new(&[("slow", 1)]);
-    let volume = place.create(16);
+    let volume = block_on(place.create(16));
     block_on(async {
         let object = volume.create_object("sparse", &Attributes::default()).unwrap();
         object.resize(64 << 40).await.unwrap();
@@ -53,7 +53,7 @@ fn sparse_objects_take_no_space_and_read_as_zeros() {
 #[test]
 fn a_full_volume_says_so_and_goes_on_when_space_is_free_again() {
     let place = Place::new(&[("fast", 1), ("slow", 1)]);
-    let volume = place.create(4);
+    let volume = block_on(place.create(4));
     block_on(async {
         let object = volume.create_object("a", &Attributes::default()).unwrap();
         let data = bytes(8 * CHUNK as usize, 2);
