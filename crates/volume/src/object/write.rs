@@ -30,7 +30,7 @@ use crate::class::{Class, Keep};
 use crate::settings::{BLOCK_BYTES, LARGEST_OBJECT};
 use crate::statistics::Sample;
 use crate::volume::{Core, Reserved};
-use crate::waiting::{HoldGuard, drive};
+use crate::waiting::{HoldGuard, WritingShared, drive};
 use crate::{Error, ErrorKind, Result};
 
 /// Writes for the backend.
@@ -332,7 +332,9 @@ impl Object {
                 let Some((_, place)) = state.plainly_mapped(chunk) else { continue };
                 let class = self.core.class(place.class)?;
                 let keep: Keep = hold.clone();
+                let writing = WritingShared::new(&hold);
                 let buffer = class.write(class.address(place.no) + within, buffer, &keep).await?;
+                writing.done();
                 state.wrote(class.id, end);
                 return Ok((buffer, class));
             }
@@ -360,7 +362,9 @@ impl Object {
         let address = class.address(place.no);
         if within.is_multiple_of(BLOCK_BYTES) && len.is_multiple_of(BLOCK_BYTES) {
             hold.downgrade();
+            let writing = WritingShared::new(&hold);
             let buffer = class.write(address + within, buffer, &keep).await?;
+            writing.done();
             self.state.wrote(class.id, end);
             return Ok((buffer, class));
         }

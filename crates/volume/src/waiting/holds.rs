@@ -3,6 +3,9 @@
 //! A hold covers a range of chunks. Shared holds (aligned writes to mapped chunks) go together; an exclusive one (a chunk's first write, a
 //! read-modify-write, a relocation; over the whole object: truncation and the like) is alone on its range. Reads take none.
 //!
+//! A shared hold whose owner left while the device still works on its range keeps everybody out until the device is done: what is written there
+//! next must not be overtaken.
+//!
 //! Invariants: holds that are granted at once do not conflict; a waiter is passed by none that conflicts with it and came later, so
 //! nobody starves; an operation takes all that it needs in one hold, so nobody waits in a circle.
 
@@ -143,6 +146,35 @@ impl HoldGuard {
     }
 }
 
+/// A write under a shared hold; if it is dropped before it is done, the hold becomes exclusive for as long as the device goes on.
+#[derive(Debug)]
+pub(crate) struct WritingShared<'a> {
+    hold: &'a HoldGuard,
+    is_done: bool,
+}
+
+impl<'a> WritingShared<'a> {
+    pub(crate) fn new(hold: &'a HoldGuard) -> WritingShared<'a> {
+        WritingShared { hold, is_done: false }
+    }
+
+    pub(crate) fn done(mut self) {
+        self.is_done = true;
+    }
+}
+
+impl Drop for WritingShared<'_> {
+    fn drop(&mut self) {
+        if self.is_done {
+            return;
+        }
+        let mut state = self.hold.holds.state.lock();
+        if let Some((_, range)) = state.granted.iter_mut().find(|(id, _)| *id == self.hold.id) {
+            range.exclusive = true;
+        }
+    }
+}
+
 impl Drop for HoldGuard {
     fn drop(&mut self) {
         let mut state = self.holds.state.lock();
@@ -178,6 +210,18 @@ mod tests {
         third.downgrade();
         assert!(holds.try_hold(6..=9, false).is_some());
         drop(first);
+    }
+
+    #[test]
+    fn a_shared_hold_that_was_left_keeps_others_out() {
+        let holds = Arc::new(Holds::default());
+        let first = holds.try_hold(0..=0, false).unwrap();
+        WritingShared::new(&first).done();
+        assert!(holds.try_hold(0..=0, false).is_some());
+        drop(WritingShared::new(&first));
+        assert!(holds.try_hold(0..=0, false).is_none() && holds.try_hold(1..=1, false).is_some());
+        drop(first);
+        assert!(holds.try_hold(0..=0, false).is_some());
     }
 
     #[test]

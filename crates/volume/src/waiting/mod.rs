@@ -10,5 +10,5 @@ mod shared;
 
 pub(crate) use drive::drive;
 pub(crate) use grace::{Grace, GraceGuard};
-pub(crate) use holds::{HoldGuard, Holds};
+pub(crate) use holds::{HoldGuard, Holds, WritingShared};
 pub(crate) use shared::SharedTask;
