@@ -199,11 +199,12 @@ impl Object {
         Ok(())
     }
 
-    /// Whether something was written that no sync has covered.
+    /// Whether something was written that no sync has covered yet; one that is under way has taken the marks, but not covered it yet.
     pub(crate) fn has_unsynced(&self) -> bool {
         self.state.is_poisoned()
             || self.state.dirty_classes.load(Ordering::SeqCst) != 0
             || self.state.size() != self.state.journaled_size.load(Ordering::SeqCst)
             || !self.state.fresh.lock().entries.is_empty()
+            || self.state.sync_turns.try_hold(0..=0, true).is_none()
     }
 }
