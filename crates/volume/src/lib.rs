@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod adopted;
+mod check;
 mod chunk;
 mod class;
 mod crash;
@@ -26,10 +27,11 @@ mod volume;
 mod waiting;
 
 pub use adopted::{Identity, NoOpener, Opener};
+pub use check::{CheckReport, Finding, Severity};
 pub use chunk::Place;
 pub use crash::{CRASH_POINTS, CrashPoints, CrashProbe, PlantedBug};
 pub use error::{Error, ErrorKind, Result};
-pub use object::{Attributes, Object, ObjectBackend};
+pub use object::{Attributes, ChunkInfo, Object, ObjectBackend};
 pub use parts::{ClassParts, Parts};
 pub use relocation::{Action, Budget, Decision, Progress, Relocated, Relocation, Timer};
 pub use settings::{

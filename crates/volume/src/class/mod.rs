@@ -181,10 +181,15 @@ impl Class {
         Ok(())
     }
 
+    /// Bytes that each of its devices needs.
+    pub(crate) fn device_bytes(&self) -> u64 {
+        let chunks = self.allocator.lock().chunks();
+        self.striping.device_bytes(u64::from(chunks) * self.chunk_bytes)
+    }
+
     /// Fails if a device is smaller than the class needs.
     pub(crate) fn check_sizes(&self) -> Result<()> {
-        let chunks = self.allocator.lock().chunks();
-        let needed = self.striping.device_bytes(u64::from(chunks) * self.chunk_bytes);
+        let needed = self.device_bytes();
         for device in self.devices.iter().flatten() {
             let size = device.device().size_bytes().map_err(|error| Error::io(device.name(), &error))?;
             if size < needed {

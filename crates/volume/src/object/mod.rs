@@ -13,6 +13,7 @@
 
 mod backend;
 mod gather;
+mod information;
 mod read;
 mod resize;
 mod sync;
@@ -26,6 +27,7 @@ use parking_lot::{Mutex, RwLock};
 use tanada_io::{Buffer, Device};
 
 pub use backend::ObjectBackend;
+pub use information::ChunkInfo;
 
 use crate::adopted::AdoptedFile;
 use crate::chunk::table::ChunkTable;

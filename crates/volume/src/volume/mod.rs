@@ -85,7 +85,10 @@ impl Volume {
         }
         self.sync().await?;
         self.core.is_closed.store(true, Ordering::SeqCst);
-        // What was let in before the mark was set is made durable too.
+        // What was let in before that and is not durable may have gone behind the end of its object.
+        for object in self.objects().into_iter().filter(Object::has_unsynced) {
+            object.state.tail_is_stale.store(true, Ordering::SeqCst);
+        }
         self.core.journal.checkpoint(&*self.core).await?;
         self.core.journal.close().await
     }

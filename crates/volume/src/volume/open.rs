@@ -9,6 +9,7 @@
 //! 5. mark the volume as in use;
 //! 6. look whether adopted files are what they were.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -17,6 +18,7 @@ use futures::future::join_all;
 use super::Volume;
 use super::core::{Core, CoreParts, Namespace};
 use crate::adopted::AdoptedFile;
+use crate::chunk::Place;
 use crate::class::{Class, ClassList, Keep};
 use crate::metadata::{
     FIRST_LOG_OFFSET, Journal, Log, Recovered, RecoveredClass, RecoveredObject, Replayed, Superblock,
@@ -84,6 +86,15 @@ impl Volume {
     /// # Errors
     /// `NotFound` if there is none, `FutureFormat`, `WrongVolume` if metadata or devices are another's, `Corrupted`, `Device`.
     pub async fn open(parts: Parts, options: &OpenOptions) -> Result<Volume> {
+        Volume::open_with(parts, options, false).await
+    }
+
+    /// Opens, and drops mirrors that cannot be right.
+    pub(crate) async fn open_and_repair(parts: Parts, options: &OpenOptions) -> Result<Volume> {
+        Volume::open_with(parts, options, true).await
+    }
+
+    async fn open_with(parts: Parts, options: &OpenOptions, repair: bool) -> Result<Volume> {
         let superblock = read_superblock(&parts.metadata, &parts.buffers).await?;
         if options.expected_id.is_some_and(|id| id != superblock.volume) {
             let message = format!("{} holds another volume", parts.metadata.path().display());
@@ -95,12 +106,14 @@ impl Volume {
         // CRASH: nothing was changed yet; the next opening reads the same.
         parts.crash_points.reached("recovery.after-replay");
         let classes = open_classes(&recovered, &superblock, &parts).await?;
+        let wrong_mirrors = if repair { drop_wrong_mirrors(&recovered, &classes) } else { Vec::new() };
         take_places(&recovered, &classes)?;
         let missing = missing_error(&recovered, &classes);
         let read_only =
             options.read_only.then(|| Error::new(ErrorKind::ReadOnly, "the volume was opened read-only"));
         let read_only = missing.or(read_only);
-        let lost_mirrors = drop_lost_mirrors(&recovered, &classes);
+        let mut lost_mirrors = drop_lost_mirrors(&recovered, &classes);
+        lost_mirrors.extend(wrong_mirrors);
         let namespace = namespace(recovered, &superblock, &replayed, &parts);
         let Replayed { log, is_clean } = replayed;
         let core = assemble(parts, superblock, log, classes, namespace, read_only, is_clean);
@@ -237,6 +250,28 @@ fn take_places(recovered: &Recovered, classes: &ClassList) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Forgets mirrors that lie outside of their class, where something else lies, or in a class that is not faster; what was forgotten.
+fn drop_wrong_mirrors(recovered: &Recovered, classes: &ClassList) -> Vec<(u64, u64)> {
+    let chunks = || {
+        let objects = recovered.objects.iter();
+        objects.flat_map(|(id, object)| object.table.iter_from(0).map(move |(no, chunk)| (*id, no, chunk)))
+    };
+    let mut claimed: HashSet<Place> = chunks().filter_map(|(_, _, chunk)| chunk.home.get()).collect();
+    let mut dropped = Vec::new();
+    for (id, no, chunk) in chunks() {
+        let Some(mirror) = chunk.mirror.get() else { continue };
+        let is_inside =
+            classes.by_id(mirror.class).is_some_and(|class| mirror.no < class.allocator.lock().chunks());
+        let is_faster =
+            chunk.home.get().is_none_or(|home| classes.rank(mirror.class) < classes.rank(home.class));
+        if !is_inside || !is_faster || !claimed.insert(mirror) {
+            chunk.mirror.set(None);
+            dropped.push((id, no));
+        }
+    }
+    dropped
 }
 
 /// Whether the object has chunks in a class that is not all there.

@@ -1,0 +1,51 @@
+//! What there is to know about an object and its chunks.
+
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+use super::Object;
+use crate::chunk::Place;
+use crate::statistics::{ChunkStatistics, IoStatistics};
+
+/// A chunk as it is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChunkInfo {
+    /// Its number in the object.
+    pub no: u64,
+    /// Its home; `None` if it was never written, or is part of an adopted file.
+    pub home: Option<Place>,
+    /// Its mirror.
+    pub mirror: Option<Place>,
+    /// What was done to it.
+    pub statistics: ChunkStatistics,
+}
+
+impl Object {
+    /// Those of `chunks` that have a home, a mirror or statistics.
+    pub fn chunks(&self, chunks: Range<u64>) -> Vec<ChunkInfo> {
+        let now = self.core.now();
+        let table = self.state.table.read();
+        let known = table.iter_from(chunks.start).take_while(|(no, _)| *no < chunks.end);
+        known
+            .filter(|(_, chunk)| {
+                chunk.home.get().is_some() || chunk.mirror.get().is_some() || !chunk.is_unused()
+            })
+            .map(|(no, chunk)| ChunkInfo {
+                no,
+                home: chunk.home.get(),
+                mirror: chunk.mirror.get(),
+                statistics: chunk.statistics(now, self.core.half_life_s),
+            })
+            .collect()
+    }
+
+    /// I/Os of the object since the volume was opened, each device I/O for itself.
+    pub fn statistics(&self) -> IoStatistics {
+        self.state.counters.snapshot()
+    }
+
+    /// Whether an earlier write or sync failed, so that the object takes no more of them.
+    pub fn is_poisoned(&self) -> bool {
+        self.state.is_poisoned.load(Ordering::SeqCst)
+    }
+}
