@@ -38,5 +38,5 @@ mod trace;
 
 pub use campaign::{Case, Density, Failure, Report, run as run_case, story_names};
 pub use disk::{DiskImage, DiskOptions, DiskSet, IoNote, SimDisk, Tearing, Wreck, WreckedDisk};
-pub use executor::{JoinHandle, Outcome, Run, Simulation, Sleep, VirtualClock, World};
+pub use executor::{JoinHandle, Outcome, Run, Simulation, Sleep, VirtualClock, VirtualTimer, World};
 pub use fault::{Fault, Rule, RuleNo, When};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tanada_base::SplitMix64;
-use tanada_volume::Attributes;
+use tanada_volume::{Attributes, Budget, Relocation};
 
 use super::teller::Teller;
 use crate::oracle::Tag;
@@ -11,6 +11,7 @@ use crate::oracle::Tag;
 /// Objects are about this large at most.
 const LARGEST: u64 = 64 << 10;
 const MOST_OBJECTS: usize = 5;
+const CLASSES: [&str; 3] = ["fast", "middle", "slow"];
 const NAMES: [&str; 7] = ["a", "b", "c", "d", "e", "f", "g"];
 
 /// `tasks` tasks with `steps` operations each.
@@ -65,28 +66,73 @@ async fn step(teller: Teller, seed: u64) {
     }
     let tag = tags[random.below(tags.len() as u64) as usize];
     let size = teller.size(tag);
+    let name = NAMES[random.below(NAMES.len() as u64) as usize];
     match random.below(100) {
-        0..40 => write(&teller, tag, size, &mut random).await,
-        40..60 => {
+        0..12 => relocate(&teller, tag, &mut random).await,
+        12..15 => change_classes(&teller, &mut random).await,
+        15..30 => {
             let offset = random.below(size + 1);
             let len = 1 + random.below(24 << 10);
             teller.read(tag, offset, len as usize).await;
         }
-        60..78 => teller.sync(tag).await,
-        78..80 => drop(teller.sync_all().await),
-        80..86 => {
+        30..35 => teller.read(tag, 0, size as usize + 100).await,
+        35..38 => teller.rename(tag, name),
+        38..40 => teller.delete(tag).await,
+        40..42 => drop(teller.sync_all().await),
+        42..44 => teller.checkpoint().await,
+        44..46 => teller.set_attributes(tag, &attributes(&mut random)),
+        46..48 => {
+            let path = teller.rig.files[random.below(teller.rig.files.len() as u64) as usize].0;
+            teller.adopt(name, path);
+        }
+        // An adopted file can be read only.
+        _ if teller.is_adopted(tag) => teller.read(tag, 0, size as usize).await,
+        48..62 => teller.sync(tag).await,
+        62..67 => {
             let offset = place(&mut random, size);
             teller.punch(tag, offset, 1 + random.below(20 << 10)).await;
         }
-        86..91 => {
+        67..71 => {
             let size = random.below(LARGEST);
             teller.resize(tag, place(&mut random, size)).await;
         }
-        91..93 => teller.checkpoint().await,
-        93..96 => teller.rename(tag, NAMES[random.below(NAMES.len() as u64) as usize]),
-        96..98 => teller.delete(tag).await,
-        _ => teller.read(tag, 0, size as usize + 100).await,
+        _ => write(&teller, tag, size, &mut random).await,
     }
+}
+
+async fn relocate(teller: &Teller, tag: Tag, random: &mut SplitMix64) {
+    let first = random.below(6);
+    let chunks = match random.below(3) {
+        0 => 0..u64::MAX,
+        1 => first..first + 1,
+        _ => first..first + 3,
+    };
+    let class = CLASSES[random.below(CLASSES.len() as u64) as usize];
+    match random.below(5) {
+        0 => teller.drop_mirrors(tag, chunks),
+        1 | 2 => teller.move_to(tag, chunks, class, &relocation(random)).await,
+        _ => teller.mirror_to(tag, chunks, class, &relocation(random)).await,
+    }
+}
+
+async fn change_classes(teller: &Teller, random: &mut SplitMix64) {
+    let class = CLASSES[random.below(CLASSES.len() as u64) as usize];
+    match random.below(6) {
+        0 | 1 => teller.add_class("middle", 1).await,
+        2 => teller.drain_class(class, &relocation(random)).await,
+        3 => teller.fill_class(class).await,
+        4 => teller.remove_class(class).await,
+        _ => {
+            let chunks = 4 + random.below(20);
+            teller.resize_class(class, chunks, &relocation(random)).await;
+        }
+    }
+}
+
+fn relocation(random: &mut SplitMix64) -> Relocation {
+    let concurrency = 1 + random.below(4) as usize;
+    let bytes_per_second = (random.below(4) == 0).then_some(16 << 20);
+    Relocation { budget: Budget { concurrency, bytes_per_second }, ..Relocation::default() }
 }
 
 async fn write(teller: &Teller, tag: Tag, size: u64, random: &mut SplitMix64) {
@@ -118,7 +164,7 @@ fn place(random: &mut SplitMix64, most: u64) -> u64 {
 }
 
 fn attributes(random: &mut SplitMix64) -> Attributes {
-    let class = |random: &mut SplitMix64| ["fast", "slow"][random.below(2) as usize].to_owned();
+    let class = |random: &mut SplitMix64| CLASSES[random.below(CLASSES.len() as u64) as usize].to_owned();
     Attributes {
         class: (random.below(2) == 0).then(|| class(random)),
         pin: (random.below(12) == 0).then(|| class(random)),

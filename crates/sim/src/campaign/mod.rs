@@ -9,6 +9,7 @@ mod book;
 mod busy;
 mod cutter;
 mod layout;
+mod moves;
 mod recovery;
 mod report;
 mod story;
@@ -90,7 +91,7 @@ async fn tell(
     is_made.store(true, std::sync::atomic::Ordering::Relaxed);
     let at_io = cutter.clone();
     world.observe(move |_| at_io.point());
-    let teller = Teller::new(&world, &book, volume, &buffers);
+    let teller = Teller::new(&world, &book, volume, &buffers, &rig);
     story::tell(&case.story, &teller).await?;
     cutter.point();
     Ok(cutter.end())

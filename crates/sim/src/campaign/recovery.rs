@@ -139,6 +139,7 @@ impl Recovery {
         let buffers = BufferPool::new(0);
         let volume = self.open(&world, &rig, &buffers).await?;
         is_opening.set(false);
+        self.check(&world, &rig, &buffers).await?;
         let found = read_all(&volume, &buffers).await?;
         for object in &found {
             self.book.tell(|| format!("found {object}"));
@@ -148,7 +149,7 @@ impl Recovery {
             return Ok(oracle);
         }
         let book = Book::with(oracle).aloud(self.judge.is_aloud);
-        let teller = Teller::new(&world, &book, volume, &buffers);
+        let teller = Teller::new(&world, &book, volume, &buffers, &rig);
         busy::some_work(&teller, 6).await;
         if world.random().below(2) == 0 {
             teller.close().await;
@@ -173,6 +174,18 @@ impl Recovery {
         let parts = rig.parts(world, buffers, CrashPoints::to(Arc::new(probe)), self.judge.planted_bug);
         let opened = Volume::open(parts, &OpenOptions::default()).await;
         opened.map_err(|error| format!("the volume does not open: {error}"))
+    }
+}
+
+impl Recovery {
+    /// The volume's own check finds nothing.
+    async fn check(&self, world: &World, rig: &Rig, buffers: &Arc<BufferPool>) -> Result<(), String> {
+        let parts = rig.parts(world, buffers, CrashPoints::default(), PlantedBug::None);
+        let report = Volume::check(&parts).await.map_err(|error| format!("the check fails: {error}"))?;
+        match report.findings.first() {
+            None => Ok(()),
+            Some(finding) => Err(format!("the check finds: {finding}")),
+        }
     }
 }
 

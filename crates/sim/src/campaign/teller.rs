@@ -12,6 +12,7 @@ use tanada_io::BufferPool;
 use tanada_volume::{Attributes, Error, ErrorKind, Object, Volume};
 
 use super::book::Book;
+use super::layout::Rig;
 use crate::executor::World;
 use crate::oracle::{Change, ChangeNo, Tag, pattern};
 
@@ -22,25 +23,33 @@ pub(crate) struct Teller {
     pub(crate) book: Book,
     pub(crate) volume: Volume,
     pub(crate) buffers: Arc<BufferPool>,
+    pub(crate) rig: Rig,
     handles: Rc<RefCell<BTreeMap<Tag, Object>>>,
     /// Whether devices may fail, so that any error is an answer.
     pub(crate) expects_errors: Rc<Cell<bool>>,
 }
 
 impl Teller {
-    pub(crate) fn new(world: &World, book: &Book, volume: Volume, buffers: &Arc<BufferPool>) -> Teller {
+    pub(crate) fn new(
+        world: &World,
+        book: &Book,
+        volume: Volume,
+        buffers: &Arc<BufferPool>,
+        rig: &Rig,
+    ) -> Teller {
         Teller {
             world: world.clone(),
             book: book.clone(),
             volume,
             buffers: buffers.clone(),
+            rig: rig.clone(),
             handles: Rc::default(),
             expects_errors: Rc::default(),
         }
     }
 
     /// Tells what happens, with the time.
-    fn say(&self, what: impl FnOnce() -> String) {
+    pub(super) fn say(&self, what: impl FnOnce() -> String) {
         self.book.tell(|| format!("{:>12.6} {}", self.world.now().as_secs_f64(), what()));
     }
 
@@ -52,15 +61,49 @@ impl Teller {
     pub(crate) fn refused(&self, what: &str, error: &Error) {
         self.say(|| format!("refused: {what}: {error}"));
         let is_full = matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::QuotaExceeded);
-        if is_full || self.expects_errors.get() {
+        if is_full {
+            self.book.open().report.refusals += 1;
+        } else {
+            self.failed(what, error);
+        }
+    }
+
+    /// Judges an error that no state of the volume explains.
+    fn failed(&self, what: &str, error: &Error) {
+        if self.expects_errors.get() {
             self.book.open().report.refusals += 1;
         } else {
             self.book.fail(format!("cannot {what}: {error}"));
         }
     }
 
+    /// Judges the answer to a request that also the choice of a class may make impossible.
+    pub(super) fn answered<T>(&self, what: &'static str, answer: &tanada_volume::Result<T>) {
+        match answer {
+            Ok(_) => {
+                self.say(|| format!("{what} is done"));
+                self.count(what);
+            }
+            Err(error) => {
+                self.say(|| format!("refused: {what}: {error}"));
+                let is_choice = matches!(
+                    error.kind(),
+                    ErrorKind::NoSpace
+                        | ErrorKind::NotFound
+                        | ErrorKind::AlreadyExists
+                        | ErrorKind::InvalidInput
+                );
+                if is_choice {
+                    self.book.open().report.refusals += 1;
+                } else {
+                    self.failed(what, error);
+                }
+            }
+        }
+    }
+
     /// As [`refused`](Self::refused), of an object that may have been deleted meanwhile.
-    fn refused_on(&self, tag: Tag, what: &str, error: &Error) {
+    pub(super) fn refused_on(&self, tag: Tag, what: &str, error: &Error) {
         let is_gone = error.kind() == ErrorKind::NotFound && !self.is_there(tag);
         if !is_gone {
             self.refused(&format!("{what} object {tag}"), error);
@@ -78,6 +121,10 @@ impl Teller {
 
     pub(crate) fn tag(&self, name: &str) -> Option<Tag> {
         self.book.open().oracle.objects().into_iter().find(|(_, known)| known == name).map(|(tag, _)| tag)
+    }
+
+    pub(crate) fn is_adopted(&self, tag: Tag) -> bool {
+        self.book.open().oracle.is_adopted(tag)
     }
 
     /// The size that the object should have.
@@ -108,20 +155,42 @@ impl Teller {
             return None;
         }
         let (tag, naming) = self.book.open().oracle.begin_create(name);
-        match self.volume.create_object(name, attributes) {
+        let created = self.volume.create_object(name, attributes);
+        match &created {
             Ok(object) => {
-                self.handles.borrow_mut().insert(tag, object);
+                self.handles.borrow_mut().insert(tag, object.clone());
                 self.book.open().oracle.named(naming);
-                self.say(|| format!("create {name:?}, object {tag}: {attributes:?}"));
-                self.count("create");
-                Some(tag)
             }
-            Err(error) => {
-                self.book.open().oracle.not_named(naming);
-                self.refused("create an object", &error);
-                None
-            }
+            Err(_) => self.book.open().oracle.not_named(naming),
         }
+        self.say(|| format!("create {name:?}, object {tag}: {attributes:?}"));
+        self.answered("create", &created);
+        created.is_ok().then_some(tag)
+    }
+
+    /// Adopts a file of the rig.
+    pub(crate) fn adopt(&self, name: &str, path: &str) -> Option<Tag> {
+        let image = self.rig.file(path)?.cache();
+        if self.book.open().oracle.is_taken(name) {
+            return None;
+        }
+        let (tag, naming) = self.book.open().oracle.begin_adopt(name, image);
+        let adopted = self.volume.adopt(name, path, &Attributes::default());
+        match &adopted {
+            Ok(object) => {
+                self.handles.borrow_mut().insert(tag, object.clone());
+                self.book.open().oracle.named(naming);
+            }
+            Err(_) => self.book.open().oracle.not_named(naming),
+        }
+        self.say(|| format!("adopt {path} as {name:?}, object {tag}"));
+        self.answered("adopt", &adopted);
+        adopted.is_ok().then_some(tag)
+    }
+
+    pub(crate) fn set_attributes(&self, tag: Tag, attributes: &Attributes) {
+        let Some(object) = self.handle(tag) else { return };
+        self.answered("set attributes", &object.set_attributes(attributes));
     }
 
     pub(crate) fn rename(&self, tag: Tag, new_name: &str) {

@@ -24,7 +24,7 @@ use tanada_base::{Clock, SplitMix64};
 pub use clock::VirtualClock;
 pub(crate) use shared::{Action, Shared};
 pub use task::JoinHandle;
-pub use timer::Sleep;
+pub use timer::{Sleep, VirtualTimer};
 
 use crate::disk::{Disk, DiskImage, DiskOptions, DiskSet, IoNote, SimDisk, Wreck};
 use crate::fault::{Rule, RuleNo};
@@ -161,8 +161,12 @@ impl World {
 
     /// Waits `span` of virtual time.
     pub fn sleep(&self, span: Duration) -> Sleep {
-        let until_ns = self.shared.now_ns().saturating_add(span.as_nanos() as u64);
-        Sleep { shared: self.shared.clone(), until_ns, registered: false }
+        self.timer().sleep(span)
+    }
+
+    /// Virtual time to wait for, as a part to hand in.
+    pub fn timer(&self) -> VirtualTimer {
+        VirtualTimer { shared: self.shared.clone() }
     }
 
     /// Starts a task.

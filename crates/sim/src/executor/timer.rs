@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use super::shared::{Action, Shared};
 
@@ -26,5 +27,19 @@ impl Future for Sleep {
         self.shared.at(self.until_ns.max(self.shared.now_ns()), Action::Wake(context.waker().clone()));
         self.registered = true;
         Poll::Pending
+    }
+}
+
+/// Makes [`Sleep`]s for those who cannot hold a [`World`](super::World), which stays on its thread. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct VirtualTimer {
+    pub(super) shared: Arc<Shared>,
+}
+
+impl VirtualTimer {
+    /// Waits `span` of virtual time.
+    pub fn sleep(&self, span: Duration) -> Sleep {
+        let until_ns = self.shared.now_ns().saturating_add(span.as_nanos() as u64);
+        Sleep { shared: self.shared.clone(), until_ns, registered: false }
     }
 }

@@ -18,6 +18,9 @@ use crate::disk::{DiskImage, SECTOR_BYTES};
 /// Names an object for ever, whatever the volume calls it.
 pub(crate) type Tag = u16;
 
+/// In the patterns of files that are adopted: more than any tag.
+pub(crate) const FIRST_FILE: u16 = 0xf000;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Begun,
@@ -37,6 +40,8 @@ struct Known {
     certain: Option<String>,
     namings: Vec<Naming>,
     writes: u16,
+    /// A file that stays where it is, and cannot be written.
+    is_adopted: bool,
 }
 
 impl Known {
@@ -103,9 +108,34 @@ impl Oracle {
     pub(crate) fn begin_create(&mut self, name: &str) -> (Tag, NamingNo) {
         self.next_tag += 1;
         let tag = self.next_tag;
-        let known = Known { model: ObjectModel::default(), certain: None, namings: Vec::new(), writes: 0 };
+        let known = Known {
+            model: ObjectModel::default(),
+            certain: None,
+            namings: Vec::new(),
+            writes: 0,
+            is_adopted: false,
+        };
         self.known.insert(tag, known);
         (tag, self.begin_naming(tag, Some(name.to_owned())))
+    }
+
+    /// A file that is about to be adopted.
+    pub(crate) fn begin_adopt(&mut self, name: &str, image: DiskImage) -> (Tag, NamingNo) {
+        let (tag, naming) = self.begin_create(name);
+        self.set_file(tag, image);
+        (tag, naming)
+    }
+
+    /// The adopted file holds this from now on.
+    pub(crate) fn set_file(&mut self, tag: Tag, image: DiskImage) {
+        if let Some(known) = self.known.get_mut(&tag) {
+            known.model = ObjectModel::certain(image);
+            known.is_adopted = true;
+        }
+    }
+
+    pub(crate) fn is_adopted(&self, tag: Tag) -> bool {
+        self.known.get(&tag).is_some_and(|known| known.is_adopted)
     }
 
     /// A rename, or with `None` a deletion, that is about to be asked for.
@@ -202,11 +232,13 @@ impl Oracle {
         }
         let mut next = Oracle { known: BTreeMap::new(), next_tag: self.next_tag, next_no: self.next_no };
         for (found, tag) in found.iter().zip(chosen) {
+            let old = self.known.get(&tag);
             let known = Known {
                 model: ObjectModel::certain(found.image.clone()),
                 certain: Some(found.name.clone()),
                 namings: Vec::new(),
-                writes: self.known.get(&tag).map_or(0, |known| known.writes),
+                writes: old.map_or(0, |known| known.writes),
+                is_adopted: old.is_some_and(|known| known.is_adopted),
             };
             next.known.insert(tag, known);
         }
