@@ -13,8 +13,9 @@ use std::sync::atomic::Ordering;
 use futures::future::join_all;
 
 use super::Object;
+use crate::chunk::Place;
 use crate::crash::PlantedBug;
-use crate::metadata::Record;
+use crate::metadata::{Queue, Record};
 use crate::volume::MappingRuns;
 use crate::{Error, ErrorKind, Result};
 
@@ -99,13 +100,15 @@ impl Object {
             }
             // The object may have been cut shorter since; then that record stands. The size goes first, so that a stop between the records
             // never leaves a chunk behind the object's end, where nobody would clear it before the object grows.
-            let size = size.min(state.size());
-            if size != state.journaled_size.load(Ordering::SeqCst) {
+            let mut size = size.min(state.size());
+            let journaled = state.journaled_size.load(Ordering::SeqCst);
+            if size > journaled {
                 state.journaled_size.store(size, Ordering::SeqCst);
                 let tail_is_stale = state.tail_is_stale.load(Ordering::SeqCst);
                 queue.push(&Record::Size { id: state.id, size_bytes: size, tail_is_stale });
                 queue.end_group();
             }
+            size = size.max(journaled);
             let mut runs = MappingRuns::new(state.id);
             let table = state.table.read();
             let mut fresh = state.fresh.lock();
@@ -128,5 +131,27 @@ impl Object {
             }
         });
         lsn
+    }
+
+    /// Lets the metadata know of a fresh chunk whose data are durable, within a change that is about to say something else of it. Whether it
+    /// was fresh.
+    pub(crate) fn journal_fresh(&self, chunk: u64, place: Place, queue: &mut Queue) -> bool {
+        let state = &self.state;
+        if state.fresh.lock().entries.remove(&chunk).is_none() {
+            return false;
+        }
+        let start = chunk * self.core.chunk_bytes;
+        if start >= state.journaled_size.load(Ordering::SeqCst) {
+            // As in a sync: no chunk lies behind the end.
+            let size_bytes = state.size().clamp(start, start + self.core.chunk_bytes);
+            state.journaled_size.store(size_bytes, Ordering::SeqCst);
+            let tail_is_stale = state.tail_is_stale.load(Ordering::SeqCst);
+            queue.push(&Record::Size { id: state.id, size_bytes, tail_is_stale });
+        }
+        if let Some(chunk) = state.table.read().chunk(chunk) {
+            chunk.home.set(Some(place));
+        }
+        queue.push(&Record::Mapped { id: state.id, first: chunk, count: 1, place });
+        true
     }
 }

@@ -192,7 +192,11 @@ impl Object {
         destination: &Destination,
         relocation: &Relocation,
     ) -> Result<Relocated> {
-        let last = self.state.size().div_ceil(self.core.chunk_bytes);
+        let last = match destination {
+            // Whatever lies there, behind the object's end too.
+            Destination::Away { .. } => u64::MAX,
+            _ => self.state.size().div_ceil(self.core.chunk_bytes),
+        };
         let candidates = self.candidates(chunks.start..chunks.end.min(last), destination);
         let mut report = Relocated { chunks: candidates.len() as u64, ..Relocated::default() };
         let bucket = Bucket::new(&relocation.budget, &self.core)?;
@@ -259,6 +263,13 @@ impl Object {
         if is_there {
             return Ok(0);
         }
+        if chunk * self.core.chunk_bytes >= self.state.size() {
+            // What a write left that never came to its end.
+            let (freed, lsn) = self.core.journal.change(|queue| self.unmap(chunk, 1, queue));
+            self.core.retire(freed.fresh, 0);
+            self.core.retire(freed.journaled, lsn);
+            return Ok(0);
+        }
         let (rank, only) = match destination {
             Destination::Away { rank, .. } => (*rank, false),
             Destination::Home(class) | Destination::Mirror(class) => (self.rank(class)?, true),
@@ -296,10 +307,12 @@ impl Object {
             let leaf = self.state.table.read().leaf(chunk)?.clone();
             let cell = leaf.chunk(chunk);
             let source = cell.home.get()?;
-            let was_fresh = self.state.fresh.lock().entries.remove(&chunk).is_some();
-            cell.home.set(Some(target));
+            let was_fresh = self.journal_fresh(chunk, target, queue);
+            if !was_fresh {
+                cell.home.set(Some(target));
+                queue.push(&Record::Mapped { id: self.state.id, first: chunk, count: 1, place: target });
+            }
             reserved.mapped();
-            queue.push(&Record::Mapped { id: self.state.id, first: chunk, count: 1, place: target });
             // A mirror that is not faster than the home any more is of no use.
             let mirror = cell.mirror.get().filter(|mirror| classes.rank(mirror.class) >= target_rank);
             if mirror.is_some() {
@@ -359,6 +372,9 @@ impl Object {
             let leaf = self.state.table.write().leaf_or_new(chunk).clone();
             let cell = &leaf.chunk(chunk).mirror;
             let old = cell.get();
+            if let Some(home) = home {
+                self.journal_fresh(chunk, home, queue);
+            }
             cell.set(Some(target));
             reserved.mapped();
             queue.push(&Record::Mirrored { id: self.state.id, chunk, place: target });
