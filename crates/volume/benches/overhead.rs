@@ -1,6 +1,6 @@
 //! What the volume costs against the bare device: both sides in one run, interleaved, on files of one folder.
 //!
-//! `cargo bench -p tanada-volume --bench overhead -- [FOLDER] [SECONDS] [ROUNDS]`. Prints each round and the medians of the ratios:
+//! `cargo bench -p tanada-volume --bench overhead -- [FOLDER] [SECONDS] [ROUNDS] [overhead|opening|moving]`. Prints each round and the medians of the ratios:
 //! random 16 KiB reads at depth 64 (IOPS) and 1 (added latency), sequential 1 MiB reads and writes at depth 4, opening with a million
 //! chunks, 1,000 chunk moves with and without foreground reads.
 
@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use futures::future::try_join_all;
 use tanada_base::SplitMix64;
 use tanada_io::{BufferPool, Device, DeviceOptions, ExecutorOptions, Executors, spawn_local};
+use tanada_volume::directory::ThreadTimer;
 use tanada_volume::{
     Attributes, ClassSettings, Object, OpenOptions, Parts, Relocation, Volume, VolumeSettings,
 };
@@ -84,6 +85,7 @@ fn device(path: &Path) -> Outcome<Device> {
 
 fn parts(folder: &Path, classes: &[&str]) -> Outcome<Parts> {
     let mut parts = Parts::new(device(&folder.join("metadata"))?);
+    parts.timer = Some(Arc::new(ThreadTimer));
     for class in classes {
         parts = parts.with_class(class, vec![device(&folder.join(class))?]);
     }
@@ -237,7 +239,11 @@ fn main() -> Outcome<()> {
     let seconds: f64 = arguments.next().map_or(Ok(2.0), |seconds| seconds.parse())?;
     let rounds: u64 = arguments.next().map_or(Ok(5), |rounds| rounds.parse())?;
     let executors = Executors::start(ExecutorOptions { threads: 1, ..ExecutorOptions::default() })?;
+    let wanted = arguments.next();
     for part in ["overhead", "opening", "moving"] {
+        if wanted.as_deref().is_some_and(|wanted| wanted != part) {
+            continue;
+        }
         let folder = tempfile::tempdir_in(&folder)?;
         let (path, pool) = (folder.path().to_owned(), executors.buffers().clone());
         executors.block_on(move || async move {

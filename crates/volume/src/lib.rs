@@ -16,6 +16,7 @@ mod check;
 mod chunk;
 mod class;
 mod crash;
+pub mod directory;
 mod error;
 mod metadata;
 mod object;

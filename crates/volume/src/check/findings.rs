@@ -15,9 +15,10 @@ pub enum Severity {
     Outside,
 }
 
-/// One thing that is not as it should be.
+/// One thing that is not as it should be; the fields say where: which object and chunk, or which class and device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs)]
 pub enum Finding {
     /// One of the two superblocks, 0 or 1; the other one counts.
     SuperblockDamaged { place: u8 },

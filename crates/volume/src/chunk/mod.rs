@@ -38,7 +38,7 @@ pub(crate) struct PlaceCell(AtomicU64);
 impl PlaceCell {
     pub(crate) fn get(&self) -> Option<Place> {
         let word = self.0.load(Ordering::Acquire);
-        (word & MAPPED != 0).then(|| Place { class: (word >> 32) as u8, no: word as u32 })
+        (word & MAPPED != 0).then_some(Place { class: (word >> 32) as u8, no: word as u32 })
     }
 
     /// The place, if the metadata know of it (or are about to).

@@ -40,7 +40,7 @@ impl Striping {
         let within = address & ((1 << self.segment_shift) - 1);
         Extent {
             device: (segment % self.devices) as usize,
-            offset: self.data_offset + (segment / self.devices << self.segment_shift) + within,
+            offset: self.data_offset + ((segment / self.devices) << self.segment_shift) + within,
             len: len.min((1 << self.segment_shift) - within),
         }
     }

@@ -20,6 +20,7 @@ mod sync;
 mod write;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -46,7 +47,6 @@ pub(crate) struct Fresh {
 }
 
 /// What all handles of an object share.
-#[derive(Debug)]
 pub(crate) struct ObjectState {
     pub(crate) id: u64,
     pub(crate) name: RwLock<String>,
@@ -70,6 +70,12 @@ pub(crate) struct ObjectState {
     pub(crate) is_deleted: AtomicBool,
     poisoned: Mutex<Option<Error>>,
     is_poisoned: AtomicBool,
+}
+
+impl fmt::Debug for ObjectState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObjectState").field("id", &self.id).field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl ObjectState {

@@ -1,7 +1,10 @@
 //! How fast chunks may be relocated.
 //!
-//! A token bucket over the volume's clock: each chunk is given a time at which it may begin, its bytes after the one before; who is early
-//! sleeps until then. An idle time gives at most one second's worth in advance.
+//! Two reasons to wait, both over the volume's clock:
+//! - a bandwidth limit: a token bucket gives each chunk a time at which it may begin, its bytes after the one before. An idle time gives at most
+//!   one second's worth in advance;
+//! - others: as long as objects are read or written meanwhile, chunks are copied one at a time, with a rest after each that is
+//!   [`REST`] times as long as a copy takes. On a volume that is otherwise idle there is no rest.
 
 use std::fmt;
 use std::future::Future;
@@ -20,6 +23,12 @@ pub trait Timer: Send + Sync + fmt::Debug {
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
+/// A copy's rest is so many times as long as the copy, while others use the volume: they lose a tenth of their time at most.
+const REST: u32 = 9;
+
+/// The longest rest between two chunks.
+const LONGEST_REST: Duration = Duration::from_secs(1);
+
 /// Limits of a relocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
@@ -27,50 +36,86 @@ pub struct Budget {
     pub concurrency: usize,
     /// Bytes copied a second, no limit by default. Needs [`crate::Parts::timer`].
     pub bytes_per_second: Option<u64>,
+    /// Rest while objects are read or written. Without a timer there is no rest. Default: true.
+    pub yields: bool,
 }
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { concurrency: 8, bytes_per_second: None }
+        Budget { concurrency: 8, bytes_per_second: None, yields: true }
     }
 }
 
 /// The bucket of one relocation.
 pub(super) struct Bucket {
-    rate: Option<(u64, Arc<dyn Timer>)>,
+    rate: Option<u64>,
+    timer: Option<Arc<dyn Timer>>,
+    yields: bool,
     core: Arc<Core>,
+    state: Mutex<State>,
+}
+
+struct State {
     /// When the next bytes may begin.
-    next: Mutex<Duration>,
+    next: Duration,
+    /// I/Os of the volume's users when last looked at.
+    seen_ios: u64,
+    /// How long a chunk takes, running average.
+    copy: Duration,
+    is_shared: bool,
 }
 
 impl Bucket {
     pub(super) fn new(budget: &Budget, core: &Arc<Core>) -> Result<Bucket> {
-        let rate = match budget.bytes_per_second {
-            None => None,
-            Some(0) => return Err(Error::invalid("a budget of 0 bytes a second moves nothing")),
-            Some(rate) => {
-                let timer = core.timer.clone();
-                let timer = timer.ok_or_else(|| {
-                    Error::invalid("a bandwidth budget needs a timer, and this volume has none")
-                })?;
-                Some((rate, timer))
-            }
-        };
-        Ok(Bucket { rate, core: core.clone(), next: Mutex::new(core.now()) })
+        if budget.bytes_per_second == Some(0) {
+            return Err(Error::invalid("a budget of 0 bytes a second moves nothing"));
+        }
+        if budget.bytes_per_second.is_some() && core.timer.is_none() {
+            return Err(Error::invalid("a bandwidth budget needs a timer, and this volume has none"));
+        }
+        let state =
+            State { next: core.now(), seen_ios: core.user_ios(), copy: Duration::ZERO, is_shared: false };
+        Ok(Bucket {
+            rate: budget.bytes_per_second,
+            timer: core.timer.clone(),
+            yields: budget.yields && core.timer.is_some(),
+            core: core.clone(),
+            state: Mutex::new(state),
+        })
+    }
+
+    /// Chunks that may be copied at once now.
+    pub(super) fn concurrency(&self, wanted: usize) -> usize {
+        if self.yields && self.state.lock().is_shared { 1 } else { wanted.max(1) }
     }
 
     /// Waits until `bytes` may be copied.
     pub(super) async fn take(&self, bytes: u64) {
-        let Some((rate, timer)) = &self.rate else { return };
+        let Some(timer) = &self.timer else { return };
         let now = self.core.now();
+        let ios = self.core.user_ios();
         let begin = {
-            let mut next = self.next.lock();
-            let begin = (*next).max(now.saturating_sub(Duration::from_secs(1)));
-            *next = begin + Duration::from_secs_f64(bytes as f64 / *rate as f64);
+            let mut state = self.state.lock();
+            state.is_shared = ios > state.seen_ios;
+            state.seen_ios = ios;
+            let mut begin = now;
+            if let Some(rate) = self.rate {
+                begin = state.next.max(now.saturating_sub(Duration::from_secs(1)));
+                state.next = begin + Duration::from_secs_f64(bytes as f64 / rate as f64);
+            }
+            if self.yields && state.is_shared {
+                begin = begin.max(now + (state.copy * REST).min(LONGEST_REST));
+            }
             begin
         };
         if begin > now {
             timer.sleep(begin - now).await;
         }
+    }
+
+    /// A chunk took so long, once it could begin.
+    pub(super) fn copied(&self, took: Duration) {
+        let mut state = self.state.lock();
+        state.copy = if state.copy.is_zero() { took } else { (state.copy * 3 + took) / 4 };
     }
 }

@@ -204,7 +204,7 @@ impl Object {
         let mut waiting = candidates.into_iter();
         let mut first_error = None;
         loop {
-            while running.len() < relocation.budget.concurrency.max(1) && first_error.is_none() {
+            while running.len() < bucket.concurrency(relocation.budget.concurrency) && first_error.is_none() {
                 let Some(chunk) = waiting.next() else { break };
                 running.push(self.relocate_chunk(chunk, destination, &bucket));
             }
@@ -243,11 +243,15 @@ impl Object {
         if self.state.check_there().is_err() {
             return Ok(0);
         }
+        let began = self.core.now();
         let copied = match destination {
             Destination::Mirror(class) => self.mirror_chunk(chunk, class, &hold).await,
             _ => self.move_chunk(chunk, destination, &hold).await,
         };
         drop(hold);
+        if matches!(copied, Ok(bytes) if bytes > 0) {
+            bucket.copied(self.core.now().saturating_sub(began));
+        }
         copied.map_err(|error| {
             Error::new(error.kind(), format!("object {:?}, chunk {chunk}: {error}", self.name()))
         })

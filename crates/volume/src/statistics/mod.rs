@@ -39,6 +39,10 @@ impl Counters {
         direction.latency.count(latency);
     }
 
+    pub(crate) fn ios(&self) -> u64 {
+        self.read.ios.load(Ordering::Relaxed) + self.written.ios.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn count_error(&self) {
         self.errors.fetch_add(1, Ordering::Relaxed);
     }

@@ -7,6 +7,7 @@
 //! *retired*: out of the mapping, but maybe still in the durable one, and maybe still read from -> free again.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -52,7 +53,6 @@ struct Retired {
 }
 
 /// See the module's head.
-#[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) id: [u8; 16],
     pub(crate) chunk_bytes: u64,
@@ -74,6 +74,12 @@ pub(crate) struct Core {
     pub(crate) read_only: Option<Error>,
     pub(crate) was_clean: bool,
     pub(crate) is_closed: AtomicBool,
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core").field("journal", &self.journal).finish_non_exhaustive()
+    }
 }
 
 /// What [`Core::new`] is made from.
@@ -121,6 +127,11 @@ impl Core {
     /// The classes now.
     pub(crate) fn class_list(&self) -> Arc<ClassList> {
         self.classes.read().clone()
+    }
+
+    /// Reads and writes of the volume's users so far; copies of relocations do not count.
+    pub(crate) fn user_ios(&self) -> u64 {
+        self.class_list().ranked().iter().map(|class| class.counters.ios()).sum()
     }
 
     /// The class that a place is in.

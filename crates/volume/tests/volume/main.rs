@@ -2,8 +2,16 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod adopted;
+mod checking;
+mod devices;
+mod failures;
+mod folders;
+mod model;
 mod objects;
+mod recovery;
 mod relocation;
+mod statistics;
 
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,285 @@
+//! A volume in a folder: which files and devices it is made of.
+//!
+//! The folder holds `volume.json` (what the classes are and where their devices are), `metadata`, and `lock`. A class's path is a folder (a file
+//! is made there), a file, or a block device. A device model is kept as text here and put under the class by who opens the volume
+//! ([`Settings::model`]).
+//!
+//! One process writes, or several read: a lock on `lock`, which the kernel gives up with the process, keeps it so.
+
+mod config;
+mod files;
+mod lock;
+mod timer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tanada_io::{BufferPool, Device, DeviceOptions, Method};
+
+pub use config::{ClassConfig, DirectoryConfig};
+pub use files::HostOpener;
+pub use lock::DirectoryLock;
+pub use timer::ThreadTimer;
+
+use crate::parts::ClassParts;
+use crate::settings::{OpenOptions, VolumeSettings};
+use crate::{CheckReport, Error, ErrorKind, Parts, Relocated, Relocation, Result, Volume};
+
+/// Puts a device model, given as text, under a device of a class.
+pub type ModelFn = Arc<dyn Fn(Device, &str) -> Result<Device> + Send + Sync>;
+
+/// How a folder's files are opened.
+#[derive(Clone, Default)]
+pub struct Settings {
+    /// How I/O is done.
+    pub method: Method,
+    /// Puts models under devices; without it a class that has one is refused.
+    pub model: Option<ModelFn>,
+    /// Buffers; a small pool of its own by default.
+    pub buffers: Option<Arc<BufferPool>>,
+    /// The clock of statistics and budgets; the machine's by default.
+    pub clock: Option<Arc<dyn tanada_base::Clock>>,
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("method", &self.method)
+            .field("model", &self.model.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// An open volume in a folder, and its lock.
+#[derive(Debug)]
+pub struct Directory {
+    path: PathBuf,
+    settings: Settings,
+    config: parking_lot::Mutex<DirectoryConfig>,
+    volume: Volume,
+    _lock: Option<DirectoryLock>,
+}
+
+fn join(folder: &Path, error: &std::io::Error, what: &str) -> Error {
+    let kind = match error.kind() {
+        std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+        std::io::ErrorKind::AlreadyExists => ErrorKind::AlreadyExists,
+        std::io::ErrorKind::StorageFull => ErrorKind::NoSpace,
+        _ => ErrorKind::Device,
+    };
+    Error::new(kind, format!("{}: cannot {what}: {error}", folder.display()))
+}
+
+impl Directory {
+    /// Makes a volume in the folder `path`, which is made if need be and must not hold one. `classes` are fastest first; of `settings` all but the
+    /// classes counts.
+    ///
+    /// # Errors
+    /// As [`Volume::create`], and if files cannot be made.
+    pub async fn create(
+        path: &Path,
+        volume: &VolumeSettings,
+        classes: &[ClassConfig],
+        settings: Settings,
+    ) -> Result<Directory> {
+        std::fs::create_dir_all(path).map_err(|error| join(path, &error, "make the folder"))?;
+        if path.join("volume.json").exists() {
+            return Err(Error::new(
+                ErrorKind::AlreadyExists,
+                format!("{} holds a volume already", path.display()),
+            ));
+        }
+        let lock = DirectoryLock::exclusive(path)?;
+        let mut config = DirectoryConfig::new(volume.id);
+        for class in classes {
+            config.classes.push(class.resolved(path, volume.id, volume.chunk_bytes)?);
+        }
+        let mut volume_settings = volume.clone();
+        volume_settings.classes = config.classes.iter().map(ClassConfig::settings).collect();
+        let parts = parts(path, &config, &settings, Access::Create)?;
+        let made = Volume::create(parts, &volume_settings).await?;
+        config.store(path)?;
+        let config = parking_lot::Mutex::new(config);
+        Ok(Directory { path: path.to_owned(), settings, config, volume: made, _lock: Some(lock) })
+    }
+
+    /// Opens the volume in the folder `path`.
+    ///
+    /// # Errors
+    /// `Locked` if another process has it, and as [`Volume::open`].
+    pub async fn open(path: &Path, options: &OpenOptions, settings: Settings) -> Result<Directory> {
+        let config = DirectoryConfig::load(path)?;
+        let lock = if options.read_only {
+            DirectoryLock::shared(path)?
+        } else {
+            Some(DirectoryLock::exclusive(path)?)
+        };
+        let access = if options.read_only { Access::Read } else { Access::Write };
+        let parts = parts(path, &config, &settings, access)?;
+        let options = OpenOptions { expected_id: Some(config.id()?), ..*options };
+        let volume = Volume::open(parts, &options).await?;
+        let config = parking_lot::Mutex::new(config);
+        Ok(Directory { path: path.to_owned(), settings, config, volume, _lock: lock })
+    }
+
+    /// Checks the volume in the folder `path`, or repairs it.
+    ///
+    /// # Errors
+    /// `Locked` if another process has it, and as [`Volume::check`].
+    pub async fn check(path: &Path, repair: bool, settings: Settings) -> Result<CheckReport> {
+        let config = DirectoryConfig::load(path)?;
+        if repair {
+            let _lock = DirectoryLock::exclusive(path)?;
+            return Volume::repair(&parts(path, &config, &settings, Access::Write)?).await;
+        }
+        let _lock = DirectoryLock::shared(path)?;
+        Volume::check(&parts(path, &config, &settings, Access::Read)?).await
+    }
+
+    /// The volume.
+    pub fn volume(&self) -> &Volume {
+        &self.volume
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the classes are and where, as it is now.
+    pub fn config(&self) -> DirectoryConfig {
+        self.config.lock().clone()
+    }
+
+    /// Adds a class, before those of `rank` or more.
+    ///
+    /// # Errors
+    /// As [`Volume::add_class`].
+    pub async fn add_class(&self, class: &ClassConfig, rank: usize) -> Result<()> {
+        let class = class.resolved(&self.path, self.volume.id(), self.volume.chunk_bytes())?;
+        let devices = class_parts(&self.path, &class, &self.settings, Access::Create)?;
+        // Written first: a class that the volume does not know is passed over at the next opening; one whose place is forgotten is missing.
+        let config = {
+            let mut config = self.config.lock();
+            config.classes.retain(|other| other.name != class.name);
+            let rank = rank.min(config.classes.len());
+            config.classes.insert(rank, class.clone());
+            config.clone()
+        };
+        config.store(&self.path)?;
+        self.volume.add_class(&class.settings(), devices, rank).await
+    }
+
+    /// Removes a drained class, and the files that were made for it.
+    ///
+    /// # Errors
+    /// As [`Volume::remove_class`].
+    pub async fn remove_class(&self, name: &str) -> Result<()> {
+        self.volume.remove_class(name).await?;
+        let (config, removed) = {
+            let mut config = self.config.lock();
+            let place = config.classes.iter().position(|class| class.name == name);
+            let removed = place.map(|place| config.classes.remove(place));
+            (config.clone(), removed)
+        };
+        config.store(&self.path)?;
+        if let Some(class) = removed {
+            class.remove_made_files(&self.path)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a class larger or smaller.
+    ///
+    /// # Errors
+    /// As [`Volume::resize_class`].
+    pub async fn resize_class(
+        &self,
+        name: &str,
+        size_bytes: u64,
+        relocation: &Relocation,
+    ) -> Result<Relocated> {
+        let moved = self.volume.resize_class(name, size_bytes, relocation).await?;
+        let config = {
+            let mut config = self.config.lock();
+            for class in config.classes.iter_mut().filter(|class| class.name == name) {
+                class.size_bytes = Some(size_bytes);
+            }
+            config.clone()
+        };
+        config.store(&self.path)?;
+        Ok(moved)
+    }
+
+    /// Makes everything durable and marks the volume as stopped cleanly.
+    ///
+    /// # Errors
+    /// As [`Volume::close`].
+    pub async fn close(self) -> Result<()> {
+        self.volume.close().await
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+    Create,
+}
+
+fn parts(folder: &Path, config: &DirectoryConfig, settings: &Settings, access: Access) -> Result<Parts> {
+    let metadata = open_device(&folder.join("metadata"), settings, access)
+        .map_err(|error| Error::io("metadata", &error))?;
+    let mut parts = Parts::new(metadata);
+    for class in &config.classes {
+        parts.classes.push(class_parts(folder, class, settings, access)?);
+    }
+    if let Some(buffers) = &settings.buffers {
+        parts.buffers = buffers.clone();
+    }
+    if let Some(clock) = &settings.clock {
+        parts.clock = clock.clone();
+    }
+    parts.opener = Arc::new(HostOpener::new(settings.method));
+    parts.timer = Some(Arc::new(ThreadTimer));
+    Ok(parts)
+}
+
+fn open_device(path: &Path, settings: &Settings, access: Access) -> tanada_io::Result<Device> {
+    let options = DeviceOptions {
+        method: settings.method,
+        writable: access != Access::Read,
+        create: access == Access::Create,
+    };
+    Device::open(path, &options)
+}
+
+fn class_parts(
+    folder: &Path,
+    class: &ClassConfig,
+    settings: &Settings,
+    access: Access,
+) -> Result<ClassParts> {
+    let mut devices = Vec::new();
+    for path in class.device_paths(folder) {
+        let device = match open_device(&path, settings, access) {
+            Ok(device) => device,
+            // A device that is missing is the volume's to judge.
+            Err(error) if access != Access::Create && error.kind() == tanada_io::ErrorKind::NotFound => {
+                devices.push(None);
+                continue;
+            }
+            Err(error) => return Err(Error::io(format!("class {}", class.name), &error)),
+        };
+        devices.push(Some(match (&class.model, &settings.model) {
+            (None, _) => device,
+            (Some(model), Some(put_under)) => put_under(device, model)?,
+            (Some(model), None) => {
+                let message =
+                    format!("class {} has the device model {model:?}, and none can be made here", class.name);
+                return Err(Error::invalid(message));
+            }
+        }));
+    }
+    Ok(ClassParts { name: class.name.clone(), devices })
+}

@@ -1,0 +1,59 @@
+//! Files stay where they are, and are never served from a mirror that is older than they are.
+
+use std::fs;
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use tanada_io::Method;
+use tanada_volume::directory::HostOpener;
+use tanada_volume::{Attributes, ErrorKind, OpenOptions, Parts, Relocation, Volume};
+
+use crate::{CHUNK, Place, bytes};
+
+fn parts(place: &Place) -> Parts {
+    Parts { opener: Arc::new(HostOpener::new(Method::Buffered)), ..place.parts() }
+}
+
+#[test]
+fn an_adopted_file_is_read_in_place_and_mirrored() {
+    let place = Place::new(&[("fast", 2), ("slow", 1)]);
+    let data = bytes(6 * CHUNK as usize + 1234, 1);
+    let file = place.path("table.ibd");
+    fs::write(&file, &data).unwrap();
+    let path = file.to_str().unwrap();
+    block_on(async {
+        let volume = Volume::create(parts(&place), &place.settings(16)).await.unwrap();
+        let object = volume.adopt("table", path, &Attributes::default()).unwrap();
+        assert_eq!(object.read_bytes(0, data.len() + 5).await.unwrap(), data);
+        assert_eq!(object.write_bytes(0, b"x").await.unwrap_err().kind(), ErrorKind::ReadOnly);
+        assert_eq!(object.mirror_to(0..100, "fast", &Relocation::default()).await.unwrap().done, 7);
+        assert!(object.move_to(0..1, "fast", &Relocation::default()).await.is_err());
+        // Straight through the mirrors: the file's own bytes change unnoticed by its length and time.
+        let modified = fs::metadata(&file).unwrap().modified().unwrap();
+        fs::write(&file, vec![0; data.len()]).unwrap();
+        fs::File::options().write(true).open(&file).unwrap().set_modified(modified).unwrap();
+        assert_eq!(object.read_bytes(100, data.len()).await.unwrap(), data[100..]);
+        volume.close().await.unwrap();
+    });
+    block_on(async {
+        let volume = Volume::open(parts(&place), &OpenOptions::default()).await.unwrap();
+        let object = volume.open_object("table").unwrap();
+        assert_eq!(object.read_bytes(0, data.len()).await.unwrap(), data, "the mirrors are there still");
+        let other = bytes(3 * CHUNK as usize, 2);
+        fs::write(&file, &other).unwrap();
+        assert_eq!(volume.check_adopted().len(), 1);
+        assert_eq!(object.read_bytes(0, data.len()).await.unwrap(), other);
+        volume.sync().await.unwrap();
+        assert_eq!(volume.classes()[0].taken, 0, "the mirrors are gone");
+        object.mirror_to(0..3, "fast", &Relocation::default()).await.unwrap();
+        drop((object, volume));
+        let third = bytes(other.len(), 3);
+        fs::write(&file, &third).unwrap();
+        let volume = Volume::open(parts(&place), &OpenOptions::default()).await.unwrap();
+        let object = volume.open_object("table").unwrap();
+        assert_eq!(object.read_bytes(0, other.len()).await.unwrap(), third);
+        fs::remove_file(&file).unwrap();
+        assert_eq!(volume.check_adopted().len(), 1);
+        assert_eq!(object.read_bytes(0, 10).await.unwrap_err().kind(), ErrorKind::MissingDevice);
+    });
+}

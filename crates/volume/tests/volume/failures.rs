@@ -1,0 +1,222 @@
+//! What fails is said, and nothing is promised any more that may not hold.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use futures::executor::block_on;
+use futures::future::join_all;
+use tanada_io::{Backend, Completion, Device, Method, Operation, Request, Ticket};
+use tanada_volume::{Attributes, ErrorKind, Parts, Volume};
+
+use crate::{CHUNK, Place, bytes};
+
+/// Which operations fail, and how many syncs there were.
+#[derive(Debug, Default)]
+struct Faults {
+    writes: AtomicBool,
+    syncs: AtomicBool,
+    full: AtomicBool,
+    synced: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Faulty {
+    device: Device,
+    faults: Arc<Faults>,
+}
+
+impl Backend for Faulty {
+    fn path(&self) -> &Path {
+        self.device.path()
+    }
+
+    fn size_bytes(&self) -> io::Result<u64> {
+        self.device.size_bytes().map_err(io::Error::other)
+    }
+
+    fn method(&self) -> Method {
+        self.device.method()
+    }
+
+    fn alignment(&self) -> usize {
+        self.device.alignment()
+    }
+
+    fn start(&self, request: Request, completion: Completion) -> Ticket {
+        let fails = match request.operation {
+            Operation::Write => self.faults.writes.load(Ordering::SeqCst),
+            Operation::Sync => {
+                self.faults.synced.fetch_add(1, Ordering::SeqCst);
+                self.faults.syncs.load(Ordering::SeqCst)
+            }
+            _ => false,
+        };
+        if fails {
+            completion.complete(Err(io::Error::from_raw_os_error(5)), request.buffer);
+            return Ticket::default();
+        }
+        if request.operation == Operation::Write && self.faults.full.load(Ordering::SeqCst) {
+            completion.complete(Err(io::Error::from(io::ErrorKind::StorageFull)), request.buffer);
+            return Ticket::default();
+        }
+        self.device.start(request, completion)
+    }
+}
+
+struct Setup {
+    place: Place,
+    metadata: Arc<Faults>,
+    fast: Arc<Faults>,
+    slow: Arc<Faults>,
+}
+
+impl Setup {
+    fn new() -> Setup {
+        let place = Place::new(&[("fast", 1), ("slow", 1)]);
+        Setup { place, metadata: Arc::default(), fast: Arc::default(), slow: Arc::default() }
+    }
+
+    fn parts(&self) -> Parts {
+        let mut parts = self.place.parts();
+        let faulty = |device: &Device, faults: &Arc<Faults>| {
+            Device::from_backend(Faulty { device: device.clone(), faults: faults.clone() })
+        };
+        parts.metadata = faulty(&parts.metadata, &self.metadata);
+        for (class, faults) in parts.classes.iter_mut().zip([&self.fast, &self.slow]) {
+            class.devices =
+                class.devices.iter().flatten().map(|device| Some(faulty(device, faults))).collect();
+        }
+        parts
+    }
+
+    async fn create(&self) -> Volume {
+        Volume::create(self.parts(), &self.place.settings(32)).await.unwrap()
+    }
+}
+
+fn on(class: &str) -> Attributes {
+    Attributes { class: Some(class.to_owned()), ..Attributes::default() }
+}
+
+#[test]
+fn a_failed_sync_poisons_all_who_wrote_to_that_class() {
+    let setup = Setup::new();
+    block_on(async {
+        let volume = setup.create().await;
+        let objects = ["one", "two"].map(|name| volume.create_object(name, &on("slow")).unwrap());
+        let elsewhere = volume.create_object("elsewhere", &on("fast")).unwrap();
+        for object in objects.iter().chain([&elsewhere]) {
+            object.write_bytes(0, b"old").await.unwrap();
+            object.sync().await.unwrap();
+            object.write_bytes(0, b"new").await.unwrap();
+        }
+        setup.slow.syncs.store(true, Ordering::SeqCst);
+        assert_eq!(objects[0].sync().await.unwrap_err().kind(), ErrorKind::Device);
+        setup.slow.syncs.store(false, Ordering::SeqCst);
+        for object in &objects {
+            assert!(object.is_poisoned());
+            assert_eq!(
+                object.sync().await.unwrap_err().kind(),
+                ErrorKind::Poisoned,
+                "a later sync makes up for nothing"
+            );
+            assert_eq!(object.write_bytes(0, b"x").await.unwrap_err().kind(), ErrorKind::Poisoned);
+            assert_eq!(object.read_bytes(0, 3).await.unwrap(), b"new");
+        }
+        elsewhere.sync().await.unwrap();
+        assert!(volume.sync().await.is_err());
+        let third = volume.create_object("third", &on("slow")).unwrap();
+        third.write_bytes(0, b"x").await.unwrap();
+        third.sync().await.unwrap();
+        assert_eq!(volume.classes()[0].taken, 2, "the other class takes what is new");
+    });
+    let volume = block_on(setup.place.open());
+    assert!(block_on(volume.open_object("elsewhere").unwrap().write_bytes(0, b"x")).is_ok());
+    assert!(block_on(volume.open_object("one").unwrap().write_bytes(0, b"x")).is_ok());
+}
+
+#[test]
+fn a_failed_write_poisons_its_object_alone() {
+    let setup = Setup::new();
+    block_on(async {
+        let volume = setup.create().await;
+        let [one, two] = ["one", "two"].map(|name| volume.create_object(name, &on("slow")).unwrap());
+        one.write_bytes(0, &bytes(8192, 1)).await.unwrap();
+        two.write_bytes(0, b"fine").await.unwrap();
+        setup.slow.writes.store(true, Ordering::SeqCst);
+        let error = one.write_bytes(0, &bytes(4096, 2)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Device);
+        assert!(error.to_string().contains("\"one\"") && error.to_string().contains("class slow"), "{error}");
+        setup.slow.writes.store(false, Ordering::SeqCst);
+        assert_eq!(one.sync().await.unwrap_err().kind(), ErrorKind::Poisoned);
+        two.write_bytes(4, b" too").await.unwrap();
+        two.sync().await.unwrap();
+        // Through the device it is the same.
+        let device = two.device();
+        setup.slow.writes.store(true, Ordering::SeqCst);
+        let buffer = tanada_io::BufferPool::new(0).allocate(4096);
+        assert!(device.write(0, buffer).await.is_err());
+        setup.slow.writes.store(false, Ordering::SeqCst);
+        assert!(two.is_poisoned() && two.sync().await.is_err());
+    });
+}
+
+#[test]
+fn a_failure_of_the_metadata_device_ends_all_writing() {
+    let setup = Setup::new();
+    block_on(async {
+        let volume = setup.create().await;
+        let object = volume.create_object("one", &Attributes::default()).unwrap();
+        object.write_bytes(0, b"kept").await.unwrap();
+        object.sync().await.unwrap();
+        object.write_bytes(CHUNK, b"lost").await.unwrap();
+        setup.metadata.syncs.store(true, Ordering::SeqCst);
+        assert_eq!(object.sync().await.unwrap_err().kind(), ErrorKind::Device);
+        setup.metadata.syncs.store(false, Ordering::SeqCst);
+        assert!(volume.sync().await.is_err() && volume.close().await.is_err());
+        assert!(volume.create_object("two", &Attributes::default()).is_err());
+        assert_eq!(object.read_bytes(0, 4).await.unwrap(), b"kept");
+        drop((object, volume));
+        let volume = setup.place.open().await;
+        assert_eq!(volume.open_object("one").unwrap().read_bytes(0, 4).await.unwrap(), b"kept");
+    });
+}
+
+#[test]
+fn a_device_without_space_is_an_error_that_can_be_got_over() {
+    let setup = Setup::new();
+    block_on(async {
+        let volume = setup.create().await;
+        let object = volume.create_object("one", &on("slow")).unwrap();
+        object.write_bytes(0, b"before").await.unwrap();
+        setup.slow.full.store(true, Ordering::SeqCst);
+        assert_eq!(object.write_bytes(CHUNK, b"more").await.unwrap_err().kind(), ErrorKind::NoSpace);
+        assert_eq!(object.read_bytes(0, 6).await.unwrap(), b"before");
+        setup.slow.full.store(false, Ordering::SeqCst);
+        object.write_bytes(CHUNK, b"more").await.unwrap();
+        object.sync().await.unwrap();
+    });
+}
+
+#[test]
+fn syncs_at_once_share_the_devices_syncs() {
+    let setup = Setup::new();
+    block_on(async {
+        let volume = setup.create().await;
+        let objects: Vec<_> = (0..32)
+            .map(|i| volume.create_object(&format!("object {i}"), &Attributes::default()).unwrap())
+            .collect();
+        for object in &objects {
+            object.write_bytes(0, b"x").await.unwrap();
+        }
+        let before = [&setup.metadata, &setup.slow].map(|faults| faults.synced.load(Ordering::SeqCst));
+        for synced in join_all(objects.iter().map(tanada_volume::Object::sync)).await {
+            synced.unwrap();
+        }
+        let after = [&setup.metadata, &setup.slow].map(|faults| faults.synced.load(Ordering::SeqCst));
+        assert!(after[0] - before[0] <= 4 && after[1] - before[1] <= 4, "{before:?} {after:?}");
+        assert_eq!(setup.fast.synced.load(Ordering::SeqCst), 1, "only labels were written there");
+    });
+}

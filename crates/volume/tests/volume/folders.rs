@@ -1,0 +1,115 @@
+//! A volume in a folder has one writer or several readers, and keeps its classes' places.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use tanada_io::Method;
+use tanada_volume::directory::{ClassConfig, Directory, Settings};
+use tanada_volume::{Attributes, Budget, ErrorKind, OpenOptions, Relocation, VolumeSettings};
+use tempfile::TempDir;
+
+use crate::{CHUNK, bytes};
+
+fn settings() -> Settings {
+    Settings { method: Method::Buffered, ..Settings::default() }
+}
+
+async fn made(folder: &TempDir) -> Directory {
+    let devices = folder.path().join("devices");
+    std::fs::create_dir(&devices).unwrap();
+    let classes = [
+        ClassConfig::new("staging", vec![devices.clone(), devices.clone()], Some(16 * CHUNK)),
+        ClassConfig::new("capacity", vec![PathBuf::from("capacity-file")], Some(32 * CHUNK)),
+    ];
+    let volume = VolumeSettings { id: [7; 16], chunk_bytes: CHUNK, ..VolumeSettings::default() };
+    Directory::create(&folder.path().join("volume"), &volume, &classes, settings()).await.unwrap()
+}
+
+#[test]
+fn one_writes_or_several_read_and_who_is_in_the_way_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("volume");
+    let read_only = OpenOptions { read_only: true, ..OpenOptions::default() };
+    let open = |options: &OpenOptions| block_on(Directory::open(&path, options, settings()));
+    let writer = block_on(made(&folder));
+    block_on(async {
+        let object = writer.volume().create_object("a", &Attributes::default()).unwrap();
+        object.write_bytes(0, b"hello").await.unwrap();
+    });
+    for options in [OpenOptions::default(), read_only] {
+        let error = open(&options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Locked);
+        assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
+    }
+    block_on(writer.close()).unwrap();
+    let readers = [open(&read_only).unwrap(), open(&read_only).unwrap()];
+    for reader in &readers {
+        let object = reader.volume().open_object("a").unwrap();
+        assert_eq!(block_on(object.read_bytes(0, 10)).unwrap(), b"hello");
+        assert_eq!(block_on(object.write_bytes(0, b"x")).unwrap_err().kind(), ErrorKind::ReadOnly);
+    }
+    let error = open(&OpenOptions::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Locked);
+    drop(readers);
+    assert!(open(&OpenOptions::default()).is_ok());
+    let missing = block_on(Directory::open(folder.path(), &read_only, settings())).unwrap_err();
+    assert_eq!(missing.kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn classes_come_and_go_with_their_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("volume");
+    let devices = folder.path().join("devices");
+    block_on(async {
+        let directory = made(&folder).await;
+        assert_eq!(std::fs::read_dir(&devices).unwrap().count(), 2);
+        let object = directory.volume().create_object("a", &Attributes::default()).unwrap();
+        let data = bytes(10 * CHUNK as usize, 1);
+        object.write_bytes(0, &data).await.unwrap();
+        let fastest = ClassConfig::new("memory", vec![devices.clone()], Some(4 * CHUNK));
+        directory.add_class(&fastest, 0).await.unwrap();
+        object.mirror_to(0..4, "memory", &Relocation::default()).await.unwrap();
+        let paced = Relocation {
+            budget: Budget { bytes_per_second: Some(100 << 20), ..Budget::default() },
+            ..Relocation::default()
+        };
+        object.move_to(0..10, "staging", &paced).await.unwrap();
+        directory.volume().drain_class("memory", &Relocation::default()).await.unwrap();
+        directory.remove_class("memory").await.unwrap();
+        assert_eq!(std::fs::read_dir(&devices).unwrap().count(), 2);
+        directory.resize_class("capacity", 40 * CHUNK, &Relocation::default()).await.unwrap();
+        drop(object);
+        directory.close().await.unwrap();
+        let report = Directory::check(&path, false, settings()).await.unwrap();
+        assert!(report.is_sound() && report.was_clean, "{:?}", report.findings);
+        let directory = Directory::open(&path, &OpenOptions::default(), settings()).await.unwrap();
+        let names: Vec<String> = directory.config().classes.into_iter().map(|class| class.name).collect();
+        assert_eq!(names, ["staging", "capacity"]);
+        assert_eq!(directory.volume().classes()[1].chunks, 40);
+        let object = directory.volume().open_object("a").unwrap();
+        assert_eq!(object.read_bytes(0, data.len()).await.unwrap(), data);
+    });
+}
+
+#[test]
+fn a_model_is_put_under_a_class_by_whoever_knows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("volume");
+    let mut slow = ClassConfig::new("slow", vec![PathBuf::from("file")], Some(4 * CHUNK));
+    slow.model = Some("8 x hdd-7200".to_owned());
+    let volume = VolumeSettings { id: [7; 16], chunk_bytes: CHUNK, ..VolumeSettings::default() };
+    let error = block_on(Directory::create(&path, &volume, &[slow.clone()], settings())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    let seen = Arc::new(parking_lot::Mutex::new(Vec::new()));
+    let seen_by = seen.clone();
+    let model: tanada_volume::directory::ModelFn = Arc::new(move |device, model| {
+        seen_by.lock().push(model.to_owned());
+        Ok(device)
+    });
+    let settings = || Settings { model: Some(model.clone()), ..settings() };
+    drop(block_on(Directory::create(&path, &volume, &[slow], settings())).unwrap());
+    drop(block_on(Directory::open(&path, &OpenOptions::default(), settings())).unwrap());
+    assert_eq!(*seen.lock(), ["8 x hdd-7200", "8 x hdd-7200"]);
+}

@@ -1,0 +1,218 @@
+//! What a stop leaves behind is put in order at the next opening, and damage is never guessed away.
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+
+use futures::executor::block_on;
+use tanada_volume::{Attributes, ErrorKind, OpenOptions, Volume};
+
+use crate::{CHUNK, Place, bytes};
+
+/// A volume with two synced objects, not closed; what is in them.
+fn stopped(place: &Place) -> Vec<u8> {
+    let data = bytes(5 * CHUNK as usize + 100, 4);
+    block_on(async {
+        let volume = place.create(64).await;
+        let first = volume.create_object("first", &Attributes::default()).unwrap();
+        first.write_bytes(0, &data).await.unwrap();
+        first.sync().await.unwrap();
+        let second = volume.create_object("second", &Attributes::default()).unwrap();
+        volume.sync().await.unwrap();
+        second.write_bytes(10, &data).await.unwrap();
+        second.sync().await.unwrap();
+    });
+    data
+}
+
+fn try_open(place: &Place, options: &OpenOptions) -> Result<Volume, tanada_volume::Error> {
+    block_on(Volume::open(place.parts(), options))
+}
+
+/// Which superblock counts, 0 or 1.
+fn newest_superblock(place: &Place) -> u64 {
+    let metadata = fs::read(place.path("metadata")).unwrap();
+    (0..2).max_by_key(|no| metadata[no * 4096 + 16..][..8].to_vec()).unwrap() as u64
+}
+
+/// Where in the metadata file the blocks of the log in force begin.
+fn log_blocks(place: &Place) -> Vec<u64> {
+    let metadata = fs::read(place.path("metadata")).unwrap();
+    let generation = metadata[newest_superblock(place) as usize * 4096 + 56..][..8].to_vec();
+    let blocks = metadata.chunks(4096).enumerate().skip(2);
+    blocks
+        .filter(|(_, block)| block.starts_with(b"TLOG") && block[8..16] == generation)
+        .map(|(no, _)| no as u64 * 4096)
+        .collect()
+}
+
+fn flip(place: &Place, file: &str, offset: u64) {
+    let file = fs::OpenOptions::new().read(true).write(true).open(place.path(file)).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, offset).unwrap();
+    file.write_all_at(&[byte[0] ^ 0x20], offset).unwrap();
+}
+
+#[test]
+fn a_torn_tail_is_cut() {
+    let place = Place::new(&[("slow", 2)]);
+    let data = stopped(&place);
+    let last = *log_blocks(&place).last().unwrap();
+    flip(&place, "metadata", last + 50);
+    let volume = try_open(&place, &OpenOptions::default()).unwrap();
+    assert!(!volume.was_clean());
+    let names: Vec<String> = volume.objects().iter().map(tanada_volume::Object::name).collect();
+    assert_eq!(names, ["first", "second"], "the object's record was in an earlier block than its chunks");
+    let read = block_on(volume.open_object("first").unwrap().read_bytes(0, data.len())).unwrap();
+    assert_eq!(read, data);
+    let second = volume.open_object("second").unwrap();
+    assert!(second.size_bytes() == 0 && second.allocated_bytes() == 0);
+}
+
+#[test]
+fn a_block_that_was_durable_once_is_not_taken_for_a_torn_tail() {
+    let place = Place::new(&[("slow", 1)]);
+    stopped(&place);
+    let blocks = log_blocks(&place);
+    assert!(blocks.len() >= 3, "{blocks:?}");
+    flip(&place, "metadata", blocks[1] + 50);
+    let error = try_open(&place, &OpenOptions::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupted);
+    assert!(error.to_string().contains(&format!("offset {}", blocks[1])), "{error}");
+}
+
+#[test]
+fn after_a_clean_stop_any_damage_is_an_error() {
+    let place = Place::new(&[("slow", 1)]);
+    stopped(&place);
+    block_on(async { place.open().await.close().await.unwrap() });
+    let volume = try_open(&place, &OpenOptions { read_only: true, ..OpenOptions::default() }).unwrap();
+    assert!(volume.was_clean());
+    assert_eq!(volume.create_object("x", &Attributes::default()).unwrap_err().kind(), ErrorKind::ReadOnly);
+    drop(volume);
+    flip(&place, "metadata", *log_blocks(&place).last().unwrap() + 41);
+    let error = try_open(&place, &OpenOptions::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupted);
+}
+
+#[test]
+fn an_older_superblock_serves_when_the_newer_is_torn() {
+    let place = Place::new(&[("slow", 1)]);
+    let data = stopped(&place);
+    block_on(async {
+        let volume = place.open().await;
+        volume.close().await.unwrap();
+    });
+    flip(&place, "metadata", newest_superblock(&place) * 4096 + 60);
+    let volume = try_open(&place, &OpenOptions::default()).unwrap();
+    assert!(!volume.was_clean(), "only the torn one said so");
+    let read = block_on(volume.open_object("second").unwrap().read_bytes(10, data.len())).unwrap();
+    assert_eq!(read, data);
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    let place = Place::new(&[("fast", 1), ("slow", 2)]);
+    stopped(&place);
+    let wrong = OpenOptions { expected_id: Some([9; 16]), ..OpenOptions::default() };
+    assert_eq!(try_open(&place, &wrong).unwrap_err().kind(), ErrorKind::WrongVolume);
+    let mut parts = place.parts();
+    parts.classes[1].devices.swap(0, 1);
+    let error = block_on(Volume::open(parts, &OpenOptions::default())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::WrongVolume, "{error}");
+    let again = block_on(Volume::create(place.parts(), &place.settings(64))).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::AlreadyExists);
+    let empty = Place::new(&[("slow", 1)]);
+    assert_eq!(try_open(&empty, &OpenOptions::default()).unwrap_err().kind(), ErrorKind::NotFound);
+
+    // Version 9, with a right checksum.
+    let file = fs::OpenOptions::new().read(true).write(true).open(place.path("metadata")).unwrap();
+    let mut block = vec![0; 4096];
+    let at = newest_superblock(&place) * 4096;
+    file.read_exact_at(&mut block, at).unwrap();
+    block[15] = 9;
+    let crc = crc32c::crc32c(&block[12..]);
+    block[8..12].copy_from_slice(&crc.to_be_bytes());
+    file.write_all_at(&block, at).unwrap();
+    let error = try_open(&place, &OpenOptions::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::FutureFormat);
+    assert!(error.to_string().contains("version 9"), "{error}");
+}
+
+#[test]
+fn a_missing_device_makes_the_volume_read_only_and_names_what_is_affected() {
+    let place = Place::new(&[("fast", 1), ("slow", 1)]);
+    let data = stopped(&place);
+    block_on(async {
+        let volume = place.open().await;
+        let safe = Attributes { class: Some("fast".to_owned()), ..Attributes::default() };
+        let object = volume.create_object("safe", &safe).unwrap();
+        object.write_bytes(0, &data).await.unwrap();
+        volume.close().await.unwrap();
+        let mut parts = place.parts();
+        parts.classes[1].devices[0] = None;
+        let volume = Volume::open(parts, &OpenOptions::default()).await.unwrap();
+        let reason = volume.read_only_reason().unwrap();
+        assert_eq!(reason.kind(), ErrorKind::MissingDevice);
+        assert!(
+            reason.to_string().contains("first, second") && !reason.to_string().contains("safe"),
+            "{reason}"
+        );
+        let safe = volume.open_object("safe").unwrap();
+        assert_eq!(safe.read_bytes(0, data.len()).await.unwrap(), data);
+        assert_eq!(safe.write_bytes(0, b"x").await.unwrap_err().kind(), ErrorKind::MissingDevice);
+        let lost = volume.open_object("first").unwrap().read_bytes(0, 10).await.unwrap_err();
+        assert_eq!(lost.kind(), ErrorKind::MissingDevice);
+    });
+    // And nothing was changed by that.
+    let volume = block_on(place.open());
+    assert_eq!(block_on(volume.open_object("first").unwrap().read_bytes(0, data.len())).unwrap(), data);
+}
+
+#[test]
+fn a_journal_that_is_full_becomes_a_checkpoint() {
+    let place = Place::new(&[("slow", 1)]);
+    block_on(async {
+        let volume = place.create(64).await;
+        for round in 0..300 {
+            let name = format!("object {}", round % 40);
+            if round >= 40 {
+                volume.delete(&name).await.unwrap();
+            }
+            let object = volume.create_object(&name, &Attributes::default()).unwrap();
+            object.write_bytes(0, format!("{round}").as_bytes()).await.unwrap();
+            object.sync().await.unwrap();
+        }
+        assert!(
+            fs::metadata(place.path("metadata")).unwrap().len() < 400 << 10,
+            "the log's places are used in turn"
+        );
+        drop(volume);
+        let volume = place.open().await;
+        for round in 260..300 {
+            let object = volume.open_object(&format!("object {}", round % 40)).unwrap();
+            assert_eq!(object.read_bytes(0, 100).await.unwrap(), format!("{round}").as_bytes());
+        }
+        assert_eq!(volume.classes()[0].taken, 40);
+    });
+}
+
+#[test]
+fn bytes_behind_the_end_never_come_back() {
+    let place = Place::new(&[("slow", 1)]);
+    block_on(async {
+        let volume = place.create(8).await;
+        let object = volume.create_object("a", &Attributes::default()).unwrap();
+        object.write_bytes(0, &bytes(CHUNK as usize, 1)).await.unwrap();
+        object.sync().await.unwrap();
+        object.resize(100).await.unwrap();
+        object.sync().await.unwrap();
+        drop((object, volume));
+        let volume = place.open().await;
+        let object = volume.open_object("a").unwrap();
+        object.resize(CHUNK).await.unwrap();
+        assert_eq!(object.read_bytes(100, CHUNK as usize).await.unwrap(), vec![0; CHUNK as usize - 100]);
+        object.resize(50).await.unwrap();
+        object.write_bytes(1000, b"x").await.unwrap();
+        assert_eq!(object.read_bytes(50, 950).await.unwrap(), vec![0; 950]);
+    });
+}

@@ -1,0 +1,48 @@
+//! What is counted is what was done.
+
+use futures::executor::block_on;
+use tanada_volume::{Attributes, Object, Relocation};
+
+use crate::{CHUNK, Place, bytes};
+
+#[test]
+fn chunks_objects_and_classes_count_their_ios_and_remember_them() {
+    let place = Place::new(&[("fast", 1), ("slow", 1)]);
+    block_on(async {
+        let volume = place.create(16).await;
+        let object = volume.create_object("a", &Attributes::default()).unwrap();
+        for block in 0..16 {
+            object.write_bytes(block * 4096, &bytes(4096, block)).await.unwrap();
+        }
+        object.write_bytes(3 * CHUNK, &bytes(4096, 1)).await.unwrap();
+        for _ in 0..10 {
+            object.read_bytes(3 * CHUNK, 4096).await.unwrap();
+        }
+        let check = |object: &Object| {
+            let chunks = object.chunks(0..100);
+            let [first, second] = &chunks[..] else { panic!("{chunks:?}") };
+            assert_eq!((first.no, first.statistics.writes, first.statistics.bytes_written), (0, 16, 65536));
+            assert_eq!(first.statistics.sequential, 15);
+            assert_eq!((second.no, second.statistics.reads, second.statistics.bytes_read), (3, 10, 40960));
+            assert!(second.statistics.sequential_share() < 0.1);
+            assert!(
+                second.statistics.heat > 10.5 && second.statistics.heat <= 11.0,
+                "{:?}",
+                second.statistics
+            );
+        };
+        check(&object);
+        let statistics = object.statistics();
+        assert_eq!((statistics.written.ios, statistics.written.bytes), (17, 17 * 4096));
+        assert_eq!((statistics.read.ios, statistics.read.latency.count()), (10, 10));
+        assert_eq!(volume.classes()[1].statistics.read.ios, 10);
+        object.mirror_to(3..4, "fast", &Relocation::default()).await.unwrap();
+        object.read_bytes(3 * CHUNK, 100).await.unwrap();
+        assert_eq!(volume.classes()[0].statistics.read.ios, 1);
+        volume.close().await.unwrap();
+        let volume = place.open().await;
+        let object = volume.open_object("a").unwrap();
+        assert_eq!(object.chunks(3..4)[0].statistics.reads, 11);
+        assert_eq!(object.statistics().read.ios, 0, "those of objects count from the opening");
+    });
+}
