@@ -31,7 +31,7 @@ use crate::fault::{Rule, RuleNo};
 use task::{Joint, Tasks};
 
 /// More polls than any sound scenario takes: a task that wakes itself for ever ends here.
-const MOST_POLLS: u64 = 50_000_000;
+const MOST_POLLS: u64 = 1_000_000;
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
