@@ -30,8 +30,9 @@ use crate::disk::{Disk, DiskImage, DiskOptions, DiskSet, IoNote, SimDisk, Wreck}
 use crate::fault::{Rule, RuleNo};
 use task::{Joint, Tasks};
 
-/// More polls than any sound scenario takes: a task that wakes itself for ever ends here.
+/// More polls than any sound scenario takes: tasks that wake each other for ever, with or without I/O between, end here.
 const MOST_POLLS: u64 = 1_000_000;
+const MOST_IOS: u64 = 100_000;
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -256,7 +257,7 @@ impl World {
             };
             if let Some(no) = next {
                 polls += 1;
-                if polls > MOST_POLLS {
+                if polls > MOST_POLLS || self.ios() > MOST_IOS {
                     return Outcome::Runaway;
                 }
                 self.shared.trace.fold(no as u64);
