@@ -32,7 +32,7 @@ const LONGEST_REST: Duration = Duration::from_secs(1);
 /// Limits of a relocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Chunks that are copied at once. Default: 8.
+    /// Chunks that are copied at once; each takes a buffer of a chunk. Default: 32.
     pub concurrency: usize,
     /// Bytes copied a second, no limit by default. Needs [`crate::Parts::timer`].
     pub bytes_per_second: Option<u64>,
@@ -42,7 +42,7 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { concurrency: 8, bytes_per_second: None, yields: true }
+        Budget { concurrency: 32, bytes_per_second: None, yields: true }
     }
 }
 

@@ -275,7 +275,7 @@ impl Object {
             return Ok(0);
         }
         let (rank, only) = match destination {
-            Destination::Away { rank, .. } => (*rank, false),
+            Destination::Away { rank, .. } => (*rank, self.state.attributes.lock().pin.is_some()),
             Destination::Home(class) | Destination::Mirror(class) => (self.rank(class)?, true),
         };
         let reserved = Arc::new(self.core.reserve(rank, only).await?);

@@ -1,7 +1,7 @@
 //! What all handles of an open volume share.
 //!
-//! Locks, in the order in which they may be taken: the journal's, the namespace's, an object's table, an object's fresh list, a class's
-//! allocator, the retired places. None is held over an await.
+//! Locks, in the order in which they may be taken: the journal's, the namespace's, an object's table, its fresh list, the retired places', the
+//! list of classes, a class's allocator. None is held over an await, or while a waker runs.
 //!
 //! Space goes through these states: *free* in its class's allocator -> *reserved* by an operation that fills it ([`Reserved`]) -> *mapped* ->
 //! *retired*: out of the mapping, but maybe still in the durable one, and maybe still read from -> free again.
@@ -280,6 +280,12 @@ impl Core {
             self.poison_writers_of(class.id, error);
         }
         synced
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.journal.abandon();
     }
 }
 
