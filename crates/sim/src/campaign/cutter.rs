@@ -1,0 +1,103 @@
+//! Cuts the power at the points of a story, and has each outcome judged.
+//!
+//! A point is an I/O that is about to take effect, or a crash point that is being passed. The story goes on as if nothing had happened: the disks
+//! and the oracle are copied as they are, which is cheap, and recoveries happen in worlds of their own. So one story serves many power cuts.
+//!
+//! Before an I/O takes effect all that was started since the last one is in flight; so between two such points nothing else can be found.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tanada_base::SplitMix64;
+
+use super::book::Book;
+use super::recovery::Judge;
+use super::report::{Case, Failure, Report};
+use crate::disk::DiskSet;
+use crate::trace::mix;
+
+/// Where and how often power is cut in a story.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Density {
+    /// Chance in a thousand that power is cut at a point.
+    pub per_thousand: u32,
+    /// Outcomes judged for each cut.
+    pub outcomes: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    next_point: u64,
+    is_ended: bool,
+    report: Report,
+    failure: Option<Failure>,
+}
+
+/// See the module's head. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Cutter {
+    pub(crate) case: Case,
+    pub(crate) density: Density,
+    pub(crate) judge: Judge,
+    pub(crate) disks: DiskSet,
+    pub(crate) book: Book,
+    state: Arc<Mutex<State>>,
+}
+
+impl Cutter {
+    pub(crate) fn new(case: &Case, density: Density, judge: Judge, disks: DiskSet, book: &Book) -> Cutter {
+        Cutter { case: case.clone(), density, judge, disks, book: book.clone(), state: Arc::default() }
+    }
+
+    /// A point is passed.
+    pub(crate) fn point(&self) {
+        let no = {
+            let mut state = self.state.lock();
+            if state.is_ended || state.failure.is_some() {
+                return;
+            }
+            state.next_point += 1;
+            state.next_point - 1
+        };
+        let base = mix(mix(self.case.seed, 0xc07), no);
+        let is_chosen = match self.case.point {
+            Some(only) => only == no,
+            None => SplitMix64::new(base).below(1000) < u64::from(self.density.per_thousand),
+        };
+        if is_chosen {
+            self.cut(no, base);
+        }
+    }
+
+    fn cut(&self, point: u64, base: u64) {
+        let oracle = self.book.open().oracle.clone();
+        let wreck = self.disks.wreck();
+        let mut report = Report { points: 1, ..Report::default() };
+        let mut failure = None;
+        for outcome in 0..self.density.outcomes {
+            if self.case.outcome.is_some_and(|only| only != outcome) {
+                continue;
+            }
+            let mut random = SplitMix64::new(mix(base, outcome + 1));
+            if let Err(what) = self.judge.judge(&wreck, &oracle, &mut random, &mut report) {
+                let case = Case { point: Some(point), outcome: Some(outcome), ..self.case.clone() };
+                failure = Some(Failure { case, what });
+                break;
+            }
+        }
+        let mut state = self.state.lock();
+        state.report.add(&report);
+        state.failure = failure;
+    }
+
+    /// Cuts no more; what was found.
+    pub(crate) fn end(&self) -> (Report, Option<Failure>) {
+        let mut state = self.state.lock();
+        state.is_ended = true;
+        (std::mem::take(&mut state.report), state.failure.take())
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.state.lock().failure.is_some()
+    }
+}

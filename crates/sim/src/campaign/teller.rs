@@ -1,0 +1,470 @@
+//! Tells stories: asks a volume for operations and keeps the oracle informed of what was asked and what was answered.
+//!
+//! Each operation begins in the oracle before the volume is asked, and ends there when the volume has answered, or as failed when nobody waits
+//! for the answer any more. What overlaps a change in flight is not asked for; everything else may run at once.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tanada_io::BufferPool;
+use tanada_volume::{Attributes, Error, ErrorKind, Object, Volume};
+
+use super::book::Book;
+use super::layout::Rig;
+use crate::executor::World;
+use crate::oracle::{Change, ChangeNo, Tag, pattern};
+
+/// Asks a volume for operations. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Teller {
+    pub(crate) world: World,
+    pub(crate) book: Book,
+    pub(crate) volume: Volume,
+    pub(crate) buffers: Arc<BufferPool>,
+    pub(crate) rig: Rig,
+    handles: Rc<RefCell<BTreeMap<Tag, Object>>>,
+    /// Whether devices may fail, so that any error is an answer.
+    pub(crate) expects_errors: Rc<Cell<bool>>,
+}
+
+impl Teller {
+    pub(crate) fn new(
+        world: &World,
+        book: &Book,
+        volume: Volume,
+        buffers: &Arc<BufferPool>,
+        rig: &Rig,
+    ) -> Teller {
+        Teller {
+            world: world.clone(),
+            book: book.clone(),
+            volume,
+            buffers: buffers.clone(),
+            rig: rig.clone(),
+            handles: Rc::default(),
+            expects_errors: Rc::default(),
+        }
+    }
+
+    /// Tells what happens, with the time.
+    pub(super) fn say(&self, what: impl FnOnce() -> String) {
+        self.book.tell(|| format!("{:>12.6} {}", self.world.now().as_secs_f64(), what()));
+    }
+
+    pub(crate) fn count(&self, operation: &'static str) {
+        self.book.open().report.count(operation);
+    }
+
+    /// Judges an error: full classes and quotas refuse, devices fail only if they were made to.
+    pub(crate) fn refused(&self, what: &str, error: &Error) {
+        self.say(|| format!("refused: {what}: {error}"));
+        let is_full = matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::QuotaExceeded);
+        if is_full {
+            self.book.open().report.refusals += 1;
+        } else {
+            self.failed(what, error);
+        }
+    }
+
+    /// Judges an error that no state of the volume explains.
+    fn failed(&self, what: &str, error: &Error) {
+        if self.expects_errors.get() {
+            self.book.open().report.refusals += 1;
+        } else {
+            self.book.fail(format!("cannot {what}: {error}"));
+        }
+    }
+
+    /// Judges the answer to a request that also the choice of a class may make impossible.
+    pub(super) fn answered<T>(&self, what: &'static str, answer: &tanada_volume::Result<T>) {
+        match answer {
+            Ok(_) => {
+                self.say(|| format!("{what} is done"));
+                self.count(what);
+            }
+            Err(error) => {
+                self.say(|| format!("refused: {what}: {error}"));
+                let is_choice = matches!(
+                    error.kind(),
+                    ErrorKind::NoSpace
+                        | ErrorKind::NotFound
+                        | ErrorKind::AlreadyExists
+                        | ErrorKind::InvalidInput
+                );
+                if is_choice {
+                    self.book.open().report.refusals += 1;
+                } else {
+                    self.failed(what, error);
+                }
+            }
+        }
+    }
+
+    /// As [`refused`](Self::refused), of an object that may have been deleted meanwhile.
+    pub(super) fn refused_on(&self, tag: Tag, what: &str, error: &Error) {
+        let is_gone = error.kind() == ErrorKind::NotFound && !self.is_there(tag);
+        if !is_gone {
+            self.refused(&format!("{what} object {tag}"), error);
+        }
+    }
+
+    /// Whether the object has a name, and nobody is about to change that.
+    fn is_there(&self, tag: Tag) -> bool {
+        self.book.open().oracle.objects().iter().any(|(known, _)| *known == tag)
+    }
+
+    pub(crate) fn tags(&self) -> Vec<Tag> {
+        self.book.open().oracle.objects().into_iter().map(|(tag, _)| tag).collect()
+    }
+
+    pub(crate) fn tag(&self, name: &str) -> Option<Tag> {
+        self.book.open().oracle.objects().into_iter().find(|(_, known)| known == name).map(|(tag, _)| tag)
+    }
+
+    pub(crate) fn is_adopted(&self, tag: Tag) -> bool {
+        self.book.open().oracle.is_adopted(tag)
+    }
+
+    /// The size that the object should have.
+    pub(crate) fn size(&self, tag: Tag) -> u64 {
+        self.book.open().oracle.model(tag).map_or(0, |model| model.size())
+    }
+
+    /// A handle of the object; the same one each time.
+    pub(crate) fn handle(&self, tag: Tag) -> Option<Object> {
+        if let Some(object) = self.handles.borrow().get(&tag) {
+            return Some(object.clone());
+        }
+        let name = self.book.open().oracle.name(tag)?;
+        match self.volume.open_object(&name) {
+            Ok(object) => {
+                self.handles.borrow_mut().insert(tag, object.clone());
+                Some(object)
+            }
+            Err(error) => {
+                self.refused_on(tag, "open", &error);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn create(&self, name: &str, attributes: &Attributes) -> Option<Tag> {
+        if self.book.open().oracle.is_taken(name) {
+            return None;
+        }
+        let (tag, naming) = self.book.open().oracle.begin_create(name);
+        let created = self.volume.create_object(name, attributes);
+        match &created {
+            Ok(object) => {
+                self.handles.borrow_mut().insert(tag, object.clone());
+                self.book.open().oracle.named(naming);
+            }
+            Err(_) => self.book.open().oracle.not_named(naming),
+        }
+        self.say(|| format!("create {name:?}, object {tag}: {attributes:?}"));
+        self.answered("create", &created);
+        created.is_ok().then_some(tag)
+    }
+
+    /// Adopts a file of the rig.
+    pub(crate) fn adopt(&self, name: &str, path: &str) -> Option<Tag> {
+        let image = self.rig.file(path)?.cache();
+        if self.book.open().oracle.is_taken(name) {
+            return None;
+        }
+        let (tag, naming) = self.book.open().oracle.begin_adopt(name, image);
+        let adopted = self.volume.adopt(name, path, &Attributes::default());
+        match &adopted {
+            Ok(object) => {
+                self.handles.borrow_mut().insert(tag, object.clone());
+                self.book.open().oracle.named(naming);
+            }
+            Err(_) => self.book.open().oracle.not_named(naming),
+        }
+        self.say(|| format!("adopt {path} as {name:?}, object {tag}"));
+        self.answered("adopt", &adopted);
+        adopted.is_ok().then_some(tag)
+    }
+
+    pub(crate) fn set_attributes(&self, tag: Tag, attributes: &Attributes) {
+        let Some(object) = self.handle(tag) else { return };
+        self.answered("set attributes", &object.set_attributes(attributes));
+    }
+
+    pub(crate) fn rename(&self, tag: Tag, new_name: &str) {
+        let name = {
+            let oracle = &self.book.open().oracle;
+            if oracle.is_taken(new_name) { None } else { oracle.name(tag) }
+        };
+        let Some(name) = name else { return };
+        let naming = self.book.open().oracle.begin_naming(tag, Some(new_name.to_owned()));
+        match self.volume.rename(&name, new_name) {
+            Ok(()) => {
+                self.book.open().oracle.named(naming);
+                self.say(|| format!("rename object {tag} to {new_name:?}"));
+                self.count("rename");
+            }
+            Err(error) => {
+                self.book.open().oracle.not_named(naming);
+                self.refused("rename an object", &error);
+            }
+        }
+    }
+
+    pub(crate) async fn delete(&self, tag: Tag) {
+        let Some(name) = self.book.open().oracle.name(tag) else { return };
+        let naming = self.book.open().oracle.begin_naming(tag, None);
+        match self.volume.delete(&name).await {
+            Ok(()) => {
+                self.handles.borrow_mut().remove(&tag);
+                self.book.open().oracle.named(naming);
+                self.say(|| format!("delete of object {tag} is done"));
+                self.count("delete");
+            }
+            Err(error) => {
+                if !self.expects_errors.get() {
+                    self.book.open().oracle.not_named(naming);
+                }
+                self.refused("delete an object", &error);
+            }
+        }
+    }
+
+    /// Begins a change unless another in flight overlaps it.
+    fn begin(&self, tag: Tag, change: Change) -> Option<Begun> {
+        let mut pages = self.book.open();
+        let model = pages.oracle.model(tag)?;
+        let (from, to) = change.range();
+        // A change of the size concerns what lies between as well.
+        let from = if matches!(change, Change::SetSize(_)) { from.min(model.size()) } else { from };
+        if model.is_busy(from, to) {
+            return None;
+        }
+        let no = model.begin(change);
+        Some(Begun { book: self.book.clone(), tag, no, object: None })
+    }
+
+    /// Writes `len` bytes that tell where they belong.
+    pub(crate) async fn write(&self, tag: Tag, offset: u64, len: usize) {
+        let Some(object) = self.handle(tag) else { return };
+        let mut buffer = self.buffers.allocate(len);
+        let write = self.book.open().oracle.next_write(tag);
+        pattern(tag, write, offset, &mut buffer);
+        let Some(mut begun) = self.begin(tag, Change::Write { offset, bytes: buffer.to_vec() }) else {
+            return;
+        };
+        begun.object = Some(object.clone());
+        self.say(|| {
+            format!("write {write} of object {tag}: {len} bytes at {offset}, size {}", object.size_bytes())
+        });
+        match object.write(offset, buffer).await {
+            Ok(buffer) if buffer.len() == len => {
+                begun.done();
+                self.say(|| format!("write {write} of object {tag} is done"));
+                self.count("write");
+            }
+            Ok(buffer) => self.book.fail(format!("a write of {len} bytes gave {} back", buffer.len())),
+            Err(error) => self.refused_on(tag, "write", &error),
+        }
+    }
+
+    pub(crate) async fn read(&self, tag: Tag, offset: u64, len: usize) {
+        let Some(object) = self.handle(tag) else { return };
+        let Some(note) = self.book.open().oracle.model(tag).map(|model| model.begin_read(offset, len as u64))
+        else {
+            return;
+        };
+        let mut reading = Reading { book: self.book.clone(), tag, note: Some(note) };
+        let mut buffer = self.buffers.allocate(len);
+        buffer.fill(0xee);
+        match object.read(offset, buffer).await {
+            Ok(buffer) => {
+                reading.end(Some(&buffer));
+                let mut pages = self.book.open();
+                pages.report.reads += 1;
+                pages.report.count("read");
+            }
+            Err(error) => self.refused_on(tag, "read", &error),
+        }
+    }
+
+    pub(crate) async fn punch(&self, tag: Tag, offset: u64, len: u64) {
+        let Some(object) = self.handle(tag) else { return };
+        let Some(mut begun) = self.begin(tag, Change::Punch { offset, len }) else { return };
+        begun.object = Some(object.clone());
+        self.say(|| format!("punch {len} bytes at {offset} of object {tag}"));
+        match object.punch(offset, len).await {
+            Ok(()) => {
+                self.say(|| format!("punch at {offset} of object {tag} is done"));
+                begun.done();
+                self.count("punch");
+            }
+            Err(error) => self.refused_on(tag, "punch", &error),
+        }
+    }
+
+    pub(crate) async fn resize(&self, tag: Tag, size: u64) {
+        let Some(object) = self.handle(tag) else { return };
+        let grows = size > self.size(tag);
+        let Some(mut begun) = self.begin(tag, Change::SetSize(size)) else { return };
+        begun.object = Some(object.clone());
+        self.say(|| format!("resize object {tag} to {size}"));
+        match object.resize(size).await {
+            Ok(()) => {
+                self.say(|| format!("resize object {tag} to {size} is done"));
+                begun.done();
+                self.count(if grows { "grow" } else { "truncate" });
+            }
+            Err(error) => self.refused_on(tag, "resize", &error),
+        }
+    }
+
+    pub(crate) async fn sync(&self, tag: Tag) {
+        let Some(object) = self.handle(tag) else { return };
+        let (note, names) = {
+            let oracle = &mut self.book.open().oracle;
+            // A sync of anything makes all names durable.
+            let names = oracle.begin_name_sync(None);
+            let Some(model) = oracle.model(tag) else { return };
+            (model.begin_sync(), names)
+        };
+        self.say(|| format!("sync object {tag}"));
+        match object.sync().await {
+            Ok(()) => {
+                self.say(|| format!("sync object {tag} is done"));
+                let mut pages = self.book.open();
+                if let Some(model) = pages.oracle.model(tag) {
+                    model.synced(&note);
+                }
+                pages.oracle.names_synced(&names);
+                pages.report.count("sync");
+            }
+            Err(error) => self.refused_on(tag, "sync", &error),
+        }
+    }
+
+    /// Syncs everything; whether that was done.
+    pub(crate) async fn sync_all(&self) -> bool {
+        let notes = self.begin_sync_all();
+        self.say(|| "sync all".to_owned());
+        match self.volume.sync().await {
+            Ok(()) => {
+                self.say(|| "sync all is done".to_owned());
+                notes.done(&self.book);
+                self.count("sync all");
+                true
+            }
+            Err(error) => {
+                // An object that is deleted meanwhile may refuse.
+                self.refused("sync the volume", &error);
+                false
+            }
+        }
+    }
+
+    fn begin_sync_all(&self) -> SyncAll {
+        let oracle = &mut self.book.open().oracle;
+        let names = oracle.begin_name_sync(None);
+        let tags: Vec<Tag> = oracle.objects().into_iter().map(|(tag, _)| tag).collect();
+        let objects = tags.into_iter().filter_map(|tag| Some((tag, oracle.model(tag)?.begin_sync())));
+        SyncAll { objects: objects.collect(), names }
+    }
+
+    pub(crate) async fn checkpoint(&self) {
+        // All records that were queued are in it.
+        let names = self.book.open().oracle.begin_name_sync(None);
+        self.say(|| "checkpoint".to_owned());
+        match self.volume.checkpoint().await {
+            Ok(()) => {
+                self.say(|| "checkpoint is done".to_owned());
+                self.book.open().oracle.names_synced(&names);
+                self.count("checkpoint");
+            }
+            Err(error) => self.refused("write a checkpoint", &error),
+        }
+    }
+
+    /// Closes the volume; everything is durable then.
+    pub(crate) async fn close(&self) {
+        let notes = self.begin_sync_all();
+        match self.volume.close().await {
+            Ok(()) => {
+                notes.done(&self.book);
+                self.count("close");
+            }
+            Err(error) => self.refused("close the volume", &error),
+        }
+    }
+}
+
+/// A sync of everything.
+struct SyncAll {
+    objects: Vec<(Tag, crate::oracle::SyncNote)>,
+    names: crate::oracle::NameSync,
+}
+
+impl SyncAll {
+    fn done(&self, book: &Book) {
+        let oracle = &mut book.open().oracle;
+        for (tag, note) in &self.objects {
+            if let Some(model) = oracle.model(*tag) {
+                model.synced(note);
+            }
+        }
+        oracle.names_synced(&self.names);
+    }
+}
+
+/// A change that was begun; failed, unless it is said to be done.
+struct Begun {
+    book: Book,
+    tag: Tag,
+    no: ChangeNo,
+    object: Option<Object>,
+}
+
+impl Begun {
+    fn done(mut self) {
+        self.object = None;
+        if let Some(model) = self.book.open().oracle.model(self.tag) {
+            model.done(self.no);
+        }
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        let Some(object) = self.object.take() else { return };
+        let size = object.size_bytes();
+        if let Some(model) = self.book.open().oracle.model(self.tag) {
+            model.failed(self.no, Some(size));
+        }
+    }
+}
+
+/// A read that was begun.
+struct Reading {
+    book: Book,
+    tag: Tag,
+    note: Option<crate::oracle::ReadNote>,
+}
+
+impl Reading {
+    fn end(&mut self, bytes: Option<&[u8]>) {
+        let Some(note) = self.note.take() else { return };
+        let mut pages = self.book.open();
+        let Some(model) = pages.oracle.model(self.tag) else { return };
+        if let Err(why) = model.end_read(&note, bytes) {
+            let tag = self.tag;
+            pages.failure.get_or_insert_with(|| format!("object {tag}: {why}"));
+        }
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.end(None);
+    }
+}
