@@ -83,8 +83,9 @@ fn device(path: &Path) -> Outcome<Device> {
     Ok(Device::open(path, &DeviceOptions { writable: true, create: true, ..DeviceOptions::default() })?)
 }
 
-fn parts(folder: &Path, classes: &[&str]) -> Outcome<Parts> {
+fn parts(folder: &Path, pool: &Arc<BufferPool>, classes: &[&str]) -> Outcome<Parts> {
     let mut parts = Parts::new(device(&folder.join("metadata"))?);
+    parts.buffers = pool.clone();
     parts.timer = Some(Arc::new(ThreadTimer));
     for class in classes {
         parts = parts.with_class(class, vec![device(&folder.join(class))?]);
@@ -125,7 +126,8 @@ async fn overhead(folder: PathBuf, pool: Arc<BufferPool>, seconds: f64, rounds: 
     let bare = device(&folder.join("bare"))?;
     fill(&bare, &pool).await?;
     let volume =
-        Volume::create(parts(&folder, &["only"])?, &settings(&[("only", FILE_BYTES + (64 << 20))])).await?;
+        Volume::create(parts(&folder, &pool, &["only"])?, &settings(&[("only", FILE_BYTES + (64 << 20))]))
+            .await?;
     let object = volume.create_object("data", &Attributes::default())?;
     let through = object.device();
     fill(&through, &pool).await?;
@@ -164,12 +166,11 @@ async fn overhead(folder: PathBuf, pool: Arc<BufferPool>, seconds: f64, rounds: 
 }
 
 /// Opens a volume of a million chunks of 4 KiB that were all written.
-async fn opening(folder: PathBuf) -> Outcome<()> {
+async fn opening(folder: PathBuf, pool: Arc<BufferPool>) -> Outcome<()> {
     let bytes = 1_000_000 * 4096;
     let settings = VolumeSettings { chunk_bytes: 4096, ..settings(&[("only", bytes + (1 << 20))]) };
-    let volume = Volume::create(parts(&folder, &["only"])?, &settings).await?;
+    let volume = Volume::create(parts(&folder, &pool, &["only"])?, &settings).await?;
     let object = volume.create_object("data", &Attributes::default())?;
-    let pool = BufferPool::new(0);
     let mut buffer = pool.allocate(LARGE);
     let mut order: Vec<u64> = (0..bytes / LARGE as u64).collect();
     let mut random = SplitMix64::new(5);
@@ -185,7 +186,7 @@ async fn opening(folder: PathBuf) -> Outcome<()> {
     let mut seconds = Vec::new();
     for _ in 0..3 {
         let began = Instant::now();
-        let volume = Volume::open(parts(&folder, &["only"])?, &OpenOptions::default()).await?;
+        let volume = Volume::open(parts(&folder, &pool, &["only"])?, &OpenOptions::default()).await?;
         seconds.push(began.elapsed().as_secs_f64());
         volume.close().await?;
     }
@@ -195,7 +196,7 @@ async fn opening(folder: PathBuf) -> Outcome<()> {
 
 async fn moving(folder: PathBuf, pool: Arc<BufferPool>, seconds: f64) -> Outcome<()> {
     let classes = [("fast", FILE_BYTES), ("slow", FILE_BYTES + (64 << 20))];
-    let volume = Volume::create(parts(&folder, &["fast", "slow"])?, &settings(&classes)).await?;
+    let volume = Volume::create(parts(&folder, &pool, &["fast", "slow"])?, &settings(&classes)).await?;
     let object = volume.create_object("data", &Attributes::default())?;
     let through = object.device();
     fill(&through, &pool).await?;
@@ -249,7 +250,7 @@ fn main() -> Outcome<()> {
         executors.block_on(move || async move {
             match part {
                 "overhead" => overhead(path, pool, seconds, rounds).await,
-                "opening" => opening(path).await,
+                "opening" => opening(path, pool).await,
                 _ => moving(path, pool, seconds).await,
             }
         })??;

@@ -213,6 +213,12 @@ impl Journal {
         }
     }
 
+    /// Lets go of a go that nobody waits for: it holds the journal, and the journal holds it.
+    pub(crate) fn abandon(&self) {
+        let flight = self.state.lock().flight.take();
+        drop(flight);
+    }
+
     async fn wait_for(&self, flight: &Arc<SharedTask<Result<()>>>) -> Result<()> {
         let result = flight.wait().await;
         let ended = {

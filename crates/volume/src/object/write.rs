@@ -40,21 +40,25 @@ pub(super) fn start(object: &Object, request: Request, completion: Completion) -
         Err((mut request, completion)) => {
             let object = object.clone();
             drive(async move {
-                let Some(mut buffer) = request.buffer.take() else {
+                let is_aligned = request.len.is_multiple_of(BLOCK_BYTES);
+                let Some(mut buffer) = request.buffer.take().filter(|_| is_aligned) else {
                     return completion.complete(Err(io::Error::from(io::ErrorKind::InvalidInput)), None);
                 };
                 let head = (request.from > 0).then(|| {
                     let rest = buffer.split_off(request.from);
                     std::mem::replace(&mut buffer, rest)
                 });
-                let len = buffer.len();
+                let len = request.len as usize;
+                let tail = (buffer.len() > len).then(|| buffer.split_off(len));
                 match object.write(request.offset, buffer).await {
                     Ok(buffer) => {
-                        let whole = match head {
-                            None => Some(buffer),
-                            Some(mut head) => head.unsplit(buffer).is_ok().then_some(head),
-                        };
-                        completion.complete(Ok(len), whole);
+                        let pieces = [head, Some(buffer), tail].into_iter().flatten();
+                        let whole = pieces.map(Some).reduce(|whole, piece| {
+                            let mut whole = whole?;
+                            whole.unsplit(piece?).ok()?;
+                            Some(whole)
+                        });
+                        completion.complete(Ok(len), whole.flatten());
                     }
                     Err(error) => completion.complete(Err(into_io(error)), None),
                 }

@@ -28,6 +28,7 @@ use crate::volume::Reserved;
 use crate::waiting::HoldGuard;
 use crate::{Error, ErrorKind, Object, Result};
 use budget::Bucket;
+pub(crate) use budget::Pace;
 
 /// Why chunks are relocated, and within which budget.
 #[derive(Clone, Default)]
@@ -275,7 +276,7 @@ impl Object {
             return Ok(0);
         }
         let (rank, only) = match destination {
-            Destination::Away { rank, .. } => (*rank, false),
+            Destination::Away { rank, .. } => (*rank, self.state.attributes.lock().pin.is_some()),
             Destination::Home(class) | Destination::Mirror(class) => (self.rank(class)?, true),
         };
         let reserved = Arc::new(self.core.reserve(rank, only).await?);

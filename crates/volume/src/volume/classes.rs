@@ -213,6 +213,7 @@ impl Volume {
             }
             classes.remove(class.id);
             *list = Arc::new(classes);
+            drop(list);
             for object in self.core.namespace.lock().objects.values() {
                 object.attributes.lock().forget_class(class.id);
                 object.dirty_classes.fetch_and(!(1 << class.id), Ordering::SeqCst);

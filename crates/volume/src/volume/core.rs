@@ -1,7 +1,7 @@
 //! What all handles of an open volume share.
 //!
-//! Locks, in the order in which they may be taken: the journal's, the namespace's, an object's table, an object's fresh list, a class's
-//! allocator, the retired places. None is held over an await.
+//! Locks, in the order in which they may be taken: the journal's, the namespace's, an object's table, its fresh list, the retired places', the
+//! list of classes, a class's allocator. None is held over an await, or while a waker runs.
 //!
 //! Space goes through these states: *free* in its class's allocator -> *reserved* by an operation that fills it ([`Reserved`]) -> *mapped* ->
 //! *retired*: out of the mapping, but maybe still in the durable one, and maybe still read from -> free again.
@@ -23,8 +23,8 @@ use crate::crash::{CrashPoints, PlantedBug};
 use crate::metadata::Journal;
 use crate::metadata::journal::Lsn;
 use crate::object::ObjectState;
-use crate::relocation::Timer;
 use crate::relocation::decision::Decisions;
+use crate::relocation::{Pace, Timer};
 use crate::waiting::Grace;
 use crate::{Error, ErrorKind, Result};
 
@@ -62,6 +62,7 @@ pub(crate) struct Core {
     pub(crate) opener: Arc<dyn Opener>,
     pub(crate) timer: Option<Arc<dyn Timer>>,
     pub(crate) decisions: Decisions,
+    pub(crate) pace: Pace,
     pub(crate) buffers: Arc<BufferPool>,
     pub(crate) crash: CrashPoints,
     pub(crate) bug: PlantedBug,
@@ -106,6 +107,7 @@ impl Core {
             opener: from.parts.opener,
             timer: from.parts.timer,
             decisions: Decisions::default(),
+            pace: Pace::default(),
             buffers: from.parts.buffers,
             crash: from.parts.crash_points,
             bug: from.parts.planted_bug,
@@ -280,6 +282,12 @@ impl Core {
             self.poison_writers_of(class.id, error);
         }
         synced
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.journal.abandon();
     }
 }
 
