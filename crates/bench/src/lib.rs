@@ -1,6 +1,6 @@
 //! Benchmarks: the papers' experiments and comparisons with fio and with other engines, both sides in one run.
 //!
-//! Above: `tanada bench` and `tanada demo`. Below: `tanada-query`, `tanada-io`. Other engines are started as programs, never linked.
+//! Above: `tanada bench` and `tanada demo`. Below: `tanada-query`, `tanada-volume`, `tanada-io`. Other engines are started as programs, never linked.
 //!
 //! ```
 //! let query = &tanada_bench::sample::EXPERIMENT[0];
@@ -16,5 +16,6 @@ pub mod io;
 pub mod ooode;
 pub mod report;
 pub mod sample;
+pub mod volume;
 
 pub use error::{Error, ErrorKind, Result};

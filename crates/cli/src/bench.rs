@@ -9,6 +9,7 @@ use tanada_base::ByteSize;
 use tanada_bench::io::IoBenchOptions;
 use tanada_bench::ooode::{EmulatedSettings, Settings};
 use tanada_bench::report::Report;
+use tanada_bench::volume::VolumeBenchOptions;
 use tanada_bench::{ErrorKind, sample};
 use tanada_io::ModelSpec;
 
@@ -27,6 +28,8 @@ enum Benchmark {
     Io(IoArguments),
     /// The out-of-order experiment: a join by index look-ups on cold data, in order, out of order, fio, MariaDB
     Ooode(OoodeArguments),
+    /// What a tiered volume costs against the bare device, moves of chunks, opening
+    Volume(VolumeBenchArguments),
 }
 
 /// Arguments that all benchmarks take.
@@ -108,11 +111,37 @@ struct OoodeArguments {
     work: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada bench volume --quick
+  tanada bench volume --dir /mnt/nvme --json volume.json
+
+Files are made in the folder and removed afterwards: four times --size at most.")]
+struct VolumeBenchArguments {
+    /// Under a minute, on a small data set
+    #[arg(long)]
+    quick: bool,
+    /// Write environment, settings, every run and the summary to FILE; - is stdout
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// The folder to make files in
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    dir: PathBuf,
+    /// Size of the object that is read, written and moved
+    #[arg(long, value_name = "SIZE")]
+    size: Option<ByteSize>,
+    /// Rounds; in each, every side runs once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: Option<u32>,
+}
+
 /// Runs the subcommand.
 pub async fn run(arguments: BenchArguments) -> Outcome {
     match arguments.benchmark {
         Benchmark::Io(arguments) => io(arguments).await,
         Benchmark::Ooode(arguments) => ooode(arguments).await,
+        Benchmark::Volume(arguments) => volume(arguments).await,
     }
 }
 
@@ -200,6 +229,17 @@ fn sample_directory() -> Outcome<PathBuf> {
 fn query_text(file: &Path) -> Outcome<String> {
     std::fs::read_to_string(file)
         .map_err(|error| Failure::failed(format!("cannot read the query from {}: {error}", file.display())))
+}
+
+async fn volume(arguments: VolumeBenchArguments) -> Outcome {
+    let VolumeBenchArguments { quick, json, dir, size, rounds } = arguments;
+    let mut options = if quick { VolumeBenchOptions::quick(dir) } else { VolumeBenchOptions::new(dir) };
+    options.data_bytes = size.map_or(options.data_bytes, ByteSize::bytes);
+    options.moves = options.moves.min(options.data_bytes >> 20);
+    options.rounds = rounds.map_or(options.rounds, |rounds| rounds as usize);
+    let work = tokio::task::spawn_blocking(move || tanada_bench::volume::run(&options, progress));
+    let report = work.await.map_err(|error| Failure::failed(format!("the benchmark stopped: {error}")))?;
+    publish(&report.map_err(failure)?, json.as_deref())
 }
 
 fn sizes(depths: &[u32]) -> Vec<usize> {

@@ -32,6 +32,7 @@ impl BudgetArguments {
             budget: Budget {
                 concurrency: self.concurrency.map_or(standard.concurrency, |number| number as usize),
                 bytes_per_second: self.budget.map(ByteSize::bytes),
+                ..standard
             },
             who: "the user".to_owned(),
             why: format!("tanada volume {command}"),

@@ -50,10 +50,10 @@ impl FromStr for ClassSpec {
                 }
                 _ => part,
             };
-            match current {
-                Some(before) => *before = format!("{before},{part}"),
-                none => *none = Some(part.to_owned()),
-            }
+            *current = Some(match current.take() {
+                Some(before) => format!("{before},{part}"),
+                None => part.to_owned(),
+            });
         }
         let bytes = |key: &str, text: Option<String>| {
             let parsed = text.map(|text| text.parse::<ByteSize>().map_err(|error| format!("{key}: {error}")));

@@ -1,0 +1,125 @@
+//! Chunks that move: how fast, and what that costs who reads meanwhile.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Instant;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use tanada_io::{Device, spawn_local};
+use tanada_volume::{Attributes, Budget, Object, Relocation};
+
+use super::Run;
+use super::load::{Load, whole};
+use super::stage::{MIB, Stage, failed};
+use crate::Result;
+
+/// Reads in flight in the foreground.
+const FOREGROUND_DEPTH: usize = 16;
+/// Chunks that one relocation in the background moves.
+const CHUNKS_AT_ONCE: u64 = 20;
+
+pub async fn run(stage: &Stage, progress: fn(&str)) -> Result<Vec<Run>> {
+    let options = &stage.options;
+    progress(&format!("writing two files of {} MiB", options.data_bytes >> 20));
+    let (from, to) = (stage.filled("bare-from").await?, stage.filled("bare-to").await?);
+    let volume = stage.volume(&["fast", "slow"]).await?;
+    let object = volume.create_object("data", &Attributes::default()).map_err(failed)?;
+    let through = object.device();
+    stage.fill(&through).await?;
+    let mut runs = Vec::new();
+    for round in 0..options.rounds {
+        progress(&format!("moving {} chunks, round {} of {}", options.moves, round + 1, options.rounds));
+        let load = |what, is_write| Load {
+            what,
+            is_write,
+            is_sequential: true,
+            block_bytes: MIB,
+            depth: 8,
+            seconds: options.seconds,
+            data_bytes: options.data_bytes,
+        };
+        runs.push(load("device_read", false).run(&to, &stage.pool, "device", round).await?);
+        runs.push(load("device_write", true).run(&to, &stage.pool, "device", round).await?);
+        runs.push(copy(stage, &from, &to, round).await?);
+        let began = Instant::now();
+        let moved = object.move_to(0..options.moves, "fast", &Relocation::default()).await.map_err(failed)?;
+        let seconds = began.elapsed().as_secs_f64();
+        runs.push(whole("copy_or_move", "volume", round, moved.done, moved.bytes, seconds));
+        object.move_to(0..options.moves, "slow", &Relocation::default()).await.map_err(failed)?;
+    }
+    for round in 0..options.rounds {
+        progress(&format!("reading while chunks move, round {} of {}", round + 1, options.rounds));
+        runs.extend(foreground(stage, &object, &through, round).await?);
+    }
+    volume.close().await.map_err(failed)?;
+    Ok(runs)
+}
+
+/// A plain copy of as many bytes as are moved, with as many at once, made durable.
+async fn copy(stage: &Stage, from: &Device, to: &Device, round: usize) -> Result<Run> {
+    let moves = stage.options.moves;
+    let began = Instant::now();
+    let copies = (0..moves).map(|chunk| async move {
+        let offset = chunk * MIB as u64;
+        let buffer = from.read(offset, stage.pool.allocate(MIB)).await?;
+        to.write(offset, buffer).await.map(drop)
+    });
+    let all = stream::iter(copies).buffer_unordered(Budget::default().concurrency);
+    all.try_collect::<()>().await.map_err(failed)?;
+    to.sync().await.map_err(failed)?;
+    let seconds = began.elapsed().as_secs_f64();
+    Ok(whole("copy_or_move", "device", round, moves, moves * MIB as u64, seconds))
+}
+
+/// Random reads, alone and while chunks move.
+async fn foreground(stage: &Stage, object: &Object, through: &Device, round: usize) -> Result<Vec<Run>> {
+    let load = |what| Load {
+        what,
+        is_write: false,
+        is_sequential: false,
+        block_bytes: 16 << 10,
+        depth: FOREGROUND_DEPTH,
+        seconds: stage.options.seconds,
+        data_bytes: stage.options.data_bytes,
+    };
+    let alone = load("foreground_alone").run(through, &stage.pool, "volume", round).await?;
+    let (moved, is_over) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(false)));
+    let mover = Mover {
+        object: object.clone(),
+        chunks: stage.options.moves,
+        moved: moved.clone(),
+        is_over: is_over.clone(),
+    };
+    let task = spawn_local(mover.run());
+    let during = load("foreground_while_moving").run(through, &stage.pool, "volume", round).await?;
+    let done: u64 = moved.get();
+    is_over.set(true);
+    task.await?;
+    let beside = whole("moved_beside", "volume", round, done, done * MIB as u64, during.seconds);
+    Ok(vec![alone, during, beside])
+}
+
+/// Moves chunks back and forth until it is over.
+struct Mover {
+    object: Object,
+    chunks: u64,
+    moved: Rc<Cell<u64>>,
+    is_over: Rc<Cell<bool>>,
+}
+
+impl Mover {
+    async fn run(self) -> Result<()> {
+        loop {
+            for class in ["fast", "slow"] {
+                for first in (0..self.chunks).step_by(CHUNKS_AT_ONCE as usize) {
+                    let chunks = first..(first + CHUNKS_AT_ONCE).min(self.chunks);
+                    let moved = self.object.move_to(chunks, class, &Relocation::default()).await;
+                    self.moved.set(self.moved.get() + moved.map_err(failed)?.done);
+                    if self.is_over.get() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+}
