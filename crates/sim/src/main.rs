@@ -7,8 +7,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use tanada_sim::{Case, Density, Report, run_case};
-use tanada_volume::PlantedBug;
+use tanada_sim::{Case, Report, Trial};
 
 fn main() -> ExitCode {
     match campaign() {
@@ -22,7 +21,7 @@ fn main() -> ExitCode {
 
 fn campaign() -> Result<(), String> {
     let mut case = Case::new("busy", 1);
-    let mut density = Density { per_thousand: 100, outcomes: 3 };
+    let mut trial = Trial::cuts(100, 3);
     let mut count = None;
     let mut is_loud = false;
     for word in std::env::args().skip(1) {
@@ -37,9 +36,9 @@ fn campaign() -> Result<(), String> {
             "COUNT" => count = Some(number()?),
             "POINT" => case.point = Some(number()?),
             "OUTCOME" => case.outcome = Some(number()?),
-            "DENSITY" => density.per_thousand = number()? as u32,
+            "DENSITY" => trial.density.per_thousand = number()? as u32,
             "LOUD" => is_loud = number()? > 0,
-            "OUTCOMES" => density.outcomes = number()?,
+            "OUTCOMES" => trial.density.outcomes = number()?,
             _ => return Err(format!("unknown setting {name}")),
         }
     }
@@ -51,7 +50,7 @@ fn campaign() -> Result<(), String> {
         if is_loud {
             eprintln!("seed {seed}");
         }
-        let report = run_case(&case, density, PlantedBug::None).map_err(|failure| failure.to_string())?;
+        let report = trial.run(&case).map_err(|failure| failure.to_string())?;
         total.add(&report);
     }
     println!("{total}, in {:.1} s", started.elapsed().as_secs_f64());

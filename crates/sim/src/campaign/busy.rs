@@ -132,7 +132,10 @@ async fn change_classes(teller: &Teller, random: &mut SplitMix64) {
 fn relocation(random: &mut SplitMix64) -> Relocation {
     let concurrency = 1 + random.below(4) as usize;
     let bytes_per_second = (random.below(4) == 0).then_some(16 << 20);
-    Relocation { budget: Budget { concurrency, bytes_per_second, ..Budget::default() }, ..Relocation::default() }
+    Relocation {
+        budget: Budget { concurrency, bytes_per_second, ..Budget::default() },
+        ..Relocation::default()
+    }
 }
 
 async fn write(teller: &Teller, tag: Tag, size: u64, random: &mut SplitMix64) {

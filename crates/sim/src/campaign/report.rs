@@ -69,6 +69,10 @@ pub struct Report {
     pub reads: u64,
     /// Operations that failed as faults or full classes made them.
     pub refusals: u64,
+    /// Faults that struck.
+    pub faults: u64,
+    /// The trace of each story.
+    pub traces: Vec<u64>,
     /// How often each crash point was passed.
     pub marks: BTreeMap<&'static str, u64>,
     /// How often each operation was done.
@@ -85,6 +89,8 @@ impl Report {
         self.second_cuts += other.second_cuts;
         self.reads += other.reads;
         self.refusals += other.refusals;
+        self.faults += other.faults;
+        self.traces.extend(&other.traces);
         for (name, count) in &other.marks {
             *self.marks.entry(name).or_default() += count;
         }
