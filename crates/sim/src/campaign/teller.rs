@@ -244,6 +244,13 @@ impl Teller {
         if model.is_busy(from, to) {
             return None;
         }
+        // Behind the end there is nothing to punch.
+        let change = match change {
+            Change::Punch { offset, len } => {
+                Change::Punch { offset, len: len.min(model.size().saturating_sub(offset)) }
+            }
+            change => change,
+        };
         let no = model.begin(change);
         Some(Begun { book: self.book.clone(), tag, no, object: None })
     }

@@ -111,8 +111,11 @@ impl ObjectModel {
 
     /// Whether a change of this range is in flight.
     pub(crate) fn is_busy(&self, from: u64, to: u64) -> bool {
+        let size = self.size();
         let overlaps = |entry: &Entry| {
             let (start, end) = entry.change.range();
+            // What lies between two sizes comes or goes.
+            let start = if matches!(*entry.change, Change::SetSize(_)) { start.min(size) } else { start };
             start < to && from < end
         };
         self.changes.iter().any(|entry| entry.stage == Stage::Begun && overlaps(entry))
