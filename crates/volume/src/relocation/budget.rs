@@ -32,7 +32,7 @@ const LONGEST_REST: Duration = Duration::from_secs(1);
 /// Limits of a relocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Chunks that are copied at once; each takes a buffer of a chunk. Default: 32.
+    /// Chunks that are copied at once; each takes a buffer of a chunk. Default: 16.
     pub concurrency: usize,
     /// Bytes copied a second, no limit by default. Needs [`crate::Parts::timer`].
     pub bytes_per_second: Option<u64>,
@@ -42,9 +42,26 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { concurrency: 32, bytes_per_second: None, yields: true }
+        Budget { concurrency: 16, bytes_per_second: None, yields: true }
     }
 }
+
+/// What a volume's relocations have seen of its use.
+#[derive(Debug, Default)]
+pub(crate) struct Pace(Mutex<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// I/Os of the volume's users, when last looked at,
+    ios: u64,
+    /// and when that was.
+    at: Duration,
+    /// How long a chunk takes, running average.
+    copy: Duration,
+}
+
+/// What was seen longer ago says nothing of now.
+const STALE: Duration = Duration::from_secs(1);
 
 /// The bucket of one relocation.
 pub(super) struct Bucket {
@@ -58,11 +75,9 @@ pub(super) struct Bucket {
 struct State {
     /// When the next bytes may begin.
     next: Duration,
-    /// I/Os of the volume's users when last looked at.
-    seen_ios: u64,
-    /// How long a chunk takes, running average.
-    copy: Duration,
+    /// Others use the volume, or it is not known yet.
     is_shared: bool,
+    chunks: u64,
 }
 
 impl Bucket {
@@ -73,18 +88,22 @@ impl Bucket {
         if budget.bytes_per_second.is_some() && core.timer.is_none() {
             return Err(Error::invalid("a bandwidth budget needs a timer, and this volume has none"));
         }
-        let state =
-            State { next: core.now(), seen_ios: core.user_ios(), copy: Duration::ZERO, is_shared: false };
+        let now = core.now();
+        let mut seen = core.pace.0.lock();
+        if now.saturating_sub(seen.at) > STALE {
+            (seen.ios, seen.at) = (core.user_ios(), now);
+        }
+        drop(seen);
         Ok(Bucket {
             rate: budget.bytes_per_second,
             timer: core.timer.clone(),
             yields: budget.yields && core.timer.is_some(),
             core: core.clone(),
-            state: Mutex::new(state),
+            state: Mutex::new(State { next: now, is_shared: true, chunks: 0 }),
         })
     }
 
-    /// Chunks that may be copied at once now.
+    /// Chunks that may be copied at once now; one, before it is known whether others use the volume.
     pub(super) fn concurrency(&self, wanted: usize) -> usize {
         if self.yields && self.state.lock().is_shared { 1 } else { wanted.max(1) }
     }
@@ -92,19 +111,24 @@ impl Bucket {
     /// Waits until `bytes` may be copied.
     pub(super) async fn take(&self, bytes: u64) {
         let Some(timer) = &self.timer else { return };
-        let now = self.core.now();
-        let ios = self.core.user_ios();
+        let (now, ios) = (self.core.now(), self.core.user_ios());
+        let (is_used, copy) = {
+            let mut seen = self.core.pace.0.lock();
+            let is_used = ios > seen.ios;
+            (seen.ios, seen.at) = (ios, now);
+            (is_used, seen.copy)
+        };
         let begin = {
             let mut state = self.state.lock();
-            state.is_shared = ios > state.seen_ios;
-            state.seen_ios = ios;
+            state.is_shared = is_used || state.chunks == 0;
+            state.chunks += 1;
             let mut begin = now;
             if let Some(rate) = self.rate {
                 begin = state.next.max(now.saturating_sub(Duration::from_secs(1)));
                 state.next = begin + Duration::from_secs_f64(bytes as f64 / rate as f64);
             }
-            if self.yields && state.is_shared {
-                begin = begin.max(now + (state.copy * REST).min(LONGEST_REST));
+            if self.yields && is_used {
+                begin = begin.max(now + (copy * REST).min(LONGEST_REST));
             }
             begin
         };
@@ -115,7 +139,7 @@ impl Bucket {
 
     /// A chunk took so long, once it could begin.
     pub(super) fn copied(&self, took: Duration) {
-        let mut state = self.state.lock();
-        state.copy = if state.copy.is_zero() { took } else { (state.copy * 3 + took) / 4 };
+        let mut seen = self.core.pace.0.lock();
+        seen.copy = if seen.copy.is_zero() { took } else { (seen.copy * 3 + took) / 4 };
     }
 }

@@ -28,6 +28,7 @@ use crate::volume::Reserved;
 use crate::waiting::HoldGuard;
 use crate::{Error, ErrorKind, Object, Result};
 use budget::Bucket;
+pub(crate) use budget::Pace;
 
 /// Why chunks are relocated, and within which budget.
 #[derive(Clone, Default)]

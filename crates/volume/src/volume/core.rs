@@ -23,8 +23,8 @@ use crate::crash::{CrashPoints, PlantedBug};
 use crate::metadata::Journal;
 use crate::metadata::journal::Lsn;
 use crate::object::ObjectState;
-use crate::relocation::Timer;
 use crate::relocation::decision::Decisions;
+use crate::relocation::{Pace, Timer};
 use crate::waiting::Grace;
 use crate::{Error, ErrorKind, Result};
 
@@ -62,6 +62,7 @@ pub(crate) struct Core {
     pub(crate) opener: Arc<dyn Opener>,
     pub(crate) timer: Option<Arc<dyn Timer>>,
     pub(crate) decisions: Decisions,
+    pub(crate) pace: Pace,
     pub(crate) buffers: Arc<BufferPool>,
     pub(crate) crash: CrashPoints,
     pub(crate) bug: PlantedBug,
@@ -106,6 +107,7 @@ impl Core {
             opener: from.parts.opener,
             timer: from.parts.timer,
             decisions: Decisions::default(),
+            pace: Pace::default(),
             buffers: from.parts.buffers,
             crash: from.parts.crash_points,
             bug: from.parts.planted_bug,
