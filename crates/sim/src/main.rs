@@ -42,6 +42,7 @@ fn campaign() -> Result<(), String> {
             _ => return Err(format!("unknown setting {name}")),
         }
     }
+    trial.is_aloud = case.point.is_some();
     let count = count.unwrap_or(if case.point.is_some() { 1 } else { 1000 });
     let started = Instant::now();
     let mut total = Report::default();

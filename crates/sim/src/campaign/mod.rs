@@ -44,6 +44,8 @@ pub struct Trial {
     pub rules: Vec<Rule>,
     /// Cut the power while the volume is made, too.
     pub cuts_creation: bool,
+    /// Tell on stderr what happens.
+    pub is_aloud: bool,
 }
 
 impl Trial {
@@ -54,6 +56,7 @@ impl Trial {
             planted_bug: PlantedBug::None,
             rules: Vec::new(),
             cuts_creation: false,
+            is_aloud: false,
         }
     }
 
@@ -63,7 +66,7 @@ impl Trial {
     /// The first promise that was broken.
     pub fn run(&self, case: &Case) -> Result<Report, Failure> {
         let _announced = Announced(case);
-        let book = Book::default().aloud(case.point.is_some());
+        let book = Book::default().aloud(self.is_aloud);
         let (trial, inner, told) = (self.clone(), book.clone(), case.clone());
         let run = Simulation::run(case.seed, |world| async move { trial.tell(world, told, inner).await });
         let fail = |what: &str| Failure { case: case.clone(), what: what.to_owned() };
@@ -93,7 +96,7 @@ impl Trial {
             layout: layout.clone(),
             planted_bug: self.planted_bug,
             is_made: true,
-            is_aloud: case.point.is_some(),
+            is_aloud: self.is_aloud,
         };
         let cutter = Cutter::new(&case, self.density, judge, world.disks(), &book);
         cutter.set_made(!self.cuts_creation);
