@@ -77,14 +77,12 @@ impl Cutter {
         let wreck = self.disks.wreck();
         let mut report = Report { points: 1, ..Report::default() };
         let mut failure = None;
-        for outcome in 0..self.density.outcomes {
-            if self.case.outcome.is_some_and(|only| only != outcome) {
-                continue;
-            }
+        let outcomes = self.case.outcome.map_or(0..self.density.outcomes, |only| only..only + 1);
+        for outcome in outcomes {
             let mut random = SplitMix64::new(mix(base, outcome + 1));
             if let Err(what) = judge.judge(&wreck, &oracle, &mut random, &mut report) {
                 let case = Case { point: Some(point), outcome: Some(outcome), ..self.case.clone() };
-                failure = Some(Failure { case, what });
+                failure = Some(Failure { case, what, settings: String::new() });
                 break;
             }
         }

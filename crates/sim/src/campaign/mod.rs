@@ -33,6 +33,14 @@ use layout::{Images, Layout, Rig};
 use recovery::Judge;
 use teller::Teller;
 
+const PLANTED_BUGS: [PlantedBug; 5] = [
+    PlantedBug::None,
+    PlantedBug::SwitchBeforeSync,
+    PlantedBug::ReuseBeforeFree,
+    PlantedBug::SuperblockBeforeCheckpoint,
+    PlantedBug::MapBeforeData,
+];
+
 /// How a story is tried.
 #[derive(Debug, Clone)]
 pub struct Trial {
@@ -69,14 +77,15 @@ impl Trial {
         let book = Book::default().aloud(self.is_aloud);
         let (trial, inner, told) = (self.clone(), book.clone(), case.clone());
         let run = Simulation::run(case.seed, |world| async move { trial.tell(world, told, inner).await });
-        let fail = |what: &str| Failure { case: case.clone(), what: what.to_owned() };
+        let fail =
+            |what: &str| Failure { case: case.clone(), what: what.to_owned(), settings: self.settings() };
         let (mut report, failure) = match run.outcome {
             Outcome::Done(result) => result.map_err(|what| fail(&what))?,
             Outcome::Stuck => return Err(fail("the story is stuck: nothing is ready and nothing in flight")),
             Outcome::PowerCut | Outcome::Runaway => return Err(fail("the story never ends")),
         };
         if let Some(failure) = failure {
-            return Err(failure);
+            return Err(Failure { settings: self.settings(), ..failure });
         }
         let mut pages = book.open();
         if let Some(what) = pages.failure.take() {
@@ -87,6 +96,40 @@ impl Trial {
         report.ios += run.ios;
         report.traces.push(run.trace);
         Ok(report)
+    }
+
+    /// Changes one thing by a word of a command, `NAME=VALUE`; `false` if it is none of a trial.
+    ///
+    /// # Errors
+    /// If the value makes no sense.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<bool, String> {
+        let number = || value.parse::<u64>().map_err(|error| format!("{name}={value}: {error}"));
+        match name {
+            "DENSITY" => self.density.per_thousand = number()? as u32,
+            "OUTCOMES" => self.density.outcomes = number()?,
+            "CREATION" => self.cuts_creation = number()? > 0,
+            "FAULT" => self.rules.push(value.parse()?),
+            "BUG" => {
+                let bug = PLANTED_BUGS.iter().find(|bug| format!("{bug:?}") == value);
+                self.planted_bug =
+                    *bug.ok_or_else(|| format!("there is no planted bug {value}: {PLANTED_BUGS:?}"))?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// What differs from power cuts alone, as words of a command.
+    fn settings(&self) -> String {
+        let mut words = String::new();
+        if self.cuts_creation {
+            words.push_str(" CREATION=1");
+        }
+        if self.planted_bug != PlantedBug::None {
+            words.push_str(&format!(" BUG={:?}", self.planted_bug));
+        }
+        self.rules.iter().for_each(|rule| words.push_str(&format!(" FAULT={rule}")));
+        words
     }
 
     async fn tell(self, world: World, case: Case, book: Book) -> Result<(Report, Option<Failure>), String> {

@@ -42,11 +42,13 @@ pub struct Failure {
     pub case: Case,
     /// What is wrong.
     pub what: String,
+    /// What else the story was told with, as words of the command.
+    pub settings: String,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n  repeat it: {}", self.what, self.case.command())
+        write!(f, "{}\n  repeat it: {}{}", self.what, self.case.command(), self.settings)
     }
 }
 
@@ -123,10 +125,11 @@ mod tests {
         let mut case = Case::new("busy", 17);
         assert_eq!(case.command(), "make sim STORY=busy SEED=17");
         (case.point, case.outcome) = (Some(3), Some(0));
-        let failure = Failure { case, what: "object 3 is lost".to_owned() };
+        let settings = " BUG=MapBeforeData".to_owned();
+        let failure = Failure { case, what: "object 3 is lost".to_owned(), settings };
         assert_eq!(
             failure.to_string(),
-            "object 3 is lost\n  repeat it: make sim STORY=busy SEED=17 POINT=3 OUTCOME=0"
+            "object 3 is lost\n  repeat it: make sim STORY=busy SEED=17 POINT=3 OUTCOME=0 BUG=MapBeforeData"
         );
     }
 }

@@ -395,23 +395,29 @@ impl Teller {
         }
     }
 
-    /// Closes the volume; everything is durable then.
-    pub(crate) async fn close(&self) {
+    /// Closes the volume; everything is durable then. Whether that was done.
+    pub(crate) async fn close(&self) -> bool {
         let notes = self.begin_sync_all();
         match self.volume.close().await {
             Ok(()) => {
                 notes.done(&self.book);
                 self.count("close");
+                true
             }
-            Err(error) => self.refused("close the volume", &error),
+            Err(error) => {
+                self.refused("close the volume", &error);
+                false
+            }
         }
     }
 }
 
 impl Teller {
-    /// Closes the volume and opens it again; a teller that goes on with it.
+    /// Closes the volume and opens it again; a teller that goes on with it. The story ends if the volume cannot be closed.
     pub(crate) async fn reopened(&self) -> Option<Teller> {
-        self.close().await;
+        if !self.close().await {
+            return None;
+        }
         let parts = self.rig.parts(&self.world, &self.buffers, self.crash_points.clone(), PlantedBug::None);
         match Volume::open(parts, &OpenOptions::default()).await {
             Ok(volume) => Some(Teller { volume, handles: Rc::default(), ..self.clone() }),

@@ -17,7 +17,7 @@ fn power_cuts_in_random_stories_lose_nothing_that_was_synced() {
     for operation in
         ["write", "read", "sync", "move", "mirror", "drain class", "remove class", "adopt", "give up"]
     {
-        assert!(report.operations.get(operation).is_some_and(|count| *count > 10), "few of {operation}");
+        assert!(report.operations.get(operation).is_some_and(|count| *count >= 3), "few of {operation}");
     }
 }
 

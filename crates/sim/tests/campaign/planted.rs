@@ -19,7 +19,8 @@ fn found(planted_bug: PlantedBug, story: &str) -> Failure {
 /// What was found is found again by what the failure says, and is not there without the bug.
 fn is_found(planted_bug: PlantedBug, story: &str) {
     let failure = found(planted_bug, story);
-    assert!(failure.to_string().contains(&format!("make sim STORY={story} SEED={}", failure.case.seed)));
+    let command = format!("make sim STORY={story} SEED={}", failure.case.seed);
+    assert!(failure.to_string().contains(&command) && failure.to_string().contains(" BUG="));
     let trial = Trial { planted_bug, ..Trial::cuts(300, 4) };
     assert_eq!(trial.run(&failure.case).unwrap_err().what, failure.what);
     let sound = Trial { planted_bug: PlantedBug::None, ..trial };
