@@ -5,7 +5,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 # Clippy as the compiler of our own crates: what is tested is linted by the same build, and no dependency is compiled or checked a second time.
 LINTED = RUSTC_WORKSPACE_WRAPPER="$$(rustc --print sysroot)/bin/clippy-driver" CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
 
-.PHONY: help setup demo test format lint tidy bench
+.PHONY: help setup demo test format lint tidy bench sim
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -27,6 +27,11 @@ lint: format ## formatting and clippy, warnings are errors
 
 tidy: ## the rules of the house alone, in seconds
 	cargo test --profile ci -p tanada-base --test tidy
+
+# Words that `make sim` passes on, so that the line printed with a failure repeats it.
+SIM = STORY SEED COUNT POINT OUTCOME DENSITY OUTCOMES FAULT BUG CREATION
+sim: ## power cuts and failing disks, for longer; STORY=, SEED=, COUNT= and more (docs/simulation.md)
+	cargo run --profile ci -p tanada-sim -- $(foreach word,$(SIM),$(if $($(word)),$(word)=$($(word))))
 
 bench: ## the benchmarks in quick form; needs fio
 	scripts/setup --bench

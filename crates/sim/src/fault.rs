@@ -3,6 +3,9 @@
 //! A campaign injects [`Rule`]s; each I/O asks them in their order and the first that strikes decides. "Fail the n-th I/O, n = 0, 1, 2, ... until
 //! none fails" is [`Rule::nth`] with [`World::struck`](crate::World::struck) as the end.
 
+use std::fmt;
+use std::str::FromStr;
+
 use parking_lot::Mutex;
 use tanada_base::SplitMix64;
 use tanada_io::Operation;
@@ -105,6 +108,69 @@ impl Rule {
     }
 }
 
+const FAULTS: [(&str, Fault); 9] = [
+    ("error", Fault::Error),
+    ("no-space", Fault::NoSpace),
+    ("short", Fault::Short),
+    ("misdirected", Fault::Misdirected),
+    ("flip-on-read", Fault::FlipOnRead),
+    ("flip-on-write", Fault::FlipOnWrite),
+    ("lost-punch", Fault::LostPunch),
+    ("lost-write", Fault::LostWrite),
+    ("lying-sync", Fault::LyingSync),
+];
+
+const OPERATIONS: [(&str, Operation); 4] = [
+    ("read", Operation::Read),
+    ("write", Operation::Write),
+    ("sync", Operation::Sync),
+    ("punch", Operation::Punch),
+];
+
+/// As a word of a command: `error/nth=3/sync/disk=2`.
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = FAULTS.iter().find(|(_, fault)| *fault == self.fault).map_or("", |(name, _)| name);
+        match self.when {
+            When::Always => write!(f, "{name}/always")?,
+            When::Nth(n) => write!(f, "{name}/nth={n}")?,
+            When::From(n) => write!(f, "{name}/from={n}")?,
+            When::PerMillion(chance) => write!(f, "{name}/per-million={chance}")?,
+        }
+        if let Some((name, _)) = OPERATIONS.iter().find(|(_, operation)| Some(*operation) == self.operation) {
+            write!(f, "/{name}")?;
+        }
+        self.disk.map_or(Ok(()), |disk| write!(f, "/disk={disk}"))
+    }
+}
+
+impl FromStr for Rule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Rule, String> {
+        let mut parts = text.split('/');
+        let first = parts.next().unwrap_or_default();
+        let fault = FAULTS.iter().find(|(name, _)| *name == first);
+        let (_, fault) = fault.ok_or_else(|| format!("there is no fault {first:?}"))?;
+        let mut rule = Rule::new(*fault, When::Always);
+        for part in parts {
+            let (name, value) = part.split_once('=').unwrap_or((part, "0"));
+            let number = value.parse::<u64>().map_err(|error| format!("{part}: {error}"))?;
+            let operation = OPERATIONS.iter().find(|(known, _)| *known == name);
+            match (name, operation) {
+                (_, Some((_, operation))) => rule.operation = Some(*operation),
+                ("always", None) => rule.when = When::Always,
+                ("nth", None) => rule.when = When::Nth(number),
+                ("from", None) => rule.when = When::From(number),
+                ("per-million", None) => rule.when = When::PerMillion(number as u32),
+                ("disk", None) => rule.disk = Some(number as usize),
+                _ => return Err(format!("{part:?} says nothing about a fault")),
+            }
+        }
+        Ok(rule)
+    }
+}
+
 /// Names an injected rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuleNo(usize);
@@ -166,6 +232,22 @@ impl Faults {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_are_words() {
+        let rules = [
+            Rule::nth(Fault::Error, 3).of(Operation::Sync).on(2),
+            Rule::new(Fault::LyingSync, When::PerMillion(7)),
+            Rule::new(Fault::FlipOnRead, When::Always),
+            Rule::new(Fault::NoSpace, When::From(9)).on(0),
+        ];
+        for rule in rules {
+            assert_eq!(rule.to_string().parse(), Ok(rule));
+        }
+        assert_eq!(rules[0].to_string(), "error/nth=3/sync/disk=2");
+        assert!("nothing".parse::<Rule>().is_err() && "error/nth=x".parse::<Rule>().is_err());
+        assert!("error/sometimes".parse::<Rule>().is_err());
+    }
 
     #[test]
     fn rules_strike_where_and_when_they_say() {

@@ -36,7 +36,7 @@ mod fault;
 mod oracle;
 mod trace;
 
-pub use campaign::{Case, Density, Failure, Report, run as run_case, story_names};
+pub use campaign::{Case, Density, Failure, Report, Trial, story_names};
 pub use disk::{DiskImage, DiskOptions, DiskSet, IoNote, SimDisk, Tearing, Wreck, WreckedDisk};
 pub use executor::{JoinHandle, Outcome, Run, Simulation, Sleep, VirtualClock, VirtualTimer, World};
 pub use fault::{Fault, Rule, RuleNo, When};

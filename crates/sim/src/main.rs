@@ -1,14 +1,14 @@
 //! `make sim`: campaigns of any length, and the repetition of a failure.
 //!
-//! Settings come as words `NAME=VALUE`: `STORY` (default `busy`), `SEED` (first seed, default 1), `COUNT` (seeds, default 1000, or 1 with `POINT`),
-//! `POINT`, `OUTCOME` (only those), `DENSITY` (chance in a thousand of a cut at a point), `OUTCOMES` (judged for each cut), `LOUD=1` (say each seed).
+//! Settings come as words `NAME=VALUE`: `STORY` (default `busy`; `all` for each), `SEED` (the first, default 1), `COUNT` (of seeds, default 2000, or 1
+//! with `POINT`), `POINT` and `OUTCOME` (only those, told aloud), `DENSITY` (chance in a thousand of a cut at a point, default 100), `OUTCOMES` (judged for
+//! each cut, default 3), `FAULT` (a [`Rule`](tanada_sim::Rule) as a word; may come several times), `BUG` (a planted one), `CREATION=1`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-use tanada_sim::{Case, Density, Report, run_case};
-use tanada_volume::PlantedBug;
+use tanada_sim::{Case, Report, Trial, story_names};
 
 fn main() -> ExitCode {
     match campaign() {
@@ -22,12 +22,11 @@ fn main() -> ExitCode {
 
 fn campaign() -> Result<(), String> {
     let mut case = Case::new("busy", 1);
-    let mut density = Density { per_thousand: 100, outcomes: 3 };
+    let mut trial = Trial::cuts(100, 3);
     let mut count = None;
-    let mut is_loud = false;
     for word in std::env::args().skip(1) {
         let (name, value) = word.split_once('=').ok_or_else(|| format!("{word:?} is not NAME=VALUE"))?;
-        if value.is_empty() {
+        if value.is_empty() || trial.set(name, value)? {
             continue;
         }
         let number = || value.parse::<u64>().map_err(|error| format!("{word}: {error}"));
@@ -37,22 +36,19 @@ fn campaign() -> Result<(), String> {
             "COUNT" => count = Some(number()?),
             "POINT" => case.point = Some(number()?),
             "OUTCOME" => case.outcome = Some(number()?),
-            "DENSITY" => density.per_thousand = number()? as u32,
-            "LOUD" => is_loud = number()? > 0,
-            "OUTCOMES" => density.outcomes = number()?,
             _ => return Err(format!("unknown setting {name}")),
         }
     }
-    let count = count.unwrap_or(if case.point.is_some() { 1 } else { 1000 });
+    trial.is_aloud = case.point.is_some();
+    let count = count.unwrap_or(if case.point.is_some() { 1 } else { 2000 });
     let started = Instant::now();
     let mut total = Report::default();
+    let stories = if case.story == "all" { story_names().to_vec() } else { vec![case.story.as_str()] };
     for seed in case.seed..case.seed + count {
-        let case = Case { seed, ..case.clone() };
-        if is_loud {
-            eprintln!("seed {seed}");
+        for story in &stories {
+            let case = Case { seed, story: (*story).to_owned(), ..case.clone() };
+            total.add(&trial.run(&case).map_err(|failure| failure.to_string())?);
         }
-        let report = run_case(&case, density, PlantedBug::None).map_err(|failure| failure.to_string())?;
-        total.add(&report);
     }
     println!("{total}, in {:.1} s", started.elapsed().as_secs_f64());
     for (name, count) in total.operations.iter().chain(&total.marks) {

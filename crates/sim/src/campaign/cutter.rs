@@ -28,7 +28,9 @@ pub struct Density {
 #[derive(Debug, Default)]
 struct State {
     next_point: u64,
-    is_ended: bool,
+    /// Points do not count.
+    is_paused: bool,
+    is_made: bool,
     report: Report,
     failure: Option<Failure>,
 }
@@ -53,7 +55,7 @@ impl Cutter {
     pub(crate) fn point(&self) {
         let no = {
             let mut state = self.state.lock();
-            if state.is_ended || state.failure.is_some() {
+            if state.is_paused || state.failure.is_some() {
                 return;
             }
             state.next_point += 1;
@@ -71,17 +73,16 @@ impl Cutter {
 
     fn cut(&self, point: u64, base: u64) {
         let oracle = self.book.open().oracle.clone();
+        let judge = Judge { is_made: self.state.lock().is_made, ..self.judge.clone() };
         let wreck = self.disks.wreck();
         let mut report = Report { points: 1, ..Report::default() };
         let mut failure = None;
-        for outcome in 0..self.density.outcomes {
-            if self.case.outcome.is_some_and(|only| only != outcome) {
-                continue;
-            }
+        let outcomes = self.case.outcome.map_or(0..self.density.outcomes, |only| only..only + 1);
+        for outcome in outcomes {
             let mut random = SplitMix64::new(mix(base, outcome + 1));
-            if let Err(what) = self.judge.judge(&wreck, &oracle, &mut random, &mut report) {
+            if let Err(what) = judge.judge(&wreck, &oracle, &mut random, &mut report) {
                 let case = Case { point: Some(point), outcome: Some(outcome), ..self.case.clone() };
-                failure = Some(Failure { case, what });
+                failure = Some(Failure { case, what, settings: String::new() });
                 break;
             }
         }
@@ -93,11 +94,17 @@ impl Cutter {
     /// Cuts no more; what was found.
     pub(crate) fn end(&self) -> (Report, Option<Failure>) {
         let mut state = self.state.lock();
-        state.is_ended = true;
+        state.is_paused = true;
         (std::mem::take(&mut state.report), state.failure.take())
     }
 
-    pub(crate) fn has_failed(&self) -> bool {
-        self.state.lock().failure.is_some()
+    /// Counts no points for a while.
+    pub(crate) fn pause(&self, is_paused: bool) {
+        self.state.lock().is_paused = is_paused;
+    }
+
+    /// Whether there must be a volume from now on.
+    pub(crate) fn set_made(&self, is_made: bool) {
+        self.state.lock().is_made = is_made;
     }
 }

@@ -1,6 +1,6 @@
 //! Campaigns: stories told to a volume on simulated disks, with power cuts at their points and an oracle that judges.
 //!
-//! 1. A [`Case`] names a story and a seed. [`run`] makes a volume and tells the story: operations by several tasks at once.
+//! 1. A [`Case`] names a story and a seed. [`Trial::run`] makes a volume and tells the story: operations by one task or several.
 //! 2. At points of the story power is cut ([`Density`]); each outcome that is drawn is recovered from in a world of its own and judged, and power
 //!    may be cut again during that recovery or after it.
 //! 3. What goes wrong is a [`Failure`] with the command that repeats it.
@@ -8,6 +8,7 @@
 mod book;
 mod busy;
 mod cutter;
+mod fixed;
 mod layout;
 mod moves;
 mod recovery;
@@ -25,76 +26,151 @@ pub use report::{Case, Failure, Report};
 pub use story::story_names;
 
 use crate::executor::{Outcome, Simulation, World};
+use crate::fault::Rule;
 use book::{Book, Probe};
 use cutter::Cutter;
 use layout::{Images, Layout, Rig};
 use recovery::Judge;
 use teller::Teller;
 
-/// Tells the story of `case` and judges it.
-///
-/// # Errors
-/// The first promise that was broken.
-pub fn run(case: &Case, density: Density, planted_bug: PlantedBug) -> Result<Report, Failure> {
-    let _announced = Announced(case);
-    let book = Book::default().aloud(case.point.is_some());
-    let layout = Layout::usual();
-    let (inner, told) = (book.clone(), case.clone());
-    let run = Simulation::run(case.seed, |world| async move {
-        tell(world, told, density, layout, planted_bug, inner).await
-    });
-    let fail = |what: String| Failure { case: case.clone(), what };
-    let (mut report, failure) = match run.outcome {
-        Outcome::Done(result) => result.map_err(fail)?,
-        Outcome::Stuck => {
-            return Err(fail("the story is stuck: nothing is ready and nothing in flight".to_owned()));
-        }
-        Outcome::PowerCut | Outcome::Runaway => return Err(fail("the story never ends".to_owned())),
-    };
-    if let Some(failure) = failure {
-        return Err(failure);
-    }
-    let mut pages = book.open();
-    if let Some(what) = pages.failure.take() {
-        return Err(fail(what));
-    }
-    report.add(&pages.report);
-    report.stories += 1;
-    report.ios += run.ios;
-    Ok(report)
+const PLANTED_BUGS: [PlantedBug; 5] = [
+    PlantedBug::None,
+    PlantedBug::SwitchBeforeSync,
+    PlantedBug::ReuseBeforeFree,
+    PlantedBug::SuperblockBeforeCheckpoint,
+    PlantedBug::MapBeforeData,
+];
+
+/// How a story is tried.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// Where and how often power is cut.
+    pub density: Density,
+    /// A bug that the volume is asked to have.
+    pub planted_bug: PlantedBug,
+    /// What goes wrong with I/Os once the volume is made. Operations may fail then.
+    pub rules: Vec<Rule>,
+    /// Cut the power while the volume is made, too.
+    pub cuts_creation: bool,
+    /// Tell on stderr what happens.
+    pub is_aloud: bool,
 }
 
-async fn tell(
-    world: World,
-    case: Case,
-    density: Density,
-    layout: Layout,
-    planted_bug: PlantedBug,
-    book: Book,
-) -> Result<(Report, Option<Failure>), String> {
-    let rig = Rig::attach(&world, &layout, Images::default());
-    let judge = Judge { layout: layout.clone(), planted_bug, is_aloud: case.point.is_some() };
-    let cutter = Cutter::new(&case, density, judge, world.disks(), &book);
-    let buffers = BufferPool::new(0);
-    let at_mark = cutter.clone();
-    let is_made = Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let seen = is_made.clone();
-    let hook = Arc::new(move || {
-        if seen.load(std::sync::atomic::Ordering::Relaxed) {
-            at_mark.point();
+impl Trial {
+    /// Power cuts alone.
+    pub fn cuts(per_thousand: u32, outcomes: u64) -> Trial {
+        Trial {
+            density: Density { per_thousand, outcomes },
+            planted_bug: PlantedBug::None,
+            rules: Vec::new(),
+            cuts_creation: false,
+            is_aloud: false,
         }
-    });
-    let probe = Probe { book: book.clone(), hook: Some(hook) };
-    let parts = rig.parts(&world, &buffers, CrashPoints::to(Arc::new(probe)), planted_bug);
-    let made = Volume::create(parts, &layout.settings()).await;
-    let volume = made.map_err(|error| format!("the volume cannot be made: {error}"))?;
-    is_made.store(true, std::sync::atomic::Ordering::Relaxed);
-    let at_io = cutter.clone();
-    world.observe(move |_| at_io.point());
-    let teller = Teller::new(&world, &book, volume, &buffers, &rig);
-    story::tell(&case.story, &teller).await?;
-    cutter.point();
-    Ok(cutter.end())
+    }
+
+    /// Tells the story of `case` and judges it.
+    ///
+    /// # Errors
+    /// The first promise that was broken.
+    pub fn run(&self, case: &Case) -> Result<Report, Failure> {
+        let _announced = Announced(case);
+        let book = Book::default().aloud(self.is_aloud);
+        let (trial, inner, told) = (self.clone(), book.clone(), case.clone());
+        let run = Simulation::run(case.seed, |world| async move { trial.tell(world, told, inner).await });
+        let fail =
+            |what: &str| Failure { case: case.clone(), what: what.to_owned(), settings: self.settings() };
+        let (mut report, failure) = match run.outcome {
+            Outcome::Done(result) => result.map_err(|what| fail(&what))?,
+            Outcome::Stuck => return Err(fail("the story is stuck: nothing is ready and nothing in flight")),
+            Outcome::PowerCut | Outcome::Runaway => return Err(fail("the story never ends")),
+        };
+        if let Some(failure) = failure {
+            return Err(Failure { settings: self.settings(), ..failure });
+        }
+        let mut pages = book.open();
+        if let Some(what) = pages.failure.take() {
+            return Err(fail(&what));
+        }
+        report.add(&pages.report);
+        report.stories += 1;
+        report.ios += run.ios;
+        report.traces.push(run.trace);
+        Ok(report)
+    }
+
+    /// Changes one thing by a word of a command, `NAME=VALUE`; `false` if it is none of a trial.
+    ///
+    /// # Errors
+    /// If the value makes no sense.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<bool, String> {
+        let number = || value.parse::<u64>().map_err(|error| format!("{name}={value}: {error}"));
+        match name {
+            "DENSITY" => self.density.per_thousand = number()? as u32,
+            "OUTCOMES" => self.density.outcomes = number()?,
+            "CREATION" => self.cuts_creation = number()? > 0,
+            "FAULT" => self.rules.push(value.parse()?),
+            "BUG" => {
+                let bug = PLANTED_BUGS.iter().find(|bug| format!("{bug:?}") == value);
+                self.planted_bug =
+                    *bug.ok_or_else(|| format!("there is no planted bug {value}: {PLANTED_BUGS:?}"))?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// What differs from power cuts alone, as words of a command.
+    fn settings(&self) -> String {
+        let mut words = String::new();
+        if self.cuts_creation {
+            words.push_str(" CREATION=1");
+        }
+        if self.planted_bug != PlantedBug::None {
+            words.push_str(&format!(" BUG={:?}", self.planted_bug));
+        }
+        self.rules.iter().for_each(|rule| words.push_str(&format!(" FAULT={rule}")));
+        words
+    }
+
+    async fn tell(self, world: World, case: Case, book: Book) -> Result<(Report, Option<Failure>), String> {
+        let layout = Layout::usual();
+        let rig = Rig::attach(&world, &layout, Images::default());
+        let judge = Judge {
+            layout: layout.clone(),
+            planted_bug: self.planted_bug,
+            is_made: true,
+            is_aloud: self.is_aloud,
+        };
+        let cutter = Cutter::new(&case, self.density, judge, world.disks(), &book);
+        cutter.set_made(!self.cuts_creation);
+        let (at_mark, at_io) = (cutter.clone(), cutter.clone());
+        let hook = Arc::new(move || at_mark.point());
+        let crash_points = CrashPoints::to(Arc::new(Probe { book: book.clone(), hook: Some(hook) }));
+        let buffers = BufferPool::new(0);
+        if self.cuts_creation {
+            let at_io = cutter.clone();
+            world.observe(move |_| at_io.point());
+        } else {
+            cutter.pause(true);
+        }
+        let parts = rig.parts(&world, &buffers, crash_points.clone(), self.planted_bug);
+        let made = Volume::create(parts, &layout.settings()).await;
+        let volume = made.map_err(|error| format!("the volume cannot be made: {error}"))?;
+        cutter.set_made(true);
+        if !self.cuts_creation {
+            cutter.pause(false);
+            world.observe(move |_| at_io.point());
+        }
+        let mut teller = Teller::new(&world, &book, volume, &buffers, &rig);
+        teller.crash_points = crash_points;
+        teller.expects_errors.set(!self.rules.is_empty());
+        let rules: Vec<_> = self.rules.iter().map(|rule| world.inject(*rule)).collect();
+        story::tell(&case.story, &teller).await?;
+        cutter.point();
+        let (mut report, failure) = cutter.end();
+        report.faults = rules.into_iter().map(|rule| world.struck(rule)).sum();
+        Ok((report, failure))
+    }
 }
 
 /// Says which case was under way when something panics.

@@ -57,3 +57,11 @@ impl Teller {
         self.answered("resize class", &self.volume.resize_class(name, size_bytes, relocation).await);
     }
 }
+
+impl Teller {
+    pub(crate) fn check_adopted(&self) {
+        let changed = self.volume.check_adopted().len();
+        self.say(|| format!("{changed} adopted files have changed"));
+        self.count("check adopted");
+    }
+}

@@ -42,11 +42,13 @@ pub struct Failure {
     pub case: Case,
     /// What is wrong.
     pub what: String,
+    /// What else the story was told with, as words of the command.
+    pub settings: String,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n  repeat it: {}", self.what, self.case.command())
+        write!(f, "{}\n  repeat it: {}{}", self.what, self.case.command(), self.settings)
     }
 }
 
@@ -69,6 +71,10 @@ pub struct Report {
     pub reads: u64,
     /// Operations that failed as faults or full classes made them.
     pub refusals: u64,
+    /// Faults that struck.
+    pub faults: u64,
+    /// The trace of each story.
+    pub traces: Vec<u64>,
     /// How often each crash point was passed.
     pub marks: BTreeMap<&'static str, u64>,
     /// How often each operation was done.
@@ -85,6 +91,8 @@ impl Report {
         self.second_cuts += other.second_cuts;
         self.reads += other.reads;
         self.refusals += other.refusals;
+        self.faults += other.faults;
+        self.traces.extend(&other.traces);
         for (name, count) in &other.marks {
             *self.marks.entry(name).or_default() += count;
         }
@@ -117,10 +125,11 @@ mod tests {
         let mut case = Case::new("busy", 17);
         assert_eq!(case.command(), "make sim STORY=busy SEED=17");
         (case.point, case.outcome) = (Some(3), Some(0));
-        let failure = Failure { case, what: "object 3 is lost".to_owned() };
+        let settings = " BUG=MapBeforeData".to_owned();
+        let failure = Failure { case, what: "object 3 is lost".to_owned(), settings };
         assert_eq!(
             failure.to_string(),
-            "object 3 is lost\n  repeat it: make sim STORY=busy SEED=17 POINT=3 OUTCOME=0"
+            "object 3 is lost\n  repeat it: make sim STORY=busy SEED=17 POINT=3 OUTCOME=0 BUG=MapBeforeData"
         );
     }
 }

@@ -1,17 +1,43 @@
 //! The stories, by name.
 
-use super::busy;
 use super::teller::Teller;
+use super::{busy, fixed};
 
-/// Names of all stories.
+/// Names of all stories: `busy` is random, the others are fixed.
 pub fn story_names() -> &'static [&'static str] {
-    &["busy"]
+    &[
+        "busy",
+        "writing",
+        "truncating",
+        "punching",
+        "naming",
+        "moving",
+        "mirroring",
+        "changing-classes",
+        "filling-the-journal",
+        "adopting",
+        "stopping",
+        "filling-classes",
+        "syncing-together",
+    ]
 }
 
 /// Tells the story `name` to its end.
 pub(crate) async fn tell(name: &str, teller: &Teller) -> Result<(), String> {
     match name {
         "busy" => busy::tell(teller, 4, 30).await,
+        "writing" => fixed::writing(teller).await,
+        "truncating" => fixed::truncating(teller).await,
+        "punching" => fixed::punching(teller).await,
+        "naming" => fixed::naming(teller).await,
+        "moving" => fixed::moving(teller).await,
+        "mirroring" => fixed::mirroring(teller).await,
+        "changing-classes" => fixed::changing_classes(teller).await,
+        "filling-the-journal" => fixed::filling_the_journal(teller).await,
+        "adopting" => fixed::adopting(teller).await,
+        "stopping" => fixed::stopping(teller).await,
+        "filling-classes" => fixed::filling_classes(teller).await,
+        "syncing-together" => fixed::syncing_together(teller).await,
         other => return Err(format!("there is no story {other:?}; there are: {}", story_names().join(", "))),
     }
     Ok(())

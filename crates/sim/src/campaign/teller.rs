@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tanada_io::BufferPool;
-use tanada_volume::{Attributes, Error, ErrorKind, Object, Volume};
+use tanada_volume::{Attributes, CrashPoints, Error, ErrorKind, Object, OpenOptions, PlantedBug, Volume};
 
 use super::book::Book;
 use super::layout::Rig;
@@ -24,6 +24,7 @@ pub(crate) struct Teller {
     pub(crate) volume: Volume,
     pub(crate) buffers: Arc<BufferPool>,
     pub(crate) rig: Rig,
+    pub(crate) crash_points: CrashPoints,
     handles: Rc<RefCell<BTreeMap<Tag, Object>>>,
     /// Whether devices may fail, so that any error is an answer.
     pub(crate) expects_errors: Rc<Cell<bool>>,
@@ -43,6 +44,7 @@ impl Teller {
             volume,
             buffers: buffers.clone(),
             rig: rig.clone(),
+            crash_points: CrashPoints::default(),
             handles: Rc::default(),
             expects_errors: Rc::default(),
         }
@@ -242,6 +244,13 @@ impl Teller {
         if model.is_busy(from, to) {
             return None;
         }
+        // Behind the end there is nothing to punch.
+        let change = match change {
+            Change::Punch { offset, len } => {
+                Change::Punch { offset, len: len.min(model.size().saturating_sub(offset)) }
+            }
+            change => change,
+        };
         let no = model.begin(change);
         Some(Begun { book: self.book.clone(), tag, no, object: None })
     }
@@ -281,7 +290,7 @@ impl Teller {
         buffer.fill(0xee);
         match object.read(offset, buffer).await {
             Ok(buffer) => {
-                reading.end(Some(&buffer));
+                reading.end(Some(&buffer), object.is_poisoned());
                 let mut pages = self.book.open();
                 pages.report.reads += 1;
                 pages.report.count("read");
@@ -386,16 +395,45 @@ impl Teller {
         }
     }
 
-    /// Closes the volume; everything is durable then.
-    pub(crate) async fn close(&self) {
+    /// Closes the volume; everything is durable then. Whether that was done.
+    pub(crate) async fn close(&self) -> bool {
         let notes = self.begin_sync_all();
         match self.volume.close().await {
             Ok(()) => {
                 notes.done(&self.book);
                 self.count("close");
+                true
             }
-            Err(error) => self.refused("close the volume", &error),
+            Err(error) => {
+                self.refused("close the volume", &error);
+                false
+            }
         }
+    }
+}
+
+impl Teller {
+    /// Closes the volume and opens it again; a teller that goes on with it. The story ends if the volume cannot be closed.
+    pub(crate) async fn reopened(&self) -> Option<Teller> {
+        if !self.close().await {
+            return None;
+        }
+        let parts = self.rig.parts(&self.world, &self.buffers, self.crash_points.clone(), PlantedBug::None);
+        match Volume::open(parts, &OpenOptions::default()).await {
+            Ok(volume) => Some(Teller { volume, handles: Rc::default(), ..self.clone() }),
+            Err(error) => {
+                self.failed("open the volume again", &error);
+                None
+            }
+        }
+    }
+
+    /// Changes an adopted file behind the volume's back.
+    pub(crate) fn tamper(&self, tag: Tag, path: &str, offset: u64, bytes: &[u8]) {
+        let Some(disk) = self.rig.file(path) else { return };
+        disk.tamper(|image| image.write(offset, bytes));
+        self.say(|| format!("change {path}, object {tag}"));
+        self.book.open().oracle.set_file(tag, disk.cache());
     }
 }
 
@@ -452,11 +490,11 @@ struct Reading {
 }
 
 impl Reading {
-    fn end(&mut self, bytes: Option<&[u8]>) {
+    fn end(&mut self, bytes: Option<&[u8]>, is_in_doubt: bool) {
         let Some(note) = self.note.take() else { return };
         let mut pages = self.book.open();
         let Some(model) = pages.oracle.model(self.tag) else { return };
-        if let Err(why) = model.end_read(&note, bytes) {
+        if let Err(why) = model.end_read(&note, bytes, is_in_doubt) {
             let tag = self.tag;
             pages.failure.get_or_insert_with(|| format!("object {tag}: {why}"));
         }
@@ -465,6 +503,6 @@ impl Reading {
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        self.end(None);
+        self.end(None, true);
     }
 }

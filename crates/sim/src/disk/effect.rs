@@ -31,6 +31,10 @@ impl Effect {
         Effect { offset, change: Change::Punch(len) }
     }
 
+    pub(super) fn is_punch(&self) -> bool {
+        matches!(self.change, Change::Punch(_))
+    }
+
     fn len(&self) -> u64 {
         match &self.change {
             Change::Write(bytes) => bytes.len() as u64,

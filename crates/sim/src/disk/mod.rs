@@ -412,15 +412,16 @@ impl State {
             covered.iter().for_each(|pending| pending.effect.apply(&mut self.durable));
             return Ok(0);
         }
-        for pending in covered {
+        for pending in &covered {
             if self.random.below(2) == 0 {
                 pending.effect.apply_torn(&mut self.durable, &mut self.random);
             }
         }
         if self.random.below(2) == 0 {
-            // The cache drops what it believes to be clean; reads see the disk.
+            // The cache drops what it believes to be clean; reads see the disk. A hole stays one: that is the file system's own knowledge.
             self.cache = self.durable.clone();
-            self.pending.iter().for_each(|pending| pending.effect.apply(&mut self.cache));
+            let punches = covered.iter().filter(|pending| pending.effect.is_punch());
+            punches.chain(&self.pending).for_each(|pending| pending.effect.apply(&mut self.cache));
         }
         Err(io::Error::from_raw_os_error(libc::EIO))
     }

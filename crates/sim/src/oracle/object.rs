@@ -82,6 +82,8 @@ struct ActiveRead {
     no: u64,
     offset: u64,
     base: Vec<u8>,
+    /// What may be there instead if the object's writes are in doubt.
+    synced: Vec<u8>,
     possible: Vec<Arc<Change>>,
     /// The least and the greatest size while it ran.
     sizes: (u64, u64),
@@ -109,8 +111,11 @@ impl ObjectModel {
 
     /// Whether a change of this range is in flight.
     pub(crate) fn is_busy(&self, from: u64, to: u64) -> bool {
+        let size = self.size();
         let overlaps = |entry: &Entry| {
             let (start, end) = entry.change.range();
+            // What lies between two sizes comes or goes.
+            let start = if matches!(*entry.change, Change::SetSize(_)) { start.min(size) } else { start };
             start < to && from < end
         };
         self.changes.iter().any(|entry| entry.stage == Stage::Begun && overlaps(entry))
@@ -211,12 +216,19 @@ impl ObjectModel {
         let size = self.size();
         let sizes = possible.iter().map(|change| self.grown(change));
         let sizes = sizes.fold((size, size), |(least, most), size| (least.min(size), most.max(size)));
-        self.reads.push(ActiveRead { no, offset, base, possible, sizes });
+        let mut synced = vec![0; len as usize];
+        self.synced.read(offset, &mut synced);
+        self.reads.push(ActiveRead { no, offset, base, synced, possible, sizes });
         ReadNote { no }
     }
 
-    /// Judges what a read returned; `None` if it failed.
-    pub(crate) fn end_read(&mut self, read: &ReadNote, bytes: Option<&[u8]>) -> Result<(), String> {
+    /// Judges what a read returned; `None` if it failed. `is_in_doubt`: a write or sync failed, so that everything since the last sync is old or new.
+    pub(crate) fn end_read(
+        &mut self,
+        read: &ReadNote,
+        bytes: Option<&[u8]>,
+        is_in_doubt: bool,
+    ) -> Result<(), String> {
         let Some(at) = self.reads.iter().position(|active| active.no == read.no) else { return Ok(()) };
         let active = self.reads.swap_remove(at);
         let Some(bytes) = bytes else { return Ok(()) };
@@ -236,7 +248,13 @@ impl ObjectModel {
         for (at, byte) in bytes.iter().enumerate() {
             let offset = active.offset + at as u64;
             let possible = || active.possible.iter().any(|change| change.byte_at(offset) == Some(*byte));
-            if *byte != active.base[at] && !possible() {
+            let in_doubt = || {
+                let mut unsynced = self.changes.iter().map(|entry| &entry.change);
+                is_in_doubt
+                    && (active.synced[at] == *byte
+                        || unsynced.any(|change| change.byte_at(offset) == Some(*byte)))
+            };
+            if *byte != active.base[at] && !possible() && !in_doubt() {
                 let around = at - (offset % 8).min(at as u64) as usize;
                 return Err(format!(
                     "a read at offset {} is wrong from byte {offset} on: {} instead of {}",
@@ -418,7 +436,7 @@ mod tests {
         assert!(model.is_busy(600, 601) && !model.is_busy(0, 512));
         model.done(change);
         let judge = |model: &mut ObjectModel, read: &ReadNote, sectors: &[u8]| {
-            model.clone().end_read(read, Some(&image(sectors).to_bytes())).is_ok()
+            model.clone().end_read(read, Some(&image(sectors).to_bytes()), false).is_ok()
         };
         assert!(judge(&mut model, &read, &[1, 1]) && judge(&mut model, &read, &[1, 2]));
         assert!(!judge(&mut model, &read, &[2, 1]) && !judge(&mut model, &read, &[1]));
@@ -437,11 +455,11 @@ mod tests {
         assert!(model.check_recovered(&image(&[2])).is_ok());
         assert!(model.check_recovered(&image(&[0])).is_err());
         let read = model.begin_read(0, 512);
-        assert!(model.end_read(&read, Some(&[2; 512])).is_ok());
+        assert!(model.end_read(&read, Some(&[2; 512]), false).is_ok());
         let later = model.begin(write(0, 3, 512));
         model.done(later);
         let read = model.begin_read(0, 512);
-        assert!(model.end_read(&read, Some(&[2; 512])).is_err(), "what came later took its place");
+        assert!(model.end_read(&read, Some(&[2; 512]), false).is_err(), "what came later took its place");
         let sync = model.begin_sync();
         model.synced(&sync);
         assert!(model.check_recovered(&image(&[2])).is_err());

@@ -1,4 +1,5 @@
-//! Changing the classes of a volume that is in use: adding, draining, removing, resizing.
+//! Changing the classes of a volume that is in use: adding, draining, removing, resizing. Classes are added, removed and resized one after the
+//! other, so that nobody takes the devices of one for ready that another is still preparing.
 //!
 //! - A class that is drained takes no new chunks; its homes move to the next slower class with room (else to a faster one), its mirrors are
 //!   dropped. It stays drained, across openings, until it is removed or filled again.
@@ -74,6 +75,7 @@ impl Volume {
     /// # Errors
     /// `InvalidInput`, `AlreadyExists` if there is a class of that name, `Device`, `ReadOnly`.
     pub async fn add_class(&self, settings: &ClassSettings, devices: ClassParts, rank: usize) -> Result<()> {
+        let _turn = self.core.class_turns.hold(0..=0, true).await;
         self.core.check_writable()?;
         settings.check(self.core.chunk_bytes)?;
         let id = {
@@ -193,6 +195,7 @@ impl Volume {
     /// # Errors
     /// `InvalidInput` if something does (drain it first), or if it is the only one; `Device`.
     pub async fn remove_class(&self, name: &str) -> Result<()> {
+        let _turn = self.core.class_turns.hold(0..=0, true).await;
         self.core.check_writable()?;
         let class = self.core.class_list().by_name(name)?.clone();
         if !class.is_draining() {
@@ -235,6 +238,7 @@ impl Volume {
         size_bytes: u64,
         relocation: &Relocation,
     ) -> Result<Relocated> {
+        let _turn = self.core.class_turns.hold(0..=0, true).await;
         self.core.check_writable()?;
         let class = self.core.class_list().by_name(name)?.clone();
         let settings = ClassSettings {

@@ -25,7 +25,7 @@ use crate::metadata::journal::Lsn;
 use crate::object::ObjectState;
 use crate::relocation::decision::Decisions;
 use crate::relocation::{Pace, Timer};
-use crate::waiting::Grace;
+use crate::waiting::{Grace, Holds};
 use crate::{Error, ErrorKind, Result};
 
 /// Objects by number and by name.
@@ -67,6 +67,8 @@ pub(crate) struct Core {
     pub(crate) crash: CrashPoints,
     pub(crate) bug: PlantedBug,
     pub(crate) grace: Arc<Grace>,
+    /// One change of the classes at a time: a hold on it is a turn.
+    pub(crate) class_turns: Arc<Holds>,
     pub(crate) classes: RwLock<Arc<ClassList>>,
     pub(crate) namespace: Mutex<Namespace>,
     pub(crate) journal: Arc<Journal>,
@@ -112,6 +114,7 @@ impl Core {
             crash: from.parts.crash_points,
             bug: from.parts.planted_bug,
             grace: Arc::default(),
+            class_turns: Arc::default(),
             classes: RwLock::new(Arc::new(from.classes)),
             namespace: Mutex::new(from.namespace),
             journal: from.journal,

@@ -1,0 +1,56 @@
+//! Power cuts: what was synced is there, what was not is old or new, and nothing else is ever seen.
+
+use tanada_sim::{Case, Trial, story_names};
+use tanada_volume::CRASH_POINTS;
+
+use crate::{all_hold, seeds};
+
+const FIXED: fn() -> Vec<&'static str> =
+    || story_names().iter().copied().filter(|name| *name != "busy").collect();
+
+#[test]
+fn power_cuts_in_random_stories_lose_nothing_that_was_synced() {
+    let report = all_hold(&Trial::cuts(100, 3), &seeds("busy", 1..121));
+    println!("{report}");
+    assert!(report.cuts >= 20_000, "{report}");
+    assert!(report.second_cuts >= 5_000, "{report}");
+    for operation in
+        ["write", "read", "sync", "move", "mirror", "drain class", "remove class", "adopt", "give up"]
+    {
+        assert!(report.operations.get(operation).is_some_and(|count| *count >= 3), "few of {operation}");
+    }
+}
+
+#[test]
+fn a_power_cut_after_every_io_of_the_fixed_stories_loses_nothing_that_was_synced() {
+    let stories = FIXED();
+    assert!(stories.len() >= 10);
+    let cases: Vec<Case> = stories.iter().map(|story| Case::new(story, 1)).collect();
+    let report = all_hold(&Trial::cuts(1000, 3), &cases);
+    println!("{report}");
+    assert!(report.points > report.ios, "each I/O is a point, and so is each crash point: {report}");
+}
+
+#[test]
+fn a_power_cut_while_a_volume_is_made_leaves_a_volume_or_none() {
+    let trial = Trial { cuts_creation: true, ..Trial::cuts(1000, 20) };
+    let cases: Vec<Case> = (1..6).map(|seed| Case::new("naming", seed)).collect();
+    all_hold(&trial, &cases);
+}
+
+#[test]
+fn every_crash_point_is_reached() {
+    let cases: Vec<Case> = FIXED().iter().map(|story| Case::new(story, 2)).collect();
+    let report = all_hold(&Trial::cuts(20, 1), &cases);
+    let missed: Vec<_> = CRASH_POINTS.iter().filter(|name| !report.marks.contains_key(*name)).collect();
+    assert!(missed.is_empty(), "never reached: {missed:?}");
+}
+
+/// A volume that asked the machine for the time, or a hash map for its order, would break this.
+#[test]
+fn the_same_seed_tells_the_same_story() {
+    for seed in 1..4 {
+        let run = || Trial::cuts(50, 2).run(&Case::new("busy", seed)).unwrap();
+        assert_eq!(run(), run());
+    }
+}

@@ -1,0 +1,50 @@
+//! Bugs on demand: a campaign that does not find them guards nothing.
+
+use tanada_sim::{Failure, Trial};
+use tanada_volume::PlantedBug;
+
+use crate::{seeds, try_all};
+
+fn found(planted_bug: PlantedBug, story: &str) -> Failure {
+    let trial = Trial { planted_bug, ..Trial::cuts(300, 4) };
+    match try_all(&trial, &seeds(story, 1..60)) {
+        Ok(report) => panic!("{planted_bug:?} was not found by {report}"),
+        Err(failure) => {
+            println!("{planted_bug:?}: {failure}");
+            failure
+        }
+    }
+}
+
+/// What was found is found again by what the failure says, and is not there without the bug.
+fn is_found(planted_bug: PlantedBug, story: &str) {
+    let failure = found(planted_bug, story);
+    let command = format!("make sim STORY={story} SEED={}", failure.case.seed);
+    assert!(failure.to_string().contains(&command) && failure.to_string().contains(" BUG="));
+    let trial = Trial { planted_bug, ..Trial::cuts(300, 4) };
+    assert_eq!(trial.run(&failure.case).unwrap_err().what, failure.what);
+    let sound = Trial { planted_bug: PlantedBug::None, ..trial };
+    assert!(sound.run(&failure.case).is_ok());
+}
+
+#[test]
+fn a_mapping_that_switches_before_the_copy_is_durable_is_found() {
+    is_found(PlantedBug::SwitchBeforeSync, "busy");
+    is_found(PlantedBug::SwitchBeforeSync, "moving");
+}
+
+#[test]
+fn space_that_is_used_again_before_its_freeing_is_durable_is_found() {
+    is_found(PlantedBug::ReuseBeforeFree, "busy");
+}
+
+#[test]
+fn a_superblock_that_names_a_checkpoint_before_it_is_durable_is_found() {
+    is_found(PlantedBug::SuperblockBeforeCheckpoint, "busy");
+    is_found(PlantedBug::SuperblockBeforeCheckpoint, "stopping");
+}
+
+#[test]
+fn a_sync_that_makes_mappings_durable_before_the_data_is_found() {
+    is_found(PlantedBug::MapBeforeData, "busy");
+}
