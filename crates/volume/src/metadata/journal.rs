@@ -56,6 +56,11 @@ impl Queue {
         self.group_records += 1;
     }
 
+    /// The number of the change that is being made.
+    pub(crate) fn lsn(&self) -> Lsn {
+        self.end + 1
+    }
+
     /// Ends a change: its records go into one block, so they become durable together.
     pub(crate) fn end_group(&mut self) -> Lsn {
         if self.group_records > 0 {

@@ -60,6 +60,9 @@ pub(crate) struct ObjectState {
     /// One sync at a time: a hold on it is a turn.
     pub(crate) sync_turns: Arc<Holds>,
     pub(crate) fresh: Mutex<Fresh>,
+    /// The last change that dropped a mirror, as long as that may not be durable, else 0. Homes change only after it is: otherwise a stop
+    /// could bring back a mirror that differs from its home.
+    pub(crate) dropped_mirrors: AtomicU64,
     /// Classes with writes that no sync has covered yet, a bit each.
     pub(crate) dirty_classes: AtomicU64,
     pub(crate) attributes: Mutex<AttributeRecord>,
@@ -91,6 +94,7 @@ impl ObjectState {
             holds: Arc::default(),
             sync_turns: Arc::default(),
             fresh: Mutex::default(),
+            dropped_mirrors: AtomicU64::new(0),
             dirty_classes: AtomicU64::new(0),
             attributes: Mutex::default(),
             chunks: AtomicU64::new(0),

@@ -169,13 +169,14 @@ impl WriteIo {
 }
 
 impl ObjectState {
-    /// The home of a chunk that may be written in place by whoever shares it: mapped, and without a mirror.
+    /// The home of a chunk that may be written in place by whoever shares it: mapped, and without a mirror, in the durable metadata too.
     fn plainly_mapped(&self, no: u64) -> Option<(Arc<Leaf>, Place)> {
         let table = self.table.read();
         let leaf = table.leaf(no)?;
         let chunk = leaf.chunk(no);
         let home = chunk.home.get()?;
-        chunk.mirror.get().is_none().then(|| (leaf.clone(), home))
+        let is_alone = chunk.mirror.get().is_none() && self.dropped_mirrors.load(Ordering::SeqCst) == 0;
+        is_alone.then(|| (leaf.clone(), home))
     }
 
     /// The leaf of a chunk, made if need be.
@@ -435,13 +436,17 @@ impl Object {
     pub(super) async fn drop_mirror_before_write(&self, chunk: u64) -> Result<()> {
         let has_mirror =
             self.state.table.read().chunk(chunk).is_some_and(|chunk| chunk.mirror.get().is_some());
-        if !has_mirror {
+        if has_mirror {
+            // CRASH: home and mirror are the same still.
+            self.core.crash.reached("write.before-mirror-drop");
+            self.forget_mirror(chunk);
+        }
+        let lsn = self.state.dropped_mirrors.load(Ordering::SeqCst);
+        if lsn == 0 {
             return Ok(());
         }
-        // CRASH: home and mirror are the same still.
-        self.core.crash.reached("write.before-mirror-drop");
-        let lsn = self.forget_mirror(chunk);
         self.core.commit(lsn).await?;
+        let _ = self.state.dropped_mirrors.compare_exchange(lsn, 0, Ordering::SeqCst, Ordering::SeqCst);
         // CRASH: the mirror is gone for good, and the home has not changed yet.
         self.core.crash.reached("write.after-mirror-drop");
         Ok(())
@@ -454,6 +459,7 @@ impl Object {
             let table = self.state.table.read();
             let cell = &table.chunk(chunk)?.mirror;
             let place = cell.get()?;
+            self.state.dropped_mirrors.fetch_max(queue.lsn(), Ordering::SeqCst);
             cell.set(None);
             queue.push(&Record::Unmirrored { id: self.state.id, chunk });
             Some(place)

@@ -282,6 +282,14 @@ impl Object {
         let reserved = Arc::new(self.core.reserve(rank, only).await?);
         let target = reserved.place();
         let class = self.core.class(target.class)?;
+        if let Destination::Away { from, from_no, .. } = destination
+            && target.class == from.id
+            && target.no >= *from_no
+        {
+            // Somebody wants the opposite; two such would move chunks in a circle.
+            let message = format!("class {} was given back for use while it was being emptied", from.name);
+            return Err(Error::invalid(message));
+        }
         // CRASH: the reserved chunk is in no mapping.
         self.core.crash.reached("move.before-copy");
         let keep: Keep = Arc::new(Copying { _hold: hold.clone(), _reserved: reserved.clone() });

@@ -374,12 +374,13 @@ impl Core {
             synced.into_iter().collect::<Result<()>>()?;
             self.journal.checkpoint(&**self).await?;
         }
-        self.journal.change(|queue| {
+        let (_, lsn) = self.journal.change(|queue| {
             for (id, chunk) in lost_mirrors {
                 queue.push(&crate::metadata::Record::Unmirrored { id, chunk });
                 queue.end_group();
             }
         });
-        Ok(())
+        // Before a home changes: the device with its mirror may come back.
+        self.commit(lsn).await
     }
 }
