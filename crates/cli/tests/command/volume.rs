@@ -124,7 +124,7 @@ fn imported_folders_answer_as_the_servers() {
     made.run("import", &[&directory("mysql-9.7").display().to_string(), "--name", "copy"]).output();
     let queries: Vec<_> = tanada_bench::sample::queries().collect();
     for query in &queries[..2] {
-        let output = made.sql(&["-c", query.sql]).output();
+        let output = made.sql(&["--database", "tpch", "-c", query.sql]).output();
         let rows = output.lines().skip(1).map(str::to_owned).collect();
         tanada_bench::answer::check(rows, query.answer)
             .unwrap_or_else(|error| panic!("{}: {error}", query.name));
