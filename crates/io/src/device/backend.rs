@@ -281,3 +281,40 @@ impl Drop for InFlight<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+    use crate::BufferPool;
+
+    #[test]
+    fn a_callback_is_called_once_and_also_when_the_completion_is_dropped() {
+        let called = Arc::new(Mutex::new(Vec::new()));
+        let note = || {
+            let called = called.clone();
+            Completion::from_fn(move |result, buffer| called.lock().push((result.ok(), buffer.is_some())))
+        };
+        let completion = note();
+        assert!(!completion.is_abandoned());
+        completion.complete(Ok(7), Some(BufferPool::new(0).allocate(1)));
+        drop(note());
+        assert_eq!(*called.lock(), [(Some(7), true), (None, false)]);
+    }
+
+    #[test]
+    fn an_outcome_can_be_awaited_or_abandoned() {
+        let (completion, mut awaited) = Completion::awaited();
+        assert!((&mut awaited).now_or_never().is_none());
+        completion.complete(Ok(3), None);
+        assert_eq!(awaited.now_or_never().map(|(result, _)| result.ok()), Some(Some(3)));
+        let (completion, awaited) = Completion::awaited();
+        drop(awaited);
+        assert!(completion.is_abandoned());
+        let (completion, awaited) = Completion::awaited();
+        drop(completion);
+        let (result, _) = awaited.now_or_never().expect("it was dropped");
+        assert_eq!(result.map_err(|error| error.raw_os_error()), Err(Some(libc::ECANCELED)));
+    }
+}

@@ -110,6 +110,8 @@ impl Object {
         loop {
             let last = self.state.size() >> self.core.chunk_shift;
             let hold: Keep = Arc::new(self.state.holds.hold(last..=last, true).await);
+            // The object may have been deleted meanwhile, and nothing may be recorded of it then.
+            self.check_writable()?;
             if !self.state.tail_is_stale.load(Ordering::SeqCst) {
                 return Ok(());
             }

@@ -12,6 +12,7 @@ mod objects;
 mod recovery;
 mod relocation;
 mod statistics;
+mod threads;
 
 use std::path::{Path, PathBuf};
 
