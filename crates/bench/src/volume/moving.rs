@@ -2,11 +2,13 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use tanada_io::{Device, spawn_local};
-use tanada_volume::{Attributes, Budget, Object, Relocation};
+use tanada_volume::{Attributes, Budget, Object, Relocated, Relocation};
 
 use super::Run;
 use super::load::{Load, whole};
@@ -83,7 +85,7 @@ async fn foreground(stage: &Stage, object: &Object, through: &Device, round: usi
         data_bytes: stage.options.data_bytes,
     };
     let alone = load("foreground_alone").run(through, &stage.pool, "volume", round).await?;
-    let (moved, is_over) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(false)));
+    let (moved, is_over) = (Arc::new(AtomicU64::new(0)), Rc::new(Cell::new(false)));
     let mover = Mover {
         object: object.clone(),
         chunks: stage.options.moves,
@@ -92,7 +94,7 @@ async fn foreground(stage: &Stage, object: &Object, through: &Device, round: usi
     };
     let task = spawn_local(mover.run());
     let during = load("foreground_while_moving").run(through, &stage.pool, "volume", round).await?;
-    let done: u64 = moved.get();
+    let done = moved.load(Ordering::Relaxed);
     is_over.set(true);
     task.await?;
     let beside = whole("moved_beside", "volume", round, done, done * MIB as u64, during.seconds);
@@ -103,7 +105,7 @@ async fn foreground(stage: &Stage, object: &Object, through: &Device, round: usi
 struct Mover {
     object: Object,
     chunks: u64,
-    moved: Rc<Cell<u64>>,
+    moved: Arc<AtomicU64>,
     is_over: Rc<Cell<bool>>,
 }
 
@@ -113,8 +115,12 @@ impl Mover {
             for class in ["fast", "slow"] {
                 for first in (0..self.chunks).step_by(CHUNKS_AT_ONCE as usize) {
                     let chunks = first..(first + CHUNKS_AT_ONCE).min(self.chunks);
-                    let moved = self.object.move_to(chunks, class, &Relocation::default()).await;
-                    self.moved.set(self.moved.get() + moved.map_err(failed)?.done);
+                    let (moved, before) = (self.moved.clone(), self.moved.load(Ordering::Relaxed));
+                    let progress =
+                        move |report: &Relocated| moved.store(before + report.done, Ordering::Relaxed);
+                    let relocation =
+                        Relocation { progress: Some(Arc::new(progress)), ..Relocation::default() };
+                    self.object.move_to(chunks, class, &relocation).await.map_err(failed)?;
                     if self.is_over.get() {
                         return Ok(());
                     }

@@ -30,7 +30,7 @@ enum ClassCommand {
     /// Add a class
     Add(AddArguments),
     /// Empty a class: what lies there moves to other classes, and nothing new comes
-    Drain(NameArguments),
+    Drain(DrainArguments),
     /// Let a drained class take chunks again
     Fill(NameArguments),
     /// Remove a drained class, and the files that were made for it
@@ -59,6 +59,13 @@ pub struct NameArguments {
     /// The class
     #[arg(value_name = "CLASS")]
     class: String,
+}
+
+/// Arguments of `tanada volume class drain`.
+#[derive(Debug, Args)]
+pub struct DrainArguments {
+    #[command(flatten)]
+    name: NameArguments,
     #[command(flatten)]
     budget: BudgetArguments,
 }
@@ -71,6 +78,8 @@ pub struct ResizeArguments {
     /// Its new size, over all its devices
     #[arg(value_name = "SIZE")]
     size: ByteSize,
+    #[command(flatten)]
+    budget: BudgetArguments,
 }
 
 pub(super) async fn run(machine: &Machine, arguments: ClassArguments) -> Outcome {
@@ -102,8 +111,8 @@ async fn add(machine: &Machine, arguments: AddArguments) -> Outcome {
     say(&format!("class {} added\n", class.name))
 }
 
-async fn drain(machine: &Machine, arguments: NameArguments) -> Outcome {
-    let NameArguments { folder, class, budget } = arguments;
+async fn drain(machine: &Machine, arguments: DrainArguments) -> Outcome {
+    let DrainArguments { name: NameArguments { folder, class }, budget } = arguments;
     let moved = machine
         .write(&folder.volume, async |directory| {
             let volume = directory.volume();
@@ -115,19 +124,19 @@ async fn drain(machine: &Machine, arguments: NameArguments) -> Outcome {
 }
 
 async fn fill(machine: &Machine, arguments: NameArguments) -> Outcome {
-    let NameArguments { folder, class, budget: _ } = arguments;
+    let NameArguments { folder, class } = arguments;
     machine.write(&folder.volume, async |directory| Ok(directory.volume().fill_class(&class).await?)).await?;
     say(&format!("class {class} takes chunks again\n"))
 }
 
 async fn remove(machine: &Machine, arguments: NameArguments) -> Outcome {
-    let NameArguments { folder, class, budget: _ } = arguments;
+    let NameArguments { folder, class } = arguments;
     machine.write(&folder.volume, async |directory| Ok(directory.remove_class(&class).await?)).await?;
     say(&format!("class {class} removed\n"))
 }
 
 async fn resize(machine: &Machine, arguments: ResizeArguments) -> Outcome {
-    let ResizeArguments { name: NameArguments { folder, class, budget }, size: wanted } = arguments;
+    let ResizeArguments { name: NameArguments { folder, class }, size: wanted, budget } = arguments;
     let moved = machine
         .write(&folder.volume, async |directory| {
             let relocation = watched(budget.relocation("class resize"), directory.volume(), &class)?;

@@ -34,6 +34,14 @@ use crate::failure::{Failure, Outcome};
 
 /// Arguments of `tanada volume`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada volume create vol --class staging=/mnt/nvme,size=100GiB --class capacity=/mnt/hdd,size=4TiB
+  tanada volume adopt vol /var/lib/mysql --name shop
+  tanada sql --volume vol -c 'select count(*) from orders'
+  tanada volume heat vol
+
+An object's name may have folders: shop/orders.ibd; shop then means all objects below it.")]
 pub struct VolumeArguments {
     #[command(subcommand)]
     command: VolumeCommand,

@@ -176,9 +176,11 @@ pub(super) async fn drop_mirrors(machine: &Machine, arguments: DropArguments) ->
     let dropped = machine
         .write(&folder.volume, async |directory| {
             let mut dropped = 0;
-            for object in selection::all_or(directory.volume(), &names)? {
+            let volume = directory.volume();
+            for object in selection::all_or(volume, &names)? {
+                let chunks = within(&object, chunks.clone(), volume.chunk_bytes());
                 decisions::note(directory.path(), &object, &chunks, "drop", None, &relocation)?;
-                dropped += object.drop_mirrors(chunks.clone(), &relocation)?;
+                dropped += object.drop_mirrors(chunks, &relocation)?;
             }
             Ok(dropped)
         })
@@ -190,6 +192,7 @@ pub(super) async fn drop_mirrors(machine: &Machine, arguments: DropArguments) ->
 struct Work<'a> {
     action: &'static str,
     folder: &'a Path,
+    chunk_bytes: u64,
     progress: Arc<Progress>,
     done: Relocated,
 }
@@ -198,7 +201,8 @@ impl<'a> Work<'a> {
     fn new(action: &'static str, volume: &Volume, objects: &[Object], folder: &'a Path) -> Work<'a> {
         let chunk_bytes = volume.chunk_bytes();
         let total = objects.iter().map(|object| object.size_bytes().next_multiple_of(chunk_bytes)).sum();
-        Work { action, folder, progress: Arc::new(Progress::new(action, total)), done: Relocated::default() }
+        let progress = Arc::new(Progress::new(action, total));
+        Work { action, folder, chunk_bytes, progress, done: Relocated::default() }
     }
 
     async fn relocate(
@@ -209,6 +213,7 @@ impl<'a> Work<'a> {
         way: Way,
         relocation: &Relocation,
     ) -> Outcome {
+        let chunks = within(object, chunks, self.chunk_bytes);
         decisions::note(self.folder, object, &chunks, self.action, Some(class), relocation)?;
         let (progress, before) = (self.progress.clone(), self.done.bytes);
         let relocation = Relocation {
@@ -225,6 +230,12 @@ impl<'a> Work<'a> {
         self.done.bytes += done.bytes;
         Ok(())
     }
+}
+
+/// Those of `chunks` that the object has.
+fn within(object: &Object, chunks: Range<u64>, chunk_bytes: u64) -> Range<u64> {
+    let end = object.size_bytes().div_ceil(chunk_bytes).min(chunks.end);
+    chunks.start.min(end)..end
 }
 
 /// `FIRST..END`, without the end.

@@ -62,6 +62,7 @@ fn help_is_no_failure_and_has_examples() {
         &["demo", "--help"],
         &["bench", "io", "--help"],
         &["bench", "ooode", "--help"],
+        &["bench", "volume", "--help"],
     ] {
         assert!(tanada(arguments).output().contains("Examples:"), "{arguments:?}");
     }

@@ -5,6 +5,7 @@ mod batch;
 mod demonstration;
 mod failures;
 mod interactive;
+mod volume;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 //!
 //! Files are in the format of sqllogictest; labels are the server (`mysql`, `mariadb`) for what only one of them has.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sqllogictest::{DBOutput, DefaultColumnType, Runner};
 use tanada_innodb::MountOptions;
@@ -10,7 +10,8 @@ use tanada_io::Method;
 use tanada_query::{Error, Session};
 
 use crate::fixtures::unpacked;
-use crate::sessions::{EXECUTIONS, METHODS, SERVERS, run, tpch};
+use crate::sessions::{EXECUTIONS, METHODS, SERVERS, run, session, tpch, tpch_directory};
+use crate::volumes::{Way, volume_with};
 
 struct Connection(Session);
 
@@ -57,16 +58,39 @@ async fn over_all_files(server: (&'static str, &'static str), method: Method, ex
         let options = MountOptions { allow_stale: true, ..MountOptions::default() };
         let cases = unpacked("cases").join(server.0).join("c_dynamic");
         session.mount_innodb(&cases, &options).await.unwrap();
-        run(&session, &format!("set tanada.execution = '{execution}'")).await.unwrap();
-        let mut runner = Runner::new(|| async { Ok(Connection(session.clone())) });
-        runner.add_label(server.0.split('-').next().unwrap());
-        for record in sqllogictest::parse_file(&file).unwrap() {
-            if let Err(error) = runner.run_async(record).await {
-                failures.push(format!("{} {method:?} {execution}: {}", server.0, error.display(false)));
-            }
+        failures.extend(run_file(&session, &file, server.0, execution).await);
+    }
+    assert!(failures.is_empty(), "{method:?}: {}", failures.join("\n"));
+}
+
+/// The same over a volume that has both folders, adopted or imported.
+async fn over_a_volume(server: (&'static str, &'static str), way: Way, execution: &str) {
+    let cases = unpacked("cases").join(server.0).join("c_dynamic");
+    let folder = volume_with(&[("data", tpch_directory(server)), ("c_dynamic", cases)], way).await;
+    let mut failures = Vec::new();
+    for file in files() {
+        let session = session(Method::Uring);
+        let options = MountOptions { allow_stale: true, ..MountOptions::default() };
+        session.mount_volume(folder.path(), &options).await.unwrap();
+        session.use_database("tpch").unwrap();
+        failures.extend(run_file(&session, &file, server.0, execution).await);
+        session.close().await.unwrap();
+    }
+    assert!(failures.is_empty(), "{way:?}: {}", failures.join("\n"));
+}
+
+/// What of `file` gives other answers.
+async fn run_file(session: &Session, file: &Path, server: &str, execution: &str) -> Vec<String> {
+    run(session, &format!("set tanada.execution = '{execution}'")).await.unwrap();
+    let mut runner = Runner::new(|| async { Ok(Connection(session.clone())) });
+    runner.add_label(server.split('-').next().unwrap());
+    let mut failures = Vec::new();
+    for record in sqllogictest::parse_file(file).unwrap() {
+        if let Err(error) = runner.run_async(record).await {
+            failures.push(format!("{server} {execution}: {}", error.display(false)));
         }
     }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    failures
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -85,4 +109,15 @@ async fn corpus_on_mariadb() {
             over_all_files(SERVERS[1], method, execution).await;
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn corpus_on_adopted_files() {
+    over_a_volume(SERVERS[0], Way::Adopt, EXECUTIONS[0]).await;
+    over_a_volume(SERVERS[1], Way::Adopt, EXECUTIONS[1]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn corpus_on_imported_files() {
+    over_a_volume(SERVERS[1], Way::Import, EXECUTIONS[0]).await;
 }

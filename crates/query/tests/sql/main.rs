@@ -14,3 +14,4 @@ mod golden;
 mod lookups;
 mod plans;
 mod sessions;
+mod volumes;

@@ -1,0 +1,247 @@
+//! `tanada volume` and `tanada sql --volume`, from making a volume to removing a class.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{Outcome, directory, tanada, work_folder};
+
+/// A folder with a volume of two classes.
+struct Made {
+    folder: tempfile::TempDir,
+    volume: String,
+}
+
+impl Made {
+    fn new() -> Made {
+        let folder = tempfile::tempdir_in(work_folder()).unwrap();
+        let volume = folder.path().join("vol").display().to_string();
+        let class = |name: &str| format!("{name}={volume}/{name},size=160MiB");
+        let made = tanada(&[
+            "volume",
+            "create",
+            &volume,
+            "--class",
+            &class("staging"),
+            "--class",
+            &format!("{},stripe=256KiB", class("capacity")),
+        ]);
+        assert!(made.output().ends_with("2 classes (staging 160 MiB, capacity 160 MiB)\n"));
+        Made { folder, volume }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// `tanada volume COMMAND VOLUME ARGUMENTS`.
+    fn run(&self, command: &str, arguments: &[&str]) -> Outcome {
+        let words: Vec<&str> = command.split(' ').collect();
+        tanada(&[&["volume"], &words[..], &[&self.volume], arguments].concat())
+    }
+
+    fn json(&self, command: &str, arguments: &[&str]) -> Value {
+        let output = self.run(command, &[arguments, &["--json"]].concat()).output();
+        serde_json::from_str(&output).unwrap_or_else(|error| panic!("{error}: {output}"))
+    }
+
+    fn sql(&self, arguments: &[&str]) -> Outcome {
+        tanada(&[&["sql", "--volume", &self.volume] as &[&str], arguments].concat())
+    }
+
+    #[track_caller]
+    fn assert_sound(&self) {
+        let output = self.run("check", &[]).output();
+        assert!(output.starts_with("sound: "), "{output}");
+    }
+}
+
+/// A file with a hole and an odd end.
+fn holey(path: &str) -> Vec<u8> {
+    use std::os::unix::fs::FileExt;
+    let file = std::fs::File::create(path).unwrap();
+    let random = |seed: u8, len: usize| -> Vec<u8> { (0..len).map(|i| (i % 251) as u8 ^ seed).collect() };
+    file.write_all_at(&random(1, 1_500_000), 0).unwrap();
+    file.write_all_at(&random(2, 300_001), 9 << 20).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn what_is_imported_comes_out_the_same() {
+    let made = Made::new();
+    let bytes = holey(&made.path("in"));
+    let imported = made.run("import", &[&made.path("in"), "--name", "some/file", "--class", "staging"]);
+    assert!(imported.output().starts_with("1 file imported, "));
+    let listed = made.json("ls", &[]);
+    assert_eq!((&listed[0]["name"], &listed[0]["size_bytes"]), (&"some/file".into(), &bytes.len().into()));
+    assert!(listed[0]["allocated_bytes"].as_u64().unwrap() <= 4 << 20, "the hole takes no space: {listed}");
+    let lies = made.json("stat", &["some/file"]);
+    assert_eq!((&lies[0]["chunks"]["capacity"], lies[0]["chunks"]["staging"].is_u64()), (&Value::Null, true));
+
+    made.run("export", &["some/file", &made.path("out")]).output();
+    assert!(std::fs::read(made.path("out")).unwrap() == bytes);
+    made.run("export", &["some", &made.path("all")]).output();
+    assert!(std::fs::read(made.path("all/file")).unwrap() == bytes);
+    let error = made.run("export", &["some/file", &made.path("out")]).error(1);
+    assert!(error.contains("is there already"), "{error}");
+    let error = made.run("import", &[&made.path("in"), "--name", "some/file"]).error(1);
+    assert!(error.contains("some/file"), "{error}");
+
+    made.assert_sound();
+    assert_eq!(made.run("rm", &["some"]).output(), "1 object removed\n");
+    assert_eq!(made.json("ls", &[]), serde_json::json!([]));
+    let information = made.json("info", &[]);
+    assert_eq!((&information["objects"], &information["was_clean"]), (&0.into(), &true.into()));
+    assert_eq!(information["classes"][0]["used_bytes"], 0, "its space is free: {information}");
+}
+
+#[test]
+fn adopted_folders_answer_as_the_servers_and_heat_shows_their_reads() {
+    let made = Made::new();
+    let data = directory("mariadb-10.11");
+    made.run("adopt", &[&data.display().to_string(), "--name", "backup"]).output();
+    assert_eq!(made.run("heat", &[]).output(), "nothing was read or written yet\n");
+    for execution in ["out_of_order", "in_order"] {
+        for query in tanada_bench::sample::queries() {
+            let set = format!("tanada.execution={execution}");
+            let output = made.sql(&["--database", "tpch", "--set", &set, "-c", query.sql]).output();
+            let rows = output.lines().skip(1).map(str::to_owned).collect();
+            tanada_bench::answer::check(rows, query.answer)
+                .unwrap_or_else(|error| panic!("{execution} {}: {error}", query.name));
+        }
+    }
+    let heat = made.json("heat", &["backup/tpch", "--top", "3"]);
+    assert_eq!(heat.as_array().unwrap().len(), 3);
+    assert!(heat[0]["reads"].as_u64().unwrap() > 10 && heat[0]["class"].is_null(), "{heat}");
+    let lies = made.json("stat", &["backup/tpch/lineitem.ibd"]);
+    assert!(lies[0]["bytes_read"].as_u64().unwrap() > 1 << 20, "{lies}");
+    made.assert_sound();
+}
+
+#[test]
+fn imported_folders_answer_as_the_servers() {
+    let made = Made::new();
+    made.run("import", &[&directory("mysql-9.7").display().to_string(), "--name", "copy"]).output();
+    let queries: Vec<_> = tanada_bench::sample::queries().collect();
+    for query in &queries[..2] {
+        let output = made.sql(&["--database", "tpch", "-c", query.sql]).output();
+        let rows = output.lines().skip(1).map(str::to_owned).collect();
+        tanada_bench::answer::check(rows, query.answer)
+            .unwrap_or_else(|error| panic!("{}: {error}", query.name));
+    }
+    made.assert_sound();
+}
+
+#[test]
+fn pins_mirrors_and_their_reasons() {
+    let made = Made::new();
+    let table = directory("mariadb-10.11").join("tpch/orders.ibd").display().to_string();
+    made.run("adopt", &[&table]).output();
+    let pinned = made.run("pin", &["orders.ibd", "--to", "staging", "--budget", "1GiB"]).output();
+    assert!(pinned.starts_with("1 object pinned to staging, "), "{pinned}");
+    let listed = made.json("ls", &["orders.ibd"]);
+    assert_eq!(listed[0]["pin"], "staging");
+    assert!(listed[0]["mirrored_bytes"].as_u64() >= listed[0]["size_bytes"].as_u64(), "{listed}");
+    let why = made.run("heat", &["orders.ibd", "--explain", "0"]).output();
+    assert!(why.contains("mirror in class staging") && why.contains("by the user: pin to staging"), "{why}");
+    let error = made.run("mirror", &["orders.ibd", "--to", "capacity"]).error(1);
+    assert!(error.contains("pinned to class staging"), "{error}");
+    made.assert_sound();
+    made.run("pin", &["orders.ibd", "--off"]).output();
+    let dropped = made.run("drop", &["orders.ibd", "--chunks", "0..2"]).output();
+    assert_eq!(dropped, "2 mirrors dropped\n");
+    let why = made.run("heat", &["orders.ibd", "--explain", "1"]).output();
+    assert!(why.contains("drop, chunks 0 to 1"), "{why}");
+    made.assert_sound();
+}
+
+#[test]
+fn classes_come_and_go_while_the_data_stay() {
+    let made = Made::new();
+    let bytes = holey(&made.path("in"));
+    made.run("import", &[&made.path("in"), "--name", "file"]).output();
+    let middle = format!("middle={}/middle,size=64MiB,model=nvme", made.volume);
+    made.run("class add", &[&middle, "--before", "capacity"]).output();
+    let information = made.json("info", &[]);
+    let names: Vec<&str> = information["classes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|class| class["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["staging", "middle", "capacity"]);
+    assert_eq!(information["classes"][1]["model"], "nvme");
+
+    let moved = made.run("move", &["file", "--to", "middle", "--chunks", "0..1"]).output();
+    assert_eq!(moved, "1 chunk moved to middle, 1 MiB\n");
+    let error = made.run("class remove", &["capacity"]).error(1);
+    assert!(error.contains("drain"), "{error}");
+    let drained = made.run("class drain", &["capacity"]).output();
+    assert!(drained.starts_with("class capacity drained: "), "{drained}");
+    made.run("class remove", &["capacity"]).output();
+    assert!(!Path::new(&made.volume).join("capacity").exists(), "the file that was made for it is gone");
+    made.run("class resize", &["staging", "32MiB"]).output();
+    made.run("export", &["file", &made.path("out")]).output();
+    assert!(std::fs::read(made.path("out")).unwrap() == bytes);
+    assert_eq!(made.json("info", &[])["classes"][0]["size_bytes"], 32 << 20);
+    made.assert_sound();
+}
+
+#[test]
+fn a_changed_file_is_found_and_never_served_from_its_mirror() {
+    let made = Made::new();
+    std::fs::write(made.path("f"), vec![1; 2 << 20]).unwrap();
+    made.run("adopt", &[&made.path("f")]).output();
+    made.run("mirror", &["f", "--to", "staging"]).output();
+    std::fs::write(made.path("f"), vec![2; 2 << 20]).unwrap();
+    let found = made.run("check", &[]);
+    assert_eq!(found.code, 1);
+    assert!(found.stdout.contains("has changed") && found.stderr.contains("--repair"), "{found:?}");
+    made.run("export", &["f", &made.path("out")]).output();
+    assert!(std::fs::read(made.path("out")).unwrap() == vec![2; 2 << 20]);
+    let repaired = made.run("check", &["--repair"]).output();
+    assert!(repaired.starts_with("sound: ") && repaired.contains("repaired"), "{repaired}");
+}
+
+#[test]
+fn what_is_wrong_says_what_to_do() {
+    let made = Made::new();
+    for (code, command, arguments, expected) in [
+        (1, "stat", &["nothing"] as &[&str], "no object \"nothing\""),
+        (1, "move", &["nothing", "--to", "staging"], "no object"),
+        (1, "adopt", &["/nowhere/at/all"], "/nowhere/at/all"),
+        (1, "import", &["/nowhere/at/all"], "/nowhere/at/all"),
+        (1, "class drain", &["tape"], "there are staging, capacity"),
+        (2, "class add", &["x=/", "--before", "capacity"], "size="),
+    ] {
+        let error = made.run(command, arguments).error(code);
+        assert!(error.contains(expected), "{command}: {error}");
+    }
+    let error = tanada(&["volume", "info", &made.path("none")]).error(1);
+    assert!(error.contains("holds no volume"), "{error}");
+    let class = format!("a={}/a,size=1MiB", made.volume);
+    let error = tanada(&["volume", "create", &made.volume, "--class", &class]).error(1);
+    assert!(error.contains("holds a volume already"), "{error}");
+    let error = made.sql(&["-c", "select 1"]).error(1);
+    assert!(error.contains("tanada volume adopt"), "{error}");
+    for arguments in [
+        &["volume"] as &[&str],
+        &["volume", "create", "v"],
+        &["volume", "create", "v", "--class", "fast"],
+        &["volume", "create", "v", "--class", "fast=x,size=1GiB,model=tape"],
+        &["volume", "move", "v", "o"],
+        &["volume", "move", "v", "o", "--to", "c", "--chunks", "9..3"],
+        &["volume", "pin", "v", "o"],
+        &["volume", "heat", "v", "--explain", "1"],
+    ] {
+        let outcome = tanada(arguments);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{arguments:?}");
+    }
+    let small = made.path("small");
+    let class = format!("a={small}/a,size=16MiB");
+    let error = tanada(&["volume", "create", &small, "--class", &class, "--chunk-size", "3MiB"]).error(2);
+    assert!(error.contains("power of two"), "{error}");
+    for command in ["create", "info", "heat", "move", "class", "check", "adopt"] {
+        assert!(tanada(&["volume", command, "--help"]).output().contains("Examples:"), "{command}");
+    }
+}

@@ -1,0 +1,152 @@
+//! Databases in a tiered volume: adopted and imported files give what the files themselves give, and their reads are counted.
+
+use std::path::{Path, PathBuf};
+
+use tanada_innodb::MountOptions;
+use tanada_io::Method;
+use tanada_query::{ErrorKind, Session};
+use tanada_volume::directory::{ClassConfig, Directory, Settings};
+use tanada_volume::{Attributes, OpenOptions, Relocation, Volume, VolumeSettings};
+
+use crate::sessions::{SERVERS, run, session, tpch_directory, value};
+
+/// How files come into a volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    Adopt,
+    Import,
+}
+
+/// A volume of two classes with the files of these folders, each below its name.
+pub async fn volume_with(folders: &[(&str, PathBuf)], way: Way) -> tempfile::TempDir {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let class = |name| ClassConfig::new(name, vec![PathBuf::from(name)], Some(256 << 20));
+    let settings = VolumeSettings { id: [7; 16], ..VolumeSettings::default() };
+    let classes = [class("fast"), class("slow")];
+    let directory = Directory::create(folder.path(), &settings, &classes, Settings::default()).await.unwrap();
+    for (name, path) in folders {
+        for file in files(path) {
+            let object = format!("{name}/{}", file.strip_prefix(path).unwrap().display());
+            bring(directory.volume(), &object, &file, way).await;
+        }
+    }
+    directory.close().await.unwrap();
+    folder
+}
+
+async fn bring(volume: &Volume, name: &str, file: &Path, way: Way) {
+    match way {
+        Way::Adopt => {
+            volume.adopt(name, file.to_str().unwrap(), &Attributes::default()).unwrap();
+        }
+        Way::Import => {
+            let object = volume.create_object(name, &Attributes::default()).unwrap();
+            let bytes = std::fs::read(file).unwrap();
+            if !bytes.is_empty() {
+                object.write_bytes(0, &bytes).await.unwrap();
+            }
+        }
+    }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+async fn mounted(folder: &Path) -> (Session, Vec<String>, Vec<String>) {
+    let session = session(Method::Uring);
+    let (databases, warnings) = session.mount_volume(folder, &MountOptions::default()).await.unwrap();
+    session.use_database("tpch").unwrap();
+    (session, databases, warnings)
+}
+
+async fn open(folder: &Path) -> Directory {
+    Directory::open(folder, &OpenOptions::default(), Settings::default()).await.unwrap()
+}
+
+const COUNT: &str = "select count(*) from lineitem";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn several_servers_in_one_volume_are_told_apart() {
+    let [mysql, mariadb] = SERVERS.map(tpch_directory);
+    let only = mariadb.join("tpch");
+    let folder = volume_with(&[("a", mysql), ("b/shop", only)], Way::Adopt).await;
+    let session = session(Method::Uring);
+    let options = MountOptions { allow_stale: true, ..MountOptions::default() };
+    let (databases, _) = session.mount_volume(folder.path(), &options).await.unwrap();
+    assert_eq!(databases, ["tpch", "tpch_pc", "shop"]);
+    for database in ["tpch", "shop"] {
+        session.use_database(database).unwrap();
+        assert_eq!(value(&session, COUNT).await.as_deref(), Some("120515"), "{database}");
+    }
+    session.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reads_of_a_session_are_counted_for_good_and_mirrors_serve_them() {
+    let folder = volume_with(&[("data", tpch_directory(SERVERS[1]))], Way::Adopt).await;
+    let name = "data/tpch/lineitem.ibd";
+    let reads = async |folder: &Path| {
+        let directory = open(folder).await;
+        let object = directory.volume().open_object(name).unwrap();
+        let reads: u64 =
+            object.chunks(0..u64::MAX).iter().map(|chunk| u64::from(chunk.statistics.reads)).sum();
+        directory.close().await.unwrap();
+        reads
+    };
+    assert_eq!(reads(folder.path()).await, 0);
+    let (one, databases, warnings) = mounted(folder.path()).await;
+    assert_eq!((databases, warnings), (vec!["tpch".to_owned(), "tpch_pc".to_owned()], Vec::new()));
+    assert_eq!(value(&one, COUNT).await.as_deref(), Some("120515"));
+    one.close().await.unwrap();
+    let counted = reads(folder.path()).await;
+    assert!(counted > 0);
+
+    let directory = open(folder.path()).await;
+    let object = directory.volume().open_object(name).unwrap();
+    let mirrored = object.mirror_to(0..u64::MAX, "fast", &Relocation::default()).await.unwrap();
+    assert!(mirrored.done > 0);
+    directory.close().await.unwrap();
+    let (two, ..) = mounted(folder.path()).await;
+    assert_eq!(value(&two, COUNT).await.as_deref(), Some("120515"));
+    two.close().await.unwrap();
+    assert!(reads(folder.path()).await > counted);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn out_of_order_depth_survives_the_volume() {
+    let folder = volume_with(&[("data", tpch_directory(SERVERS[0]))], Way::Import).await;
+    let (session, ..) = mounted(folder.path()).await;
+    run(&session, "set tanada.lookup_join = 'always'").await.unwrap();
+    run(&session, "set tanada.io_depth = 64").await.unwrap();
+    let join =
+        "select sum(o_totalprice) from lineitem join orders on o_orderkey = l_orderkey where l_partkey < 100";
+    let answer = run(&session, join).await.unwrap();
+    assert!(answer.report.depth_max > 8, "{:?}", answer.report);
+    session.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_volume_that_is_in_use_or_has_no_tables_says_so() {
+    let folder = volume_with(&[("data", tpch_directory(SERVERS[1]))], Way::Adopt).await;
+    let (first, ..) = mounted(folder.path()).await;
+    let second = session(Method::Uring);
+    let error = second.mount_volume(folder.path(), &MountOptions::default()).await.unwrap_err();
+    assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
+    first.close().await.unwrap();
+    drop(first);
+
+    let options = OpenOptions { read_only: true, ..OpenOptions::default() };
+    let reader = Directory::open(folder.path(), &options, Settings::default()).await.unwrap();
+    let (_, warnings) = second.mount_volume(folder.path(), &MountOptions::default()).await.unwrap();
+    assert!(warnings.iter().any(|warning| warning.contains("not counted")), "{warnings:?}");
+    drop(reader);
+
+    let empty = volume_with(&[], Way::Adopt).await;
+    let error = second.mount_volume(empty.path(), &MountOptions::default()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.to_string().contains("adopt"), "{error}");
+    let none = tempfile::tempdir().unwrap();
+    assert!(second.mount_volume(none.path(), &MountOptions::default()).await.is_err());
+}
