@@ -5,10 +5,7 @@ use std::time::Duration;
 use tanada_volume::{Attributes, Relocation};
 
 use super::teller::Teller;
-use crate::oracle::{FIRST_FILE, Tag, pattern};
-
-/// Bytes of a chunk of the volume under test.
-const CHUNK: u64 = 8192;
+use crate::oracle::{CHUNK_BYTES as CHUNK, FIRST_FILE, Tag, pattern};
 
 fn plain(teller: &Teller, name: &str) -> Tag {
     teller.create(name, &Attributes::default()).unwrap_or_default()

@@ -12,7 +12,7 @@ use tanada_volume::{
 
 use crate::disk::{DiskImage, DiskOptions, SimDisk};
 use crate::executor::{VirtualTimer, World};
-use crate::oracle::{FIRST_FILE, pattern};
+use crate::oracle::{CHUNK_BYTES, FIRST_FILE, pattern};
 use crate::trace::hash_bytes;
 
 /// A class of the volume under test.
@@ -51,7 +51,7 @@ impl Layout {
             is_there_from_the_start,
         };
         Layout {
-            chunk_bytes: 8192,
+            chunk_bytes: CHUNK_BYTES,
             journal_bytes: 64 << 10,
             classes: vec![
                 class("fast", 1, 6, 4096, true),

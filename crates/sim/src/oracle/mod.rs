@@ -10,7 +10,7 @@ mod pattern;
 use std::collections::BTreeMap;
 use std::fmt;
 
-pub(crate) use object::{Change, ChangeNo, ObjectModel, ReadNote, SyncNote};
+pub(crate) use object::{CHUNK_BYTES, Change, ChangeNo, ObjectModel, ReadNote, SyncNote};
 pub(crate) use pattern::pattern;
 
 use crate::disk::{DiskImage, SECTOR_BYTES};

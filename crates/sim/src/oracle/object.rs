@@ -11,6 +11,9 @@ use std::sync::Arc;
 use super::pattern::describe;
 use crate::disk::{DiskImage, SECTOR_BYTES};
 
+/// Bytes of a chunk of the volumes under test.
+pub(crate) const CHUNK_BYTES: u64 = 8192;
+
 /// A change of an object's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
@@ -82,8 +85,6 @@ struct ActiveRead {
     no: u64,
     offset: u64,
     base: Vec<u8>,
-    /// What may be there instead if the object's writes are in doubt.
-    synced: Vec<u8>,
     possible: Vec<Arc<Change>>,
     /// The least and the greatest size while it ran.
     sizes: (u64, u64),
@@ -136,6 +137,13 @@ impl ObjectModel {
         }
         self.changes.push(Entry { no, stage: Stage::Begun, change });
         ChangeNo(no)
+    }
+
+    /// Whether something changed in the chunk of `offset` since the last sync.
+    fn is_unsynced(&self, offset: u64) -> bool {
+        let first = offset / CHUNK_BYTES * CHUNK_BYTES;
+        let mut ranges = self.changes.iter().map(|entry| entry.change.range());
+        ranges.any(|(from, to)| from < first + CHUNK_BYTES && first < to)
     }
 
     /// The size that `change` leads to from the current one.
@@ -216,13 +224,12 @@ impl ObjectModel {
         let size = self.size();
         let sizes = possible.iter().map(|change| self.grown(change));
         let sizes = sizes.fold((size, size), |(least, most), size| (least.min(size), most.max(size)));
-        let mut synced = vec![0; len as usize];
-        self.synced.read(offset, &mut synced);
-        self.reads.push(ActiveRead { no, offset, base, synced, possible, sizes });
+        self.reads.push(ActiveRead { no, offset, base, possible, sizes });
         ReadNote { no }
     }
 
-    /// Judges what a read returned; `None` if it failed. `is_in_doubt`: a write or sync failed, so that everything since the last sync is old or new.
+    /// Judges what a read returned; `None` if it failed. `is_in_doubt`: a write or sync failed, so that chunks that changed since the last sync
+    /// hold anything.
     pub(crate) fn end_read(
         &mut self,
         read: &ReadNote,
@@ -248,12 +255,7 @@ impl ObjectModel {
         for (at, byte) in bytes.iter().enumerate() {
             let offset = active.offset + at as u64;
             let possible = || active.possible.iter().any(|change| change.byte_at(offset) == Some(*byte));
-            let in_doubt = || {
-                let mut unsynced = self.changes.iter().map(|entry| &entry.change);
-                is_in_doubt
-                    && (active.synced[at] == *byte
-                        || unsynced.any(|change| change.byte_at(offset) == Some(*byte)))
-            };
+            let in_doubt = || is_in_doubt && self.is_unsynced(offset);
             if *byte != active.base[at] && !possible() && !in_doubt() {
                 let around = at - (offset % 8).min(at as u64) as usize;
                 return Err(format!(
