@@ -124,14 +124,17 @@ pub fn run(options: &VolumeBenchOptions, progress: fn(&str)) -> Result<Report> {
     Ok(report(options, &runs))
 }
 
+/// What of a run counts.
+type Figure = fn(&Run) -> f64;
+
 fn report(options: &VolumeBenchOptions, runs: &[Run]) -> Report {
     let mut report = Report::new("volume", options, &options.directory);
     runs.iter().for_each(|run| report.add_run(run));
-    let of = |what: &str, side: &str, figure: fn(&Run) -> f64| {
+    let of = |what: &str, side: &str, figure: Figure| {
         median(runs.iter().filter(|run| run.what == what && run.side == side).map(figure))
     };
     let mut table = Table::new(&["", "device", "volume", "unit"]);
-    let figures: [(&str, &str, fn(&Run) -> f64); 7] = [
+    let figures: [(&str, &str, Figure); 7] = [
         ("random_16k_depth_64", "IOPS", |run| run.ios_per_second),
         ("random_16k_depth_1", "us", |run| run.latency_us_p50),
         ("sequential_read", "MiB/s", |run| run.mib_per_second),
@@ -147,10 +150,10 @@ fn report(options: &VolumeBenchOptions, runs: &[Run]) -> Report {
         };
         table.add(vec![what.replace('_', " "), cell("device"), cell("volume"), unit.to_owned()]);
     }
-    let ratio = |what: &str, figure: fn(&Run) -> f64| of(what, "volume", figure) / of(what, "device", figure);
-    let latency: fn(&Run) -> f64 = |run| run.latency_us_p50;
-    let bandwidth: fn(&Run) -> f64 = |run| run.mib_per_second;
-    let iops: fn(&Run) -> f64 = |run| run.ios_per_second;
+    let ratio = |what: &str, figure: Figure| of(what, "volume", figure) / of(what, "device", figure);
+    let latency: Figure = |run| run.latency_us_p50;
+    let bandwidth: Figure = |run| run.mib_per_second;
+    let iops: Figure = |run| run.ios_per_second;
     let slower = of("device_write", "device", bandwidth).min(of("device_read", "device", bandwidth));
     let loss = 1.0 - of("foreground_while_moving", "volume", iops) / of("foreground_alone", "volume", iops);
     let summary = [

@@ -76,8 +76,7 @@ pub fn note(
 /// The last decision on a chunk, if it is remembered.
 pub fn last(folder: &Path, object: &Object, chunk: u64) -> Option<Decision> {
     let text = std::fs::read_to_string(folder.join(FILE)).ok()?;
-    let decisions = text.lines().rev().filter_map(|line| serde_json::from_str::<Decision>(line).ok());
+    let mut decisions = text.lines().rev().filter_map(|line| serde_json::from_str::<Decision>(line).ok());
     decisions
-        .into_iter()
         .find(|decision| decision.object == object.id() && (decision.first..decision.end).contains(&chunk))
 }
