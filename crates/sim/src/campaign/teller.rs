@@ -121,10 +121,6 @@ impl Teller {
         self.book.open().oracle.objects().into_iter().map(|(tag, _)| tag).collect()
     }
 
-    pub(crate) fn tag(&self, name: &str) -> Option<Tag> {
-        self.book.open().oracle.objects().into_iter().find(|(_, known)| known == name).map(|(tag, _)| tag)
-    }
-
     pub(crate) fn is_adopted(&self, tag: Tag) -> bool {
         self.book.open().oracle.is_adopted(tag)
     }
