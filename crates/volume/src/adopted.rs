@@ -138,6 +138,10 @@ impl Object {
         let (mirrors, lsn) = self.core.journal.change(|queue| {
             let id = self.state.id;
             let mut mirrors = Vec::new();
+            // Nothing may be recorded of an object that is gone.
+            if self.state.is_deleted.load(Ordering::SeqCst) {
+                return mirrors;
+            }
             for (_, chunk) in self.state.table.read().iter_from(0) {
                 mirrors.extend(chunk.mirror.get());
                 chunk.mirror.set(None);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use tanada_io::Method;
 use tanada_volume::directory::HostOpener;
-use tanada_volume::{Attributes, ErrorKind, OpenOptions, Parts, Relocation, Volume};
+use tanada_volume::{Attributes, ErrorKind, Finding, OpenOptions, Parts, Relocation, Volume};
 
 use crate::{CHUNK, Place, bytes};
 
@@ -52,6 +52,15 @@ fn an_adopted_file_is_read_in_place_and_mirrored() {
         let volume = Volume::open(parts(&place), &OpenOptions::default()).await.unwrap();
         let object = volume.open_object("table").unwrap();
         assert_eq!(object.read_bytes(0, other.len()).await.unwrap(), third);
+        // A handle of a deleted object records nothing any more, whatever becomes of the file.
+        let gone = volume.adopt("gone", path, &Attributes::default()).unwrap();
+        volume.delete("gone").await.unwrap();
+        fs::write(&file, &other).unwrap();
+        gone.check_adopted();
+        volume.sync().await.unwrap();
+        let report = Volume::check(&parts(&place)).await.unwrap();
+        let is_damage = |finding: &Finding| matches!(finding, Finding::MetadataDamaged { .. });
+        assert!(!report.findings.iter().any(is_damage), "{:?}", report.findings);
         fs::remove_file(&file).unwrap();
         assert_eq!(volume.check_adopted().len(), 1);
         assert_eq!(object.read_bytes(0, 10).await.unwrap_err().kind(), ErrorKind::MissingDevice);
