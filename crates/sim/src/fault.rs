@@ -200,6 +200,11 @@ impl Faults {
         self.entries.lock()[no.0].struck
     }
 
+    /// How often any fault struck.
+    pub(crate) fn struck_in_all(&self) -> u64 {
+        self.entries.lock().iter().map(|entry| entry.struck).sum()
+    }
+
     /// Ends all rules; their counts stay.
     pub(crate) fn clear(&self) {
         self.entries.lock().iter_mut().for_each(|entry| entry.is_active = false);

@@ -36,7 +36,9 @@ mod fault;
 mod oracle;
 mod trace;
 
-pub use campaign::{Case, Density, Failure, Report, Trial, story_names};
+pub use campaign::{
+    Case, DamageReport, Density, Failure, Report, Trial, a_device_is_gone, rot_of_metadata, story_names,
+};
 pub use disk::{DiskImage, DiskOptions, DiskSet, IoNote, SimDisk, Tearing, Wreck, WreckedDisk};
 pub use executor::{JoinHandle, Outcome, Run, Simulation, Sleep, VirtualClock, VirtualTimer, World};
 pub use fault::{Fault, Rule, RuleNo, When};

@@ -149,7 +149,7 @@ pub(super) async fn filling_the_journal(teller: &Teller) {
 }
 
 /// An adopted file with mirrors, that changes behind the volume's back.
-pub(super) async fn adopting(teller: &Teller) {
+pub(super) async fn adopting(teller: &Teller) -> Teller {
     let path = "first.ibd";
     let tag = teller.adopt("a", path).unwrap_or_default();
     teller.mirror_to(tag, 0..u64::MAX, "fast", &Relocation::default()).await;
@@ -165,24 +165,26 @@ pub(super) async fn adopting(teller: &Teller) {
     teller.sync_all().await;
     pattern(FIRST_FILE, 2, 100, &mut bytes);
     teller.tamper(tag, path, 100, &bytes);
-    let Some(teller) = teller.reopened().await else { return };
+    let Some(teller) = teller.reopened().await else { return teller.clone() };
     teller.read(tag, 0, 20 << 10).await;
     teller.delete(tag).await;
     teller.sync_all().await;
+    teller
 }
 
 /// Clean stops, with work between them.
-pub(super) async fn stopping(teller: &Teller) {
+pub(super) async fn stopping(teller: &Teller) -> Teller {
     let tag = written(teller, "a", 2).await;
     teller.resize(tag, CHUNK + 100).await;
-    let Some(teller) = teller.reopened().await else { return };
+    let Some(teller) = teller.reopened().await else { return teller.clone() };
     teller.read(tag, 0, 2 * CHUNK as usize).await;
     teller.resize(tag, 2 * CHUNK).await;
     teller.write(tag, 0, 100).await;
     teller.sync(tag).await;
-    let Some(teller) = teller.reopened().await else { return };
+    let Some(teller) = teller.reopened().await else { return teller.clone() };
     teller.read(tag, 0, 2 * CHUNK as usize).await;
     teller.write(tag, 3 * CHUNK, 4096).await;
+    teller
 }
 
 /// Classes that are full: what is refused leaves all else as it was, and what is freed is used again.

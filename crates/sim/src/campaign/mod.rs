@@ -8,6 +8,7 @@
 mod book;
 mod busy;
 mod cutter;
+mod damage;
 mod fixed;
 mod layout;
 mod moves;
@@ -22,6 +23,7 @@ use tanada_io::BufferPool;
 use tanada_volume::{CrashPoints, PlantedBug, Volume};
 
 pub use cutter::Density;
+pub use damage::{DamageReport, a_device_is_gone, rot_of_metadata};
 pub use report::{Case, Failure, Report};
 pub use story::story_names;
 

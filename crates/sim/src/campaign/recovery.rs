@@ -12,14 +12,14 @@ use std::sync::Arc;
 
 use tanada_base::SplitMix64;
 use tanada_io::BufferPool;
-use tanada_volume::{CrashPoints, OpenOptions, PlantedBug, Volume};
+use tanada_volume::{CrashPoints, Object, OpenOptions, PlantedBug, Volume};
 
 use super::book::{Book, Probe};
 use super::busy;
 use super::layout::{Images, Layout, Rig};
 use super::report::Report;
 use super::teller::Teller;
-use crate::disk::Wreck;
+use crate::disk::{DiskImage, Wreck};
 use crate::executor::{Outcome, Simulation, World};
 use crate::oracle::{Found, Oracle};
 
@@ -196,17 +196,22 @@ impl Recovery {
 }
 
 /// Every byte of every object.
-async fn read_all(volume: &Volume, buffers: &Arc<BufferPool>) -> Result<Vec<Found>, String> {
+pub(super) async fn read_all(volume: &Volume, buffers: &Arc<BufferPool>) -> Result<Vec<Found>, String> {
     let mut found = Vec::new();
     for object in volume.objects() {
-        let (name, size) = (object.name(), object.size_bytes());
-        let mut buffer = buffers.allocate(size as usize);
-        buffer.fill(0xee);
-        let bytes = object.read(0, buffer).await.map_err(|error| format!("cannot read {name:?}: {error}"))?;
-        if bytes.len() as u64 != size {
-            return Err(format!("{name:?} has {size} bytes, but {} were read", bytes.len()));
-        }
-        found.push(Found { name, image: crate::disk::DiskImage::from_bytes(&bytes) });
+        found.push(read_one(&object, buffers).await?);
     }
     Ok(found)
+}
+
+/// Every byte of an object.
+pub(super) async fn read_one(object: &Object, buffers: &Arc<BufferPool>) -> Result<Found, String> {
+    let (name, size) = (object.name(), object.size_bytes());
+    let mut buffer = buffers.allocate(size as usize);
+    buffer.fill(0xee);
+    let bytes = object.read(0, buffer).await.map_err(|error| format!("cannot read {name:?}: {error}"))?;
+    if bytes.len() as u64 != size {
+        return Err(format!("{name:?} has {size} bytes, but {} were read", bytes.len()));
+    }
+    Ok(Found { name, image: DiskImage::from_bytes(&bytes) })
 }

@@ -22,8 +22,9 @@ pub fn story_names() -> &'static [&'static str] {
     ]
 }
 
-/// Tells the story `name` to its end.
-pub(crate) async fn tell(name: &str, teller: &Teller) -> Result<(), String> {
+/// Tells the story `name` to its end; the teller that has the volume then, for a story may have opened it anew.
+pub(crate) async fn tell(name: &str, teller: &Teller) -> Result<Teller, String> {
+    let teller = &mut teller.clone();
     match name {
         "busy" => busy::tell(teller, 4, 30).await,
         "writing" => fixed::writing(teller).await,
@@ -34,11 +35,11 @@ pub(crate) async fn tell(name: &str, teller: &Teller) -> Result<(), String> {
         "mirroring" => fixed::mirroring(teller).await,
         "changing-classes" => fixed::changing_classes(teller).await,
         "filling-the-journal" => fixed::filling_the_journal(teller).await,
-        "adopting" => fixed::adopting(teller).await,
-        "stopping" => fixed::stopping(teller).await,
+        "adopting" => *teller = fixed::adopting(teller).await,
+        "stopping" => *teller = fixed::stopping(teller).await,
         "filling-classes" => fixed::filling_classes(teller).await,
         "syncing-together" => fixed::syncing_together(teller).await,
         other => return Err(format!("there is no story {other:?}; there are: {}", story_names().join(", "))),
     }
-    Ok(())
+    Ok(teller.clone())
 }

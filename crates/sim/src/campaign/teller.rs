@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tanada_io::BufferPool;
-use tanada_volume::{Attributes, CrashPoints, Error, ErrorKind, Object, OpenOptions, PlantedBug, Volume};
+use tanada_io::{Buffer, BufferPool};
+use tanada_volume::{
+    Attributes, BLOCK_BYTES, CrashPoints, Error, ErrorKind, Object, OpenOptions, PlantedBug, Volume,
+};
 
 use super::book::Book;
 use super::layout::Rig;
@@ -25,7 +27,9 @@ pub(crate) struct Teller {
     pub(crate) buffers: Arc<BufferPool>,
     pub(crate) rig: Rig,
     pub(crate) crash_points: CrashPoints,
-    handles: Rc<RefCell<BTreeMap<Tag, Object>>>,
+    pub(super) handles: Rc<RefCell<BTreeMap<Tag, Object>>>,
+    /// Whether some aligned I/O goes through the object's device, as that of layers that know nothing of volumes.
+    pub(crate) uses_devices: bool,
     /// Whether devices may fail, so that any error is an answer.
     pub(crate) expects_errors: Rc<Cell<bool>>,
 }
@@ -46,6 +50,7 @@ impl Teller {
             rig: rig.clone(),
             crash_points: CrashPoints::default(),
             handles: Rc::default(),
+            uses_devices: true,
             expects_errors: Rc::default(),
         }
     }
@@ -264,14 +269,13 @@ impl Teller {
         self.say(|| {
             format!("write {write} of object {tag}: {len} bytes at {offset}, size {}", object.size_bytes())
         });
-        match object.write(offset, buffer).await {
-            Ok(buffer) if buffer.len() == len => {
-                begun.done();
-                self.say(|| format!("write {write} of object {tag} is done"));
-                self.count("write");
-            }
-            Ok(buffer) => self.book.fail(format!("a write of {len} bytes gave {} back", buffer.len())),
-            Err(error) => self.refused_on(tag, "write", &error),
+        let Some(buffer) = self.write_somehow(tag, &object, offset, buffer, write).await else { return };
+        if buffer.len() == len {
+            begun.done();
+            self.say(|| format!("write {write} of object {tag} is done"));
+            self.count("write");
+        } else {
+            self.book.fail(format!("a write of {len} bytes gave {} back", buffer.len()));
         }
     }
 
@@ -284,14 +288,52 @@ impl Teller {
         let mut reading = Reading { book: self.book.clone(), tag, note: Some(note) };
         let mut buffer = self.buffers.allocate(len);
         buffer.fill(0xee);
-        match object.read(offset, buffer).await {
-            Ok(buffer) => {
-                reading.end(Some(&buffer), object.is_poisoned());
-                let mut pages = self.book.open();
-                pages.report.reads += 1;
-                pages.report.count("read");
-            }
-            Err(error) => self.refused_on(tag, "read", &error),
+        let Some(buffer) = self.read_somehow(tag, &object, offset, buffer).await else { return };
+        // A device that fails takes what was not synced with it before anybody is told.
+        let is_in_doubt = self.expects_errors.get() && self.world.struck_in_all() > 0;
+        reading.end(Some(&buffer), is_in_doubt);
+        let mut pages = self.book.open();
+        pages.report.reads += 1;
+        pages.report.count("read");
+    }
+
+    /// By the object or by its device; `None` if it was refused.
+    async fn write_somehow(
+        &self,
+        tag: Tag,
+        object: &Object,
+        offset: u64,
+        buffer: Buffer,
+        write: u16,
+    ) -> Option<Buffer> {
+        if self.uses_devices && is_aligned(offset, &buffer) && write.is_multiple_of(3) {
+            self.count("write by device");
+            let written = object.device().write(offset, buffer).await;
+            return written.map_err(|error| self.refused_by_device(tag, "write", &error)).ok();
+        }
+        let written = object.write(offset, buffer).await;
+        written.map_err(|error| self.refused_on(tag, "write", &error)).ok()
+    }
+
+    async fn read_somehow(&self, tag: Tag, object: &Object, offset: u64, buffer: Buffer) -> Option<Buffer> {
+        if self.uses_devices && is_aligned(offset, &buffer) {
+            self.count("read by device");
+            let read = object.device().read(offset, buffer).await;
+            return read.map_err(|error| self.refused_by_device(tag, "read", &error)).ok();
+        }
+        let read = object.read(offset, buffer).await;
+        read.map_err(|error| self.refused_on(tag, "read", &error)).ok()
+    }
+
+    /// As [`refused_on`](Self::refused_on), of an object's device.
+    fn refused_by_device(&self, tag: Tag, what: &str, error: &tanada_io::Error) {
+        self.say(|| format!("refused: {what} object {tag}: {error}"));
+        let is_full = error.kind() == tanada_io::ErrorKind::NoSpace;
+        let is_gone = error.kind() == tanada_io::ErrorKind::NotFound && !self.is_there(tag);
+        if is_full || is_gone || self.expects_errors.get() {
+            self.book.open().report.refusals += 1;
+        } else {
+            self.book.fail(format!("cannot {what} object {tag} by its device: {error}"));
         }
     }
 
@@ -431,6 +473,10 @@ impl Teller {
         self.say(|| format!("change {path}, object {tag}"));
         self.book.open().oracle.set_file(tag, disk.cache());
     }
+}
+
+fn is_aligned(offset: u64, buffer: &Buffer) -> bool {
+    offset.is_multiple_of(BLOCK_BYTES) && (buffer.len() as u64).is_multiple_of(BLOCK_BYTES)
 }
 
 /// A sync of everything.

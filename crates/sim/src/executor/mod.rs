@@ -222,6 +222,11 @@ impl World {
         self.shared.faults.struck(rule)
     }
 
+    /// How often any fault struck.
+    pub fn struck_in_all(&self) -> u64 {
+        self.shared.faults.struck_in_all()
+    }
+
     /// Takes all faults away.
     pub fn heal(&self) {
         self.shared.faults.clear();

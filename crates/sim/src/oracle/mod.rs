@@ -245,6 +245,17 @@ impl Oracle {
         Ok(next)
     }
 
+    /// Judges objects that were found, while others may be missing. Nothing may have been named anew since the last sync.
+    pub(crate) fn check_found(&self, found: &[Found]) -> Result<(), String> {
+        for object in found {
+            let known = self.known.iter().find(|(_, known)| known.may_be_called(Some(&object.name)));
+            let (tag, known) = known.ok_or_else(|| format!("nobody created {:?}", object.name))?;
+            let judged = known.model.check_recovered(&object.image);
+            judged.map_err(|why| format!("{:?} (object {tag}): {why}", object.name))?;
+        }
+        Ok(())
+    }
+
     /// Finds for each of `found` a known object that it can be; `reason` is the first thing that did not fit.
     fn assign(&self, found: &[Found], chosen: &mut Vec<Tag>, reason: &mut Option<String>) -> bool {
         let Some(next) = found.get(chosen.len()) else {

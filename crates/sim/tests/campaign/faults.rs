@@ -1,7 +1,7 @@
 //! Disks that fail: errors are reported, nothing unsynced counts as durable, and after the next opening all that was synced is there.
 
 use tanada_io::Operation;
-use tanada_sim::{Case, Fault, Report, Rule, Trial, When};
+use tanada_sim::{Case, Fault, Report, Rule, Trial, When, a_device_is_gone, rot_of_metadata, story_names};
 
 use crate::{all_hold, seeds, try_all};
 
@@ -73,4 +73,28 @@ fn a_disk_that_lies_about_syncs_or_writes_is_found() {
         let found = try_all(&with(vec![rule], 300), &seeds("busy", 1..40));
         assert!(found.is_err(), "{fault:?} went unnoticed");
     }
+}
+
+#[test]
+fn metadata_that_rotted_after_a_clean_stop_are_an_error_or_make_no_difference() {
+    let mut refused = 0;
+    for story in story_names() {
+        match rot_of_metadata(&Case::new(story, 4), 300) {
+            Ok(report) => refused += report.refused,
+            Err(failure) => panic!("{failure}"),
+        }
+    }
+    assert!(refused > 20, "{refused} of {} were refused", 300 * story_names().len());
+}
+
+#[test]
+fn a_device_that_is_gone_hides_its_objects_and_no_more() {
+    let mut unreadable = 0;
+    for story in story_names() {
+        match a_device_is_gone(&Case::new(story, 5)) {
+            Ok(report) => unreadable += report.unreadable,
+            Err(failure) => panic!("{failure}"),
+        }
+    }
+    assert!(unreadable > 10, "{unreadable}");
 }

@@ -4,9 +4,9 @@ mod cuts;
 mod faults;
 mod planted;
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parking_lot::Mutex;
 use tanada_sim::{Case, Failure, Report, Trial};
 
 /// Tries all `cases` on all cores; stops at the first failure, in the order of the cases among those that were tried.
@@ -18,13 +18,13 @@ fn try_all(trial: &Trial, cases: &[Case]) -> Result<Report, Failure> {
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                while failed.lock().unwrap().is_none() {
+                while failed.lock().is_none() {
                     let no = next.fetch_add(1, Ordering::Relaxed);
                     let Some(case) = cases.get(no) else { return };
                     match trial.run(case) {
-                        Ok(report) => total.lock().unwrap().add(&report),
+                        Ok(report) => total.lock().add(&report),
                         Err(failure) => {
-                            let mut first = failed.lock().unwrap();
+                            let mut first = failed.lock();
                             if first.as_ref().is_none_or(|(earlier, _)| no < *earlier) {
                                 *first = Some((no, failure));
                             }
@@ -34,9 +34,9 @@ fn try_all(trial: &Trial, cases: &[Case]) -> Result<Report, Failure> {
             });
         }
     });
-    match failed.into_inner().unwrap() {
+    match failed.into_inner() {
         Some((_, failure)) => Err(failure),
-        None => Ok(total.into_inner().unwrap()),
+        None => Ok(total.into_inner()),
     }
 }
 

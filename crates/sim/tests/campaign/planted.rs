@@ -22,7 +22,7 @@ fn is_found(planted_bug: PlantedBug, story: &str) {
     let command = format!("make sim STORY={story} SEED={}", failure.case.seed);
     assert!(failure.to_string().contains(&command) && failure.to_string().contains(" BUG="));
     let trial = Trial { planted_bug, ..Trial::cuts(300, 4) };
-    assert_eq!(trial.run(&failure.case).unwrap_err().what, failure.what);
+    assert_eq!(trial.run(&failure.case).expect_err("it is repeated").what, failure.what);
     let sound = Trial { planted_bug: PlantedBug::None, ..trial };
     assert!(sound.run(&failure.case).is_ok());
 }

@@ -166,17 +166,26 @@ impl Class {
         join_all(syncs).await.into_iter().collect()
     }
 
-    /// Makes sure that its devices are as large as `chunks` chunks need.
-    pub(crate) async fn reserve(&self, chunks: u32, pool: &Arc<BufferPool>, keep: &Keep) -> Result<()> {
-        let needed = self.striping.device_bytes(u64::from(chunks) * self.chunk_bytes);
+    /// Makes its devices, which are large enough for `before` chunks, as large as `chunks` need; durable after the next sync. The new last block
+    /// is written even if a device says that it is large enough: that may be what an attempt left that failed, and no sync would cover it.
+    pub(crate) async fn reserve(
+        &self,
+        before: u32,
+        chunks: u32,
+        pool: &Arc<BufferPool>,
+        keep: &Keep,
+    ) -> Result<()> {
+        let bytes = |chunks: u32| self.striping.device_bytes(u64::from(chunks) * self.chunk_bytes);
+        let needed = bytes(chunks);
+        if needed <= bytes(before) {
+            return Ok(());
+        }
         for device in self.devices.iter().flatten() {
-            let size = device.device().size_bytes().map_err(|error| Error::io(device.name(), &error))?;
-            if size < needed {
-                let mut zeros = pool.allocate(BLOCK_BYTES as usize);
-                zeros.fill(0);
-                let last = needed.next_multiple_of(BLOCK_BYTES) - BLOCK_BYTES;
-                device.write(last, zeros, keep).await?;
-            }
+            let mut zeros = pool.allocate(BLOCK_BYTES as usize);
+            zeros.fill(0);
+            // It lies behind all that the class has so far.
+            let last = needed.next_multiple_of(BLOCK_BYTES) - BLOCK_BYTES;
+            device.write(last, zeros, keep).await?;
         }
         Ok(())
     }

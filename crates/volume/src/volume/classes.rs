@@ -252,7 +252,7 @@ impl Volume {
         let before = class.allocator.lock().chunks();
         let mut moved = Relocated::default();
         if chunks > before {
-            class.reserve(chunks, &self.core.buffers, &keep).await?;
+            class.reserve(before, chunks, &self.core.buffers, &keep).await?;
             self.core.sync_class(&class).await?;
         } else {
             class.allocator.lock().set_limit(chunks);

@@ -187,7 +187,7 @@ pub(super) fn new_class(
 pub(super) async fn prepare_class(class: &Arc<Class>, volume: [u8; 16], parts: &Parts) -> Result<()> {
     let keep: Keep = Arc::new(());
     let chunks = class.allocator.lock().chunks();
-    class.reserve(chunks, &parts.buffers, &keep).await?;
+    class.reserve(0, chunks, &parts.buffers, &keep).await?;
     class.write_labels(volume, &parts.buffers, &keep).await?;
     // CRASH: labels of a class that no metadata name; the devices may be given to another.
     parts.crash_points.reached("class.before-label-sync");
