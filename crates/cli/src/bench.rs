@@ -27,7 +27,7 @@ enum Benchmark {
     /// Random 16 KiB reads through the I/O layer against fio, on one core
     Io(IoArguments),
     /// The out-of-order experiment: a join by index look-ups on cold data, in order, out of order, fio, MariaDB
-    Ooode(OoodeArguments),
+    Ooode(Box<OoodeArguments>),
     /// What a tiered volume costs against the bare device, moves of chunks, opening
     Volume(VolumeBenchArguments),
 }
@@ -140,7 +140,7 @@ struct VolumeBenchArguments {
 pub async fn run(arguments: BenchArguments) -> Outcome {
     match arguments.benchmark {
         Benchmark::Io(arguments) => io(arguments).await,
-        Benchmark::Ooode(arguments) => ooode(arguments).await,
+        Benchmark::Ooode(arguments) => ooode(*arguments).await,
         Benchmark::Volume(arguments) => volume(arguments).await,
     }
 }
