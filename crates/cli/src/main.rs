@@ -29,7 +29,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run SQL over InnoDB files: a statement, a file, stdin, or an interactive shell.
-    Sql(sql::SqlArguments),
+    Sql(Box<sql::SqlArguments>),
     /// Make and look after tiered volumes: classes of devices, objects, and what lies where.
     Volume(volume::VolumeArguments),
     /// Show out-of-order execution on the bundled sample; needs nothing but this program.
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         Err(error) => return Failure::failed(format!("cannot start the runtime: {error}")).report(),
     };
     let outcome = match arguments.command {
-        Command::Sql(arguments) => sql::run(&runtime, arguments),
+        Command::Sql(arguments) => sql::run(&runtime, *arguments),
         Command::Volume(arguments) => volume::run(arguments),
         Command::Demo(arguments) => runtime.block_on(demo::run(arguments)),
         Command::Bench(arguments) => runtime.block_on(bench::run(arguments)),

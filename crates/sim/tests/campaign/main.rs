@@ -1,5 +1,7 @@
 //! The volume under power cuts and failing disks.
 
+#![allow(clippy::unwrap_used)]
+
 mod cuts;
 mod faults;
 mod planted;
