@@ -341,7 +341,7 @@ mod tests {
     fn disks_of_the_sample_do_not_read_ahead() {
         let model =
             |text: &str| EmulatedSettings::of_sample(PathBuf::new(), text.parse().unwrap()).model.to_string();
-        assert_eq!(model("8xhdd-7200"), "8xhdd-7200:read-ahead=0");
+        assert_eq!(model("8xhdd-7200"), "8xhdd-7200:read-ahead=off");
         assert_eq!(model("hdd-7200:read-ahead=1MiB"), "hdd-7200:read-ahead=1MiB");
         assert_eq!(model("4xsata-ssd"), "4xsata-ssd");
     }
