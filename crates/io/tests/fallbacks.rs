@@ -58,7 +58,7 @@ fn exercise(method: Method) -> Method {
     std::fs::write(&path, vec![7; 1 << 20]).unwrap();
     let mut used = method;
     for _ in 0..2 {
-        let options = ExecutorOptions { threads: 2, method, registered_bytes: 16 << 20 };
+        let options = ExecutorOptions { threads: 2, method, registered_bytes: 16 << 20, buffer_bytes: 0 };
         let executors = Executors::start(options).unwrap();
         let device = Device::open(&path, &DeviceOptions { method, writable: true, create: false }).unwrap();
         read_everywhere(&executors, &device);

@@ -29,9 +29,13 @@ pub(super) fn last_processor() -> Result<usize> {
 
 pub(super) fn run(side: &Side<'_>) -> Result<Run> {
     let bytes = (side.depth * side.options.block_bytes).next_multiple_of(2 << 20);
-    let executors =
-        Executors::start(ExecutorOptions { threads: 1, method: Method::Uring, registered_bytes: bytes })
-            .map_err(failed)?;
+    let executors = Executors::start(ExecutorOptions {
+        threads: 1,
+        method: Method::Uring,
+        registered_bytes: bytes,
+        buffer_bytes: bytes,
+    })
+    .map_err(failed)?;
     let device = Device::open(side.file.path(), &DeviceOptions::default()).map_err(failed)?;
     if executors.method() != Method::Uring || device.method() != Method::Uring {
         return Err(Error::failed(format!(

@@ -35,8 +35,14 @@ impl Arena {
         let mapped_len = len + HUGE_PAGE;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh anonymous mapping at an address of the kernel's choice overlaps nothing.
-        let mapped =
-            unsafe { mmap_anonymous(std::ptr::null_mut(), mapped_len, protection, MapFlags::PRIVATE) };
+        let mapped = unsafe {
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                mapped_len,
+                protection,
+                MapFlags::PRIVATE | MapFlags::NORESERVE,
+            )
+        };
         let Some(mapped) = mapped.ok().and_then(|address| NonNull::new(address.cast::<u8>())) else {
             return empty;
         };

@@ -210,14 +210,27 @@ pub struct BufferPool {
     slots: Mutex<Slots>,
     heap: Heap,
     arena: Arena,
+    /// How much of the arena's beginning is to be registered.
+    registered_bytes: usize,
 }
 
 impl BufferPool {
     /// A pool with an arena of `arena_bytes` (rounded up to whole MiB; 0 for none). If the arena cannot be mapped, the heap serves all.
     pub fn new(arena_bytes: usize) -> Arc<BufferPool> {
-        let arena = Arena::map(arena_bytes);
+        BufferPool::with_registered(arena_bytes, arena_bytes)
+    }
+
+    /// A pool with an arena of `arena_bytes`, at least `registered_bytes`, of which only the beginning is registered with rings. The rest takes
+    /// memory as it is used.
+    pub fn with_registered(arena_bytes: usize, registered_bytes: usize) -> Arc<BufferPool> {
+        let mut arena = Arena::map(arena_bytes.max(registered_bytes));
+        if arena.len() == 0 {
+            // More address space than the system gives: the registered part may fit.
+            arena = Arena::map(registered_bytes);
+        }
         let slots = Slots::new(arena.len() / LARGEST_POOLED_BUFFER);
-        Arc::new(BufferPool { slots: Mutex::new(slots), heap: Heap::new(), arena })
+        let registered_bytes = registered_bytes.next_multiple_of(LARGEST_POOLED_BUFFER).min(arena.len());
+        Arc::new(BufferPool { slots: Mutex::new(slots), heap: Heap::new(), arena, registered_bytes })
     }
 
     /// A buffer of `len` valid bytes (zeroed only when fresh; contents otherwise unspecified).
@@ -259,6 +272,11 @@ impl BufferPool {
     /// Bytes of live buffers, arena and heap.
     pub fn bytes_in_use(&self) -> usize {
         self.slots.lock().bytes_in_use() + self.heap.bytes_in_use()
+    }
+
+    /// Bytes of the arena that rings are to register, from its beginning.
+    pub(crate) fn registered_bytes(&self) -> usize {
+        self.registered_bytes
     }
 
     /// The arena, for registration.
@@ -334,6 +352,18 @@ mod tests {
             drop(second);
             assert_eq!(pool.bytes_in_use(), 0);
         }
+    }
+
+    #[test]
+    fn only_the_beginning_is_registered() {
+        let pool = BufferPool::with_registered(8 << 20, 2 << 20);
+        assert_eq!((pool.arena_bytes(), pool.registered_bytes()), (8 << 20, 2 << 20));
+        let held: Vec<Buffer> = (0..8).map(|_| pool.allocate(1 << 20)).collect();
+        assert!(held.iter().all(Buffer::is_pooled));
+        assert!(!pool.allocate(1 << 20).is_pooled());
+        assert_eq!(BufferPool::with_registered(0, 3 << 20).arena_bytes(), 3 << 20);
+        // No system has that much address space.
+        assert_eq!(BufferPool::with_registered(1 << 60, 1 << 20).arena_bytes(), 1 << 20);
     }
 
     #[test]

@@ -37,12 +37,15 @@ pub struct ExecutorOptions {
     pub method: Method,
     /// Memory registered for I/O buffers, in bytes; it is taken from the system at once.
     pub registered_bytes: usize,
+    /// Memory that buffers are cut from before the heap serves, in bytes, the registered part included; the rest is taken from the system as it is
+    /// used, in huge pages. Whoever keeps buffers for long (a page cache) adds what it keeps: I/O into huge pages is cheaper than into the heap.
+    pub buffer_bytes: usize,
 }
 
 impl Default for ExecutorOptions {
-    /// One thread per core, io_uring, 64 MiB.
+    /// One thread per core, io_uring, 64 MiB, all of it registered.
     fn default() -> ExecutorOptions {
-        ExecutorOptions { threads: 0, method: Method::Uring, registered_bytes: 64 << 20 }
+        ExecutorOptions { threads: 0, method: Method::Uring, registered_bytes: 64 << 20, buffer_bytes: 0 }
     }
 }
 
@@ -85,7 +88,7 @@ impl Executors {
             threads: Vec::with_capacity(count),
             next: AtomicUsize::new(0),
             method: if with_rings { Method::Uring } else { fallback_method(options.method) },
-            pool: BufferPool::new(options.registered_bytes),
+            pool: BufferPool::with_registered(options.buffer_bytes, options.registered_bytes),
         };
         let mut sibling = None;
         for no in 0..count {

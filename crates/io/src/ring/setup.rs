@@ -70,10 +70,11 @@ pub(super) fn build(entries: u32, completions: u32) -> io::Result<IoUring> {
 /// The descriptor of a ring that registered the same pool, and how much of it.
 pub(crate) type Sibling = (RawFd, usize);
 
-/// Registers as much of the pool's arena as the memory lock limit allows: all, or halves of it, or nothing. How much it was.
+/// Registers as much of what the pool wants registered of its arena as the memory lock limit allows: all, or halves of it, or nothing. How much
+/// it was.
 pub(super) fn register_arena(uring: &IoUring, pool: &BufferPool, sibling: Option<Sibling>) -> usize {
-    let arena = pool.arena();
-    if arena.len() == 0 {
+    let (arena, wanted) = (pool.arena(), pool.registered_bytes());
+    if wanted == 0 {
         return 0;
     }
     if let Some((fd, bytes)) = sibling
@@ -81,7 +82,7 @@ pub(super) fn register_arena(uring: &IoUring, pool: &BufferPool, sibling: Option
     {
         return bytes;
     }
-    let mut bytes = if Fallback::LowMemlock.is_forced() { 0 } else { arena.len() };
+    let mut bytes = if Fallback::LowMemlock.is_forced() { 0 } else { wanted };
     while bytes > 0 {
         let regions: Vec<libc::iovec> = (0..bytes)
             .step_by(REGION_BYTES)
@@ -97,13 +98,13 @@ pub(super) fn register_arena(uring: &IoUring, pool: &BufferPool, sibling: Option
         }
         bytes = if bytes > SMALLEST { bytes / 2 / SMALLEST * SMALLEST } else { 0 };
     }
-    if bytes < arena.len() {
+    if bytes < wanted {
         let limit =
             rustix::process::getrlimit(rustix::process::Resource::Memlock).current.unwrap_or(u64::MAX);
         Fallback::LowMemlock.warn(format_args!(
             "{} of {} MiB of I/O buffers could be registered with the kernel (limit {} KiB)",
             bytes >> 20,
-            arena.len() >> 20,
+            wanted >> 20,
             limit >> 10,
         ));
     }

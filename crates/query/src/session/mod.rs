@@ -88,10 +88,14 @@ struct Shared {
 impl Session {
     /// Starts executors, cache and catalog.
     pub fn new(options: SessionOptions) -> Result<Session> {
+        let defaults = ExecutorOptions::default();
+        // Pages stay in their buffers while they are cached.
+        let cached_bytes = usize::try_from(options.cache_bytes).unwrap_or(usize::MAX / 4);
         let executors = Executors::start(ExecutorOptions {
             threads: options.executors,
             method: options.method,
-            ..ExecutorOptions::default()
+            buffer_bytes: cached_bytes.saturating_add(defaults.registered_bytes),
+            ..defaults
         })?;
         let databases = Databases::new(Arc::clone(&executors));
         let state = state::session_state(&databases, options.memory_bytes, executors.threads())?;
