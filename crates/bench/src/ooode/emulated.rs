@@ -342,7 +342,7 @@ mod tests {
         let model =
             |text: &str| EmulatedSettings::of_sample(PathBuf::new(), text.parse().unwrap()).model.to_string();
         assert_eq!(model("8xhdd-7200"), "8xhdd-7200:read-ahead=off");
-        assert_eq!(model("hdd-7200:read-ahead=1MiB"), "hdd-7200:read-ahead=1MiB");
+        assert_eq!(model("hdd-7200:read-ahead=2MiB"), "hdd-7200:read-ahead=2MiB");
         assert_eq!(model("4xsata-ssd"), "4xsata-ssd");
     }
 

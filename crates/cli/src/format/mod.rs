@@ -50,7 +50,7 @@ impl Format {
     pub fn writer(self) -> Box<dyn ResultWriter> {
         match self {
             Format::Table => Box::new(table::TableWriter::default()),
-            Format::Tsv => Box::new(tsv::TsvWriter),
+            Format::Tsv => Box::new(tsv::TsvWriter::default()),
             Format::Csv => Box::new(csv::CsvWriter),
             Format::Json => Box::new(json::JsonWriter::default()),
         }

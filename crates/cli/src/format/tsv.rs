@@ -8,19 +8,26 @@ use datafusion::arrow::record_batch::RecordBatch;
 use super::{ResultWriter, texts, write_line};
 use crate::failure::Outcome;
 
-/// Writes a header line and a line per row.
-pub struct TsvWriter;
+/// Writes a header line and a line per row; nothing at all for a result without rows, as that client does.
+#[derive(Default)]
+pub struct TsvWriter {
+    /// Kept until there is a row.
+    header: Option<SchemaRef>,
+}
 
 impl ResultWriter for TsvWriter {
-    fn begin(&mut self, schema: &SchemaRef, out: &mut dyn Write) -> Outcome {
-        if !schema.fields().is_empty() {
-            write_line(schema.fields(), "\t", "\n", out, |field, out| escaped(field.name().as_bytes(), out))?;
-        }
+    fn begin(&mut self, schema: &SchemaRef, _: &mut dyn Write) -> Outcome {
+        self.header = Some(schema.clone()).filter(|schema| !schema.fields().is_empty());
         Ok(())
     }
 
     fn batch(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> Outcome {
         let columns = texts(batch)?;
+        if batch.num_rows() > 0
+            && let Some(header) = self.header.take()
+        {
+            write_line(header.fields(), "\t", "\n", out, |field, out| escaped(field.name().as_bytes(), out))?;
+        }
         for row in 0..batch.num_rows() {
             write_line(&columns, "\t", "\n", out, |column, out| match &column[row] {
                 Some(text) => escaped(text, out),

@@ -31,7 +31,8 @@ fn thread_name() -> String {
 
 #[test]
 fn the_defaults_are_as_documented() {
-    let ExecutorOptions { threads, method, registered_bytes } = ExecutorOptions::default();
+    let ExecutorOptions { threads, method, registered_bytes, buffer_bytes } = ExecutorOptions::default();
+    assert_eq!(buffer_bytes, 0);
     assert_eq!((threads, method, registered_bytes), (0, Method::Uring, 64 << 20));
 }
 
@@ -269,7 +270,8 @@ fn misuse_is_told() {
 
 #[test]
 fn executors_without_rings_do_the_same() {
-    let options = ExecutorOptions { threads: 1, method: Method::Threads, registered_bytes: 0 };
+    let options =
+        ExecutorOptions { threads: 1, method: Method::Threads, registered_bytes: 0, buffer_bytes: 0 };
     let executors = tanada_io::Executors::start(options).unwrap();
     assert_eq!(executors.method(), Method::Threads);
     let (_folder, path, bytes) = crate::random_file(1 << 20, 1);

@@ -2,6 +2,7 @@
 
 mod conditional;
 mod division;
+mod floating;
 mod hex;
 mod length;
 mod temporal;
@@ -12,6 +13,7 @@ use datafusion::logical_expr::ScalarUDF;
 use datafusion::logical_expr::planner::ExprPlanner;
 
 pub use division::DivisionPlanner;
+pub use floating::FloatPlanner;
 pub use temporal::{TemporalPlanner, TemporalRule};
 
 /// Functions to register, instead of others of the same name.
@@ -25,5 +27,5 @@ pub fn functions() -> Vec<Arc<ScalarUDF>> {
 
 /// Planners to ask before DataFusion's.
 pub fn expression_planners() -> Vec<Arc<dyn ExprPlanner>> {
-    vec![Arc::new(TemporalPlanner), Arc::new(DivisionPlanner)]
+    vec![Arc::new(FloatPlanner), Arc::new(TemporalPlanner), Arc::new(DivisionPlanner)]
 }

@@ -163,18 +163,20 @@ fn with_text(
                 return plan_err!("'{text}' is no date and time; write year-month-day hours:minutes:seconds");
             }
         },
-        // A string alone is compared as a date, a time stamp is not.
-        DataType::Date32 if !matches!(given, Expr::Literal(..)) => match parse_date_time(text, &None) {
-            Some(micros) => {
-                let finest = cast(expression, DataType::Timestamp(TimeUnit::Microsecond, None));
-                return Ok(binary_expr(
-                    finest,
-                    operator,
-                    lit(ScalarValue::TimestampMicrosecond(Some(micros), None)),
-                ));
+        // A string that is a date alone is compared as one, a time stamp is not.
+        DataType::Date32 if !matches!(given, Expr::Literal(..)) || has_clock(text) => {
+            match parse_date_time(text, &None) {
+                Some(micros) => {
+                    let finest = cast(expression, DataType::Timestamp(TimeUnit::Microsecond, None));
+                    return Ok(binary_expr(
+                        finest,
+                        operator,
+                        lit(ScalarValue::TimestampMicrosecond(Some(micros), None)),
+                    ));
+                }
+                None => return Ok(binary_expr(expression, operator, given)),
             }
-            None => return Ok(binary_expr(expression, operator, given)),
-        },
+        }
         _ => return Ok(binary_expr(expression, operator, given)),
     };
     let per_tick = match data_type {
@@ -194,6 +196,12 @@ fn with_text(
     };
     let ticks = ScalarValue::Int64(Some(ticks)).cast_to(data_type)?;
     Ok(binary_expr(expression, operator, lit(ticks)))
+}
+
+/// Whether a date and time is not the beginning of its day.
+fn has_clock(text: &str) -> bool {
+    const DAY_MICROS: i64 = 86_400_000_000;
+    parse_date_time(text, &None).is_some_and(|micros| micros.rem_euclid(DAY_MICROS) != 0)
 }
 
 /// Microseconds since the epoch.

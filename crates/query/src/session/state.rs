@@ -36,6 +36,8 @@ pub(super) fn session_state(
     options.sql_parser.enable_ident_normalization = false;
     // As in MySQL, 0.1 is exactly a tenth.
     options.sql_parser.parse_float_as_decimal = true;
+    // And NULL is less than any value.
+    options.sql_parser.default_null_ordering = "nulls_min".to_string();
 
     let memory = FairSpillPool::new(usize::try_from(memory_bytes).unwrap_or(usize::MAX));
     let pool = TrackConsumersPool::new(memory, NAMED_CONSUMERS);
