@@ -2,7 +2,7 @@
 //!
 //! The loop:
 //! 1. take what other threads sent;
-//! 2. poll ready tasks, at most [`POLLS_A_ROUND`]; whenever [`SUBMIT_BATCH`] I/Os have gathered, submit them in one call;
+//! 2. poll ready tasks, at most [`POLLS_A_ROUND`]; whenever enough I/Os have gathered (`submit_batch`), submit them in one call;
 //! 3. with nothing ready, submit the rest and sleep until a completion or a message comes; otherwise only look for completions;
 //! 4. complete what landed, which makes tasks ready.
 //!
@@ -30,9 +30,15 @@ use crate::{Fallback, timeline};
 /// Tasks polled before completions are looked for.
 const POLLS_A_ROUND: usize = 256;
 
-/// I/Os gathered before they are submitted while tasks are still ready: enough to share the cost of a system call and of waking the
-/// device, few enough that the device starts on them while the other tasks run.
-const SUBMIT_BATCH: usize = 16;
+/// Most I/Os gathered before they are submitted while tasks are still ready: enough to share the cost of a system call and of waking
+/// the device.
+const MOST_SUBMIT_BATCH: usize = 16;
+
+/// I/Os gathered before they are submitted, with `in_flight` of them under way: few enough that the device does not run dry while the
+/// other tasks compute, which a fixed number would let it do at a low depth.
+fn submit_batch(in_flight: usize) -> usize {
+    (in_flight / 8).clamp(1, MOST_SUBMIT_BATCH)
+}
 
 thread_local! {
     static LOCAL: RefCell<Option<Rc<Local>>> = const { RefCell::new(None) };
@@ -53,6 +59,11 @@ pub(super) fn current() -> Option<Rc<Local>> {
 
 fn with_current<T>(then: impl FnOnce(&Local) -> T) -> Option<T> {
     LOCAL.try_with(|local| local.borrow().as_deref().map(then)).ok().flatten()
+}
+
+/// Which executor's thread this is, in the whole process; none elsewhere.
+pub(crate) fn executor_thread() -> Option<u64> {
+    with_current(|local| local.remote.id())
 }
 
 /// Whether this is an executor's thread.
@@ -196,8 +207,11 @@ impl Local {
             survive(|| {
                 runnable.run();
             });
-            let gathered = self.ring.borrow_mut().as_mut().map_or(0, Ring::unsubmitted);
-            if gathered >= SUBMIT_BATCH {
+            let is_enough = |ring: &mut Ring| {
+                let gathered = ring.unsubmitted();
+                gathered > 0 && gathered >= submit_batch(ring.in_flight())
+            };
+            if self.ring.borrow_mut().as_mut().is_some_and(is_enough) {
                 self.enter(false);
             }
         }

@@ -24,7 +24,7 @@ use crate::ring::{Ring, Sibling};
 use crate::{BufferPool, Error, ErrorKind, Fallback, Method, Result, ring};
 pub use join::JoinHandle;
 use local::Local;
-pub(crate) use local::{cancel_on_this_thread, is_executor_thread, start_on_this_thread};
+pub(crate) use local::{cancel_on_this_thread, executor_thread, is_executor_thread, start_on_this_thread};
 use remote::{Item, Load};
 pub(crate) use remote::{RemoteHandle, Sleeper};
 

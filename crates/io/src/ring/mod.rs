@@ -123,6 +123,11 @@ impl Ring {
         self.uring.submission().len()
     }
 
+    /// Requests that have not been reaped, submitted or not.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.flights.len()
+    }
+
     /// Queues `request`; its ticket number. `executor` is who owns this ring.
     pub(crate) fn start(
         &mut self,
