@@ -14,6 +14,7 @@ mod volume;
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use failure::Failure;
@@ -39,6 +40,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    tanada_io::set_warning_sink(|warning| eprintln!("tanada: warning: {}", failure::one_line(warning)));
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return usage(&error),
@@ -61,17 +63,41 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help and version go to stdout with 0, mistakes to stderr with 2.
+/// Help and version go to stdout with 0, mistakes to stderr in one line with 2.
 fn usage(error: &clap::Error) -> ExitCode {
-    let code = if error.use_stderr() { 2 } else { 0 };
-    // Nobody is left to tell when the terminal itself is gone.
-    let _ = error.print();
-    ExitCode::from(code)
+    let is_help = matches!(error.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
+    if !error.use_stderr() || is_help {
+        // Nobody is left to tell when the terminal itself is gone.
+        let _ = error.print();
+        return ExitCode::from(if is_help { 2 } else { 0 });
+    }
+    Failure::usage(mistake(&error.to_string())).report()
+}
+
+/// What is wrong, of a text that goes on with usage and where to find help.
+fn mistake(text: &str) -> String {
+    let said = text.split("\n\nUsage:").next().unwrap_or(text);
+    let said = said.split("\n\nFor more information").next().unwrap_or(said);
+    let said = said.trim().trim_start_matches("error: ").replace("\n\n", "; ");
+    format!("{said}; see --help")
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use clap::{CommandFactory, Parser};
+
+    #[test]
+    fn a_mistake_is_said_without_the_usage() {
+        let error = super::Arguments::try_parse_from(["tanada", "sql", "--inodb", "x"]).unwrap_err();
+        let said = crate::failure::one_line(&super::mistake(&error.to_string()));
+        assert_eq!(
+            said,
+            "unexpected argument '--inodb' found; tip: a similar argument exists: '--innodb'; see --help"
+        );
+        let error = super::Arguments::try_parse_from(["tanada", "sql", "--format", "x"]).unwrap_err();
+        let said = crate::failure::one_line(&super::mistake(&error.to_string()));
+        assert!(said.starts_with("invalid value 'x' for '--format <FORMAT>' [possible values:"), "{said}");
+    }
 
     #[test]
     fn the_arguments_are_consistent() {

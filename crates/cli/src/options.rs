@@ -69,6 +69,9 @@ pub struct MountArguments {
 impl MountArguments {
     /// A session with everything mounted and set; warnings go to stderr.
     pub async fn session(&self) -> Outcome<Session> {
+        if self.memory.bytes() == 0 {
+            return Err(Failure::usage("--memory 0 leaves nothing for queries; give them at least 16MiB"));
+        }
         let session = Session::new(SessionOptions {
             method: self.method.into(),
             cache_bytes: self.cache.bytes(),

@@ -15,12 +15,15 @@ const MAX_WAITING_BATCHES: usize = 2;
 
 /// Runs `sql`, writes its result to `out` batch by batch, and gives what it cost. Dropping the future cancels the query and its I/O.
 ///
+/// A query that fails before its first row leaves nothing in `out`, not even a header.
+///
 /// The query runs in a task of its own: rows are spelled while more are read, and whoever waits for a key press is never held up by an operator that
 /// computes for a while.
 pub async fn run(session: &Session, sql: &str, format: Format, out: &mut impl Write) -> Outcome<QueryReport> {
     let mut result = session.execute(sql).await?;
     let mut writer = format.writer();
-    writer.begin(&result.schema(), out)?;
+    let schema = result.schema();
+    let mut has_begun = false;
     let (sender, mut batches) = mpsc::channel(MAX_WAITING_BATCHES);
     // A set aborts its tasks when it is dropped.
     let mut tasks = JoinSet::new();
@@ -33,7 +36,11 @@ pub async fn run(session: &Session, sql: &str, format: Format, out: &mut impl Wr
         result.report()
     });
     while let Some(batch) = batches.recv().await {
-        writer.batch(&batch.map_err(Error::from)?, out)?;
+        let batch = batch.map_err(Error::from)?;
+        if !std::mem::replace(&mut has_begun, true) {
+            writer.begin(&schema, out)?;
+        }
+        writer.batch(&batch, out)?;
     }
     let report = match tasks.join_next().await {
         Some(Ok(report)) => report,
@@ -42,6 +49,9 @@ pub async fn run(session: &Session, sql: &str, format: Format, out: &mut impl Wr
         }
         None => return Err(Failure::failed("the query was cancelled")),
     };
+    if !has_begun {
+        writer.begin(&schema, out)?;
+    }
     writer.end(out)?;
     out.flush()?;
     Ok(report)

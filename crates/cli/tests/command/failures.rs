@@ -45,13 +45,29 @@ fn wrong_arguments_are_bad_usage() {
         &["sql", "--format", "xml", "-c", "select 1"],
         &["sql", "--cache", "much", "-c", "select 1"],
         &["sql", "--set", "tanada.execution", "-c", "select 1"],
-        &["bench", "ooode"],
+        &["sql", "--memory", "0", "-c", "select 1"],
         &["nothing"],
-        &[],
     ] {
+        tanada(arguments).error(2);
+    }
+    for arguments in [&["bench", "ooode"] as &[&str], &[]] {
         let outcome = tanada(arguments);
         assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{arguments:?}");
         assert!(!outcome.stderr.is_empty());
+    }
+}
+
+#[test]
+fn a_query_that_fails_before_its_first_row_writes_nothing() {
+    for format in ["table", "tsv", "csv", "json"] {
+        let outcome = sql(&[
+            "--format",
+            format,
+            "-c",
+            "select 9223372036854775807 + n_nationkey from nation where n_nationkey > 0",
+        ]);
+        assert_eq!(outcome.stdout, "", "{format}");
+        assert!(outcome.error(1).contains("out of the range of BIGINT"));
     }
 }
 
