@@ -38,6 +38,12 @@ impl ExprPlanner for DivisionPlanner {
             BinaryOperator::MyIntegerDivide if integers => {
                 PlannerResult::Planned(binary_expr(raw.left, Operator::Divide, divisor))
             }
+            BinaryOperator::MyIntegerDivide => {
+                // Without the remainder the quotient is whole; one that is rounded might be the next number.
+                let remainder = binary_expr(raw.left.clone(), Operator::Modulo, divisor.clone());
+                let whole = binary_expr(raw.left, Operator::Minus, remainder);
+                PlannerResult::Planned(cast(binary_expr(whole, Operator::Divide, divisor), DataType::Int64))
+            }
             _ => PlannerResult::Original(raw),
         })
     }

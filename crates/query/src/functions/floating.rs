@@ -1,6 +1,7 @@
 //! Floating-point numbers meet decimals as doubles, as in MySQL: literals are decimals here, and DataFusion would bring the float to a decimal's digits.
 
 use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Expr, ExprSchemable, cast};
@@ -24,6 +25,35 @@ impl ExprPlanner for FloatPlanner {
         // Whatever the operator does is for the next planner to say.
         Ok(PlannerResult::Original(raw))
     }
+}
+
+/// The same for BETWEEN and IN, before types are coerced.
+pub(super) fn rewrite(expression: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let data_type = |expression: &Expr| expression.get_type(schema).unwrap_or(DataType::Null);
+    let mixed = |expressions: &mut dyn Iterator<Item = &Expr>| {
+        let types: Vec<DataType> = expressions.map(data_type).collect();
+        types.iter().any(DataType::is_floating) && types.iter().any(DataType::is_decimal)
+    };
+    let double = |expression: Expr| {
+        let data_type = data_type(&expression);
+        as_double(expression, &data_type)
+    };
+    Ok(match expression {
+        Expr::Between(mut between)
+            if mixed(&mut [&*between.expr, &*between.low, &*between.high].into_iter()) =>
+        {
+            between.expr = Box::new(double(*between.expr));
+            between.low = Box::new(double(*between.low));
+            between.high = Box::new(double(*between.high));
+            Transformed::yes(Expr::Between(between))
+        }
+        Expr::InList(mut list) if mixed(&mut std::iter::once(&*list.expr).chain(&list.list)) => {
+            list.expr = Box::new(double(*list.expr));
+            list.list = list.list.into_iter().map(double).collect();
+            Transformed::yes(Expr::InList(list))
+        }
+        other => Transformed::no(other),
+    })
 }
 
 fn as_double(expression: Expr, data_type: &DataType) -> Expr {

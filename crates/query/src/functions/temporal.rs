@@ -21,6 +21,8 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, binar
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
+use super::floating;
+
 /// For comparison operators.
 #[derive(Debug)]
 pub struct TemporalPlanner;
@@ -54,13 +56,13 @@ impl ExprPlanner for TemporalPlanner {
     }
 }
 
-/// For BETWEEN and IN.
+/// For BETWEEN and IN; of floating-point numbers, too, since that is the same walk.
 #[derive(Debug)]
 pub struct TemporalRule;
 
 impl AnalyzerRule for TemporalRule {
     fn name(&self) -> &str {
-        "temporal_comparisons"
+        "comparisons_of_one_type"
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
@@ -91,7 +93,7 @@ fn rewrite(expression: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let any = equals.collect::<Result<Vec<_>>>()?.into_iter().reduce(Expr::or);
             (any.unwrap_or_else(|| lit(false)), list.negated)
         }
-        other => return Ok(Transformed::no(other)),
+        other => return floating::rewrite(other, schema),
     };
     Ok(Transformed::yes(if negated { Expr::Not(Box::new(any)) } else { any }))
 }

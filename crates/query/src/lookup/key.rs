@@ -6,7 +6,7 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, Decimal128Array, Decimal256Array, Float32Array,
     Float64Array, Int64Array, LargeBinaryArray, LargeStringArray, StringArray, StringViewArray, UInt64Array,
 };
-use datafusion::arrow::compute::cast;
+use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
 use datafusion::arrow::datatypes::{
     DataType, Date32Type, DurationMicrosecondType, Int64Type, TimeUnit, UInt64Type,
 };
@@ -170,6 +170,45 @@ pub(crate) fn exact_type(data_type: &DataType) -> bool {
         || matches!(data_type, DataType::Date32 | DataType::Decimal128(..) | DataType::Decimal256(..))
 }
 
+/// Whether a cast from an integer column's type to `to` changes no value: the column can be searched for what the cast is compared with.
+pub(crate) fn widens(stored: &DataType, to: &DataType) -> bool {
+    match to {
+        DataType::Decimal128(precision, 0) | DataType::Decimal256(precision, 0) => {
+            integer_digits(stored).is_some_and(|digits| digits <= *precision)
+        }
+        _ => match (integer_range(stored), integer_range(to)) {
+            (Some((least, most)), Some((to_least, to_most))) => to_least <= least && most <= to_most,
+            _ => false,
+        },
+    }
+}
+
+/// `array` as the values of a column of type `stored` that [`widens`] to the array's type. What the column cannot hold becomes NULL, which
+/// matches nothing.
+pub(crate) fn narrowed(array: &ArrayRef, stored: &DataType) -> Result<ArrayRef> {
+    let or_null = CastOptions { safe: true, ..CastOptions::default() };
+    Ok(cast_with_options(array, stored, &or_null)?)
+}
+
+fn integer_range(data_type: &DataType) -> Option<(i128, i128)> {
+    Some(match data_type {
+        DataType::Int8 => (i8::MIN.into(), i8::MAX.into()),
+        DataType::Int16 => (i16::MIN.into(), i16::MAX.into()),
+        DataType::Int32 => (i32::MIN.into(), i32::MAX.into()),
+        DataType::Int64 => (i64::MIN.into(), i64::MAX.into()),
+        DataType::UInt8 => (0, u8::MAX.into()),
+        DataType::UInt16 => (0, u16::MAX.into()),
+        DataType::UInt32 => (0, u32::MAX.into()),
+        DataType::UInt64 => (0, u64::MAX.into()),
+        _ => return None,
+    })
+}
+
+fn integer_digits(data_type: &DataType) -> Option<u8> {
+    let (least, most) = integer_range(data_type)?;
+    u8::try_from(least.unsigned_abs().max(most.unsigned_abs()).to_string().len()).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -192,6 +231,30 @@ mod tests {
             Value::Text(text) => Value::Text(Cow::Owned(text.into_owned())),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn integers_are_searched_for_what_is_wider() {
+        let signed = [DataType::Int8, DataType::Int16, DataType::Int32, DataType::Int64];
+        assert!(signed.iter().all(|stored| widens(stored, &DataType::Int64)));
+        assert!(widens(&DataType::UInt32, &DataType::Int64));
+        assert!(!widens(&DataType::UInt64, &DataType::Int64));
+        assert!(!widens(&DataType::Int32, &DataType::UInt64));
+        assert!(widens(&DataType::Int32, &DataType::Decimal128(20, 0)));
+        assert!(!widens(&DataType::Int32, &DataType::Decimal128(9, 0)));
+        assert!(!widens(&DataType::Int32, &DataType::Decimal128(20, 2)));
+        assert!(!widens(&DataType::Float64, &DataType::Int64));
+        assert!(!widens(&DataType::Utf8, &DataType::Int64));
+    }
+
+    #[test]
+    fn what_a_narrower_column_cannot_hold_is_null() {
+        let wide = Decimal128Array::from(vec![Some(-5), Some(1 << 40), None, Some(7)]);
+        let wide: ArrayRef = Arc::new(wide.with_precision_and_scale(20, 0).unwrap());
+        let narrow = narrowed(&wide, &DataType::Int32).unwrap();
+        assert_eq!(values(narrow), [Some(Value::Int(-5)), None, None, Some(Value::Int(7))]);
+        let narrow = narrowed(&wide, &DataType::UInt32).unwrap();
+        assert_eq!(values(narrow), [None, None, None, Some(Value::UInt(7))]);
     }
 
     #[test]

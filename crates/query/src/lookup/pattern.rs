@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::common::{JoinSide, NullEquality, Result};
 use datafusion::logical_expr::Operator;
-use datafusion::physical_expr::expressions::{BinaryExpr, Column, Literal};
+use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Column, Literal};
 use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_expr::{PhysicalExpr, PhysicalExprRef};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
@@ -22,7 +22,7 @@ use super::assembly::{Equality, Residual, SideColumn};
 use super::estimate::{Estimate, column_statistics};
 use super::exec::JoinSpec;
 use super::inner::{InnerPlan, substitute};
-use super::key::{exact_type, searchable_type};
+use super::key::{exact_type, searchable_type, widens};
 use super::kind::Kind;
 use super::source::{InnodbSource, KeyPart};
 use crate::relation::InnodbRelation;
@@ -53,7 +53,7 @@ pub(super) struct Candidate<'a> {
 /// An equality of the join, seen from the inner side.
 struct Condition {
     outer: PhysicalExprRef,
-    /// The relation's column, if it is compared as it is stored.
+    /// The relation's column, if it is compared as it is stored or as a wider number.
     column: Option<usize>,
     /// The output of the inner side.
     output: usize,
@@ -183,7 +183,8 @@ fn conditions(join: &HashJoinExec, outer_side: JoinSide, plan: &mut InnerPlan) -
                 plan.outputs.len() - 1
             }
         };
-        let column = resolved.downcast_ref::<Column>().map(Column::index);
+        let compared = resolved.downcast_ref::<CastExpr>().map_or(&resolved, CastExpr::expr);
+        let column = compared.downcast_ref::<Column>().map(Column::index);
         conditions.push(Condition { outer: Arc::clone(outer), column, output });
     }
     steady(&join.on().iter().flat_map(|(l, r)| [Arc::clone(l), Arc::clone(r)]).collect::<Vec<_>>())
@@ -216,7 +217,7 @@ fn key_parts(
         match condition {
             Some(condition) => {
                 let value = conditions[condition].outer.data_type(&outer.schema()).ok()?;
-                if value != stored || !searchable_type(&value) {
+                if value != stored && !widens(&stored, &value) || !searchable_type(&value) {
                     break;
                 }
                 if part.prefix_bytes.is_none() && exact_type(&value) {

@@ -13,7 +13,7 @@ use datafusion::common::{DataFusionError, Result, ScalarValue};
 use tanada_innodb::{Access, ColumnType, IndexNo, Key, Row};
 use tanada_io::IoContext;
 
-use super::key::KeyColumn;
+use super::key::{KeyColumn, narrowed, widens};
 use crate::relation::{ArrowSink, InnodbRelation};
 use crate::session::context::QueryContext;
 
@@ -107,6 +107,22 @@ impl InnodbSource {
         &self.columns
     }
 
+    /// Values for a key part in the type of its column.
+    fn as_stored(&self, part: usize, values: &ArrayRef) -> Result<ArrayRef> {
+        let definition = self.relation.table().definition();
+        let index = definition.indexes.get(self.access.index().0);
+        let column = index.and_then(|index| index.parts.get(part)).map(|part| part.column.0);
+        match column.and_then(|column| self.relation.schema().fields().get(column)) {
+            Some(field)
+                if field.data_type() != values.data_type()
+                    && widens(field.data_type(), values.data_type()) =>
+            {
+                narrowed(values, field.data_type())
+            }
+            _ => Ok(Arc::clone(values)),
+        }
+    }
+
     fn column_type(&self, part: usize) -> Option<&ColumnType> {
         let definition = self.relation.table().definition();
         let index = definition.indexes.get(self.access.index().0)?;
@@ -148,8 +164,9 @@ impl LookupSource for InnodbSource {
             };
             let array =
                 array.ok_or_else(|| DataFusionError::Internal("a look-up key lacks a value".to_string()))?;
+            let array = self.as_stored(no, array)?;
             readers
-                .push((KeyColumn::new(array, self.column_type(no))?, matches!(part, KeyPart::Constant(_))));
+                .push((KeyColumn::new(&array, self.column_type(no))?, matches!(part, KeyPart::Constant(_))));
         }
         let (table, index) = (self.relation.table(), self.access.index());
         let mut keys = Vec::with_capacity(rows);

@@ -260,7 +260,9 @@ impl Session {
         let dialect = state.config_options().sql_parser.dialect;
         let statement = state.sql_to_statement(sql, &dialect)?;
         let statement = invisible::leave_out(statement, invisible)?;
-        let plan = state.statement_to_plan(mysql_functions::respell(header::name_columns(statement))).await?;
+        let database = self.database();
+        let statement = mysql_functions::respell(header::name_columns(statement), database.as_deref());
+        let plan = state.statement_to_plan(statement).await?;
         let reads_only =
             SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         reads_only.verify_plan(&plan)?;
@@ -294,6 +296,9 @@ impl Session {
         for reference in state.resolve_table_references(&statement)? {
             if reference.schema().is_some_and(|schema| schema.eq_ignore_ascii_case(INFORMATION_SCHEMA)) {
                 columns.extend(information_schema_columns(&state, &reference).await);
+                continue;
+            }
+            if reference.schema().is_none() && reference.table().eq_ignore_ascii_case("dual") {
                 continue;
             }
             let name = TableName {

@@ -11,7 +11,7 @@ use datafusion::prelude::SessionConfig;
 
 use crate::Result;
 use crate::catalog::{CATALOG, Databases};
-use crate::functions::{TemporalRule, expression_planners, functions};
+use crate::functions::{TemporalRule, aggregates, expression_planners, functions};
 use crate::lookup::physical_optimizer_rules;
 use crate::settings::TanadaOptions;
 
@@ -55,6 +55,9 @@ pub(super) fn session_state(
         .build();
     for function in functions() {
         state.register_udf(function)?;
+    }
+    for aggregate in aggregates() {
+        state.register_udaf(aggregate)?;
     }
     state.catalog_list().register_catalog(CATALOG.to_string(), Arc::clone(databases) as _);
     Ok(state)

@@ -6,7 +6,7 @@ use tanada_query::Session;
 use crate::sessions::{EXECUTIONS, SERVERS, mount_cases, run, session, tpch};
 
 /// Joins over TPC-H; the index that must be searched where look-ups are forced, or none if only a hash join is right.
-const JOINS: [(&str, Option<&str>); 17] = [
+const JOINS: [(&str, Option<&str>); 19] = [
     (
         "select l_orderkey, l_linenumber, o_totalprice from lineitem join orders on o_orderkey = l_orderkey where l_partkey < 20",
         Some("orders.PRIMARY"),
@@ -49,7 +49,16 @@ const JOINS: [(&str, Option<&str>); 17] = [
     ),
     (
         "select a.p_partkey, b.p_name from part a join part b on b.p_partkey = a.p_partkey + 1 where a.p_size = 3",
-        None,
+        Some("part.PRIMARY"),
+    ),
+    // Wider than the key: most of them are no part's number, nor any that its column holds.
+    (
+        "select a.p_partkey, b.p_name from part a left join part b on b.p_partkey = a.p_partkey * 1000 - 3000 where a.p_partkey < 3000",
+        Some("part.PRIMARY"),
+    ),
+    (
+        "select a.p_partkey, b.p_name from part a join part b on b.p_partkey = cast(a.p_partkey - 2 as decimal(20, 0)) where a.p_size = 3",
+        Some("part.PRIMARY"),
     ),
     (
         "select a.l_orderkey, b.l_orderkey, b.l_linenumber from lineitem a join lineitem b on b.l_shipdate = a.l_commitdate where a.l_orderkey < 20",

@@ -5,88 +5,106 @@
 //! - `CONCAT(a, b)` is `a || b`: NULL if one of them is, where DataFusion's leaves NULLs out.
 //! - `YEAR(x)`, `MONTH(x)` ... are `EXTRACT`; `DATE_ADD(x, INTERVAL n unit)` and its kin are `x + INTERVAL`.
 //! - `x REGEXP p` and `RLIKE` are `regexp_like`, upper and lower case alike.
+//! - `CAST(x AS SIGNED)` and `UNSIGNED` round to a BIGINT; `COUNT(DISTINCT a, b)` counts pairs without a NULL; `FROM DUAL` is no table.
+
+mod dates;
 
 use std::ops::ControlFlow;
 
+use crate::functions::SIGNED;
 use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    UnaryOperator, Value, visit_expressions_mut,
+    BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, ObjectName, Select, TableFactor,
+    UnaryOperator, Value, VisitMut, VisitorMut, visit_expressions_mut,
 };
 
-/// Respells the functions of a statement.
-pub(super) fn respell(mut statement: Statement) -> Statement {
+/// Respells the functions of a statement, run with this default database.
+pub(super) fn respell(mut statement: Statement, database: Option<&str>) -> Statement {
     let mut inner = &mut statement;
     while let Statement::Explain(explain) = inner {
         inner = explain.statement.as_mut();
     }
     if let Statement::Statement(sql) = inner {
         let _: ControlFlow<()> = visit_expressions_mut(sql.as_mut(), |expression| {
-            if let Some(respelled) = respelled(expression) {
+            if let Some(respelled) = respelled(expression, database) {
                 *expression = respelled;
             }
             ControlFlow::Continue(())
         });
+        let _: ControlFlow<()> = sql.visit(&mut WithoutDual);
     }
     statement
 }
 
-fn respelled(expression: &mut Expr) -> Option<Expr> {
+/// Takes `FROM DUAL` away.
+struct WithoutDual;
+
+impl VisitorMut for WithoutDual {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        if let [only] = select.from.as_slice()
+            && only.joins.is_empty()
+            && let TableFactor::Table { name, .. } = &only.relation
+            && name.to_string().eq_ignore_ascii_case("dual")
+        {
+            select.from.clear();
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn respelled(expression: &mut Expr, database: Option<&str>) -> Option<Expr> {
     match expression {
-        Expr::Function(function) => of_function(function),
+        Expr::Function(function) => of_function(function, database),
         Expr::RLike { negated, expr, pattern, .. } => {
-            let case_blind = Expr::value(Value::SingleQuotedString("i".to_owned()));
-            let arguments = vec![as_text(expr.as_ref().clone()), pattern.as_ref().clone(), case_blind];
+            let arguments = vec![as_text(expr.as_ref().clone()), pattern.as_ref().clone(), text("i")];
             let matches = call("regexp_like", arguments);
             Some(match negated {
                 true => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(matches) },
                 false => matches,
             })
         }
+        Expr::Cast { expr, data_type: DataType::Signed | DataType::SignedInteger, .. } => {
+            Some(call(SIGNED, vec![expr.as_ref().clone()]))
+        }
+        Expr::Cast { data_type, .. } => {
+            if matches!(data_type, DataType::Unsigned | DataType::UnsignedInteger) {
+                *data_type = DataType::BigIntUnsigned(None);
+            }
+            None
+        }
         _ => None,
     }
 }
 
-fn of_function(function: &mut Function) -> Option<Expr> {
+fn of_function(function: &mut Function, database: Option<&str>) -> Option<Expr> {
     let name = function.name.to_string().to_ascii_lowercase();
-    if name == "group_concat" {
-        to_string_agg(function);
-        return None;
+    match name.as_str() {
+        "group_concat" => {
+            to_string_agg(function);
+            return None;
+        }
+        "count" => {
+            count_of_several(function);
+            return None;
+        }
+        _ => {}
     }
     let arguments = plain_arguments(function)?;
     match (name.as_str(), arguments.as_slice()) {
         ("concat", [_, ..]) => Some(Expr::Nested(Box::new(text_of(arguments)))),
-        ("date_add" | "adddate", [date, Expr::Interval(_)]) => {
-            Some(moved(date, BinaryOperator::Plus, &arguments[1]))
-        }
-        ("date_sub" | "subdate", [date, Expr::Interval(_)]) => {
-            Some(moved(date, BinaryOperator::Minus, &arguments[1]))
-        }
-        (unit, [of]) => Some(Expr::Extract {
-            field: field(unit)?,
-            syntax: ExtractSyntax::From,
-            expr: Box::new(of.clone()),
-        }),
-        _ => None,
+        ("database" | "schema", []) => Some(database.map_or_else(|| Expr::value(Value::Null), text)),
+        ("version", []) => Some(text(concat!(env!("CARGO_PKG_VERSION"), "-tanada"))),
+        ("locate", [part, whole]) => Some(call("strpos", vec![whole.clone(), part.clone()])),
+        ("mod", [of, by]) => Some(operation(of.clone(), BinaryOperator::Modulo, by.clone())),
+        ("isnull", [of]) => Some(Expr::Nested(Box::new(Expr::IsNull(Box::new(of.clone()))))),
+        ("space", [count]) => Some(call("repeat", vec![text(" "), count.clone()])),
+        ("truncate", [_, _]) => Some(call("trunc", arguments)),
+        (name, arguments) => dates::respelled(name, arguments),
     }
-}
-
-fn field(name: &str) -> Option<DateTimeField> {
-    Some(match name {
-        "year" => DateTimeField::Year,
-        "quarter" => DateTimeField::Quarter,
-        "month" => DateTimeField::Month,
-        "day" | "dayofmonth" => DateTimeField::Day,
-        "hour" => DateTimeField::Hour,
-        "minute" => DateTimeField::Minute,
-        _ => return None,
-    })
-}
-
-fn moved(date: &Expr, op: BinaryOperator, interval: &Expr) -> Expr {
-    let sum = Expr::BinaryOp { left: Box::new(date.clone()), op, right: Box::new(interval.clone()) };
-    Expr::Nested(Box::new(sum))
 }
 
 /// The arguments of a call without any clause.
@@ -141,6 +159,40 @@ fn to_string_agg(function: &mut Function) {
     function.name = named("string_agg");
 }
 
+/// `COUNT(DISTINCT a, b)` as the count of one structure, NULL where one of them is.
+fn count_of_several(function: &mut Function) {
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    if list.args.len() < 2 {
+        return;
+    }
+    let Some(parts) = list.args.iter().map(expression_of).collect::<Option<Vec<Expr>>>() else { return };
+    let whole = |part: &Expr| Expr::IsNotNull(Box::new(Expr::Nested(Box::new(part.clone()))));
+    let Some(condition) =
+        parts.iter().map(whole).reduce(|left, right| operation(left, BinaryOperator::And, right))
+    else {
+        return;
+    };
+    list.args = vec![argument(Expr::Case {
+        case_token: AttachedToken::empty(),
+        end_token: AttachedToken::empty(),
+        operand: None,
+        conditions: vec![CaseWhen { condition, result: call("struct", parts) }],
+        else_result: None,
+    })];
+}
+
+fn operation(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::Nested(Box::new(Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }))
+}
+
+fn text(text: &str) -> Expr {
+    Expr::value(Value::SingleQuotedString(text.to_owned()))
+}
+
+fn number(number: u8) -> Expr {
+    Expr::value(Value::Number(number.to_string(), false))
+}
+
 fn argument(expression: Expr) -> FunctionArg {
     FunctionArg::Unnamed(FunctionArgExpr::Expr(expression))
 }
@@ -158,13 +210,11 @@ fn text_of(expressions: Vec<Expr>) -> Expr {
 }
 
 fn as_text(expression: Expr) -> Expr {
-    Expr::Cast {
-        kind: CastKind::Cast,
-        expr: Box::new(expression),
-        data_type: DataType::Varchar(None),
-        array: false,
-        format: None,
-    }
+    as_type(expression, DataType::Varchar(None))
+}
+
+fn as_type(expression: Expr, data_type: DataType) -> Expr {
+    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expression), data_type, array: false, format: None }
 }
 
 #[cfg(test)]
@@ -176,7 +226,7 @@ mod tests {
 
     fn respelled(sql: &str) -> String {
         let mut statements = DFParser::parse_sql_with_dialect(sql, &MySqlDialect {}).unwrap();
-        respell(statements.pop_front().unwrap()).to_string()
+        respell(statements.pop_front().unwrap(), Some("d")).to_string()
     }
 
     #[test]
@@ -196,6 +246,13 @@ mod tests {
     fn dates_texts_and_patterns() {
         assert_eq!(respelled("select year(a), hour(b)"), "SELECT EXTRACT(YEAR FROM a), EXTRACT(HOUR FROM b)");
         assert_eq!(respelled("select date_sub(a, interval 3 day)"), "SELECT (a - INTERVAL 3 DAY)");
+        assert_eq!(respelled("select cast(a as signed)"), "SELECT cast_signed(a)");
+        assert_eq!(
+            respelled("select count(distinct a, b) from t"),
+            "SELECT count(DISTINCT CASE WHEN ((a) IS NOT NULL AND (b) IS NOT NULL) THEN struct(a, b) END) FROM t"
+        );
+        assert_eq!(respelled("select database()"), "SELECT 'd'");
+        assert_eq!(respelled("select 1 from DUAL where 1 = 1"), "SELECT 1 WHERE 1 = 1");
         assert_eq!(respelled("select concat(a, 1)"), "SELECT (CAST(a AS VARCHAR) || CAST(1 AS VARCHAR))");
         assert_eq!(
             respelled("select 1 where a not regexp '^x'"),

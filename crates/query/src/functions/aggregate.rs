@@ -1,0 +1,115 @@
+//! `SUM` and `AVG` of integers as in MySQL: exact decimals. DataFusion's sum wraps around at 64 bits, and its average is a double.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::{Result, plan_err};
+use datafusion::functions_aggregate::average::avg_udaf;
+use datafusion::functions_aggregate::sum::sum_udaf;
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, Signature, Volatility,
+};
+
+/// Wide enough for any integer of 64 bits.
+const WIDE: DataType = DataType::Decimal128(20, 0);
+
+/// `sum` and `avg`, to register instead of DataFusion's.
+pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
+    [sum_udaf(), avg_udaf()].map(|inner| Arc::new(AggregateUDF::from(Exact::new(inner)))).into()
+}
+
+/// What an argument is brought to. It is asked for what it has answered, too, so that must stay as it is.
+fn exact(argument: &DataType) -> DataType {
+    match argument {
+        integer if integer.is_integer() || *integer == DataType::Boolean => WIDE,
+        DataType::Float16 | DataType::Float32 | DataType::Null => DataType::Float64,
+        text if text.is_string() => DataType::Float64,
+        other => other.clone(),
+    }
+}
+
+/// DataFusion's aggregate over arguments of other types.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Exact {
+    inner: Arc<AggregateUDF>,
+    signature: Signature,
+}
+
+impl Exact {
+    fn new(inner: Arc<AggregateUDF>) -> Exact {
+        Exact { inner, signature: Signature::user_defined(Volatility::Immutable) }
+    }
+}
+
+impl AggregateUDFImpl for Exact {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.inner.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, arguments: &[DataType]) -> Result<Vec<DataType>> {
+        let [argument] = arguments else { return plan_err!("{} takes one argument", self.name()) };
+        Ok(vec![exact(argument)])
+    }
+
+    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
+        self.inner.return_type(arguments)
+    }
+
+    fn accumulator(&self, arguments: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        self.inner.accumulator(arguments)
+    }
+
+    fn state_fields(&self, arguments: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        self.inner.state_fields(arguments)
+    }
+
+    fn groups_accumulator_supported(&self, arguments: AccumulatorArgs) -> bool {
+        self.inner.groups_accumulator_supported(arguments)
+    }
+
+    fn create_groups_accumulator(&self, arguments: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
+        self.inner.create_groups_accumulator(arguments)
+    }
+
+    fn create_sliding_accumulator(&self, arguments: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        self.inner.create_sliding_accumulator(arguments)
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        ReversedUDAF::Identical
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        AggregateOrderSensitivity::Insensitive
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_exact_stays() {
+        let types = [
+            DataType::Int8,
+            DataType::UInt64,
+            DataType::Float32,
+            DataType::Utf8View,
+            DataType::Decimal128(15, 2),
+        ];
+        for argument in types {
+            let once = exact(&argument);
+            assert_eq!(exact(&once), once, "{argument}");
+        }
+    }
+}
