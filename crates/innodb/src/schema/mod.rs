@@ -22,8 +22,11 @@ mod stored_size;
 mod text;
 
 pub use ddl::table_from_ddl;
+pub(crate) use ddl::tables_named;
 pub use frm::{is_innodb_frm, partition_names, table_from_frm};
 pub use sdi::table_from_sdi;
+pub(crate) use sdi::{SdiTableSpaces, table_and_spaces};
+pub(crate) use sdi_column::private_number;
 pub use sdi_tree::read_sdi_tables;
 
 /// Which server wrote a file.

@@ -9,6 +9,7 @@
 
 mod access;
 mod bookmark;
+mod fit;
 mod lookup;
 mod open;
 mod row;
@@ -79,7 +80,7 @@ impl Table {
     }
 
     /// What was found on opening that a user should know: indexes that are not read because the server left changes to them in its change
-    /// buffer. Each was handed to [`tanada_io::warn`] once.
+    /// buffer, files that say that they are of another table. Each was handed to [`tanada_io::warn`] once.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

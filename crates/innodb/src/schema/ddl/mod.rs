@@ -56,6 +56,16 @@ pub fn table_from_ddl(
     definition.map(Some).map_err(|error| error.within(format!("CREATE TABLE {table}")))
 }
 
+/// The tables that the statements in `text` create, with their databases where these are named.
+///
+/// # Errors
+/// `InvalidInput` if the text cannot be taken apart.
+pub(crate) fn tables_named(text: &str) -> Result<Vec<(Option<String>, String)>> {
+    let tokens = tokens::tokens(text)?;
+    let named = |statement: Statement<'_>| (statement.database, statement.table);
+    Ok(statements(text, &tokens).into_iter().map(named).collect())
+}
+
 /// A `CREATE TABLE` found in the text.
 struct Statement<'a> {
     database: Option<String>,
