@@ -140,6 +140,7 @@ fn definition(table: SdiTable) -> Result<TableDefinition> {
     indexes[..=clustered].rotate_right(1);
     let stored_fields = columns.stored_fields(&indexes[0])?;
     Ok(TableDefinition {
+        row_end: None,
         database: table.schema_ref,
         name: table.name,
         server: Server::MySql,

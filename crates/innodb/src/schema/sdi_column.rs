@@ -71,6 +71,7 @@ impl SdiColumn {
             .into_iter()
             .find(|text| !text.is_empty());
         Ok(Column {
+            compressed: false,
             name: self.name.clone(),
             column_type: self.column_type()?,
             nullable: self.is_nullable,
