@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use tanada_io::IoContext;
 
+use super::belonging::Belonging;
+use super::dictionary::Dictionary;
 use super::listing::{TableFile, TableFiles, unreadable};
-use super::sys_tables::SystemTables;
 use crate::files::{FileKind, Files};
-use crate::schema::{self, partition_names, read_sdi_tables, table_from_frm, table_from_sdi};
+use crate::schema::{
+    self, SdiTableSpaces, partition_names, read_sdi_tables, table_and_spaces, table_from_frm,
+};
 use crate::{Environment, Error, ErrorKind, Partition, Result, Server, TableDefinition, Tablespace};
 
 /// Definitions are kilobytes; what is longer is something else.
@@ -18,57 +21,72 @@ const LONGEST_FILE: u64 = 16 << 20;
 pub(super) struct Sources<'a> {
     pub(super) environment: &'a Arc<Environment>,
     pub(super) context: &'a IoContext,
-    /// MariaDB's dictionary, if the mount has it.
-    pub(super) system: Option<&'a SystemTables>,
+    /// The server's dictionary, if the mount has it.
+    pub(super) dictionary: Option<&'a Dictionary>,
+    /// Whether a single file is mounted, which is read whatever the dictionary says.
+    pub(super) is_single_file: bool,
     /// Files with `CREATE TABLE` statements.
     pub(super) ddl: &'a [PathBuf],
 }
 
+/// A table in the dictionary information of a file.
+struct SdiTable {
+    path: PathBuf,
+    definition: TableDefinition,
+    spaces: SdiTableSpaces,
+}
+
 impl Sources<'_> {
-    /// The definition of `database.table`, with its partitions' files.
+    /// The definition of `database.table`, with its partitions' files, and what is odd about these.
     pub(super) async fn definition(
         &self,
         database: &str,
         table: &str,
         files: &TableFiles,
-    ) -> Result<TableDefinition> {
+    ) -> Result<(TableDefinition, Vec<String>)> {
         let shared = self.in_system_tablespace(files);
         let files = shared.as_ref().unwrap_or(files);
         let Some(first) = files.spaces.first() else {
             let message = format!("table {database}.{table} has a definition, but no .ibd file");
             return Err(Error::new(ErrorKind::NotFound, message));
         };
+        let mut belonging = Belonging { sources: self, files, warnings: Vec::new() };
         let (sdi, server) = self.read_sdi(files).await?;
-        let mut definition = match sdi {
-            Some(definition) => definition,
-            None => self.read_text(database, table, files, server).await?,
+        let (mut definition, named_spaces) = match sdi {
+            Some(sdi) => {
+                belonging.check_sdi_name(&sdi.path, database, table, &sdi.definition)?;
+                (sdi.definition, sdi.spaces)
+            }
+            None => (self.read_text(database, table, files, server).await?, Vec::new()),
         };
         database.clone_into(&mut definition.database);
         table.clone_into(&mut definition.name);
-        settle_partitions(&*self.environment.files, &mut definition, files, first).await?;
-        if let Some(system) = self.system.filter(|_| definition.server == Server::MariaDb) {
-            system.place_roots(&mut definition, files, self.environment, self.context).await?;
+        let lacks_list = settle_partitions(&*self.environment.files, &mut definition, files, first).await?;
+        belonging.warnings.extend(lacks_list);
+        let all_known = belonging.check_spaces(&definition).await?;
+        belonging.check_partitions(&definition, &named_spaces).await?;
+        if let Some(system) = self.dictionary.and_then(Dictionary::of_mariadb) {
+            belonging.place_roots(&mut definition, system, all_known).await?;
         }
-        Ok(definition)
+        Ok((definition, belonging.warnings))
     }
 
     /// The files of a table of MariaDB that has no file of its own, but lies in the system tablespace.
     fn in_system_tablespace(&self, files: &TableFiles) -> Option<TableFiles> {
-        let system = self.system.filter(|_| files.spaces.is_empty())?;
-        let folder = self.environment.files.real_path(&files.folder).ok()?;
-        let path = system.shared_file(&folder, &files.stem)?.to_owned();
-        Some(TableFiles { spaces: vec![TableFile { partition: None, path }], folder, ..files.clone() })
+        let system = self.dictionary.and_then(Dictionary::of_mariadb).filter(|_| files.spaces.is_empty())?;
+        let path = system.shared_file(&*self.environment.files, &files.folder, &files.stem)?.to_owned();
+        Some(TableFiles { spaces: vec![TableFile { partition: None, path }], ..files.clone() })
     }
 
     /// The first file that has the table among its dictionary objects; of a partitioned table only one has.
-    async fn read_sdi(&self, files: &TableFiles) -> Result<(Option<TableDefinition>, Server)> {
+    async fn read_sdi(&self, files: &TableFiles) -> Result<(Option<SdiTable>, Server)> {
         let mut server = Server::MariaDb;
         for file in &files.spaces {
             let space = Tablespace::open(&file.path, self.environment).await?;
             server = space.server();
             for json in read_sdi_tables(&space, self.context).await? {
-                if let Some(definition) = table_from_sdi(&json)? {
-                    return Ok((Some(definition), server));
+                if let Some((definition, spaces)) = table_and_spaces(&json)? {
+                    return Ok((Some(SdiTable { path: file.path.clone(), definition, spaces }), server));
                 }
             }
             if space.sdi_root().is_none() {
@@ -109,36 +127,69 @@ impl Sources<'_> {
     }
 }
 
+/// Checks that the files with statements can be read; gives a warning for each that creates no table of those that `is_listed` knows.
+///
+/// # Errors
+/// If one does not exist, cannot be read or is no text of statements.
+pub(super) async fn check_ddl(
+    disk: &dyn Files,
+    ddl: &[PathBuf],
+    is_listed: impl Fn(Option<&str>, &str) -> bool,
+) -> Result<Vec<String>> {
+    let mut warnings = Vec::new();
+    for path in ddl {
+        let text = read_file(disk, path).await?;
+        let named = schema::tables_named(&String::from_utf8_lossy(&text))
+            .map_err(|error| error.within(path.display()))?;
+        if !named.iter().any(|(database, table)| is_listed(database.as_deref(), table)) {
+            let what = if named.is_empty() {
+                "has no CREATE TABLE statement"
+            } else {
+                "creates no table that is mounted"
+            };
+            warnings.push(format!("{} {what}, so it is not used", path.display()));
+        }
+    }
+    Ok(warnings)
+}
+
 /// A whole file of definitions.
 async fn read_file(disk: &dyn Files, path: &Path) -> Result<Vec<u8>> {
-    let kind = disk.kind(path).map_err(|error| unreadable(path, &error))?;
-    if let FileKind::File { bytes } = kind
-        && bytes > LONGEST_FILE
-    {
-        return Err(Error::new(
-            ErrorKind::InvalidInput,
-            format!("{} has {bytes} bytes, too many for a definition", path.display()),
-        ));
+    let wrong = |what: &str| Error::new(ErrorKind::InvalidInput, format!("{} {what}", path.display()));
+    match disk.kind(path).map_err(|error| unreadable(path, &error))? {
+        FileKind::Folder => return Err(wrong("is a folder, not a file of definitions")),
+        FileKind::File { bytes } if bytes > LONGEST_FILE => {
+            return Err(wrong(&format!("has {bytes} bytes, too many for a definition")));
+        }
+        FileKind::File { .. } => {}
     }
     disk.read(path, 0, LONGEST_FILE as usize).await.map_err(|error| unreadable(path, &error))
 }
 
-/// Gives each partition its file. SDI names the partitions; else the `.par` file lists them; else the files do.
+/// Gives each partition its file. SDI names the partitions; else the `.par` file lists them; else the files do, which is worth a warning: a file that
+/// is not there is not missed.
 async fn settle_partitions(
     disk: &dyn Files,
     definition: &mut TableDefinition,
     files: &TableFiles,
     first: &TableFile,
-) -> Result<()> {
+) -> Result<Option<String>> {
     if first.partition.is_none() {
         definition.partitions = vec![Partition { name: String::new(), path: first.path.clone() }];
-        return Ok(());
+        return Ok(None);
     }
     let named_by_sdi = definition.partitions.iter().any(|partition| !partition.name.is_empty());
-    let names = if named_by_sdi {
+    let mut warning = None;
+    let names: Vec<String> = if named_by_sdi {
         definition.partitions.iter().map(|partition| partition.name.clone()).collect()
+    } else if let Some(listed) = listed_partitions(disk, files).await? {
+        listed
     } else {
-        listed_partitions(disk, files).await?
+        warning = Some(format!(
+            "table {}.{}: no file ({}.par) lists its partitions, so those are read whose .ibd files are there, and one that is missing is not missed",
+            definition.database, definition.name, files.stem
+        ));
+        files.spaces.iter().filter_map(|file| file.partition.clone()).collect()
     };
     let mut partitions = Vec::with_capacity(names.len());
     for name in names {
@@ -160,15 +211,16 @@ async fn settle_partitions(
         }
     }
     definition.partitions = partitions;
-    Ok(())
+    Ok(warning)
 }
 
-async fn listed_partitions(disk: &dyn Files, files: &TableFiles) -> Result<Vec<String>> {
+/// The partitions that the `.par` file lists, if there is one.
+async fn listed_partitions(disk: &dyn Files, files: &TableFiles) -> Result<Option<Vec<String>>> {
     let par = files.folder.join(format!("{}.par", files.stem));
     if !disk.exists(&par) {
-        return Ok(files.spaces.iter().filter_map(|file| file.partition.clone()).collect());
+        return Ok(None);
     }
     let names =
         partition_names(&read_file(disk, &par).await?).map_err(|error| error.within(par.display()))?;
-    Ok(names.iter().map(|name| super::file_name::decode_partition(name)).collect())
+    Ok(Some(names.iter().map(|name| super::file_name::decode_partition(name)).collect()))
 }

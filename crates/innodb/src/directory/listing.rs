@@ -118,8 +118,9 @@ fn is_data_directory(disk: &dyn Files, path: &Path) -> Result<bool> {
             return Ok(false);
         }
         if !folders_with_tables && is_database_folder(disk, &entry) {
+            // A folder that cannot be read may be one with tables, which is then said.
             folders_with_tables =
-                entries(disk, &entry).is_ok_and(|files| files.iter().any(|file| is_table_file(file)));
+                entries(disk, &entry).map_or(true, |files| files.iter().any(|file| is_table_file(file)));
         }
     }
     Ok(folders_with_tables)
@@ -133,21 +134,29 @@ fn is_table_file(path: &Path) -> bool {
     has_extension(path, "ibd") || has_extension(path, "frm")
 }
 
+/// Whether a database may lie at `path`: a folder, or what cannot be told to be none.
 fn is_database_folder(disk: &dyn Files, path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    !name.starts_with(['.', '#']) && !SYSTEM_DATABASES.contains(&name.as_ref()) && disk.is_folder(path)
+    !name.starts_with(['.', '#'])
+        && !SYSTEM_DATABASES.contains(&name.as_ref())
+        && match disk.kind(path) {
+            Ok(kind) => kind == FileKind::Folder,
+            // A link that leads nowhere, as to a socket of a server that has gone.
+            Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        }
 }
 
 async fn list_data_directory(disk: &dyn Files, path: &Path, warnings: &mut Vec<String>) -> Result<Listing> {
     let mut databases = BTreeMap::new();
     let mut general = Vec::new();
+    let mut left_out = Vec::new();
     for entry in entries(disk, path)? {
         if is_database_folder(disk, &entry) {
             let name = file_name::decode(&entry.file_name().unwrap_or_default().to_string_lossy());
             match list_database(disk, &entry).await {
                 Ok(tables) if tables.is_empty() => {}
                 Ok(tables) => drop(databases.insert(name, tables)),
-                Err(error) => warnings.push(format!("database {name} is left out: {error}")),
+                Err(error) => left_out.push((name, error)),
             }
         } else if has_extension(&entry, "ibd") && disk.is_file(&entry) {
             let name = entry.file_name().unwrap_or_default().to_string_lossy();
@@ -157,11 +166,16 @@ async fn list_data_directory(disk: &dyn Files, path: &Path, warnings: &mut Vec<S
         }
     }
     if databases.is_empty() && general.is_empty() {
-        return Err(Error::new(
-            ErrorKind::NotFound,
-            format!("data directory {} holds no InnoDB tables", path.display()),
-        ));
+        return Err(match left_out.into_iter().next() {
+            Some((_, error)) => error.within(format!("data directory {} cannot be read", path.display())),
+            None => Error::new(
+                ErrorKind::NotFound,
+                format!("data directory {} holds no InnoDB tables", path.display()),
+            ),
+        });
     }
+    let left_out = left_out.iter().map(|(name, error)| format!("database {name} is left out: {error}"));
+    warnings.extend(left_out);
     Ok(Listing::DataDirectory { databases, general })
 }
 
@@ -239,7 +253,8 @@ async fn linked(disk: &dyn Files, link: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(target.trim())).filter(|target| target.is_absolute())
 }
 
+/// Whether a `.frm` is of an InnoDB table; one that cannot be read may be, and says so when it is asked for.
 async fn describes_innodb(disk: &dyn Files, frm: &Path) -> bool {
     let header = disk.read(frm, 0, FRM_HEADER).await;
-    header.is_ok_and(|header| header.len() == FRM_HEADER && is_innodb_frm(&header))
+    header.map_or(true, |header| header.len() == FRM_HEADER && is_innodb_frm(&header))
 }

@@ -3,8 +3,10 @@
 //! [`Catalog::open`] looks at file names only (`listing`), so that a directory of thousands of tables mounts at once and a damaged table
 //! harms no other. A table's definition is read (`definition`) and its files are opened when it is first asked for.
 
+mod belonging;
 mod clean;
 mod definition;
+mod dictionary;
 mod file_name;
 mod file_name_letters;
 mod listing;
@@ -22,9 +24,8 @@ use crate::schema::{read_sdi_tables, table_from_sdi};
 use crate::{Environment, Error, ErrorKind, Result, Table, TableDefinition, Tablespace};
 use clean::{CleanState, verify_clean};
 use definition::Sources;
+use dictionary::Dictionary;
 use listing::{Listing, TableFiles, Tables};
-use mysql_dictionary::DICTIONARY;
-use sys_tables::SystemTables;
 
 /// How to mount.
 #[derive(Debug, Clone, Default)]
@@ -41,7 +42,8 @@ pub struct Catalog {
     environment: Arc<Environment>,
     context: IoContext,
     databases: BTreeMap<String, BTreeMap<String, Entry>>,
-    system: Option<SystemTables>,
+    dictionary: Option<Dictionary>,
+    is_single_file: bool,
     ddl: Vec<PathBuf>,
     /// Tables that were asked for. The inner lock is held while a table opens, so that it opens once.
     open: Mutex<HashMap<(String, String), Arc<OpenTable>>>,
@@ -74,61 +76,68 @@ impl Catalog {
         let context = IoContext::new(Gate::new(GateLimits::default()));
         let listing = listing::list(&*environment.files, path, &mut warnings).await?;
         let folder = listing.folder(path);
-        accept_state(folder, listing.only(), options, environment, &context, &mut warnings).await?;
+        let dictionary = Dictionary::find(folder, environment, &context, &mut warnings).await;
+        let undo = dictionary.as_ref().and_then(Dictionary::undo_files);
+        accept_state(folder, listing.only(), undo.as_deref(), options, environment, &mut warnings).await?;
         let mut catalog = Catalog {
             environment: environment.clone(),
             context,
             databases: BTreeMap::new(),
-            system: None,
+            dictionary,
+            is_single_file: matches!(listing, Listing::File { .. }),
             ddl: options.ddl.clone(),
             open: Mutex::default(),
             warnings,
         };
-        catalog.read_system_tables(listing.folder(path)).await;
-        match listing {
-            Listing::DataDirectory { databases, general } => {
-                for (name, tables) in databases {
-                    catalog.add_files(name, tables);
-                }
-                for space in general {
-                    if let Err(error) = catalog.add_general(&space).await {
-                        catalog.warnings.push(format!("tablespace {} is left out: {error}", space.display()));
-                    }
-                }
-            }
-            Listing::Database { name, tables } => catalog.add_files(name, tables),
-            Listing::File { database, tables } => {
-                // A general tablespace holds several tables; what cannot be told now is said when the table is opened.
-                let general = catalog.add_general(path).await.is_ok() && catalog.listed() > 1;
-                if !general {
-                    catalog.databases.clear();
-                    catalog.add_files(database, tables);
-                }
-            }
-        }
+        catalog.add(listing, path).await;
+        let files = &*environment.files;
+        let warnings =
+            definition::check_ddl(files, &options.ddl, |database, table| catalog.is_listed(database, table));
+        let warnings = warnings.await?;
+        catalog.warnings.extend(warnings);
         Ok(catalog)
     }
 
-    /// Reads MariaDB's dictionary if `folder` or the one around it has it. Without it roots are found from the files.
-    async fn read_system_tables(&mut self, folder: &Path) {
-        let files = &*self.environment.files;
-        let folder = files.real_path(folder).unwrap_or_else(|_| folder.to_owned());
-        let around = [Some(folder.as_path()), folder.parent()];
-        let of_mariadb =
-            |folder: &&Path| files.exists(&folder.join("ibdata1")) && !files.exists(&folder.join(DICTIONARY));
-        let Some(data_directory) = around.into_iter().flatten().find(of_mariadb) else { return };
-        let ibdata1 = data_directory.join("ibdata1");
-        match SystemTables::read(&ibdata1, &self.environment, &self.context).await {
-            Ok(system) => self.system = Some(system),
-            Err(error) => {
-                self.warnings.push(format!("the dictionary in {} is not used: {error}", ibdata1.display()))
+    /// Adds what was found at `path`.
+    async fn add(&mut self, listing: Listing, path: &Path) {
+        match listing {
+            Listing::DataDirectory { databases, general } => {
+                for (name, tables) in databases {
+                    self.add_files(name, tables);
+                }
+                for space in general {
+                    if let Err(error) = self.add_general(&space).await {
+                        self.warnings.push(format!("tablespace {} is left out: {error}", space.display()));
+                    }
+                }
+            }
+            Listing::Database { name, tables } => self.add_files(name, tables),
+            Listing::File { database, tables } => {
+                // A general tablespace holds several tables; what cannot be told now is said when the table is opened.
+                let general = self.add_general(path).await.is_ok() && self.listed() > 1;
+                if !general {
+                    self.databases.clear();
+                    self.add_files(database, tables);
+                }
             }
         }
     }
 
     fn add_files(&mut self, database: String, tables: Tables) {
+        let files = &*self.environment.files;
+        let unknown =
+            self.dictionary.as_ref().and_then(|dictionary| dictionary.unknown(files, &database, &tables));
+        self.warnings.extend(unknown);
         let entries = tables.into_iter().map(|(name, files)| (name, Entry::Files(files)));
         self.databases.entry(database).or_default().extend(entries);
+    }
+
+    /// Whether a statement that names `table`, and maybe its database, may mean a table that is mounted.
+    fn is_listed(&self, database: Option<&str>, table: &str) -> bool {
+        let alike = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
+        let mut databases =
+            self.databases.iter().filter(|(name, _)| database.is_none_or(|database| alike(name, database)));
+        databases.any(|(_, tables)| tables.keys().any(|name| alike(name, table)))
     }
 
     /// Tables listed so far.
@@ -139,6 +148,14 @@ impl Catalog {
     /// Lists the tables of a general tablespace.
     async fn add_general(&mut self, path: &Path) -> Result<()> {
         let space = Tablespace::open(path, &self.environment).await?;
+        let known = self.dictionary.as_ref().and_then(|dictionary| dictionary.general_space_of(path));
+        if let Some(known) = known.filter(|known| *known != space.id() && !self.is_single_file) {
+            let what = format!(
+                "it is tablespace {}, but the server's dictionary has tablespace {known} here; restore the right file",
+                space.id()
+            );
+            return Err(Error::new(ErrorKind::Corrupt, what));
+        }
         for json in read_sdi_tables(&space, &self.context).await? {
             let Some(mut definition) = table_from_sdi(&json)? else { continue };
             for partition in &mut definition.partitions {
@@ -173,8 +190,8 @@ impl Catalog {
         if let Some(table) = &*open {
             return Ok(table.clone());
         }
-        let definition = self.definition(database, table).await?;
-        let opened = Table::open(definition, &self.environment).await?;
+        let (definition, warnings) = self.definition_with_warnings(database, table).await?;
+        let opened = Table::open_with(definition, &self.environment, warnings).await?;
         *open = Some(opened.clone());
         Ok(opened)
     }
@@ -184,14 +201,23 @@ impl Catalog {
     /// # Errors
     /// As [`table`](Self::table).
     pub async fn definition(&self, database: &str, table: &str) -> Result<TableDefinition> {
+        self.definition_with_warnings(database, table).await.map(|(definition, _)| definition)
+    }
+
+    async fn definition_with_warnings(
+        &self,
+        database: &str,
+        table: &str,
+    ) -> Result<(TableDefinition, Vec<String>)> {
         let files = match self.entry(database, table)? {
             Entry::Files(files) => files,
-            Entry::Defined(definition) => return Ok(TableDefinition::clone(definition)),
+            Entry::Defined(definition) => return Ok((TableDefinition::clone(definition), Vec::new())),
         };
         let sources = Sources {
             environment: &self.environment,
             context: &self.context,
-            system: self.system.as_ref(),
+            dictionary: self.dictionary.as_ref(),
+            is_single_file: self.is_single_file,
             ddl: &self.ddl,
         };
         sources.definition(database, table, files).await
@@ -212,19 +238,12 @@ impl Catalog {
 async fn accept_state(
     folder: &Path,
     only: Option<Vec<PathBuf>>,
+    undo: Option<&[PathBuf]>,
     options: &MountOptions,
     environment: &Arc<Environment>,
-    context: &IoContext,
     warnings: &mut Vec<String>,
 ) -> Result<()> {
-    let files = &*environment.files;
-    let dictionary = clean::data_directory(files, folder)?.map(|folder| folder.join(DICTIONARY));
-    let undo = match dictionary.filter(|dictionary| files.exists(dictionary)) {
-        // A dictionary that cannot be read leaves open where they are, which matters if none is where it should be.
-        Some(dictionary) => mysql_dictionary::undo_files(&dictionary, environment, context).await.ok(),
-        None => None,
-    };
-    match verify_clean(files, folder, only.as_deref(), undo.as_deref()).await {
+    match verify_clean(&*environment.files, folder, only.as_deref(), undo).await {
         Ok(CleanState::Verified) => {}
         Ok(CleanState::Unverified(warning)) => warnings.push(warning),
         Err(error) if options.allow_stale => {

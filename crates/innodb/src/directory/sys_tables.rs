@@ -1,13 +1,13 @@
-//! MariaDB's own dictionary in `ibdata1`: which page is the root of which index.
+//! MariaDB's own dictionary in `ibdata1`: which table is in which tablespace, what its columns are, and which page is the root of which index.
 //!
 //! A `.frm` says nothing of roots, and a file alone tells only which pages are roots and their index ids, whose order is that of the `.frm` unless
-//! indexes were added later. `SYS_TABLES` and `SYS_INDEXES` have it exactly: clustered trees of REDUNDANT records, whose roots the dictionary
-//! header on page 7 names.
+//! indexes were added later. `SYS_TABLES`, `SYS_COLUMNS` and `SYS_INDEXES` have it exactly: clustered trees of REDUNDANT records, whose roots the
+//! dictionary header on page 7 names.
 //!
 //! 1. Walk each tree's leaves from the leftmost one; every chain is limited by the pages in the file.
 //! 2. Table names are paths, spelled as the files are: `database/table#P#partition`. A table without a file of its own
 //!    (`innodb_file_per_table = OFF`) has space 0: it lies in `ibdata1` too.
-//! 3. A root is only believed if its page says that it belongs to that index: the files may have come from another server.
+//! 3. Whether a table's files and definition are those that the dictionary knows is for [`super::belonging`] to say.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,19 +15,18 @@ use std::sync::Arc;
 
 use tanada_io::IoContext;
 
-use super::listing::TableFiles;
+use super::dictionary::names_in;
 use crate::files::Files;
-use crate::page::header::{u16_at, u32_at, u64_at};
+use crate::page::header::{u16_at, u32_at};
 use crate::page::page_type;
-use crate::schema::Index;
-use crate::{Environment, Page, PageNo, Result, SpaceId, TableDefinition, Tablespace};
+use crate::{Environment, Page, PageNo, Result, SpaceId, Tablespace};
 
 const SYSTEM_SPACE: SpaceId = SpaceId(0);
 const DICTIONARY_HEADER: PageNo = PageNo(7);
 const TABLES_ROOT: usize = 38 + 32;
+const COLUMNS_ROOT: usize = 38 + 40;
 const INDEXES_ROOT: usize = 38 + 44;
 const LEVEL: usize = 64;
-const INDEX_ID: usize = 66;
 const INFIMUM: usize = 101;
 const SUPREMUM: usize = 116;
 const FIRST_RECORD: usize = 125;
@@ -41,18 +40,39 @@ const INDEXES_TABLE: usize = 0;
 const INDEXES_ID: usize = 1;
 const INDEXES_NAME: usize = 4;
 const INDEXES_ROOT_PAGE: usize = 8;
+const COLUMNS_TABLE: usize = 0;
+const COLUMNS_NAME: usize = 4;
+const COLUMNS_TYPE: usize = 5;
+const COLUMNS_PRECISE_TYPE: usize = 6;
+const COLUMNS_LENGTH: usize = 7;
+/// In the precise type: the column is not stored (`DATA_VIRTUAL`).
+const VIRTUAL: u32 = 8192;
 
+/// A table, or a partition of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct SystemTable {
+pub(super) struct SystemTable {
     id: u64,
-    space: SpaceId,
+    /// Where it lies.
+    pub(super) space: SpaceId,
 }
 
+/// An index of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct SystemIndex {
-    name: String,
-    id: u64,
-    root: PageNo,
+pub(super) struct SystemIndex {
+    pub(super) name: String,
+    pub(super) id: u64,
+    /// `PageNo::NULL` for one without a tree (FULLTEXT).
+    pub(super) root: PageNo,
+}
+
+/// A stored column of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SystemColumn {
+    pub(super) name: String,
+    /// InnoDB's main type (`data0type.h`).
+    pub(super) main_type: u32,
+    /// Most bytes of a value.
+    pub(super) length_bytes: u32,
 }
 
 /// Tables by the path of their file without extension, and indexes by table id.
@@ -61,6 +81,7 @@ pub(super) struct SystemTables {
     ibdata1: PathBuf,
     tables: HashMap<String, SystemTable>,
     indexes: HashMap<u64, Vec<SystemIndex>>,
+    columns: HashMap<u64, Vec<SystemColumn>>,
 }
 
 impl SystemTables {
@@ -75,13 +96,19 @@ impl SystemTables {
     ) -> Result<SystemTables> {
         let space = Tablespace::open(ibdata1, environment).await?;
         let header = space.page(DICTIONARY_HEADER, context).await?;
-        let mut system =
-            SystemTables { ibdata1: ibdata1.to_owned(), tables: HashMap::new(), indexes: HashMap::new() };
+        let mut system = SystemTables {
+            ibdata1: ibdata1.to_owned(),
+            tables: HashMap::new(),
+            indexes: HashMap::new(),
+            columns: HashMap::new(),
+        };
         let tree = Tree { space: &space, context };
         let tables_root = PageNo(u32_at(header.bytes(), TABLES_ROOT));
         tree.rows(tables_root, &mut |row| system.add_table(row)).await?;
         let indexes_root = PageNo(u32_at(header.bytes(), INDEXES_ROOT));
         tree.rows(indexes_root, &mut |row| system.add_index(row)).await?;
+        let columns_root = PageNo(u32_at(header.bytes(), COLUMNS_ROOT));
+        tree.rows(columns_root, &mut |row| system.add_column(row)).await?;
         Ok(system)
     }
 
@@ -102,70 +129,42 @@ impl SystemTables {
         Some(())
     }
 
+    fn add_column(&mut self, row: &Row<'_>) -> Option<()> {
+        let table = u64::from_be_bytes(row.field(COLUMNS_TABLE)?.try_into().ok()?);
+        let number = |field| Some(u32::from_be_bytes(row.field(field)?.try_into().ok()?));
+        if number(COLUMNS_PRECISE_TYPE)? & VIRTUAL == 0 {
+            let name = String::from_utf8_lossy(row.field(COLUMNS_NAME)?).into_owned();
+            let (main_type, length_bytes) = (number(COLUMNS_TYPE)?, number(COLUMNS_LENGTH)?);
+            self.columns.entry(table).or_default().push(SystemColumn { name, main_type, length_bytes });
+        }
+        Some(())
+    }
+
+    /// The dictionary's file.
+    pub(super) fn path(&self) -> &Path {
+        &self.ibdata1
+    }
+
+    /// The table, or the partition, whose file is called `stem` in `folder`.
+    pub(super) fn table(&self, disk: &dyn Files, folder: &Path, stem: &str) -> Option<SystemTable> {
+        names_in(disk, folder, stem).find_map(|name| self.tables.get(&name).copied())
+    }
+
+    /// The indexes of a table.
+    pub(super) fn indexes(&self, table: SystemTable) -> &[SystemIndex] {
+        self.indexes.get(&table.id).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The stored columns of a table, the hidden ones of every table left out.
+    pub(super) fn columns(&self, table: SystemTable) -> &[SystemColumn] {
+        self.columns.get(&table.id).map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// The file of a table that has none of its own: `ibdata1`, if the table lies there.
-    pub(super) fn shared_file(&self, folder: &Path, stem: &str) -> Option<&Path> {
-        let table = self.tables.get(&name_of(folder, stem)?)?;
+    pub(super) fn shared_file(&self, disk: &dyn Files, folder: &Path, stem: &str) -> Option<&Path> {
+        let table = self.table(disk, folder, stem)?;
         (table.space == SYSTEM_SPACE).then_some(&self.ibdata1)
     }
-
-    /// Fills in ids and roots of the indexes of `definition`, as far as the dictionary knows them and the files agree.
-    pub(super) async fn place_roots(
-        &self,
-        definition: &mut TableDefinition,
-        files: &TableFiles,
-        environment: &Arc<Environment>,
-        context: &IoContext,
-    ) -> Result<()> {
-        let is_partitioned = definition.partitions.len() > 1;
-        for (no, partition) in definition.partitions.iter().enumerate() {
-            let path = match partition.path == self.ibdata1 {
-                true => name_of(&files.folder, &files.stem),
-                false => table_path(&*environment.files, &partition.path),
-            };
-            let Some(table) = path.and_then(|path| self.tables.get(&path)) else {
-                continue;
-            };
-            let space = Tablespace::open(&partition.path, environment).await?;
-            if space.id() != table.space {
-                continue;
-            }
-            for index in self.indexes.get(&table.id).into_iter().flatten() {
-                let Some(own) = definition.indexes.iter_mut().find(|own| own.name == index.name) else {
-                    continue;
-                };
-                if is_root(&space, index, context).await {
-                    place(own, no, index, is_partitioned);
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-fn place(own: &mut Index, partition: usize, index: &SystemIndex, is_partitioned: bool) {
-    if let Some(root) = own.roots.get_mut(partition) {
-        *root = Some(index.root);
-    }
-    if !is_partitioned {
-        own.id = index.id;
-    }
-}
-
-/// `database/table` of `/some/where/database/table.ibd`.
-fn table_path(files: &dyn Files, path: &Path) -> Option<String> {
-    let path = files.real_path(path).ok()?;
-    name_of(path.parent()?, path.file_stem()?.to_str()?)
-}
-
-fn name_of(folder: &Path, stem: &str) -> Option<String> {
-    Some(format!("{}/{stem}", folder.file_name()?.to_str()?))
-}
-
-/// Whether the page that the dictionary calls the root of `index` says so too. A page that cannot be read is found out by who needs it.
-async fn is_root(space: &Tablespace, index: &SystemIndex, context: &IoContext) -> bool {
-    let Ok(page) = space.page(index.root, context).await else { return false };
-    matches!(page.page_type(), page_type::INDEX | page_type::INSTANT | page_type::RTREE)
-        && u64_at(page.bytes(), INDEX_ID) == index.id
 }
 
 /// A tree of REDUNDANT records in the system tablespace.

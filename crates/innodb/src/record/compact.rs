@@ -40,6 +40,19 @@ pub(super) fn parse_leaf(
     }
 }
 
+/// Bytes of a leaf record, what lies before its origin included.
+pub(super) fn bytes(page: &[u8], origin: usize, shape: &Shape) -> Result<usize> {
+    let (variant, extra) = choose(page, origin, &shape.presence)?;
+    let mut walk = Walk::new(page, origin, HEADER_BYTES + extra, variant.null_bytes)?;
+    for (at, field) in shape.fields.iter().enumerate().take(variant.count) {
+        if !variant.missing.get(at).copied().unwrap_or(false) {
+            walk.field(*field)?;
+        }
+    }
+    let start = walk.lengths.wrapping_add(1);
+    walk.end(page.len())?.checked_sub(start).ok_or_else(|| outside(origin))
+}
+
 /// Finds the first `count` fields of a node pointer, and where the next begins.
 #[inline]
 pub(super) fn parse_node(

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{FieldShape, Shape};
+use super::{FieldShape, Shape, Span};
 use crate::{ColumnNo, Error, ErrorKind, IndexNo, IndexPart, Result, TableDefinition};
 
 const ROW_ID_BYTES: u16 = 6;
@@ -24,6 +24,8 @@ pub(crate) struct Layout {
     pub(crate) clustered_key: Vec<usize>,
     /// The field that holds each column in full, if one does.
     pub(crate) columns: Vec<Option<usize>>,
+    /// The field that says when a row of a system-versioned table ceased to be, if the index holds it.
+    pub(crate) row_end: Option<usize>,
     /// Stored forms of what old rows show for fields added later (`None`: they have the field; `Some(None)`: NULL).
     pub(crate) defaults: Vec<Option<Option<Vec<u8>>>>,
 }
@@ -39,6 +41,29 @@ impl Layout {
         core_fields: Option<usize>,
     ) -> Result<Layout> {
         if index.0 == 0 { clustered(definition, core_fields) } else { secondary(definition, index) }
+    }
+}
+
+/// What the end of a current row is: the last second that MariaDB has up to 11.4 and since 11.5, or the last transaction.
+const FOR_EVER: [&[u8]; 3] = [b"\x7f\xff\xff\xff\x0f\x42\x3f", b"\xff\xff\xff\xff\x0f\x42\x3f", &[0xff; 8]];
+
+impl Layout {
+    /// Leading fields that have to be found to tell current rows from past ones.
+    pub(crate) fn current_fields(&self) -> usize {
+        self.row_end.map_or(0, |field| field + 1)
+    }
+
+    /// Whether the record whose fields are `spans` is a current row, as all are of tables without system versioning.
+    #[inline]
+    pub(crate) fn is_current(&self, page: &[u8], spans: &[Span]) -> bool {
+        self.row_end.is_none_or(|field| self.is_for_ever(field, page, spans))
+    }
+
+    fn is_for_ever(&self, field: usize, page: &[u8], spans: &[Span]) -> bool {
+        let span = spans.get(field).copied().unwrap_or(Span::ABSENT);
+        let default = self.defaults.get(field).and_then(|default| default.as_ref()?.as_deref());
+        let end = if span.is_absent() { default.unwrap_or_default() } else { span.bytes(page) };
+        FOR_EVER.contains(&end)
     }
 }
 
@@ -98,6 +123,7 @@ fn clustered(definition: &TableDefinition, core_fields: Option<usize>) -> Result
         shape: Arc::new(shape),
         key_fields,
         clustered_key: (0..key_fields).collect(),
+        row_end: definition.row_end.and_then(|ColumnNo(no)| columns.get(no).copied().flatten()),
         columns,
         defaults,
     })
@@ -130,6 +156,7 @@ fn secondary(definition: &TableDefinition, index: IndexNo) -> Result<Layout> {
         shape: Arc::new(Shape::new(fields, total)),
         key_fields: index.parts.len(),
         clustered_key,
+        row_end: definition.row_end.and_then(|ColumnNo(no)| columns.get(no).copied().flatten()),
         columns,
         defaults: vec![None; total],
     })

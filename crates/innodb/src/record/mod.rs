@@ -111,6 +111,16 @@ pub(crate) fn parse_leaf(
     }
 }
 
+/// Bytes that the COMPACT leaf record at `origin` takes by `shape`, its header included.
+pub(crate) fn compact_bytes(page: &[u8], origin: usize, shape: &Shape) -> Result<usize> {
+    compact::bytes(page, origin, shape)
+}
+
+/// Whether the REDUNDANT leaf record at `origin` may be one of `shape`.
+pub(crate) fn redundant_fits(page: &[u8], origin: usize, shape: &Shape) -> Result<bool> {
+    redundant::fits(page, origin, shape)
+}
+
 /// Finds the first `count` key fields of the node pointer at `origin`; `count` may be all of them.
 #[inline]
 pub(crate) fn parse_node_key(

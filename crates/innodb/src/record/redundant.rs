@@ -3,7 +3,7 @@
 //! Six header bytes: info bits, heap number, field count (10 bits), short flag, absolute next. Before them, going down, the end offset of each
 //! field: one byte (top bit NULL) if the short flag is set, else two (top bit NULL, next bit external).
 
-use super::shape::{Presence, Shape};
+use super::shape::{FieldShape, Presence, Shape};
 use super::{INFO_ROW_VERSION, Span, Spans, malformed, outside};
 use crate::Result;
 
@@ -37,6 +37,22 @@ pub(super) fn parse_leaf(
         false => found.next().unwrap_or(Span::ABSENT),
     }));
     Ok(())
+}
+
+/// Whether a leaf record has as many fields as `shape`, and fixed ones of its widths.
+pub(super) fn fits(page: &[u8], origin: usize, shape: &Shape) -> Result<bool> {
+    if !matches!(shape.presence, Presence::All(_)) {
+        return Ok(true);
+    }
+    // One more than there should be must be absent, all others there.
+    let mut spans = Spans::new();
+    parse(page, origin, HEADER_BYTES, shape.fields.len() + 1, &mut spans)?;
+    let Some((behind, fields)) = spans.split_last() else { return Ok(false) };
+    let of_width = |(span, field): (&Span, &FieldShape)| {
+        !span.is_absent()
+            && (span.is_null() || field.fixed == 0 || span.bytes(page).len() == usize::from(field.fixed))
+    };
+    Ok(behind.is_absent() && fields.iter().zip(&shape.fields).all(of_width))
 }
 
 /// Finds the first `count` fields of a node pointer.
@@ -78,7 +94,6 @@ fn parse(page: &[u8], origin: usize, header: usize, count: usize, spans: &mut Sp
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::FieldShape;
 
     #[test]
     fn short_and_long_offsets() {

@@ -45,8 +45,8 @@ pub fn is_innodb_frm(frm: &[u8]) -> bool {
 /// The table `database.name` that a `.frm` file describes. Roots are unknown; the one partition has neither name nor path yet.
 ///
 /// # Errors
-/// `Corrupt` if the file contradicts itself, `Unsupported` for what is not read: other engines, system-versioned tables (a row is current or past
-/// only by its hidden columns), compressed columns, files of servers before MySQL 5.0 or with generated columns of before MariaDB 10.2.
+/// `Corrupt` if the file contradicts itself, `Unsupported` for what is not read: other engines, files of servers before MySQL 5.0 or with generated
+/// columns of before MariaDB 10.2.
 pub fn table_from_frm(frm: &[u8], database: &str, name: &str) -> Result<TableDefinition> {
     definition(Bytes::new(frm), database, name)
         .map_err(|error| error.within(format!("definition of {database}.{name}")))
@@ -56,12 +56,16 @@ fn definition(frm: Bytes<'_>, database: &str, name: &str) -> Result<TableDefinit
     check_header(frm)?;
     let extra_len = frm.size16(4)?;
     let extra = Extra::read(frm.slice(HEADER_LEN, extra_len)?)?;
-    if extra.system_versioned {
-        return Err(unsupported("it is system-versioned, which is not read"));
-    }
     let form = Form::locate(frm, frm.size32(HEADER_LEN + extra_len)?)?;
     let fields = form.columns(&extra)?;
     let (columns, numbers) = shown(fields);
+    let row_end = extra
+        .row_end
+        .map(|field| {
+            let column = numbers.get(field).copied().flatten();
+            column.ok_or_else(|| corrupt(format!("its rows end by column {field}, which is not there")))
+        })
+        .transpose()?;
     let keys = frm_key::read(frm.rest(frm.size16(6)?)?)?;
     let has_fulltext = keys.iter().any(|key| key.fulltext);
     let mut indexes =
@@ -80,6 +84,7 @@ fn definition(frm: Bytes<'_>, database: &str, name: &str) -> Result<TableDefinit
         indexes,
         stored_fields,
         row_versions: false,
+        row_end,
         instant_columns: None,
         partitions: vec![Partition { name: String::new(), path: std::path::PathBuf::new() }],
     })

@@ -49,6 +49,7 @@ impl FrmColumn {
         let column = Column {
             name,
             column_type,
+            compressed: raw.is_compressed,
             nullable: raw.flags & FLAG_MAYBE_NULL != 0,
             invisible: false,
             virtual_expression: None,
@@ -71,9 +72,6 @@ impl RawColumn {
     fn column_type(&self, intervals: &[Interval<'_>], data_type: Option<&str>) -> Result<ColumnType> {
         if let Some(named) = data_type.and_then(named_type) {
             return Ok(named);
-        }
-        if self.is_compressed || matches!(self.type_code, COMPRESSED_BLOB | COMPRESSED_VARCHAR) {
-            return Err(unsupported("COMPRESSED columns are not read"));
         }
         let unsigned = self.flags & FLAG_SIGNED == 0;
         Ok(match self.type_code {
@@ -103,8 +101,8 @@ impl RawColumn {
             251 => self.large(4)?,
             252 => self.large(2)?,
             255 => ColumnType::Geometry,
-            COMPRESSED_BLOB | COMPRESSED_VARCHAR => {
-                return Err(unsupported("COMPRESSED columns are not read"));
+            code @ (COMPRESSED_BLOB | COMPRESSED_VARCHAR) => {
+                return Err(corrupt(format!("type {code} is that of values in memory")));
             }
             OLD_VIRTUAL => return Err(unsupported("generated columns of before MariaDB 10.2 are not read")),
             code => return Err(unsupported(format!("type {code} is not known"))),
@@ -135,7 +133,9 @@ impl RawColumn {
 
     fn string(&self, fixed: bool) -> Result<ColumnType> {
         let collation = self.collation()?;
-        let length = u32::from(self.length) / u32::from(collation.max_bytes);
+        // Of a compressed column the length has room for a header.
+        let length = u32::from(self.length.saturating_sub(u16::from(self.is_compressed)));
+        let length = length / u32::from(collation.max_bytes);
         Ok(match (collation.charset == "binary", fixed) {
             (true, true) => ColumnType::Binary { length },
             (true, false) => ColumnType::VarBinary { length },

@@ -29,14 +29,15 @@ impl Visibility {
 
 /// The values this reader takes from the segment.
 pub(super) struct Extra<'a> {
-    pub(super) system_versioned: bool,
+    /// Of a system-versioned table: the field that says when a row ceased to be.
+    pub(super) row_end: Option<usize>,
     field_flags: &'a [u8],
     data_types: Vec<(usize, &'a str)>,
 }
 
 impl<'a> Extra<'a> {
     pub(super) fn read(segment: Bytes<'a>) -> Result<Extra<'a>> {
-        let mut extra = Extra { system_versioned: false, field_flags: &[], data_types: Vec::new() };
+        let mut extra = Extra { row_end: None, field_flags: &[], data_types: Vec::new() };
         // Very old files have a path here.
         if segment.len() == 0 || segment.u8(0)? == b'/' {
             return Ok(extra);
@@ -51,7 +52,8 @@ impl<'a> Extra<'a> {
             let value = segment.slice(value_at, len)?;
             at = value_at + len;
             match kind {
-                PERIOD_FOR_SYSTEM_TIME => extra.system_versioned = true,
+                // Start and end.
+                PERIOD_FOR_SYSTEM_TIME => extra.row_end = Some(value.size16(2)?),
                 FIELD_FLAGS => extra.field_flags = value.as_slice(),
                 FIELD_DATA_TYPE_INFO => extra.data_types = data_types(value)?,
                 ENGINE_TABLE_OPTIONS | PERIOD_WITHOUT_OVERLAPS => {}

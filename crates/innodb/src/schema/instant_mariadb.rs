@@ -318,6 +318,7 @@ mod tests {
 
     fn table(columns: &[(&str, ColumnType, bool)]) -> TableDefinition {
         let column = |(name, column_type, nullable): &(&str, ColumnType, bool)| Column {
+            compressed: false,
             name: (*name).to_owned(),
             column_type: column_type.clone(),
             nullable: *nullable,
@@ -330,6 +331,7 @@ mod tests {
         primary.kind = IndexKind::BTree;
         primary.parts = vec![IndexPart { column: ColumnNo(0), prefix_bytes: None, descending: false }];
         TableDefinition {
+            row_end: None,
             database: "d".to_owned(),
             name: "t".to_owned(),
             server: Server::MariaDb,

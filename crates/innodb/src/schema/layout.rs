@@ -49,9 +49,7 @@ pub(super) fn stored_fields(columns: &[Column], clustered: &Index) -> Vec<Stored
         column.virtual_expression.is_none() && !held_in_full(&clustered.parts, ColumnNo(*no))
     });
     stored
-        .map(|(no, column)| {
-            StoredField::plain(Some(ColumnNo(no)), column.column_type.clone(), column.nullable)
-        })
+        .map(|(no, column)| StoredField::plain(Some(ColumnNo(no)), column.stored_type(), column.nullable))
         .collect()
 }
 
@@ -90,6 +88,23 @@ pub(super) fn prefix_bytes(column_type: &ColumnType, length_bytes: u32) -> Optio
         _ => return None,
     };
     (length_bytes < whole).then_some(length_bytes)
+}
+
+impl Column {
+    /// The type of what is stored: for a compressed column bytes, one more than its values have at most.
+    pub(crate) fn stored_type(&self) -> ColumnType {
+        let bytes = |length: u32| ColumnType::VarBinary { length: length.saturating_add(1) };
+        match &self.column_type {
+            ColumnType::VarChar { length, collation } if self.compressed => {
+                bytes(length.saturating_mul(u32::from(collation.max_bytes)))
+            }
+            ColumnType::VarBinary { length } if self.compressed => bytes(*length),
+            ColumnType::Text { length_bytes, .. } if self.compressed => {
+                ColumnType::Blob { length_bytes: *length_bytes }
+            }
+            column_type => column_type.clone(),
+        }
+    }
 }
 
 impl StoredField {

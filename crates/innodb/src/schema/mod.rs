@@ -22,8 +22,11 @@ mod stored_size;
 mod text;
 
 pub use ddl::table_from_ddl;
+pub(crate) use ddl::tables_named;
 pub use frm::{is_innodb_frm, partition_names, table_from_frm};
 pub use sdi::table_from_sdi;
+pub(crate) use sdi::{SdiTableSpaces, table_and_spaces};
+pub(crate) use sdi_column::private_number;
 pub use sdi_tree::read_sdi_tables;
 
 /// Which server wrote a file.
@@ -125,6 +128,8 @@ pub struct Column {
     pub invisible: bool,
     /// Expression text if it is a VIRTUAL generated column (not stored in the clustered index).
     pub virtual_expression: Option<String>,
+    /// Whether MariaDB compresses each value (the COMPRESSED attribute).
+    pub compressed: bool,
     /// Comment.
     pub comment: String,
 }
@@ -135,7 +140,7 @@ pub struct Column {
 pub struct StoredField {
     /// The visible column, or `None` for a dropped or hidden one.
     pub column: Option<ColumnNo>,
-    /// Type (needed for dropped ones too, to step over them).
+    /// Type as it is stored (needed for dropped ones too, to step over them): a compressed column's is one of bytes.
     pub column_type: ColumnType,
     /// Whether the field is nullable on disk.
     pub nullable: bool,
@@ -225,6 +230,8 @@ pub struct TableDefinition {
     pub stored_fields: Vec<StoredField>,
     /// Whether MySQL row versions (instant ADD/DROP of 8.0.29+) may occur.
     pub row_versions: bool,
+    /// MariaDB's system versioning: the column that says when a row ceased to be. Only current rows, which it has for ever, are shown.
+    pub row_end: Option<ColumnNo>,
     /// MySQL 8.0.12-8.0.28 instant ADD: number of columns before the first instant ADD.
     pub instant_columns: Option<u32>,
     /// Partitions.

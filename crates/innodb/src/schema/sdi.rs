@@ -14,7 +14,7 @@ use super::sdi_column::{SdiColumn, private_number, private_value};
 use super::{
     Column, ColumnNo, Index, IndexKind, IndexPart, Partition, RowFormat, Server, StoredField, TableDefinition,
 };
-use crate::{Error, ErrorKind, PageNo, Result};
+use crate::{Error, ErrorKind, PageNo, Result, SpaceId};
 
 /// One dictionary object.
 #[derive(Deserialize)]
@@ -88,6 +88,14 @@ const ORDER_DESCENDING: u8 = 3;
 /// # Errors
 /// `Corrupt` if the text is no dictionary object or contradicts itself, `Unsupported` for a type or an engine that is not read.
 pub fn table_from_sdi(json: &[u8]) -> Result<Option<TableDefinition>> {
+    table_and_spaces(json).map(|found| found.map(|(definition, _)| definition))
+}
+
+/// Ids of the tablespaces that a table's dictionary object names, one for each partition; `None` where it names none.
+pub(crate) type SdiTableSpaces = Vec<Option<SpaceId>>;
+
+/// [`table_from_sdi`], with the tablespaces of its partitions.
+pub(crate) fn table_and_spaces(json: &[u8]) -> Result<Option<(TableDefinition, SdiTableSpaces)>> {
     let object: SdiObject =
         serde_json::from_slice(json).map_err(|error| corrupt(format!("SDI is not as expected: {error}")))?;
     if object.dd_object_type != "Table" {
@@ -96,7 +104,19 @@ pub fn table_from_sdi(json: &[u8]) -> Result<Option<TableDefinition>> {
     let table: SdiTable = serde_json::from_value(object.dd_object)
         .map_err(|error| corrupt(format!("SDI table is not as expected: {error}")))?;
     let place = format!("table {}.{}", table.schema_ref, table.name);
-    definition(table).map(Some).map_err(|error| error.within(place))
+    let spaces = spaces(&table);
+    definition(table).map(|table| Some((table, spaces))).map_err(|error| error.within(place))
+}
+
+fn spaces(table: &SdiTable) -> SdiTableSpaces {
+    let id = |data: &str| private_number(data, "space_id").map(SpaceId);
+    let leaves = leaf_partitions(&table.partitions);
+    if leaves.is_empty() {
+        return vec![table.indexes.iter().find_map(|index| id(&index.se_private_data))];
+    }
+    let of_leaf =
+        |leaf: &Leaf<'_>| leaf.partition.indexes.iter().find_map(|index| id(&index.se_private_data));
+    leaves.iter().map(of_leaf).collect()
 }
 
 fn corrupt(message: impl Into<String>) -> Error {
@@ -120,6 +140,7 @@ fn definition(table: SdiTable) -> Result<TableDefinition> {
     indexes[..=clustered].rotate_right(1);
     let stored_fields = columns.stored_fields(&indexes[0])?;
     Ok(TableDefinition {
+        row_end: None,
         database: table.schema_ref,
         name: table.name,
         server: Server::MySql,

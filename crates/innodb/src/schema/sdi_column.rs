@@ -71,6 +71,7 @@ impl SdiColumn {
             .into_iter()
             .find(|text| !text.is_empty());
         Ok(Column {
+            compressed: false,
             name: self.name.clone(),
             column_type: self.column_type()?,
             nullable: self.is_nullable,
@@ -200,6 +201,6 @@ pub(super) fn private_value<'a>(data: &'a str, key: &str) -> Option<&'a str> {
 }
 
 /// The number of `key` in `key=value;key=value;`.
-pub(super) fn private_number<T: std::str::FromStr>(data: &str, key: &str) -> Option<T> {
+pub(crate) fn private_number<T: std::str::FromStr>(data: &str, key: &str) -> Option<T> {
     private_value(data, key)?.parse().ok()
 }

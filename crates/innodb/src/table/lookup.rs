@@ -145,6 +145,9 @@ impl Found {
     fn hand_out(&self, reader: &LeafReader<'_>, on_row: OnRow<'_>) -> Result<ControlFlow<()>> {
         let mut spans = Spans::with_capacity(reader.projection.fields);
         reader.parse_placed(&self.leaf, self.origin, &mut spans)?;
+        if !reader.tree.layout.is_current(self.leaf.bytes(), &spans) {
+            return Ok(ControlFlow::Continue(()));
+        }
         on_row(&reader.row(&self.leaf, &spans, Some(&self.externals)))
     }
 }

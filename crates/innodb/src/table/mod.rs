@@ -9,6 +9,7 @@
 
 mod access;
 mod bookmark;
+mod fit;
 mod lookup;
 mod open;
 mod row;
@@ -79,7 +80,7 @@ impl Table {
     }
 
     /// What was found on opening that a user should know: indexes that are not read because the server left changes to them in its change
-    /// buffer. Each was handed to [`tanada_io::warn`] once.
+    /// buffer, files that say that they are of another table. Each was handed to [`tanada_io::warn`] once.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -131,9 +132,9 @@ impl Table {
                 | ColumnType::VarChar { collation, .. }
                 | ColumnType::Text { collation, .. } => {
                     // A prefix is counted in characters, which takes a set where that is easy.
-                    crate::value::Charset::new(&collation.charset)
-                        .is_ok_and(|charset| charset.prefix(b"", 1, collation.max_bytes).is_some())
-                        || collation.charset == "binary"
+                    crate::value::Charset::new(&collation.charset).is_ok_and(|charset| {
+                        charset.has_one_form() && charset.prefix(b"", 1, collation.max_bytes).is_some()
+                    }) || collation.charset == "binary"
                 }
                 // The empty string is also how number 0, no element at all, is shown.
                 ColumnType::Enum { elements } => !elements.iter().any(String::is_empty),

@@ -6,12 +6,13 @@
 //!    verified with rows ([`super::verify`]).
 //! 3. Secondary indexes that the server left changes to in its change buffer are put aside, with a warning ([`super::stale`]).
 //! 4. On MariaDB, a clustered root of type 18 leads to the metadata record, which changes the layout of this partition.
+//! 5. A definition that does not lie in the file itself has to fit it ([`super::fit`]).
 
 use std::sync::Arc;
 
 use tanada_io::{Gate, GateLimits, IoContext};
 
-use super::{Table, stale, verify};
+use super::{Table, fit, stale, verify};
 use crate::record::{self, Layout, Spans};
 use crate::schema::{IndexKind, instant_mariadb};
 use crate::tree::{KeyPart, KeyShape, Node, Order, Tree};
@@ -32,12 +33,25 @@ impl Table {
     /// # Errors
     /// If a space cannot be opened, the definition contradicts itself or the files.
     pub async fn open(definition: TableDefinition, environment: &Arc<Environment>) -> Result<Arc<Table>> {
+        Table::open_with(definition, environment, Vec::new()).await
+    }
+
+    /// The same, with what is known to be odd about its files.
+    pub(crate) async fn open_with(
+        definition: TableDefinition,
+        environment: &Arc<Environment>,
+        warnings: Vec<String>,
+    ) -> Result<Arc<Table>> {
         let label = format!("{}.{}", definition.database, definition.name);
-        open(definition, environment).await.map_err(|error| error.within(label))
+        open(definition, environment, warnings).await.map_err(|error| error.within(label))
     }
 }
 
-async fn open(definition: TableDefinition, environment: &Arc<Environment>) -> Result<Arc<Table>> {
+async fn open(
+    definition: TableDefinition,
+    environment: &Arc<Environment>,
+    mut warnings: Vec<String>,
+) -> Result<Arc<Table>> {
     let context = IoContext::new(Gate::new(GATE));
     let opening =
         definition.partitions.iter().map(|partition| Tablespace::open(&partition.path, environment));
@@ -53,9 +67,22 @@ async fn open(definition: TableDefinition, environment: &Arc<Environment>) -> Re
             of_index.push(tree);
         }
     }
-    let warnings = stale::put_aside(&definition, &spaces, &mut trees, &context).await?;
+    let put_aside = stale::put_aside(&definition, &spaces, &mut trees, &context).await?;
+    warnings.extend(stale::warning(&definition, &put_aside));
     // An index is read if it is found in every partition.
-    let trees = trees.into_iter().map(|of_index| of_index.into_iter().collect::<Option<Vec<_>>>()).collect();
+    let trees: Vec<Option<Vec<_>>> =
+        trees.into_iter().map(|of_index| of_index.into_iter().collect()).collect();
+    let is_lost = |(no, index): &(usize, &Index)| {
+        index.kind == IndexKind::BTree && trees[*no].is_none() && !put_aside.contains(no)
+    };
+    let lost = definition.indexes.iter().enumerate().filter(is_lost).map(|(_, index)| {
+        let (database, table) = (&definition.database, &definition.name);
+        format!(
+            "table {database}.{table}: index {} is not used: no tree in the file has the rows' values for it",
+            index.name
+        )
+    });
+    warnings.extend(lost);
     warnings.iter().for_each(|warning| tanada_io::warn(warning));
     Ok(Arc::new(Table::new(definition, environment.clone(), spaces, keys, trees, warnings)))
 }
@@ -91,6 +118,9 @@ async fn open_trees(
     let complete = (0..definition.indexes.len())
         .all(|no| definition.indexes[no].kind == IndexKind::Other || root_of(no).is_some());
     let found = if complete { Vec::new() } else { space.index_roots(context).await? };
+    if !complete {
+        fit::check_trees(definition, space, &found)?;
+    }
     let clustered_root = match (root_of(0), found.first()) {
         (Some(root), _) => root,
         (None, Some((root, _))) => *root,
@@ -101,6 +131,10 @@ async fn open_trees(
     let defined_id = |no: usize| if definition.partitions.len() == 1 { definition.indexes[no].id } else { 0 };
     let clustered =
         Arc::new(Tree::new(space.clone(), clustered_root, Arc::new(layout), keys[0].clone(), defined_id(0)));
+    // MySQL's dictionary information lies in the file, and its old instant ADD in no one's definition.
+    if definition.server == Server::MariaDb {
+        fit::check_rows(&clustered, context).await?;
+    }
     let mut free: Vec<PageNo> =
         found.iter().map(|(root, _)| *root).filter(|root| *root != clustered_root).collect();
     let mut trees = vec![None; definition.indexes.len()];

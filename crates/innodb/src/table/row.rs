@@ -28,12 +28,16 @@ pub(super) struct Projection {
 }
 
 impl Projection {
-    /// Compiles the columns; `None` if the index does not hold one of them in full.
+    /// Compiles the columns; `None` if the index does not hold one of them in full, or not what tells current rows from past ones.
     pub(super) fn new(
         definition: &TableDefinition,
         layout: &Layout,
         columns: &[ColumnNo],
     ) -> Result<Option<Projection>> {
+        if definition.row_end.is_some() && layout.row_end.is_none() {
+            // Past rows could not be told from current ones.
+            return Ok(None);
+        }
         let mut slots = Vec::with_capacity(columns.len());
         for ColumnNo(no) in columns {
             let Some(column) = definition.columns.get(*no) else {
@@ -42,15 +46,16 @@ impl Projection {
             };
             let Some(field) = layout.columns.get(*no).copied().flatten() else { return Ok(None) };
             let place = || format!("column {}.{}.{}", definition.database, definition.name, column.name);
-            let decoder = Decoder::new(&column.column_type).map_err(|error| error.within(place()))?;
+            let decoder = Decoder::of_column(column).map_err(|error| error.within(place()))?;
             slots.push(Slot {
                 field,
                 decoder: Arc::new(decoder),
                 default: layout.defaults.get(field).cloned().flatten(),
-                longest: longest_bytes(&column.column_type),
+                longest: longest_bytes(&column.stored_type()),
             });
         }
         let fields = slots.iter().map(|slot| slot.field + 1).max().unwrap_or(0);
+        let fields = fields.max(layout.current_fields());
         let may_be_external = slots.iter().any(|slot| layout.shape.fields[slot.field].big);
         Ok(Some(Projection { slots, fields, may_be_external }))
     }

@@ -148,9 +148,13 @@ pub(super) fn collect_bookmarks(
 ) -> Result<()> {
     let shape = &tree.layout.shape;
     let count = tree.layout.clustered_key.iter().max().map_or(0, |last| last + 1);
+    let count = count.max(tree.layout.current_fields());
     let mut spans = Spans::with_capacity(count);
     for origin in origins {
         record::parse_leaf(leaf.bytes(), *origin, leaf.is_compact(), shape, count, &mut spans)?;
+        if !tree.layout.is_current(leaf.bytes(), &spans) {
+            continue;
+        }
         let key = bookmark::clustered_key(tree, leaf, &spans)?;
         found.push(Bookmark { partition: partition as u32, key });
     }
@@ -229,6 +233,9 @@ impl LeafReader<'_> {
         let mut failed = None;
         let walked = each_row(self.tree, leaf, range, |origin| {
             self.parse(leaf, origin, &mut spans)?;
+            if !self.tree.layout.is_current(leaf.bytes(), &spans) {
+                return Ok(ControlFlow::Continue(()));
+            }
             Ok(on_row(&self.row(leaf, &spans, externals)).unwrap_or_else(|error| {
                 failed = Some(error);
                 ControlFlow::Break(())
@@ -260,6 +267,9 @@ impl LeafReader<'_> {
             for origin in batch {
                 let Some(externals) = reads.try_next().await? else { break };
                 self.parse_placed(leaf, *origin, &mut spans)?;
+                if !self.tree.layout.is_current(leaf.bytes(), &spans) {
+                    continue;
+                }
                 if on_row(&self.row(leaf, &spans, Some(&externals)))?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
@@ -280,6 +290,9 @@ impl LeafReader<'_> {
         let none = Externals::new();
         for (done, origin) in origins.iter().enumerate() {
             self.parse_placed(leaf, *origin, spans)?;
+            if !self.tree.layout.is_current(leaf.bytes(), spans) {
+                continue;
+            }
             if self.has_external(spans) {
                 return Ok(Some(done));
             }

@@ -13,16 +13,16 @@ use crate::space::Stale;
 use crate::tree::Tree;
 use crate::{Result, TableDefinition, Tablespace};
 
-/// Takes the trees that the change buffer has changes to out of `trees` (by index, then by partition). Gives the warning to show.
+/// Takes the trees that the change buffer has changes to out of `trees` (by index, then by partition). Gives the indexes concerned.
 pub(super) async fn put_aside(
     definition: &TableDefinition,
     spaces: &[Arc<Tablespace>],
     trees: &mut [Vec<Option<Arc<Tree>>>],
     context: &IoContext,
-) -> Result<Vec<String>> {
+) -> Result<BTreeSet<usize>> {
     let has_secondary = definition.indexes.iter().skip(1).any(|index| index.kind == IndexKind::BTree);
     if !has_secondary {
-        return Ok(Vec::new());
+        return Ok(BTreeSet::new());
     }
     let by_partition =
         futures::future::join_all(spaces.iter().map(|space| space.stale_indexes(context))).await;
@@ -35,19 +35,24 @@ pub(super) async fn put_aside(
             }
         }
     }
+    Ok(put_aside)
+}
+
+/// What to say about the indexes that were put aside.
+pub(super) fn warning(definition: &TableDefinition, put_aside: &BTreeSet<usize>) -> Option<String> {
     let names: Vec<&str> = put_aside.iter().map(|no| definition.indexes[*no].name.as_str()).collect();
     if names.is_empty() {
-        return Ok(Vec::new());
+        return None;
     }
     let (indexes, are, them) =
         if names.len() == 1 { ("index", "is", "it") } else { ("indexes", "are", "them") };
-    Ok(vec![format!(
+    Some(format!(
         "table {}.{}: {indexes} {} {are} not used: the server left changes to {them} in its change buffer; a server that starts on a copy of \
          the files and stops with innodb_fast_shutdown = 0 makes them",
         definition.database,
         definition.name,
         names.join(", "),
-    )])
+    ))
 }
 
 /// Whether the index is not up to date in `partition`, whose tree is taken out then.

@@ -169,6 +169,7 @@ impl Sample {
         self.record_bytes += used.saturating_sub(usize::from(u16_at(bytes, GARBAGE))) as u64;
         self.records += u64::from(u16_at(bytes, RECORDS));
         let parts = self.changes.len();
+        let fields = parts.max(tree.layout.current_fields());
         let (mut spans, mut previous, mut live) = (Spans::new(), Spans::new(), 0u64);
         let mut records = leaf.records();
         while let Some(origin) = records.next()? {
@@ -176,11 +177,15 @@ impl Sample {
                 continue;
             }
             std::mem::swap(&mut spans, &mut previous);
-            record::parse_leaf(bytes, origin, leaf.is_compact(), &tree.layout.shape, parts, &mut spans)?;
+            record::parse_leaf(bytes, origin, leaf.is_compact(), &tree.layout.shape, fields, &mut spans)?;
+            if !tree.layout.is_current(bytes, &spans) {
+                std::mem::swap(&mut spans, &mut previous);
+                continue;
+            }
             live += 1;
             let mut hash = 0xcbf2_9ce4_8422_2325u64;
             let mut changed = live == 1;
-            for (part, span) in spans.iter().enumerate() {
+            for (part, span) in spans.iter().take(parts).enumerate() {
                 let old = previous.get(part).copied();
                 changed |= old.is_none_or(|old| {
                     old.is_null() != span.is_null() || old.bytes(bytes) != span.bytes(bytes)

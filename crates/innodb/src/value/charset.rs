@@ -1,12 +1,14 @@
 //! Character sets: stored bytes -> UTF-8, and back for keys.
 //!
 //! UTF-8 columns hold valid UTF-8 (the servers check it), so anything else is damage. In the other sets a byte that stands for nothing
-//! becomes U+FFFD: the servers accept such bytes in places.
+//! becomes U+FFFD: the servers accept such bytes in places (and print `?`).
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use encoding_rs::Encoding;
 
+use super::charset_table::SETS;
 use crate::{Error, ErrorKind, Result};
 
 /// How to decode a character set.
@@ -26,6 +28,58 @@ pub(crate) enum Charset {
     Utf32,
     /// Decoded by `encoding_rs`.
     Other(&'static Encoding),
+    /// One byte a character, by a table.
+    Single(&'static SingleByte),
+}
+
+/// A set of single bytes.
+#[derive(Debug)]
+pub(crate) struct SingleByte {
+    name: &'static str,
+    /// By byte.
+    characters: [char; 256],
+}
+
+/// The sets of [`SETS`].
+static SINGLE_BYTE: LazyLock<Vec<SingleByte>> = LazyLock::new(|| {
+    let set = |(name, first, listed): &(&'static str, u8, &str)| {
+        let mut characters = std::array::from_fn(|byte| char::from(byte as u8));
+        characters[usize::from(*first)..].iter_mut().zip(listed.chars()).for_each(|(to, from)| *to = from);
+        SingleByte { name, characters }
+    };
+    SETS.iter().map(set).collect()
+});
+
+impl SingleByte {
+    fn named(name: &str) -> Option<&'static SingleByte> {
+        SINGLE_BYTE.iter().find(|set| set.name == name)
+    }
+
+    fn is_ascii_compatible(&self) -> bool {
+        self.characters.iter().take(128).enumerate().all(|(byte, character)| *character as usize == byte)
+    }
+
+    fn decode(&self, bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| self.characters[usize::from(*byte)]).collect()
+    }
+
+    /// The first byte that stands for each character.
+    fn encode(&self, text: &str) -> Option<Vec<u8>> {
+        let byte = |character: char| {
+            let known = character != char::REPLACEMENT_CHARACTER;
+            let at = self.characters.iter().position(|own| *own == character).filter(|_| known)?;
+            u8::try_from(at).ok()
+        };
+        text.chars().map(byte).collect()
+    }
+
+    /// Whether no two bytes stand for the same character.
+    fn is_injective(&self) -> bool {
+        let known = |character: &&char| **character != char::REPLACEMENT_CHARACTER;
+        let mut characters: Vec<char> = self.characters.iter().filter(known).copied().collect();
+        characters.sort_unstable();
+        characters.windows(2).all(|pair| pair[0] != pair[1])
+    }
 }
 
 impl Charset {
@@ -40,18 +94,8 @@ impl Charset {
             "utf16le" => return Ok(Charset::Utf16Le),
             "utf32" => return Ok(Charset::Utf32),
             "latin2" => encoding_rs::ISO_8859_2,
-            "latin5" => encoding_rs::WINDOWS_1254,
             "latin7" => encoding_rs::ISO_8859_13,
-            "greek" => encoding_rs::ISO_8859_7,
-            "hebrew" => encoding_rs::ISO_8859_8,
-            "cp1250" => encoding_rs::WINDOWS_1250,
-            "cp1251" => encoding_rs::WINDOWS_1251,
-            "cp1256" => encoding_rs::WINDOWS_1256,
-            "cp1257" => encoding_rs::WINDOWS_1257,
-            "cp866" => encoding_rs::IBM866,
             "koi8r" => encoding_rs::KOI8_R,
-            "koi8u" => encoding_rs::KOI8_U,
-            "tis620" => encoding_rs::WINDOWS_874,
             "macroman" => encoding_rs::MACINTOSH,
             "sjis" | "cp932" => encoding_rs::SHIFT_JIS,
             "ujis" | "eucjpms" => encoding_rs::EUC_JP,
@@ -59,18 +103,23 @@ impl Charset {
             "gb2312" | "gbk" => encoding_rs::GBK,
             "gb18030" => encoding_rs::GB18030,
             "big5" => encoding_rs::BIG5,
-            _ => {
-                let message =
-                    format!("the character set {name} is not read; leave its columns out of the query");
-                return Err(Error::new(ErrorKind::Unsupported, message));
-            }
+            _ => return SingleByte::named(name).map(Charset::Single).ok_or_else(|| unread(name)),
         };
         Ok(Charset::Other(other))
     }
 
     /// Whether an ASCII byte always stands for itself.
     fn ascii_compatible(self) -> bool {
-        !matches!(self, Charset::Utf16 | Charset::Utf16Le | Charset::Utf32)
+        match self {
+            Charset::Utf16 | Charset::Utf16Le | Charset::Utf32 => false,
+            Charset::Single(set) => set.is_ascii_compatible(),
+            _ => true,
+        }
+    }
+
+    /// Whether each text has but one form in bytes, so that it can be searched for.
+    pub(crate) fn has_one_form(self) -> bool {
+        !matches!(self, Charset::Single(set) if !set.is_injective())
     }
 
     /// Decodes `bytes`.
@@ -86,7 +135,9 @@ impl Charset {
             return Ok(String::from_utf8_lossy(bytes));
         }
         Ok(match self {
-            Charset::Utf8 { .. } | Charset::Ascii => String::from_utf8_lossy(bytes),
+            Charset::Utf8 { .. } => String::from_utf8_lossy(bytes),
+            Charset::Ascii => Cow::Owned(decode_ascii(bytes)),
+            Charset::Single(set) => Cow::Owned(set.decode(bytes)),
             Charset::Latin1 => encoding_rs::WINDOWS_1252.decode_without_bom_handling(bytes).0,
             Charset::Utf16 => encoding_rs::UTF_16BE.decode_without_bom_handling(bytes).0,
             Charset::Utf16Le => encoding_rs::UTF_16LE.decode_without_bom_handling(bytes).0,
@@ -105,6 +156,7 @@ impl Charset {
             Charset::Ascii => text.is_ascii().then_some(Cow::Borrowed(text.as_bytes())),
             Charset::Latin1 => encode_with(encoding_rs::WINDOWS_1252, text),
             Charset::Other(encoding) => encode_with(encoding, text),
+            Charset::Single(set) => set.encode(text).map(Cow::Owned),
             Charset::Utf16 => Some(text.encode_utf16().flat_map(u16::to_be_bytes).collect()),
             Charset::Utf16Le => Some(text.encode_utf16().flat_map(u16::to_le_bytes).collect()),
             Charset::Utf32 => {
@@ -125,6 +177,16 @@ impl Charset {
         };
         Some(&bytes[..length.min(bytes.len())])
     }
+}
+
+fn unread(name: &str) -> Error {
+    let message = format!("the character set {name} is not read; leave its columns out of the query");
+    Error::new(ErrorKind::Unsupported, message)
+}
+
+fn decode_ascii(bytes: &[u8]) -> String {
+    let character = |byte: &u8| if byte.is_ascii() { char::from(*byte) } else { char::REPLACEMENT_CHARACTER };
+    bytes.iter().map(character).collect()
 }
 
 fn encode_with<'a>(encoding: &'static Encoding, text: &'a str) -> Option<Cow<'a, [u8]>> {
@@ -155,6 +217,11 @@ mod tests {
             ("cp1251", "Ж", b"\xc6"),
             ("gbk", "中", b"\xd6\xd0"),
             ("ascii", "abc", b"abc"),
+            ("cp850", "é█x", b"\x82\xdbx"),
+            ("cp852", "ł", b"\x88"),
+            ("swe7", "ÅÄ", b"]["),
+            ("tis620", "ก", b"\xa1"),
+            ("hebrew", "\u{200e}א", b"\xfd\xe0"),
         ] {
             let charset = Charset::new(name).unwrap();
             assert_eq!(charset.decode(bytes).unwrap(), text, "{name}");
@@ -168,9 +235,25 @@ mod tests {
         assert_eq!(Charset::new("latin1").unwrap().encode("日"), None);
         assert_eq!(Charset::new("utf8mb3").unwrap().encode("😀"), None);
         assert!(Charset::new("utf8mb4").unwrap().decode(b"\xff").is_err());
-        let error = Charset::new("swe7").unwrap_err();
+        assert_eq!(Charset::new("swe7").unwrap().encode("["), None);
+        assert_eq!(Charset::new("cp1257").unwrap().encode("\u{fffd}"), None);
+        let error = Charset::new("filename").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
-        assert!(error.to_string().contains("swe7"));
+        assert!(error.to_string().contains("filename"));
+    }
+
+    #[test]
+    fn tables_have_a_character_for_each_byte() {
+        for (name, first, characters) in SETS {
+            assert_eq!(usize::from(*first) + characters.chars().count(), 256, "{name}");
+        }
+        assert_eq!(Charset::new("ascii").unwrap().decode("é".as_bytes()).unwrap(), "\u{fffd}\u{fffd}");
+    }
+
+    #[test]
+    fn a_character_of_two_bytes_is_not_searched_for() {
+        assert!(Charset::new("cp850").unwrap().has_one_form());
+        assert!(!Charset::new("armscii8").unwrap().has_one_form());
     }
 
     #[test]

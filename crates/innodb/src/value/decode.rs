@@ -3,32 +3,62 @@
 use std::borrow::Cow;
 
 use super::charset::Charset;
-use super::{Value, address, decimal, json, temporal};
-use crate::{ColumnType, Error, ErrorKind, Result};
+use super::{Value, address, compressed, decimal, json, temporal};
+use crate::{Column, ColumnType, Error, ErrorKind, Result};
 
 /// Reads the stored form of one column.
 #[derive(Debug, Clone)]
 pub(crate) enum Decoder {
-    Integer { bytes: usize, unsigned: bool },
-    Decimal { bytes: usize, groups: Box<[u8]>, scale: u8 },
+    Integer {
+        bytes: usize,
+        unsigned: bool,
+    },
+    Decimal {
+        bytes: usize,
+        groups: Box<[u8]>,
+        scale: u8,
+    },
     Float,
     Double,
-    Bit { bytes: usize },
+    Bit {
+        bytes: usize,
+    },
     Year,
     Date,
-    Time { bytes: usize },
+    Time {
+        bytes: usize,
+    },
     LegacyTime,
-    DateTime { bytes: usize, fsp: u8 },
+    DateTime {
+        bytes: usize,
+        fsp: u8,
+    },
     LegacyDateTime,
-    Timestamp { bytes: usize, fsp: u8 },
-    Text { charset: Charset, trim: bool },
+    Timestamp {
+        bytes: usize,
+        fsp: u8,
+    },
+    Text {
+        charset: Charset,
+        trim: bool,
+    },
     Bytes,
     Json,
-    Enum { elements: Box<[String]>, bytes: usize },
-    Set { elements: Box<[String]>, bytes: usize },
+    Enum {
+        elements: Box<[String]>,
+        bytes: usize,
+    },
+    Set {
+        elements: Box<[String]>,
+        bytes: usize,
+    },
     Uuid,
     Inet6,
     Inet4,
+    /// The column compresses its values, which are text in this set or bytes.
+    Compressed {
+        charset: Option<Charset>,
+    },
 }
 
 /// Bytes that a SET of `elements` takes.
@@ -46,6 +76,21 @@ pub(crate) fn enum_bytes(elements: usize) -> usize {
 }
 
 impl Decoder {
+    /// A decoder of what is stored of `column`.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(crate) fn of_column(column: &Column) -> Result<Decoder> {
+        let decoder = Decoder::new(&column.column_type)?;
+        Ok(match decoder {
+            Decoder::Text { charset, .. } if column.compressed => {
+                Decoder::Compressed { charset: Some(charset) }
+            }
+            Decoder::Bytes if column.compressed => Decoder::Compressed { charset: None },
+            decoder => decoder,
+        })
+    }
+
     /// A decoder of `column_type`.
     ///
     /// # Errors
@@ -147,6 +192,7 @@ impl Decoder {
             Decoder::Uuid => Ok(Value::Text(Cow::Owned(address::uuid_text(&array(stored)?)))),
             Decoder::Inet6 => Ok(Value::Text(Cow::Owned(address::inet6_text(array(stored)?)))),
             Decoder::Inet4 => Ok(Value::Text(Cow::Owned(address::inet4_text(array(stored)?)))),
+            Decoder::Compressed { charset } => decode_compressed(*charset, stored),
             _ => Err(Error::new(ErrorKind::Corrupt, "a value has no decoder")),
         }
     }
@@ -172,6 +218,15 @@ fn decode_text<'a>(charset: Charset, trim: bool, stored: &'a [u8]) -> Result<Val
             Cow::Owned(text)
         }
     }))
+}
+
+fn decode_compressed(charset: Option<Charset>, stored: &[u8]) -> Result<Value<'_>> {
+    let value = compressed::decompress(stored)?;
+    Ok(match (charset, value) {
+        (None, value) => Value::Bytes(value),
+        (Some(charset), Cow::Borrowed(value)) => Value::Text(charset.decode(value)?),
+        (Some(charset), Cow::Owned(value)) => Value::Text(Cow::Owned(charset.decode(&value)?.into_owned())),
+    })
 }
 
 fn set<'a>(bits: u64, elements: &[String]) -> Result<Value<'a>> {

@@ -2,6 +2,8 @@
 
 mod address;
 mod charset;
+mod charset_table;
+mod compressed;
 mod decimal;
 mod decode;
 mod encode;

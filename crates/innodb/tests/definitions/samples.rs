@@ -68,10 +68,10 @@ fn without_places(mut definition: TableDefinition) -> TableDefinition {
 
 #[test]
 fn the_definition_is_what_show_create_table_prints() {
-    let cases = fixtures::unpacked("cases");
-    for server in ["mysql-9.7", "mariadb-10.11"] {
-        for folder in std::fs::read_dir(cases.join(server)).unwrap() {
-            let folder = folder.unwrap().path();
+    for server in ["cases/mysql-9.7", "cases/mariadb-10.11", "rare/mariadb-10.11"] {
+        let (archive, server) = server.split_once('/').unwrap();
+        let folders = std::fs::read_dir(fixtures::unpacked(archive).join(server)).unwrap();
+        for folder in folders.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
             for definition in definitions(&folder) {
                 let text =
                     std::fs::read_to_string(folder.join(format!("{}.create.sql", definition.name))).unwrap();

@@ -14,8 +14,9 @@ use crate::support::{
 
 /// Folders of servers, and how many tables each has. `forms` was made with the statements in `fixtures/forms-sql`, by MySQL 8.0.28 (the last
 /// with the old instant ADD) and 9.7.4 and MariaDB 10.11.19. The tables of `altered` went through random instant ALTERs, in three row formats;
-/// two of those of `shared` lie in the system tablespace.
-const SERVERS: [(&str, &str, usize); 8] = [
+/// two of those of `shared` lie in the system tablespace. `rare` has system-versioned tables, whose past rows no answer has, compressed columns, and
+/// every byte of every character set of single bytes.
+const SERVERS: [(&str, &str, usize); 9] = [
     ("cases", "mysql-9.7", 3 * 11),
     ("cases", "mariadb-10.11", 5 * 11),
     ("forms", "mysql-8.0", 3),
@@ -24,6 +25,7 @@ const SERVERS: [(&str, &str, usize); 8] = [
     ("change-buffer", "mariadb-10.11", 4),
     ("altered", "mariadb-10.11", 15),
     ("shared", "mariadb-10.11", 3),
+    ("rare", "mariadb-10.11", 11),
 ];
 
 /// Runs `check` on every table of every database of the cases.
@@ -109,6 +111,12 @@ fn indexes_that_cover_are_read_alone() {
             let columns: Vec<ColumnNo> =
                 parts.iter().filter(|part| part.prefix_bytes.is_none()).map(|part| part.column).collect();
             let access = table.access(index, &columns).unwrap();
+            let definition = table.definition();
+            if definition.row_end.is_some() && definition.indexes[0].parts.is_empty() {
+                // Such an index does not tell current rows from past ones.
+                assert!(!access.covering());
+                continue;
+            }
             assert!(access.covering());
             let rows = scan(&table, &access, &KeyRange::all()).await;
             let rows = rows.unwrap_or_else(|error| panic!("{label}: {error}"));

@@ -158,6 +158,7 @@ mod tests {
             nullable: false,
             invisible: false,
             virtual_expression: None,
+            compressed: false,
             comment: String::new(),
         };
         let time = field(&column(ColumnType::Time { fsp: 3, legacy: false }));

@@ -1,6 +1,6 @@
 //! A column in the list of `CREATE TABLE`.
 
-use super::super::{Collation, Column, Server};
+use super::super::{Collation, Column, ColumnType, Server};
 use super::cursor::Cursor;
 use super::keys::RawKey;
 use super::tokens::Kind;
@@ -17,6 +17,7 @@ pub(super) struct RawColumn {
     invisible: bool,
     expression: Option<String>,
     stored: bool,
+    compressed: bool,
     comment: String,
 }
 
@@ -34,6 +35,7 @@ pub(super) fn column(cursor: &mut Cursor<'_>, keys: &mut Vec<RawKey>) -> Result<
         invisible: false,
         expression: None,
         stored: false,
+        compressed: false,
         comment: String::new(),
     };
     while !cursor.is_at_item_end() {
@@ -56,6 +58,10 @@ fn attribute(cursor: &mut Cursor<'_>, column: &mut RawColumn, keys: &mut Vec<Raw
         default_value(cursor)?;
     } else if cursor.eat("comment") {
         column.comment = cursor.text()?;
+    } else if cursor.eat_all(&["as", "row"]) {
+        // The start or the end of a row: never NULL, though nothing says so.
+        column.nullable = false;
+        cursor.skip_piece()?;
     } else if cursor.eat("as") {
         column.expression = cursor.group()?.map(str::to_owned);
     } else if cursor.eat("stored") || cursor.eat("persistent") {
@@ -63,8 +69,10 @@ fn attribute(cursor: &mut Cursor<'_>, column: &mut RawColumn, keys: &mut Vec<Raw
     } else if cursor.eat("invisible") {
         column.invisible = true;
     } else if cursor.eat("compressed") {
-        let message = format!("column {}: COMPRESSED columns are not read", column.name);
-        return Err(Error::new(ErrorKind::Unsupported, message));
+        column.compressed = true;
+        if cursor.eat_symbol('=') {
+            cursor.skip_piece()?;
+        }
     } else if cursor.eat_all(&["primary", "key"]) || cursor.eat("primary") {
         column.nullable = false;
         keys.push(RawKey::of_column(&column.name, true));
@@ -95,6 +103,23 @@ fn default_value(cursor: &mut Cursor<'_>) -> Result<()> {
 }
 
 impl RawColumn {
+    /// A column that MariaDB adds for system versioning, unseen.
+    pub(super) fn of_period(name: &str) -> RawColumn {
+        let timestamp = ColumnType::Timestamp { fsp: 6, legacy: false };
+        RawColumn {
+            name: name.to_owned(),
+            raw_type: RawType::Settled(timestamp),
+            charset: None,
+            collation: None,
+            nullable: false,
+            invisible: true,
+            expression: None,
+            stored: false,
+            compressed: false,
+            comment: String::new(),
+        }
+    }
+
     pub(super) fn settle(self, table: &Collation, server: Server) -> Result<Column> {
         let place =
             |what: String| Error::new(ErrorKind::InvalidInput, format!("column {}: {what}", self.name));
@@ -104,6 +129,7 @@ impl RawColumn {
         Ok(Column {
             name: self.name,
             column_type: self.raw_type.settle(collation, server)?,
+            compressed: self.compressed,
             nullable: self.nullable,
             invisible: self.invisible,
             virtual_expression: self.expression.filter(|_| !self.stored),

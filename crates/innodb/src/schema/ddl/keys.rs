@@ -11,8 +11,10 @@ const LONGEST_KEY_BYTES: u32 = 3072;
 /// An item of the list.
 pub(super) enum Item {
     Key(RawKey),
-    /// A check, a foreign key or a period.
+    /// A check, a foreign key or a period of the application.
     Other,
+    /// The period of system versioning: the column that ends it.
+    SystemTime(String),
     /// Nothing was taken: it is a column.
     Column,
 }
@@ -65,7 +67,12 @@ pub(super) fn key(cursor: &mut Cursor<'_>) -> Result<Item> {
         return Ok(Item::Other);
     } else if cursor.eat_all(&["period", "for"]) {
         if cursor.eat("system_time") {
-            return Err(Error::new(ErrorKind::Unsupported, "it is system-versioned, which is not read"));
+            cursor.expect_symbol('(')?;
+            cursor.name()?;
+            cursor.expect_symbol(',')?;
+            let end = cursor.name()?;
+            cursor.expect_symbol(')')?;
+            return Ok(Item::SystemTime(end));
         }
         cursor.skip_item()?;
         return Ok(Item::Other);
@@ -147,6 +154,17 @@ impl RawKey {
         self.is_hash = cursor.word().as_deref() == Some("hash");
         cursor.skip();
         true
+    }
+
+    /// MariaDB adds the end of the row to the keys that keep rows apart, since there are several of each.
+    pub(super) fn add_row_end(&mut self, row_end: &str) {
+        let keeps_apart = matches!(self.kind, KeyKind::Primary | KeyKind::Unique);
+        let is_it =
+            |part: &RawPart| part.column.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(row_end));
+        if keeps_apart && !self.parts.iter().any(is_it) {
+            let column = Some(row_end.to_owned());
+            self.parts.push(RawPart { column, length: None, descending: false, is_period: false });
+        }
     }
 
     /// The columns of a primary key are never NULL, said or not.

@@ -56,6 +56,16 @@ pub fn table_from_ddl(
     definition.map(Some).map_err(|error| error.within(format!("CREATE TABLE {table}")))
 }
 
+/// The tables that the statements in `text` create, with their databases where these are named.
+///
+/// # Errors
+/// `InvalidInput` if the text cannot be taken apart.
+pub(crate) fn tables_named(text: &str) -> Result<Vec<(Option<String>, String)>> {
+    let tokens = tokens::tokens(text)?;
+    let named = |statement: Statement<'_>| (statement.database, statement.table);
+    Ok(statements(text, &tokens).into_iter().map(named).collect())
+}
+
 /// A `CREATE TABLE` found in the text.
 struct Statement<'a> {
     database: Option<String>,
@@ -108,15 +118,21 @@ fn head<'a>(mut cursor: Cursor<'a>, current: &Option<String>) -> Option<Statemen
     Some(Statement { database: current.clone(), table: first, body: cursor })
 }
 
+/// What MariaDB calls the columns of system versioning that are not declared.
+const ROW_START: &str = "row_start";
+const ROW_END: &str = "row_end";
+
 /// What follows the name.
 fn definition(mut cursor: Cursor<'_>, server: Server) -> Result<TableDefinition> {
     cursor.expect_symbol('(')?;
     let mut raw_columns: Vec<RawColumn> = Vec::new();
     let mut raw_keys: Vec<RawKey> = Vec::new();
+    let mut row_end = None;
     loop {
         match keys::key(&mut cursor)? {
             keys::Item::Key(key) => raw_keys.push(key),
             keys::Item::Other => {}
+            keys::Item::SystemTime(end) => row_end = Some(end),
             keys::Item::Column => raw_columns.push(columns::column(&mut cursor, &mut raw_keys)?),
         }
         if !cursor.eat_symbol(',') {
@@ -125,13 +141,21 @@ fn definition(mut cursor: Cursor<'_>, server: Server) -> Result<TableDefinition>
     }
     cursor.expect_symbol(')')?;
     let options = Options::read(&mut cursor, server)?;
-    settle(raw_columns, raw_keys, &options, server)
+    if options.system_versioned {
+        if row_end.is_none() {
+            raw_columns.extend([ROW_START, ROW_END].map(RawColumn::of_period));
+        }
+        let row_end = row_end.get_or_insert_with(|| ROW_END.to_owned());
+        raw_keys.iter_mut().for_each(|key| key.add_row_end(row_end));
+    }
+    settle(raw_columns, raw_keys, row_end.filter(|_| options.system_versioned), &options, server)
 }
 
 /// Gives columns their collations and keys their columns, and works out the stored order.
 fn settle(
     raw_columns: Vec<RawColumn>,
     raw_keys: Vec<RawKey>,
+    row_end: Option<String>,
     options: &Options,
     server: Server,
 ) -> Result<TableDefinition> {
@@ -151,6 +175,13 @@ fn settle(
     if raw_keys.iter().any(RawKey::is_fulltext) {
         layout::add_document_id(&columns, &mut indexes, &mut stored_fields);
     }
+    let row_end = row_end.map(|name| {
+        let unknown =
+            || Error::new(ErrorKind::InvalidInput, format!("there is no column {name} that ends its rows"));
+        let position = columns.iter().position(|column| column.name.eq_ignore_ascii_case(&name));
+        position.map(crate::ColumnNo).ok_or_else(unknown)
+    });
+    let row_end = row_end.transpose()?;
     Ok(TableDefinition {
         database: String::new(),
         name: String::new(),
@@ -160,6 +191,7 @@ fn settle(
         indexes,
         stored_fields,
         row_versions: false,
+        row_end,
         instant_columns: None,
         partitions: vec![Partition { name: String::new(), path: std::path::PathBuf::new() }],
     })
@@ -169,6 +201,7 @@ fn settle(
 struct Options {
     collation: Collation,
     row_format: RowFormat,
+    system_versioned: bool,
 }
 
 impl Options {
@@ -176,6 +209,7 @@ impl Options {
         let mut charset = None;
         let mut collation = None;
         let mut row_format = RowFormat::Dynamic;
+        let mut system_versioned = false;
         while !cursor.is_at_end() && cursor.word().as_deref() != Some("partition") {
             if cursor.eat("charset") || cursor.eat_all(&["character", "set"]) {
                 cursor.eat_symbol('=');
@@ -190,14 +224,14 @@ impl Options {
                 cursor.eat_symbol('=');
                 require_innodb(&cursor.name()?)?;
             } else if cursor.eat_all(&["system", "versioning"]) {
-                return Err(Error::new(ErrorKind::Unsupported, "it is system-versioned, which is not read"));
+                system_versioned = true;
             } else {
                 cursor.skip_piece()?;
             }
         }
         let collation = types::collation(charset.as_deref(), collation.as_deref(), None, server)
             .map_err(|what| cursor.error(what))?;
-        Ok(Options { collation, row_format })
+        Ok(Options { collation, row_format, system_versioned })
     }
 }
 

@@ -1,0 +1,130 @@
+//! What a server's own dictionary says of files: which tablespace is in which.
+//!
+//! MySQL has it in `mysql.ibd` ([`TablespaceFiles`]), MariaDB in `ibdata1` ([`SystemTables`]). Either lies in the data directory, which is the folder that
+//! is mounted or the one around it. A folder that was copied away from there has none, and nothing can be asked then.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tanada_io::IoContext;
+
+use super::listing::Tables;
+use super::mysql_dictionary::{DICTIONARY, TablespaceFiles};
+use super::sys_tables::SystemTables;
+use crate::files::Files;
+use crate::{Environment, SpaceId};
+
+/// Tables that a warning names.
+const NAMED: usize = 5;
+
+/// The dictionary of the server whose files are mounted.
+#[derive(Debug)]
+pub(super) enum Dictionary {
+    MariaDb(SystemTables),
+    MySql(TablespaceFiles),
+}
+
+impl Dictionary {
+    /// Reads the dictionary in `folder` or in the folder around it. If it is there but cannot be read, a warning says so.
+    pub(super) async fn find(
+        folder: &Path,
+        environment: &Arc<Environment>,
+        context: &IoContext,
+        warnings: &mut Vec<String>,
+    ) -> Option<Dictionary> {
+        let files = &*environment.files;
+        let folder = files.real_path(folder).unwrap_or_else(|_| folder.to_owned());
+        let of_server = |folder: &Path| {
+            [DICTIONARY, "ibdata1"].map(|name| folder.join(name)).into_iter().find(|path| files.exists(path))
+        };
+        let path = [Some(folder.as_path()), folder.parent()].into_iter().flatten().find_map(of_server)?;
+        let read = match path.ends_with(DICTIONARY) {
+            true => TablespaceFiles::read(&path, environment, context).await.map(Dictionary::MySql),
+            false => SystemTables::read(&path, environment, context).await.map(Dictionary::MariaDb),
+        };
+        let unread = |error| {
+            warnings.push(format!(
+                "the dictionary in {} is not used, so it is not known which file belongs to which table: {error}",
+                path.display()
+            ));
+        };
+        read.map_err(unread).ok()
+    }
+
+    /// The dictionary's file.
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Dictionary::MariaDb(system) => system.path(),
+            Dictionary::MySql(files) => files.path(),
+        }
+    }
+
+    /// The dictionary, if it is MariaDB's.
+    pub(super) fn of_mariadb(&self) -> Option<&SystemTables> {
+        match self {
+            Dictionary::MariaDb(system) => Some(system),
+            Dictionary::MySql(_) => None,
+        }
+    }
+
+    /// The undo tablespaces, if the dictionary is one that names them.
+    pub(super) fn undo_files(&self) -> Option<Vec<PathBuf>> {
+        match self {
+            Dictionary::MariaDb(_) => None,
+            Dictionary::MySql(files) => Some(files.undo_files()),
+        }
+    }
+
+    /// The tablespace that the server has in the file at `path`, of a table whose files are listed in `folder`.
+    pub(super) fn space_of(&self, disk: &dyn Files, folder: &Path, path: &Path) -> Option<SpaceId> {
+        match self {
+            Dictionary::MariaDb(system) => {
+                let stem = path.file_stem()?.to_str()?;
+                system.table(disk, folder, stem).map(|table| table.space)
+            }
+            Dictionary::MySql(files) => {
+                let name = path.file_name()?.to_str()?;
+                let inside = names_in(disk, folder, name).find_map(|name| files.id_of(&name));
+                inside.or_else(|| files.id_of(path.to_str()?))
+            }
+        }
+    }
+
+    /// The tablespace that the server has in the file at `path` of the data directory itself.
+    pub(super) fn general_space_of(&self, path: &Path) -> Option<SpaceId> {
+        match self {
+            Dictionary::MariaDb(_) => None,
+            Dictionary::MySql(files) => files.id_of(path.file_name()?.to_str()?),
+        }
+    }
+
+    /// A warning about the tables of `database` whose files the server does not know, as when files were put into its directory and never imported.
+    pub(super) fn unknown(&self, disk: &dyn Files, database: &str, tables: &Tables) -> Option<String> {
+        let is_unknown = |(name, files): (&String, &super::listing::TableFiles)| {
+            let mut spaces = files.spaces.iter();
+            spaces
+                .any(|file| self.space_of(disk, &files.folder, &file.path).is_none())
+                .then(|| format!("{database}.{name}"))
+        };
+        let unknown: Vec<String> = tables.iter().filter_map(is_unknown).collect();
+        if unknown.is_empty() {
+            return None;
+        }
+        let more = unknown.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        Some(format!(
+            "the server's dictionary in {} does not know the files of {}{more}: they are read as they are, but the server would not \
+             (see ALTER TABLE ... IMPORT TABLESPACE)",
+            self.path().display(),
+            unknown[..unknown.len().min(NAMED)].join(", "),
+        ))
+    }
+}
+
+/// `folder/name` with the folder's name as it is written, then as it is without links.
+pub(super) fn names_in(disk: &dyn Files, folder: &Path, name: &str) -> impl Iterator<Item = String> {
+    let written = folder.file_name().map(ToOwned::to_owned);
+    let real = disk.real_path(folder).ok().and_then(|real| real.file_name().map(ToOwned::to_owned));
+    let folders = [written, real].into_iter().flatten();
+    folders.filter_map(move |folder| Some(format!("{}/{name}", folder.to_str()?)))
+}

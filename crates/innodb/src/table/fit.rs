@@ -1,0 +1,97 @@
+//! Whether a definition that comes from beside a file (`.frm`, `CREATE TABLE` text) is that of the file.
+//!
+//! Read by the definition of another table, most rows would be noise, but some would look sound. Two things tell:
+//!
+//! 1. the number of trees in the file, which is that of the indexes (a FULLTEXT one has no tree);
+//! 2. on every page the bytes of all records and of the room that removed ones left make what the header says is used. The first leaf of the
+//!    clustered index is measured with the definition. REDUNDANT records say themselves how long they are; their number of fields and the widths
+//!    of fixed ones have to agree instead.
+//!
+//! A definition of the same shape passes. Pages that cannot be read are found out by who needs them.
+
+use tanada_io::IoContext;
+
+use crate::page::header::u16_at;
+use crate::record;
+use crate::schema::IndexKind;
+use crate::tree::{Node, Tree};
+use crate::{Error, ErrorKind, PageNo, Result, SpaceId, TableDefinition, Tablespace};
+
+/// Page header: end of the heap, bytes of removed records.
+const HEAP_TOP: usize = 40;
+const GARBAGE: usize = 46;
+/// Where the records that every page has end.
+const FIRST_RECORD: usize = 120;
+
+/// Where tables share one space.
+const SYSTEM_SPACE: SpaceId = SpaceId(0);
+
+fn misfit(space: &Tablespace, what: &str) -> Error {
+    let message = format!(
+        "{}: {what}; the definition (.frm or CREATE TABLE) is of another table or of another time, or the .ibd file is",
+        space.path().display()
+    );
+    Error::new(ErrorKind::InvalidInput, message)
+}
+
+/// Compares the number of trees found in `space` with that of the indexes.
+pub(super) fn check_trees(
+    definition: &TableDefinition,
+    space: &Tablespace,
+    found: &[(PageNo, u64)],
+) -> Result<()> {
+    let least = definition.indexes.iter().filter(|index| index.kind == IndexKind::BTree).count();
+    let most = definition.indexes.len();
+    if space.id() == SYSTEM_SPACE || (least..=most).contains(&found.len()) {
+        return Ok(());
+    }
+    let trees = if found.len() == 1 { "index" } else { "indexes" };
+    let what = format!("the file has {} {trees}, the definition {least}", found.len());
+    Err(misfit(space, &what))
+}
+
+/// Measures the first leaf of the clustered index.
+pub(super) async fn check_rows(clustered: &Tree, context: &IoContext) -> Result<()> {
+    match first_leaf(clustered, context).await {
+        Ok(None) => Ok(()),
+        Ok(Some(leaf)) if fits(clustered, &leaf).unwrap_or(false) => Ok(()),
+        // Node pointers that lead elsewhere are as telling as rows of other widths.
+        Ok(Some(_)) | Err(_) => Err(misfit(&clustered.space, "its rows are not as its definition says")),
+    }
+}
+
+/// The first leaf; `None` if a page on the way cannot be read, or the table was changed instantly: what that left behind was compared with the
+/// definition already.
+async fn first_leaf(tree: &Tree, context: &IoContext) -> Result<Option<Node>> {
+    let Ok(mut node) = tree.root(context).await else { return Ok(None) };
+    if node.core_fields().is_some() {
+        return Ok(None);
+    }
+    let mut spans = record::Spans::new();
+    while node.level() > 0 {
+        let child = tree.child(&node, node.infimum(), &mut spans)?;
+        if child.0 < tree.space.pages() && tree.space.page(child, context).await.is_err() {
+            return Ok(None);
+        }
+        node = tree.node(child, node.level() - 1, node.index_id(), context).await?;
+    }
+    Ok(Some(node))
+}
+
+fn fits(tree: &Tree, leaf: &Node) -> Result<bool> {
+    let bytes = leaf.bytes();
+    let shape = &tree.layout.shape;
+    let mut records = leaf.records();
+    let mut sum = 0;
+    while let Some(origin) = records.next()? {
+        if !leaf.is_compact() {
+            if !record::redundant_fits(bytes, origin, shape)? {
+                return Ok(false);
+            }
+        } else {
+            sum += record::compact_bytes(bytes, origin, shape)?;
+        }
+    }
+    let used = usize::from(u16_at(bytes, HEAP_TOP)).saturating_sub(FIRST_RECORD);
+    Ok(!leaf.is_compact() || sum + usize::from(u16_at(bytes, GARBAGE)) == used)
+}
