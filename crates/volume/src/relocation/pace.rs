@@ -36,7 +36,7 @@ const TOLERANCE: Duration = Duration::from_millis(2);
 /// A look takes so many I/Os of others,
 const ENOUGH_IOS: u64 = 64;
 /// and no less time than this,
-const SHORTEST_LOOK: Duration = Duration::from_millis(10);
+const SHORTEST_LOOK: Duration = Duration::from_millis(20);
 /// and no more.
 const LONGEST_LOOK: Duration = Duration::from_millis(400);
 /// The base line is taken again after this time, or twenty times what taking it took.
@@ -141,7 +141,7 @@ impl Pace {
         self.look(now, usage, bytes);
         let answer = match self.phase {
             Phase::Free => self.go(now, bytes, bytes),
-            Phase::Listening => Answer::Wait(SHORTEST_LOOK / 4),
+            Phase::Listening => Answer::Wait(SHORTEST_LOOK / 8),
             Phase::Paced => self.go_or_wait(now, self.next.max(self.next_piece), bytes, bytes),
         };
         if let Answer::Go(_) = answer {
@@ -257,9 +257,14 @@ impl Pace {
         }
     }
 
+    /// Takes the base line, and half of the last one where they are alike: one look more averages out what comes and goes.
     fn base_line(&mut self, seen: &Usage) {
-        self.base =
-            seen.0.iter().map(|(ios, ns)| if *ios == 0 { 0.0 } else { *ns as f64 / *ios as f64 }).collect();
+        self.base.resize(seen.0.len(), 0.0);
+        for ((ios, ns), base) in seen.0.iter().zip(&mut self.base) {
+            let mean = if *ios == 0 { 0.0 } else { *ns as f64 / *ios as f64 };
+            let is_alike = *base > 0.0 && (0.7..1.4).contains(&(mean / *base));
+            *base = if is_alike { (mean + *base) / 2.0 } else { mean };
+        }
     }
 
     /// Changes the rate by what was seen in `took`. Whether the base line explains it.
@@ -284,7 +289,7 @@ impl Pace {
             let target = (LITTLE + MUCH) / 2.0;
             self.rate = self.rate.min(reached * 1.1) * (target / slowdown).clamp(0.4, 0.95);
         } else if slowdown < LITTLE && reached > self.rate * 0.7 {
-            self.rate *= if slowdown < LITTLE / 2.0 { 1.4 } else { 1.1 };
+            self.rate *= if slowdown < LITTLE / 2.0 { 1.5 } else { 1.1 };
         }
         self.rate = self.rate.clamp(chunk_bytes as f64 / LONGEST_REST.as_secs_f64(), 1e12);
         slowdown < STRANGE
