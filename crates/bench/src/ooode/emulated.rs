@@ -114,15 +114,17 @@ pub fn run(settings: EmulatedSettings, progress: &(dyn Fn(&str) + Sync)) -> Resu
     for run in 1..=settings.runs {
         for disks in &settings.disks {
             progress(&format!("run {run} of {} in virtual time, disks: {disks}", settings.runs));
-            let timeline = Timeline::virtual_time(VirtualTimeOptions::default());
-            measured.on_array(*disks, &timeline, &[IN_ORDER, OUT_OF_ORDER])?;
+            for execution in [IN_ORDER, OUT_OF_ORDER] {
+                let timeline = Timeline::virtual_time(VirtualTimeOptions::default());
+                measured.on_array(*disks, &timeline, execution)?;
+            }
         }
     }
     let largest = settings.disks.iter().copied().max().unwrap_or(1);
     if settings.real_time {
         for run in 1..=settings.runs {
             progress(&format!("run {run} of {} in real time, disks: {largest}", settings.runs));
-            measured.on_array(largest, &Timeline::real(), &[OUT_OF_ORDER])?;
+            measured.on_array(largest, &Timeline::real(), OUT_OF_ORDER)?;
         }
     }
     let runs = measured.runs;
@@ -142,18 +144,16 @@ struct Measured<'a> {
 }
 
 impl Measured<'_> {
-    /// Runs the query once in each of `executions` on a fresh array of `disks` members.
-    fn on_array(&mut self, disks: u32, timeline: &Timeline, executions: &[&'static str]) -> Result<()> {
+    /// Runs the query once, in a new session on a new array of `disks` members: neither heads nor drives' buffers remember another run.
+    fn on_array(&mut self, disks: u32, timeline: &Timeline, execution: &'static str) -> Result<()> {
         let runtime = runtime_on(timeline)?;
         let _takes_part = timeline.register_thread();
         let model = self.settings.model.clone().times(disks);
         let files = EmulatedFiles { array: timeline.array(&model, self.settings.seed) };
         runtime.block_on(async {
             let session = self.session(files).await?;
-            for execution in executions {
-                let run = self.query(&session, timeline, disks, execution).await?;
-                self.runs.push(run);
-            }
+            let run = self.query(&session, timeline, disks, execution).await?;
+            self.runs.push(run);
             Ok(())
         })
     }
