@@ -46,15 +46,10 @@ fn open(path: &Path, options: MountOptions) -> Result<Catalog> {
 /// The table's warnings, or why it cannot be read.
 fn warnings(path: &Path, database: &str, table: &str) -> Result<Vec<String>> {
     let (database, table) = (database.to_owned(), table.to_owned());
-    let opened = mounted(
-        path,
-        MountOptions { allow_stale: true, ..MountOptions::default() },
-        move |catalog| async move {
-            let table: Arc<Table> = catalog?.table(&database, &table).await?;
-            Ok(table.warnings().to_vec())
-        },
-    );
-    opened
+    mounted(path, MountOptions { allow_stale: true, ..MountOptions::default() }, move |catalog| async move {
+        let table: Arc<Table> = catalog?.table(&database, &table).await?;
+        Ok(table.warnings().to_vec())
+    })
 }
 
 fn mariadb() -> TempDir {
