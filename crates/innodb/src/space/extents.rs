@@ -149,7 +149,7 @@ impl Tablespace {
             let start = XDES_ARRAY + no as usize * each;
             let bytes = page.bytes().get(start..start + each).unwrap_or_default();
             let descriptor = Descriptor { first: PageNo(first), bytes };
-            let end = first.saturating_add(extent).min(self.pages());
+            let end = first.saturating_add(extent).min(limit);
             for no in (first..end).map(PageNo) {
                 seen += usize::from(singles.contains_key(&no));
                 self.take_page(no, group, &descriptor, singles.get(&no).copied(), owners)?;
@@ -196,5 +196,119 @@ impl Tablespace {
         };
         push(to, no);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+    use std::sync::Arc;
+
+    use tanada_io::{ExecutorOptions, Executors, Gate, GateLimits, Method};
+
+    use super::*;
+    use crate::page::header;
+    use crate::{Environment, ErrorKind, PageCache};
+
+    const PAGE: usize = 4096;
+    const EXTENT: usize = 256;
+    const SPACE: u32 = 9;
+    /// Pages, of two groups: the second has one extent.
+    const PAGES: u32 = 4096 + EXTENT as u32;
+
+    fn put(page: &mut [u8], at: usize, value: u32) {
+        page[at..at + 4].copy_from_slice(&value.to_be_bytes());
+    }
+
+    /// A page of `page_type`, with nothing but its header.
+    fn page(no: u32, page_type: u16) -> Vec<u8> {
+        let mut page = vec![0; PAGE];
+        put(&mut page, header::NUMBER, no);
+        put(&mut page, header::SPACE, SPACE);
+        page[header::TYPE..header::TYPE + 2].copy_from_slice(&page_type.to_be_bytes());
+        page
+    }
+
+    /// Writes descriptor `no` of `page`: its segment, its state, and how many pages are used, from the first on.
+    fn describe(page: &mut [u8], no: usize, segment: u32, state: u32, used: usize) {
+        let at = XDES_ARRAY + no * (24 + EXTENT / 4);
+        put(page, at + SEGMENT + 4, segment);
+        put(page, at + STATE, state);
+        page[at + BITMAP..at + BITMAP + EXTENT / 4].fill(0xff);
+        (0..used).for_each(|used| page[at + BITMAP + used / 4] &= !(1 << (2 * (used % 4))));
+    }
+
+    /// A space with segment 1, whose single page is `single`: the first extent is shared, the second in `state` of segment 1, and that of the second group lent to it.
+    fn space(single: u32, state: u32, owner: u32) -> Result<Owners> {
+        let mut first = page(0, page_type::FSP_HEADER);
+        for (at, value) in [(38, SPACE), (46, PAGES), (FSP_FREE_LIMIT, PAGES - 1), (54, 0x40c1)] {
+            put(&mut first, at, value);
+        }
+        // The lists of INODE pages: one full, none else.
+        for (at, link) in [(118 + 4, 2), (134 + 4, u32::MAX)] {
+            put(&mut first, at, link);
+        }
+        describe(&mut first, 0, 0, STATE_FREE_FRAGMENTS, 4);
+        describe(&mut first, 1, owner, state, 10);
+        (2..16).for_each(|no| describe(&mut first, no, 0, STATE_FREE, 0));
+        let mut inodes = page(2, page_type::INODE);
+        put(&mut inodes, header::DATA + 6, u32::MAX);
+        let inode = header::DATA + 12;
+        put(&mut inodes, inode + 4, 1);
+        put(&mut inodes, inode + 60, 97_937_874);
+        inodes[inode + 64..inode + 64 + 4 * EXTENT / 2].fill(0xff);
+        put(&mut inodes, inode + 64, single);
+        let mut second = page(4096, page_type::XDES);
+        describe(&mut second, 0, 1, STATE_LENT, 3);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.ibd");
+        let file = std::fs::File::create(&path).unwrap();
+        for (no, page) in [(0, first), (2, inodes), (4096, second)] {
+            file.write_all_at(&page, no * PAGE as u64).unwrap();
+        }
+        file.set_len(u64::from(PAGES) * PAGE as u64).unwrap();
+        let options = ExecutorOptions { threads: 1, method: Method::Threads, ..ExecutorOptions::default() };
+        let executors = Executors::start(options).unwrap();
+        let cache = PageCache::new(1 << 20);
+        let environment = Arc::new(Environment::new(executors.clone(), cache, Method::Threads, false));
+        let owners = move || async move {
+            let gate = Gate::new(GateLimits::default());
+            Tablespace::open(&path, &environment).await?.owners(&IoContext::new(gate)).await
+        };
+        executors.block_on(owners).unwrap()
+    }
+
+    fn range(first: u32, pages: u32) -> PageRange {
+        PageRange { first: PageNo(first), pages }
+    }
+
+    #[test]
+    fn shared_owned_and_lent_extents_are_told_apart() {
+        let owners = space(3, STATE_OF_SEGMENT, 1).unwrap();
+        assert_eq!(owners.system, [range(0, 3), range(4096, 2)]);
+        // The last page is behind the free limit.
+        assert_eq!(owners.free, [range(4, 252), range(512, 4096 - 512), range(PAGES - 1, 1)]);
+        let segment = &owners.segments[&1];
+        assert_eq!(segment.used, [range(3, 1), range(256, 10), range(4098, 1)]);
+        assert_eq!(segment.reserved, [range(266, 246), range(4099, 252)]);
+        let owners = space(3, STATE_FREE, 0).unwrap();
+        assert_eq!(owners.free, [range(4, 4092), range(PAGES - 1, 1)]);
+    }
+
+    #[test]
+    fn contradictions_are_damage() {
+        for (single, state, owner) in [
+            (3, STATE_OF_SEGMENT, 2),
+            (3, 0, 1),
+            (3, 6, 1),
+            (4, STATE_OF_SEGMENT, 1),
+            (256, STATE_OF_SEGMENT, 1),
+            (600, STATE_OF_SEGMENT, 1),
+            (PAGES, STATE_OF_SEGMENT, 1),
+            (0, STATE_OF_SEGMENT, 1),
+        ] {
+            let error = space(single, state, owner).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{single} {state} {owner}: {error}");
+        }
     }
 }
