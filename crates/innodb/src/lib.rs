@@ -20,8 +20,12 @@ pub use error::{Error, ErrorKind, Result};
 pub use files::{FileKind, Files, HostFiles, Lock};
 pub use page::{Page, PageNo, PageSize, SpaceId};
 pub use schema::{
-    Collation, Column, ColumnNo, ColumnType, Index, IndexNo, IndexPart, Partition, Server, TableDefinition,
+    Collation, Column, ColumnNo, ColumnType, Index, IndexNo, IndexPart, Partition, RowFormat, Server,
+    TableDefinition,
 };
-pub use space::{Environment, PageCache, PageCacheCounters, PageRun, Tablespace};
-pub use table::{Access, Bookmark, IndexStatistics, Key, KeyRange, LeafRun, Row, Table, TableStatistics};
+pub use space::{Environment, PageCache, PageCacheCounters, PageRange, PageRun, Tablespace};
+pub use table::{
+    Access, Bookmark, FileRange, IndexFacts, IndexLayout, IndexStatistics, Key, KeyRange, LeafRun, LeafSteps,
+    Row, SpaceLayout, Table, TableFacts, TableLayout, TableStatistics,
+};
 pub use value::{Decimal, RowSink, Value};

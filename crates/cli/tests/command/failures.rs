@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::{directory, sql, tanada, tanada_with_stdin};
+use super::{directory, sql, tanada, tanada_with_stdin, unexpected};
 
 fn mounted(path: &Path, more: &[&str]) -> super::Outcome {
     let path = path.display().to_string();
@@ -168,5 +168,6 @@ fn a_reader_that_goes_away_is_no_error() {
     let mut first = [0; 10];
     child.stdout.take().unwrap().read_exact(&mut first).unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+    let stderr = unexpected(&String::from_utf8_lossy(&output.stderr));
+    assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""));
 }

@@ -55,8 +55,14 @@ fn tanada_with_stdin(arguments: &[&str], stdin: &str) -> Outcome {
     Outcome {
         code: output.status.code().expect("no signal"),
         stdout: String::from_utf8(output.stdout).expect("UTF-8"),
-        stderr: String::from_utf8(output.stderr).expect("UTF-8"),
+        stderr: unexpected(&String::from_utf8(output.stderr).expect("UTF-8")),
     }
+}
+
+/// What was said on stderr, but for the one thing that is always said of the MySQL sample: its undo tablespaces were left out of it.
+fn unexpected(stderr: &str) -> String {
+    let expected = |line: &&str| line.starts_with("tanada: warning: ") && line.contains("/undo_001");
+    stderr.split_inclusive('\n').filter(|line| !expected(line)).collect()
 }
 
 fn tanada(arguments: &[&str]) -> Outcome {

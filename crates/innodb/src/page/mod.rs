@@ -127,6 +127,11 @@ impl Page {
         header::u16_at(self.bytes(), header::TYPE)
     }
 
+    /// Whether it was stored in fewer bytes than it has.
+    pub(crate) fn was_compressed(&self) -> bool {
+        matches!(self.0.bytes, PageBytes::Heap(_))
+    }
+
     /// The page before it on its level of a B+tree, if any.
     pub fn previous(&self) -> Option<PageNo> {
         header::link_at(self.bytes(), header::PREVIOUS)

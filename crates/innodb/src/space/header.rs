@@ -15,6 +15,8 @@ pub(crate) const PREFIX_BYTES: usize = 4096;
 
 const FSP_SPACE: usize = 38;
 const FSP_SIZE: usize = 46;
+/// Pages from here on were never given to anyone.
+pub(super) const FSP_FREE_LIMIT: usize = 50;
 const FSP_FLAGS: usize = 54;
 /// Extent descriptors of page 0.
 pub(super) const XDES_ARRAY: usize = 150;

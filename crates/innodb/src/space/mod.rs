@@ -5,12 +5,16 @@
 
 mod cache;
 mod change_buffer;
+mod extents;
 pub(crate) mod header;
+pub(crate) mod ranges;
 mod run;
 mod segment;
 
 pub use cache::{PageCache, PageCacheCounters};
 pub(crate) use change_buffer::Stale;
+pub(crate) use extents::SegmentPages;
+pub use ranges::PageRange;
 pub use run::PageRun;
 
 use std::path::{Path, PathBuf};

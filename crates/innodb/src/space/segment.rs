@@ -74,6 +74,12 @@ pub(super) fn inodes(
     })
 }
 
+/// The single pages of the segment whose inode is at `offset` of `page`.
+pub(super) fn fragments(page: &Page, offset: u16, page_size: PageSize) -> impl Iterator<Item = PageNo> {
+    let slots = page_size.extent_pages() as usize / 2;
+    (0..slots).filter_map(move |slot| link_at(page.bytes(), usize::from(offset) + 64 + 4 * slot))
+}
+
 impl Tablespace {
     /// All segments in use.
     pub(super) async fn segments(&self, context: &IoContext) -> Result<Vec<SegmentInode>> {

@@ -9,7 +9,9 @@
 
 mod access;
 mod bookmark;
+mod facts;
 mod fit;
+mod layout;
 mod lookup;
 mod open;
 mod row;
@@ -18,6 +20,7 @@ mod scan;
 mod stale;
 mod statistics;
 mod verify;
+mod walked;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -30,6 +33,8 @@ use crate::{ColumnType, Environment, Error, ErrorKind, IndexNo, Result, TableDef
 pub use crate::tree::{Key, KeyRange};
 pub use access::Access;
 pub use bookmark::Bookmark;
+pub use facts::{IndexFacts, TableFacts};
+pub use layout::{FileRange, IndexLayout, LeafSteps, SpaceLayout, TableLayout};
 pub use row::Row;
 pub use scan::LeafRun;
 pub use statistics::{IndexStatistics, TableStatistics};

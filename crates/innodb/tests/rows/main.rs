@@ -10,5 +10,6 @@ mod cases;
 mod change_buffer;
 mod damage;
 mod elsewhere;
+mod layout;
 mod ranges;
 mod tpch;
