@@ -8,7 +8,9 @@ mod bench;
 mod demo;
 mod failure;
 mod format;
+mod innodb;
 mod options;
+mod output;
 mod sql;
 mod volume;
 
@@ -31,6 +33,8 @@ struct Arguments {
 enum Command {
     /// Run SQL over InnoDB files: a statement, a file, stdin, or an interactive shell.
     Sql(Box<sql::SqlArguments>),
+    /// See what lies in InnoDB files: tables, indexes, pages.
+    Innodb(innodb::InnodbArguments),
     /// Make and look after tiered volumes: classes of devices, objects, and what lies where.
     Volume(volume::VolumeArguments),
     /// Show out-of-order execution on the bundled sample; needs nothing but this program.
@@ -51,6 +55,7 @@ fn main() -> ExitCode {
     };
     let outcome = match arguments.command {
         Command::Sql(arguments) => sql::run(&runtime, *arguments),
+        Command::Innodb(arguments) => innodb::run(arguments),
         Command::Volume(arguments) => volume::run(arguments),
         Command::Demo(arguments) => runtime.block_on(demo::run(arguments)),
         Command::Bench(arguments) => runtime.block_on(bench::run(arguments)),

@@ -6,9 +6,9 @@ use clap::Args;
 use tanada_volume::{Attributes, Volume};
 
 use super::folder::{Source, sources};
-use super::output::{count, say, size};
 use super::{Machine, VolumeFolder};
 use crate::failure::{Failure, Outcome};
+use crate::output::{count, say, size};
 
 /// Arguments of `tanada volume adopt`.
 #[derive(Debug, Args)]

@@ -5,9 +5,9 @@ use serde::Serialize;
 use tanada_volume::directory::Directory;
 use tanada_volume::{CheckReport, Severity};
 
-use super::output::{OutputArguments, count};
 use super::{Machine, VolumeFolder};
 use crate::failure::{Failure, Outcome};
+use crate::output::{OutputArguments, count};
 
 /// Arguments of `tanada volume check`.
 #[derive(Debug, Args)]

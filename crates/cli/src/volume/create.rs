@@ -7,10 +7,10 @@ use tanada_base::ByteSize;
 use tanada_volume::directory::Directory;
 use tanada_volume::{ErrorKind, VolumeSettings};
 
-use super::output::{count, say, size};
 use super::spec::{ClassSpec, FORM};
 use super::{Machine, VolumeFolder};
 use crate::failure::{Failure, Outcome};
+use crate::output::{count, say, size};
 
 /// Arguments of `tanada volume create`.
 #[derive(Debug, Args)]

@@ -9,9 +9,9 @@ use tanada_bench::report::Table;
 use tanada_volume::{ChunkInfo, Object, Place, Volume};
 
 use super::decisions::{self, Decision};
-use super::output::{OutputArguments, count, size};
 use super::{Machine, VolumeFolder, selection};
 use crate::failure::{Failure, Outcome};
+use crate::output::{OutputArguments, count, size};
 
 /// Arguments of `tanada volume heat`.
 #[derive(Debug, Args)]

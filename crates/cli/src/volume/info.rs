@@ -6,9 +6,9 @@ use tanada_bench::report::Table;
 use tanada_volume::ClassInfo;
 use tanada_volume::directory::Directory;
 
-use super::output::{OutputArguments, count, size};
 use super::{Machine, VolumeFolder};
 use crate::failure::Outcome;
+use crate::output::{OutputArguments, count, size};
 
 /// Arguments of `tanada volume info`.
 #[derive(Debug, Args)]

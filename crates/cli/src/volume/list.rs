@@ -4,9 +4,9 @@ use clap::Args;
 use serde::Serialize;
 use tanada_bench::report::Table;
 
-use super::output::{OutputArguments, size};
 use super::{Machine, VolumeFolder, selection};
 use crate::failure::Outcome;
+use crate::output::{OutputArguments, size};
 
 /// Arguments of `tanada volume ls`.
 #[derive(Debug, Args)]

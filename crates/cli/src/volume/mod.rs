@@ -14,7 +14,6 @@ mod heat;
 mod import;
 mod info;
 mod list;
-mod output;
 mod progress;
 mod relocate;
 mod remove;

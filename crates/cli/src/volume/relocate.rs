@@ -8,10 +8,10 @@ use clap::Args;
 use tanada_base::ByteSize;
 use tanada_volume::{Attributes, Budget, Object, Relocated, Relocation, Volume};
 
-use super::output::{count, say, size};
 use super::progress::Progress;
 use super::{Machine, VolumeFolder, decisions, selection};
 use crate::failure::Outcome;
+use crate::output::{count, say, size};
 
 /// How fast data may be moved.
 #[derive(Debug, Clone, Copy, Args)]

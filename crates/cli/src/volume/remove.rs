@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-use super::output::{count, say};
 use super::{Machine, VolumeFolder, selection};
 use crate::failure::Outcome;
+use crate::output::{count, say};
 
 /// Arguments of `tanada volume rm`.
 #[derive(Debug, Args)]

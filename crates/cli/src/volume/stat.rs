@@ -6,9 +6,9 @@ use clap::Args;
 use serde::Serialize;
 use tanada_volume::{Object, Volume};
 
-use super::output::{OutputArguments, count, size};
 use super::{Machine, VolumeFolder, selection};
 use crate::failure::Outcome;
+use crate::output::{OutputArguments, count, size};
 
 /// Arguments of `tanada volume stat`.
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@
 mod batch;
 mod demonstration;
 mod failures;
+mod innodb;
 mod interactive;
 mod volume;
 
