@@ -184,8 +184,8 @@ pub(super) struct RootFacts {
 }
 
 impl Table {
-    /// Which pages each index has, by the extent descriptors, the segment inodes and the levels above the leaves: about one page in some hundreds is
-    /// read. All pages are, once, if the descriptors are damaged.
+    /// Which pages each index has, by the extent descriptors, the segment inodes and the levels above the leaves: of a large table about one page in a
+    /// hundred is read. All pages are, once, if the descriptors are damaged.
     ///
     /// # Errors
     /// `Corrupt` if a root is damaged.
