@@ -13,6 +13,7 @@
 //! keeps its file's name. So does a database folder away from its server, which may have been renamed; a file in it that says that it is of another
 //! table is worth a warning.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use super::definition::Sources;
@@ -107,7 +108,7 @@ impl Belonging<'_> {
         Ok(())
     }
 
-    /// Compares the tablespaces that the dictionary information names for the partitions with those of their files.
+    /// Compares the tablespaces that the dictionary information names for the partitions with those of their files, of which no two are the same.
     pub(super) async fn check_partitions(
         &self,
         definition: &TableDefinition,
@@ -116,8 +117,18 @@ impl Belonging<'_> {
         if definition.partitions.len() < 2 {
             return Ok(());
         }
-        for (partition, named) in definition.partitions.iter().zip(named) {
+        let mut seen = HashMap::new();
+        for (no, partition) in definition.partitions.iter().enumerate() {
             let found = Tablespace::open(&partition.path, self.sources.environment).await?.id();
+            if let Some(other) = seen.insert(found, &partition.path) {
+                let what = format!(
+                    "{} and {} are the same tablespace {found}: one is a copy of the other; restore the right file",
+                    other.display(),
+                    partition.path.display()
+                );
+                return Err(Error::new(ErrorKind::Corrupt, what));
+            }
+            let named = named.get(no).copied().flatten();
             if let Some(named) = named.filter(|named| *named != found) {
                 let what = format!(
                     "{}: it is tablespace {found}, but table {}.{} has tablespace {named} for partition {}: it is the file of another table, or \

@@ -122,9 +122,14 @@ impl Dictionary {
 }
 
 /// `folder/name` with the folder's name as it is written, then as it is without links.
-pub(super) fn names_in(disk: &dyn Files, folder: &Path, name: &str) -> impl Iterator<Item = String> {
-    let written = folder.file_name().map(ToOwned::to_owned);
-    let real = disk.real_path(folder).ok().and_then(|real| real.file_name().map(ToOwned::to_owned));
-    let folders = [written, real].into_iter().flatten();
-    folders.filter_map(move |folder| Some(format!("{}/{name}", folder.to_str()?)))
+pub(super) fn names_in<'a>(
+    disk: &'a dyn Files,
+    folder: &'a Path,
+    name: &'a str,
+) -> impl Iterator<Item = String> + 'a {
+    let name_of = move |folder: &Path| Some(format!("{}/{name}", folder.file_name()?.to_str()?));
+    // The links are only followed if the name as it is written leads nowhere.
+    let written = std::iter::once_with(move || name_of(folder));
+    let real = std::iter::once_with(move || disk.real_path(folder).ok().and_then(|real| name_of(&real)));
+    written.chain(real).flatten()
 }

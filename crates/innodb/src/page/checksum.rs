@@ -14,6 +14,11 @@ pub(crate) const NO_CHECKSUM_MAGIC: u32 = 0xdead_beef;
 const HASH_MASK_1: u32 = 1_463_735_687;
 const HASH_MASK_2: u32 = 1_653_893_711;
 
+/// Whether `page` has what is written in place of a checksum if there is none.
+pub(crate) fn is_unsealed(page: &[u8]) -> bool {
+    u32_at(page, header::CHECKSUM) == NO_CHECKSUM_MAGIC
+}
+
 /// Whether a page of one of the classic algorithms is intact: checksums, and the low half of the LSN at both ends.
 pub(crate) fn classic_matches(page: &[u8]) -> bool {
     let Some(trailer) = page.len().checked_sub(header::TRAILER) else { return false };

@@ -24,7 +24,8 @@ use tanada_io::{Buffer, Device, Executors, IoContext, Method};
 
 use crate::files::{Files, HostFiles};
 use crate::page::PageBytes;
-use crate::page::codec::{PageCodec, PageFault};
+use crate::page::checksum::is_unsealed;
+use crate::page::codec::{PageCodec, PageFault, PageFormat};
 use crate::{Error, ErrorKind, Page, PageNo, PageSize, Result, Server, SpaceId};
 use cache::{Claim, FileInstance, PageKey};
 use header::SpaceHeader;
@@ -75,6 +76,8 @@ pub struct Tablespace {
     /// Bytes after the last whole page, which nothing refers to.
     tail_bytes: u64,
     sdi_root: Option<PageNo>,
+    /// Whether page 0 was written without a checksum.
+    lacks_checksums: bool,
 }
 
 impl Tablespace {
@@ -104,6 +107,7 @@ impl Tablespace {
         };
         codec.decode(page0, PageNo(0)).map_err(|fault| fault_in(path, codec.space, PageNo(0), &fault))?;
         let sdi_root = header.sdi_root(page0, path)?;
+        let lacks_checksums = header.format == PageFormat::Classic && is_unsealed(page0);
         // A page number has 32 bits, and FIL_NULL is none.
         let pages = (size_bytes / page_bytes as u64).min(u64::from(u32::MAX)) as u32;
         Ok(Arc::new(Tablespace {
@@ -116,6 +120,7 @@ impl Tablespace {
             pages,
             tail_bytes: size_bytes % page_bytes as u64,
             sdi_root,
+            lacks_checksums,
         }))
     }
 
@@ -147,6 +152,16 @@ impl Tablespace {
     /// Who wrote it.
     pub fn server(&self) -> Server {
         self.header.server
+    }
+
+    /// Whether page 0 has no checksum (`innodb_checksum_algorithm = none`): in such pages damage is not noticed, and others may be like it.
+    pub fn lacks_checksums(&self) -> bool {
+        self.lacks_checksums
+    }
+
+    /// Pages that the file should have by its header; it may have more, and fewer if it was cut.
+    pub(crate) fn declared_pages(&self) -> u32 {
+        self.header.size_pages
     }
 
     /// Root of the serialized dictionary information (MySQL only).

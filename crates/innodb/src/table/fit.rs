@@ -70,7 +70,8 @@ async fn first_leaf(tree: &Tree, context: &IoContext) -> Result<Option<Node>> {
     let mut spans = record::Spans::new();
     while node.level() > 0 {
         let child = tree.child(&node, node.infimum(), &mut spans)?;
-        if child.0 < tree.space.pages() && tree.space.page(child, context).await.is_err() {
+        // A page that the file lacks because it was cut, or a damaged one.
+        if child.0 < tree.space.declared_pages() && tree.space.page(child, context).await.is_err() {
             return Ok(None);
         }
         node = tree.node(child, node.level() - 1, node.index_id(), context).await?;

@@ -184,8 +184,8 @@ pub(super) struct RootFacts {
 }
 
 impl Table {
-    /// Which pages each index has, by the extent descriptors, the segment inodes and the levels above the leaves: about one page in some hundreds is
-    /// read. All pages are, once, if the descriptors are damaged.
+    /// Which pages each index has, by the extent descriptors, the segment inodes and the levels above the leaves: of a large table about one page in a
+    /// hundred is read. All pages are, once, if the descriptors are damaged.
     ///
     /// # Errors
     /// `Corrupt` if a root is damaged.
@@ -243,7 +243,9 @@ impl Table {
         let mut lost = Vec::new();
         for (no, index) in definition.indexes.iter().enumerate() {
             let tree = self.trees[no].as_ref().and_then(|trees| trees.get(partition)).cloned();
-            let named = index.roots.get(partition).copied().flatten().filter(|root| root.0 > 0);
+            // FULLTEXT indexes have no tree here: they are tables of their own.
+            let is_tree = |root: &PageNo| root.0 > 0 && *root != PageNo::NULL;
+            let named = index.roots.get(partition).copied().flatten().filter(is_tree);
             match tree.as_ref().map(|tree| tree.root).or(named) {
                 Some(page) => {
                     roots.push(Root { index: Some(IndexNo(no)), name: index.name.clone(), page, tree })

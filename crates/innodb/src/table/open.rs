@@ -83,6 +83,11 @@ async fn open(
         )
     });
     warnings.extend(lost);
+    let unsealed = spaces.iter().filter(|space| environment.verify_checksums && space.lacks_checksums());
+    warnings.extend(unsealed.map(|space| {
+        let what = "pages were written without checksums (innodb_checksum_algorithm = none): damage to them is not noticed";
+        format!("{}: {what}", space.path().display())
+    }));
     warnings.iter().for_each(|warning| tanada_io::warn(warning));
     Ok(Arc::new(Table::new(definition, environment.clone(), spaces, keys, trees, warnings)))
 }

@@ -177,10 +177,56 @@ fn another_tables_partition_is_an_error() {
     let folder = linked(&case("mysql-9.7/c_dynamic"));
     let database = folder.path().file_name().unwrap().to_str().unwrap();
     assert_eq!(warnings(folder.path(), database, "part_hash").unwrap(), [""; 0]);
-    replace(&case("mysql-9.7/c_dynamic/part_hash#p#p1.ibd"), &folder.path().join("part_hash#p#p2.ibd"));
+    replace(&case("mysql-9.7/c_dynamic/part_range#p#pm.ibd"), &folder.path().join("part_hash#p#p2.ibd"));
     let error = warnings(folder.path(), database, "part_hash").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert!(error.to_string().contains("for partition p2"), "{error}");
+    // MariaDB's files name no others, but no two of them are the same.
+    let folder = linked(&case("mariadb-10.11/c_dynamic"));
+    let database = folder.path().file_name().unwrap().to_str().unwrap();
+    replace(&case("mariadb-10.11/c_dynamic/part_hash#P#p1.ibd"), &folder.path().join("part_hash#P#p2.ibd"));
+    let error = warnings(folder.path(), database, "part_hash").unwrap_err();
+    assert!(error.to_string().contains("are the same tablespace"), "{error}");
+}
+
+#[test]
+fn files_without_checksums_are_read_with_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("str_pk.ibd");
+    let mut bytes = std::fs::read(case("mysql-9.7/c_dynamic/str_pk.ibd")).unwrap();
+    for page in bytes.chunks_mut(16384) {
+        for at in [0, 16384 - 8] {
+            page[at..at + 4].copy_from_slice(&0xdead_beef_u32.to_be_bytes());
+        }
+    }
+    std::fs::write(&file, bytes).unwrap();
+    let database = folder.path().file_name().unwrap().to_str().unwrap();
+    let told = warnings(folder.path(), database, "str_pk").unwrap();
+    assert!(matches!(&told[..], [warning] if warning.contains("without checksums")), "{told:?}");
+}
+
+#[test]
+fn a_file_that_was_cut_is_not_taken_for_another_tables() {
+    for server in ["mysql-9.7", "mariadb-10.11"] {
+        let folder = linked(&case(server).join("c_dynamic"));
+        let file = folder.path().join("all_types.ibd");
+        let bytes = std::fs::read(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        let database = folder.path().file_name().unwrap().to_str().unwrap();
+        for pages in [8, 20, 40] {
+            std::fs::write(&file, &bytes[..pages * 16384]).unwrap();
+            if let Err(error) = warnings(folder.path(), database, "all_types") {
+                assert!(error.to_string().contains("past the end"), "{server} {pages}: {error}");
+            }
+        }
+    }
+    // Its roots are known and there, its first leaf is not: that is for who reads it to find out.
+    let folder = linked(&fixtures::unpacked("rare").join("mariadb-10.11"));
+    let file = folder.path().join("c_rare/versioned.ibd");
+    let bytes = std::fs::read(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    std::fs::write(&file, &bytes[..20 * 16384]).unwrap();
+    assert_eq!(warnings(folder.path(), "c_rare", "versioned").unwrap(), [""; 0]);
 }
 
 #[test]

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tanada_innodb::page::page_type;
+use tanada_innodb::schema::IndexKind;
 use tanada_innodb::{
-    IndexNo, KeyRange, Page, PageNo, PageRange, PageSize, RowFormat, SpaceLayout, Table, Tablespace, Value,
+    Index, IndexNo, KeyRange, Page, PageNo, PageRange, PageSize, RowFormat, SpaceLayout, Table, Tablespace,
+    Value,
 };
 
 use crate::fixtures::unpacked;
@@ -311,6 +313,30 @@ fn facts_are_those_of_the_layout_and_the_rows() {
                 assert!((1.0 - fragmentation - statistics.contiguity).abs() < 1e-9, "{folder} {name}");
             }
         }
+    });
+}
+
+/// MySQL names a root for FULLTEXT indexes that is none.
+#[test]
+fn an_index_without_a_tree_is_not_laid_out() {
+    let environment = environment(true);
+    let within = environment.clone();
+    run(&environment, move || async move {
+        let catalog = mount(&unpacked("cases").join("mysql-9.7/c_dynamic"), &within).await;
+        let mut definition = catalog.definition("c_dynamic", "str_pk").await.unwrap();
+        let fulltext = Index {
+            name: "words".into(),
+            id: 77,
+            roots: vec![Some(PageNo::NULL)],
+            unique: false,
+            kind: IndexKind::Other,
+            parts: Vec::new(),
+        };
+        definition.indexes.push(fulltext);
+        let table = Table::open(definition, &within).await.unwrap();
+        let layout = table.layout(&context()).await.unwrap();
+        assert_eq!((layout.spaces[0].indexes.len(), layout.spaces[0].walked), (2, false));
+        assert!(layout.spaces[0].index(IndexNo(2)).is_none());
     });
 }
 

@@ -16,7 +16,7 @@ use crate::files::Files;
 use crate::page::codec::PageCodec;
 use crate::page::header::{self, link_at, u16_at, u32_at};
 use crate::space::header::{PREFIX_BYTES, SpaceHeader};
-use crate::{Error, ErrorKind, PageNo, Result, SpaceId};
+use crate::{Error, ErrorKind, PageNo, Result, Server, SpaceId};
 
 const SYSTEM_SPACE: SpaceId = SpaceId(0);
 const TRX_SYS_PAGE: PageNo = PageNo(5);
@@ -121,6 +121,7 @@ pub(in super::super) fn is_undo_file(path: &Path) -> bool {
 struct UndoSpace<'a> {
     file: LogFile<'a>,
     codec: PageCodec,
+    server: Server,
 }
 
 impl UndoSpace<'_> {
@@ -133,7 +134,7 @@ impl UndoSpace<'_> {
             space: header.space,
             verify: true,
         };
-        Ok(UndoSpace { file, codec })
+        Ok(UndoSpace { file, codec, server: header.server })
     }
 
     fn id(&self) -> SpaceId {
@@ -156,9 +157,15 @@ impl UndoSpace<'_> {
             _ => (RSEG_ARRAY_PAGE, RSEG_ARRAY_TYPE, 4),
         };
         let page = self.page(list).await?;
-        if u16_at(&page, header::TYPE) != list_type {
+        let found = u16_at(&page, header::TYPE);
+        if found != list_type {
             // MariaDB's undo tablespaces have no list of their own.
-            return Ok(Vec::new());
+            if self.server == Server::MariaDb && self.id() != SYSTEM_SPACE {
+                return Ok(Vec::new());
+            }
+            let what = format!("page {list} has type {found} and no list of rollback segments");
+            let what = format!("{}: {what}", self.file.path.display());
+            return Err(Error::new(ErrorKind::Corrupt, what));
         }
         let segment = |at: usize| {
             let space = if entry == 8 { SpaceId(u32_at(&page, at)) } else { self.id() };
