@@ -3,7 +3,7 @@
 //! A clustered record is the key, then the transaction id and the roll pointer, then every stored column that the key does not hold in full,
 //! in table order (`dict_index_build_internal_clust`). A column of which the key has only a prefix therefore comes twice.
 
-use super::{Column, ColumnNo, ColumnType, Index, IndexKind, IndexPart, StoredField};
+use super::{Column, ColumnNo, ColumnType, Index, IndexKind, IndexPart, StoredField, TableDefinition};
 
 /// Name InnoDB gives to the hidden clustered index over row ids.
 pub(super) const HIDDEN_CLUSTERED: &str = "GEN_CLUST_INDEX";
@@ -58,7 +58,7 @@ pub(super) fn add_document_id(columns: &[Column], indexes: &mut Vec<Index>, fiel
     if columns.iter().any(|column| column.name == FTS_DOC_ID) {
         return;
     }
-    fields.push(StoredField::plain(None, ColumnType::Integer { bytes: 8, unsigned: true }, false));
+    fields.push(StoredField::document_id());
     let index = Index {
         name: FTS_DOC_ID_INDEX.to_owned(),
         id: 0,
@@ -107,7 +107,20 @@ impl Column {
     }
 }
 
+impl TableDefinition {
+    /// Whether it has the column that full-text indexes need, declared or hidden.
+    pub(crate) fn has_document_id(&self) -> bool {
+        self.columns.iter().any(|column| column.name == FTS_DOC_ID)
+            || self.indexes.iter().any(|index| index.name == FTS_DOC_ID_INDEX)
+    }
+}
+
 impl StoredField {
+    /// What InnoDB adds unseen to a table with full-text indexes.
+    pub(crate) fn document_id() -> StoredField {
+        StoredField::plain(None, ColumnType::Integer { bytes: 8, unsigned: true }, false)
+    }
+
     /// A field that was there from the start.
     pub(crate) fn plain(column: Option<ColumnNo>, column_type: ColumnType, nullable: bool) -> StoredField {
         StoredField {

@@ -14,7 +14,7 @@ use tanada_io::{Gate, GateLimits, IoContext};
 
 use super::{Table, fit, stale, verify};
 use crate::record::{self, Layout, Spans};
-use crate::schema::{IndexKind, instant_mariadb};
+use crate::schema::{IndexKind, StoredField, instant_mariadb};
 use crate::tree::{KeyPart, KeyShape, Node, Order, Tree};
 use crate::value::Encoder;
 use crate::{
@@ -131,15 +131,10 @@ async fn open_trees(
         (None, Some((root, _))) => *root,
         (None, None) => return Err(space.corrupt(PageNo(0), "the space holds no B+tree")),
     };
-    let layout = clustered_layout(definition, &keys[0], space, clustered_root, context).await?;
     // Partitions have indexes of their own; the definition names those of one.
     let defined_id = |no: usize| if definition.partitions.len() == 1 { definition.indexes[no].id } else { 0 };
     let clustered =
-        Arc::new(Tree::new(space.clone(), clustered_root, Arc::new(layout), keys[0].clone(), defined_id(0)));
-    // MySQL's dictionary information lies in the file, and its old instant ADD in no one's definition.
-    if definition.server == Server::MariaDb {
-        fit::check_rows(&clustered, context).await?;
-    }
+        clustered_tree(definition, &keys[0], space, clustered_root, defined_id(0), context).await?;
     let mut free: Vec<PageNo> =
         found.iter().map(|(root, _)| *root).filter(|root| *root != clustered_root).collect();
     let mut trees = vec![None; definition.indexes.len()];
@@ -169,6 +164,37 @@ fn verify_order(definition: &TableDefinition) -> Vec<usize> {
     let mut order: Vec<usize> = indexes.iter().filter(readable).map(|(no, _)| *no).collect();
     order.sort_by_key(|no| !definition.indexes[*no].parts.iter().any(|part| stored(part.column)));
     order
+}
+
+/// The clustered index of one partition, which has to fit its definition.
+async fn clustered_tree(
+    definition: &TableDefinition,
+    key: &Arc<KeyShape>,
+    space: &Arc<Tablespace>,
+    root: PageNo,
+    id: u64,
+    context: &IoContext,
+) -> Result<Arc<Tree>> {
+    let tree = |layout| Arc::new(Tree::new(space.clone(), root, Arc::new(layout), key.clone(), id));
+    let plain = tree(clustered_layout(definition, key, space, root, context).await?);
+    // MySQL's definition lies in the file itself.
+    if definition.server == Server::MySql {
+        return Ok(plain);
+    }
+    let Err(misfit) = fit::check_rows(&plain, context).await else { return Ok(plain) };
+    let Some(wider) = with_document_id(definition) else { return Err(misfit) };
+    let wider = tree(clustered_layout(&wider, key, space, root, context).await?);
+    fit::check_rows(&wider, context).await.map(|()| wider).map_err(|_| misfit)
+}
+
+/// The definition of a table that had FULLTEXT indexes once: the hidden column that InnoDB added for them stays.
+fn with_document_id(definition: &TableDefinition) -> Option<TableDefinition> {
+    if definition.has_document_id() {
+        return None;
+    }
+    let mut wider = definition.clone();
+    wider.stored_fields.push(StoredField::document_id());
+    Some(wider)
 }
 
 /// The layout of the clustered index of one partition.

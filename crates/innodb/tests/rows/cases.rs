@@ -25,7 +25,7 @@ const SERVERS: [(&str, &str, usize); 9] = [
     ("change-buffer", "mariadb-10.11", 4),
     ("altered", "mariadb-10.11", 15),
     ("shared", "mariadb-10.11", 3),
-    ("rare", "mariadb-10.11", 11),
+    ("rare", "mariadb-10.11", 13),
 ];
 
 /// Runs `check` on every table of every database of the cases.

@@ -205,7 +205,7 @@ fn every_page_is_of_the_index_that_it_names() {
         ("forms/mariadb-10.11/c_forms", 14),
         ("altered/mariadb-10.11/c_altered", 15),
         ("change-buffer/mariadb-10.11/c_buffered", 4),
-        ("rare/mariadb-10.11", 11),
+        ("rare/mariadb-10.11", 13),
         ("shared/mariadb-10.11", 3),
         ("tpch-sf0.02-mysql-9.7/mysql-9.7", 9),
         ("tpch-sf0.02-mariadb-10.11/mariadb-10.11", 9),
