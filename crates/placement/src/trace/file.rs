@@ -1,0 +1,2 @@
+//! Trace files.
+pub struct End; pub struct TraceReader; pub struct TraceWriter;
