@@ -17,8 +17,7 @@ fn argument<T: std::str::FromStr>(name: &str, default: T) -> T {
 }
 
 fn main() {
-    let what =
-        Synthetic { scale: argument("scale", 1.0), seed: argument("seed", 1), ..Synthetic::default() };
+    let what = Synthetic { scale: argument("scale", 1.0), seed: argument("seed", 1), ..Synthetic::default() };
     let trace = nine_queries(&what);
     println!("{} I/Os, {} MB", trace.ios(), trace.bytes() / 1_000_000);
     let all = POLICIES.map(|policy| policy.name).join(";");
@@ -48,7 +47,8 @@ fn main() {
         outcomes.iter().for_each(details);
     }
     let total = |policy: &str, share: f64| {
-        let found = outcomes.iter().find(|outcome| outcome.policy == policy && outcome.fast_share == share / 100.0);
+        let found =
+            outcomes.iter().find(|outcome| outcome.policy == policy && outcome.fast_share == share / 100.0);
         found.map_or(f64::NAN, |outcome| outcome.total_s)
     };
     print!("| share |");

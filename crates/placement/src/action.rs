@@ -140,8 +140,6 @@ pub enum Reason {
         /// Seconds that it would save then.
         saves_s: f32,
     },
-    /// The fast device has as much to do as is good; the slow ones serve this chunk in the same time.
-    Saturated,
 }
 
 impl fmt::Display for Reason {
@@ -187,7 +185,6 @@ impl fmt::Display for Reason {
                     saves_s * 1e3
                 )
             }
-            Reason::Saturated => f.write_str("the fast device is busy, and the slow ones serve it as soon"),
         }
     }
 }

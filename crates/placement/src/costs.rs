@@ -42,6 +42,26 @@ fn at_depth(figures: &ByDepth, depth: u32) -> f64 {
     figures[below] * (1.0 - share) + figures[above] * share
 }
 
+/// How a query issues its I/Os.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// Reads in flight.
+    pub depth: u32,
+    /// Those of them that read one stream in sequence. A stream that waits for look-ups between its reads has one.
+    pub scan_depth: u32,
+}
+
+impl Load {
+    /// Of a query with so many random reads and bytes in sequence, and `depth` I/Os in flight: what it mostly does has the depth.
+    pub fn of(depth: u32, random: f64, bytes: f64) -> Load {
+        let is_scan = bytes / SCAN_BYTES > random;
+        Load { depth, scan_depth: if is_scan { depth } else { 1 } }
+    }
+}
+
+/// Bytes of one I/O of a scan.
+const SCAN_BYTES: f64 = 65536.0;
+
 /// Both classes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
@@ -52,10 +72,12 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Seconds saved by `random` page reads and `bytes` in sequence from the fast class, at `depth`. Negative where the slow class is faster.
-    pub fn saved_s(&self, random: f64, bytes: f64, depth: u32) -> f64 {
-        random * (self.slow.random_s(depth) - self.fast.random_s(depth)) + self.slow.sequential_s(bytes, depth)
-            - self.fast.sequential_s(bytes, depth)
+    /// Seconds saved by `random` page reads and `bytes` in sequence from the fast class. Negative where the slow class is faster.
+    pub fn saved_s(&self, random: f64, bytes: f64, load: Load) -> f64 {
+        let (slow, fast) = (&self.slow, &self.fast);
+        random * (slow.random_s(load.depth) - fast.random_s(load.depth))
+            + slow.sequential_s(bytes, load.scan_depth)
+            - fast.sequential_s(bytes, load.scan_depth)
     }
 
     /// Seconds that both classes together are kept busy by copying `bytes` up.
@@ -96,8 +118,9 @@ mod tests {
     #[test]
     fn random_reads_profit_and_scans_of_an_array_do_not() {
         let costs = Costs::default();
-        assert!(costs.saved_s(100.0, 0.0, 1) > 0.7);
-        assert!(costs.saved_s(0.0, 1e9, 64) < 0.0);
+        assert!(costs.saved_s(100.0, 0.0, Load::of(1, 100.0, 0.0)) > 0.7);
+        assert!(costs.saved_s(0.0, 1e9, Load::of(64, 0.0, 1e9)) < 0.0);
+        assert_eq!(Load::of(64, 1e6, 1e9).scan_depth, 1, "the stream waits for its look-ups");
         assert!(costs.copy_up_s((1 << 20) as f64) > 0.01);
     }
 

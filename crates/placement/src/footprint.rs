@@ -63,10 +63,7 @@ pub struct Access {
 impl Access {
     /// The chunks that it touches.
     pub fn chunks(&self, layout: &Layout) -> Vec<Range<u32>> {
-        self.extents
-            .iter()
-            .flat_map(|extent| layout.range(self.object, extent.offset, extent.len))
-            .collect()
+        self.extents.iter().flat_map(|extent| layout.range(self.object, extent.offset, extent.len)).collect()
     }
 
     /// Whether pages are read one behind the other.

@@ -35,7 +35,7 @@ pub mod synthetic;
 mod trace;
 
 pub use action::{Action, Decision, Reason, Route, Source};
-pub use costs::{ByDepth, ClassCosts, Costs, DEPTHS};
+pub use costs::{ByDepth, ClassCosts, Costs, DEPTHS, Load};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Context, Event, Io, IoKind};
 pub use footprint::{Access, Cause, Extent, Fingerprint, Footprint, Pattern, QueryId};

@@ -62,7 +62,7 @@ pub(super) mod testing {
         }
     }
 
-    /// A scan of them.
+    /// A scan of them, page by page.
     pub(crate) fn scan(chunks: Range<u64>) -> Access {
         let pages = (chunks.end - chunks.start) * 64;
         Access { pattern: Pattern::SequentialScan, expected_pages: pages, ..look_ups(chunks, 0) }

@@ -69,7 +69,6 @@ impl Policy for Static {
 #[cfg(test)]
 mod tests {
     use super::super::blocks::testing::*;
-    use super::*;
 
     #[test]
     fn the_chunks_with_most_ios_are_placed_once() {

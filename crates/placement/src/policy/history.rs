@@ -251,7 +251,11 @@ mod tests {
         let moved = phase(&mut bench, [3, 4]);
         assert_eq!(moved, ["drop 1", "mirror 5", "drop 2", "mirror 6"]);
         bench.done_all();
-        assert_eq!(phase(&mut bench, [5, 6]), ["drop 3", "mirror 1", "drop 4", "mirror 2"], "the cycle turns");
+        assert_eq!(
+            phase(&mut bench, [5, 6]),
+            ["drop 3", "mirror 1", "drop 4", "mirror 2"],
+            "the cycle turns"
+        );
     }
 
     #[test]

@@ -8,12 +8,12 @@
 //! FlashCache's own default is FIFO; the pre-query storage tiering paper compares with LRU, and so it is the default here.
 
 use super::blocks::{BLOCK_BYTES, block, drop_for, fill};
-use crate::lists::Lists;
 use super::streams::Streams;
 use super::{Granularity, Options, Policy};
 use crate::Result;
 use crate::action::{Decision, Reason};
 use crate::event::{Context, Event, Io, IoKind};
+use crate::lists::Lists;
 
 /// The sequential bytes from which `skip-sequential` without a value skips.
 const SKIP_BYTES: u64 = 1 << 20;

@@ -87,12 +87,7 @@ pub const POLICIES: [Registered; 12] = [
         is_live: true,
         make: benefit::make,
     },
-    Registered {
-        name: "off",
-        summary: "nothing is moved",
-        is_live: true,
-        make: off::make,
-    },
+    Registered { name: "off", summary: "nothing is moved", is_live: true, make: off::make },
     Registered {
         name: "static",
         summary: "FST: most I/Os in a training run, placed once",

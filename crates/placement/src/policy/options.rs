@@ -91,8 +91,11 @@ impl Options {
     /// Complains about what nobody took.
     pub(crate) fn finish(self) -> Result<()> {
         let Some(key) = self.left.keys().next() else { return Ok(()) };
-        let has =
-            if self.known.is_empty() { "has no options".to_owned() } else { format!("has {}", self.known.join(", ")) };
+        let has = if self.known.is_empty() {
+            "has no options".to_owned()
+        } else {
+            format!("has {}", self.known.join(", "))
+        };
         Err(Error::invalid(format!("the policy {} does not know {key:?}; it {has}", self.policy)))
     }
 
@@ -115,7 +118,10 @@ mod tests {
         assert_eq!(options.size_or_off("skip", 5).unwrap(), 0);
         options.finish().unwrap();
         let (_, mut options) = Options::parse("lru:ways=none,what").unwrap();
-        assert_eq!(options.count("ways", 512, 1).unwrap_err().to_string(), "lru: ways=none: ways is a number");
+        assert_eq!(
+            options.count("ways", 512, 1).unwrap_err().to_string(),
+            "lru: ways=none: ways is a number"
+        );
         let message = options.finish().unwrap_err().to_string();
         assert_eq!(message, "the policy lru does not know \"what\"; it has ways");
         assert!(Options::parse("lru:a,a").unwrap_err().to_string().contains("given twice"));

@@ -57,7 +57,8 @@ fn seconds_per_io(spec: &ModelSpec, extent: u64, load: Load) -> f64 {
     let mut random = SplitMix64::new(7);
     let mut next = 0;
     let mut start = |queue: &mut ModelQueue| {
-        let place = if load.is_random { random.below(extent / load.bytes) } else { next % (extent / load.bytes) };
+        let place =
+            if load.is_random { random.below(extent / load.bytes) } else { next % (extent / load.bytes) };
         next += 1;
         queue.submit(0, load.operation, place * load.bytes, load.bytes);
     };

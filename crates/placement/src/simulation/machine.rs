@@ -173,7 +173,10 @@ impl Machine {
                 TraceEvent::Begins(query) => {
                     let Some(begins) = trace.queries().get(query.0 as usize) else { continue };
                     let (fingerprint, footprint) = (begins.fingerprint, &begins.footprint);
-                    policy.train(&context, &Event::QueryBegins { query: *query, fingerprint, depth, footprint });
+                    policy.train(
+                        &context,
+                        &Event::QueryBegins { query: *query, fingerprint, depth, footprint },
+                    );
                 }
                 TraceEvent::Ends(query) => policy.train(&context, &Event::QueryEnds { query: *query }),
                 TraceEvent::Io(io) => {
@@ -220,8 +223,12 @@ impl Machine {
     /// Tells the policy and does what it wants.
     pub(super) fn tell(&mut self, event: &Event<'_>) {
         let mut decisions = std::mem::take(&mut self.decisions);
-        let context =
-            Context { now_ns: self.now_ns, layout: &self.layout, capacity: self.capacity, costs: &self.costs };
+        let context = Context {
+            now_ns: self.now_ns,
+            layout: &self.layout,
+            capacity: self.capacity,
+            costs: &self.costs,
+        };
         self.policy.handle(&context, event, &mut decisions);
         for _ in 0..MOST_ROUNDS {
             if decisions.is_empty() {
@@ -231,8 +238,12 @@ impl Machine {
                 self.wish(&decision);
             }
             let refused = std::mem::take(&mut self.refused);
-            let context =
-                Context { now_ns: self.now_ns, layout: &self.layout, capacity: self.capacity, costs: &self.costs };
+            let context = Context {
+                now_ns: self.now_ns,
+                layout: &self.layout,
+                capacity: self.capacity,
+                costs: &self.costs,
+            };
             for Decision { chunk, action, .. } in &refused {
                 self.outcome.refused += 1;
                 let event = Event::Done { chunk: *chunk, action: *action, is_done: false };
@@ -328,7 +339,8 @@ impl Machine {
             }
             if let Some(rate) = self.bytes_per_second {
                 let since = self.relocations.next_ns.max(self.now_ns);
-                self.relocations.next_ns = since + (u128::from(self.unit) * 1_000_000_000 / u128::from(rate)) as u64;
+                self.relocations.next_ns =
+                    since + (u128::from(self.unit) * 1_000_000_000 / u128::from(rate)) as u64;
             }
             let no = self.relocations.begin(chunk, action);
             self.copy_half(no, chunk, Operation::Read, matches!(action, Action::Demote | Action::Clean));
@@ -393,7 +405,8 @@ impl Machine {
             offset += u64::from(piece.bytes);
             let part = if piece.kind == IoKind::Read { self.read(&piece) } else { self.write(&piece) };
             let address = u64::from(part.place) * self.unit + inside;
-            let next = Run { is_fast: part.is_fast, address, len: part.bytes.unwrap_or(u64::from(piece.bytes)) };
+            let next =
+                Run { is_fast: part.is_fast, address, len: part.bytes.unwrap_or(u64::from(piece.bytes)) };
             run = match run {
                 Some(run) if run.is_fast == next.is_fast && run.address + run.len == next.address => {
                     Some(Run { len: run.len + next.len, ..run })
@@ -535,7 +548,14 @@ fn pieces(layout: &Layout, io: &TraceIo, mut each: impl FnMut(Io)) {
         let next = (offset - offset % unit + unit).min(end);
         if let Some(chunk) = layout.chunk(io.object, offset) {
             let bytes = (next - offset) as u32;
-            each(Io { chunk, kind: io.kind, is_sequential: io.is_sequential, bytes, query: io.query, cause: io.cause });
+            each(Io {
+                chunk,
+                kind: io.kind,
+                is_sequential: io.is_sequential,
+                bytes,
+                query: io.query,
+                cause: io.cause,
+            });
         }
         offset = next;
     }

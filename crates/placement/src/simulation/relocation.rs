@@ -106,7 +106,11 @@ impl Relocations {
     /// The chunk was written.
     pub(super) fn spoil(&mut self, chunk: ChunkNo) {
         if self.running > 0 {
-            self.jobs.iter_mut().flatten().filter(|job| job.chunk == chunk).for_each(|job| job.is_spoiled = true);
+            self.jobs
+                .iter_mut()
+                .flatten()
+                .filter(|job| job.chunk == chunk)
+                .for_each(|job| job.is_spoiled = true);
         }
     }
 }

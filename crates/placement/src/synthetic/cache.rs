@@ -40,7 +40,10 @@ mod tests {
     #[test]
     fn what_is_asked_for_again_stays() {
         let mut cache = PageCache::new(2);
-        assert_eq!([cache.ask(1), cache.ask(2), cache.ask(1)], [Asked::Miss(None), Asked::Miss(None), Asked::Hit]);
+        assert_eq!(
+            [cache.ask(1), cache.ask(2), cache.ask(1)],
+            [Asked::Miss(None), Asked::Miss(None), Asked::Hit]
+        );
         assert_eq!(cache.ask(3), Asked::Miss(Some(2)));
     }
 }

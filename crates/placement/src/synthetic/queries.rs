@@ -117,14 +117,26 @@ impl Generator {
     }
 
     /// Walks the share `range` of an index in order; `rows` times in all, evenly, `each` is called with where in the range it is.
-    fn walk(&mut self, index: Index, range: (f64, f64), rows: u64, mut each: impl FnMut(&mut Generator, f64)) {
+    fn walk(
+        &mut self,
+        index: Index,
+        range: (f64, f64),
+        rows: u64,
+        mut each: impl FnMut(&mut Generator, f64),
+    ) {
         let pages = self.database.index(index).pages;
-        let (from, to) = ((range.0 * pages as f64) as u64, ((range.1 * pages as f64).ceil() as u64).min(pages));
+        let (from, to) =
+            ((range.0 * pages as f64) as u64, ((range.1 * pages as f64).ceil() as u64).min(pages));
         let steps = (to - from).div_ceil(SCAN_PAGES).max(1);
         let mut done = 0;
         for step in 0..steps {
             let page = from + step * SCAN_PAGES;
-            self.scan_step(index, page, SCAN_PAGES.min(to.saturating_sub(page)).max(1).min(pages - page.min(pages - 1)), step == 0);
+            self.scan_step(
+                index,
+                page,
+                SCAN_PAGES.min(to.saturating_sub(page)).max(1).min(pages - page.min(pages - 1)),
+                step == 0,
+            );
             while done < rows * (step + 1) / steps {
                 done += 1;
                 each(self, range.0 + (range.1 - range.0) * done as f64 / rows as f64);

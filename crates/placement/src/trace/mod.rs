@@ -222,8 +222,10 @@ impl Trace {
 
     /// Everything as records, in an order in which it can be pushed again.
     pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
-        let objects =
-            self.objects.iter().map(|object| Record::Object { name: object.name.clone(), bytes: object.bytes });
+        let objects = self
+            .objects
+            .iter()
+            .map(|object| Record::Object { name: object.name.clone(), bytes: object.bytes });
         let causes = self.causes.iter().map(|name| Record::Cause { name: name.clone() });
         let events = self.events.iter().filter_map(|event| match event {
             TraceEvent::Begins(query) => self.queries.get(query.0 as usize).cloned().map(Record::Begins),

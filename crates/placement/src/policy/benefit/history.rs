@@ -1,21 +1,22 @@
 //! What earlier runs of statements read, chunk by chunk, and which statement followed which.
 //!
-//! 1. While a query runs, its I/Os are counted per chunk. At its end the counts are averaged with what its statement is known for, the newest
-//!    counting half.
+//! 1. While a query runs, its I/Os are counted per chunk and segment: so and so many I/Os, one behind the other. At its end the counts are
+//!    averaged with what its statement is known for, the newest counting half.
 //! 2. That a statement began after another counts for the pair; older pairs fade.
 //! 3. [`History::likely`] walks those chances some steps ahead.
 //!
 //! Invariant: statements and their chunks are bounded; the statement that was not seen for longest is forgotten first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use crate::costs::Load;
 use crate::footprint::Fingerprint;
 
 /// Statements that are remembered.
 const MOST_STATEMENTS: usize = 256;
 
-/// Chunks that are remembered, of all statements together.
-const MOST_CHUNKS: usize = 4 << 20;
+/// Entries of segments that are remembered, of all statements together.
+const MOST_ENTRIES: usize = 4 << 20;
 
 /// How much the newest run counts.
 const NEWEST: f32 = 0.5;
@@ -29,28 +30,149 @@ const HORIZON: usize = 9;
 /// What a further step is worth less.
 const DISCOUNT: f64 = 0.85;
 
-/// What one query reads of one chunk.
+/// Segments of a run that are kept apart; of a longer run, each is twice as long. Even.
+const MOST_SEGMENTS: usize = 64;
+
+/// I/Os of a segment, at least.
+const SEGMENT_IOS: u64 = 2048;
+
+/// What is read of one chunk.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Use {
     /// Reads at random.
     pub(super) random: f32,
     /// Bytes in sequence.
     pub(super) bytes: f32,
-    /// When in the query it is read last, as a share of the query's I/Os.
-    pub(super) first: f32,
-    /// When in the query it is read last, likewise.
-    pub(super) last: f32,
 }
 
-/// A statement's uses.
+impl Use {
+    pub(super) fn plus(self, other: Use, by: f32) -> Use {
+        Use { random: self.random + other.random * by, bytes: self.bytes + other.bytes * by }
+    }
+}
+
+/// How a query of these uses issues its I/Os.
+pub(super) fn load<'a>(depth: u32, uses: impl Iterator<Item = &'a Use>) -> Load {
+    let sum =
+        uses.fold((0.0, 0.0), |sum, uses| (sum.0 + f64::from(uses.random), sum.1 + f64::from(uses.bytes)));
+    Load::of(depth, sum.0, sum.1)
+}
+
+/// The chunks that are read in one segment of a run, by number.
+pub(super) type Segment = Vec<(u32, Use)>;
+
+/// A statement's uses, segment by segment: equal shares of its I/Os.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Profile {
-    pub(super) uses: BTreeMap<u32, Use>,
-    /// I/Os of a run.
-    pub(super) ios: f64,
+    pub(super) segments: Vec<Segment>,
+    /// Over all segments.
+    pub(super) totals: BTreeMap<u32, Use>,
+    /// I/Os of a segment; the last may have fewer.
+    pub(super) segment_ios: f64,
     /// Pages that its plan expected.
     pub(super) expected_pages: f64,
-    pub(super) last_run: u64,
+    last_run: u64,
+    runs: f64,
+}
+
+impl Profile {
+    pub(super) fn new(segments: Vec<Segment>, segment_ios: f64, expected_pages: f64) -> Profile {
+        let mut totals: BTreeMap<u32, Use> = BTreeMap::new();
+        for (no, uses) in segments.iter().flatten() {
+            let total = totals.entry(*no).or_default();
+            *total = total.plus(*uses, 1.0);
+        }
+        Profile { segments, totals, segment_ios, expected_pages, ..Profile::default() }
+    }
+
+    /// How it issues its I/Os, with `depth` of them in flight.
+    pub(super) fn load(&self, depth: u32) -> Load {
+        load(depth, self.totals.values())
+    }
+
+    fn entries(&self) -> usize {
+        self.segments.iter().map(Vec::len).sum()
+    }
+
+    /// Averaged with a newer run. Runs of other lengths are not comparable piece by piece: the newer counts.
+    fn blend(&mut self, run: Profile) {
+        let is_comparable = self.segments.len() == run.segments.len() && self.segment_ios == run.segment_ios;
+        let segments = if is_comparable {
+            self.segments.iter().zip(&run.segments).map(|(old, new)| blend(old, new)).collect()
+        } else {
+            run.segments
+        };
+        let mean = |old: f64, new: f64| if old > 0.0 { (old + new) / 2.0 } else { new };
+        let pages =
+            if is_comparable { mean(self.expected_pages, run.expected_pages) } else { run.expected_pages };
+        *self = Profile { runs: self.runs, ..Profile::new(segments, run.segment_ios, pages) };
+    }
+}
+
+fn blend(old: &Segment, new: &Segment) -> Segment {
+    let mut all: BTreeMap<u32, Use> = BTreeMap::new();
+    for (segment, by) in [(old, 1.0 - NEWEST), (new, NEWEST)] {
+        for (no, uses) in segment {
+            let sum = all.entry(*no).or_default();
+            *sum = sum.plus(*uses, by);
+        }
+    }
+    all.into_iter().filter(|(_, uses)| uses.random > 0.1 || uses.bytes > 1.0).collect()
+}
+
+/// Counts a run, segment by segment.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    segments: Vec<Segment>,
+    current: HashMap<u32, Use>,
+    segment_ios: u64,
+    ios_in_segment: u64,
+    pub(super) ios: u64,
+}
+
+impl Recorder {
+    pub(super) fn new() -> Recorder {
+        let segment_ios = SEGMENT_IOS;
+        Recorder { segments: Vec::new(), current: HashMap::new(), segment_ios, ios_in_segment: 0, ios: 0 }
+    }
+
+    pub(super) fn note(&mut self, chunk: u32, uses: Use) {
+        let sum = self.current.entry(chunk).or_default();
+        *sum = sum.plus(uses, 1.0);
+        self.ios += 1;
+        self.ios_in_segment += 1;
+        if self.ios_in_segment >= self.segment_ios {
+            self.end_segment();
+        }
+    }
+
+    fn end_segment(&mut self) {
+        let mut segment: Segment = std::mem::take(&mut self.current).into_iter().collect();
+        segment.sort_unstable_by_key(|(no, _)| *no);
+        self.segments.push(segment);
+        self.ios_in_segment = 0;
+        if self.segments.len() >= MOST_SEGMENTS {
+            let halves = std::mem::take(&mut self.segments);
+            let doubled = |pair: &[Segment]| {
+                let mut sum: BTreeMap<u32, Use> = BTreeMap::new();
+                for (no, uses) in pair.iter().flatten() {
+                    let entry = sum.entry(*no).or_default();
+                    *entry = entry.plus(*uses, 1.0);
+                }
+                sum.into_iter().collect()
+            };
+            self.segments = halves.chunks(2).map(doubled).collect();
+            self.segment_ios *= 2;
+        }
+    }
+
+    /// The whole run. Its last segment is shorter than the others.
+    pub(super) fn finish(mut self, expected_pages: f64) -> Profile {
+        if !self.current.is_empty() {
+            self.end_segment();
+        }
+        Profile::new(self.segments, self.segment_ios as f64, expected_pages)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -84,28 +206,18 @@ impl History {
         if known.last_run == 0 {
             *known = run;
         } else {
-            let blend = |old: f32, new: f32| old * (1.0 - NEWEST) + new * NEWEST;
-            for (no, old) in &mut known.uses {
-                let new = run.uses.get(no).copied().unwrap_or(Use { first: old.first, last: old.last, ..Use::default() });
-                old.random = blend(old.random, new.random);
-                old.bytes = blend(old.bytes, new.bytes);
-                (old.first, old.last) = (old.first.min(new.first), old.last.max(new.last));
-            }
-            for (no, new) in run.uses {
-                let halved = Use { random: new.random * NEWEST, bytes: new.bytes * NEWEST, ..new };
-                known.uses.entry(no).or_insert(halved);
-            }
-            known.uses.retain(|_, uses| uses.random > 0.1 || uses.bytes > 1.0);
-            known.ios = (known.ios + run.ios) / 2.0;
-            known.expected_pages = (known.expected_pages + run.expected_pages) / 2.0;
+            known.blend(run);
         }
         known.last_run = runs;
+        known.runs += 1.0;
         self.forget();
     }
 
     fn forget(&mut self) {
-        let chunks = |history: &History| history.profiles.values().map(|profile| profile.uses.len()).sum::<usize>();
-        while self.profiles.len() > MOST_STATEMENTS || (self.profiles.len() > 1 && chunks(self) > MOST_CHUNKS) {
+        let chunks = |history: &History| history.profiles.values().map(Profile::entries).sum::<usize>();
+        while self.profiles.len() > MOST_STATEMENTS
+            || (self.profiles.len() > 1 && chunks(self) > MOST_ENTRIES)
+        {
             let oldest = self.profiles.iter().min_by_key(|(_, profile)| profile.last_run);
             let Some(oldest) = oldest.map(|(statement, _)| *statement) else { return };
             self.profiles.remove(&oldest);
@@ -126,10 +238,12 @@ impl History {
         for step in 0..HORIZON {
             let mut next: BTreeMap<Fingerprint, f64> = BTreeMap::new();
             for (statement, chance) in chances {
-                let Some(followers) = self.followers.get(&statement) else { continue };
+                // What came after it is not known: anything may, as often as it came so far.
+                let any = || self.profiles.iter().map(|(other, profile)| (*other, profile.runs)).collect();
+                let followers = self.followers.get(&statement).cloned().unwrap_or_else(any);
                 let sum: f64 = followers.values().sum();
                 for (follower, weight) in followers {
-                    *next.entry(*follower).or_default() += chance * weight / sum;
+                    *next.entry(follower).or_default() += chance * weight / sum;
                 }
             }
             for (statement, chance) in &next {
@@ -152,8 +266,7 @@ mod tests {
     use super::*;
 
     fn run(random: f32) -> Profile {
-        let uses = BTreeMap::from([(7, Use { random, bytes: 0.0, first: 0.0, last: 1.0 })]);
-        Profile { uses, ios: f64::from(random), ..Profile::default() }
+        Profile::new(vec![vec![(7, Use { random, bytes: 0.0 })]], 2048.0, 0.0)
     }
 
     #[test]
@@ -163,7 +276,7 @@ mod tests {
             history.begins(Fingerprint(statement));
             history.ended(Fingerprint(statement), run(random));
         }
-        assert_eq!(history.profile(Fingerprint(1)).unwrap().uses[&7].random, 17.5);
+        assert_eq!(history.profile(Fingerprint(1)).unwrap().totals[&7].random, 17.5);
         let likely = history.likely();
         assert_eq!(likely.len(), 2);
         assert_eq!((likely[1].0, likely[1].1), (Fingerprint(2), 1.0));

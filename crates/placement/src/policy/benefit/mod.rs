@@ -1,14 +1,15 @@
 //! `benefit`, the default: what saves most time lies in the fast class, as far as bringing it there pays back.
 //!
 //! 1. A chunk is worth the time that its reads would take longer in the slow class, by their pattern and the query's depth: random
-//!    look-ups are worth much, sequential bytes of an array little or less than nothing. What running queries have [still to read](running) counts
-//!    in full; what [likely](history) next ones would read counts by their chance, and no more than it costs to fetch it again then.
-//! 2. The most valuable chunks, as many as there is room for, are the target; what is not there yet pays the cost of its copy. Copies go in the
-//!    order in which the query comes to them, in tenths of the query, and then by worth; a few are under way at a time, so that each is decided
-//!    on with what is known when its turn comes. What the query has passed, and what no longer pays back, is left where it is.
+//!    look-ups are worth much, sequential bytes of an array little or less than nothing. What running queries [read soon](running) counts most; what
+//!    [likely](history) next ones would read counts by their chance, and no more than it costs to fetch it again then.
+//! 2. The [most valuable](ranking) chunks, as many as there is room for, are the target; what is not there yet pays the cost of its copy. Copies go
+//!    in the order in which the query comes to them, and then by worth; a few are under way at a time, so that each is decided on with what is
+//!    known when its turn comes. What the query has passed, and what no longer pays back, is left where it is.
 //! 3. Chunks are mirrored, not moved: giving one up costs nothing. The least valuable gives its room up, when it is needed.
-//! 4. When nothing is left to do for running queries, the very next ones' chunks are fetched ahead.
-//! 5. A query that keeps many I/Os in flight is over when the busier class is: chunks go up until the fast class would be busy for longer.
+//! 4. When nothing is left to do soon, what running and the very next queries need later is fetched ahead, into room that nothing needs soon.
+//! 5. A query that keeps many I/Os in flight is over when the busier class is: no further chunks go
+//!    up once the fast class is saturated.
 //! 6. Reads that nothing announced are rent: when it has come to what a copy costs, the chunk is copied, too.
 //!
 //! Invariant: a chunk that is not in the fast class goes there only with a positive gain.
@@ -19,13 +20,14 @@ mod running;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::history::History;
-use self::ranking::{Candidate, Ranking};
+use self::history::{History, Use};
+use self::ranking::{Candidate, Moment, Ranking, View};
 use self::running::Running;
 use super::residency::{Residency, Where};
 use super::{Options, Policy};
 use crate::Result;
 use crate::action::{Action, Decision, Reason, Source};
+use crate::costs::Load;
 use crate::event::{Context, Event, Io, IoKind};
 use crate::footprint::{Fingerprint, Footprint, QueryId};
 use crate::layout::ChunkNo;
@@ -33,8 +35,9 @@ use crate::layout::ChunkNo;
 /// Copies decided on at once.
 const MOST_UNDER_WAY: u32 = 8;
 
-/// The ranking is made anew this often in a query.
-const RANKINGS_PER_QUERY: f64 = 24.0;
+/// The ranking is made anew with every segment of a query, but after so many I/Os at least and at most.
+const LEAST_IOS: f64 = 256.0;
+const MOST_IOS: f64 = 16384.0;
 
 /// Rent is halved this often, in ticks of a second.
 const RENT_HALF_LIFE: u32 = 60;
@@ -120,16 +123,12 @@ impl Benefit {
     fn rank(&mut self, context: &Context<'_>, phase: Phase) {
         self.phase = phase;
         let likely = self.history.likely();
-        self.ranking = Ranking::new(
-            context,
-            &self.running,
-            &self.history,
-            &likely,
-            &self.residency,
-            phase == Phase::Next,
-        );
-        let expected: f64 = self.running.iter().map(|running| running.ios().1).sum();
-        self.until_ranking = (expected / RANKINGS_PER_QUERY).max(256.0);
+        let (running, history) = (&self.running[..], &self.history);
+        let moment = Moment { context, running, history, likely: &likely };
+        let view = if phase == Phase::Now { View::Soon } else { View::All };
+        self.ranking = Ranking::new(&moment, &self.residency, view);
+        let segment = self.running.iter().map(Running::segment_ios).fold(f64::INFINITY, f64::min);
+        self.until_ranking = segment.clamp(LEAST_IOS, MOST_IOS);
     }
 
     /// Decides on the next copies, as many as may be under way.
@@ -145,8 +144,17 @@ impl Benefit {
                 }
                 continue;
             };
-            self.mirror(context, &candidate, decisions);
+            self.mirror(context, &candidate, false, decisions);
         }
+    }
+
+    /// Seconds that the chunk saves running queries soon.
+    fn near_s(&self, context: &Context<'_>, chunk: ChunkNo) -> f64 {
+        let saved = |query: &Running| {
+            let uses = query.near(chunk.0);
+            context.costs.saved_s(f64::from(uses.random), f64::from(uses.bytes), query.load)
+        };
+        self.running.iter().map(saved).sum()
     }
 
     fn may_write(&self, context: &Context<'_>) -> bool {
@@ -155,32 +163,44 @@ impl Benefit {
     }
 
     /// Mirrors the candidate, if it still pays and there is or can be room.
-    fn mirror(&mut self, context: &Context<'_>, candidate: &Candidate, decisions: &mut Vec<Decision>) {
+    fn mirror(
+        &mut self,
+        context: &Context<'_>,
+        candidate: &Candidate,
+        is_rented: bool,
+        decisions: &mut Vec<Decision>,
+    ) {
         let chunk = ChunkNo(candidate.chunk);
         if self.residency.of(chunk) != Where::Slow || self.blocked.contains(&candidate.chunk) {
             return;
         }
         let cost = context.costs.copy_up_s(context.layout.chunk_bytes() as f64);
-        let now = self.ranking.now_s(context, &self.running, candidate.chunk);
-        let gain = now + candidate.later_s - cost;
-        if now + candidate.later_s < cost * PAYBACK {
+        // What counted for the ranking may be behind the query by now.
+        let worth = if is_rented || self.phase == Phase::Next {
+            candidate.worth_s
+        } else {
+            self.near_s(context, chunk)
+        };
+        if worth < cost * PAYBACK {
             return;
         }
         if !self.residency.has_room(context.capacity) {
             let is_there = |no: u32| self.residency.of(ChunkNo(no)) == Where::Mirrored;
-            let Some(victim) = self.ranking.victim(context, &self.running, gain, is_there) else { return };
+            let Some(victim) = self.ranking.victim(worth - cost, is_there) else { return };
             let reason = Reason::MakesRoom { other: chunk };
             self.residency.decide(Decision::new(ChunkNo(victim), Action::DropMirror, reason), decisions);
         }
-        let remaining = self.running.iter().map(|running| running.remaining(candidate.chunk));
-        let (random, bytes) = remaining.fold((0.0, 0.0), |sum, left| (sum.0 + left.random, sum.1 + left.bytes));
-        let reason = if candidate.is_rented {
-            Reason::Rented { spent_s: candidate.later_s as f32, cost_s: cost as f32 }
-        } else if now > 0.0 {
-            Reason::Expected { random, sequential_bytes: bytes, cost_s: cost as f32 }
+        let left = self.running.iter().map(|running| running.left_of(candidate.chunk));
+        let left = left.fold(Use::default(), |sum, left| sum.plus(left, 1.0));
+        let cost_s = cost as f32;
+        let reason = if is_rented {
+            Reason::Rented { spent_s: candidate.worth_s as f32, cost_s }
+        } else if left != Use::default() {
+            Reason::Expected { random: left.random, sequential_bytes: left.bytes, cost_s }
         } else {
-            Reason::Likely { percent: candidate.chance_percent, saves_s: candidate.later_s as f32 }
+            Reason::Likely { percent: candidate.chance_percent, saves_s: candidate.worth_s as f32 }
         };
+        let gain = worth - cost;
         self.written += context.layout.chunk_bytes();
         let decision = Decision {
             order: candidate.order,
@@ -196,17 +216,18 @@ impl Benefit {
         if self.residency.of(io.chunk) != Where::Slow || self.running.iter().any(expects) {
             return;
         }
-        let depth = self.running.iter().find(|running| running.query == io.query).map_or(1, |running| running.depth);
+        let running = self.running.iter().find(|running| running.query == io.query);
+        let load = running.map_or(Load { depth: 1, scan_depth: 1 }, |running| running.load);
         let (random, bytes) = if io.is_sequential { (0.0, f64::from(io.bytes)) } else { (1.0, 0.0) };
         let rent = self.rent.entry(io.chunk.0).or_default();
-        *rent += context.costs.saved_s(random, bytes, depth).max(0.0);
+        *rent += context.costs.saved_s(random, bytes, load).max(0.0);
         let cost = context.costs.copy_up_s(context.layout.chunk_bytes() as f64);
         let later_s = *rent;
-        if later_s > cost * PAYBACK && self.residency.under_way() < MOST_UNDER_WAY && self.may_write(context) {
+        if later_s > cost * PAYBACK && self.residency.under_way() < MOST_UNDER_WAY && self.may_write(context)
+        {
             self.rent.remove(&io.chunk.0);
-            let candidate =
-                Candidate { chunk: io.chunk.0, order: 0, later_s, chance_percent: 0, is_rented: true };
-            self.mirror(context, &candidate, decisions);
+            let candidate = Candidate { chunk: io.chunk.0, order: 0, worth_s: later_s, chance_percent: 0 };
+            self.mirror(context, &candidate, true, decisions);
         }
     }
 
@@ -242,8 +263,9 @@ impl Policy for Benefit {
     fn prepare(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
         self.running.clear();
         let likely = self.history.likely();
-        for (candidate, value) in ranking::beforehand(context, &self.history, &likely) {
-            let percent = candidate.chance_percent;
+        let moment = Moment { context, running: &[], history: &self.history, likely: &likely };
+        for candidate in moment.beforehand() {
+            let (percent, value) = (candidate.chance_percent, candidate.worth_s);
             let reason = Reason::Likely { percent, saves_s: value as f32 };
             let mirror = Decision {
                 gain_s: value as f32,
@@ -269,7 +291,6 @@ impl Policy for Benefit {
             Event::QueryBegins { query, fingerprint, depth, footprint } => {
                 self.begin(context, (*query, *fingerprint, *depth), footprint);
                 self.rank(context, Phase::Now);
-                self.drop_what_saturates(context, decisions);
                 self.act(context, decisions);
             }
             Event::QueryEnds { query } => {
@@ -293,14 +314,109 @@ impl Policy for Benefit {
     }
 }
 
-impl Benefit {
-    /// Mirrors that would keep the fast class busy for longer than the slow one are given up.
-    fn drop_what_saturates(&mut self, _: &Context<'_>, decisions: &mut Vec<Decision>) {
-        for no in std::mem::take(&mut self.ranking.saturating) {
-            if self.residency.of(ChunkNo(no)) == Where::Mirrored {
-                let drop = Decision::new(ChunkNo(no), Action::DropMirror, Reason::Saturated);
-                self.residency.decide(drop, decisions);
-            }
+#[cfg(test)]
+mod tests {
+    use super::super::blocks::testing::*;
+    use crate::layout::{ObjectNo, Rule, Tier};
+
+    #[test]
+    fn what_a_plan_looks_up_is_mirrored_and_what_it_scans_is_not() {
+        let mut bench = Bench::new("benefit", 20, 10);
+        let wanted = bench.begin(1, &[look_ups(3..5, 400), scan(5..20)]);
+        assert_eq!(wanted, ["mirror 3", "mirror 4"]);
+        assert!(bench.done_all().is_empty());
+    }
+
+    #[test]
+    fn what_does_not_pay_back_stays() {
+        // A copy costs as much as a read and a half.
+        let mut bench = Bench::new("benefit", 20, 10);
+        assert!(bench.begin(1, &[look_ups(0..20, 20)]).is_empty());
+    }
+
+    #[test]
+    fn the_most_valuable_come_first_and_only_as_many_as_there_is_room_for() {
+        let mut bench = Bench::new("benefit", 20, 2);
+        let wanted = bench.begin(1, &[look_ups(0..3, 300), look_ups(7..9, 2000)]);
+        assert_eq!(wanted, ["mirror 7", "mirror 8"]);
+        assert!(bench.done_all().is_empty());
+    }
+
+    #[test]
+    fn a_mirror_makes_room_for_what_is_worth_more() {
+        let mut bench = Bench::new("benefit", 20, 1);
+        assert_eq!(bench.begin(1, &[look_ups(0..1, 500)]), ["mirror 0"]);
+        bench.done_all();
+        bench.end();
+        assert_eq!(bench.begin(2, &[look_ups(9..10, 500)]), ["drop 0", "mirror 9"]);
+    }
+
+    #[test]
+    fn what_the_query_has_passed_is_left_where_it_is() {
+        let mut bench = Bench::new("benefit", 40, 1);
+        // It reads chunk 0 first and chunk 30 afterwards.
+        let reads: Vec<u32> = (0..8192).map(|no| if no < 4096 { 0 } else { 30 }).collect();
+        bench.train_query(1, &[look_ups(0..40, 8192)], &reads);
+        bench.train_query(2, &[], &[5]);
+        bench.prepare();
+        bench.begin(1, &[look_ups(0..40, 8192)]);
+        bench.done_all();
+        let mut wanted = Vec::new();
+        for chunk in &reads[..8000] {
+            wanted.extend(bench.read(*chunk));
+            wanted.extend(bench.done_all());
         }
+        // Chunk 0 was there from the beginning; it goes when it is done with, and does not come back.
+        assert_eq!(wanted, ["drop 0", "mirror 30"]);
+    }
+
+    #[test]
+    fn reads_that_nothing_announced_are_rent() {
+        let mut bench = Bench::new("benefit", 20, 2);
+        let wanted: Vec<_> = (0..5).flat_map(|_| bench.read(6)).collect();
+        assert_eq!(wanted, ["mirror 6"]);
+    }
+
+    #[test]
+    fn what_followed_is_fetched_ahead_when_nothing_else_is_to_do() {
+        let mut bench = Bench::new("benefit", 20, 4);
+        for _ in 0..3 {
+            bench.train_query(1, &[look_ups(0..1, 300)], &[0; 300]);
+            bench.train_query(2, &[look_ups(8..9, 300)], &[8; 300]);
+        }
+        let mut wanted = bench.begin(1, &[look_ups(0..1, 300)]);
+        wanted.extend(bench.done_all());
+        assert_eq!(wanted, ["mirror 0", "mirror 8"]);
+    }
+
+    #[test]
+    fn a_saturated_fast_class_gets_no_more() {
+        let mut bench = Bench::new("benefit", 100, 100);
+        bench.depth = 64;
+        // Both classes are as quick: only what both can do at once is gained.
+        bench.costs.slow.random_read_s = [4e-3, 1e-3, 4e-4, 2e-4, 2e-4];
+        bench.costs.fast.random_read_s = [1e-3, 4e-4, 2e-4, 1e-4, 1e-4];
+        let mut wanted = bench.begin(1, &[look_ups(0..100, 1_000_000)]);
+        wanted.extend(bench.done_all());
+        assert_eq!(
+            wanted.len(),
+            88,
+            "at 88 of 100 chunks the fast class is four times as busy as the slow one"
+        );
+    }
+
+    #[test]
+    fn writes_stay_within_their_budget() {
+        let mut bench = Bench::new("benefit:write-budget=2MiB", 20, 20);
+        let mut wanted = bench.begin(1, &[look_ups(0..20, 10_000)]);
+        wanted.extend(bench.done_all());
+        assert_eq!(wanted.len(), 3, "a second's worth, and the chunk that exceeds it");
+    }
+
+    #[test]
+    fn what_is_pinned_down_is_not_wanted_up() {
+        let mut bench = Bench::new("benefit", 20, 20);
+        bench.layout.set_rule(ObjectNo(0), Rule { pin: Some(Tier::Slow), quota_chunks: None });
+        assert!(bench.begin(1, &[look_ups(0..20, 10_000)]).is_empty());
     }
 }

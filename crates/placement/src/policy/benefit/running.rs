@@ -1,13 +1,17 @@
 //! A query under way: what it is expected to read, and what of that is still to come.
 //!
-//! 1. If its statement has run before, what it read then is expected, more or less of it as the plan expects more or fewer pages than then.
-//! 2. Else the plan alone: an access's pages spread evenly over its extents.
-//! 3. What is still to come of a chunk is what is expected less what was seen; nothing, once the query is past the place where it was read
-//!    last; and where more was seen than expected, as much as the query has still to go.
+//! 1. If its statement has run before, what it read then, segment by segment, is expected; more or less of it as the plan expects more or fewer
+//!    pages than then.
+//! 2. Else the plan alone: an access's pages spread evenly over its extents and over the stages from its own on.
+//! 3. The query's I/Os so far, over those expected, say in which segment it is. Segments behind it count for nothing; those ahead the less
+//!    the further they are, because what is fetched for them now may have to go again before ([`NEARNESS`]).
+//!
+//! Invariant: `left` is what the segments from the present one on expect, all together.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
-use super::history::{Profile, Use};
+use super::history::{Profile, Recorder, Segment, Use, load};
+use crate::costs::Load;
 use crate::event::{Io, IoKind};
 use crate::footprint::{Fingerprint, Footprint, QueryId};
 use crate::layout::Layout;
@@ -15,19 +19,26 @@ use crate::layout::Layout;
 /// By how much a plan's other expectation may scale what was seen before.
 const MOST_SCALE: f64 = 8.0;
 
-/// How far, as a share of the query, it must be past a chunk's last use to count as past it.
-const PAST: f64 = 0.1;
+/// What a segment counts less than the one before.
+const NEARNESS: f32 = 0.75;
+
+/// Segments that count at all.
+pub(super) const HORIZON: usize = 12;
+
+/// Segments that a plan without history is cut into.
+const PLANNED_SEGMENTS: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) query: QueryId,
     pub(super) statement: Fingerprint,
-    pub(super) depth: u32,
-    expected: BTreeMap<u32, Use>,
-    expected_ios: f64,
+    pub(super) load: Load,
+    segments: Vec<Segment>,
+    left: HashMap<u32, Use>,
+    present: usize,
+    segment_ios: f64,
     expected_pages: f64,
-    seen: BTreeMap<u32, Use>,
-    ios: f64,
+    recorder: Recorder,
 }
 
 impl Running {
@@ -38,111 +49,147 @@ impl Running {
         layout: &Layout,
     ) -> Running {
         let pages = footprint.expected_pages() as f64;
-        let (expected, expected_ios) = match known {
+        let (segments, segment_ios) = match known {
             Some(profile) => from_profile(profile, pages),
             None => from_plan(footprint, layout),
         };
-        let (seen, ios) = (BTreeMap::new(), 0.0);
-        Running { query, statement, depth, expected, expected_ios, expected_pages: pages, seen, ios }
+        let mut left: HashMap<u32, Use> = HashMap::new();
+        for (no, uses) in segments.iter().flatten() {
+            let sum = left.entry(*no).or_default();
+            *sum = sum.plus(*uses, 1.0);
+        }
+        let (recorder, load) = (Recorder::new(), load(depth, left.values()));
+        Running {
+            query,
+            statement,
+            load,
+            segments,
+            left,
+            present: 0,
+            segment_ios,
+            expected_pages: pages,
+            recorder,
+        }
     }
 
     /// Counts an I/O of it.
     pub(super) fn note(&mut self, io: &Io) {
-        self.ios += 1.0;
-        if io.kind == IoKind::Write {
-            return;
-        }
-        let at = self.ios as f32;
-        let seen = self.seen.entry(io.chunk.0).or_insert(Use { first: at, ..Use::default() });
-        if io.is_sequential {
-            seen.bytes += io.bytes as f32;
-        } else {
-            seen.random += 1.0;
-        }
-        seen.last = at;
-    }
-
-    /// I/Os that it has done, and that it is expected to do.
-    pub(super) fn ios(&self) -> (f64, f64) {
-        (self.ios, self.expected_ios)
-    }
-
-    /// How far it is: 0 to 1.
-    fn progress(&self) -> f64 {
-        if self.expected_ios > 0.0 { (self.ios / self.expected_ios).min(1.0) } else { 1.0 }
-    }
-
-    /// Chunks that it is expected to read, or has read.
-    pub(super) fn chunks(&self) -> impl Iterator<Item = u32> + '_ {
-        self.expected.keys().chain(self.seen.keys()).copied()
-    }
-
-    /// What is still to come of the chunk.
-    pub(super) fn remaining(&self, chunk: u32) -> Use {
-        let Some(expected) = self.expected.get(&chunk) else { return Use::default() };
-        let progress = self.progress();
-        if progress > f64::from(expected.last) + PAST {
-            return Use::default();
-        }
-        let seen = self.seen.get(&chunk).copied().unwrap_or_default();
-        let to_go = ((1.0 - progress) / progress.max(0.05)) as f32;
-        let left = |expected: f32, seen: f32| {
-            if expected > 0.0 && seen > expected { seen * to_go } else { expected - seen }
+        let uses = match (io.kind, io.is_sequential) {
+            (IoKind::Write, _) => Use::default(),
+            (IoKind::Read, true) => Use { random: 0.0, bytes: io.bytes as f32 },
+            (IoKind::Read, false) => Use { random: 1.0, bytes: 0.0 },
         };
-        Use {
-            random: left(expected.random, seen.random).max(0.0),
-            // A scan does not come back to where it has been.
-            bytes: (expected.bytes - seen.bytes).max(0.0),
-            ..*expected
+        self.recorder.note(io.chunk.0, uses);
+        while self.present < self.segments.len() && self.position() >= (self.present + 1) as f64 {
+            for (no, uses) in &self.segments[self.present] {
+                if let Some(left) = self.left.get_mut(no) {
+                    *left = left.plus(*uses, -1.0);
+                    if left.random < 0.01 && left.bytes < 1.0 {
+                        self.left.remove(no);
+                    }
+                }
+            }
+            self.present += 1;
         }
     }
 
-    /// Whether the chunk was expected to be read at all.
+    /// How far it is, in segments.
+    fn position(&self) -> f64 {
+        (self.recorder.ios as f64 / self.segment_ios.max(1.0)).min(self.segments.len() as f64)
+    }
+
+    /// I/Os that a segment is expected to have.
+    pub(super) fn segment_ios(&self) -> f64 {
+        self.segment_ios
+    }
+
+    /// Segments that it has not begun.
+    pub(super) fn segments_ahead(&self) -> usize {
+        self.segments.len().saturating_sub(self.present + 1)
+    }
+
+    /// Chunks with all that is still to come of them.
+    pub(super) fn left(&self) -> impl Iterator<Item = (u32, Use)> + '_ {
+        self.left.iter().map(|(no, uses)| (*no, *uses))
+    }
+
+    /// All that is still to come of the chunk.
+    pub(super) fn left_of(&self, chunk: u32) -> Use {
+        self.left.get(&chunk).copied().unwrap_or_default()
+    }
+
+    /// The segments ahead that count, with the weight of each and how far ahead it is.
+    pub(super) fn ahead(&self) -> impl Iterator<Item = (&Segment, f32, usize)> + '_ {
+        let begun = (self.position() - self.present as f64).clamp(0.0, 1.0) as f32;
+        weighted(self.segments.get(self.present..).unwrap_or_default(), 1.0 - begun)
+    }
+
+    /// What is to come of the chunk soon.
+    pub(super) fn near(&self, chunk: u32) -> Use {
+        self.ahead().fold(Use::default(), |sum, (segment, weight, _)| match find(segment, chunk) {
+            Some(uses) => sum.plus(uses, weight),
+            None => sum,
+        })
+    }
+
+    /// Whether the chunk is expected to be read at all.
     pub(super) fn is_expected(&self, chunk: u32) -> bool {
-        self.expected.contains_key(&chunk) && self.progress() < 1.0
+        self.left.contains_key(&chunk)
     }
 
     /// What was seen, for the history.
     pub(super) fn into_profile(self) -> Profile {
-        let ios = self.ios.max(1.0);
-        let share = |at: f32| at / ios as f32;
-        let uses = self.seen.into_iter();
-        let uses = uses.map(|(no, seen)| (no, Use { first: share(seen.first), last: share(seen.last), ..seen }));
-        Profile { uses: uses.collect(), ios: self.ios, expected_pages: self.expected_pages, ..Profile::default() }
+        self.recorder.finish(self.expected_pages)
     }
 }
 
-fn from_profile(profile: &Profile, pages: f64) -> (BTreeMap<u32, Use>, f64) {
+/// The first segments, each counting less; the first `first` at most.
+pub(super) fn weighted(segments: &[Segment], first: f32) -> impl Iterator<Item = (&Segment, f32, usize)> {
+    segments.iter().take(HORIZON).enumerate().map(move |(ahead, segment)| {
+        let weight = if ahead == 0 { first } else { NEARNESS.powi(ahead as i32) };
+        (segment, weight, ahead)
+    })
+}
+
+fn find(segment: &Segment, chunk: u32) -> Option<Use> {
+    let place = segment.binary_search_by_key(&chunk, |(no, _)| *no).ok()?;
+    segment.get(place).map(|(_, uses)| *uses)
+}
+
+fn from_profile(profile: &Profile, pages: f64) -> (Vec<Segment>, f64) {
     let is_comparable = profile.expected_pages > 0.0 && pages > 0.0;
     let scale = if is_comparable { pages / profile.expected_pages } else { 1.0 };
     let scale = scale.clamp(1.0 / MOST_SCALE, MOST_SCALE);
-    let scaled = |uses: &Use| {
-        let by = scale as f32;
-        Use { random: uses.random * by, bytes: uses.bytes * by, ..*uses }
-    };
-    (profile.uses.iter().map(|(no, uses)| (*no, scaled(uses))).collect(), profile.ios * scale)
+    let scaled = |(no, uses): &(u32, Use)| (*no, Use::default().plus(*uses, scale as f32));
+    let segments = profile.segments.iter().map(|segment| segment.iter().map(scaled).collect());
+    (segments.collect(), profile.segment_ios * scale)
 }
 
-fn from_plan(footprint: &Footprint, layout: &Layout) -> (BTreeMap<u32, Use>, f64) {
-    let mut expected: BTreeMap<u32, Use> = BTreeMap::new();
+fn from_plan(footprint: &Footprint, layout: &Layout) -> (Vec<Segment>, f64) {
+    let mut segments: Vec<std::collections::BTreeMap<u32, Use>> = vec![Default::default(); PLANNED_SEGMENTS];
     let mut ios = 0.0;
-    let stages = footprint.accesses.iter().map(|access| access.stage).max().unwrap_or(0) + 1;
+    let stages = footprint.accesses.iter().map(|access| access.stage).max().unwrap_or(0) as usize + 1;
     for access in &footprint.accesses {
-        let ranges = access.chunks(layout);
-        let chunks: u64 = ranges.iter().map(|range| u64::from(range.end - range.start)).sum();
-        let pages = access.expected_pages as f32 / chunks.max(1) as f32;
-        let bytes = pages * access.page_bytes as f32;
+        let numbers: Vec<u32> = access.chunks(layout).into_iter().flatten().collect();
+        let first = access.stage as usize * PLANNED_SEGMENTS / stages;
+        let spread = (PLANNED_SEGMENTS - first) as f32;
+        let pages = access.expected_pages as f32 / numbers.len().max(1) as f32;
         ios += access.expected_pages as f64;
-        for no in ranges.into_iter().flatten() {
-            let first = access.stage as f32 / stages as f32;
-            let uses = expected.entry(no).or_insert(Use { first, last: 1.0, ..Use::default() });
-            uses.first = uses.first.min(first);
+        let count = numbers.len();
+        for (place, no) in numbers.into_iter().enumerate() {
             if access.is_sequential() {
-                uses.bytes += bytes;
+                // In the order in which they lie.
+                let segment = first + place * (PLANNED_SEGMENTS - first) / count.max(1);
+                let uses = segments[segment].entry(no).or_default();
+                *uses = uses.plus(Use { random: 0.0, bytes: pages * access.page_bytes as f32 }, 1.0);
             } else {
-                uses.random += pages;
+                for segment in &mut segments[first..] {
+                    let uses = segment.entry(no).or_default();
+                    *uses = uses.plus(Use { random: pages / spread, bytes: 0.0 }, 1.0);
+                }
             }
         }
     }
-    (expected, ios)
+    let segments = segments.into_iter().map(|segment| segment.into_iter().collect());
+    (segments.collect(), ios / PLANNED_SEGMENTS as f64)
 }
