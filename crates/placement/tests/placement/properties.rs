@@ -100,6 +100,7 @@ impl World {
         assert!(chunk.0 < CHUNKS, "{decision:?} names a chunk that is not there");
         assert!(decision.explain().len() > 10);
         self.all.push(decision);
+        assert!(self.all.len() < 100_000, "{} does not come to rest", self.policy.name());
         match action {
             Action::DropMirror => {
                 assert_eq!(self.held.remove(&chunk.0), Some(Held::Mirror), "{decision:?}: it has no mirror");
@@ -157,19 +158,16 @@ impl World {
                 if is_write {
                     // Copies of it that are under way are spoiled; a mirror is gone, as the volume has it.
                     while self.pending.iter().any(|pending| pending.chunk.0 == chunk) {
-                        self.done(true);
+                        self.done(false);
                     }
                 }
-                let was_mirror = self.held.get(&chunk) == Some(&Held::Mirror);
-                let bytes = self.layout.chunk_bytes().min(16384) as u32;
-                let (query, cause) = (QueryId(self.query), Cause(cause));
-                let wishes = self.all.len();
-                self.tell(&Event::Io(Io { chunk: ChunkNo(chunk), kind, is_sequential, bytes, query, cause }));
-                let takes = |decision: &Decision| decision.chunk.0 == chunk && decision.action.takes_room();
-                let is_kept = self.all[wishes..].iter().any(takes);
-                if is_write && was_mirror && !is_kept {
+                // Wishes begin after the write; a policy that keeps the block says so by promoting it.
+                if is_write && self.held.get(&chunk) == Some(&Held::Mirror) {
                     self.held.remove(&chunk);
                 }
+                let bytes = self.layout.chunk_bytes().min(16384) as u32;
+                let (query, cause) = (QueryId(self.query), Cause(cause));
+                self.tell(&Event::Io(Io { chunk: ChunkNo(chunk), kind, is_sequential, bytes, query, cause }));
             }
             Step::Evict { chunk } => self.tell(&Event::Evicted { chunk: ChunkNo(chunk), is_dirty: false }),
             Step::Query { statement, first, chunks, pages } => {
