@@ -1,5 +1,6 @@
 //! All policies by share of the fast class, on the synthetic nine queries: `cargo bench -p tanada-placement --bench policies -- [depth=N]
-//! [scale=S] [policies=a;b] [shares=10,20] [clients=N] [json]`.
+//! [scale=S] [cache=SHARE] [seed=N]
+//! [policies=a;b] [shares=10,20] [clients=N] [chunk=BYTES] [copies=BYTES] [threads=N] [details]`.
 //!
 //! Depth 1 is in order. Columns are total virtual seconds; then how `benefit` stands to `static` and to the best of the others.
 
@@ -17,7 +18,12 @@ fn argument<T: std::str::FromStr>(name: &str, default: T) -> T {
 }
 
 fn main() {
-    let what = Synthetic { scale: argument("scale", 1.0), seed: argument("seed", 1), ..Synthetic::default() };
+    let what = Synthetic {
+        scale: argument("scale", 1.0),
+        seed: argument("seed", 1),
+        cache_share: argument("cache", 1.0 / 3.0),
+        ..Synthetic::default()
+    };
     let trace = nine_queries(&what);
     println!("{} I/Os, {} MB", trace.ios(), trace.bytes() / 1_000_000);
     let all = POLICIES.map(|policy| policy.name).join(";");

@@ -41,7 +41,9 @@ pub use event::{Context, Event, Io, IoKind};
 pub use footprint::{Access, Cause, Extent, Fingerprint, Footprint, Pattern, QueryId};
 pub use layout::{ChunkNo, Layout, ObjectNo, Rule, Tier};
 pub use policy::{Granularity, POLICIES, Policy, Registered, policy};
-pub use simulation::{Outcome, Pace, QueryOutcome, SimulationOptions, measure, simulate, sweep};
+pub use simulation::{
+    Outcome, Pace, QueryOutcome, SimulationOptions, measure, simulate, simulate_after, sweep,
+};
 pub use trace::{
     End, Eviction, MOST_BYTES, MOST_NAMES, Record, Trace, TraceEvent, TraceIo, TraceObject, TraceQuery,
     TraceReader, TraceWriter, import,

@@ -88,7 +88,12 @@ pub(super) struct Machine {
 
 impl Machine {
     /// Trained and prepared.
-    pub(super) fn new(trace: &Trace, rules: Option<&Layout>, options: &SimulationOptions) -> Result<Machine> {
+    pub(super) fn new(
+        training: &Trace,
+        trace: &Trace,
+        rules: Option<&Layout>,
+        options: &SimulationOptions,
+    ) -> Result<Machine> {
         let policy = policy(&options.policy, options.seed)?;
         let unit = match policy.granularity() {
             Granularity::Chunk => options.chunk_bytes.max(512),
@@ -141,7 +146,7 @@ impl Machine {
         };
         machine.pin();
         if options.trains && machine.policy.learns() {
-            machine.train(trace, options.pace.depth());
+            machine.train(training, options.pace.depth());
         }
         machine.prepare();
         Ok(machine)

@@ -19,7 +19,7 @@ use tanada_io::ModelSpec;
 
 pub use figures::measure;
 pub use outcome::{Outcome, QueryOutcome};
-pub use replay::simulate;
+pub use replay::{simulate, simulate_after};
 pub use sweep::sweep;
 
 /// How queries issue their I/Os.

@@ -50,15 +50,32 @@ struct Replay<'a> {
 /// # Errors
 /// If the policy cannot be made, or several clients are to share a trace whose queries overlap.
 pub fn simulate(trace: &Trace, rules: Option<&Layout>, options: &SimulationOptions) -> Result<Outcome> {
+    simulate_after(trace, trace, rules, options)
+}
+
+/// The same, after another run than the one that counts: policies that learn are trained by `training`, which has the same objects. So one sees
+/// what they are worth when a statement comes back with other parameters.
+///
+/// # Errors
+/// As [`simulate`], and if the objects are not the same.
+pub fn simulate_after(
+    training: &Trace,
+    trace: &Trace,
+    rules: Option<&Layout>,
+    options: &SimulationOptions,
+) -> Result<Outcome> {
+    if training.objects() != trace.objects() {
+        return Err(Error::invalid("the training run has other objects than the trace"));
+    }
     let segments = if options.clients <= 1 {
-        VecDeque::from([0..trace.events().len()])
+        std::iter::once(0..trace.events().len()).collect()
     } else {
         segments(trace.events())?
     };
     let mut replay = Replay {
         trace,
         pace: options.pace,
-        machine: Machine::new(trace, rules, options)?,
+        machine: Machine::new(training, trace, rules, options)?,
         clients: (0..options.clients.max(1)).map(|_| Client::default()).collect(),
         segments,
         queries: vec![Query::default(); trace.queries().len()],

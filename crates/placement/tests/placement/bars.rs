@@ -1,7 +1,7 @@
 //! How the policies stand to each other on nine queries: what is claimed for `benefit`.
 
 use tanada_placement::synthetic::{Synthetic, nine_queries};
-use tanada_placement::{POLICIES, Pace, SimulationOptions, sweep};
+use tanada_placement::{POLICIES, Pace, SimulationOptions, simulate, simulate_after, sweep};
 
 const SHARES: [f64; 6] = [0.1, 0.3, 0.5, 0.6, 0.8, 1.0];
 
@@ -44,4 +44,36 @@ fn benefit_is_never_behind_and_far_ahead_where_room_is_scarce() {
 #[test]
 fn benefit_is_never_behind_out_of_order_either() {
     check(Pace::OutOfOrder { depth: 32 }, 0.8);
+}
+
+#[test]
+fn benefit_is_not_behind_when_statements_come_back_with_other_parameters() {
+    let nine = |seed| nine_queries(&Synthetic { scale: 0.25, seed, ..Synthetic::default() });
+    let (training, trace) = (nine(1), nine(2));
+    for share in [0.1, 0.3, 0.5, 1.0] {
+        let total = |policy: &str| {
+            let options =
+                SimulationOptions { chunk_bytes: 256 << 10, ..SimulationOptions::new(policy, share) };
+            simulate_after(&training, &trace, None, &options).unwrap().total_s
+        };
+        let (benefit, fixed) = (total("benefit"), total("static"));
+        println!("{share}: benefit {benefit:.1} s, static {fixed:.1} s");
+        assert!(benefit <= fixed * 1.02, "at {share}: {benefit} s, static {fixed} s");
+    }
+}
+
+#[test]
+fn benefit_knows_enough_from_plans_alone() {
+    let trace = nine_queries(&Synthetic { scale: 0.25, ..Synthetic::default() });
+    let total = |policy: &str| {
+        let options = SimulationOptions {
+            trains: false,
+            chunk_bytes: 256 << 10,
+            ..SimulationOptions::new(policy, 0.5)
+        };
+        simulate(&trace, None, &options).unwrap().total_s
+    };
+    let (benefit, off) = (total("benefit"), total("off"));
+    println!("benefit {benefit:.1} s, off {off:.1} s");
+    assert!(benefit < off * 0.25, "{benefit} s without training, {off} s without placement");
 }
