@@ -17,6 +17,7 @@
 mod history;
 mod ranking;
 mod running;
+mod smooth;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,6 +67,8 @@ struct Benefit {
     residency: Residency,
     ranking: Ranking,
     phase: Phase,
+    /// How far the last query's expectations came true.
+    trust: f64,
     /// I/Os until the next ranking.
     until_ranking: f64,
     rent: BTreeMap<u32, f64>,
@@ -83,6 +86,7 @@ pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
         residency: Residency::default(),
         ranking: Ranking::default(),
         phase: Phase::Rest,
+        trust: 0.0,
         until_ranking: 0.0,
         rent: BTreeMap::new(),
         ticks: 0,
@@ -99,7 +103,7 @@ impl Benefit {
     ) {
         self.history.begins(statement);
         let known = self.history.profile(statement);
-        let running = Running::new((query, statement, depth), footprint, known, context.layout);
+        let running = Running::new((query, statement, depth), footprint, known, self.trust, context.layout);
         self.running.push(running);
         self.blocked.clear();
     }
@@ -107,6 +111,7 @@ impl Benefit {
     fn end(&mut self, query: QueryId) {
         if let Some(place) = self.running.iter().position(|running| running.query == query) {
             let running = self.running.remove(place);
+            self.trust = running.trust().unwrap_or(self.trust);
             self.history.ended(running.statement, running.into_profile());
         }
     }

@@ -3,7 +3,10 @@
 //! 1. If its statement has run before, what it read then, segment by segment, is expected; more or less of it as the plan expects more or fewer
 //!    pages than then.
 //! 2. Else the plan alone: an access's pages spread evenly over its extents and over the stages from its own on.
-//! 3. The query's I/Os so far, over those expected, say in which segment it is. Segments behind it count for nothing; those ahead the less
+//! 3. Statements come back the same or with other parameters, and then what was random before is random again. Each segment that was expected is
+//!    compared with what was seen: as long as they do not agree, expectations are [smoothed](super::smooth) over time and over neighbours,
+//!    so that no chance is taken for a promise.
+//! 4. The query's I/Os so far, over those expected, say in which segment it is. Segments behind it count for nothing; those ahead the less
 //!    the further they are, because what is fetched for them now may have to go again before ([`NEARNESS`]).
 //!
 //! Invariant: `left` is what the segments from the present one on expect, all together.
@@ -11,6 +14,7 @@
 use std::collections::HashMap;
 
 use super::history::{Profile, Recorder, Segment, Use, load};
+use super::smooth::{agreement, smoothed};
 use crate::costs::Load;
 use crate::event::{Io, IoKind};
 use crate::footprint::{Fingerprint, Footprint, QueryId};
@@ -25,6 +29,15 @@ const NEARNESS: f32 = 0.75;
 /// Segments that count at all.
 pub(super) const HORIZON: usize = 12;
 
+/// An agreement of expectation and reads that chance may have brought about.
+const LEAST_AGREEMENT: f64 = 0.85;
+
+/// From here on every single expectation is believed.
+const TRUSTED: f64 = 0.5;
+
+/// Bytes of one read of a scan, when reads are compared.
+const SCAN_BYTES: f32 = 65536.0;
+
 /// Segments that a plan without history is cut into.
 const PLANNED_SEGMENTS: usize = 8;
 
@@ -33,7 +46,16 @@ pub(super) struct Running {
     pub(super) query: QueryId,
     pub(super) statement: Fingerprint,
     pub(super) load: Load,
-    segments: Vec<Segment>,
+    /// As they were seen,
+    exact: Vec<Segment>,
+    /// and smoothed; empty as long as that is not wanted.
+    smooth: Vec<Segment>,
+    /// There is nothing to smooth.
+    is_smooth: bool,
+    /// How far what was expected came true: 0 to 1.
+    trust: f64,
+    /// Reads in the present segment.
+    reads: HashMap<u32, f32>,
     left: HashMap<u32, Use>,
     present: usize,
     segment_ios: f64,
@@ -46,6 +68,7 @@ impl Running {
         (query, statement, depth): (QueryId, Fingerprint, u32),
         footprint: &Footprint,
         known: Option<&Profile>,
+        trust: f64,
         layout: &Layout,
     ) -> Running {
         let pages = footprint.expected_pages() as f64;
@@ -53,6 +76,9 @@ impl Running {
             Some(profile) => from_profile(profile, pages),
             None => from_plan(footprint, layout),
         };
+        // A plan has no chance in it.
+        let is_smooth = known.is_none();
+        let smooth = if is_smooth || trust >= TRUSTED { Vec::new() } else { smoothed(&segments) };
         let mut left: HashMap<u32, Use> = HashMap::new();
         for (no, uses) in segments.iter().flatten() {
             let sum = left.entry(*no).or_default();
@@ -63,7 +89,11 @@ impl Running {
             query,
             statement,
             load,
-            segments,
+            exact: segments,
+            smooth,
+            is_smooth,
+            trust,
+            reads: HashMap::new(),
             left,
             present: 0,
             segment_ios,
@@ -80,22 +110,40 @@ impl Running {
             (IoKind::Read, false) => Use { random: 1.0, bytes: 0.0 },
         };
         self.recorder.note(io.chunk.0, uses);
-        while self.present < self.segments.len() && self.position() >= (self.present + 1) as f64 {
-            for (no, uses) in &self.segments[self.present] {
-                if let Some(left) = self.left.get_mut(no) {
-                    *left = left.plus(*uses, -1.0);
-                    if left.random < 0.01 && left.bytes < 1.0 {
-                        self.left.remove(no);
-                    }
+        *self.reads.entry(io.chunk.0).or_default() += uses.random + uses.bytes / SCAN_BYTES;
+        while self.present < self.exact.len() && self.position() >= (self.present + 1) as f64 {
+            self.pass();
+        }
+    }
+
+    /// The present segment is behind it.
+    fn pass(&mut self) {
+        let segment = &self.exact[self.present];
+        let agreed = (agreement(segment, &self.reads) - LEAST_AGREEMENT) / (1.0 - LEAST_AGREEMENT);
+        self.trust = (self.trust + agreed.clamp(0.0, 1.0)) / 2.0;
+        self.reads.clear();
+        for (no, uses) in segment {
+            if let Some(left) = self.left.get_mut(no) {
+                *left = left.plus(*uses, -1.0);
+                if left.random < 0.01 && left.bytes < 1.0 {
+                    self.left.remove(no);
                 }
             }
-            self.present += 1;
         }
+        self.present += 1;
+        if !self.is_smooth && self.trust < TRUSTED && self.smooth.is_empty() {
+            self.smooth = smoothed(&self.exact);
+        }
+    }
+
+    /// How far what was expected came true; nothing can be said of a plan.
+    pub(super) fn trust(&self) -> Option<f64> {
+        (!self.is_smooth).then_some(self.trust)
     }
 
     /// How far it is, in segments.
     fn position(&self) -> f64 {
-        (self.recorder.ios as f64 / self.segment_ios.max(1.0)).min(self.segments.len() as f64)
+        (self.recorder.ios as f64 / self.segment_ios.max(1.0)).min(self.exact.len() as f64)
     }
 
     /// I/Os that a segment is expected to have.
@@ -105,7 +153,7 @@ impl Running {
 
     /// Segments that it has not begun.
     pub(super) fn segments_ahead(&self) -> usize {
-        self.segments.len().saturating_sub(self.present + 1)
+        self.exact.len().saturating_sub(self.present + 1)
     }
 
     /// Chunks with all that is still to come of them.
@@ -121,7 +169,9 @@ impl Running {
     /// The segments ahead that count, with the weight of each and how far ahead it is.
     pub(super) fn ahead(&self) -> impl Iterator<Item = (&Segment, f32, usize)> + '_ {
         let begun = (self.position() - self.present as f64).clamp(0.0, 1.0) as f32;
-        weighted(self.segments.get(self.present..).unwrap_or_default(), 1.0 - begun)
+        let is_exact = self.is_smooth || self.trust >= TRUSTED;
+        let segments = if is_exact { &self.exact } else { &self.smooth };
+        weighted(segments.get(self.present..).unwrap_or_default(), 1.0 - begun)
     }
 
     /// What is to come of the chunk soon.
