@@ -46,6 +46,9 @@ const RENT_HALF_LIFE: u32 = 60;
 /// How many times its cost a copy must save: what is expected is not sure.
 const PAYBACK: f64 = 1.2;
 
+/// What the gain of an exchange counts as long as expectations do not come true.
+const DOUBT: f64 = 0.5;
+
 /// Which targets copies are being made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -191,7 +194,9 @@ impl Benefit {
         }
         if !self.residency.has_room(context.capacity) {
             let is_there = |no: u32| self.residency.of(ChunkNo(no)) == Where::Mirrored;
-            let Some(victim) = self.ranking.victim(worth - cost, is_there) else { return };
+            let is_believed = self.running.iter().all(Running::is_believed);
+            let gain = (worth - cost) * if is_believed { 1.0 } else { DOUBT };
+            let Some(victim) = self.ranking.victim(gain, is_there) else { return };
             let reason = Reason::MakesRoom { other: chunk };
             self.residency.decide(Decision::new(ChunkNo(victim), Action::DropMirror, reason), decisions);
         }

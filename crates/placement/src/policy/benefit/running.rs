@@ -156,6 +156,11 @@ impl Running {
         self.exact.len().saturating_sub(self.present + 1)
     }
 
+    /// Whether single expectations count: they have come true, or are a plan's, which has no chance in it.
+    pub(super) fn is_believed(&self) -> bool {
+        self.is_smooth || self.trust >= TRUSTED
+    }
+
     /// Chunks with all that is still to come of them.
     pub(super) fn left(&self) -> impl Iterator<Item = (u32, Use)> + '_ {
         self.left.iter().map(|(no, uses)| (*no, *uses))
@@ -169,8 +174,7 @@ impl Running {
     /// The segments ahead that count, with the weight of each and how far ahead it is.
     pub(super) fn ahead(&self) -> impl Iterator<Item = (&Segment, f32, usize)> + '_ {
         let begun = (self.position() - self.present as f64).clamp(0.0, 1.0) as f32;
-        let is_exact = self.is_smooth || self.trust >= TRUSTED;
-        let segments = if is_exact { &self.exact } else { &self.smooth };
+        let segments = if self.is_believed() { &self.exact } else { &self.smooth };
         weighted(segments.get(self.present..).unwrap_or_default(), 1.0 - begun)
     }
 

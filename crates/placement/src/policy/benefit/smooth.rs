@@ -11,7 +11,7 @@ use super::history::{Segment, Use};
 const SEGMENTS: usize = 3;
 
 /// Chunks before and behind.
-const NEIGHBOURS: u32 = 8;
+const NEIGHBOURS: u32 = 32;
 
 /// The segments without their chance.
 pub(super) fn smoothed(segments: &[Segment]) -> Vec<Segment> {
