@@ -1,11 +1,13 @@
 //! Placement: which chunks belong in the fast class, decided before they are asked for.
 //!
-//! Above: the query layer and the benchmarks. Below: `tanada-io`, whose device models a replay runs on, and `tanada-base`.
+//! Above: the query layer and the benchmarks. Below: `tanada-volume`, which a [`Placer`] steers, `tanada-io`, whose device models a replay runs
+//! on, and `tanada-base`. Policies themselves know of neither.
 //!
 //! - A [`Policy`] is a state machine: [`Event`]s in, [`Decision`]s out. [`policy()`] makes one by name; [`POLICIES`] lists them.
 //! - A [`Footprint`] is what a query's plan says that it will read: objects, byte ranges, patterns, stages.
 //! - A [`Trace`] is what was read and written. [`TraceWriter`] and [`TraceReader`] keep it in a file; [`import`] reads other tools' logs.
 //! - [`simulate`] replays a trace in virtual time on modelled devices under a policy; [`sweep`] does so for many.
+//! - A [`Placer`] is a policy at work on a volume.
 //! - [`synthetic`] makes a trace of nine queries from a seed.
 //!
 //! ```
@@ -29,6 +31,7 @@ mod event;
 mod footprint;
 mod layout;
 mod lists;
+mod placer;
 mod policy;
 mod simulation;
 pub mod synthetic;
@@ -40,6 +43,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use event::{Context, Event, Io, IoKind};
 pub use footprint::{Access, Cause, Extent, Fingerprint, Footprint, Pattern, QueryId};
 pub use layout::{ChunkNo, Layout, ObjectNo, Rule, Tier};
+pub use placer::{ObjectIo, Placed, Placer, PlacerOptions};
 pub use policy::{Granularity, POLICIES, Policy, Registered, policy};
 pub use simulation::{
     Outcome, Pace, QueryOutcome, SimulationOptions, measure, simulate, simulate_after, sweep,

@@ -7,6 +7,7 @@ mod imports;
 mod properties;
 mod replays;
 mod traces;
+mod volumes;
 
 use tanada_placement::synthetic::{Synthetic, nine_queries};
 use tanada_placement::{SimulationOptions, Trace};
