@@ -100,4 +100,15 @@ mod tests {
         bench.done_all();
         assert!(bench.begin(3, &[look_ups(8..9, 1)]).is_empty());
     }
+
+    #[test]
+    fn what_had_fewest_ios_makes_room() {
+        let mut bench = Bench::new("plan", 10, 2);
+        for chunk in [0, 1, 1, 8, 8, 8] {
+            bench.train(chunk);
+        }
+        assert_eq!(bench.begin(1, &[look_ups(0..2, 9)]), ["promote 1", "promote 0"]);
+        bench.done_all();
+        assert_eq!(bench.begin(2, &[look_ups(8..9, 9)]), ["demote 0", "promote 8"]);
+    }
 }
