@@ -57,5 +57,5 @@ pub use error::{Error, ErrorKind, Result, is_cancelled};
 pub use executor::{ExecutorOptions, Executors, JoinHandle, Task, spawn_local};
 pub use fallback::{Fallback, force_fallback, set_warning_sink, warn};
 pub use gate::{Gate, GateLimits};
-pub use model::{FlashSpec, MemberSpec, ModelSpec, ModelledArray, Preset, SpindleSpec};
+pub use model::{FlashSpec, MemberSpec, ModelQueue, ModelSpec, ModelledArray, Preset, SpindleSpec};
 pub use timeline::{RegisteredThread, Timeline, VirtualTimeOptions};

@@ -4,7 +4,8 @@
 //! device, its completions when the model says so. What is emulated and what the figures come from: `docs/device-models.md`.
 //!
 //! From the bottom up: `command` (events in, times out), `spindle` and `flash` (one device each), `array` (RAID-0 over them), all of them
-//! without I/O, clock or threads; `placement` (files on the array's addresses), `modelled` (the device that waits).
+//! without I/O, clock or threads; `placement` (files on the array's addresses), `modelled` (the device that waits), `queue` (the
+//! array on its own).
 
 mod array;
 mod command;
@@ -13,6 +14,7 @@ mod keys;
 mod modelled;
 mod placement;
 mod preset;
+mod queue;
 mod spec;
 mod spindle;
 
@@ -21,6 +23,7 @@ pub(crate) use command::{Command, Completed, Nanos};
 pub use modelled::ModelledArray;
 pub(crate) use modelled::{Core, Finished};
 pub use preset::{FlashSpec, MemberSpec, Preset, SpindleSpec};
+pub use queue::ModelQueue;
 pub use spec::ModelSpec;
 
 #[cfg(test)]

@@ -1,0 +1,92 @@
+//! All policies by share of the fast class, on the synthetic nine queries: `cargo bench -p tanada-placement --bench policies -- [depth=N]
+//! [scale=S] [cache=SHARE] [seed=N]
+//! [policies=a;b] [shares=10,20] [clients=N] [chunk=BYTES] [copies=BYTES] [threads=N] [details]`.
+//!
+//! Depth 1 is in order. Columns are total virtual seconds; then how `benefit` stands to `static` and to the best of the others.
+
+#![allow(clippy::unwrap_used)]
+
+use std::time::Instant;
+
+use tanada_placement::synthetic::{Synthetic, nine_queries};
+use tanada_placement::{Outcome, POLICIES, Pace, SimulationOptions, sweep};
+
+fn argument<T: std::str::FromStr>(name: &str, default: T) -> T {
+    let prefix = format!("{name}=");
+    let found = std::env::args().find_map(|argument| argument.strip_prefix(&prefix).map(str::to_owned));
+    found.and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+fn main() {
+    let what = Synthetic {
+        scale: argument("scale", 1.0),
+        seed: argument("seed", 1),
+        cache_share: argument("cache", 1.0 / 3.0),
+        ..Synthetic::default()
+    };
+    let trace = nine_queries(&what);
+    println!("{} I/Os, {} MB", trace.ios(), trace.bytes() / 1_000_000);
+    let all = POLICIES.map(|policy| policy.name).join(";");
+    let policies = argument("policies", all);
+    let policies: Vec<&str> = policies.split(';').collect();
+    let shares = argument("shares", "10,20,30,40,50,60,70,80,90,100".to_owned());
+    let shares: Vec<f64> = shares.split(',').filter_map(|share| share.parse().ok()).collect();
+    let pace = match argument("depth", 1) {
+        0 | 1 => Pace::InOrder,
+        depth => Pace::OutOfOrder { depth },
+    };
+    let runs: Vec<SimulationOptions> = policies
+        .iter()
+        .flat_map(|policy| shares.iter().map(move |share| (policy, share)))
+        .map(|(policy, share)| SimulationOptions {
+            pace,
+            clients: argument("clients", 1),
+            chunk_bytes: argument("chunk", 1 << 20),
+            relocation_bytes: argument("copies", 4 << 20),
+            ..SimulationOptions::new(policy, share / 100.0)
+        })
+        .collect();
+    let began = Instant::now();
+    let outcomes = sweep(&trace, None, &runs, argument("threads", 2), &|_| ()).unwrap();
+    println!("{} replays in {:.1} s", runs.len(), began.elapsed().as_secs_f64());
+    if std::env::args().any(|argument| argument == "details") {
+        outcomes.iter().for_each(details);
+    }
+    let total = |policy: &str, share: f64| {
+        let found =
+            outcomes.iter().find(|outcome| outcome.policy == policy && outcome.fast_share == share / 100.0);
+        found.map_or(f64::NAN, |outcome| outcome.total_s)
+    };
+    print!("| share |");
+    policies.iter().for_each(|policy| print!(" {policy} |"));
+    println!(" benefit/static | benefit/best other |");
+    for share in shares {
+        print!("| {share} |");
+        policies.iter().for_each(|policy| print!(" {:.0} |", total(policy, share)));
+        let others = policies.iter().filter(|policy| **policy != "benefit");
+        let best = others.map(|policy| total(policy, share)).fold(f64::INFINITY, f64::min);
+        let benefit = total("benefit", share);
+        println!(" {:.2} | {:.2} |", benefit / total("static", share), benefit / best);
+    }
+}
+
+fn details(outcome: &Outcome) {
+    println!(
+        "{} {:.0} %: {:.1} s, slow {}, hit {:.3}, relocation slow {} fast {}, {} MB copied, refused {}, most {} of {}",
+        outcome.policy,
+        outcome.fast_share * 100.0,
+        outcome.total_s,
+        outcome.slow_ios,
+        outcome.hit_rate,
+        outcome.relocation_slow_ios,
+        outcome.relocation_fast_ios,
+        outcome.relocation_bytes / 1_000_000,
+        outcome.refused,
+        outcome.most_chunks,
+        outcome.capacity_chunks,
+    );
+    for query in &outcome.queries {
+        print!(" {} {:.1} s {}/{};", query.name, query.seconds, query.slow_ios, query.ios);
+    }
+    println!();
+}

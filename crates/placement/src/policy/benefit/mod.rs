@@ -1,0 +1,428 @@
+//! `benefit`, the default: what saves most time lies in the fast class, as far as bringing it there pays back.
+//!
+//! 1. A chunk is worth the time that its reads would take longer in the slow class, by their pattern and the query's depth: random
+//!    look-ups are worth much, sequential bytes of an array little or less than nothing. What running queries [read soon](running) counts most; what
+//!    [likely](history) next ones would read counts by their chance, and no more than it costs to fetch it again then.
+//! 2. The [most valuable](ranking) chunks, as many as there is room for, are the target; what is not there yet pays the cost of its copy. Copies go
+//!    in the order in which the query comes to them, and then by worth; a few are under way at a time, so that each is decided on with what is
+//!    known when its turn comes. What the query has passed, and what no longer pays back, is left where it is.
+//! 3. Chunks are mirrored, not moved: giving one up costs nothing. The least valuable gives its room up, when it is needed.
+//! 4. When nothing is left to do soon, what running and the very next queries need later is fetched ahead, into room that nothing needs soon.
+//! 5. A query that keeps many I/Os in flight is over when the busier class is: no further chunks go
+//!    up once the fast class is saturated.
+//! 6. Reads that nothing announced are rent: when it has come to what a copy costs, the chunk is copied, too.
+//!
+//! Invariant: a chunk that is not in the fast class goes there only with a positive gain.
+
+mod history;
+mod ranking;
+mod running;
+mod smooth;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use self::history::{History, Use};
+use self::ranking::{Candidate, Moment, Ranking, View};
+use self::running::Running;
+use super::residency::{Residency, Where};
+use super::{Options, Policy};
+use crate::Result;
+use crate::action::{Action, Decision, Reason, Source};
+use crate::costs::Load;
+use crate::event::{Context, Event, Io, IoKind};
+use crate::footprint::{Fingerprint, Footprint, QueryId};
+use crate::layout::ChunkNo;
+
+/// Copies decided on at once.
+const MOST_UNDER_WAY: u32 = 8;
+
+/// The ranking is made anew with every segment of a query, but after so many I/Os at least and at most.
+const LEAST_IOS: f64 = 256.0;
+const MOST_IOS: f64 = 16384.0;
+
+/// Rent is halved this often, in ticks of a second.
+const RENT_HALF_LIFE: u32 = 60;
+
+/// How many times its cost a copy must save: what is expected is not sure.
+const PAYBACK: f64 = 1.2;
+
+/// What the gain of an exchange counts as long as expectations do not come true.
+const DOUBT: f64 = 0.5;
+
+/// Which targets copies are being made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Running queries.
+    Now,
+    /// Those that come next.
+    Next,
+    /// All is where it is wanted, for the time being.
+    Rest,
+}
+
+#[derive(Debug)]
+struct Benefit {
+    /// Bytes that may be written to the fast class per second of the trace, in the mean; 0 for no bound.
+    write_budget: u64,
+    written: u64,
+    history: History,
+    running: Vec<Running>,
+    residency: Residency,
+    ranking: Ranking,
+    phase: Phase,
+    /// How far the last query's expectations came true.
+    trust: f64,
+    /// I/Os until the next ranking.
+    until_ranking: f64,
+    rent: BTreeMap<u32, f64>,
+    ticks: u32,
+    blocked: BTreeSet<u32>,
+}
+
+pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
+    let budget = options.value("write-budget", tanada_base::ByteSize::new(0), "bytes a second, like 20MB")?;
+    Ok(Box::new(Benefit {
+        write_budget: budget.bytes(),
+        written: 0,
+        history: History::default(),
+        running: Vec::new(),
+        residency: Residency::default(),
+        ranking: Ranking::default(),
+        phase: Phase::Rest,
+        trust: 0.0,
+        until_ranking: 0.0,
+        rent: BTreeMap::new(),
+        ticks: 0,
+        blocked: BTreeSet::new(),
+    }))
+}
+
+impl Benefit {
+    fn begin(
+        &mut self,
+        context: &Context<'_>,
+        (query, statement, depth): (QueryId, Fingerprint, u32),
+        footprint: &Footprint,
+    ) {
+        self.history.begins(statement);
+        let known = self.history.profile(statement);
+        let running = Running::new((query, statement, depth), footprint, known, self.trust, context.layout);
+        self.running.push(running);
+        self.blocked.clear();
+    }
+
+    fn end(&mut self, query: QueryId) {
+        if let Some(place) = self.running.iter().position(|running| running.query == query) {
+            let running = self.running.remove(place);
+            self.trust = running.trust().unwrap_or(self.trust);
+            self.history.ended(running.statement, running.into_profile());
+        }
+    }
+
+    fn observe(&mut self, io: &Io) {
+        if let Some(running) = self.running.iter_mut().find(|running| running.query == io.query) {
+            running.note(io);
+        }
+        if io.kind == IoKind::Write {
+            self.residency.written(io.chunk);
+        }
+    }
+
+    fn rank(&mut self, context: &Context<'_>, phase: Phase) {
+        self.phase = phase;
+        let likely = self.history.likely();
+        let (running, history) = (&self.running[..], &self.history);
+        let moment = Moment { context, running, history, likely: &likely };
+        let view = if phase == Phase::Now { View::Soon } else { View::All };
+        self.ranking = Ranking::new(&moment, &self.residency, view);
+        let segment = self.running.iter().map(Running::segment_ios).fold(f64::INFINITY, f64::min);
+        self.until_ranking = segment.clamp(LEAST_IOS, MOST_IOS);
+    }
+
+    /// Decides on the next copies, as many as may be under way.
+    fn act(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
+        while self.residency.under_way() < MOST_UNDER_WAY && self.may_write(context) {
+            let Some(candidate) = self.ranking.next() else {
+                match self.phase {
+                    Phase::Now => self.rank(context, Phase::Next),
+                    Phase::Next | Phase::Rest => {
+                        self.phase = Phase::Rest;
+                        return;
+                    }
+                }
+                continue;
+            };
+            self.mirror(context, &candidate, false, decisions);
+        }
+    }
+
+    /// Seconds that the chunk saves running queries soon.
+    fn near_s(&self, context: &Context<'_>, chunk: ChunkNo) -> f64 {
+        let saved = |query: &Running| {
+            let uses = query.near(chunk.0);
+            context.costs.saved_s(f64::from(uses.random), f64::from(uses.bytes), query.load)
+        };
+        self.running.iter().map(saved).sum()
+    }
+
+    fn may_write(&self, context: &Context<'_>) -> bool {
+        self.write_budget == 0
+            || self.written as f64 <= self.write_budget as f64 * (1.0 + context.now_ns as f64 / 1e9)
+    }
+
+    /// Mirrors the candidate, if it still pays and there is or can be room.
+    fn mirror(
+        &mut self,
+        context: &Context<'_>,
+        candidate: &Candidate,
+        is_rented: bool,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let chunk = ChunkNo(candidate.chunk);
+        if self.residency.of(chunk) != Where::Slow || self.blocked.contains(&candidate.chunk) {
+            return;
+        }
+        let cost = context.costs.copy_up_s(context.layout.chunk_bytes() as f64);
+        // What counted for the ranking may be behind the query by now.
+        let worth = if is_rented || self.phase == Phase::Next {
+            candidate.worth_s
+        } else {
+            self.near_s(context, chunk)
+        };
+        if worth < cost * PAYBACK {
+            return;
+        }
+        if !self.residency.has_room(context.capacity) {
+            let is_there = |no: u32| self.residency.of(ChunkNo(no)) == Where::Mirrored;
+            let is_believed = self.running.iter().all(Running::is_believed);
+            let gain = (worth - cost) * if is_believed { 1.0 } else { DOUBT };
+            let Some(victim) = self.ranking.victim(gain, is_there) else { return };
+            let reason = Reason::MakesRoom { other: chunk };
+            self.residency.decide(Decision::new(ChunkNo(victim), Action::DropMirror, reason), decisions);
+        }
+        let left = self.running.iter().map(|running| running.left_of(candidate.chunk));
+        let left = left.fold(Use::default(), |sum, left| sum.plus(left, 1.0));
+        let cost_s = cost as f32;
+        let reason = if is_rented {
+            Reason::Rented { spent_s: candidate.worth_s as f32, cost_s }
+        } else if left != Use::default() {
+            Reason::Expected { random: left.random, sequential_bytes: left.bytes, cost_s }
+        } else {
+            Reason::Likely { percent: candidate.chance_percent, saves_s: candidate.worth_s as f32 }
+        };
+        let gain = worth - cost;
+        self.written += context.layout.chunk_bytes();
+        let decision = Decision {
+            order: candidate.order,
+            gain_s: gain as f32,
+            ..Decision::new(chunk, Action::Mirror(Source::Copy), reason)
+        };
+        self.residency.decide(decision, decisions);
+    }
+
+    /// A read from the slow class that no running query was expected to do.
+    fn pay_rent(&mut self, context: &Context<'_>, io: &Io, decisions: &mut Vec<Decision>) {
+        let expects = |running: &Running| running.is_expected(io.chunk.0);
+        if self.residency.of(io.chunk) != Where::Slow || self.running.iter().any(expects) {
+            return;
+        }
+        let running = self.running.iter().find(|running| running.query == io.query);
+        let load = running.map_or(Load { depth: 1, scan_depth: 1 }, |running| running.load);
+        let (random, bytes) = if io.is_sequential { (0.0, f64::from(io.bytes)) } else { (1.0, 0.0) };
+        let rent = self.rent.entry(io.chunk.0).or_default();
+        *rent += context.costs.saved_s(random, bytes, load).max(0.0);
+        let cost = context.costs.copy_up_s(context.layout.chunk_bytes() as f64);
+        let later_s = *rent;
+        if later_s > cost * PAYBACK && self.residency.under_way() < MOST_UNDER_WAY && self.may_write(context)
+        {
+            self.rent.remove(&io.chunk.0);
+            let candidate = Candidate { chunk: io.chunk.0, order: 0, worth_s: later_s, chance_percent: 0 };
+            self.mirror(context, &candidate, true, decisions);
+        }
+    }
+
+    fn tick(&mut self) {
+        self.ticks += 1;
+        if self.ticks.is_multiple_of(RENT_HALF_LIFE) {
+            self.rent.values_mut().for_each(|rent| *rent /= 2.0);
+            self.rent.retain(|_, rent| *rent > 1e-5);
+        }
+    }
+}
+
+impl Policy for Benefit {
+    fn name(&self) -> &'static str {
+        "benefit"
+    }
+
+    fn learns(&self) -> bool {
+        true
+    }
+
+    fn train(&mut self, context: &Context<'_>, event: &Event<'_>) {
+        match event {
+            Event::QueryBegins { query, fingerprint, depth, footprint } => {
+                self.begin(context, (*query, *fingerprint, *depth), footprint);
+            }
+            Event::QueryEnds { query } => self.end(*query),
+            Event::Io(io) => self.observe(io),
+            Event::Evicted { .. } | Event::Done { .. } | Event::Tick => {}
+        }
+    }
+
+    fn prepare(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
+        self.running.clear();
+        let likely = self.history.likely();
+        let moment = Moment { context, running: &[], history: &self.history, likely: &likely };
+        for candidate in moment.beforehand() {
+            let (percent, value) = (candidate.chance_percent, candidate.worth_s);
+            let reason = Reason::Likely { percent, saves_s: value as f32 };
+            let mirror = Decision {
+                gain_s: value as f32,
+                ..Decision::new(ChunkNo(candidate.chunk), Action::Mirror(Source::Copy), reason)
+            };
+            self.residency.decide(mirror, decisions);
+        }
+    }
+
+    fn handle(&mut self, context: &Context<'_>, event: &Event<'_>, decisions: &mut Vec<Decision>) {
+        match event {
+            Event::Io(io) => {
+                self.observe(io);
+                if io.kind == IoKind::Read {
+                    self.pay_rent(context, io, decisions);
+                }
+                self.until_ranking -= 1.0;
+                if self.until_ranking <= 0.0 && !self.running.is_empty() {
+                    self.rank(context, Phase::Now);
+                    self.act(context, decisions);
+                }
+            }
+            Event::QueryBegins { query, fingerprint, depth, footprint } => {
+                self.begin(context, (*query, *fingerprint, *depth), footprint);
+                self.rank(context, Phase::Now);
+                self.act(context, decisions);
+            }
+            Event::QueryEnds { query } => {
+                self.end(*query);
+                self.rank(context, Phase::Now);
+                self.act(context, decisions);
+            }
+            Event::Done { chunk, action, is_done } => {
+                self.residency.done(*chunk, *action, *is_done);
+                if !is_done {
+                    self.blocked.insert(chunk.0);
+                }
+                self.act(context, decisions);
+            }
+            Event::Tick => {
+                self.tick();
+                self.act(context, decisions);
+            }
+            Event::Evicted { .. } => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::blocks::testing::*;
+    use crate::layout::{ObjectNo, Rule, Tier};
+
+    #[test]
+    fn what_a_plan_looks_up_is_mirrored_and_what_it_scans_is_not() {
+        let mut bench = Bench::new("benefit", 20, 10);
+        let wanted = bench.begin(1, &[look_ups(3..5, 400), scan(5..20)]);
+        assert_eq!(wanted, ["mirror 3", "mirror 4"]);
+        assert!(bench.done_all().is_empty());
+    }
+
+    #[test]
+    fn what_does_not_pay_back_stays() {
+        // A copy costs as much as a read and a half.
+        let mut bench = Bench::new("benefit", 20, 10);
+        assert!(bench.begin(1, &[look_ups(0..20, 20)]).is_empty());
+    }
+
+    #[test]
+    fn the_most_valuable_come_first_and_only_as_many_as_there_is_room_for() {
+        let mut bench = Bench::new("benefit", 20, 2);
+        let wanted = bench.begin(1, &[look_ups(0..3, 300), look_ups(7..9, 2000)]);
+        assert_eq!(wanted, ["mirror 7", "mirror 8"]);
+        assert!(bench.done_all().is_empty());
+    }
+
+    #[test]
+    fn a_mirror_makes_room_for_what_is_worth_more() {
+        let mut bench = Bench::new("benefit", 20, 1);
+        assert_eq!(bench.begin(1, &[look_ups(0..1, 500)]), ["mirror 0"]);
+        bench.done_all();
+        bench.end();
+        assert_eq!(bench.begin(2, &[look_ups(9..10, 500)]), ["drop 0", "mirror 9"]);
+    }
+
+    #[test]
+    fn what_the_query_has_passed_is_left_where_it_is() {
+        let mut bench = Bench::new("benefit", 40, 1);
+        // It reads chunk 0 first and chunk 30 afterwards.
+        let reads: Vec<u32> = (0..8192).map(|no| if no < 4096 { 0 } else { 30 }).collect();
+        bench.train_query(1, &[look_ups(0..40, 8192)], &reads);
+        bench.train_query(2, &[], &[5]);
+        bench.prepare();
+        bench.begin(1, &[look_ups(0..40, 8192)]);
+        bench.done_all();
+        let mut wanted = Vec::new();
+        for chunk in &reads[..8000] {
+            wanted.extend(bench.read(*chunk));
+            wanted.extend(bench.done_all());
+        }
+        // Chunk 0 was there from the beginning; it goes when it is done with, and does not come back.
+        assert_eq!(wanted, ["drop 0", "mirror 30"]);
+    }
+
+    #[test]
+    fn reads_that_nothing_announced_are_rent() {
+        let mut bench = Bench::new("benefit", 20, 2);
+        let wanted: Vec<_> = (0..5).flat_map(|_| bench.read(6)).collect();
+        assert_eq!(wanted, ["mirror 6"]);
+    }
+
+    #[test]
+    fn what_followed_is_fetched_ahead_when_nothing_else_is_to_do() {
+        let mut bench = Bench::new("benefit", 20, 4);
+        for _ in 0..3 {
+            bench.train_query(1, &[look_ups(0..1, 300)], &[0; 300]);
+            bench.train_query(2, &[look_ups(8..9, 300)], &[8; 300]);
+        }
+        let mut wanted = bench.begin(1, &[look_ups(0..1, 300)]);
+        wanted.extend(bench.done_all());
+        assert_eq!(wanted, ["mirror 0", "mirror 8"]);
+    }
+
+    #[test]
+    fn a_saturated_fast_class_gets_no_more() {
+        let mut bench = Bench::new("benefit", 100, 100);
+        bench.depth = 64;
+        // Both classes are as quick: only what both can do at once is gained.
+        bench.costs.slow.random_read_s = [4e-3, 1e-3, 4e-4, 2e-4, 2e-4];
+        bench.costs.fast.random_read_s = [1e-3, 4e-4, 2e-4, 1e-4, 1e-4];
+        let mut wanted = bench.begin(1, &[look_ups(0..100, 1_000_000)]);
+        wanted.extend(bench.done_all());
+        assert_eq!(wanted.len(), 89, "with these the fast class is four times as busy as the slow one");
+    }
+
+    #[test]
+    fn writes_stay_within_their_budget() {
+        let mut bench = Bench::new("benefit:write-budget=2MiB", 20, 20);
+        let mut wanted = bench.begin(1, &[look_ups(0..20, 10_000)]);
+        wanted.extend(bench.done_all());
+        assert_eq!(wanted.len(), 3, "a second's worth, and the chunk that exceeds it");
+    }
+
+    #[test]
+    fn what_is_pinned_down_is_not_wanted_up() {
+        let mut bench = Bench::new("benefit", 20, 20);
+        bench.layout.set_rule(ObjectNo(0), Rule { pin: Some(Tier::Slow), quota_chunks: None });
+        assert!(bench.begin(1, &[look_ups(0..20, 10_000)]).is_empty());
+    }
+}

@@ -1,0 +1,256 @@
+//! Which chunks are worth the room of the fast class, and in which order they are copied.
+//!
+//! 1. Every chunk that anybody may read gets its worth: what it saves soon, nearer reads counting more, and what it saves in all.
+//! 2. Where room is scarce, soon is what counts: a chunk that is needed later can be fetched later, in exchange for one that is not needed any
+//!    more. What it saves in all only decides between equals.
+//! 3. Those that are there already are worth that; the others less the cost of a copy. The best are the target.
+//! 4. At a depth above 1, time is what the busier class takes: chunks are added until the fast one would be much
+//!    busier than the slow one.
+//! 5. What is in the target and not there is copied, by the segment in which it is read first, then by worth.
+//! 6. What is there and not in the target may be a victim, the least worth first.
+
+use std::collections::HashMap;
+
+use super::super::residency::Residency;
+use super::history::{History, Use};
+use super::running::{HORIZON, Running, weighted};
+use crate::costs::{ClassCosts, Load};
+use crate::event::Context;
+use crate::footprint::Fingerprint;
+use crate::layout::{ChunkNo, Tier};
+
+/// What a chunk that is given up is worth later, at most: this many copies.
+const MOST_COPIES: f64 = 2.0;
+
+/// Statements that are less likely are not prepared for.
+const LEAST_CHANCE: f64 = 0.05;
+
+/// What all that comes later counts against what comes soon.
+const LATER: f64 = 0.01;
+
+/// The fast class is saturated when it is this many times as busy as the slow one: a query's I/Os in flight are few, and those that wait for
+/// a slow device keep others from being issued.
+const SATURATION: f64 = 4.0;
+
+/// Which worth counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum View {
+    /// What comes soon.
+    Soon,
+    /// All that running queries have left, and the very next ones.
+    All,
+}
+
+/// A chunk to be copied.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate {
+    pub(super) chunk: u32,
+    /// Its place in the order of copies.
+    pub(super) order: u32,
+    /// Seconds that it is worth, without its cost.
+    pub(super) worth_s: f64,
+    /// The chance of what it is worth for later queries.
+    pub(super) chance_percent: u32,
+}
+
+/// A chunk's worth, in seconds.
+#[derive(Debug, Clone, Copy, Default)]
+struct Worth {
+    soon_s: f64,
+    all_s: f64,
+    later_s: f64,
+    first: u32,
+    chance: f64,
+    is_there: bool,
+    /// Seconds that running queries keep either class busy with it.
+    slow_busy_s: f64,
+    fast_busy_s: f64,
+}
+
+impl Worth {
+    fn of(&self, view: View) -> f64 {
+        match view {
+            View::Soon => self.soon_s + LATER * (self.all_s + self.later_s),
+            View::All => self.soon_s.max(self.all_s) + self.later_s,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Ranking {
+    /// The next last.
+    copies: Vec<Candidate>,
+    /// With what they are worth, the least worth last.
+    victims: Vec<(u32, f64)>,
+}
+
+fn saved(context: &Context<'_>, uses: &Use, load: Load) -> f64 {
+    context.costs.saved_s(f64::from(uses.random), f64::from(uses.bytes), load)
+}
+
+/// What is known of a moment.
+pub(super) struct Moment<'a> {
+    pub(super) context: &'a Context<'a>,
+    pub(super) running: &'a [Running],
+    pub(super) history: &'a History,
+    /// Statement, chance to be the very next, chance to come within the horizon.
+    pub(super) likely: &'a [(Fingerprint, f64, f64)],
+}
+
+impl Moment<'_> {
+    fn depth(&self) -> u32 {
+        self.running.iter().map(|query| query.load.depth).max().unwrap_or(1)
+    }
+
+    fn worths(&self) -> HashMap<u32, Worth> {
+        let mut worths: HashMap<u32, Worth> = HashMap::new();
+        let unread = Worth { first: u32::MAX, ..Worth::default() };
+        let costs = self.context.costs;
+        for query in self.running {
+            for (segment, weight, ahead) in query.ahead() {
+                for (no, uses) in segment {
+                    let worth = worths.entry(*no).or_insert(unread);
+                    worth.soon_s += saved(self.context, uses, query.load) * f64::from(weight);
+                    worth.first = worth.first.min(ahead as u32);
+                }
+            }
+            for (no, uses) in query.left() {
+                let worth = worths.entry(no).or_insert(unread);
+                worth.all_s += saved(self.context, &uses, query.load);
+                let (random, bytes, load) = (f64::from(uses.random), f64::from(uses.bytes), query.load);
+                let busy_s = |class: &ClassCosts| {
+                    random * class.random_s(load.depth) + class.sequential_s(bytes, load.scan_depth)
+                };
+                worth.slow_busy_s += busy_s(&costs.slow);
+                worth.fast_busy_s += busy_s(&costs.fast);
+            }
+        }
+        self.add_later(&mut worths);
+        worths
+    }
+
+    fn add_later(&self, worths: &mut HashMap<u32, Worth>) {
+        let unread = Worth { first: u32::MAX, ..Worth::default() };
+        let copy_s = self.context.costs.copy_up_s(self.context.layout.chunk_bytes() as f64);
+        let depth = self.depth();
+        let until_next = self.running.iter().map(Running::segments_ahead).min().unwrap_or(0);
+        for (statement, next, soon) in self.likely.iter().filter(|(_, _, soon)| *soon >= LEAST_CHANCE) {
+            let Some(profile) = self.history.profile(*statement) else { continue };
+            let load = profile.load(depth);
+            for (no, uses) in &profile.totals {
+                let saves = saved(self.context, uses, load);
+                let worth = worths.entry(*no).or_insert(unread);
+                worth.later_s += (soon * saves.min(MOST_COPIES * copy_s)).max(next * saves);
+                worth.chance = worth.chance.max(*soon);
+            }
+            if until_next >= HORIZON || *next < LEAST_CHANCE {
+                continue;
+            }
+            let distance = weighted(&vec![Vec::new(); until_next + 2], 1.0).last().map_or(1.0, |last| last.1);
+            for (segment, weight, ahead) in weighted(&profile.segments, 1.0) {
+                for (no, uses) in segment {
+                    let worth = worths.entry(*no).or_insert(unread);
+                    worth.soon_s += saved(self.context, uses, load) * f64::from(weight * distance) * next;
+                    worth.first = worth.first.min((until_next + 1 + ahead) as u32);
+                }
+            }
+        }
+    }
+
+    fn allows(&self, no: u32) -> bool {
+        self.context.layout.rule_of(ChunkNo(no)).pin != Some(Tier::Slow)
+    }
+
+    /// What is best put into the fast class before anything runs, when that costs nothing; most worth first.
+    pub(super) fn beforehand(&self) -> Vec<Candidate> {
+        let worths = self.worths().into_iter();
+        let worth_s = |worth: &Worth| worth.soon_s + worth.later_s;
+        let mut ranked: Vec<(u32, Worth)> =
+            worths.filter(|(no, worth)| worth_s(worth) > 0.0 && self.allows(*no)).collect();
+        ranked.sort_by(|a, b| worth_s(&b.1).total_cmp(&worth_s(&a.1)).then(a.0.cmp(&b.0)));
+        ranked.truncate(self.context.capacity as usize);
+        ranked.into_iter().map(|(no, worth)| candidate(no, &worth, worth_s(&worth))).collect()
+    }
+}
+
+fn candidate(no: u32, worth: &Worth, worth_s: f64) -> Candidate {
+    let chance_percent = (worth.chance * 100.0).round() as u32;
+    Candidate { chunk: no, order: worth.first, worth_s, chance_percent }
+}
+
+impl Ranking {
+    pub(super) fn new(moment: &Moment<'_>, residency: &Residency, view: View) -> Ranking {
+        let context = moment.context;
+        let copy_s = context.costs.copy_up_s(context.layout.chunk_bytes() as f64);
+        let mut worths = moment.worths();
+        for no in residency.present() {
+            worths.entry(no).or_default().is_there = true;
+        }
+        let score = |worth: &Worth| worth.of(view) - if worth.is_there { 0.0 } else { copy_s };
+        let mut ranked: Vec<(u32, Worth)> = worths.into_iter().filter(|(no, _)| moment.allows(*no)).collect();
+        ranked.sort_by(|a, b| score(&b.1).total_cmp(&score(&a.1)).then(a.0.cmp(&b.0)));
+        let saturating = if moment.depth() > 1 { saturating(&ranked, context.capacity) } else { Vec::new() };
+        let mut ranking = Ranking::default();
+        let mut room = context.capacity;
+        for (no, worth) in &ranked {
+            let is_saturating = saturating.binary_search(no).is_ok();
+            let is_target = room > 0 && score(worth) > 0.0 && (worth.is_there || !is_saturating);
+            room -= u32::from(is_target);
+            match (worth.is_there, is_target) {
+                (true, false) => {
+                    // What is fetched ahead does not take the place of what is needed soon.
+                    if view == View::Soon || worth.soon_s < copy_s {
+                        ranking.victims.push((*no, worth.of(view)));
+                    }
+                }
+                (false, true) => ranking.copies.push(candidate(*no, worth, worth.of(view))),
+                (true, true) | (false, false) => {}
+            }
+        }
+        // Stable: within a segment they stay in the order of their worth.
+        ranking.copies.sort_by_key(|candidate| candidate.order);
+        ranking.copies.reverse();
+        ranking
+    }
+
+    /// The next chunk to be copied.
+    pub(super) fn next(&mut self) -> Option<Candidate> {
+        self.copies.pop()
+    }
+
+    /// The chunk to give its room to one that gains `gain_s`, if any is worth less.
+    pub(super) fn victim(&mut self, gain_s: f64, is_there: impl Fn(u32) -> bool) -> Option<u32> {
+        while let Some((no, worth_s)) = self.victims.last().copied() {
+            if !is_there(no) {
+                self.victims.pop();
+                continue;
+            }
+            if worth_s >= gain_s {
+                return None;
+            }
+            self.victims.pop();
+            return Some(no);
+        }
+        None
+    }
+}
+
+/// Chunks that are better left to the slow class, because the fast one would be busier than that; by number.
+fn saturating(ranked: &[(u32, Worth)], capacity: u32) -> Vec<u32> {
+    let mut slow_s: f64 = ranked.iter().map(|(_, worth)| worth.slow_busy_s).sum();
+    let mut fast_s = 0.0;
+    let mut room = capacity;
+    let mut left = Vec::new();
+    for (no, worth) in ranked.iter().filter(|(_, worth)| worth.slow_busy_s > 0.0) {
+        let is_better = fast_s + worth.fast_busy_s <= SATURATION * slow_s;
+        if is_better && room > 0 {
+            room -= 1;
+            fast_s += worth.fast_busy_s;
+            slow_s -= worth.slow_busy_s;
+        } else if !is_better {
+            left.push(*no);
+        }
+    }
+    left.sort_unstable();
+    left
+}

@@ -1,0 +1,249 @@
+//! A query under way: what it is expected to read, and what of that is still to come.
+//!
+//! 1. If its statement has run before, what it read then, segment by segment, is expected; more or less of it as the plan expects more or fewer
+//!    pages than then.
+//! 2. Else the plan alone: an access's pages spread evenly over its extents and over the stages from its own on.
+//! 3. Statements come back the same or with other parameters, and then what was random before is random again. Each segment that was expected is
+//!    compared with what was seen: as long as they do not agree, expectations are [smoothed](super::smooth) over time and over neighbours,
+//!    so that no chance is taken for a promise.
+//! 4. The query's I/Os so far, over those expected, say in which segment it is. Segments behind it count for nothing; those ahead the less
+//!    the further they are, because what is fetched for them now may have to go again before ([`NEARNESS`]).
+//!
+//! Invariant: `left` is what the segments from the present one on expect, all together.
+
+use std::collections::HashMap;
+
+use super::history::{Profile, Recorder, Segment, Use, load};
+use super::smooth::{agreement, smoothed};
+use crate::costs::Load;
+use crate::event::{Io, IoKind};
+use crate::footprint::{Fingerprint, Footprint, QueryId};
+use crate::layout::Layout;
+
+/// By how much a plan's other expectation may scale what was seen before.
+const MOST_SCALE: f64 = 8.0;
+
+/// What a segment counts less than the one before.
+const NEARNESS: f32 = 0.75;
+
+/// Segments that count at all.
+pub(super) const HORIZON: usize = 12;
+
+/// An agreement of expectation and reads that chance may have brought about.
+const LEAST_AGREEMENT: f64 = 0.85;
+
+/// From here on every single expectation is believed.
+const TRUSTED: f64 = 0.5;
+
+/// Bytes of one read of a scan, when reads are compared.
+const SCAN_BYTES: f32 = 65536.0;
+
+/// Segments that a plan without history is cut into.
+const PLANNED_SEGMENTS: usize = 8;
+
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) query: QueryId,
+    pub(super) statement: Fingerprint,
+    pub(super) load: Load,
+    /// As they were seen,
+    exact: Vec<Segment>,
+    /// and smoothed; empty as long as that is not wanted.
+    smooth: Vec<Segment>,
+    /// There is nothing to smooth.
+    is_smooth: bool,
+    /// How far what was expected came true: 0 to 1.
+    trust: f64,
+    /// Reads in the present segment.
+    reads: HashMap<u32, f32>,
+    left: HashMap<u32, Use>,
+    present: usize,
+    segment_ios: f64,
+    expected_pages: f64,
+    recorder: Recorder,
+}
+
+impl Running {
+    pub(super) fn new(
+        (query, statement, depth): (QueryId, Fingerprint, u32),
+        footprint: &Footprint,
+        known: Option<&Profile>,
+        trust: f64,
+        layout: &Layout,
+    ) -> Running {
+        let pages = footprint.expected_pages() as f64;
+        let (segments, segment_ios) = match known {
+            Some(profile) => from_profile(profile, pages),
+            None => from_plan(footprint, layout),
+        };
+        // A plan has no chance in it.
+        let is_smooth = known.is_none();
+        let smooth = if is_smooth || trust >= TRUSTED { Vec::new() } else { smoothed(&segments) };
+        let mut left: HashMap<u32, Use> = HashMap::new();
+        for (no, uses) in segments.iter().flatten() {
+            let sum = left.entry(*no).or_default();
+            *sum = sum.plus(*uses, 1.0);
+        }
+        let (recorder, load) = (Recorder::new(), load(depth, left.values()));
+        Running {
+            query,
+            statement,
+            load,
+            exact: segments,
+            smooth,
+            is_smooth,
+            trust,
+            reads: HashMap::new(),
+            left,
+            present: 0,
+            segment_ios,
+            expected_pages: pages,
+            recorder,
+        }
+    }
+
+    /// Counts an I/O of it.
+    pub(super) fn note(&mut self, io: &Io) {
+        let uses = match (io.kind, io.is_sequential) {
+            (IoKind::Write, _) => Use::default(),
+            (IoKind::Read, true) => Use { random: 0.0, bytes: io.bytes as f32 },
+            (IoKind::Read, false) => Use { random: 1.0, bytes: 0.0 },
+        };
+        self.recorder.note(io.chunk.0, uses);
+        *self.reads.entry(io.chunk.0).or_default() += uses.random + uses.bytes / SCAN_BYTES;
+        while self.present < self.exact.len() && self.position() >= (self.present + 1) as f64 {
+            self.pass();
+        }
+    }
+
+    /// The present segment is behind it.
+    fn pass(&mut self) {
+        let segment = &self.exact[self.present];
+        let agreed = (agreement(segment, &self.reads) - LEAST_AGREEMENT) / (1.0 - LEAST_AGREEMENT);
+        self.trust = (self.trust + agreed.clamp(0.0, 1.0)) / 2.0;
+        self.reads.clear();
+        for (no, uses) in segment {
+            if let Some(left) = self.left.get_mut(no) {
+                *left = left.plus(*uses, -1.0);
+                if left.random < 0.01 && left.bytes < 1.0 {
+                    self.left.remove(no);
+                }
+            }
+        }
+        self.present += 1;
+        if !self.is_smooth && self.trust < TRUSTED && self.smooth.is_empty() {
+            self.smooth = smoothed(&self.exact);
+        }
+    }
+
+    /// How far what was expected came true; nothing can be said of a plan.
+    pub(super) fn trust(&self) -> Option<f64> {
+        (!self.is_smooth).then_some(self.trust)
+    }
+
+    /// How far it is, in segments.
+    fn position(&self) -> f64 {
+        (self.recorder.ios as f64 / self.segment_ios.max(1.0)).min(self.exact.len() as f64)
+    }
+
+    /// I/Os that a segment is expected to have.
+    pub(super) fn segment_ios(&self) -> f64 {
+        self.segment_ios
+    }
+
+    /// Segments that it has not begun.
+    pub(super) fn segments_ahead(&self) -> usize {
+        self.exact.len().saturating_sub(self.present + 1)
+    }
+
+    /// Whether single expectations count: they have come true, or are a plan's, which has no chance in it.
+    pub(super) fn is_believed(&self) -> bool {
+        self.is_smooth || self.trust >= TRUSTED
+    }
+
+    /// Chunks with all that is still to come of them.
+    pub(super) fn left(&self) -> impl Iterator<Item = (u32, Use)> + '_ {
+        self.left.iter().map(|(no, uses)| (*no, *uses))
+    }
+
+    /// All that is still to come of the chunk.
+    pub(super) fn left_of(&self, chunk: u32) -> Use {
+        self.left.get(&chunk).copied().unwrap_or_default()
+    }
+
+    /// The segments ahead that count, with the weight of each and how far ahead it is.
+    pub(super) fn ahead(&self) -> impl Iterator<Item = (&Segment, f32, usize)> + '_ {
+        let begun = (self.position() - self.present as f64).clamp(0.0, 1.0) as f32;
+        let segments = if self.is_believed() { &self.exact } else { &self.smooth };
+        weighted(segments.get(self.present..).unwrap_or_default(), 1.0 - begun)
+    }
+
+    /// What is to come of the chunk soon.
+    pub(super) fn near(&self, chunk: u32) -> Use {
+        self.ahead().fold(Use::default(), |sum, (segment, weight, _)| match find(segment, chunk) {
+            Some(uses) => sum.plus(uses, weight),
+            None => sum,
+        })
+    }
+
+    /// Whether the chunk is expected to be read at all.
+    pub(super) fn is_expected(&self, chunk: u32) -> bool {
+        self.left.contains_key(&chunk)
+    }
+
+    /// What was seen, for the history.
+    pub(super) fn into_profile(self) -> Profile {
+        self.recorder.finish(self.expected_pages)
+    }
+}
+
+/// The first segments, each counting less; the first `first` at most.
+pub(super) fn weighted(segments: &[Segment], first: f32) -> impl Iterator<Item = (&Segment, f32, usize)> {
+    segments.iter().take(HORIZON).enumerate().map(move |(ahead, segment)| {
+        let weight = if ahead == 0 { first } else { NEARNESS.powi(ahead as i32) };
+        (segment, weight, ahead)
+    })
+}
+
+fn find(segment: &Segment, chunk: u32) -> Option<Use> {
+    let place = segment.binary_search_by_key(&chunk, |(no, _)| *no).ok()?;
+    segment.get(place).map(|(_, uses)| *uses)
+}
+
+fn from_profile(profile: &Profile, pages: f64) -> (Vec<Segment>, f64) {
+    let is_comparable = profile.expected_pages > 0.0 && pages > 0.0;
+    let scale = if is_comparable { pages / profile.expected_pages } else { 1.0 };
+    let scale = scale.clamp(1.0 / MOST_SCALE, MOST_SCALE);
+    let scaled = |(no, uses): &(u32, Use)| (*no, Use::default().plus(*uses, scale as f32));
+    let segments = profile.segments.iter().map(|segment| segment.iter().map(scaled).collect());
+    (segments.collect(), profile.segment_ios * scale)
+}
+
+fn from_plan(footprint: &Footprint, layout: &Layout) -> (Vec<Segment>, f64) {
+    let mut segments: Vec<std::collections::BTreeMap<u32, Use>> = vec![Default::default(); PLANNED_SEGMENTS];
+    let mut ios = 0.0;
+    let stages = footprint.accesses.iter().map(|access| access.stage).max().unwrap_or(0) as usize + 1;
+    for access in &footprint.accesses {
+        let numbers: Vec<u32> = access.chunks(layout).into_iter().flatten().collect();
+        let first = access.stage as usize * PLANNED_SEGMENTS / stages;
+        let spread = (PLANNED_SEGMENTS - first) as f32;
+        let pages = access.expected_pages as f32 / numbers.len().max(1) as f32;
+        ios += access.expected_pages as f64;
+        let count = numbers.len();
+        for (place, no) in numbers.into_iter().enumerate() {
+            if access.is_sequential() {
+                // In the order in which they lie.
+                let segment = first + place * (PLANNED_SEGMENTS - first) / count.max(1);
+                let uses = segments[segment].entry(no).or_default();
+                *uses = uses.plus(Use { random: 0.0, bytes: pages * access.page_bytes as f32 }, 1.0);
+            } else {
+                for segment in &mut segments[first..] {
+                    let uses = segment.entry(no).or_default();
+                    *uses = uses.plus(Use { random: pages / spread, bytes: 0.0 }, 1.0);
+                }
+            }
+        }
+    }
+    let segments = segments.into_iter().map(|segment| segment.into_iter().collect());
+    (segments.collect(), ios / PLANNED_SEGMENTS as f64)
+}

@@ -1,0 +1,90 @@
+//! What stays of earlier runs when their chance is taken away.
+//!
+//! 1. A chunk's uses in a segment become the mean over the segments around it.
+//! 2. Then they become the mean over its neighbours: chunks of an index are read alike, unless there is more to it than chance.
+
+use std::collections::BTreeMap;
+
+use super::history::{Segment, Use};
+
+/// Segments before and behind.
+const SEGMENTS: usize = 3;
+
+/// Chunks before and behind.
+const NEIGHBOURS: u32 = 32;
+
+/// The segments without their chance.
+pub(super) fn smoothed(segments: &[Segment]) -> Vec<Segment> {
+    let over_time = (0..segments.len()).map(|at| {
+        let around = &segments[at.saturating_sub(SEGMENTS)..(at + SEGMENTS + 1).min(segments.len())];
+        let mut mean: BTreeMap<u32, Use> = BTreeMap::new();
+        for (no, uses) in around.iter().flatten() {
+            let sum = mean.entry(*no).or_default();
+            *sum = sum.plus(*uses, 1.0 / around.len() as f32);
+        }
+        mean.into_iter().collect::<Segment>()
+    });
+    over_time.map(|segment| over_neighbours(&segment)).collect()
+}
+
+fn over_neighbours(segment: &Segment) -> Segment {
+    let (mut from, mut to, mut sum) = (0, 0, Use::default());
+    let mean = |(no, _): &(u32, Use)| {
+        while let Some((other, uses)) = segment.get(to)
+            && *other <= no.saturating_add(NEIGHBOURS)
+        {
+            sum = sum.plus(*uses, 1.0);
+            to += 1;
+        }
+        while let Some((other, uses)) = segment.get(from)
+            && *other + NEIGHBOURS < *no
+        {
+            sum = sum.plus(*uses, -1.0);
+            from += 1;
+        }
+        let share = 1.0 / (to - from).max(1) as f32;
+        (*no, Use { random: (sum.random * share).max(0.0), bytes: (sum.bytes * share).max(0.0) })
+    };
+    segment.iter().map(mean).collect()
+}
+
+/// The cosine of what was expected and the reads that were seen: 1 if they are the same but for their number.
+pub(super) fn agreement(expected: &Segment, seen: &std::collections::HashMap<u32, f32>) -> f64 {
+    let reads = |uses: &Use| f64::from(uses.random) + f64::from(uses.bytes) / 65536.0;
+    let product: f64 = expected
+        .iter()
+        .filter_map(|(no, uses)| seen.get(no).map(|seen| reads(uses) * f64::from(*seen)))
+        .sum();
+    let expected: f64 = expected.iter().map(|(_, uses)| reads(uses).powi(2)).sum();
+    let seen: f64 = seen.values().map(|seen| f64::from(*seen).powi(2)).sum();
+    if expected * seen > 0.0 { product / (expected * seen).sqrt() } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(reads: &[(u32, f32)]) -> Segment {
+        reads.iter().map(|(no, random)| (*no, Use { random: *random, bytes: 0.0 })).collect()
+    }
+
+    #[test]
+    fn chance_goes_and_what_is_meant_stays() {
+        let noisy: Vec<Segment> = (0..20)
+            .map(|at| segment(&(0..40).map(|no| (no, ((at * 7 + no * 13) % 5) as f32)).collect::<Vec<_>>()))
+            .collect();
+        for (no, uses) in &smoothed(&noisy)[10] {
+            assert!((1.5..2.5).contains(&uses.random), "chunk {no}: {uses:?}");
+        }
+        let apart = smoothed(&[segment(&[(0, 8.0), (1, 8.0), (100, 1.0)])]);
+        assert_eq!(apart[0], segment(&[(0, 8.0), (1, 8.0), (100, 1.0)]));
+    }
+
+    #[test]
+    fn agreement_is_one_for_the_same_and_nothing_for_others() {
+        let expected = segment(&[(1, 2.0), (2, 4.0)]);
+        assert!((agreement(&expected, &[(1, 1.0), (2, 2.0)].into()) - 1.0).abs() < 1e-6);
+        assert_eq!(agreement(&expected, &[(7, 1.0)].into()), 0.0);
+        assert_eq!(agreement(&Vec::new(), &[(7, 1.0)].into()), 0.0);
+    }
+}

@@ -1,0 +1,129 @@
+//! A policy as users write it: `lru:fifo,skip-sequential=1MiB`.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use tanada_base::ByteSize;
+
+use crate::{Error, Result};
+
+/// The options behind a policy's name, each taken once by who knows it.
+#[derive(Debug)]
+pub(crate) struct Options {
+    policy: String,
+    left: BTreeMap<String, Option<String>>,
+    known: Vec<&'static str>,
+}
+
+impl Options {
+    /// Name and options of `text`.
+    pub(crate) fn parse(text: &str) -> Result<(String, Options)> {
+        let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+        let name = name.trim().to_owned();
+        let mut left = BTreeMap::new();
+        for option in rest.split(',').map(str::trim).filter(|option| !option.is_empty()) {
+            let (key, value) = match option.split_once('=') {
+                Some((key, value)) => (key.trim(), Some(value.trim().to_owned())),
+                None => (option, None),
+            };
+            if left.insert(key.to_owned(), value).is_some() {
+                return Err(Error::invalid(format!("{text:?}: {key} is given twice")));
+            }
+        }
+        Ok((name.clone(), Options { policy: name, left, known: Vec::new() }))
+    }
+
+    /// Whether the word is there.
+    pub(crate) fn switch(&mut self, key: &'static str) -> Result<bool> {
+        self.known.push(key);
+        match self.left.remove(key) {
+            None => Ok(false),
+            Some(None) => Ok(true),
+            Some(Some(value)) if value == "on" => Ok(true),
+            Some(Some(value)) if value == "off" => Ok(false),
+            Some(Some(value)) => Err(self.wrong(key, &value, "on or off")),
+        }
+    }
+
+    /// A value, or `default`.
+    pub(crate) fn value<T: FromStr>(&mut self, key: &'static str, default: T, expected: &str) -> Result<T> {
+        self.known.push(key);
+        match self.left.remove(key) {
+            None => Ok(default),
+            Some(value) => {
+                let value = value.unwrap_or_default();
+                value.parse().map_err(|_| self.wrong(key, &value, expected))
+            }
+        }
+    }
+
+    /// A size of 512 bytes to 1 GiB, or `default`; also as a word without a value if that is asked for.
+    pub(crate) fn size(&mut self, key: &'static str, default: u64) -> Result<u64> {
+        let size: ByteSize = self.value(key, ByteSize::new(default), "a size like 16KiB")?;
+        let bytes = size.bytes();
+        if bytes != default && !(512..=1 << 30).contains(&bytes) {
+            return Err(self.wrong(key, &size.to_string(), "512 bytes to 1 GiB"));
+        }
+        Ok(bytes)
+    }
+
+    /// A size as above, given as `word=size`, or `default` for the word alone; 0 if it is not there.
+    pub(crate) fn size_or_off(&mut self, key: &'static str, default: u64) -> Result<u64> {
+        match self.left.get(key) {
+            None => {
+                self.known.push(key);
+                Ok(0)
+            }
+            Some(None) => self.switch(key).map(|_| default),
+            Some(Some(_)) => self.size(key, default),
+        }
+    }
+
+    /// A number of at least `least`, or `default`.
+    pub(crate) fn count(&mut self, key: &'static str, default: u32, least: u32) -> Result<u32> {
+        let count = self.value(key, default, "a number")?;
+        if count < least {
+            return Err(self.wrong(key, &count.to_string(), &format!("at least {least}")));
+        }
+        Ok(count)
+    }
+
+    /// Complains about what nobody took.
+    pub(crate) fn finish(self) -> Result<()> {
+        let Some(key) = self.left.keys().next() else { return Ok(()) };
+        let has = if self.known.is_empty() {
+            "has no options".to_owned()
+        } else {
+            format!("has {}", self.known.join(", "))
+        };
+        Err(Error::invalid(format!("the policy {} does not know {key:?}; it {has}", self.policy)))
+    }
+
+    fn wrong(&self, key: &str, value: &str, expected: &str) -> Error {
+        Error::invalid(format!("{}: {key}={value}: {key} is {expected}", self.policy))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_taken_once_and_the_rest_is_refused() {
+        let (name, mut options) = Options::parse("lru: fifo , ways=64,block=4KiB").unwrap();
+        assert_eq!(name, "lru");
+        assert!(options.switch("fifo").unwrap());
+        assert_eq!(options.count("ways", 512, 1).unwrap(), 64);
+        assert_eq!(options.size("block", 16384).unwrap(), 4096);
+        assert_eq!(options.size_or_off("skip", 5).unwrap(), 0);
+        options.finish().unwrap();
+        let (_, mut options) = Options::parse("lru:ways=none,what").unwrap();
+        assert_eq!(
+            options.count("ways", 512, 1).unwrap_err().to_string(),
+            "lru: ways=none: ways is a number"
+        );
+        let message = options.finish().unwrap_err().to_string();
+        assert_eq!(message, "the policy lru does not know \"what\"; it has ways");
+        assert!(Options::parse("lru:a,a").unwrap_err().to_string().contains("given twice"));
+    }
+}

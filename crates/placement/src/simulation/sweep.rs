@@ -1,0 +1,40 @@
+//! Many replays of one trace, on several threads.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::{Outcome, SimulationOptions, simulate};
+use crate::Result;
+use crate::layout::Layout;
+use crate::trace::Trace;
+
+/// Replays the trace once for each of `runs`, `threads` at once; the outcomes come in the order of the runs. `progress` is told how many are
+/// done, on the thread that did the last.
+///
+/// # Errors
+/// The first that any run had; see [`simulate`].
+pub fn sweep(
+    trace: &Trace,
+    rules: Option<&Layout>,
+    runs: &[SimulationOptions],
+    threads: usize,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Result<Vec<Outcome>> {
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let outcomes: Mutex<Vec<Option<Result<Outcome>>>> = Mutex::new(runs.iter().map(|_| None).collect());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, runs.len().max(1)) {
+            scope.spawn(|| {
+                while let Some((no, options)) = {
+                    let no = next.fetch_add(1, Ordering::Relaxed);
+                    runs.get(no).map(|options| (no, options))
+                } {
+                    let outcome = simulate(trace, rules, options);
+                    outcomes.lock().unwrap_or_else(PoisonError::into_inner)[no] = Some(outcome);
+                    progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+                }
+            });
+        }
+    });
+    outcomes.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect()
+}

@@ -1,0 +1,191 @@
+//! Logs of other tools as traces: the block traces of MSR Cambridge, and fio's I/O logs.
+//!
+//! They know of no queries, so all of a log is one. What a log tells of time becomes the time between an I/O's completion and the next one.
+//! Whether an I/O is sequential is told by whether it begins where one of the last few of its object ended.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{BufRead, Read};
+
+use super::{Record, Trace, TraceIo, TraceQuery};
+use crate::event::IoKind;
+use crate::footprint::{Cause, Fingerprint, Footprint, QueryId};
+use crate::layout::ObjectNo;
+use crate::{Error, Result};
+
+/// Bytes of a line.
+const LONGEST_LINE: u64 = 64 << 10;
+
+/// Streams of an object that are told apart.
+const STREAMS: usize = 32;
+
+/// A log of MSR Cambridge's block traces: `timestamp,host,disk,type,offset,size,response time`, times in tenths of microseconds. Each disk is an
+/// object.
+///
+/// ```
+/// let log = "128166372003061629,usr,0,Read,7014609920,24576,41286\n128166372016382155,usr,0,Write,1317441536,8192,1963\n";
+/// let trace = tanada_placement::import::msr(log.as_bytes(), "usr")?;
+/// assert_eq!((trace.ios(), trace.objects()[0].name.as_str()), (2, "usr.0"));
+/// # Ok::<(), tanada_placement::Error>(())
+/// ```
+///
+/// # Errors
+/// With the number of the line that is not understood.
+pub fn msr(log: impl BufRead, name: &str) -> Result<Trace> {
+    let mut import = Import::new(name)?;
+    // When the I/O before was done.
+    let mut idle_since: Option<u64> = None;
+    each_line(log, |no, line| {
+        if no == 1 && line.to_ascii_lowercase().starts_with("timestamp") {
+            return Ok(());
+        }
+        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+        let [timestamp, host, disk, kind, offset, size, response] = fields[..] else {
+            return Err(format!("{} fields, where an MSR trace has 7", fields.len()));
+        };
+        let timestamp: u64 = number(timestamp, "the timestamp")?;
+        let response: u64 = number(response, "the response time")?;
+        let kind = match kind.to_ascii_lowercase().as_str() {
+            "read" => IoKind::Read,
+            "write" => IoKind::Write,
+            other => return Err(format!("the type {other:?} is neither Read nor Write")),
+        };
+        let (offset, size) = (number(offset, "the offset")?, number(size, "the size")?);
+        let idle = idle_since.map_or(0, |since| timestamp.saturating_sub(since));
+        idle_since = Some(timestamp.saturating_add(response));
+        import.io(&format!("{host}.{disk}"), kind, (offset, size), idle.saturating_mul(100))
+    })?;
+    import.finish()
+}
+
+/// fio's I/O log, version 2 or 3 (`write_iolog=`). Each file is an object. What is no read or write is left out; waits count.
+///
+/// # Errors
+/// With the number of the line that is not understood.
+pub fn fio(log: impl BufRead, name: &str) -> Result<Trace> {
+    let mut import = Import::new(name)?;
+    let mut version = 0;
+    let (mut before_ms, mut waited_us) = (None, 0);
+    each_line(log, |no, line| {
+        if version == 0 {
+            version = match line {
+                "fio version 2 iolog" => 2,
+                "fio version 3 iolog" => 3,
+                _ => return Err("it should be \"fio version 2 iolog\" or \"fio version 3 iolog\"".to_owned()),
+            };
+            return Ok(());
+        }
+        let mut fields = line.split_ascii_whitespace();
+        let mut think_ns = 0;
+        if version == 3 {
+            let now: u64 = number(fields.next().unwrap_or_default(), "the timestamp")?;
+            think_ns = now.saturating_sub(before_ms.unwrap_or(now)).saturating_mul(1_000_000);
+            before_ms = Some(now);
+        }
+        let file = fields.next().ok_or("a line without a file")?;
+        let action = fields.next().ok_or("a line without an action")?;
+        let mut field = |what| number::<u64>(fields.next().unwrap_or_default(), what);
+        let kind = match action {
+            "read" => IoKind::Read,
+            "write" => IoKind::Write,
+            "wait" => {
+                waited_us = field("the time to wait")?;
+                return Ok(());
+            }
+            "add" | "open" | "close" | "trim" | "sync" | "datasync" => return Ok(()),
+            other => return Err(format!("fio has no action {other:?} (line {no})")),
+        };
+        let extent = (field("the offset")?, field("the length")?);
+        think_ns += std::mem::take(&mut waited_us) * 1000;
+        import.io(file, kind, extent, think_ns)
+    })?;
+    if version == 0 {
+        return Err(Error::invalid("the log is empty; a fio log begins with its version"));
+    }
+    import.finish()
+}
+
+/// Calls `each` with every line that is not empty; its complaint names the line.
+fn each_line(mut log: impl BufRead, mut each: impl FnMut(usize, &str) -> Result<(), String>) -> Result<()> {
+    let mut bytes = Vec::new();
+    for no in 1.. {
+        bytes.clear();
+        let read = (&mut log).take(LONGEST_LINE + 1).read_until(b'\n', &mut bytes);
+        let read = read.map_err(|error| Error::io("reading the log", error))?;
+        if read == 0 {
+            break;
+        }
+        let wrong = |why: &str| Error::invalid(format!("line {no} of the log: {why}"));
+        if read as u64 > LONGEST_LINE {
+            return Err(wrong("it is longer than 64 KiB"));
+        }
+        let line = std::str::from_utf8(&bytes).map_err(|_| wrong("it is no text"))?.trim();
+        if !line.is_empty() {
+            each(no, line).map_err(|why| wrong(&why))?;
+        }
+    }
+    Ok(())
+}
+
+fn number<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("{what} {text:?} is no number that fits"))
+}
+
+struct Import {
+    trace: Trace,
+    objects: HashMap<String, ObjectNo>,
+    ends: Vec<VecDeque<u64>>,
+}
+
+impl Import {
+    fn new(name: &str) -> Result<Import> {
+        let mut trace = Trace::default();
+        let fingerprint = Fingerprint(crc32c::crc32c(name.as_bytes()).into());
+        let query = TraceQuery { name: name.to_owned(), fingerprint, footprint: Footprint::default() };
+        trace.push(Record::Begins(query))?;
+        Ok(Import { trace, objects: HashMap::new(), ends: Vec::new() })
+    }
+
+    fn io(
+        &mut self,
+        object: &str,
+        kind: IoKind,
+        (offset, size): (u64, u64),
+        think_ns: u64,
+    ) -> Result<(), String> {
+        let bytes = u32::try_from(size).map_err(|_| format!("an I/O of {size} bytes is none"))?;
+        let object = match self.objects.get(object) {
+            Some(no) => *no,
+            None => {
+                let no = ObjectNo(self.objects.len() as u32);
+                let record = Record::Object { name: object.to_owned(), bytes: 0 };
+                self.trace.push(record).map_err(|error| error.to_string())?;
+                self.objects.insert(object.to_owned(), no);
+                self.ends.push(VecDeque::new());
+                no
+            }
+        };
+        let ends = &mut self.ends[object.0 as usize];
+        let stream = ends.iter().position(|end| *end == offset);
+        stream.map(|stream| ends.remove(stream));
+        ends.push_back(offset.saturating_add(size));
+        if ends.len() > STREAMS {
+            ends.pop_front();
+        }
+        let io = TraceIo {
+            offset,
+            bytes,
+            think_ns: u32::try_from(think_ns).unwrap_or(u32::MAX),
+            query: QueryId(0),
+            object,
+            cause: Cause(0),
+            kind,
+            is_sequential: stream.is_some(),
+        };
+        self.trace.push(Record::Io(io)).map_err(|error| error.to_string())
+    }
+
+    fn finish(mut self) -> Result<Trace> {
+        self.trace.push(Record::Ends(QueryId(0)))?;
+        Ok(self.trace)
+    }
+}

@@ -1,0 +1,71 @@
+//! Logs of other tools.
+
+use tanada_placement::{ErrorKind, IoKind, TraceEvent, TraceIo, import};
+
+fn ios(trace: &tanada_placement::Trace) -> Vec<TraceIo> {
+    let io = |event: &TraceEvent| if let TraceEvent::Io(io) = event { Some(*io) } else { None };
+    trace.events().iter().filter_map(io).collect()
+}
+
+#[test]
+fn a_log_of_msr_keeps_gaps_streams_and_disks() {
+    let log = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n\
+               1000,usr,0,Read,8192,4096,100\n\
+               1200,usr,0,Read,12288,4096,50\n\
+               1200,usr,1,Write,0,512,10\n";
+    let trace = import::msr(log.as_bytes(), "usr").unwrap();
+    let names: Vec<_> = trace.objects().iter().map(|object| (object.name.as_str(), object.bytes)).collect();
+    assert_eq!(names, [("usr.0", 16384), ("usr.1", 512)]);
+    let ios = ios(&trace);
+    let told: Vec<_> = ios.iter().map(|io| (io.offset, io.think_ns, io.is_sequential)).collect();
+    assert_eq!(told, [(8192, 0, false), (12288, 10_000, true), (0, 0, false)]);
+    assert_eq!(ios[2].kind, IoKind::Write);
+}
+
+#[test]
+fn a_log_of_msr_that_is_wrong_names_the_line() {
+    let good = "1,h,0,Read,0,512,1\n";
+    for (line, part) in [
+        ("1,h,0,Read,0,512", "6 fields"),
+        ("x,h,0,Read,0,512,1", "timestamp \"x\""),
+        ("1,h,0,Erase,0,512,1", "neither Read nor Write"),
+        ("1,h,0,Read,-5,512,1", "offset"),
+        ("1,h,0,Read,0,99999999999,1", "99999999999"),
+        ("1,h,0,Read,18446744073709551615,512,1", "beyond"),
+    ] {
+        let error = import::msr(format!("{good}{line}\n").as_bytes(), "h").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        let text = error.to_string();
+        assert!(text.starts_with("line 2 of the log: ") && text.contains(part), "{text}");
+    }
+    let long = "1".repeat(100_000);
+    assert!(import::msr(long.as_bytes(), "h").unwrap_err().to_string().contains("longer than 64 KiB"));
+    assert!(import::msr(&[0xff, 0xfe, b'\n'][..], "h").unwrap_err().to_string().contains("line 1"));
+}
+
+#[test]
+fn fio_logs_of_both_versions_are_read() {
+    let log = "fio version 2 iolog\n/a add\n/a open\n/a read 0 4096\n/a wait 250\n/a read 4096 4096\n/a sync 0 0\n\
+               /a trim 0 4096\n/a write 65536 512\n/a close\n";
+    let two = import::fio(log.as_bytes(), "a").unwrap();
+    let told: Vec<_> = ios(&two).iter().map(|io| (io.offset, io.think_ns, io.is_sequential)).collect();
+    assert_eq!(told, [(0, 0, false), (4096, 250_000, true), (65536, 0, false)]);
+    let log = "fio version 3 iolog\n0 /a add\n5 /a read 0 4096\n9 /b write 0 512\n";
+    let three = import::fio(log.as_bytes(), "a").unwrap();
+    assert_eq!((three.objects().len(), ios(&three)[1].think_ns), (2, 4_000_000));
+}
+
+#[test]
+fn a_fio_log_that_is_wrong_names_the_line() {
+    for (log, part) in [
+        ("", "the log is empty"),
+        ("fio version 1 iolog\n", "line 1"),
+        ("fio version 2 iolog\n/a read 0\n", "line 2 of the log: the length"),
+        ("fio version 2 iolog\n/a leap 0 1\n", "no action \"leap\""),
+        ("fio version 2 iolog\n/a\n", "without an action"),
+        ("fio version 3 iolog\n/a read 0 1\n", "the timestamp \"/a\""),
+    ] {
+        let text = import::fio(log.as_bytes(), "a").unwrap_err().to_string();
+        assert!(text.contains(part), "{text}");
+    }
+}

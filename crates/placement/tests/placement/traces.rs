@@ -1,0 +1,141 @@
+//! Trace files: what is written is read, and no bytes whatever do harm.
+
+use tanada_placement::synthetic::{Synthetic, nine_queries};
+use tanada_placement::{End, ErrorKind, Trace, TraceReader};
+
+use crate::small;
+
+fn file() -> (Trace, Vec<u8>) {
+    let trace = small();
+    let file = trace.write(Vec::new()).unwrap();
+    (trace, file)
+}
+
+fn read(bytes: &[u8]) -> Result<(Trace, End), tanada_placement::Error> {
+    TraceReader::new(bytes)?.read()
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let (trace, file) = file();
+    println!("{} I/Os in {} bytes", trace.ios(), file.len());
+    assert_eq!(read(&file).unwrap(), (trace.clone(), End::Finished));
+    assert!((file.len() as u64) < 16 * trace.ios());
+}
+
+#[test]
+fn a_torn_tail_costs_what_was_in_it_and_no_more() {
+    let (trace, file) = file();
+    let (mut torn, mut stopped) = (0, 0);
+    for cut in (32..file.len()).step_by(997) {
+        let (part, end) = read(&file[..cut]).unwrap();
+        assert!(part.events().len() <= trace.events().len());
+        assert_eq!(part.events(), &trace.events()[..part.events().len()]);
+        match end {
+            End::Torn { bytes } => torn += u64::from(bytes > 0),
+            End::Stopped => stopped += 1,
+            End::Finished => panic!("{cut} bytes of {}", file.len()),
+        }
+    }
+    assert!(torn > 0 && stopped < torn);
+    // What a file system left as zeros is a torn tail, too.
+    let mut zeros = file[..file.len() - 10].to_vec();
+    zeros.extend([0; 5000]);
+    assert!(matches!(read(&zeros).unwrap().1, End::Torn { .. }));
+}
+
+#[test]
+fn a_flipped_byte_is_damage_or_a_torn_tail_and_never_another_trace() {
+    let trace = nine_queries(&Synthetic { scale: 0.3, ..Synthetic::default() });
+    let file = trace.write(Vec::new()).unwrap();
+    assert!(file.windows(4).filter(|bytes| *bytes == b"TBLK").count() > 3, "more than one block");
+    let last_block = (0..file.len() - 4).rev().find(|at| file[*at..].starts_with(b"TBLK")).unwrap();
+    for at in (0..file.len()).step_by(file.len() / 97).chain(last_block..file.len().min(last_block + 60)) {
+        let mut bytes = file.clone();
+        bytes[at] ^= 0x40;
+        match read(&bytes) {
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupted, "{at}: {error}"),
+            Ok((part, End::Torn { .. })) => {
+                assert!(at >= last_block, "{at} of {last_block}");
+                assert_eq!(part.events(), &trace.events()[..part.events().len()]);
+            }
+            Ok((_, end)) => panic!("byte {at} flipped: {end:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_no_trace_is_refused() {
+    for bytes in [&b""[..], b"TANADATR", b"hello, this is no trace, however long it may be"] {
+        assert_eq!(read(bytes).unwrap_err().kind(), ErrorKind::Corrupted);
+    }
+    let (_, mut file) = file();
+    file[9] = 2;
+    let header = crc32c_of(&file[..28]);
+    file[28..32].copy_from_slice(&header.to_be_bytes());
+    assert!(read(&file).unwrap_err().to_string().contains("version 2"));
+}
+
+/// Bit by bit, so that the test does not lean on what it tests.
+fn crc32c_of(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0u32, |crc, byte| {
+        (0..8).fold(
+            crc ^ u32::from(*byte),
+            |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 },
+        )
+    })
+}
+
+/// A block that is whole, of records that are not.
+fn block(raw: &[u8], records: u32) -> Vec<u8> {
+    let mut file = Vec::from(*b"TANADATR");
+    file.extend([0, 1]);
+    file.extend([0; 18]);
+    file.extend(crc32c_of(&file).to_be_bytes());
+    // A zstd frame with one raw block.
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0xa0];
+    frame.extend((raw.len() as u32).to_le_bytes());
+    frame.extend(&((raw.len() as u32) << 3 | 1).to_le_bytes()[..3]);
+    frame.extend(raw);
+    let mut header = Vec::from(*b"TBLK");
+    for number in [frame.len() as u32, raw.len() as u32, records] {
+        header.extend(number.to_be_bytes());
+    }
+    let checksum = crc32c_of(&[&header[..], &frame[..]].concat());
+    header.extend(checksum.to_be_bytes());
+    [file, header, frame].concat()
+}
+
+#[test]
+fn hostile_records_are_errors() {
+    let object = [1, 1, b'a', 5];
+    assert_eq!(read(&block(&object, 1)).unwrap().0.objects()[0].bytes, 5);
+    let hostile: [&[u8]; 9] = [
+        &[99],                                                                                     // no record
+        &[1, 0xff, 0xff, 0xff, 0xff, 0x0f],                // a name of 4 GiB
+        &[3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0x03], // 65,535 accesses in no bytes
+        &[16, 0, 7, 0, 0, 1, 0],                           // an object that is not there
+        &[4, 3],                                           // a query that never began
+        &[1, 2, 0xff, 0xfe, 0],                            // a name that is no text
+        &[1, 1, b'a', 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1], // 70 bits
+        &[1, 1, b'a', 0, 16, 0, 0, 0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40, 1, 0], // far away
+        &[5, 0],                                           // the end of the block
+    ];
+    for raw in hostile {
+        let records = if raw.starts_with(&[1, 1, b'a', 0, 16]) { 2 } else { 1 };
+        let error = read(&block(raw, records)).map(|_| format!("{raw:?}")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupted, "{raw:?}: {error}");
+    }
+}
+
+#[test]
+fn random_blocks_never_panic() {
+    let mut random = tanada_base::SplitMix64::new(5);
+    for _ in 0..20_000 {
+        let mut raw = vec![0; 1 + random.below(60) as usize];
+        random.fill(&mut raw);
+        // Likely tags more often than chance has them.
+        raw[0] = [1, 2, 3, 4, 5, 6, 16, 20, 27][random.below(9) as usize];
+        let _ = read(&block(&raw, 1 + random.below(4) as u32));
+    }
+}
