@@ -163,15 +163,15 @@ impl Object {
         true
     }
 
-    /// A chunk of the adopted file, zeros behind its end; `None` if the file changed meanwhile, so that it must not become a mirror.
-    pub(crate) async fn read_adopted(&self, chunk: u64, mut buffer: Buffer) -> Result<Option<Buffer>> {
+    /// A part of the adopted file, zeros behind its end; `None` if the file changed meanwhile, so that it must not become a mirror.
+    pub(crate) async fn read_adopted(&self, offset: u64, mut buffer: Buffer) -> Result<Option<Buffer>> {
         let Some(file) = &self.state.adopted else { return Ok(None) };
         if self.check_adopted() {
             return Ok(None);
         }
         let device = file.device.read().clone();
         let Some(device) = device else { return Ok(None) };
-        let (offset, len) = (chunk * self.core.chunk_bytes, buffer.len());
+        let len = buffer.len();
         buffer = device.read(offset, buffer).await.map_err(|error| Error::io("adopted file", &error))?;
         let found = buffer.len();
         buffer.resize(len);

@@ -3,8 +3,7 @@
 //! Two reasons to wait, both over the volume's clock:
 //! - a bandwidth limit: a token bucket gives each chunk a time at which it may begin, its bytes after the one before. An idle time gives at most
 //!   one second's worth in advance;
-//! - others: as long as objects are read or written meanwhile, chunks are copied one at a time, with a rest after each that is
-//!   [`REST`] times as long as a copy takes. On a volume that is otherwise idle there is no rest.
+//! - others that read or write objects meanwhile: see [`super::pace`]. What is seen of them holds for all relocations of a volume.
 
 use std::fmt;
 use std::future::Future;
@@ -14,6 +13,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use super::pace::{Answer, Pace, Usage};
 use crate::volume::Core;
 use crate::{Error, Result};
 
@@ -23,20 +23,15 @@ pub trait Timer: Send + Sync + fmt::Debug {
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
-/// A copy's rest is so many times as long as the copy, while others use the volume: they lose a tenth of their time at most.
-const REST: u32 = 9;
-
-/// The longest rest between two chunks.
-const LONGEST_REST: Duration = Duration::from_secs(1);
-
 /// Limits of a relocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Chunks that are copied at once; each takes a buffer of a chunk. Default: 16.
+    /// Chunks that are copied at once, at most; each takes a buffer of a chunk. Default: 16.
     pub concurrency: usize,
     /// Bytes copied a second, no limit by default. Needs [`crate::Parts::timer`].
     pub bytes_per_second: Option<u64>,
-    /// Rest while objects are read or written. Without a timer there is no rest. Default: true.
+    /// Copy only as fast as makes the reads and writes of others little slower (a tenth or so). Without a timer nothing is held back.
+    /// Default: true.
     pub yields: bool,
 }
 
@@ -46,22 +41,29 @@ impl Default for Budget {
     }
 }
 
-/// What a volume's relocations have seen of its use.
-#[derive(Debug, Default)]
-pub(crate) struct Pace(Mutex<Seen>);
+/// What the relocations of a volume have seen of its use.
+#[derive(Debug)]
+pub(crate) struct SharedPace(Mutex<Pace>);
 
-#[derive(Debug, Default)]
-struct Seen {
-    /// I/Os of the volume's users, when last looked at,
-    ios: u64,
-    /// and when that was.
-    at: Duration,
-    /// How long a chunk takes, running average.
-    copy: Duration,
+impl Default for SharedPace {
+    fn default() -> SharedPace {
+        SharedPace(Mutex::new(Pace::new()))
+    }
 }
 
-/// What was seen longer ago says nothing of now.
-const STALE: Duration = Duration::from_secs(1);
+impl Core {
+    /// I/Os of the volume's users so far; copies of relocations do not count.
+    fn usage(&self) -> Usage {
+        let classes = self.class_list();
+        let mut cells = Vec::new();
+        for class in classes.ranked() {
+            let place = 2 * class.id as usize;
+            cells.resize(cells.len().max(place + 2), (0, 0));
+            cells[place..place + 2].copy_from_slice(&class.counters.usage());
+        }
+        Usage(cells)
+    }
+}
 
 /// The bucket of one relocation.
 pub(super) struct Bucket {
@@ -69,15 +71,16 @@ pub(super) struct Bucket {
     timer: Option<Arc<dyn Timer>>,
     yields: bool,
     core: Arc<Core>,
-    state: Mutex<State>,
+    /// When the next bytes may begin under the bandwidth limit.
+    next: Mutex<Duration>,
 }
 
-struct State {
-    /// When the next bytes may begin.
-    next: Duration,
-    /// Others use the volume, or it is not known yet.
-    is_shared: bool,
-    chunks: u64,
+/// The right to copy one chunk.
+pub(super) struct Permit<'a> {
+    bucket: &'a Bucket,
+    began: Duration,
+    /// Bytes that may be copied at once, to begin with.
+    first: Option<u64>,
 }
 
 impl Bucket {
@@ -88,58 +91,90 @@ impl Bucket {
         if budget.bytes_per_second.is_some() && core.timer.is_none() {
             return Err(Error::invalid("a bandwidth budget needs a timer, and this volume has none"));
         }
+        let yields = budget.yields && core.timer.is_some();
         let now = core.now();
-        let mut seen = core.pace.0.lock();
-        if now.saturating_sub(seen.at) > STALE {
-            (seen.ios, seen.at) = (core.user_ios(), now);
+        if yields {
+            core.pace.0.lock().begin(now, &core.usage());
         }
-        drop(seen);
         Ok(Bucket {
             rate: budget.bytes_per_second,
             timer: core.timer.clone(),
-            yields: budget.yields && core.timer.is_some(),
+            yields,
             core: core.clone(),
-            state: Mutex::new(State { next: now, is_shared: true, chunks: 0 }),
+            next: Mutex::new(now),
         })
     }
 
-    /// Chunks that may be copied at once now; one, before it is known whether others use the volume.
+    /// Chunks that are worth having under way at once now.
     pub(super) fn concurrency(&self, wanted: usize) -> usize {
-        if self.yields && self.state.lock().is_shared { 1 } else { wanted.max(1) }
+        if !self.yields {
+            return wanted.max(1);
+        }
+        self.core.pace.0.lock().concurrency(wanted, self.core.chunk_bytes)
     }
 
-    /// Waits until `bytes` may be copied.
-    pub(super) async fn take(&self, bytes: u64) {
-        let Some(timer) = &self.timer else { return };
-        let (now, ios) = (self.core.now(), self.core.user_ios());
-        let (is_used, copy) = {
-            let mut seen = self.core.pace.0.lock();
-            let is_used = ios > seen.ios;
-            (seen.ios, seen.at) = (ios, now);
-            (is_used, seen.copy)
-        };
-        let begin = {
-            let mut state = self.state.lock();
-            state.is_shared = is_used || state.chunks == 0;
-            state.chunks += 1;
-            let mut begin = now;
-            if let Some(rate) = self.rate {
-                begin = state.next.max(now.saturating_sub(Duration::from_secs(1)));
-                state.next = begin + Duration::from_secs_f64(bytes as f64 / rate as f64);
+    /// Waits until the next chunk may be copied.
+    pub(super) async fn take(&self) -> Permit<'_> {
+        let bytes = self.core.chunk_bytes;
+        if let (Some(rate), Some(timer)) = (self.rate, &self.timer) {
+            let now = self.core.now();
+            let begin = {
+                let mut next = self.next.lock();
+                let begin = (*next).max(now.saturating_sub(Duration::from_secs(1)));
+                *next = begin + Duration::from_secs_f64(bytes as f64 / rate as f64);
+                begin
+            };
+            if begin > now {
+                timer.sleep(begin - now).await;
             }
-            if self.yields && is_used {
-                begin = begin.max(now + (copy * REST).min(LONGEST_REST));
-            }
-            begin
+        }
+        let first = match self.yields {
+            true => Some(self.ask(|pace, now, usage| pace.ask(now, usage, bytes)).await),
+            false => None,
         };
-        if begin > now {
-            timer.sleep(begin - now).await;
+        Permit { bucket: self, began: self.core.now(), first }
+    }
+
+    async fn ask(&self, question: impl Fn(&mut Pace, Duration, &Usage) -> Answer) -> u64 {
+        loop {
+            let (now, usage) = (self.core.now(), self.core.usage());
+            let answer = question(&mut self.core.pace.0.lock(), now, &usage);
+            match (answer, &self.timer) {
+                (Answer::Go(bytes), _) => return bytes,
+                (Answer::Wait(time), Some(timer)) => timer.sleep(time).await,
+                (Answer::Wait(_), None) => return u64::MAX,
+            }
         }
     }
+}
 
-    /// A chunk took so long, once it could begin.
-    pub(super) fn copied(&self, took: Duration) {
-        let mut seen = self.core.pace.0.lock();
-        seen.copy = if seen.copy.is_zero() { took } else { (seen.copy * 3 + took) / 4 };
+impl Permit<'_> {
+    /// Waits until more of the chunk may be copied, of which `left` bytes are left; how many at once.
+    pub(super) async fn piece(&mut self, left: u64) -> u64 {
+        if !self.bucket.yields {
+            return left;
+        }
+        if let Some(first) = self.first.take() {
+            return first.min(left);
+        }
+        let chunk_bytes = self.bucket.core.chunk_bytes;
+        let asked = self.bucket.ask(|pace, now, usage| pace.ask_on(now, usage, left, chunk_bytes));
+        asked.await.min(left)
+    }
+
+    /// The chunk was copied.
+    pub(super) fn copied(&self) {
+        let core = &self.bucket.core;
+        core.pace.0.lock().copied(core.now().saturating_sub(self.began));
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        let core = &self.bucket.core;
+        if self.bucket.yields {
+            let (now, usage) = (core.now(), core.usage());
+            core.pace.0.lock().ended(now, &usage);
+        }
     }
 }

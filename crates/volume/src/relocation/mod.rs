@@ -3,7 +3,7 @@
 //! Each chunk for itself, several at once within a [budget](Budget):
 //!
 //! 1. hold it exclusively: a write to this chunk waits, all others go on, and so do reads, from the source;
-//! 2. reserve a chunk in the destination, copy;
+//! 2. reserve a chunk in the destination, copy, in one go or in pieces;
 //! 3. make the copy durable (for a mirror, the home as well, so that neither can differ from the other after a stop);
 //! 4. switch the mapping, in memory and in the journal, in one change; make that durable;
 //! 5. retire the source: it is free when nobody reads from it any more.
@@ -12,6 +12,7 @@
 
 mod budget;
 pub(crate) mod decision;
+mod pace;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,14 +22,15 @@ use futures::stream::{FuturesUnordered, StreamExt};
 pub use budget::{Budget, Timer};
 pub use decision::{Action, Decision};
 
+use crate::chunk::Place;
 use crate::class::{Class, Keep};
 use crate::crash::PlantedBug;
 use crate::metadata::Record;
 use crate::volume::Reserved;
 use crate::waiting::HoldGuard;
 use crate::{Error, ErrorKind, Object, Result};
-use budget::Bucket;
-pub(crate) use budget::Pace;
+pub(crate) use budget::SharedPace;
+use budget::{Bucket, Permit};
 
 /// Why chunks are relocated, and within which budget.
 #[derive(Clone, Default)]
@@ -173,7 +175,7 @@ impl Object {
     ) -> Result<Relocated> {
         let mirrored: Vec<u64> = {
             let table = self.state.table.read();
-            let lies_there = |place: crate::Place| place.class == from.id && place.no >= from_no;
+            let lies_there = |place: Place| place.class == from.id && place.no >= from_no;
             table
                 .iter_from(0)
                 .filter(|(_, chunk)| chunk.mirror.get().is_some_and(lies_there))
@@ -238,27 +240,60 @@ impl Object {
 
     /// Relocates one chunk if that is still to be done; bytes copied.
     async fn relocate_chunk(&self, chunk: u64, destination: &Destination, bucket: &Bucket) -> Result<u64> {
-        bucket.take(self.core.chunk_bytes).await;
+        let mut permit = bucket.take().await;
         let hold = Arc::new(self.state.holds.hold(chunk..=chunk, true).await);
         self.core.check_writable()?;
         if self.state.check_there().is_err() {
             return Ok(0);
         }
-        let began = self.core.now();
         let copied = match destination {
-            Destination::Mirror(class) => self.mirror_chunk(chunk, class, &hold).await,
-            _ => self.move_chunk(chunk, destination, &hold).await,
+            Destination::Mirror(class) => self.mirror_chunk(chunk, class, &hold, &mut permit).await,
+            _ => self.move_chunk(chunk, destination, &hold, &mut permit).await,
         };
         drop(hold);
         if matches!(copied, Ok(bytes) if bytes > 0) {
-            bucket.copied(self.core.now().saturating_sub(began));
+            permit.copied();
         }
         copied.map_err(|error| {
             Error::new(error.kind(), format!("object {:?}, chunk {chunk}: {error}", self.name()))
         })
     }
 
-    async fn move_chunk(&self, chunk: u64, destination: &Destination, hold: &Arc<HoldGuard>) -> Result<u64> {
+    /// Copies what `source` has, or the adopted file if there is none, to `target`; `false` if the file changed meanwhile.
+    async fn copy_chunk(
+        &self,
+        chunk: u64,
+        source: Option<Place>,
+        target: Place,
+        keep: &Keep,
+        permit: &mut Permit<'_>,
+    ) -> Result<bool> {
+        let from = source.map(|source| self.core.class(source.class)).transpose()?;
+        let to = self.core.class(target.class)?;
+        let mut done = 0;
+        while done < self.core.chunk_bytes {
+            let bytes = permit.piece(self.core.chunk_bytes - done).await;
+            let buffer = self.core.buffers.allocate(bytes as usize);
+            let buffer = match (&from, source) {
+                (Some(from), Some(source)) => from.read(from.address(source.no) + done, buffer, keep).await?,
+                _ => match self.read_adopted(chunk * self.core.chunk_bytes + done, buffer).await? {
+                    Some(buffer) => buffer,
+                    None => return Ok(false),
+                },
+            };
+            drop(to.write(to.address(target.no) + done, buffer, keep).await?);
+            done += bytes;
+        }
+        Ok(true)
+    }
+
+    async fn move_chunk(
+        &self,
+        chunk: u64,
+        destination: &Destination,
+        hold: &Arc<HoldGuard>,
+        permit: &mut Permit<'_>,
+    ) -> Result<u64> {
         let home = self.state.table.read().chunk(chunk).and_then(|chunk| chunk.home.get());
         let Some(source) = home else { return Ok(0) };
         let is_there = match destination {
@@ -293,10 +328,7 @@ impl Object {
         // CRASH: the reserved chunk is in no mapping.
         self.core.crash.reached("move.before-copy");
         let keep: Keep = Arc::new(Copying { _hold: hold.clone(), _reserved: reserved.clone() });
-        let from = self.core.class(source.class)?;
-        let buffer = self.core.buffers.allocate(self.core.chunk_bytes as usize);
-        let buffer = from.read(from.address(source.no), buffer, &keep).await?;
-        drop(class.write(class.address(target.no), buffer, &keep).await?);
+        self.copy_chunk(chunk, Some(source), target, &keep, permit).await?;
         // CRASH: the copy may be there in part; the mapping leads to the source.
         self.core.crash.reached("move.before-sync");
         if self.core.bug != PlantedBug::SwitchBeforeSync {
@@ -313,7 +345,7 @@ impl Object {
     }
 
     /// Switches the mapping of a chunk that is held exclusively to `target`, whose data are durable.
-    fn switch_home(&self, chunk: u64, target: crate::Place, reserved: &Reserved) -> Result<u64> {
+    fn switch_home(&self, chunk: u64, target: Place, reserved: &Reserved) -> Result<u64> {
         let target_rank = self.core.class_list().rank(target.class);
         let (switched, lsn) = self.core.journal.change(|queue| {
             let classes = self.core.class_list();
@@ -341,14 +373,20 @@ impl Object {
         Ok(lsn)
     }
 
-    async fn mirror_chunk(&self, chunk: u64, class: &Arc<Class>, hold: &Arc<HoldGuard>) -> Result<u64> {
+    async fn mirror_chunk(
+        &self,
+        chunk: u64,
+        class: &Arc<Class>,
+        hold: &Arc<HoldGuard>,
+        permit: &mut Permit<'_>,
+    ) -> Result<u64> {
         let (home, mirror) = {
             let table = self.state.table.read();
             let found = table.chunk(chunk);
             (found.and_then(|chunk| chunk.home.get()), found.and_then(|chunk| chunk.mirror.get()))
         };
         let classes = self.core.class_list();
-        let is_faster = |home: crate::Place| classes.rank(class.id) < classes.rank(home.class);
+        let is_faster = |home: Place| classes.rank(class.id) < classes.rank(home.class);
         let is_wanted = match home {
             Some(home) => is_faster(home),
             None => self.is_adopted(),
@@ -358,19 +396,10 @@ impl Object {
         }
         let reserved = Arc::new(self.core.reserve(self.rank(class)?, true).await?);
         let keep: Keep = Arc::new(Copying { _hold: hold.clone(), _reserved: reserved.clone() });
-        let buffer = self.core.buffers.allocate(self.core.chunk_bytes as usize);
-        let buffer = match home {
-            Some(home) => {
-                let from = self.core.class(home.class)?;
-                from.read(from.address(home.no), buffer, &keep).await?
-            }
-            None => match self.read_adopted(chunk, buffer).await? {
-                Some(buffer) => buffer,
-                None => return Ok(0),
-            },
-        };
         let target = reserved.place();
-        drop(class.write(class.address(target.no), buffer, &keep).await?);
+        if !self.copy_chunk(chunk, home, target, &keep, permit).await? {
+            return Ok(0);
+        }
         // CRASH: the reserved chunk is in no mapping.
         self.core.crash.reached("mirror.before-sync");
         self.core.sync_class(class).await?;

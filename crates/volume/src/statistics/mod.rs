@@ -20,6 +20,7 @@ use crate::chunk::Chunk;
 struct Direction {
     ios: AtomicU64,
     bytes: AtomicU64,
+    latency_ns: AtomicU64,
     latency: LatencyCounters,
 }
 
@@ -36,11 +37,16 @@ impl Counters {
         let direction = if is_write { &self.written } else { &self.read };
         direction.ios.fetch_add(1, Ordering::Relaxed);
         direction.bytes.fetch_add(bytes, Ordering::Relaxed);
+        direction.latency_ns.fetch_add(latency.as_nanos() as u64, Ordering::Relaxed);
         direction.latency.count(latency);
     }
 
-    pub(crate) fn ios(&self) -> u64 {
-        self.read.ios.load(Ordering::Relaxed) + self.written.ios.load(Ordering::Relaxed)
+    /// I/Os and the nanoseconds they took, reads and writes.
+    pub(crate) fn usage(&self) -> [(u64, u64); 2] {
+        let direction = |direction: &Direction| {
+            (direction.ios.load(Ordering::Relaxed), direction.latency_ns.load(Ordering::Relaxed))
+        };
+        [direction(&self.read), direction(&self.written)]
     }
 
     pub(crate) fn count_error(&self) {

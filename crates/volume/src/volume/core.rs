@@ -24,7 +24,7 @@ use crate::metadata::Journal;
 use crate::metadata::journal::Lsn;
 use crate::object::ObjectState;
 use crate::relocation::decision::Decisions;
-use crate::relocation::{Pace, Timer};
+use crate::relocation::{SharedPace, Timer};
 use crate::waiting::{Grace, Holds};
 use crate::{Error, ErrorKind, Result};
 
@@ -62,7 +62,7 @@ pub(crate) struct Core {
     pub(crate) opener: Arc<dyn Opener>,
     pub(crate) timer: Option<Arc<dyn Timer>>,
     pub(crate) decisions: Decisions,
-    pub(crate) pace: Pace,
+    pub(crate) pace: SharedPace,
     pub(crate) buffers: Arc<BufferPool>,
     pub(crate) crash: CrashPoints,
     pub(crate) bug: PlantedBug,
@@ -109,7 +109,7 @@ impl Core {
             opener: from.parts.opener,
             timer: from.parts.timer,
             decisions: Decisions::default(),
-            pace: Pace::default(),
+            pace: SharedPace::default(),
             buffers: from.parts.buffers,
             crash: from.parts.crash_points,
             bug: from.parts.planted_bug,
@@ -132,11 +132,6 @@ impl Core {
     /// The classes now.
     pub(crate) fn class_list(&self) -> Arc<ClassList> {
         self.classes.read().clone()
-    }
-
-    /// Reads and writes of the volume's users so far; copies of relocations do not count.
-    pub(crate) fn user_ios(&self) -> u64 {
-        self.class_list().ranked().iter().map(|class| class.counters.ios()).sum()
     }
 
     /// The class that a place is in.
