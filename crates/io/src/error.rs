@@ -59,6 +59,11 @@ impl Error {
     }
 }
 
+/// Whether a request ended because nobody waited for it any more ([`crate::Backend::cancel`]); for layers that pass requests on.
+pub fn is_cancelled(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ECANCELED)
+}
+
 /// The kind that fits an error of the operating system.
 pub(crate) fn kind_of(error: &io::Error) -> ErrorKind {
     match error.kind() {

@@ -48,9 +48,7 @@ pub(crate) async fn some_work(teller: &Teller, steps: u64) {
 
 /// An operation whose caller loses interest at some time.
 async fn give_up_on_one(teller: &Teller, random: &mut SplitMix64) {
-    // A device cannot tell its layers below that nobody waits any more, so a write that was given up there may overtake a later one.
-    let patient = Teller { uses_devices: false, ..teller.clone() };
-    let task = teller.world.spawn(step(patient, random.next_u64()));
+    let task = teller.world.spawn(step(teller.clone(), random.next_u64()));
     teller.world.sleep(Duration::from_micros(random.below(400))).await;
     if !task.is_finished() {
         task.abort();

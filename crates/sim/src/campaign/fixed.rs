@@ -204,6 +204,33 @@ pub(super) async fn filling_classes(teller: &Teller) {
     teller.sync_all().await;
 }
 
+/// Writes that are given up, by the object and by its device, and what is asked for right behind them.
+pub(super) async fn giving_up(teller: &Teller) {
+    let tag = written(teller, "a", 3).await;
+    for round in 0..40 {
+        let (writer, offset) = (teller.clone(), round % 3 * 4096);
+        let len = if round % 5 == 4 { 2 * CHUNK as usize } else { CHUNK as usize / 2 };
+        let task = teller.world.spawn(async move { writer.write(tag, offset, len).await });
+        teller.world.sleep(Duration::from_micros(10 + 7 * round)).await;
+        if !task.is_finished() {
+            task.abort();
+            teller.count("give up");
+        }
+        match round % 8 {
+            3 => teller.resize(tag, 3 * CHUNK - round).await,
+            5 => teller.move_to(tag, 0..2, "fast", &Relocation::default()).await,
+            6 => teller.move_to(tag, 0..2, "slow", &Relocation::default()).await,
+            7 => teller.sync(tag).await,
+            _ => teller.write(tag, offset, 4096).await,
+        }
+        teller.read(tag, 0, 3 * CHUNK as usize).await;
+        // By then even a slow disk is done with what was given up.
+        teller.world.sleep(Duration::from_millis(3)).await;
+        teller.read(tag, 0, 3 * CHUNK as usize).await;
+    }
+    teller.sync(tag).await;
+}
+
 /// Several who write and sync at once, and share the journal's syncs.
 pub(super) async fn syncing_together(teller: &Teller) {
     let tags: Vec<Tag> = ["a", "b", "c"].into_iter().map(|name| plain(teller, name)).collect();

@@ -19,6 +19,7 @@ pub fn story_names() -> &'static [&'static str] {
         "stopping",
         "filling-classes",
         "syncing-together",
+        "giving-up",
     ]
 }
 
@@ -39,6 +40,7 @@ pub(crate) async fn tell(name: &str, teller: &Teller) -> Result<Teller, String> 
         "stopping" => *teller = fixed::stopping(teller).await,
         "filling-classes" => fixed::filling_classes(teller).await,
         "syncing-together" => fixed::syncing_together(teller).await,
+        "giving-up" => fixed::giving_up(teller).await,
         other => return Err(format!("there is no story {other:?}; there are: {}", story_names().join(", "))),
     }
     Ok(teller.clone())

@@ -28,8 +28,6 @@ pub(crate) struct Teller {
     pub(crate) rig: Rig,
     pub(crate) crash_points: CrashPoints,
     pub(super) handles: Rc<RefCell<BTreeMap<Tag, Object>>>,
-    /// Whether some aligned I/O goes through the object's device, as that of layers that know nothing of volumes.
-    pub(crate) uses_devices: bool,
     /// Whether devices may fail, so that any error is an answer.
     pub(crate) expects_errors: Rc<Cell<bool>>,
 }
@@ -50,7 +48,6 @@ impl Teller {
             rig: rig.clone(),
             crash_points: CrashPoints::default(),
             handles: Rc::default(),
-            uses_devices: true,
             expects_errors: Rc::default(),
         }
     }
@@ -297,7 +294,7 @@ impl Teller {
         pages.report.count("read");
     }
 
-    /// By the object or by its device; `None` if it was refused.
+    /// By the object, or by its device, as layers do that know nothing of volumes; `None` if it was refused.
     async fn write_somehow(
         &self,
         tag: Tag,
@@ -306,7 +303,7 @@ impl Teller {
         buffer: Buffer,
         write: u16,
     ) -> Option<Buffer> {
-        if self.uses_devices && is_aligned(offset, &buffer) && write.is_multiple_of(3) {
+        if is_aligned(offset, &buffer) && write.is_multiple_of(3) {
             self.count("write by device");
             let written = object.device().write(offset, buffer).await;
             return written.map_err(|error| self.refused_by_device(tag, "write", &error)).ok();
@@ -316,7 +313,7 @@ impl Teller {
     }
 
     async fn read_somehow(&self, tag: Tag, object: &Object, offset: u64, buffer: Buffer) -> Option<Buffer> {
-        if self.uses_devices && is_aligned(offset, &buffer) {
+        if is_aligned(offset, &buffer) {
             self.count("read by device");
             let read = object.device().read(offset, buffer).await;
             return read.map_err(|error| self.refused_by_device(tag, "read", &error)).ok();

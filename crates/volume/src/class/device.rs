@@ -66,7 +66,8 @@ impl ClassDevice {
         self.failed.load(Ordering::SeqCst)
     }
 
-    /// Counts a completed write or punch, which the next sync covers.
+    /// Counts a completed write or punch, which the next sync covers. One that failed counts too: part of it may be there for all that read, and
+    /// is gone after a stop unless a sync comes before.
     pub(crate) fn wrote(&self) {
         self.completed.fetch_add(1, Ordering::SeqCst);
     }
@@ -188,7 +189,7 @@ impl ClassDevice {
             let (inner, awaited) = Completion::awaited();
             let (device, keep) = (self.clone(), keep.clone());
             let completion = Completion::from_fn(move |result, buffer| {
-                if operation != Operation::Read && result.is_ok() {
+                if operation != Operation::Read {
                     device.wrote();
                 }
                 drop(keep);

@@ -2,29 +2,56 @@
 //!
 //! A request in one piece goes straight to the device of its class, with one small allocation for the completion. The rest are futures that
 //! whoever completes their I/Os polls ([`crate::waiting::drive`]).
+//!
+//! If nobody waits for a request any more: a read is cancelled on the device of its class. A write is not, for part of it may be on the device already;
+//! its chunk is held until the device is done, so that no later write is overtaken. A write that is a future is dropped, which does the same.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tanada_io::{Backend, Completion, Method, Operation, Request, Ticket};
 
 use super::read::into_io;
 use super::{Object, ObjectState, read, write};
 use crate::settings::BLOCK_BYTES;
 use crate::volume::Core;
+use crate::waiting::Driven;
+
+/// In a ticket's place: what it names.
+const IS_WRITE: u64 = 1 << 63;
+const IS_DRIVEN: u64 = 1 << 62;
+const IS_READ: u64 = 1 << 61;
+const IS_FILE: u64 = 1 << 60;
+/// The class and the device of a read, and the place that the device below gave it.
+const CLASS_SHIFT: u32 = 54;
+const DEVICE_SHIFT: u32 = 44;
+
+/// Finished futures are forgotten when there are so many.
+const MOST_DRIVEN: usize = 64;
+
+#[derive(Debug, Default)]
+struct Writes {
+    driven: HashMap<u64, Driven>,
+    next: u64,
+    /// How many there may be before the finished ones are forgotten.
+    most: usize,
+}
 
 /// What stands behind the [device of an object](Object::device).
 #[derive(Debug)]
 pub struct ObjectBackend {
     object: Object,
     path: PathBuf,
+    writes: Mutex<Writes>,
 }
 
 impl ObjectBackend {
     pub(super) fn new(core: Arc<Core>, state: Arc<ObjectState>) -> ObjectBackend {
         let path = PathBuf::from(state.name.read().as_str());
-        ObjectBackend { object: Object { core, state }, path }
+        ObjectBackend { object: Object { core, state }, path, writes: Mutex::default() }
     }
 }
 
@@ -57,7 +84,7 @@ impl Backend for ObjectBackend {
         }
         match request.operation {
             Operation::Read => read::start(&self.object.core, &self.object.state, request, completion),
-            Operation::Write => write::start(&self.object, request, completion),
+            Operation::Write => self.ticket(write::start(&self.object, request, completion)),
             Operation::Sync => {
                 let object = self.object.clone();
                 crate::waiting::drive(async move {
@@ -77,7 +104,63 @@ impl Backend for ObjectBackend {
         }
     }
 
+    fn cancel(&self, ticket: Ticket) {
+        let Ticket { place, no } = ticket;
+        if place & IS_WRITE != 0 {
+            self.object.state.holds.leave(no);
+        } else if place & IS_DRIVEN != 0 {
+            let driven = self.writes.lock().driven.remove(&no);
+            if let Some(driven) = driven {
+                driven.give_up();
+            }
+        } else if place & IS_READ != 0 {
+            let below = Ticket { place: place & ((1 << DEVICE_SHIFT) - 1), no };
+            if place & IS_FILE != 0 {
+                let file = self.object.state.adopted.as_ref();
+                let device = file.and_then(|file| file.device.read().clone());
+                device.into_iter().for_each(|device| device.cancel(below));
+            } else if let Ok(class) = self.object.core.class((place >> CLASS_SHIFT & 63) as u8)
+                && let Ok(device) = class.device((place >> DEVICE_SHIFT & 1023) as usize)
+            {
+                device.device().cancel(below);
+            }
+        }
+    }
+
     fn degrade(&self, error: &io::Error) -> bool {
         self.object.degrade(error)
+    }
+}
+
+impl ObjectBackend {
+    fn ticket(&self, started: write::Started) -> Ticket {
+        let driven = match started {
+            write::Started::Direct(no) => return Ticket { place: IS_WRITE, no },
+            write::Started::Driven(driven) if driven.is_over() => return Ticket::default(),
+            write::Started::Driven(driven) => driven,
+        };
+        let mut writes = self.writes.lock();
+        if writes.driven.len() >= writes.most {
+            writes.driven.retain(|_, driven| !driven.is_over());
+            writes.most = MOST_DRIVEN.max(2 * writes.driven.len());
+        }
+        let no = writes.next;
+        writes.next += 1;
+        writes.driven.insert(no, driven);
+        Ticket { place: IS_DRIVEN, no }
+    }
+}
+
+/// The ticket of a read that the device below gave `ticket`: of the adopted file, or of a device of a class.
+pub(super) fn read_ticket(ticket: Ticket, device: Option<(u8, usize)>) -> Ticket {
+    let source = match device {
+        Some((class, device)) => u64::from(class) << CLASS_SHIFT | (device as u64) << DEVICE_SHIFT,
+        None => IS_FILE,
+    };
+    let is_named = ticket != Ticket::default() && ticket.place >> DEVICE_SHIFT == 0;
+    if is_named {
+        Ticket { place: IS_READ | source | ticket.place, no: ticket.no }
+    } else {
+        Ticket::default()
     }
 }

@@ -13,8 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tanada_io::{Buffer, Completion, Device, Operation, Request, Ticket};
+use tanada_io::{Buffer, Completion, Device, Operation, Request, Ticket, is_cancelled};
 
+use super::backend::read_ticket;
 use super::gather::Gather;
 use super::{Object, ObjectState};
 use crate::chunk::table::Leaf;
@@ -29,7 +30,7 @@ use crate::{Error, ErrorKind, Result};
 /// Where a part is read from.
 #[derive(Debug, Clone)]
 enum Source {
-    Class { class: Arc<Class>, device: Arc<ClassDevice>, is_mirror: bool },
+    Class { class: Arc<Class>, device: Arc<ClassDevice>, index: usize, is_mirror: bool },
     File(Device),
 }
 
@@ -135,7 +136,7 @@ fn first_part(core: &Core, object: &ObjectState, leaf: Option<&Leaf>, offset: u6
             let device = device.clone();
             part.offset = extent.offset;
             part.len = extent.len;
-            part.source = Some(Source::Class { class, device, is_mirror: true });
+            part.source = Some(Source::Class { class, device, index: extent.device, is_mirror: true });
             return Ok(part);
         }
     }
@@ -164,7 +165,7 @@ fn home_part(core: &Core, object: &ObjectState, leaf: Option<&Leaf>, mut part: P
     let device = class.device(extent.device)?.clone();
     part.offset = extent.offset;
     part.len = extent.len;
-    part.source = Some(Source::Class { class, device, is_mirror: false });
+    part.source = Some(Source::Class { class, device, index: extent.device, is_mirror: false });
     Ok(part)
 }
 
@@ -266,7 +267,7 @@ fn start_parts(
 
 impl PartIo {
     fn start(self, mut buffer: Buffer) -> Ticket {
-        let device = match &self.part.source {
+        let (device, source) = match &self.part.source {
             None => {
                 let range = self.from..self.from + self.part.len as usize;
                 buffer[range].fill(0);
@@ -274,8 +275,10 @@ impl PartIo {
                 self.end(Ok(()), Some(buffer));
                 return Ticket::default();
             }
-            Some(Source::Class { device, .. }) => device.device().clone(),
-            Some(Source::File(device)) => device.clone(),
+            Some(Source::Class { class, device, index, .. }) => {
+                (device.device().clone(), Some((class.id, *index)))
+            }
+            Some(Source::File(device)) => (device.clone(), None),
         };
         let request = Request {
             operation: Operation::Read,
@@ -284,7 +287,8 @@ impl PartIo {
             buffer: Some(buffer),
             from: self.from + self.done as usize,
         };
-        device.start(request, Completion::from_fn(move |result, buffer| self.finished(result, buffer)))
+        let completion = Completion::from_fn(move |result, buffer| self.finished(result, buffer));
+        read_ticket(device.start(request, completion), source)
     }
 
     fn finished(mut self, result: io::Result<usize>, buffer: Option<Buffer>) {
@@ -306,7 +310,7 @@ impl PartIo {
                     self.start(buffer);
                 }
             }
-            Err(error) if is_put_off(&error) => self.end(Err(error), Some(buffer)),
+            Err(error) if is_put_off(&error) || is_cancelled(&error) => self.end(Err(error), Some(buffer)),
             // The method may help; whoever asked tries again.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => self.end(Err(error), Some(buffer)),
             Err(error) => {

@@ -60,6 +60,8 @@ impl Object {
     async fn sync_alone(&self) -> Result<()> {
         self.check_syncable()?;
         let state = &self.state;
+        // What nobody waits for any more must not come to the device behind the back of a sync.
+        state.holds.settle().await;
         let mut dirty = Dirty { object: self, classes: state.dirty_classes.swap(0, Ordering::SeqCst) };
         let noted: Vec<(u64, u64)> =
             state.fresh.lock().entries.iter().map(|(chunk, no)| (*chunk, *no)).collect();

@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::stream::{FuturesUnordered, TryStreamExt};
-use tanada_io::{Buffer, Completion, Operation, Request, Ticket};
+use tanada_io::{Buffer, Completion, Operation, Request};
 
 use super::read::{count_chunks, into_io};
 use super::{Object, ObjectState};
@@ -30,16 +30,24 @@ use crate::class::{Class, Keep};
 use crate::settings::{BLOCK_BYTES, LARGEST_OBJECT};
 use crate::statistics::Sample;
 use crate::volume::{Core, Reserved};
-use crate::waiting::{HoldGuard, WritingShared, drive};
+use crate::waiting::{Driven, HoldGuard, Writing, drive};
 use crate::{Error, ErrorKind, Result};
 
+/// A write that was started for the backend.
+pub(super) enum Started {
+    /// On the short way, under the hold of this number.
+    Direct(u64),
+    /// As a future.
+    Driven(Driven),
+}
+
 /// Writes for the backend.
-pub(super) fn start(object: &Object, request: Request, completion: Completion) -> Ticket {
+pub(super) fn start(object: &Object, request: Request, completion: Completion) -> Started {
     match try_start(object, request, completion) {
-        Ok(ticket) => ticket,
+        Ok(hold) => Started::Direct(hold),
         Err((mut request, completion)) => {
             let object = object.clone();
-            drive(async move {
+            Started::Driven(drive(async move {
                 let is_aligned = request.len.is_multiple_of(BLOCK_BYTES);
                 let Some(mut buffer) = request.buffer.take().filter(|_| is_aligned) else {
                     return completion.complete(Err(io::Error::from(io::ErrorKind::InvalidInput)), None);
@@ -62,18 +70,17 @@ pub(super) fn start(object: &Object, request: Request, completion: Completion) -
                     }
                     Err(error) => completion.complete(Err(into_io(error)), None),
                 }
-            });
-            Ticket::default()
+            }))
         }
     }
 }
 
-/// The short way; gives everything back if it is not open.
+/// The short way; the number of the hold it has. Gives everything back if the way is not open.
 fn try_start(
     object: &Object,
     request: Request,
     completion: Completion,
-) -> Result<Ticket, (Request, Completion)> {
+) -> Result<u64, (Request, Completion)> {
     let (core, state) = (&object.core, &object.state);
     let (offset, len) = (request.offset, request.len);
     let chunk = offset >> core.chunk_shift;
@@ -100,6 +107,7 @@ fn try_start(
         Ok(device) if extent.len == len && !device.has_failed() => device.clone(),
         _ => return Err((request, completion)),
     };
+    let no = hold.id();
     let io = WriteIo {
         core: core.clone(),
         object: state.clone(),
@@ -115,7 +123,8 @@ fn try_start(
     };
     let request = Request { offset: extent.offset, ..request };
     let completion = Completion::from_fn(move |result, buffer| io.finished(result, buffer, completion));
-    Ok(device.device().start(request, completion))
+    device.device().start(request, completion);
+    Ok(no)
 }
 
 /// A write on the short way.
@@ -135,10 +144,10 @@ struct WriteIo {
 
 impl WriteIo {
     fn finished(self, result: io::Result<usize>, buffer: Option<Buffer>, completion: Completion) {
+        self.device.wrote();
         let result = match result {
             Ok(bytes) => {
                 let bytes = (bytes as u64).min(self.len);
-                self.device.wrote();
                 self.object.wrote(self.class.id, self.offset + bytes);
                 self.count(bytes);
                 Ok(bytes as usize)
@@ -337,7 +346,7 @@ impl Object {
                 let Some((_, place)) = state.plainly_mapped(chunk) else { continue };
                 let class = self.core.class(place.class)?;
                 let keep: Keep = hold.clone();
-                let writing = WritingShared::new(&hold);
+                let writing = Writing::new(&hold);
                 let buffer = class.write(class.address(place.no) + within, buffer, &keep).await?;
                 writing.done();
                 state.wrote(class.id, end);
@@ -367,12 +376,13 @@ impl Object {
         let address = class.address(place.no);
         if within.is_multiple_of(BLOCK_BYTES) && len.is_multiple_of(BLOCK_BYTES) {
             hold.downgrade();
-            let writing = WritingShared::new(&hold);
+            let writing = Writing::new(&hold);
             let buffer = class.write(address + within, buffer, &keep).await?;
             writing.done();
             self.state.wrote(class.id, end);
             return Ok((buffer, class));
         }
+        let writing = Writing::new(&hold);
         let first = within / BLOCK_BYTES * BLOCK_BYTES;
         let last = (within + len).next_multiple_of(BLOCK_BYTES);
         let blocks = self.core.buffers.allocate((last - first) as usize);
@@ -380,6 +390,7 @@ impl Object {
         let skip = (within - first) as usize;
         blocks[skip..skip + buffer.len()].copy_from_slice(&buffer);
         class.write(address + first, blocks, &keep).await?;
+        writing.done();
         self.state.wrote(class.id, end);
         Ok((buffer, class))
     }

@@ -5,10 +5,11 @@
 //!
 //! Invariant: one thread polls at a time; a wake-up during a poll makes that thread poll again.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
 use parking_lot::Mutex;
@@ -21,11 +22,43 @@ struct Driver {
     /// `None` once done. Locked by the polling thread only.
     future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
     state: AtomicU8,
+    is_given_up: AtomicBool,
 }
 
 /// Polls `future` now and whenever it is woken, until it is done. It is dropped when nothing is left that could wake it.
-pub(crate) fn drive(future: impl Future<Output = ()> + Send + 'static) {
-    Arc::new(Driver { future: Mutex::new(Some(Box::pin(future))), state: AtomicU8::new(IDLE) }).run();
+pub(crate) fn drive(future: impl Future<Output = ()> + Send + 'static) -> Driven {
+    let driver = Arc::new(Driver {
+        future: Mutex::new(Some(Box::pin(future))),
+        state: AtomicU8::new(IDLE),
+        is_given_up: AtomicBool::new(false),
+    });
+    let driven = Driven(Arc::downgrade(&driver));
+    driver.run();
+    driven
+}
+
+/// A future that is driven; dropping this changes nothing.
+pub(crate) struct Driven(Weak<Driver>);
+
+impl fmt::Debug for Driven {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Driven").field(&self.is_over()).finish()
+    }
+}
+
+impl Driven {
+    /// Whether it is done, or was dropped.
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+
+    /// Drops the future where it is, now or when the thread that polls it comes back from there.
+    pub(crate) fn give_up(&self) {
+        if let Some(driver) = self.0.upgrade() {
+            driver.is_given_up.store(true, Ordering::SeqCst);
+            driver.run();
+        }
+    }
 }
 
 impl Driver {
@@ -39,9 +72,12 @@ impl Driver {
             self.state.store(POLLING, Ordering::SeqCst);
             let mut slot = self.future.lock();
             let Some(future) = slot.as_mut() else { return };
-            let done = match future.as_mut().poll(&mut context) {
-                Poll::Ready(()) => slot.take(),
-                Poll::Pending => None,
+            let done = match self.is_given_up.load(Ordering::SeqCst) {
+                true => slot.take(),
+                false => match future.as_mut().poll(&mut context) {
+                    Poll::Ready(()) => slot.take(),
+                    Poll::Pending => None,
+                },
             };
             drop(slot);
             if done.is_some() {
@@ -78,6 +114,15 @@ mod tests {
         assert_eq!(done.try_recv().unwrap(), None);
         send.send(1).unwrap();
         assert_eq!(done.try_recv().unwrap(), Some(2));
+    }
+
+    #[test]
+    fn what_is_given_up_is_dropped() {
+        let (send, receive) = oneshot::channel::<u32>();
+        let driven = drive(async move { drop(receive.await) });
+        assert!(!send.is_canceled() && !driven.is_over());
+        driven.give_up();
+        assert!(send.is_canceled() && driven.is_over());
     }
 
     #[test]

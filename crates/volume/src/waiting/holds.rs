@@ -3,8 +3,8 @@
 //! A hold covers a range of chunks. Shared holds (aligned writes to mapped chunks) go together; an exclusive one (a chunk's first write, a
 //! read-modify-write, a relocation; over the whole object: truncation and the like) is alone on its range. Reads take none.
 //!
-//! A shared hold whose owner left while the device still works on its range keeps everybody out until the device is done: what is written there
-//! next must not be overtaken.
+//! A hold whose owner *left* while the device still works on its range keeps everybody out until the device is done, even if it was shared: what is
+//! written there next must not be overtaken.
 //!
 //! Invariants: holds that are granted at once do not conflict; a waiter is passed by none that conflicts with it and came later, so
 //! nobody starves; an operation takes all that it needs in one hold, so nobody waits in a circle.
@@ -37,9 +37,17 @@ struct Waiter {
     waker: Option<Waker>,
 }
 
+#[derive(Debug, Clone, Copy)]
+struct Granted {
+    id: u64,
+    range: Range,
+    /// Its owner waits for nothing any more.
+    is_left: bool,
+}
+
 #[derive(Debug, Default)]
 struct State {
-    granted: Vec<(u64, Range)>,
+    granted: Vec<Granted>,
     waiting: VecDeque<Waiter>,
     next_id: u64,
 }
@@ -70,12 +78,12 @@ impl Holds {
         if !state.waiting.is_empty() && state.waiting.iter().any(|waiter| waiter.range.conflicts(&range)) {
             return None;
         }
-        if state.granted.iter().any(|(_, granted)| granted.conflicts(&range)) {
+        if state.granted.iter().any(|granted| granted.range.conflicts(&range)) {
             return None;
         }
         let id = state.next_id;
         state.next_id += 1;
-        state.granted.push((id, range));
+        state.granted.push(Granted { id, range, is_left: false });
         drop(state);
         Some(HoldGuard { holds: self.clone(), id, exclusive: AtomicBool::new(exclusive) })
     }
@@ -110,6 +118,26 @@ impl Holds {
         guard
     }
 
+    /// The owner of this hold waits no more for what the device does under it.
+    pub(crate) fn leave(&self, id: u64) {
+        let mut state = self.state.lock();
+        if let Some(granted) = state.granted.iter_mut().find(|granted| granted.id == id) {
+            granted.is_left = true;
+            granted.range.exclusive = true;
+        }
+    }
+
+    /// Waits until the devices are done with what was left so far.
+    pub(crate) async fn settle(self: &Arc<Self>) {
+        let left: Vec<Range> = {
+            let state = self.state.lock();
+            state.granted.iter().filter(|granted| granted.is_left).map(|granted| granted.range).collect()
+        };
+        for range in left {
+            drop(self.hold(range.first..=range.last, false).await);
+        }
+    }
+
     /// Grants what can be granted, in order of arrival.
     fn grant(&self) {
         let mut wakers = Vec::new();
@@ -118,12 +146,12 @@ impl Holds {
             let mut place = 0;
             while place < state.waiting.len() {
                 let range = state.waiting[place].range;
-                let blocked = state.granted.iter().any(|(_, granted)| granted.conflicts(&range))
+                let blocked = state.granted.iter().any(|granted| granted.range.conflicts(&range))
                     || state.waiting.iter().take(place).any(|earlier| earlier.range.conflicts(&range));
                 if blocked {
                     place += 1;
                 } else if let Some(waiter) = state.waiting.remove(place) {
-                    state.granted.push((waiter.id, range));
+                    state.granted.push(Granted { id: waiter.id, range, is_left: false });
                     wakers.extend(waiter.waker);
                 }
             }
@@ -133,12 +161,17 @@ impl Holds {
 }
 
 impl HoldGuard {
+    /// Names it, for [`Holds::leave`].
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
     /// Lets shared holds in.
     pub(crate) fn downgrade(&self) {
         if self.exclusive.swap(false, Ordering::Relaxed) {
             let mut state = self.holds.state.lock();
-            if let Some((_, range)) = state.granted.iter_mut().find(|(id, _)| *id == self.id) {
-                range.exclusive = false;
+            if let Some(granted) = state.granted.iter_mut().find(|granted| granted.id == self.id) {
+                granted.range.exclusive = false;
             }
             drop(state);
             self.holds.grant();
@@ -146,16 +179,16 @@ impl HoldGuard {
     }
 }
 
-/// A write under a shared hold; if it is dropped before it is done, the hold becomes exclusive for as long as the device goes on.
+/// A write under a hold; if it is dropped before it is done, the hold is left for as long as the device goes on.
 #[derive(Debug)]
-pub(crate) struct WritingShared<'a> {
+pub(crate) struct Writing<'a> {
     hold: &'a HoldGuard,
     is_done: bool,
 }
 
-impl<'a> WritingShared<'a> {
-    pub(crate) fn new(hold: &'a HoldGuard) -> WritingShared<'a> {
-        WritingShared { hold, is_done: false }
+impl<'a> Writing<'a> {
+    pub(crate) fn new(hold: &'a HoldGuard) -> Writing<'a> {
+        Writing { hold, is_done: false }
     }
 
     pub(crate) fn done(mut self) {
@@ -163,14 +196,10 @@ impl<'a> WritingShared<'a> {
     }
 }
 
-impl Drop for WritingShared<'_> {
+impl Drop for Writing<'_> {
     fn drop(&mut self) {
-        if self.is_done {
-            return;
-        }
-        let mut state = self.hold.holds.state.lock();
-        if let Some((_, range)) = state.granted.iter_mut().find(|(id, _)| *id == self.hold.id) {
-            range.exclusive = true;
+        if !self.is_done {
+            self.hold.holds.leave(self.hold.id);
         }
     }
 }
@@ -178,7 +207,7 @@ impl Drop for WritingShared<'_> {
 impl Drop for HoldGuard {
     fn drop(&mut self) {
         let mut state = self.holds.state.lock();
-        if let Some(place) = state.granted.iter().position(|(id, _)| *id == self.id) {
+        if let Some(place) = state.granted.iter().position(|granted| granted.id == self.id) {
             state.granted.swap_remove(place);
         } else {
             state.waiting.retain(|waiter| waiter.id != self.id);
@@ -216,11 +245,15 @@ mod tests {
     fn a_shared_hold_that_was_left_keeps_others_out() {
         let holds = Arc::new(Holds::default());
         let first = holds.try_hold(0..=0, false).unwrap();
-        WritingShared::new(&first).done();
+        Writing::new(&first).done();
         assert!(holds.try_hold(0..=0, false).is_some());
-        drop(WritingShared::new(&first));
+        assert!(holds.settle().now_or_never().is_some());
+        drop(Writing::new(&first));
         assert!(holds.try_hold(0..=0, false).is_none() && holds.try_hold(1..=1, false).is_some());
+        let mut settled = Box::pin(holds.settle());
+        assert!(settled.as_mut().now_or_never().is_none());
         drop(first);
+        assert!(settled.now_or_never().is_some());
         assert!(holds.try_hold(0..=0, false).is_some());
     }
 

@@ -8,7 +8,7 @@ mod grace;
 mod holds;
 mod shared;
 
-pub(crate) use drive::drive;
+pub(crate) use drive::{Driven, drive};
 pub(crate) use grace::{Grace, GraceGuard};
-pub(crate) use holds::{HoldGuard, Holds, WritingShared};
+pub(crate) use holds::{HoldGuard, Holds, Writing};
 pub(crate) use shared::SharedTask;
