@@ -35,6 +35,14 @@ pub struct GateLimits {
     pub bytes: usize,
 }
 
+impl GateLimits {
+    /// The default, and room for a full queue of 16 KiB reads on each of so many spindles.
+    pub fn for_spindles(spindles: u32) -> GateLimits {
+        let default = GateLimits::default();
+        GateLimits { bytes: default.bytes.max(spindles as usize * (32 * 16 << 10)), ..default }
+    }
+}
+
 impl Default for GateLimits {
     /// Adaptive depth, 64 MiB.
     fn default() -> GateLimits {
