@@ -1,6 +1,7 @@
 //! What a volume is made of: injected, so that real devices, models and simulated disks are all the same to it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tanada_base::{Clock, MonotonicClock};
 use tanada_io::{BufferPool, Device};
@@ -27,6 +28,8 @@ pub struct Parts {
     pub classes: Vec<ClassParts>,
     /// What time it is, for statistics and budgets.
     pub clock: Arc<dyn Clock>,
+    /// The time since 1970 when the clock is looked at for the first time, if the caller can tell: chunks cool while the volume is closed.
+    pub wall_time: Option<Duration>,
     /// Opens adopted files.
     pub opener: Arc<dyn Opener>,
     /// Lets time pass for bandwidth budgets; without it there are none.
@@ -47,6 +50,7 @@ impl Parts {
             metadata,
             classes: Vec::new(),
             clock: Arc::new(MonotonicClock::new()),
+            wall_time: None,
             opener: Arc::new(NoOpener),
             timer: None,
             buffers: BufferPool::new(0),

@@ -121,18 +121,30 @@ impl ClassDevice {
     /// Reads `buffer.len()` bytes; an end of the device before that is an error.
     pub(crate) async fn read(self: &Arc<Self>, offset: u64, buffer: Buffer, keep: &Keep) -> Result<Buffer> {
         let len = buffer.len() as u64;
-        let buffer = self.transfer(Operation::Read, offset, len, Some(buffer), keep).await?;
+        let (read, buffer) = self.transfer(Operation::Read, offset, len, Some(buffer), keep).await;
+        read?;
         buffer.ok_or_else(|| self.lost_buffer())
     }
 
     /// Writes the whole buffer.
     pub(crate) async fn write(self: &Arc<Self>, offset: u64, buffer: Buffer, keep: &Keep) -> Result<Buffer> {
+        let (written, buffer) = self.try_write(offset, buffer, keep).await;
+        written?;
+        buffer.ok_or_else(|| self.lost_buffer())
+    }
+
+    /// Writes the whole buffer, which comes back if that fails, unless it was lost.
+    pub(crate) async fn try_write(
+        self: &Arc<Self>,
+        offset: u64,
+        buffer: Buffer,
+        keep: &Keep,
+    ) -> (Result<()>, Option<Buffer>) {
         if self.has_failed() {
-            return Err(self.failed_before());
+            return (Err(self.failed_before()), Some(buffer));
         }
         let len = buffer.len() as u64;
-        let buffer = self.transfer(Operation::Write, offset, len, Some(buffer), keep).await?;
-        buffer.ok_or_else(|| self.lost_buffer())
+        self.transfer(Operation::Write, offset, len, Some(buffer), keep).await
     }
 
     /// Makes `len` bytes read as zeros by giving their blocks back; `false` if the device cannot.
@@ -154,7 +166,7 @@ impl ClassDevice {
         len: u64,
         mut buffer: Option<Buffer>,
         keep: &Keep,
-    ) -> Result<Option<Buffer>> {
+    ) -> (Result<()>, Option<Buffer>) {
         let mut done = 0;
         let mut degraded = 0;
         while done < len {
@@ -162,16 +174,16 @@ impl ClassDevice {
                 self.attempt(operation, offset + done, len - done, buffer, done as usize, keep).await;
             buffer = back;
             match result {
-                Ok(0) => return Err(self.error(operation, offset, len, &ends_early(operation))),
+                Ok(0) => return (Err(self.error(operation, offset, len, &ends_early(operation))), buffer),
                 Ok(bytes) => done = (done + bytes as u64).min(len),
                 Err(error) if degraded < 2 && self.device.degrade(&error) => degraded += 1,
-                Err(error) => return Err(self.error(operation, offset, len, &error)),
+                Err(error) => return (Err(self.error(operation, offset, len, &error)), buffer),
             }
             if buffer.is_none() {
-                return Err(self.lost_buffer());
+                return (Err(self.lost_buffer()), None);
             }
         }
-        Ok(buffer)
+        (Ok(()), buffer)
     }
 
     /// One request, started again as long as the kernel puts it off.

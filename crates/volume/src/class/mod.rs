@@ -13,7 +13,8 @@ mod list;
 mod striping;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use futures::future::{join_all, try_join_all};
 use parking_lot::Mutex;
@@ -45,7 +46,12 @@ pub(crate) struct Class {
     pub(crate) is_draining: AtomicBool,
     /// Its mirrors are not read any more: one of its devices failed.
     pub(crate) is_failed: AtomicBool,
+    /// A device had no space for a chunk although the class had one: until when none is given out. In milliseconds of the volume's clock.
+    out_of_space_until_ms: AtomicU64,
 }
+
+/// A device that had no space is asked again after this time, or when a chunk of its class has become free.
+const OUT_OF_SPACE: Duration = Duration::from_secs(10);
 
 impl Class {
     /// A class of `chunks` physical chunks on `devices`.
@@ -71,6 +77,7 @@ impl Class {
             counters: Counters::default(),
             is_draining: AtomicBool::new(false),
             is_failed: AtomicBool::new(false),
+            out_of_space_until_ms: AtomicU64::new(0),
         })
     }
 
@@ -111,11 +118,28 @@ impl Class {
 
     /// Writes the whole buffer at `address`.
     pub(crate) async fn write(&self, address: u64, buffer: Buffer, keep: &Keep) -> Result<Buffer> {
+        let (written, buffer) = self.try_write(address, buffer, keep).await;
+        written?;
+        buffer.ok_or_else(lost_buffer)
+    }
+
+    /// Writes the whole buffer at `address`; it comes back if that fails, unless it was lost.
+    pub(crate) async fn try_write(
+        &self,
+        address: u64,
+        buffer: Buffer,
+        keep: &Keep,
+    ) -> (Result<()>, Option<Buffer>) {
         let (extents, buffers) = self.pieces(address, buffer);
         let writes = extents.into_iter().zip(buffers).map(|(extent, buffer)| async move {
-            self.device(extent.device)?.write(extent.offset, buffer, keep).await
+            match self.device(extent.device) {
+                Ok(device) => device.try_write(extent.offset, buffer, keep).await,
+                Err(error) => (Err(error), Some(buffer)),
+            }
         });
-        join(try_join_all(writes).await?)
+        let (written, buffers): (Vec<_>, Vec<_>) = join_all(writes).await.into_iter().unzip();
+        let whole = buffers.into_iter().collect::<Option<Vec<Buffer>>>().and_then(|all| join(all).ok());
+        (written.into_iter().collect(), whole)
     }
 
     /// Makes `len` bytes at `address` zeros, without writing them where the devices can do that.
@@ -266,6 +290,22 @@ impl Class {
         Ok(silent)
     }
 
+    /// A device had no space for a chunk.
+    pub(crate) fn ran_out_of_space(&self, now: Duration) {
+        let until = (now + OUT_OF_SPACE).as_millis() as u64;
+        self.out_of_space_until_ms.store(until, Ordering::SeqCst);
+    }
+
+    /// Whether a device had no space a short time ago.
+    pub(crate) fn is_out_of_space(&self, now: Duration) -> bool {
+        self.out_of_space_until_ms.load(Ordering::SeqCst) > now.as_millis() as u64
+    }
+
+    /// A chunk has become free: there is space for one at least.
+    pub(crate) fn has_space_again(&self) {
+        self.out_of_space_until_ms.store(0, Ordering::SeqCst);
+    }
+
     pub(crate) fn is_draining(&self) -> bool {
         self.is_draining.load(Ordering::SeqCst)
     }
@@ -278,10 +318,13 @@ impl Class {
 /// One buffer of the pieces that were one.
 fn join(buffers: Vec<Buffer>) -> Result<Buffer> {
     let mut buffers = buffers.into_iter();
-    let lost = || Error::new(ErrorKind::Cancelled, "a buffer was lost");
-    let mut whole = buffers.next().ok_or_else(lost)?;
+    let mut whole = buffers.next().ok_or_else(lost_buffer)?;
     for piece in buffers {
-        whole.unsplit(piece).map_err(|_| lost())?;
+        whole.unsplit(piece).map_err(|_| lost_buffer())?;
     }
     Ok(whole)
+}
+
+fn lost_buffer() -> Error {
+    Error::new(ErrorKind::Cancelled, "a buffer was lost")
 }

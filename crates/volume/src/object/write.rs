@@ -6,8 +6,9 @@
 //! 1. Take a hold: shared if the chunk is mapped, has no mirror and the request is aligned; else exclusive.
 //! 2. If the object grows and the bytes behind its end are stale, make them zeros first ([`super::resize`]).
 //! 3. A mirror is dropped, durably, before the first byte changes: otherwise a stop could leave a mirror that differs from its home.
-//! 4. A chunk without a home reserves a physical chunk. Unless it is written as a whole, it is cleared first. Then it is mapped in memory, and
-//!    noted as fresh: the metadata hear of it with the next sync, after the data are durable.
+//! 4. A chunk without a home reserves a physical chunk. Unless it is written as a whole, it is cleared first. When it is written it is mapped in memory,
+//!    and noted as fresh: the metadata hear of it with the next sync, after the data are durable. If the class's devices have no space, the next
+//!    class by preference takes it.
 //! 5. What is not aligned is read, changed and written in whole blocks, alone on its chunk.
 //!
 //! Invariant: whatever the device may still be writing is held (hold, reservation) until the device is done, even if the caller left.
@@ -406,30 +407,63 @@ impl Object {
     ) -> Result<(Buffer, Arc<Class>)> {
         let mut claim = self.claim_chunk()?;
         let (wanted, only) = self.wanted_class();
-        let reserved = Arc::new(self.core.reserve(wanted, only).await?);
-        let place = reserved.place();
-        let class = self.core.class(place.class)?;
-        let keep: Keep = Arc::new(Filling { _hold: hold.clone(), _reserved: reserved.clone() })
-            as Arc<dyn Any + Send + Sync>;
-        let address = class.address(place.no);
-        let is_whole = within == 0 && buffer.len() as u64 == self.core.chunk_bytes;
-        if is_whole {
-            buffer = class.write(address, buffer, &keep).await?;
-            self.state.wrote(class.id, end);
-            self.map_fresh(chunk, &reserved);
-            claim.is_mapped = true;
-            return Ok((buffer, class));
+        // A class may have chunks and its devices no space for them.
+        let mut tried = 0;
+        loop {
+            let reserved = Arc::new(self.core.reserve(wanted, only, tried).await?);
+            let class = self.core.class(reserved.place().class)?;
+            let keep: Keep = Arc::new(Filling { _hold: hold.clone(), _reserved: reserved.clone() })
+                as Arc<dyn Any + Send + Sync>;
+            let (filled, back) = self.fill_chunk(&class, reserved.place(), within, buffer, &keep).await;
+            match (filled, back) {
+                (Ok(()), Some(buffer)) => {
+                    // CRASH: as before; no sync covers what is not mapped.
+                    self.core.crash.reached("allocate.before-mapping");
+                    self.state.wrote(class.id, end);
+                    self.map_fresh(chunk, &reserved);
+                    claim.is_mapped = true;
+                    return Ok((buffer, class));
+                }
+                (Err(error), Some(back)) if error.kind() == ErrorKind::NoSpace => {
+                    class.ran_out_of_space(self.core.now());
+                    tried |= 1 << class.id;
+                    buffer = back;
+                }
+                (Err(error), _) => return Err(error),
+                (Ok(()), None) => return Err(Error::new(ErrorKind::Cancelled, "a buffer was lost")),
+            }
+        }
+    }
+
+    /// Writes to a reserved chunk; what is left of it becomes zeros. The buffer comes back if it was not lost.
+    async fn fill_chunk(
+        &self,
+        class: &Class,
+        place: Place,
+        within: u64,
+        buffer: Buffer,
+        keep: &Keep,
+    ) -> (Result<()>, Option<Buffer>) {
+        let (address, len) = (class.address(place.no), buffer.len() as u64);
+        if len == self.core.chunk_bytes {
+            return class.try_write(address, buffer, keep).await;
         }
         // CRASH: the reserved chunk is in no mapping; at the next opening it is free.
         self.core.crash.reached("allocate.before-clearing");
-        class.clear(address, self.core.chunk_bytes, &self.core.buffers, &keep).await?;
-        // CRASH: as before.
-        self.core.crash.reached("allocate.before-mapping");
-        self.state.dirty_classes.fetch_or(1 << class.id, Ordering::SeqCst);
-        self.map_fresh(chunk, &reserved);
-        claim.is_mapped = true;
-        drop(keep);
-        self.write_exclusively(place, within, buffer, end, hold).await
+        if let Err(error) = class.clear(address, self.core.chunk_bytes, &self.core.buffers, keep).await {
+            return (Err(error), Some(buffer));
+        }
+        if within.is_multiple_of(BLOCK_BYTES) && len.is_multiple_of(BLOCK_BYTES) {
+            return class.try_write(address + within, buffer, keep).await;
+        }
+        let first = within / BLOCK_BYTES * BLOCK_BYTES;
+        let last = (within + len).next_multiple_of(BLOCK_BYTES);
+        let mut blocks = self.core.buffers.allocate((last - first) as usize);
+        blocks.fill(0);
+        let skip = (within - first) as usize;
+        blocks[skip..skip + buffer.len()].copy_from_slice(&buffer);
+        let (written, _) = class.try_write(address + first, blocks, keep).await;
+        (written, Some(buffer))
     }
 
     /// Maps a chunk in memory; the metadata hear of it with the next sync.

@@ -314,7 +314,7 @@ impl Object {
             Destination::Away { rank, .. } => (*rank, self.state.attributes.lock().pin.is_some()),
             Destination::Home(class) | Destination::Mirror(class) => (self.rank(class)?, true),
         };
-        let reserved = Arc::new(self.core.reserve(rank, only).await?);
+        let reserved = Arc::new(self.core.reserve(rank, only, 0).await?);
         let target = reserved.place();
         let class = self.core.class(target.class)?;
         if let Destination::Away { from, from_no, .. } = destination
@@ -328,7 +328,13 @@ impl Object {
         // CRASH: the reserved chunk is in no mapping.
         self.core.crash.reached("move.before-copy");
         let keep: Keep = Arc::new(Copying { _hold: hold.clone(), _reserved: reserved.clone() });
-        self.copy_chunk(chunk, Some(source), target, &keep, permit).await?;
+        if let Err(error) = self.copy_chunk(chunk, Some(source), target, &keep, permit).await {
+            // Whoever wants another chunk finds one elsewhere.
+            if error.kind() == ErrorKind::NoSpace {
+                class.ran_out_of_space(self.core.now());
+            }
+            return Err(error);
+        }
         // CRASH: the copy may be there in part; the mapping leads to the source.
         self.core.crash.reached("move.before-sync");
         if self.core.bug != PlantedBug::SwitchBeforeSync {
@@ -394,7 +400,7 @@ impl Object {
         if !is_wanted || mirror.is_some_and(|mirror| mirror.class == class.id) || class.is_failed() {
             return Ok(0);
         }
-        let reserved = Arc::new(self.core.reserve(self.rank(class)?, true).await?);
+        let reserved = Arc::new(self.core.reserve(self.rank(class)?, true, 0).await?);
         let keep: Keep = Arc::new(Copying { _hold: hold.clone(), _reserved: reserved.clone() });
         let target = reserved.place();
         if !self.copy_chunk(chunk, home, target, &keep, permit).await? {

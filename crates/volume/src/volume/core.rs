@@ -59,6 +59,8 @@ pub(crate) struct Core {
     pub(crate) chunk_shift: u32,
     pub(crate) half_life_s: f32,
     pub(crate) clock: Arc<dyn Clock>,
+    /// The time since 1970, and that of the clock, when the volume was opened.
+    wall_time: Option<(Duration, Duration)>,
     pub(crate) opener: Arc<dyn Opener>,
     pub(crate) timer: Option<Arc<dyn Timer>>,
     pub(crate) decisions: Decisions,
@@ -105,6 +107,7 @@ impl Core {
             chunk_bytes: from.chunk_bytes,
             chunk_shift: from.chunk_bytes.trailing_zeros(),
             half_life_s: from.half_life_s,
+            wall_time: from.parts.wall_time.map(|wall| (wall, from.parts.clock.now())),
             clock: from.parts.clock,
             opener: from.parts.opener,
             timer: from.parts.timer,
@@ -127,6 +130,11 @@ impl Core {
 
     pub(crate) fn now(&self) -> Duration {
         self.clock.now()
+    }
+
+    /// The time since 1970, if anybody told it.
+    pub(crate) fn wall_time(&self) -> Option<Duration> {
+        self.wall_time.map(|(wall, began)| wall + self.now().saturating_sub(began))
     }
 
     /// The classes now.
@@ -161,11 +169,12 @@ impl Core {
         Ok(())
     }
 
-    /// Takes a free chunk for an object that prefers `wanted` (its rank), or only that class if it is pinned there.
-    pub(crate) async fn reserve(self: &Arc<Self>, wanted: usize, only: bool) -> Result<Reserved> {
+    /// Takes a free chunk for an object that prefers `wanted` (its rank), or only that class if it is pinned there; of none of the classes `but`, a bit
+    /// each, which it has tried.
+    pub(crate) async fn reserve(self: &Arc<Self>, wanted: usize, only: bool, but: u64) -> Result<Reserved> {
         self.reclaim();
         loop {
-            if let Some(place) = self.try_reserve(wanted, only) {
+            if let Some(place) = self.try_reserve(wanted, only, but) {
                 return Ok(Reserved { core: self.clone(), place, is_mapped: AtomicBool::new(false) });
             }
             // What was freed may only lack a commit, or the end of the reads that were under way.
@@ -175,7 +184,7 @@ impl Core {
             self.journal.commit(lsn, &**self).await?;
             self.grace.wait(period).await;
             if self.reclaim() == 0 && self.newest_retired().is_none() {
-                if let Some(place) = self.try_reserve(wanted, only) {
+                if let Some(place) = self.try_reserve(wanted, only, but) {
                     return Ok(Reserved { core: self.clone(), place, is_mapped: AtomicBool::new(false) });
                 }
                 return Err(self.no_space(wanted, only));
@@ -183,15 +192,20 @@ impl Core {
         }
     }
 
-    fn try_reserve(&self, wanted: usize, only: bool) -> Option<Place> {
+    fn try_reserve(&self, wanted: usize, only: bool, but: u64) -> Option<Place> {
         let classes = self.class_list();
-        let candidates = classes.candidates(wanted).take(if only { 1 } else { usize::MAX });
-        for class in candidates {
-            if class.is_draining() || class.is_failed() || class.takes_no_writes() {
-                continue;
-            }
-            if let Some(no) = class.allocator.lock().take() {
-                return Some(Place { class: class.id, no });
+        let now = self.now();
+        let candidates = || classes.candidates(wanted).take(if only { 1 } else { usize::MAX });
+        // One whose devices had no space a moment ago is asked when there is no other: they may have some now.
+        for is_last_resort in [false, true] {
+            for class in candidates().filter(|class| class.is_out_of_space(now) == is_last_resort) {
+                let refuses = class.is_draining() || class.is_failed() || class.takes_no_writes();
+                if refuses || but >> class.id & 1 == 1 {
+                    continue;
+                }
+                if let Some(no) = class.allocator.lock().take() {
+                    return Some(Place { class: class.id, no });
+                }
             }
         }
         None
@@ -204,7 +218,8 @@ impl Core {
             .take(if only { 1 } else { usize::MAX })
             .map(|class| {
                 let allocator = class.allocator.lock();
-                format!("{} ({} of {} chunks taken)", class.name, allocator.taken(), allocator.chunks())
+                let full = if class.is_out_of_space(self.now()) { "; its devices have no space" } else { "" };
+                format!("{} ({} of {} chunks taken{full})", class.name, allocator.taken(), allocator.chunks())
             })
             .collect();
         let message = format!("no free chunk in class {}: free space or enlarge a class", names.join(", "));
@@ -241,6 +256,7 @@ impl Core {
             let Some(first) = retired.pop_front() else { break };
             if let Some(class) = self.classes.read().by_id(first.place.class) {
                 class.allocator.lock().give_back(first.place.no);
+                class.has_space_again();
             }
             freed += 1;
         }

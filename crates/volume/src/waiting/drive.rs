@@ -119,7 +119,9 @@ mod tests {
     #[test]
     fn what_is_given_up_is_dropped() {
         let (send, receive) = oneshot::channel::<u32>();
-        let driven = drive(async move { drop(receive.await) });
+        let driven = drive(async move {
+            let _ = receive.await;
+        });
         assert!(!send.is_canceled() && !driven.is_over());
         driven.give_up();
         assert!(send.is_canceled() && driven.is_over());

@@ -189,7 +189,8 @@ fn a_device_without_space_is_an_error_that_can_be_got_over() {
     let setup = Setup::new();
     block_on(async {
         let volume = setup.create().await;
-        let object = volume.create_object("one", &on("slow")).unwrap();
+        let pin = Attributes { pin: Some("slow".to_owned()), ..Attributes::default() };
+        let object = volume.create_object("one", &pin).unwrap();
         object.write_bytes(0, b"before").await.unwrap();
         setup.slow.full.store(true, Ordering::SeqCst);
         assert_eq!(object.write_bytes(CHUNK, b"more").await.unwrap_err().kind(), ErrorKind::NoSpace);
@@ -218,5 +219,41 @@ fn syncs_at_once_share_the_devices_syncs() {
         let after = [&setup.metadata, &setup.slow].map(|faults| faults.synced.load(Ordering::SeqCst));
         assert!(after[0] - before[0] <= 4 && after[1] - before[1] <= 4, "{before:?} {after:?}");
         assert_eq!(setup.fast.synced.load(Ordering::SeqCst), 1, "only labels were written there");
+    });
+}
+
+/// The file system below a class is full before the class is.
+#[test]
+fn a_class_whose_device_is_full_passes_new_chunks_on() {
+    let setup = Setup::new();
+    let data = bytes(2 * CHUNK as usize + 100, 1);
+    block_on(async {
+        let volume = setup.create().await;
+        let object = volume.create_object("a", &on("fast")).unwrap();
+        object.write_bytes(0, &data[..CHUNK as usize]).await.unwrap();
+        setup.fast.full.store(true, Ordering::SeqCst);
+        // A whole chunk, and parts of one with and without alignment.
+        object.write_bytes(CHUNK, &data[CHUNK as usize..]).await.unwrap();
+        object.write_bytes(5 * CHUNK, &data[..8192]).await.unwrap();
+        let taken: Vec<u64> = volume.classes().iter().map(|class| class.taken).collect();
+        assert_eq!(taken, [1, 3]);
+        // Where no other class may take it, the error says so, and nothing is lost.
+        let pin = Attributes { pin: Some("fast".to_owned()), ..Attributes::default() };
+        let pinned = volume.create_object("pinned", &pin).unwrap();
+        for _ in 0..2 {
+            let error = pinned.write_bytes(0, &data).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+            assert!(!pinned.is_poisoned());
+        }
+        setup.slow.full.store(true, Ordering::SeqCst);
+        assert_eq!(object.write_bytes(9 * CHUNK, b"x").await.unwrap_err().kind(), ErrorKind::NoSpace);
+        assert_eq!(object.read_bytes(0, data.len()).await.unwrap(), data);
+        object.sync().await.unwrap();
+        setup.fast.full.store(false, Ordering::SeqCst);
+        setup.slow.full.store(false, Ordering::SeqCst);
+        // What is freed has its space.
+        object.punch(0, CHUNK).await.unwrap();
+        object.sync().await.unwrap();
+        pinned.write_bytes(0, &data[..100]).await.unwrap();
     });
 }
