@@ -37,7 +37,8 @@ mod oracle;
 mod trace;
 
 pub use campaign::{
-    Case, DamageReport, Density, Failure, Report, Trial, a_device_is_gone, rot_of_metadata, story_names,
+    Case, DamageReport, Density, Failure, Report, Trial, a_device_is_gone, rot_of_a_superblock,
+    rot_of_metadata, story_names,
 };
 pub use disk::{DiskImage, DiskOptions, DiskSet, IoNote, SimDisk, Tearing, Wreck, WreckedDisk};
 pub use executor::{JoinHandle, Outcome, Run, Simulation, Sleep, VirtualClock, VirtualTimer, World};

@@ -1,6 +1,7 @@
-//! What is not a power cut: metadata that rot while the volume is closed, and devices that are gone when it is opened again.
+//! What is not a power cut: metadata that rot while the volume is closed or after it was stopped uncleanly, repairs of that, and devices that are gone
+//! when it is opened again.
 //!
-//! 1. A story is told and the volume closed, so all that there is is durable.
+//! 1. A story is told and the volume closed, so all that there is is durable; or the power is cut at its end.
 //! 2. The disks are damaged; the volume is opened in a world of its own.
 //! 3. It may refuse to open, and objects may refuse to be read; but what is read is right, and without the damage all is there.
 
@@ -51,6 +52,10 @@ fn ended<T>(case: &Case, outcome: Outcome<Result<T, String>>) -> Result<T, Failu
 }
 
 fn told_and_closed(case: &Case) -> Result<Closed, Failure> {
+    told(case, true)
+}
+
+fn told(case: &Case, is_closed: bool) -> Result<Closed, Failure> {
     let name = case.story.clone();
     let run = Simulation::run(case.seed, |world| async move {
         let layout = Layout::usual();
@@ -62,12 +67,18 @@ fn told_and_closed(case: &Case) -> Result<Closed, Failure> {
         let book = Book::default();
         let teller = Teller::new(&world, &book, volume, &buffers, &rig);
         let teller = story::tell(&name, &teller).await?;
-        teller.close().await;
+        if is_closed {
+            teller.close().await;
+        }
         let mut pages = book.open();
         pages.failure.take().map_or(Ok(pages.oracle.clone()), Err)
     });
     let mut random = SplitMix64::new(case.seed);
-    let images = run.wreck.survivors_of(Tearing::LoseAll, &mut random).into_iter().collect();
+    let images = match is_closed {
+        true => run.wreck.survivors_of(Tearing::LoseAll, &mut random),
+        false => run.wreck.survivors(&mut random),
+    };
+    let images = images.into_iter().collect();
     Ok(Closed { images, oracle: ended(case, run.outcome)? })
 }
 
@@ -99,6 +110,10 @@ pub fn rot_of_metadata(case: &Case, flips: u64) -> Result<DamageReport, Failure>
             let rig = Rig::attach(&world, &Layout::usual(), images);
             let buffers = BufferPool::new(0);
             let parts = rig.parts(&world, &buffers, CrashPoints::default(), PlantedBug::None);
+            if no % 3 == 0 {
+                // What it may not repair it leaves alone; what it repairs is right.
+                let _ = Volume::repair(&parts).await;
+            }
             let Ok(volume) = Volume::open(parts, &OpenOptions::default()).await else { return Ok(None) };
             let found = read_all(&volume, &buffers).await?;
             oracle.check_recovered(&found).map_err(|why| format!("with bit {no} flipped: {why}"))?;
@@ -109,6 +124,41 @@ pub fn rot_of_metadata(case: &Case, flips: u64) -> Result<DamageReport, Failure>
             Some(objects) => report.right += objects,
             None => report.refused += 1,
         }
+    }
+    Ok(report)
+}
+
+/// Damages one of the two superblocks after a story at whose end the power was cut, by a bit or by whole sectors, one for each of `times` openings.
+///
+/// # Errors
+/// If the volume does not open, or anything that was synced is missing.
+pub fn rot_of_a_superblock(case: &Case, times: u64) -> Result<DamageReport, Failure> {
+    let stopped = told(case, false)?;
+    let mut report = DamageReport::default();
+    for no in 0..times {
+        let mut random = SplitMix64::new(mix(case.seed, no));
+        let mut images = stopped.images.clone();
+        if let Some(metadata) = images.get_mut("metadata") {
+            let start = no % 2 * 4096;
+            match random.below(2) {
+                0 => metadata.flip(start + random.below(108), random.below(8) as u32),
+                _ => metadata
+                    .write(start, &vec![random.next_u64() as u8; 512 * (1 + random.below(8)) as usize]),
+            }
+        }
+        let oracle = stopped.oracle.clone();
+        let run = Simulation::run(no, |world| async move {
+            let rig = Rig::attach(&world, &Layout::usual(), images);
+            let buffers = BufferPool::new(0);
+            let parts = rig.parts(&world, &buffers, CrashPoints::default(), PlantedBug::None);
+            let opened = Volume::open(parts, &OpenOptions::default()).await;
+            let volume = opened.map_err(|error| format!("with damage {no} it does not open: {error}"))?;
+            let found = read_all(&volume, &buffers).await?;
+            oracle.check_recovered(&found).map_err(|why| format!("with damage {no}: {why}"))?;
+            Ok(found.len() as u64)
+        });
+        report.openings += 1;
+        report.right += ended(case, run.outcome)?;
     }
     Ok(report)
 }

@@ -23,7 +23,7 @@ use tanada_io::BufferPool;
 use tanada_volume::{CrashPoints, PlantedBug, Volume};
 
 pub use cutter::Density;
-pub use damage::{DamageReport, a_device_is_gone, rot_of_metadata};
+pub use damage::{DamageReport, a_device_is_gone, rot_of_a_superblock, rot_of_metadata};
 pub use report::{Case, Failure, Report};
 pub use story::story_names;
 

@@ -1,7 +1,10 @@
 //! Disks that fail: errors are reported, nothing unsynced counts as durable, and after the next opening all that was synced is there.
 
 use tanada_io::Operation;
-use tanada_sim::{Case, Fault, Report, Rule, Trial, When, a_device_is_gone, rot_of_metadata, story_names};
+use tanada_sim::{
+    Case, Fault, Report, Rule, Trial, When, a_device_is_gone, rot_of_a_superblock, rot_of_metadata,
+    story_names,
+};
 
 use crate::{all_hold, seeds, try_all};
 
@@ -85,6 +88,17 @@ fn metadata_that_rotted_after_a_clean_stop_are_an_error_or_make_no_difference() 
         }
     }
     assert!(refused > 20, "{refused} of {} were refused", 300 * story_names().len());
+}
+
+#[test]
+fn one_superblock_is_enough_after_a_power_cut() {
+    for story in story_names() {
+        for seed in 6..9 {
+            if let Err(failure) = rot_of_a_superblock(&Case::new(story, seed), 40) {
+                panic!("{failure}");
+            }
+        }
+    }
 }
 
 #[test]

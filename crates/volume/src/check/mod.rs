@@ -20,8 +20,7 @@ pub use findings::{Finding, Severity};
 use crate::adopted::Opener;
 use crate::chunk::Place;
 use crate::class::{Class, Keep, Label};
-use crate::metadata::superblock::Found;
-use crate::metadata::{Recovered, RecoveredClass, Superblock, replay};
+use crate::metadata::{Recovered, RecoveredClass, Superblock, WallTime, read_superblock, replay};
 use crate::settings::{BLOCK_BYTES, ClassSettings, OpenOptions};
 use crate::{ErrorKind, Parts, Result, Volume};
 
@@ -56,7 +55,7 @@ impl Volume {
             Some(superblock) => superblock,
             None => return Ok(report),
         };
-        let mut recovered = Recovered::new(superblock.chunk_bytes, parts.clock.now());
+        let mut recovered = Recovered::new(superblock.chunk_bytes, parts.clock.now(), WallTime::default());
         match replay(&parts.metadata, &parts.buffers, &superblock, |record| recovered.apply(record)).await {
             Ok(replayed) => report.was_clean = replayed.is_clean,
             Err(error) if error.kind() == ErrorKind::Corrupted => {
@@ -95,21 +94,12 @@ impl Volume {
 }
 
 async fn superblock(parts: &Parts, report: &mut CheckReport) -> Result<Option<Superblock>> {
-    let mut found = Vec::new();
-    for place in 0..2 {
-        let mut block = parts.buffers.allocate(BLOCK_BYTES as usize);
-        block.fill(0);
-        let block = parts.metadata.read(place * BLOCK_BYTES, block).await;
-        let block = block.map_err(|error| crate::Error::io("metadata", &error))?;
-        let superblock = if block.is_empty() { Found::Blank } else { Superblock::decode(&block) };
-        if matches!(superblock, Found::Damaged | Found::Foreign) {
-            report.findings.push(Finding::SuperblockDamaged { place: place as u8 });
+    match read_superblock(&parts.metadata, &parts.buffers).await {
+        Ok(found) => {
+            let places = found.damaged.into_iter();
+            report.findings.extend(places.map(|place| Finding::SuperblockDamaged { place }));
+            Ok(Some(found.superblock))
         }
-        found.push(superblock);
-    }
-    let (Some(b), Some(a)) = (found.pop(), found.pop()) else { return Ok(None) };
-    match Superblock::choose(a, b, &parts.metadata.path().display().to_string()) {
-        Ok(superblock) => Ok(Some(superblock)),
         Err(error) if error.kind() == ErrorKind::Corrupted => {
             report.findings = vec![Finding::MetadataDamaged { message: error.to_string() }];
             Ok(None)

@@ -78,6 +78,15 @@ impl Queue {
         self.end
     }
 
+    /// Ends a checkpoint: with this behind them its blocks are known to be all there are.
+    fn seal(&mut self) {
+        self.end_group();
+        let digest = self.blocks.iter().fold(0, |digest, (block, _)| crc32c::crc32c_append(digest, block));
+        let mut block = Vec::new();
+        Record::CheckpointEnd { digest }.encode(&mut block);
+        self.blocks.push((block, 1));
+    }
+
     fn encode(&mut self, generation: u64, first_seq: u64) -> (Vec<u8>, u64) {
         let blocks = std::mem::take(&mut self.blocks);
         let mut bytes =
@@ -251,7 +260,6 @@ impl Journal {
             state.queue.blocks.clear();
             let mut all = Queue::default();
             snapshot.snapshot(&mut all);
-            all.end_group();
             let (superblock, bytes, log) = next_checkpoint(&state.superblock, &mut all);
             SharedTask::new(async move {
                 let done = journal.write_checkpoint(&superblock, bytes).await;
@@ -333,6 +341,13 @@ impl Journal {
         self.write_superblock(&superblock).await
     }
 
+    /// Writes the superblock in force anew, where it was found damaged; what it names is made durable first.
+    pub(crate) async fn restore_superblock(&self) -> Result<()> {
+        let superblock = self.state.lock().superblock.clone();
+        self.sync().await?;
+        self.write_superblock(&superblock).await
+    }
+
     /// Marks the volume as in use.
     pub(crate) async fn mark_unclean(&self) -> Result<()> {
         let superblock = {
@@ -399,6 +414,7 @@ impl<T: Snapshot + Sync> SnapshotSync for T {}
 /// The superblock of a checkpoint that follows `current`, its bytes, and its log.
 pub(crate) fn next_checkpoint(current: &Superblock, all: &mut Queue) -> (Superblock, Vec<u8>, Log) {
     let generation = current.generation + 1;
+    all.seal();
     let (bytes, blocks) = all.encode(generation, 0);
     let log_bytes = bytes.len() as u64 + current.journal_bytes.next_multiple_of(BLOCK_BYTES);
     // Before the log in force if there is room, else behind it: so the two take turns, and the device grows with the larger.

@@ -7,10 +7,12 @@ pub(crate) mod journal;
 pub(crate) mod record;
 pub(crate) mod recovered;
 pub(crate) mod replay;
+mod successor;
 pub(crate) mod superblock;
 
 pub(crate) use journal::{Journal, Log, Queue, Snapshot};
 pub(crate) use record::{AttributeRecord, Record};
-pub(crate) use recovered::{Recovered, RecoveredClass, RecoveredObject};
-pub(crate) use replay::{Replayed, read_superblock, replay};
+pub(crate) use recovered::{Recovered, RecoveredClass, RecoveredObject, WallTime};
+pub(crate) use replay::{Replayed, replay};
+pub(crate) use successor::{InForce, read_superblock};
 pub(crate) use superblock::{FIRST_LOG_OFFSET, Superblock};

@@ -102,7 +102,18 @@ pub(crate) enum Record {
         id: u64,
         identity: Identity,
     },
+    /// When the checkpoint was made, in milliseconds since 1970: its heats are as of then.
+    WallTime {
+        ms: u64,
+    },
+    /// The last of a checkpoint, alone in its block: a CRC-32C of the records of all blocks before.
+    CheckpointEnd {
+        digest: u32,
+    },
 }
+
+/// The tag of [`Record::CheckpointEnd`].
+pub(crate) const CHECKPOINT_END: u8 = 19;
 
 fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(&(text.len() as u16).to_be_bytes());
@@ -219,6 +230,11 @@ impl Record {
                 put_id(out, 17, *id);
                 put_identity(out, identity);
             }
+            Record::WallTime { ms } => put_id(out, 18, *ms),
+            Record::CheckpointEnd { digest } => {
+                out.push(CHECKPOINT_END);
+                out.extend_from_slice(&digest.to_be_bytes());
+            }
             _ => {}
         }
     }
@@ -270,7 +286,8 @@ impl Fields {
             3 => Record::ClassChunks { id: reader.u8()?, chunks: reader.u32()? },
             4 => Record::ClassRemoved { id: reader.u8()? },
             5 | 6 => return self.decode_names(reader),
-            7..=9 | 15..=17 => self.decode_object(reader)?,
+            CHECKPOINT_END => Record::CheckpointEnd { digest: reader.u32()? },
+            7..=9 | 15..=18 => self.decode_object(reader)?,
             10..=14 => self.decode_chunks(reader)?,
             tag => return Ok(Err(format!("unknown record {tag} at {}", self.at))),
         };
@@ -304,6 +321,7 @@ impl Fields {
             8 => Record::Size { id, size_bytes: reader.u64()?, tail_is_stale: reader.u8()? == 1 },
             15 => Record::NextObject { id },
             16 => Record::AllUnmirrored { id },
+            18 => Record::WallTime { ms: id },
             17 => Record::Adopted { id, identity: identity(reader)? },
             _ => {
                 let (preferred, pin, quota) = (reader.u8()?, reader.u8()?, reader.u64()?);
@@ -385,6 +403,8 @@ mod tests {
             Record::NextObject { id: 99 },
             Record::AllUnmirrored { id: 7 },
             Record::Adopted { id: 7, identity },
+            Record::WallTime { ms: 1 << 41 },
+            Record::CheckpointEnd { digest: 0xfeed },
         ]
     }
 

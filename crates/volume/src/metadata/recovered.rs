@@ -30,6 +30,14 @@ pub(crate) struct RecoveredObject {
     pub(crate) table: ChunkTable,
 }
 
+/// What time it is outside when a log is read, and in which time heat halves: heats went on cooling while the volume was closed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct WallTime {
+    /// Since 1970; `None` if nobody said.
+    pub(crate) now: Option<Duration>,
+    pub(crate) half_life_s: f32,
+}
+
 /// All that a log says.
 #[derive(Debug, Default)]
 pub(crate) struct Recovered {
@@ -39,12 +47,15 @@ pub(crate) struct Recovered {
     pub(crate) next_object: u64,
     chunk_bytes: u64,
     now: Duration,
+    wall: WallTime,
+    /// What is left of heats that the checkpoint remembers.
+    cooling: f32,
     by_name: HashMap<String, u64>,
 }
 
 impl Recovered {
-    pub(crate) fn new(chunk_bytes: u64, now: Duration) -> Recovered {
-        Recovered { chunk_bytes, now, next_object: 1, ..Recovered::default() }
+    pub(crate) fn new(chunk_bytes: u64, now: Duration, wall: WallTime) -> Recovered {
+        Recovered { chunk_bytes, now, wall, cooling: 1.0, next_object: 1, ..Recovered::default() }
     }
 
     fn object(&mut self, id: u64) -> Result<&mut RecoveredObject, String> {
@@ -120,6 +131,12 @@ impl Recovered {
                 object.size_bytes = identity.size_bytes;
                 Ok(())
             }
+            Record::WallTime { ms } => {
+                let age_s = self.wall.now.map_or(0.0, |now| (now.as_millis() as f64 - ms as f64) / 1e3);
+                self.cooling = (-age_s.max(0.0) / f64::from(self.wall.half_life_s)).exp2() as f32;
+                Ok(())
+            }
+            Record::CheckpointEnd { .. } => Ok(()),
             Record::NextObject { id } => {
                 self.next_object = self.next_object.max(id);
                 Ok(())
@@ -191,8 +208,9 @@ impl Recovered {
             Record::AllUnmirrored { id } => {
                 self.object(id)?.table.iter_from(0).for_each(|(_, chunk)| chunk.mirror.set(None));
             }
-            Record::Statistics { id, chunk, statistics } => {
+            Record::Statistics { id, chunk, mut statistics } => {
                 self.check_chunks(chunk, 1)?;
+                statistics.heat *= self.cooling;
                 self.object(id)?.table.leaf_or_new(chunk).chunk(chunk).restore(&statistics, now);
             }
             _ => {}

@@ -11,7 +11,6 @@ use tanada_base::Reader;
 use tanada_io::{BufferPool, Device};
 
 use super::block::{BlockHeader, HEADER_BYTES, padded};
-use super::superblock::Found;
 use super::{Log, Record, Superblock};
 use crate::settings::BLOCK_BYTES;
 use crate::{Error, ErrorKind, Result};
@@ -27,21 +26,6 @@ pub(crate) struct Replayed {
     pub(crate) is_clean: bool,
 }
 
-/// The superblock that counts.
-pub(crate) async fn read_superblock(device: &Device, buffers: &Arc<BufferPool>) -> Result<Superblock> {
-    let what = device.path().display().to_string();
-    let fail = |error: tanada_io::Error| Error::io("metadata", &error);
-    let mut found = [Found::Blank, Found::Blank];
-    for (i, found) in found.iter_mut().enumerate() {
-        let mut block = buffers.allocate(BLOCK_BYTES as usize);
-        block.fill(0);
-        let block = device.read(i as u64 * BLOCK_BYTES, block).await.map_err(fail)?;
-        *found = if block.is_empty() { Found::Blank } else { Superblock::decode(&block) };
-    }
-    let [a, b] = found;
-    Superblock::choose(a, b, &what)
-}
-
 /// Reads the log that `superblock` names and gives each record to `apply`, which may say why it makes no sense.
 pub(crate) async fn replay(
     device: &Device,
@@ -49,7 +33,7 @@ pub(crate) async fn replay(
     superblock: &Superblock,
     mut apply: impl FnMut(Record) -> Result<(), String>,
 ) -> Result<Replayed> {
-    let mut reader = LogReader { device, buffers, superblock, window: Vec::new(), window_at: 0 };
+    let mut reader = LogReader::new(device, buffers, superblock);
     let mut log = Log { used_bytes: 0, next_seq: 0 };
     while let Some((header, crc)) = reader.header(log.used_bytes).await? {
         let is_next = header.generation == superblock.generation && header.seq == log.next_seq;
@@ -73,7 +57,9 @@ pub(crate) async fn replay(
         );
         return Err(Error::corrupted(message));
     }
-    if superblock.is_clean && log.next_seq != superblock.clean_seq {
+    // If it does not count as clean although it says how long the journal was, its successor is lost: more may have been written.
+    let is_cut = log.next_seq < superblock.clean_seq;
+    if is_cut || (superblock.is_clean && log.next_seq != superblock.clean_seq) {
         let message = format!(
             "{}: block {} of the journal, at offset {at}, is damaged: the volume was stopped cleanly after block {}",
             reader.name(),
@@ -104,7 +90,7 @@ fn apply_all(
     }
 }
 
-struct LogReader<'a> {
+pub(super) struct LogReader<'a> {
     device: &'a Device,
     buffers: &'a Arc<BufferPool>,
     superblock: &'a Superblock,
@@ -113,7 +99,15 @@ struct LogReader<'a> {
     window_at: u64,
 }
 
-impl LogReader<'_> {
+impl<'a> LogReader<'a> {
+    pub(super) fn new(
+        device: &'a Device,
+        buffers: &'a Arc<BufferPool>,
+        superblock: &'a Superblock,
+    ) -> LogReader<'a> {
+        LogReader { device, buffers, superblock, window: Vec::new(), window_at: 0 }
+    }
+
     fn name(&self) -> String {
         format!("metadata ({})", self.device.path().display())
     }
@@ -145,11 +139,11 @@ impl LogReader<'_> {
         Ok(&self.window[from..to])
     }
 
-    async fn header(&mut self, at: u64) -> Result<Option<(BlockHeader, u32)>> {
+    pub(super) async fn header(&mut self, at: u64) -> Result<Option<(BlockHeader, u32)>> {
         Ok(BlockHeader::peek(self.bytes(at, HEADER_BYTES as u64).await?))
     }
 
-    async fn records(&mut self, at: u64, header: &BlockHeader, crc: u32) -> Result<Option<&[u8]>> {
+    pub(super) async fn records(&mut self, at: u64, header: &BlockHeader, crc: u32) -> Result<Option<&[u8]>> {
         let bytes = self.bytes(at, padded(header.bytes as usize)).await?;
         Ok(header.records(crc, bytes))
     }

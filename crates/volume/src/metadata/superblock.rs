@@ -153,6 +153,11 @@ impl Superblock {
             )),
             (Found::Valid(a), Found::Valid(b)) => Ok(if a.sequence > b.sequence { *a } else { *b }),
             (Found::Valid(one), _) | (_, Found::Valid(one)) => Ok(*one),
+            // Where there is one and nothing in the other place, the first of all was cut short.
+            (Found::Damaged, Found::Blank) | (Found::Blank, Found::Damaged) => Err(Error::new(
+                ErrorKind::NotFound,
+                format!("{what} holds no volume: its making was cut short"),
+            )),
             (Found::Damaged, _) | (_, Found::Damaged) => {
                 Err(Error::corrupted(format!("{what}: both superblocks are damaged")))
             }

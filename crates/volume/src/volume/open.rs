@@ -1,7 +1,7 @@
 //! Making a volume and opening one.
 //!
 //! Opening:
-//! 1. choose the superblock, read its log;
+//! 1. choose the superblock (if one is lost, see `metadata/successor.rs`), read its log;
 //! 2. match classes and devices, by name and label; what is missing makes the volume read-only, unless only mirrors were there;
 //! 3. derive what is taken from the mapping; what is claimed twice is damage;
 //! 4. after an unclean stop: make durable what survived in the devices' caches, so that it cannot change any more, take every object's tail for
@@ -21,8 +21,8 @@ use crate::adopted::AdoptedFile;
 use crate::chunk::Place;
 use crate::class::{Class, ClassList, Keep};
 use crate::metadata::{
-    FIRST_LOG_OFFSET, Journal, Log, Recovered, RecoveredClass, RecoveredObject, Replayed, Superblock,
-    read_superblock, replay,
+    FIRST_LOG_OFFSET, InForce, Journal, Log, Recovered, RecoveredClass, RecoveredObject, Replayed,
+    Superblock, WallTime, read_superblock, replay,
 };
 use crate::object::ObjectState;
 use crate::settings::{ClassSettings, MOST_DEVICES, OpenOptions, VolumeSettings};
@@ -77,6 +77,8 @@ impl Volume {
             None,
             true,
         );
+        // One for each superblock: from here on a place that holds none is damage.
+        core.journal.checkpoint(&*core).await?;
         core.journal.checkpoint(&*core).await?;
         Ok(Volume { core })
     }
@@ -95,12 +97,13 @@ impl Volume {
     }
 
     async fn open_with(parts: Parts, options: &OpenOptions, repair: bool) -> Result<Volume> {
-        let superblock = read_superblock(&parts.metadata, &parts.buffers).await?;
+        let InForce { superblock, is_derived, .. } = read_superblock(&parts.metadata, &parts.buffers).await?;
         if options.expected_id.is_some_and(|id| id != superblock.volume) {
             let message = format!("{} holds another volume", parts.metadata.path().display());
             return Err(Error::new(ErrorKind::WrongVolume, message));
         }
-        let mut recovered = Recovered::new(superblock.chunk_bytes, parts.clock.now());
+        let wall = WallTime { now: parts.wall_time, half_life_s: superblock.heat_half_life_s };
+        let mut recovered = Recovered::new(superblock.chunk_bytes, parts.clock.now(), wall);
         let replayed =
             replay(&parts.metadata, &parts.buffers, &superblock, |record| recovered.apply(record)).await?;
         // CRASH: nothing was changed yet; the next opening reads the same.
@@ -119,6 +122,10 @@ impl Volume {
         let core = assemble(parts, superblock, log, classes, namespace, read_only, is_clean);
         core.check_all_adopted();
         if core.read_only.is_none() {
+            if is_derived {
+                // Before the next one overwrites the one that is left.
+                core.journal.restore_superblock().await?;
+            }
             core.begin(is_clean, lost_mirrors).await?;
         }
         Ok(Volume { core })

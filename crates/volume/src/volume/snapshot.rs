@@ -27,6 +27,9 @@ impl Snapshot for Core {
                 },
             );
         }
+        if let Some(wall) = self.wall_time() {
+            push(queue, &Record::WallTime { ms: wall.as_millis() as u64 });
+        }
         let namespace = self.namespace.lock();
         push(queue, &Record::NextObject { id: namespace.next_id });
         for object in namespace.objects.values() {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 
 use futures::executor::block_on;
-use tanada_volume::{Attributes, ErrorKind, OpenOptions, Volume};
+use tanada_volume::{Attributes, ErrorKind, OpenOptions, Relocation, Volume};
 
 use crate::{CHUNK, Place, bytes};
 
@@ -73,11 +73,12 @@ fn a_block_that_was_durable_once_is_not_taken_for_a_torn_tail() {
     let place = Place::new(&[("slow", 1)]);
     stopped(&place);
     let blocks = log_blocks(&place);
-    assert!(blocks.len() >= 3, "{blocks:?}");
-    flip(&place, "metadata", blocks[1] + 50);
+    // The checkpoint and its end, and the journal.
+    assert!(blocks.len() >= 4, "{blocks:?}");
+    flip(&place, "metadata", blocks[2] + 50);
     let error = try_open(&place, &OpenOptions::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupted);
-    assert!(error.to_string().contains(&format!("offset {}", blocks[1])), "{error}");
+    assert!(error.to_string().contains(&format!("offset {}", blocks[2])), "{error}");
 }
 
 #[test]
@@ -215,4 +216,57 @@ fn bytes_behind_the_end_never_come_back() {
         object.write_bytes(1000, b"x").await.unwrap();
         assert_eq!(object.read_bytes(50, 950).await.unwrap(), vec![0; 950]);
     });
+}
+
+/// Flips a bit of a superblock, or tears it.
+fn spoil_superblock(place: &Place, no: u64, is_torn: bool) {
+    let file = std::fs::File::options().read(true).write(true).open(place.path("metadata")).unwrap();
+    let mut block = [0; 512];
+    file.read_exact_at(&mut block, no * 4096).unwrap();
+    if is_torn {
+        block[..100].fill(0x55);
+    } else {
+        block[20] ^= 1;
+    }
+    file.write_all_at(&block, no * 4096).unwrap();
+}
+
+#[test]
+fn one_superblock_is_enough_after_an_unclean_stop() {
+    for case in 0..24 {
+        let (no, is_torn, checkpoints, is_clean) = (case % 2, case / 2 % 2 == 1, case / 4 % 3, case >= 12);
+        let place = Place::new(&[("fast", 1), ("slow", 1)]);
+        let data = bytes(5 * CHUNK as usize, 7);
+        block_on(async {
+            let volume = place.create(16).await;
+            let object = volume.create_object("a", &Attributes::default()).unwrap();
+            object.write_bytes(0, &data[..CHUNK as usize]).await.unwrap();
+            object.sync().await.unwrap();
+            for _ in 0..checkpoints {
+                volume.checkpoint().await.unwrap();
+            }
+            object.write_bytes(CHUNK, &data[CHUNK as usize..]).await.unwrap();
+            // What was free in an older log is in use in the newer one.
+            object.move_to(0..1, "fast", &Relocation::default()).await.unwrap();
+            object.sync().await.unwrap();
+            if is_clean {
+                volume.close().await.unwrap();
+            }
+        });
+        spoil_superblock(&place, no, is_torn);
+        for _ in 0..2 {
+            block_on(async {
+                let volume = place.open().await;
+                let object = volume.open_object("a").unwrap();
+                assert_eq!(object.read_bytes(0, data.len()).await.unwrap(), data, "case {case}");
+                assert_eq!(volume.classes()[0].taken, 1, "case {case}");
+            });
+            let report = block_on(Volume::check(&place.parts())).unwrap();
+            assert!(report.is_sound(), "case {case}: {:?}", report.findings);
+        }
+        spoil_superblock(&place, 0, is_torn);
+        spoil_superblock(&place, 1, !is_torn);
+        let error = block_on(Volume::open(place.parts(), &OpenOptions::default())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupted, "case {case}: {error}");
+    }
 }
