@@ -14,6 +14,11 @@ use crate::{Error, ErrorKind, Result};
 
 const FORMAT: u32 = 1;
 
+const FILE: &str = "volume.json";
+
+/// The same as `volume.json`, while the volume is being made.
+pub(super) const CREATING: &str = "volume.json.creating";
+
 /// A class of a volume in a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassConfig {
@@ -137,10 +142,18 @@ impl DirectoryConfig {
     /// # Errors
     /// `NotFound` if there is none, `Corrupted`, `FutureFormat`.
     pub fn load(folder: &Path) -> Result<DirectoryConfig> {
-        let path = folder.join("volume.json");
+        DirectoryConfig::load_from(folder, FILE)
+    }
+
+    pub(super) fn load_from(folder: &Path, name: &str) -> Result<DirectoryConfig> {
+        let path = folder.join(name);
         let text = std::fs::read(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
-                Error::new(ErrorKind::NotFound, format!("{} holds no volume", folder.display()))
+                let why = match folder.join(CREATING).exists() {
+                    true => ": its making was cut short; create it again",
+                    false => "",
+                };
+                Error::new(ErrorKind::NotFound, format!("{} holds no volume{why}", folder.display()))
             }
             _ => join(&path, &error, "read it"),
         })?;
@@ -155,7 +168,11 @@ impl DirectoryConfig {
     }
 
     pub(super) fn store(&self, folder: &Path) -> Result<()> {
-        let (path, beside) = (folder.join("volume.json"), folder.join("volume.json.new"));
+        self.store_as(folder, FILE)
+    }
+
+    pub(super) fn store_as(&self, folder: &Path, name: &str) -> Result<()> {
+        let (path, beside) = (folder.join(name), folder.join(format!("{name}.new")));
         let text = serde_json::to_vec_pretty(self)
             .map_err(|error| Error::corrupted(format!("{}: {error}", path.display())))?;
         let written = || -> std::io::Result<()> {

@@ -13,17 +13,23 @@ mod timer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use tanada_io::{BufferPool, Device, DeviceOptions, Method};
+use tanada_io::{BufferPool, Device, DeviceOptions, Method, ModelSpec, Timeline};
 
 pub use config::{ClassConfig, DirectoryConfig};
 pub use files::HostOpener;
 pub use lock::DirectoryLock;
 pub use timer::ThreadTimer;
 
+use config::CREATING;
+
 use crate::parts::ClassParts;
 use crate::settings::{OpenOptions, VolumeSettings};
 use crate::{CheckReport, Error, ErrorKind, Parts, Relocated, Relocation, Result, Volume};
+
+/// The seed of the array that adopted files lie on.
+const ADOPTED_SEED: u64 = 0xad09;
 
 /// Puts a device model, given as text, under a device of a class.
 pub type ModelFn = Arc<dyn Fn(Device, &str) -> Result<Device> + Send + Sync>;
@@ -90,15 +96,19 @@ impl Directory {
             ));
         }
         let lock = DirectoryLock::exclusive(path)?;
+        clear_leftovers(path)?;
         let mut config = DirectoryConfig::new(volume.id);
         for class in classes {
             config.classes.push(class.resolved(path, volume.id, volume.chunk_bytes)?);
         }
         let mut volume_settings = volume.clone();
         volume_settings.classes = config.classes.iter().map(ClassConfig::settings).collect();
+        // Until the volume is there, this says which files are leftovers.
+        config.store_as(path, CREATING)?;
         let parts = parts(path, &config, &settings, Access::Create)?;
         let made = Volume::create(parts, &volume_settings).await?;
         config.store(path)?;
+        remove_if_there(&path.join(CREATING))?;
         let config = parking_lot::Mutex::new(config);
         Ok(Directory { path: path.to_owned(), settings, config, volume: made, _lock: Some(lock) })
     }
@@ -220,6 +230,32 @@ impl Directory {
     }
 }
 
+/// Removes what a creation that was cut short has left.
+fn clear_leftovers(path: &Path) -> Result<()> {
+    let metadata = path.join("metadata");
+    if !path.join(CREATING).exists() {
+        if !metadata.exists() {
+            return Ok(());
+        }
+        let message = format!(
+            "{} is there, but volume.json is not: bring volume.json back, or remove that file if no volume is wanted",
+            metadata.display()
+        );
+        return Err(Error::new(ErrorKind::AlreadyExists, message));
+    }
+    for class in DirectoryConfig::load_from(path, CREATING)?.classes {
+        class.remove_made_files(path)?;
+    }
+    remove_if_there(&metadata)
+}
+
+fn remove_if_there(path: &Path) -> Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(join(path, &error, "remove it")),
+        _ => Ok(()),
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
     Read,
@@ -240,9 +276,20 @@ fn parts(folder: &Path, config: &DirectoryConfig, settings: &Settings, access: A
     if let Some(clock) = &settings.clock {
         parts.clock = clock.clone();
     }
-    parts.opener = Arc::new(HostOpener::new(settings.method));
+    parts.opener = Arc::new(opener(config, settings)?);
+    parts.wall_time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok();
     parts.timer = Some(Arc::new(ThreadTimer));
     Ok(parts)
+}
+
+/// Adopted files lie on what the slowest class has for a disk.
+fn opener(config: &DirectoryConfig, settings: &Settings) -> Result<HostOpener> {
+    let opener = HostOpener::new(settings.method);
+    let model = config.classes.last().and_then(|class| class.model.as_deref());
+    let (Some(model), Some(_)) = (model, &settings.model) else { return Ok(opener) };
+    let spec: ModelSpec = model.parse()?;
+    let timeline = Timeline::current_virtual().unwrap_or_else(Timeline::real);
+    Ok(opener.on_array(timeline.array(&spec, ADOPTED_SEED)))
 }
 
 fn open_device(path: &Path, settings: &Settings, access: Access) -> tanada_io::Result<Device> {

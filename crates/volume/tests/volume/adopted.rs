@@ -66,3 +66,35 @@ fn an_adopted_file_is_read_in_place_and_mirrored() {
         assert_eq!(object.read_bytes(0, 10).await.unwrap_err().kind(), ErrorKind::MissingDevice);
     });
 }
+
+#[test]
+fn a_file_that_changed_or_is_gone_is_its_own_objects_affair() {
+    let place = Place::new(&[("fast", 1), ("slow", 1)]);
+    let data = bytes(2 * CHUNK as usize, 1);
+    let files: Vec<_> = ["same", "changed", "gone"].iter().map(|name| place.path(name)).collect();
+    files.iter().for_each(|file| fs::write(file, &data).unwrap());
+    block_on(async {
+        let volume = Volume::create(parts(&place), &place.settings(16)).await.unwrap();
+        for file in &files {
+            let name = file.file_name().unwrap().to_str().unwrap();
+            let object = volume.adopt(name, file.to_str().unwrap(), &Attributes::default()).unwrap();
+            object.mirror_to(0..2, "fast", &Relocation::default()).await.unwrap();
+        }
+        let plain = volume.create_object("plain", &Attributes::default()).unwrap();
+        plain.write_bytes(0, &data).await.unwrap();
+        volume.close().await.unwrap();
+    });
+    fs::write(&files[1], b"shorter").unwrap();
+    fs::remove_file(&files[2]).unwrap();
+    block_on(async {
+        let volume = Volume::open(parts(&place), &OpenOptions::default()).await.unwrap();
+        let read = async |name: &str| volume.open_object(name).unwrap().read_bytes(0, data.len()).await;
+        assert_eq!(read("same").await.unwrap(), data);
+        assert_eq!(read("plain").await.unwrap(), data);
+        assert_eq!(read("changed").await.unwrap(), b"shorter");
+        assert_eq!(read("gone").await.unwrap_err().kind(), ErrorKind::MissingDevice);
+        let plain = volume.open_object("plain").unwrap();
+        plain.write_bytes(0, b"and it can be written").await.unwrap();
+        volume.close().await.unwrap();
+    });
+}

@@ -113,3 +113,69 @@ fn a_model_is_put_under_a_class_by_whoever_knows_it() {
     drop(block_on(Directory::open(&path, &OpenOptions::default(), settings())).unwrap());
     assert_eq!(*seen.lock(), ["8 x hdd-7200", "8 x hdd-7200"]);
 }
+
+#[test]
+fn a_creation_that_was_cut_short_can_be_begun_again() {
+    for is_torn in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("volume");
+        block_on(async { made(&folder).await.close().await.unwrap() });
+        // As a stop leaves it that comes before the last step.
+        std::fs::rename(path.join("volume.json"), path.join("volume.json.creating")).unwrap();
+        if is_torn {
+            std::fs::write(path.join("metadata"), [7; 5000]).unwrap();
+        }
+        let error = block_on(Directory::open(&path, &OpenOptions::default(), settings())).unwrap_err();
+        assert!(
+            error.kind() == ErrorKind::NotFound && error.to_string().contains("create it again"),
+            "{error}"
+        );
+        std::fs::remove_dir_all(folder.path().join("devices")).unwrap();
+        block_on(async {
+            let directory = made(&folder).await;
+            directory.volume().create_object("a", &Attributes::default()).unwrap();
+            directory.close().await.unwrap();
+            Directory::open(&path, &OpenOptions::default(), settings()).await.unwrap();
+        });
+        // A volume whose volume.json is lost is nobody's leftover.
+        std::fs::remove_file(path.join("volume.json")).unwrap();
+        std::fs::remove_dir_all(folder.path().join("devices")).unwrap();
+        std::fs::create_dir(folder.path().join("devices")).unwrap();
+        let classes = [ClassConfig::new("only", vec![folder.path().join("devices")], Some(16 * CHUNK))];
+        let volume = VolumeSettings { id: [8; 16], chunk_bytes: CHUNK, ..VolumeSettings::default() };
+        let error = block_on(Directory::create(&path, &volume, &classes, settings())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+        assert!(error.to_string().contains("metadata"), "{error}");
+    }
+}
+
+#[test]
+fn adopted_files_lie_on_what_the_slowest_class_has_for_a_disk() {
+    use tanada_io::{ExecutorOptions, Executors, Timeline, VirtualTimeOptions};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("volume");
+    let file = folder.path().join("table.ibd");
+    std::fs::write(&file, bytes(16 * CHUNK as usize, 1)).unwrap();
+    let timeline = Timeline::virtual_time(VirtualTimeOptions { cpu: false });
+    let executors = Executors::start(ExecutorOptions { threads: 1, ..ExecutorOptions::default() }).unwrap();
+    let (clock, models) = (timeline.clock(), timeline.clone());
+    let model: tanada_volume::directory::ModelFn =
+        Arc::new(move |device, model| Ok(models.model(device, &model.parse()?, 1)?));
+    let settings = Settings { method: Method::Buffered, model: Some(model), ..Settings::default() };
+    let took = executors.block_on(move || async move {
+        let mut slow = ClassConfig::new("slow", vec![PathBuf::from("slow")], Some(4 * CHUNK));
+        slow.model = Some("hdd-7200".to_owned());
+        let fast = ClassConfig::new("fast", vec![PathBuf::from("fast")], Some(4 * CHUNK));
+        let volume = VolumeSettings { id: [9; 16], chunk_bytes: CHUNK, ..VolumeSettings::default() };
+        let directory = Directory::create(&path, &volume, &[fast, slow], settings).await.unwrap();
+        let object =
+            directory.volume().adopt("table", file.to_str().unwrap(), &Attributes::default()).unwrap();
+        let began = clock.now();
+        for chunk in [3, 11, 0, 7] {
+            object.read_bytes(chunk * CHUNK, 4096).await.unwrap();
+        }
+        clock.now() - began
+    });
+    let took = took.unwrap();
+    assert!(took.as_millis() > 4, "four random reads of a disk took {took:?} of its time");
+}
