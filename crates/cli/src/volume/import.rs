@@ -1,7 +1,7 @@
 //! `tanada volume import`: files are copied into a volume.
 //!
 //! 1. For each file: make the object, as long as the file.
-//! 2. Copy the chunks that hold data, several at once; chunks that are holes stay unwritten.
+//! 2. Copy the chunks that hold data, several at once; chunks that are holes stay unwritten, and so do blocks of zeros.
 //! 3. Make it durable. If anything fails, the objects made so far are deleted again.
 
 use std::fs::File;
@@ -132,7 +132,8 @@ async fn copy_chunk(
     }
     let mut buffer = buffer;
     buffer.truncate(bytes as usize);
-    object.write(offset, buffer).await?;
+    // Holes within the chunk, and blocks of zeros, stay holes.
+    object.write_sparse(offset, buffer).await?;
     Ok(())
 }
 

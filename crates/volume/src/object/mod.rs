@@ -211,6 +211,30 @@ impl Object {
         Ok(self.read(offset, buffer).await?.to_vec())
     }
 
+    /// Writes the buffer at `offset`, where nothing was written before, but for its blocks of zeros: those stay holes. Offset and length as for
+    /// [`write`](Self::write); what is not on a boundary of blocks is written as a whole.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub async fn write_sparse(&self, offset: u64, buffer: Buffer) -> Result<()> {
+        let block = crate::BLOCK_BYTES as usize;
+        let is_data = |block: &[u8]| block.iter().any(|byte| *byte != 0);
+        if !offset.is_multiple_of(crate::BLOCK_BYTES) || buffer.chunks(block).all(is_data) {
+            return self.write(offset, buffer).await.map(drop);
+        }
+        let mut at = 0;
+        while at < buffer.len() {
+            let data = buffer[at..].chunks(block).take_while(|block| is_data(block)).map(<[u8]>::len);
+            let len = data.sum::<usize>();
+            if len > 0 {
+                self.write_bytes(offset + at as u64, &buffer[at..at + len]).await?;
+            }
+            // What follows is a block of zeros, or the end.
+            at += len + block;
+        }
+        Ok(())
+    }
+
     /// Writes `bytes` at `offset`; as [`write`](Self::write).
     ///
     /// # Errors

@@ -17,6 +17,12 @@ fn check_name(name: &str) -> Result<()> {
     if name.is_empty() || name.len() > LONGEST_NAME {
         return Err(Error::invalid(format!("the name of an object has from 1 to {LONGEST_NAME} bytes")));
     }
+    // Folders of objects become folders of files, and nobody's files may be overwritten by a name.
+    if name.contains('\0') || name.split('/').any(|part| matches!(part, "" | "." | "..")) {
+        return Err(Error::invalid(format!(
+            "{name:?} is no name of an object: its parts, separated by single slashes, are not empty, not . or .., and without NUL"
+        )));
+    }
     Ok(())
 }
 

@@ -72,3 +72,44 @@ fn a_full_volume_says_so_and_goes_on_when_space_is_free_again() {
         assert_eq!(other.read_bytes(0, data.len()).await.unwrap(), data);
     });
 }
+
+#[test]
+fn names_lead_nowhere_else() {
+    let place = Place::new(&[("only", 1)]);
+    block_on(async {
+        let volume = place.create(4).await;
+        volume.create_object("shop/#linked/orders 1..2.ibd", &Attributes::default()).unwrap();
+        for name in ["../../x", "/etc/passwd", "a//b", "a/", "a/../b", "./a", ".", "..", "a\0b", ""] {
+            let error = volume.create_object(name, &Attributes::default()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{name:?}");
+            assert!(volume.rename("shop/#linked/orders 1..2.ibd", name).is_err(), "{name:?}");
+            let adopted = volume.adopt(name, "/dev/null", &Attributes::default());
+            assert!(adopted.is_err(), "{name:?}");
+        }
+        assert_eq!(volume.objects().len(), 1);
+    });
+}
+
+#[test]
+fn blocks_of_zeros_stay_holes() {
+    let place = Place::new(&[("only", 1)]);
+    let mut data = vec![0; 3 * CHUNK as usize + 5000];
+    data[4096..3 * 4096].fill(1);
+    data[9 * 4096 + 17] = 2;
+    data[3 * CHUNK as usize + 4999] = 3;
+    block_on(async {
+        let volume = place.create(8).await;
+        let object = volume.create_object("a", &Attributes::default()).unwrap();
+        object.resize(data.len() as u64).await.unwrap();
+        for (no, part) in data.chunks(CHUNK as usize).enumerate() {
+            let mut buffer = tanada_io::BufferPool::new(0).allocate(part.len());
+            buffer.copy_from_slice(part);
+            object.write_sparse(no as u64 * CHUNK, buffer).await.unwrap();
+        }
+        assert_eq!(object.read_bytes(0, data.len() + 10).await.unwrap(), data);
+        let homes: Vec<u64> =
+            object.chunks(0..9).iter().filter(|chunk| chunk.home.is_some()).map(|chunk| chunk.no).collect();
+        assert_eq!(homes, [0, 3]);
+        assert_eq!(object.statistics().written.bytes, 3 * 4096 + 904);
+    });
+}

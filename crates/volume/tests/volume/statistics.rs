@@ -46,3 +46,31 @@ fn chunks_objects_and_classes_count_their_ios_and_remember_them() {
         assert_eq!(object.statistics().read.ios, 0, "those of objects count from the opening");
     });
 }
+
+#[test]
+fn chunks_cool_while_the_volume_is_closed() {
+    use std::time::Duration;
+    let place = Place::new(&[("only", 1)]);
+    let at =
+        |seconds| tanada_volume::Parts { wall_time: Some(Duration::from_secs(seconds)), ..place.parts() };
+    let heat =
+        |volume: &tanada_volume::Volume| volume.open_object("a").unwrap().chunks(0..1)[0].statistics.heat;
+    block_on(async {
+        let volume = tanada_volume::Volume::create(at(1_000_000), &place.settings(4)).await.unwrap();
+        let object = volume.create_object("a", &Attributes::default()).unwrap();
+        for _ in 0..64 {
+            object.write_bytes(0, b"warm").await.unwrap();
+        }
+        volume.close().await.unwrap();
+        drop((object, volume));
+        // Two half-lives of an hour, then one more; a clock that was set back takes nothing away, and neither does one that nobody has.
+        for (wall, expected) in [(Some(1_007_200), 16.0), (Some(1_010_800), 8.0), (Some(5), 8.0), (None, 8.0)]
+        {
+            let parts = wall.map_or_else(|| place.parts(), at);
+            let volume = tanada_volume::Volume::open(parts, &Default::default()).await.unwrap();
+            let heat = heat(&volume);
+            assert!((heat - expected).abs() < 0.2, "{heat} at {wall:?}");
+            volume.close().await.unwrap();
+        }
+    });
+}
