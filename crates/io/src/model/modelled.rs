@@ -188,10 +188,10 @@ impl fmt::Debug for Core {
 }
 
 impl State {
-    /// Brings the model to `now`; what is over now goes to `finished`.
-    fn advance(&mut self, now: Nanos, finished: &mut Vec<Finished>) -> usize {
+    /// Brings the model to `until`; what is over then goes to `finished`, at `now`.
+    fn advance(&mut self, until: Nanos, now: Nanos, finished: &mut Vec<Finished>) -> usize {
         let mut completed = std::mem::take(&mut self.completed);
-        self.array.advance(now, &mut completed);
+        self.array.advance(until, &mut completed);
         let count = completed.len();
         let mut late = 0;
         for (key, at) in completed.drain(..) {
@@ -202,7 +202,6 @@ impl State {
         }
         if count > 0 {
             self.lag = late / count as u64;
-            self.handover.completed = Some(now);
         }
         self.completed = completed;
         count
@@ -235,7 +234,7 @@ impl Core {
     /// Works off everything until `now`.
     pub(crate) fn run(&self, now: Nanos, finished: &mut Vec<Finished>) {
         let mut state = self.state.lock();
-        state.advance(now, finished);
+        state.advance(now, now, finished);
         self.note_next_event(&mut state);
     }
 
@@ -245,7 +244,10 @@ impl Core {
         if state.scheduled != at {
             return None;
         }
-        state.advance(now, finished);
+        if state.advance(now, now, finished) > 0 {
+            // Only from here: what an arrival finds completed is told to a thread that is awake.
+            state.handover.completed = Some(now);
+        }
         state.scheduled = self.note_next_event(&mut state);
         Some(state.scheduled).filter(|at| *at != NEVER)
     }
@@ -266,7 +268,7 @@ impl Core {
             let late = state.lag + state.handover.arrived(now);
             now - late.min(MOST_LAG).min(now)
         };
-        state.advance(arrival, finished);
+        state.advance(arrival, now, finished);
         state.generation = state.generation.wrapping_add(1);
         let generation = state.generation;
         let pending =
@@ -275,7 +277,7 @@ impl Core {
         let parts = state.hand_over(file, key, request, arrival);
         state.requests[key].parts = parts;
         // What is already over, its arrival having been dated back, is so now.
-        state.advance(now, finished);
+        state.advance(now, now, finished);
         self.plan_ring(state);
         (key, generation)
     }

@@ -200,6 +200,33 @@ mod tests {
         assert!(!streams.note(5 << 20, 4096));
     }
 
+    /// Prints what counting costs: `cargo test --release -p tanada-volume --lib counting -- --ignored --nocapture`.
+    #[test]
+    #[ignore = "measures"]
+    fn counting_an_io_costs_little() {
+        use tanada_base::Clock;
+        const IOS: u64 = 5_000_000;
+        let (class, object, streams) = (Counters::default(), Counters::default(), Streams::default());
+        let chunks: Vec<Chunk> = (0..1024).map(|_| Chunk::default()).collect();
+        let clock = tanada_base::MonotonicClock::new();
+        let began = clock.now();
+        for no in 0..IOS {
+            let offset = (no.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44) << 14;
+            let is_sequential = streams.note(offset, 16384);
+            let started = clock.now();
+            let now = clock.now();
+            class.count(false, 16384, now - started);
+            object.count(false, 16384, now - started);
+            let sample = Sample { is_write: false, is_sequential, bytes: 16384, now, half_life_s: 3600.0 };
+            chunks[(offset >> 20) as usize % chunks.len()].count(&sample);
+        }
+        let took = clock.now() - began;
+        println!("{:.0} ns an I/O, with looking at the clock twice", took.as_nanos() as f64 / IOS as f64);
+        assert_eq!((class.snapshot().read.ios, object.snapshot().read.bytes), (IOS, IOS * 16384));
+        let counted: u64 = chunks.iter().map(|chunk| u64::from(chunk.statistics(began, 1.0).reads)).sum();
+        assert_eq!(counted, IOS);
+    }
+
     #[test]
     fn counts_are_exact_over_threads() {
         let (counters, chunk) = (Counters::default(), Chunk::default());

@@ -11,6 +11,7 @@ mod model;
 mod objects;
 mod recovery;
 mod relocation;
+mod scale;
 mod statistics;
 mod threads;
 
