@@ -20,8 +20,8 @@ impl Leaf {
     }
 }
 
-/// All chunks of an object.
-#[derive(Debug, Default)]
+/// All chunks of an object. A clone has the same leaves.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ChunkTable {
     leaves: Vec<Option<Arc<Leaf>>>,
 }

@@ -5,7 +5,8 @@
 //! 2. [`Journal::commit`] makes all that was queued durable: one task writes all blocks in one go and syncs; who comes meanwhile waits for
 //!    the next go. So concurrent commits share syncs.
 //! 3. A go that does not fit into the log any more is a checkpoint instead: under the lock, everything there is becomes records, which includes
-//!    what is queued. They are written to a free part of the device, made durable, and then the other superblock is written to name them.
+//!    what is queued. What no change of the journal touches (statistics) becomes records afterwards, for that is most of it, and I/O waits for the
+//!    lock. They are written to a free part of the device, made durable, and then the other superblock is written to name them.
 //!
 //! Invariants:
 //! - one go is under way at a time;
@@ -34,9 +35,12 @@ pub(crate) type Lsn = u64;
 const PIECE_BYTES: usize = 1 << 20;
 const PIECES_AT_ONCE: usize = 8;
 
+/// Records that follow those of a snapshot, made without the journal's lock.
+pub(crate) type Rest = Box<dyn FnOnce(&mut Queue) + Send>;
+
 /// Gives all there is as records. Called under the journal's lock.
 pub(crate) trait Snapshot {
-    fn snapshot(&self, queue: &mut Queue);
+    fn snapshot(&self, queue: &mut Queue) -> Rest;
 }
 
 /// Records that wait to be written, already cut into blocks.
@@ -259,9 +263,12 @@ impl Journal {
             let end = state.queue.end;
             state.queue.blocks.clear();
             let mut all = Queue::default();
-            snapshot.snapshot(&mut all);
-            let (superblock, bytes, log) = next_checkpoint(&state.superblock, &mut all);
+            let rest = snapshot.snapshot(&mut all);
+            let current = state.superblock.clone();
             SharedTask::new(async move {
+                rest(&mut all);
+                let (superblock, bytes, log) = next_checkpoint(&current, &mut all);
+                drop(all);
                 let done = journal.write_checkpoint(&superblock, bytes).await;
                 journal.landed(end, done, Some((superblock, log)))
             })

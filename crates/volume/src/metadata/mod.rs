@@ -10,7 +10,7 @@ pub(crate) mod replay;
 mod successor;
 pub(crate) mod superblock;
 
-pub(crate) use journal::{Journal, Log, Queue, Snapshot};
+pub(crate) use journal::{Journal, Log, Queue, Rest, Snapshot};
 pub(crate) use record::{AttributeRecord, Record};
 pub(crate) use recovered::{Recovered, RecoveredClass, RecoveredObject, WallTime};
 pub(crate) use replay::{Replayed, replay};

@@ -4,15 +4,17 @@
 //! So a checkpoint may be taken at any time.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crate::chunk::Place;
-use crate::metadata::{Queue, Record, Snapshot};
+use crate::chunk::table::ChunkTable;
+use crate::metadata::{Queue, Record, Rest, Snapshot};
 use crate::object::ObjectState;
 
 use super::core::Core;
 
 impl Snapshot for Core {
-    fn snapshot(&self, queue: &mut Queue) {
+    fn snapshot(&self, queue: &mut Queue) -> Rest {
         for (rank, class) in self.class_list().ranked().iter().enumerate() {
             push(
                 queue,
@@ -32,9 +34,25 @@ impl Snapshot for Core {
         }
         let namespace = self.namespace.lock();
         push(queue, &Record::NextObject { id: namespace.next_id });
+        let mut tables = Vec::with_capacity(namespace.objects.len());
         for object in namespace.objects.values() {
             self.snapshot_object(object, queue);
+            tables.push((object.id, object.table.read().clone()));
         }
+        let (now, half_life_s) = (self.now(), self.half_life_s);
+        Box::new(move |queue| {
+            for (id, table) in tables {
+                push_statistics(id, &table, now, half_life_s, queue);
+            }
+        })
+    }
+}
+
+/// The statistics of all chunks that were used.
+fn push_statistics(id: u64, table: &ChunkTable, now: Duration, half_life_s: f32, queue: &mut Queue) {
+    for (no, chunk) in table.iter_from(0).filter(|(_, chunk)| !chunk.is_unused()) {
+        let statistics = chunk.statistics(now, half_life_s);
+        push(queue, &Record::Statistics { id, chunk: no, statistics });
     }
 }
 
@@ -114,14 +132,9 @@ impl Core {
         if let Some(record) = runs.end() {
             push(queue, &record);
         }
-        let now = self.now();
         for (no, chunk) in table.iter_from(0) {
             if let Some(place) = chunk.mirror.get() {
                 push(queue, &Record::Mirrored { id, chunk: no, place });
-            }
-            if !chunk.is_unused() {
-                let statistics = chunk.statistics(now, self.half_life_s);
-                push(queue, &Record::Statistics { id, chunk: no, statistics });
             }
         }
     }
