@@ -2,7 +2,7 @@
 //!
 //! 1. *Through*: the same reads and writes on an object of a one-class volume and on a file beside it, taking turns; medians of the rounds.
 //! 2. *Moving*: chunks move between two classes; beside it a plain copy between two files, and the device's own bandwidth. Then random reads, alone
-//!    and while chunks move under the default budget, taking turns.
+//!    and while chunks move under the default budget, taking turns. And the same between two emulated devices, a QLC and a SATA SSD.
 //! 3. *Opening*: a volume of a million chunks, mapped in random order. Its metadata are on the device; of its class only the label is kept, since
 //!    opening reads nothing else of it.
 //!
@@ -134,7 +134,7 @@ fn report(options: &VolumeBenchOptions, runs: &[Run]) -> Report {
         median(runs.iter().filter(|run| run.what == what && run.side == side).map(figure))
     };
     let mut table = Table::new(&["", "device", "volume", "unit"]);
-    let figures: [(&str, &str, Figure); 7] = [
+    let figures: [(&str, &str, Figure); 12] = [
         ("random_16k_depth_64", "IOPS", |run| run.ios_per_second),
         ("random_16k_depth_1", "us", |run| run.latency_us_p50),
         ("sequential_read", "MiB/s", |run| run.mib_per_second),
@@ -142,6 +142,11 @@ fn report(options: &VolumeBenchOptions, runs: &[Run]) -> Report {
         ("copy_or_move", "MiB/s", |run| run.mib_per_second),
         ("foreground_alone", "IOPS", |run| run.ios_per_second),
         ("foreground_while_moving", "IOPS", |run| run.ios_per_second),
+        ("model_read", "MiB/s", |run| run.mib_per_second),
+        ("model_write", "MiB/s", |run| run.mib_per_second),
+        ("model_move", "MiB/s", |run| run.mib_per_second),
+        ("model_foreground_alone", "IOPS", |run| run.ios_per_second),
+        ("model_foreground_while_moving", "IOPS", |run| run.ios_per_second),
     ];
     for (what, unit, figure) in figures {
         let cell = |side| match of(what, side, figure) {
@@ -154,8 +159,8 @@ fn report(options: &VolumeBenchOptions, runs: &[Run]) -> Report {
     let latency: Figure = |run| run.latency_us_p50;
     let bandwidth: Figure = |run| run.mib_per_second;
     let iops: Figure = |run| run.ios_per_second;
-    let slower = of("device_write", "device", bandwidth).min(of("device_read", "device", bandwidth));
-    let loss = 1.0 - of("foreground_while_moving", "volume", iops) / of("foreground_alone", "volume", iops);
+    let slower = of("model_write", "device", bandwidth).min(of("model_read", "device", bandwidth));
+    let loss = |during: &str, alone: &str| 1.0 - of(during, "volume", iops) / of(alone, "volume", iops);
     let summary = [
         ("read_iops_of_device", ratio("random_16k_depth_64", iops)),
         (
@@ -164,10 +169,12 @@ fn report(options: &VolumeBenchOptions, runs: &[Run]) -> Report {
         ),
         ("sequential_read_of_device", ratio("sequential_read", bandwidth)),
         ("sequential_write_of_device", ratio("sequential_write", bandwidth)),
-        ("move_bandwidth_of_slower", of("copy_or_move", "volume", bandwidth) / slower),
+        ("move_bandwidth_of_slower", of("model_move", "volume", bandwidth) / slower),
         ("move_bandwidth_of_copy", ratio("copy_or_move", bandwidth)),
-        ("foreground_loss_while_moving", loss),
-        ("moved_mib_per_second_beside_foreground", of("moved_beside", "volume", bandwidth)),
+        ("foreground_loss_while_moving", loss("model_foreground_while_moving", "model_foreground_alone")),
+        ("moved_mib_per_second_beside_foreground", of("model_moved_beside", "volume", bandwidth)),
+        ("foreground_loss_on_one_disk", loss("foreground_while_moving", "foreground_alone")),
+        ("moved_mib_per_second_on_one_disk", of("moved_beside", "volume", bandwidth)),
         (
             if options.opened_chunks == 1_000_000 { "open_seconds_1m_chunks" } else { "open_seconds" },
             of("open", "volume", |run| run.seconds),

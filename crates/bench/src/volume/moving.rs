@@ -1,4 +1,7 @@
 //! Chunks that move: how fast, and what that costs who reads meanwhile.
+//!
+//! Once between two classes on one disk, which a move reads and writes: there a plain copy is what it can reach. And once between two emulated
+//! devices, of which the slower one sets the pace; there the reads of the foreground are on the slower one, of data that stay.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -17,6 +20,14 @@ use crate::Result;
 
 /// Reads in flight in the foreground.
 const FOREGROUND_DEPTH: usize = 16;
+/// The classes on emulated devices.
+const MODELS: [(&str, &str); 2] = [("fast", "sata-ssd"), ("slow", "sata-qlc")];
+/// Bytes that stay where they are, for the foreground to read.
+const STILL_BYTES: u64 = 64 << 20;
+/// What runs of the foreground are called: alone, while chunks move, and the moves beside it.
+const ON_DISK: [&str; 3] = ["foreground_alone", "foreground_while_moving", "moved_beside"];
+const ON_MODELS: [&str; 3] =
+    ["model_foreground_alone", "model_foreground_while_moving", "model_moved_beside"];
 /// Chunks that one relocation in the background moves.
 const CHUNKS_AT_ONCE: u64 = 20;
 
@@ -51,7 +62,54 @@ pub async fn run(stage: &Stage, progress: fn(&str)) -> Result<Vec<Run>> {
     }
     for round in 0..options.rounds {
         progress(&format!("reading while chunks move, round {} of {}", round + 1, options.rounds));
-        runs.extend(foreground(stage, &object, &through, round).await?);
+        let read = (&through, options.data_bytes);
+        runs.extend(foreground(stage, &object, read, round, ON_DISK).await?);
+    }
+    volume.close().await.map_err(failed)?;
+    runs.extend(between_models(stage, progress).await?);
+    Ok(runs)
+}
+
+/// The same between two emulated devices.
+async fn between_models(stage: &Stage, progress: fn(&str)) -> Result<Vec<Run>> {
+    let options = &stage.options;
+    progress("filling emulated devices");
+    let (volume, devices) = stage.modelled(&MODELS).await?;
+    let [fast, slow] = &devices[..] else { return Err(failed("two devices were asked for")) };
+    let object = volume.create_object("data", &Attributes::default()).map_err(failed)?;
+    stage.fill(&object.device()).await?;
+    let still = volume.create_object("still", &Attributes::default()).map_err(failed)?;
+    let mut buffer = stage.pool.allocate(MIB);
+    buffer.fill(7);
+    for block in 0..STILL_BYTES / MIB as u64 {
+        buffer = still.write(block * MIB as u64, buffer).await.map_err(failed)?;
+    }
+    still.sync().await.map_err(failed)?;
+    let mut runs = Vec::new();
+    for round in 0..options.rounds {
+        progress(&format!("moving between models, round {} of {}", round + 1, options.rounds));
+        let load = |what, is_write| Load {
+            what,
+            is_write,
+            is_sequential: true,
+            block_bytes: MIB,
+            depth: 8,
+            seconds: options.seconds,
+            data_bytes: options.data_bytes,
+        };
+        runs.push(load("model_read", false).run(slow, &stage.pool, "device", round).await?);
+        runs.push(load("model_write", true).run(fast, &stage.pool, "device", round).await?);
+        let began = Instant::now();
+        let moved = object.move_to(0..options.moves, "fast", &Relocation::default()).await.map_err(failed)?;
+        let seconds = began.elapsed().as_secs_f64();
+        runs.push(whole("model_move", "volume", round, moved.done, moved.bytes, seconds));
+        object.move_to(0..options.moves, "slow", &Relocation::default()).await.map_err(failed)?;
+    }
+    let through = still.device();
+    for round in 0..options.rounds {
+        progress(&format!("reading beside models, round {} of {}", round + 1, options.rounds));
+        let read = (&through, STILL_BYTES);
+        runs.extend(foreground(stage, &object, read, round, ON_MODELS).await?);
     }
     volume.close().await.map_err(failed)?;
     Ok(runs)
@@ -73,8 +131,14 @@ async fn copy(stage: &Stage, from: &Device, to: &Device, round: usize) -> Result
     Ok(whole("copy_or_move", "device", round, moves, moves * MIB as u64, seconds))
 }
 
-/// Random reads, alone and while chunks move.
-async fn foreground(stage: &Stage, object: &Object, through: &Device, round: usize) -> Result<Vec<Run>> {
+/// Random reads of a device and so many bytes of it, alone and while chunks of `object` move.
+async fn foreground(
+    stage: &Stage,
+    object: &Object,
+    (through, data_bytes): (&Device, u64),
+    round: usize,
+    [alone, while_moving, beside]: [&'static str; 3],
+) -> Result<Vec<Run>> {
     let load = |what| Load {
         what,
         is_write: false,
@@ -82,9 +146,9 @@ async fn foreground(stage: &Stage, object: &Object, through: &Device, round: usi
         block_bytes: 16 << 10,
         depth: FOREGROUND_DEPTH,
         seconds: stage.options.seconds,
-        data_bytes: stage.options.data_bytes,
+        data_bytes,
     };
-    let alone = load("foreground_alone").run(through, &stage.pool, "volume", round).await?;
+    let alone = load(alone).run(through, &stage.pool, "volume", round).await?;
     let (moved, is_over) = (Arc::new(AtomicU64::new(0)), Rc::new(Cell::new(false)));
     let mover = Mover {
         object: object.clone(),
@@ -93,11 +157,11 @@ async fn foreground(stage: &Stage, object: &Object, through: &Device, round: usi
         is_over: is_over.clone(),
     };
     let task = spawn_local(mover.run());
-    let during = load("foreground_while_moving").run(through, &stage.pool, "volume", round).await?;
+    let during = load(while_moving).run(through, &stage.pool, "volume", round).await?;
     let done = moved.load(Ordering::Relaxed);
     is_over.set(true);
     task.await?;
-    let beside = whole("moved_beside", "volume", round, done, done * MIB as u64, during.seconds);
+    let beside = whole(beside, "volume", round, done, done * MIB as u64, during.seconds);
     Ok(vec![alone, during, beside])
 }
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use tanada_base::SplitMix64;
-use tanada_io::{BufferPool, Device, DeviceOptions, Executors};
+use tanada_io::{BufferPool, Device, DeviceOptions, Executors, ModelSpec, Timeline};
 use tanada_volume::directory::ThreadTimer;
 use tanada_volume::{ClassSettings, Parts, Volume, VolumeSettings};
 
 use super::VolumeBenchOptions;
+use super::blank::Blank;
 use crate::{Error, Result};
 
 /// Bytes of a large I/O and of a chunk.
@@ -67,6 +68,27 @@ impl Stage {
             ..VolumeSettings::default()
         };
         Volume::create(self.parts(classes)?, &settings).await.map_err(failed)
+    }
+
+    /// A volume on emulated devices, in real time: names of classes and their models, fastest first. And those devices. Of what is written only
+    /// where it lies is kept, so nothing but the models takes time.
+    pub async fn modelled(&self, classes: &[(&str, &str)]) -> Result<(Volume, Vec<Device>)> {
+        let size_bytes = self.options.data_bytes + (256 << 20);
+        let mut parts = self.parts(&[])?;
+        parts.metadata = self.device("metadata-beside-models")?;
+        let (mut devices, mut settings) = (Vec::new(), Vec::new());
+        for (name, model) in classes {
+            let model: ModelSpec = model.parse().map_err(failed)?;
+            let below = Device::from_backend(Blank::new(size_bytes + (8 << 20)));
+            let device = Timeline::real().model(below, &model, 1).map_err(failed)?;
+            parts = parts.with_class(name, vec![device.clone()]);
+            devices.push(device);
+            settings.push(ClassSettings { name: (*name).to_owned(), size_bytes, ..ClassSettings::default() });
+        }
+        let settings =
+            VolumeSettings { id: *b"emulated classes", classes: settings, ..VolumeSettings::default() };
+        let volume = Volume::create(parts, &settings).await.map_err(failed)?;
+        Ok((volume, devices))
     }
 
     /// Writes every block, so that no hole makes reading cheap.

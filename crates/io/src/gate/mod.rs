@@ -39,7 +39,7 @@ impl GateLimits {
     /// The default, and room for a full queue of 16 KiB reads on each of so many spindles.
     pub fn for_spindles(spindles: u32) -> GateLimits {
         let default = GateLimits::default();
-        GateLimits { bytes: default.bytes.max(spindles as usize * (32 * 16 << 10)), ..default }
+        GateLimits { bytes: default.bytes.max(spindles as usize * (512 << 10)), ..default }
     }
 }
 
