@@ -11,6 +11,7 @@ mod format;
 mod innodb;
 mod options;
 mod output;
+mod simulate;
 mod sql;
 mod volume;
 
@@ -37,6 +38,8 @@ enum Command {
     Innodb(innodb::InnodbArguments),
     /// Make and look after tiered volumes: classes of devices, objects, and what lies where.
     Volume(volume::VolumeArguments),
+    /// Replay a recorded trace under placement policies, on emulated devices.
+    Simulate(Box<simulate::SimulateArguments>),
     /// Show out-of-order execution on the bundled sample; needs nothing but this program.
     Demo(demo::DemoArguments),
     /// Measure against fio and against other servers.
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Command::Sql(arguments) => sql::run(&runtime, *arguments),
         Command::Innodb(arguments) => innodb::run(arguments),
         Command::Volume(arguments) => volume::run(arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Demo(arguments) => runtime.block_on(demo::run(arguments)),
         Command::Bench(arguments) => runtime.block_on(bench::run(arguments)),
     };

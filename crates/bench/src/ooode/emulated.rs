@@ -12,7 +12,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde::Serialize;
 use tanada_innodb::{FileKind, Files, HostFiles, Lock, MountOptions};
-use tanada_io::{Device, Method, ModelSpec, ModelledArray, Timeline, VirtualTimeOptions};
+use tanada_io::{Device, GateLimits, Method, ModelSpec, ModelledArray, Timeline, VirtualTimeOptions};
 use tanada_query::{Session, SessionOptions};
 use tokio::runtime::Runtime;
 
@@ -151,14 +151,14 @@ impl Measured<'_> {
         let model = self.settings.model.clone().times(disks);
         let files = EmulatedFiles { array: timeline.array(&model, self.settings.seed) };
         runtime.block_on(async {
-            let session = self.session(files).await?;
+            let session = self.session(files, disks).await?;
             let run = self.query(&session, timeline, disks, execution).await?;
             self.runs.push(run);
             Ok(())
         })
     }
 
-    async fn session(&self, files: EmulatedFiles) -> Result<Session> {
+    async fn session(&self, files: EmulatedFiles, disks: u32) -> Result<Session> {
         let settings = self.settings;
         let options = SessionOptions { cache_bytes: settings.cache_bytes, ..SessionOptions::default() };
         let session = Session::new(options)?;
@@ -172,6 +172,9 @@ impl Measured<'_> {
         }
         session.set("tanada.lookup_join", "always").await?;
         session.set("tanada.io_depth", &settings.depth.to_string()).await?;
+        // Large arrays have room for more than the default.
+        let in_flight = GateLimits::for_spindles(disks).bytes;
+        session.set("tanada.io_bytes", &in_flight.to_string()).await?;
         // Tables are opened and statistics sampled here, outside of what is timed.
         session.execute(&format!("explain {}", settings.query)).await?.collect().await?;
         Ok(session)

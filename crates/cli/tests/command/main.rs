@@ -6,6 +6,7 @@ mod demonstration;
 mod failures;
 mod innodb;
 mod interactive;
+mod simulate;
 mod volume;
 
 use std::io::Write;

@@ -1,0 +1,258 @@
+//! `tanada simulate`: what a recorded run would have taken under other policies, on other devices.
+
+use std::io::BufReader;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use tanada_base::ByteSize;
+use tanada_bench::report::Table;
+use tanada_io::ModelSpec;
+use tanada_placement::{
+    End, Outcome as Simulated, POLICIES, Pace, SimulationOptions, Trace, TraceReader, import, policy, sweep,
+    synthetic,
+};
+
+use crate::failure::{Failure, Outcome, one_line};
+use crate::output::{OutputArguments, count, size};
+
+/// Arguments of `tanada simulate`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada simulate run.trace                                    # every policy, 10 to 100 % in steps of 10
+  tanada simulate run.trace --policy benefit,lru:fifo --fast-share 20,40
+  tanada simulate --synthetic 0.1 --fast nvme --slow 8xhdd-7200 --depth 32
+  tanada simulate usr_0.csv --import msr --policy smq,benefit --json
+
+Times are virtual: the devices are models (docs/device-models.md), relocations take their time from the same devices, and no byte moves. Policies
+and their options are described in docs/placement.md. Policies that learn see the trace once before, as in the paper; --no-training spares them that.")]
+pub struct SimulateArguments {
+    /// A chunk trace, or with --import another tool's log
+    #[arg(value_name = "TRACE", required_unless_present = "synthetic")]
+    trace: Option<PathBuf>,
+    /// What TRACE is, if no chunk trace
+    #[arg(long, value_enum, requires = "trace")]
+    import: Option<Log>,
+    /// Instead of a trace: nine queries in the shape of TPC-H's at this scale
+    #[arg(long, value_name = "SCALE", conflicts_with = "trace", value_parser = scale)]
+    synthetic: Option<f64>,
+    /// Policies with their options, separated by commas, or all; an option of a policy follows it with a colon
+    #[arg(long, value_name = "NAME,NAME", default_value = "all")]
+    policy: String,
+    /// Room of the fast class in per cent of all data: A..B is in steps of ten
+    #[arg(long, value_name = "A..B | N,N", default_value = "10..100")]
+    fast_share: String,
+    /// Devices of the fast class
+    #[arg(long, value_name = "MODEL", default_value = "sata-ssd")]
+    fast: ModelSpec,
+    /// Devices of the slow class
+    #[arg(long, value_name = "MODEL", default_value = "3xhdd-7200")]
+    slow: ModelSpec,
+    /// I/Os in flight of a query; 1 is in order
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    depth: u32,
+    /// Clients that run queries at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    clients: u32,
+    /// Bytes of a chunk
+    #[arg(long, value_name = "SIZE", default_value = "1MiB")]
+    chunk_size: ByteSize,
+    /// Policies that learn begin knowing nothing
+    #[arg(long)]
+    no_training: bool,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Logs of other tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Log {
+    /// MSR Cambridge CSV
+    Msr,
+    /// fio's write_iolog, versions 2 and 3
+    Fio,
+}
+
+/// Runs the subcommand.
+pub fn run(arguments: &SimulateArguments) -> Outcome {
+    let policies = policies(&arguments.policy)?;
+    let shares =
+        shares(&arguments.fast_share).map_err(|error| Failure::usage(format!("--fast-share: {error}")))?;
+    let chunk_bytes = arguments.chunk_size.bytes();
+    if !(64 << 10..=1 << 30).contains(&chunk_bytes) || !chunk_bytes.is_power_of_two() {
+        return Err(Failure::usage("--chunk-size: a power of two from 64KiB to 1GiB"));
+    }
+    let trace = trace(arguments)?;
+    if trace.ios() == 0 {
+        return Err(Failure::failed("the trace has no I/O"));
+    }
+    let mut runs = Vec::with_capacity(policies.len() * shares.len());
+    for share in &shares {
+        for policy in &policies {
+            runs.push(SimulationOptions {
+                fast: arguments.fast.clone(),
+                slow: arguments.slow.clone(),
+                pace: if arguments.depth == 1 {
+                    Pace::InOrder
+                } else {
+                    Pace::OutOfOrder { depth: arguments.depth }
+                },
+                clients: arguments.clients as usize,
+                chunk_bytes,
+                trains: !arguments.no_training,
+                ..SimulationOptions::new(policy, f64::from(*share) / 100.0)
+            });
+        }
+    }
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let progress = progress(runs.len());
+    let outcomes = sweep(&trace, None, &runs, threads, &|done| progress.set_position(done as u64))
+        .map_err(Failure::failed)?;
+    progress.finish_and_clear();
+    arguments.output.print(&outcomes, |outcomes| text(arguments, &trace, &policies, &shares, outcomes))
+}
+
+fn progress(runs: usize) -> indicatif::ProgressBar {
+    // Hidden where stderr is no terminal.
+    let style = indicatif::ProgressStyle::with_template("{pos} of {len} replays {wide_bar} {eta}");
+    let bar = indicatif::ProgressBar::new(runs as u64);
+    style.map(|style| bar.clone().with_style(style)).unwrap_or(bar)
+}
+
+fn scale(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(scale) if (0.001..=10.0).contains(&scale) => Ok(scale),
+        _ => Err("a scale from 0.001 to 10".to_owned()),
+    }
+}
+
+/// The policies named; each option of a list follows its policy.
+fn policies(text: &str) -> Outcome<Vec<String>> {
+    if text.trim() == "all" {
+        return Ok(POLICIES.iter().map(|registered| registered.name.to_owned()).collect());
+    }
+    let is_name =
+        |part: &str| POLICIES.iter().any(|registered| part.split(':').next() == Some(registered.name));
+    let mut named: Vec<String> = Vec::new();
+    for part in text.split(',').map(str::trim) {
+        match named.last_mut() {
+            // lru:fifo,skip-sequential: what is no policy is the last one's option.
+            Some(last) if !is_name(part) && last.contains(':') => *last = format!("{last},{part}"),
+            _ => named.push(part.to_owned()),
+        }
+    }
+    for name in &named {
+        policy(name, 0).map_err(|error| Failure::usage(format!("--policy: {error}")))?;
+    }
+    Ok(named)
+}
+
+/// Per cent, ascending as they were given.
+fn shares(text: &str) -> Result<Vec<u32>, String> {
+    const POSSIBLE: RangeInclusive<u32> = 0..=100;
+    let number = |text: &str| match text.trim().trim_end_matches('%').parse::<u32>() {
+        Ok(share) if POSSIBLE.contains(&share) => Ok(share),
+        _ => Err(format!("'{text}' is no share; write per cent from 0 to 100")),
+    };
+    match text.split_once("..") {
+        Some((from, to)) => {
+            let (from, to) = (number(from)?, number(to)?);
+            if from > to {
+                return Err(format!("{from}..{to} is empty"));
+            }
+            Ok((from..=to).step_by(10).collect())
+        }
+        None => text.split(',').map(number).collect(),
+    }
+}
+
+fn trace(arguments: &SimulateArguments) -> Outcome<Trace> {
+    if let Some(scale) = arguments.synthetic {
+        return Ok(synthetic::nine_queries(&synthetic::Synthetic { scale, ..Default::default() }));
+    }
+    let Some(path) = &arguments.trace else { return Err(Failure::usage("name a trace, or use --synthetic")) };
+    let unreadable = |error: &dyn std::fmt::Display| Failure::failed(format!("{}: {error}", path.display()));
+    let file = BufReader::new(std::fs::File::open(path).map_err(|error| unreadable(&error))?);
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    match arguments.import {
+        Some(Log::Msr) => import::msr(file, &name).map_err(|error| unreadable(&error)),
+        Some(Log::Fio) => import::fio(file, &name).map_err(|error| unreadable(&error)),
+        None => {
+            let read = TraceReader::new(file).and_then(TraceReader::read);
+            let (trace, end) = read.map_err(|error| unreadable(&error))?;
+            warn_of(path, &end);
+            Ok(trace)
+        }
+    }
+}
+
+fn warn_of(path: &Path, end: &End) {
+    if *end != End::Finished {
+        let said =
+            one_line(&format!("{}: the recording was cut short; what is there is replayed", path.display()));
+        eprintln!("tanada: warning: {said}");
+    }
+}
+
+fn text(
+    arguments: &SimulateArguments,
+    trace: &Trace,
+    policies: &[String],
+    shares: &[u32],
+    outcomes: &[Simulated],
+) -> String {
+    let mut text = format!(
+        "{} over {} in {}, on {} (slow) and {} (fast), all emulated, in virtual time\n\nseconds in all\n",
+        count(trace.ios(), "I/O"),
+        size(trace.bytes()),
+        count(trace.queries().len() as u64, "query run"),
+        arguments.slow,
+        arguments.fast,
+    );
+    let tables: [(&str, fn(&Simulated) -> String); 3] = [
+        ("", |outcome| format!("{:.1}", outcome.total_s)),
+        ("requests to the slow class, relocations left out", |outcome| outcome.slow_ios.to_string()),
+        ("MiB that relocations copied", |outcome| (outcome.relocation_bytes >> 20).to_string()),
+    ];
+    for (title, figure) in tables {
+        if !title.is_empty() {
+            text.push_str(&format!("\n{title}\n"));
+        }
+        let mut header = vec!["fast %"];
+        header.extend(policies.iter().map(String::as_str));
+        let mut table = Table::new(&header);
+        for (share, row) in shares.iter().zip(outcomes.chunks(policies.len())) {
+            let mut cells = vec![share.to_string()];
+            cells.extend(row.iter().map(figure));
+            table.add(cells);
+        }
+        text.push_str(&table.to_string());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_lists_or_steps_of_ten() {
+        assert_eq!(shares("10..40").unwrap(), [10, 20, 30, 40]);
+        assert_eq!(shares("5, 25%").unwrap(), [5, 25]);
+        for wrong in ["", "x", "40..10", "101", "-1", "1..", "1.5"] {
+            assert!(shares(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn options_stay_with_their_policy() {
+        assert_eq!(
+            policies("benefit,lru:fifo,skip-sequential,smq").unwrap(),
+            ["benefit", "lru:fifo,skip-sequential", "smq"]
+        );
+        assert_eq!(policies("all").unwrap().len(), POLICIES.len());
+        assert!(policies("fastest").unwrap_err().to_string().contains("fastest"));
+        assert!(policies("lru:lifo").is_err());
+    }
+}
