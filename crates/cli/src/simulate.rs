@@ -195,6 +195,9 @@ fn warn_of(path: &Path, end: &End) {
     }
 }
 
+/// What a table shows of an outcome.
+type Figure = fn(&Simulated) -> String;
+
 fn text(
     arguments: &SimulateArguments,
     trace: &Trace,
@@ -210,7 +213,7 @@ fn text(
         arguments.slow,
         arguments.fast,
     );
-    let tables: [(&str, fn(&Simulated) -> String); 3] = [
+    let tables: [(&str, Figure); 3] = [
         ("", |outcome| format!("{:.1}", outcome.total_s)),
         ("requests to the slow class, relocations left out", |outcome| outcome.slow_ios.to_string()),
         ("MiB that relocations copied", |outcome| (outcome.relocation_bytes >> 20).to_string()),

@@ -23,7 +23,9 @@ pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
 /// What an argument is brought to. It is asked for what it has answered, too, so that must stay as it is.
 fn exact(argument: &DataType) -> DataType {
     match argument {
-        integer if integer.is_integer() || *integer == DataType::Boolean => WIDE,
+        integer if integer.is_integer() => WIDE,
+        // Sums of so many digits may have more than 38.
+        DataType::Decimal128(precision @ 29.., scale) => DataType::Decimal256(*precision, *scale),
         DataType::Float16 | DataType::Float32 | DataType::Null => DataType::Float64,
         text if text.is_string() => DataType::Float64,
         other => other.clone(),

@@ -11,7 +11,7 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::common::{DFSchema, Result, ScalarValue, exec_datafusion_err, plan_err};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{
-    ColumnarValue, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
@@ -36,7 +36,11 @@ impl ExprPlanner for IntegerPlanner {
         if !left.is_integer() || !right.is_integer() {
             return Ok(PlannerResult::Original(raw));
         }
-        let unsigned = left.is_unsigned_integer() || right.is_unsigned_integer();
+        // The numbers that window functions give are unsigned only to DataFusion.
+        let is_unsigned = |of: &DataType, operand: &Expr| {
+            of.is_unsigned_integer() && !matches!(operand, Expr::WindowFunction(_))
+        };
+        let unsigned = is_unsigned(&left, &raw.left) || is_unsigned(&right, &raw.right);
         let function = ScalarUDF::from(IntegerArithmetic::new(operation, unsigned));
         Ok(PlannerResult::Planned(function.call(vec![raw.left, raw.right])))
     }

@@ -7,6 +7,8 @@ use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExp
 use datafusion::logical_expr::{Expr, ExprSchemable, Operator, binary_expr, cast, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
+use super::quotient;
+
 /// Decimal digits of any 64-bit integer.
 const INTEGER_DIGITS: u8 = 20;
 
@@ -22,12 +24,15 @@ impl ExprPlanner for DivisionPlanner {
         let numbers =
             (left.is_numeric() || left == DataType::Null) && (right.is_numeric() || right == DataType::Null);
         let integers = left.is_integer() && right.is_integer();
+        let unsigned = left.is_unsigned_integer() || right.is_unsigned_integer();
         let decimal = |expression: Expr| cast(expression, DataType::Decimal128(INTEGER_DIGITS, 0));
         let divisor = not_zero(raw.right.clone());
         Ok(match raw.op {
             _ if !numbers => PlannerResult::Original(raw),
-            BinaryOperator::Divide if integers => {
-                PlannerResult::Planned(binary_expr(decimal(raw.left), Operator::Divide, decimal(divisor)))
+            BinaryOperator::Divide if is_exact(&left) && is_exact(&right) => {
+                let [dividend, divisor] = [(raw.left, &left), (raw.right, &right)]
+                    .map(|(operand, of)| if of.is_integer() { decimal(operand) } else { operand });
+                PlannerResult::Planned(quotient::function().call(vec![dividend, divisor]))
             }
             BinaryOperator::Divide => {
                 PlannerResult::Planned(binary_expr(raw.left, Operator::Divide, divisor))
@@ -35,7 +40,7 @@ impl ExprPlanner for DivisionPlanner {
             BinaryOperator::Modulo => {
                 PlannerResult::Planned(binary_expr(raw.left, Operator::Modulo, divisor))
             }
-            BinaryOperator::MyIntegerDivide if integers => {
+            BinaryOperator::MyIntegerDivide if integers && !unsigned => {
                 PlannerResult::Planned(binary_expr(raw.left, Operator::Divide, divisor))
             }
             BinaryOperator::MyIntegerDivide => {
@@ -47,6 +52,11 @@ impl ExprPlanner for DivisionPlanner {
             _ => PlannerResult::Original(raw),
         })
     }
+}
+
+/// Whether a value is a decimal or becomes one without loss.
+fn is_exact(data_type: &DataType) -> bool {
+    data_type.is_integer() || matches!(data_type, DataType::Decimal128(_, 0..))
 }
 
 /// The divisor, NULL instead of zero.

@@ -1,10 +1,11 @@
-//! Floating-point numbers meet decimals as doubles, as in MySQL: literals are decimals here, and DataFusion would bring the float to a decimal's digits.
+//! Floating-point numbers meet decimals as doubles, as in MySQL, and FLOAT meets everything and is computed with as one: literals are decimals here, and DataFusion would bring the float to a decimal's digits.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Expr, ExprSchemable, cast};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 /// For all binary operators.
 #[derive(Debug)]
@@ -16,11 +17,25 @@ impl ExprPlanner for FloatPlanner {
         mut raw: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
-        if let (Ok(left), Ok(right)) = (raw.left.get_type(schema), raw.right.get_type(schema))
-            && (left.is_floating() && right.is_decimal() || left.is_decimal() && right.is_floating())
-        {
-            raw.left = as_double(raw.left, &left);
-            raw.right = as_double(raw.right, &right);
+        if let (Ok(left), Ok(right)) = (raw.left.get_type(schema), raw.right.get_type(schema)) {
+            let single = DataType::Float32;
+            let numbers = left.is_numeric() && right.is_numeric();
+            let computes = matches!(
+                raw.op,
+                BinaryOperator::Plus
+                    | BinaryOperator::Minus
+                    | BinaryOperator::Multiply
+                    | BinaryOperator::Divide
+                    | BinaryOperator::Modulo
+            );
+            let is_single = numbers && (left == single || right == single) && (left != right || computes);
+            if is_single
+                || left.is_floating() && right.is_decimal()
+                || left.is_decimal() && right.is_floating()
+            {
+                raw.left = as_double(raw.left, &left);
+                raw.right = as_double(raw.right, &right);
+            }
         }
         // Whatever the operator does is for the next planner to say.
         Ok(PlannerResult::Original(raw))
@@ -32,7 +47,9 @@ pub(super) fn rewrite(expression: Expr, schema: &DFSchema) -> Result<Transformed
     let data_type = |expression: &Expr| expression.get_type(schema).unwrap_or(DataType::Null);
     let mixed = |expressions: &mut dyn Iterator<Item = &Expr>| {
         let types: Vec<DataType> = expressions.map(data_type).collect();
-        types.iter().any(DataType::is_floating) && types.iter().any(DataType::is_decimal)
+        let singles = types.iter().filter(|data_type| **data_type == DataType::Float32).count();
+        let decimals = types.iter().any(DataType::is_floating) && types.iter().any(DataType::is_decimal);
+        decimals || singles > 0 && singles < types.len() && types.iter().all(DataType::is_numeric)
     };
     let double = |expression: Expr| {
         let data_type = data_type(&expression);

@@ -3,13 +3,18 @@
 
 mod aggregate;
 mod arithmetic;
+mod clock;
 mod conditional;
 mod division;
 mod floating;
 mod hex;
 mod length;
+mod negative;
+mod quotient;
 mod signed;
+mod simple;
 mod temporal;
+mod text;
 
 use std::sync::Arc;
 
@@ -20,17 +25,24 @@ pub use aggregate::aggregates;
 pub use arithmetic::IntegerPlanner;
 pub use division::DivisionPlanner;
 pub use floating::FloatPlanner;
-pub use signed::NAME as SIGNED;
+pub use negative::NAME as NEGATIVE;
+pub use signed::{SIGNED, UNSIGNED};
 pub use temporal::{TemporalPlanner, TemporalRule};
+pub use text::{SUBSTRING, TEXT};
 
 /// Functions to register, instead of others of the same name.
 pub fn functions() -> Vec<Arc<ScalarUDF>> {
-    vec![
-        Arc::new(ScalarUDF::from(hex::Hex::default())),
-        Arc::new(ScalarUDF::from(conditional::If::default())),
-        Arc::new(ScalarUDF::from(length::Length::default())),
-        Arc::new(ScalarUDF::from(signed::Signed::default())),
-    ]
+    let mut functions = vec![
+        ScalarUDF::from(hex::Hex::default()),
+        ScalarUDF::from(conditional::If::default()),
+        ScalarUDF::from(length::Length::default()),
+        negative::function(),
+        quotient::function(),
+    ];
+    functions.extend(signed::functions());
+    functions.extend(clock::functions());
+    functions.extend(text::functions());
+    functions.into_iter().map(Arc::new).collect()
 }
 
 /// Planners to ask before DataFusion's.

@@ -1,69 +1,50 @@
-//! `CAST(x AS SIGNED)`: a fraction is rounded, and of a text the number that it begins with is taken. DataFusion's cast cuts the one and refuses the other.
+//! `CAST(x AS SIGNED)` and `UNSIGNED`: a fraction is rounded, and of a text the number that it begins with is taken. DataFusion's cast cuts the one and refuses the other.
 
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array};
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Float64Type};
-use datafusion::common::{Result, ScalarValue, plan_err};
-use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
+use datafusion::common::{Result, plan_err};
+use datafusion::logical_expr::ScalarUDF;
 
-/// The function's name.
-pub const NAME: &str = "cast_signed";
+use super::simple::Simple;
 
-/// The function.
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct Signed {
-    signature: Signature,
+/// Name of the cast to BIGINT.
+pub const SIGNED: &str = "cast_signed";
+/// Name of the cast to BIGINT UNSIGNED.
+pub const UNSIGNED: &str = "cast_unsigned";
+
+/// Both casts.
+pub(super) fn functions() -> [ScalarUDF; 2] {
+    [
+        Simple::function(SIGNED, |_| Ok(DataType::Int64), |arrays, _| whole(arrays, &DataType::Int64)),
+        Simple::function(UNSIGNED, |_| Ok(DataType::UInt64), |arrays, _| whole(arrays, &DataType::UInt64)),
+    ]
 }
 
-impl Default for Signed {
-    fn default() -> Self {
-        Signed { signature: Signature::any(1, Volatility::Immutable) }
-    }
-}
-
-impl ScalarUDFImpl for Signed {
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Int64)
-    }
-
-    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let arrays = ColumnarValue::values_to_arrays(&arguments.args)?;
-        let [array] = arrays.as_slice() else { return plan_err!("CAST takes one value") };
-        let result = signed(array)?;
-        Ok(match &arguments.args[0] {
-            ColumnarValue::Scalar(_) => ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?),
-            ColumnarValue::Array(_) => ColumnarValue::Array(result),
-        })
-    }
-}
-
-fn signed(array: &ArrayRef) -> Result<ArrayRef> {
+fn whole(arrays: &[ArrayRef], to: &DataType) -> Result<ArrayRef> {
+    let [array] = arrays else { return plan_err!("CAST takes one value") };
     let strict = CastOptions { safe: false, ..CastOptions::default() };
     let whole: ArrayRef = match array.data_type() {
         text if text.is_string() => {
             let text = cast(array, &DataType::Utf8)?;
             let numbers = text.as_string::<i32>().iter().map(|text| text.map(leading_number));
-            return Ok(Arc::new(numbers.collect::<Int64Array>()));
+            Arc::new(numbers.collect::<Int64Array>())
         }
         // Half is rounded away from zero in both.
         DataType::Decimal128(precision, _) => cast(array, &DataType::Decimal128(*precision, 0))?,
+        DataType::Decimal256(precision, _) => cast(array, &DataType::Decimal256(*precision, 0))?,
         float if float.is_floating() => {
             let doubles = cast(array, &DataType::Float64)?;
             Arc::new(doubles.as_primitive::<Float64Type>().unary::<_, Float64Type>(f64::round))
         }
+        time if time.is_temporal() => {
+            return plan_err!("a date or time is no number; use UNIX_TIMESTAMP or DATEDIFF");
+        }
         _ => Arc::clone(array),
     };
-    Ok(cast_with_options(&whole, &DataType::Int64, &strict)?)
+    Ok(cast_with_options(&whole, to, &strict)?)
 }
 
 /// The whole number at the beginning of a text, 0 without one; what is too large is the largest there is.
@@ -91,7 +72,7 @@ mod tests {
 
     fn of(array: impl datafusion::arrow::array::Array + 'static) -> Vec<Option<i64>> {
         let array: ArrayRef = Arc::new(array);
-        signed(&array).unwrap().as_primitive::<Int64Type>().iter().collect()
+        whole(&[array], &DataType::Int64).unwrap().as_primitive::<Int64Type>().iter().collect()
     }
 
     #[test]
@@ -112,6 +93,6 @@ mod tests {
     #[test]
     fn what_is_too_large_is_an_error() {
         let array: ArrayRef = Arc::new(Float64Array::from(vec![1e30]));
-        assert!(signed(&array).is_err());
+        assert!(whole(&[array], &DataType::Int64).is_err());
     }
 }

@@ -40,6 +40,9 @@ impl ExprPlanner for TemporalPlanner {
             BinaryOperator::LtEq => Operator::LtEq,
             BinaryOperator::Gt => Operator::Gt,
             BinaryOperator::GtEq => Operator::GtEq,
+            BinaryOperator::Plus | BinaryOperator::Minus => {
+                return Ok(PlannerResult::Original(moved(raw, schema)?));
+            }
             _ => return Ok(PlannerResult::Original(raw)),
         };
         let before = (raw.left.clone(), raw.right.clone());
@@ -53,6 +56,46 @@ impl ExprPlanner for TemporalPlanner {
             }
             planned => PlannerResult::Planned(planned),
         })
+    }
+}
+
+/// A date or time and an interval: a part of a day, or of a second, is not lost because the date has none.
+fn moved(mut raw: RawBinaryExpr, schema: &DFSchema) -> Result<RawBinaryExpr> {
+    let (Ok(left), Ok(right)) = (raw.left.get_type(schema), raw.right.get_type(schema)) else {
+        return Ok(raw);
+    };
+    let nanoseconds = |expression: &Expr| match expression {
+        Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(interval)), _) => interval.nanoseconds,
+        _ => 0,
+    };
+    let before = raw.left.clone();
+    for (operand, of, other, other_type) in
+        [(&mut raw.left, &left, raw.right.clone(), &right), (&mut raw.right, &right, before, &left)]
+    {
+        no_number(of, other_type)?;
+        let nanoseconds = nanoseconds(&other);
+        let unit = match of {
+            DataType::Date32 if nanoseconds % 1_000_000_000 == 0 && nanoseconds != 0 => TimeUnit::Second,
+            DataType::Date32 | DataType::Timestamp(TimeUnit::Second | TimeUnit::Millisecond, _)
+                if nanoseconds % 1_000_000_000 != 0 =>
+            {
+                TimeUnit::Microsecond
+            }
+            _ => continue,
+        };
+        *operand = cast(operand.clone(), DataType::Timestamp(unit, None));
+    }
+    Ok(raw)
+}
+
+/// A date and a number: the server makes a number like 20210305 of the date, DataFusion one like 18691.
+fn no_number(left: &DataType, right: &DataType) -> Result<()> {
+    let mixed = |date: &DataType, number: &DataType| {
+        matches!(date, DataType::Date32 | DataType::Timestamp(..)) && number.is_numeric()
+    };
+    match mixed(left, right) || mixed(right, left) {
+        true => plan_err!("a date meets a number; write it as '2021-03-05', and a span as INTERVAL 1 DAY"),
+        false => Ok(()),
     }
 }
 
@@ -108,6 +151,7 @@ fn compared(left: Expr, operator: Operator, right: Expr, schema: &DFSchema) -> R
     let (Ok(left_type), Ok(right_type)) = (left.get_type(schema), right.get_type(schema)) else {
         return Ok(binary_expr(left, operator, right));
     };
+    no_number(&left_type, &right_type)?;
     if let Some(text) = text(&right) {
         return with_text(left, &left_type, operator, right.clone(), text);
     }

@@ -30,7 +30,11 @@ pub(super) fn respelled(name: &str, arguments: &[Expr]) -> Option<Expr> {
         ("monthname", [of]) => call("to_char", vec![date_time(of), text("%B")]),
         ("date_format", [of, Expr::Value(format)]) => {
             let format = format.value.clone().into_string()?;
-            call("to_char", vec![date_time(of), text(&chrono_format(&format)?)])
+            match chrono_format(&format) {
+                Some(format) => call("to_char", vec![date_time(of), text(&format)]),
+                // No such function: an error, for another meaning of the letters would be a wrong answer.
+                None => call(&format!("date_format with the format {format}"), Vec::new()),
+            }
         }
         ("unix_timestamp", [of]) => as_type(extracted(of, DateTimeField::Epoch), DataType::BigInt(None)),
         (unit, [of]) => Expr::Extract {
@@ -48,9 +52,6 @@ fn field(name: &str) -> Option<DateTimeField> {
         "quarter" => DateTimeField::Quarter,
         "month" => DateTimeField::Month,
         "day" | "dayofmonth" => DateTimeField::Day,
-        "hour" => DateTimeField::Hour,
-        "minute" => DateTimeField::Minute,
-        "second" => DateTimeField::Second,
         _ => return None,
     })
 }
@@ -87,7 +88,6 @@ fn chrono_format(format: &str) -> Option<String> {
             'W' => "%A",
             'a' => "%a",
             'w' => "%w",
-            'u' => "%W",
             'U' => "%U",
             'v' => "%V",
             'x' => "%G",

@@ -2,6 +2,7 @@
 //!
 //! - `GROUP_CONCAT([DISTINCT] a, b ORDER BY c SEPARATOR 's')` is `string_agg` of one text; without a separator it is a comma. Rows in which an
 //!   argument is NULL do not take part, in both.
+//! - `AVG(x)` is `SUM(x) / COUNT(x)`; `STDDEV` is the population's; a condition is summed as 1 and 0; `-x` and `1e3` are 64 bits and a double.
 //! - `CONCAT(a, b)` is `a || b`: NULL if one of them is, where DataFusion's leaves NULLs out.
 //! - `YEAR(x)`, `MONTH(x)` ... are `EXTRACT`; `DATE_ADD(x, INTERVAL n unit)` and its kin are `x + INTERVAL`.
 //! - `x REGEXP p` and `RLIKE` are `regexp_like`, upper and lower case alike.
@@ -11,13 +12,13 @@ mod dates;
 
 use std::ops::ControlFlow;
 
-use crate::functions::SIGNED;
+use crate::functions::{NEGATIVE, SIGNED, SUBSTRING, TEXT, UNSIGNED};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, ObjectName, Select, TableFactor,
-    UnaryOperator, Value, VisitMut, VisitorMut, visit_expressions_mut,
+    BinaryOperator, CaseWhen, CastKind, CharacterLength, DataType, ExactNumberInfo, Expr, Function,
+    FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident,
+    ObjectName, Select, TableFactor, UnaryOperator, Value, VisitMut, VisitorMut, visit_expressions_mut,
 };
 
 /// Respells the functions of a statement, run with this default database.
@@ -67,14 +68,28 @@ fn respelled(expression: &mut Expr, database: Option<&str>) -> Option<Expr> {
                 false => matches,
             })
         }
-        Expr::Cast { expr, data_type: DataType::Signed | DataType::SignedInteger, .. } => {
-            Some(call(SIGNED, vec![expr.as_ref().clone()]))
-        }
-        Expr::Cast { data_type, .. } => {
-            if matches!(data_type, DataType::Unsigned | DataType::UnsignedInteger) {
-                *data_type = DataType::BigIntUnsigned(None);
+        Expr::Cast { expr, data_type, .. } => cast(expr, data_type),
+        // A number with an exponent is a double, and only so exact.
+        Expr::Value(value) => match &value.value {
+            Value::Number(number, _) if number.contains(['e', 'E']) => {
+                Some(as_type(text(number), DataType::DoublePrecision))
             }
-            None
+            _ => None,
+        },
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => {
+            let is_literal = matches!(expr.as_ref(), Expr::Interval(_))
+                || matches!(expr.as_ref(), Expr::Value(value) if matches!(value.value, Value::Number(..)));
+            (!is_literal).then(|| call(NEGATIVE, vec![expr.as_ref().clone()]))
+        }
+        Expr::Substring { expr, substring_from: Some(from), substring_for, .. } => {
+            let mut arguments = vec![as_text(expr.as_ref().clone()), from.as_ref().clone()];
+            arguments.extend(substring_for.as_ref().map(|count| count.as_ref().clone()));
+            Some(call(SUBSTRING, arguments))
+        }
+        Expr::Extract { field, expr, .. } => {
+            let unit = field.to_string().to_ascii_lowercase();
+            let is_clock = matches!(unit.as_str(), "hour" | "minute" | "second" | "microsecond");
+            is_clock.then(|| call(&unit, vec![expr.as_ref().clone()]))
         }
         _ => None,
     }
@@ -91,6 +106,19 @@ fn of_function(function: &mut Function, database: Option<&str>) -> Option<Expr> 
             count_of_several(function);
             return None;
         }
+        "sum" => {
+            count_what_holds(function);
+            return None;
+        }
+        "avg" => return average(function),
+        "stddev" | "std" => {
+            function.name = named("stddev_pop");
+            return None;
+        }
+        "variance" => {
+            function.name = named("var_pop");
+            return None;
+        }
         _ => {}
     }
     let arguments = plain_arguments(function)?;
@@ -98,6 +126,11 @@ fn of_function(function: &mut Function, database: Option<&str>) -> Option<Expr> 
         ("concat", [_, ..]) => Some(Expr::Nested(Box::new(text_of(arguments)))),
         ("database" | "schema", []) => Some(database.map_or_else(|| Expr::value(Value::Null), text)),
         ("version", []) => Some(text(concat!(env!("CARGO_PKG_VERSION"), "-tanada"))),
+        ("substr" | "substring" | "mid", [of, position @ ..]) if !position.is_empty() => {
+            Some(call(SUBSTRING, [&[as_text(of.clone())], position].concat()))
+        }
+        ("left", [of, count]) => Some(call(SUBSTRING, vec![as_text(of.clone()), number(1), count.clone()])),
+        ("greatest" | "least", [_, _, ..]) => Some(null_if_one_is(&name, arguments)),
         ("locate", [part, whole]) => Some(call("strpos", vec![whole.clone(), part.clone()])),
         ("mod", [of, by]) => Some(operation(of.clone(), BinaryOperator::Modulo, by.clone())),
         ("isnull", [of]) => Some(Expr::Nested(Box::new(Expr::IsNull(Box::new(of.clone()))))),
@@ -159,6 +192,76 @@ fn to_string_agg(function: &mut Function) {
     function.name = named("string_agg");
 }
 
+fn cast(expr: &Expr, data_type: &DataType) -> Option<Expr> {
+    let expr = expr.clone();
+    match data_type {
+        DataType::Signed | DataType::SignedInteger => Some(call(SIGNED, vec![expr])),
+        DataType::Unsigned | DataType::UnsignedInteger => Some(call(UNSIGNED, vec![expr])),
+        DataType::Decimal(ExactNumberInfo::None) => {
+            Some(as_type(expr, DataType::Decimal(ExactNumberInfo::PrecisionAndScale(10, 0))))
+        }
+        DataType::Char(None) => Some(as_text(expr)),
+        DataType::Char(Some(CharacterLength::IntegerLength { length, .. })) => {
+            let length = Expr::value(Value::Number(length.to_string(), false));
+            Some(call(SUBSTRING, vec![as_text(expr), number(1), length]))
+        }
+        _ => None,
+    }
+}
+
+/// `AVG` as sum over count: the quotient is rounded, where DataFusion's average is cut.
+fn average(function: &Function) -> Option<Expr> {
+    let [mut sum, mut count] = [function.clone(), function.clone()];
+    sum.name = named("sum");
+    count_what_holds(&mut sum);
+    count.name = named("count");
+    Some(operation(Expr::Function(sum), BinaryOperator::Divide, Expr::Function(count)))
+}
+
+/// A condition is summed as 1 where it holds and 0 where it does not.
+fn count_what_holds(function: &mut Function) {
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    let [only] = list.args.as_mut_slice() else { return };
+    let Some(condition) = expression_of(only).filter(is_condition) else { return };
+    let refuted =
+        Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(Expr::Nested(Box::new(condition.clone()))) };
+    *only = argument(case(vec![(condition, number(1)), (refuted, number(0))], None));
+}
+
+fn is_condition(expression: &Expr) -> bool {
+    use BinaryOperator::{And, Eq, Gt, GtEq, Lt, LtEq, NotEq, Or, Spaceship};
+    match expression {
+        Expr::Nested(inner) => is_condition(inner),
+        Expr::BinaryOp { op, .. } => matches!(op, And | Or | Eq | NotEq | Lt | LtEq | Gt | GtEq | Spaceship),
+        Expr::UnaryOp { op, .. } => matches!(op, UnaryOperator::Not),
+        Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::InList { .. }
+        | Expr::Between { .. }
+        | Expr::Like { .. }
+        | Expr::Exists { .. } => true,
+        _ => false,
+    }
+}
+
+fn null_if_one_is(name: &str, arguments: Vec<Expr>) -> Expr {
+    let is_null = |argument: &Expr| Expr::IsNull(Box::new(Expr::Nested(Box::new(argument.clone()))));
+    let null = Expr::value(Value::Null);
+    let conditions = arguments.iter().map(|argument| (is_null(argument), null.clone())).collect();
+    case(conditions, Some(call(name, arguments)))
+}
+
+fn case(conditions: Vec<(Expr, Expr)>, otherwise: Option<Expr>) -> Expr {
+    let conditions = conditions.into_iter().map(|(condition, result)| CaseWhen { condition, result });
+    Expr::Case {
+        case_token: AttachedToken::empty(),
+        end_token: AttachedToken::empty(),
+        operand: None,
+        conditions: conditions.collect(),
+        else_result: otherwise.map(Box::new),
+    }
+}
+
 /// `COUNT(DISTINCT a, b)` as the count of one structure, NULL where one of them is.
 fn count_of_several(function: &mut Function) {
     let FunctionArguments::List(list) = &mut function.args else { return };
@@ -172,13 +275,7 @@ fn count_of_several(function: &mut Function) {
     else {
         return;
     };
-    list.args = vec![argument(Expr::Case {
-        case_token: AttachedToken::empty(),
-        end_token: AttachedToken::empty(),
-        operand: None,
-        conditions: vec![CaseWhen { condition, result: call("struct", parts) }],
-        else_result: None,
-    })];
+    list.args = vec![argument(case(vec![(condition, call("struct", parts))], None))];
 }
 
 fn operation(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
@@ -209,8 +306,9 @@ fn text_of(expressions: Vec<Expr>) -> Expr {
         .unwrap_or_else(|| Expr::value(Value::Null))
 }
 
+/// As the server prints it.
 fn as_text(expression: Expr) -> Expr {
-    as_type(expression, DataType::Varchar(None))
+    call(TEXT, vec![expression])
 }
 
 fn as_type(expression: Expr, data_type: DataType) -> Expr {
@@ -233,30 +331,36 @@ mod tests {
     fn a_separator_becomes_an_argument() {
         assert_eq!(
             respelled("select GROUP_CONCAT(distinct a order by a desc separator '; ') from t"),
-            "SELECT string_agg(DISTINCT CAST(a AS VARCHAR), '; ' ORDER BY a DESC) FROM t"
+            "SELECT string_agg(DISTINCT mysql_text(a), '; ' ORDER BY a DESC) FROM t"
         );
         assert_eq!(
             respelled("select group_concat(a, b) from t"),
-            "SELECT string_agg(CAST(a AS VARCHAR) || CAST(b AS VARCHAR), ',') FROM t"
+            "SELECT string_agg(mysql_text(a) || mysql_text(b), ',') FROM t"
         );
         assert_eq!(respelled("select concat_ws(a, b) from t"), "SELECT concat_ws(a, b) FROM t");
     }
 
     #[test]
     fn dates_texts_and_patterns() {
-        assert_eq!(respelled("select year(a), hour(b)"), "SELECT EXTRACT(YEAR FROM a), EXTRACT(HOUR FROM b)");
+        assert_eq!(respelled("select year(a), hour(b)"), "SELECT EXTRACT(YEAR FROM a), hour(b)");
         assert_eq!(respelled("select date_sub(a, interval 3 day)"), "SELECT (a - INTERVAL 3 DAY)");
         assert_eq!(respelled("select cast(a as signed)"), "SELECT cast_signed(a)");
         assert_eq!(
             respelled("select count(distinct a, b) from t"),
             "SELECT count(DISTINCT CASE WHEN ((a) IS NOT NULL AND (b) IS NOT NULL) THEN struct(a, b) END) FROM t"
         );
+        assert_eq!(
+            respelled("select avg(a), sum(b > 1), -c, 1e3, left(d, 2)"),
+            "SELECT (sum(a) / count(a)), sum(CASE WHEN b > 1 THEN 1 WHEN NOT (b > 1) THEN 0 END), negative(c), \
+             CAST('1e3' AS DOUBLE PRECISION), mysql_substring(mysql_text(d), 1, 2)"
+        );
+        assert_eq!(respelled("select -1, - interval 1 day"), "SELECT -1, -INTERVAL 1 DAY");
         assert_eq!(respelled("select database()"), "SELECT 'd'");
         assert_eq!(respelled("select 1 from DUAL where 1 = 1"), "SELECT 1 WHERE 1 = 1");
-        assert_eq!(respelled("select concat(a, 1)"), "SELECT (CAST(a AS VARCHAR) || CAST(1 AS VARCHAR))");
+        assert_eq!(respelled("select concat(a, 1)"), "SELECT (mysql_text(a) || mysql_text(1))");
         assert_eq!(
             respelled("select 1 where a not regexp '^x'"),
-            "SELECT 1 WHERE NOT regexp_like(CAST(a AS VARCHAR), '^x', 'i')"
+            "SELECT 1 WHERE NOT regexp_like(mysql_text(a), '^x', 'i')"
         );
     }
 }
