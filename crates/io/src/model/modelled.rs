@@ -5,10 +5,8 @@
 //!    device below is done, so the latter never counts.
 //! 3. The model says when to come back; the timeline sees to it.
 //!
-//! In real time a completion is late by what the timer's thread needs to wake up, and whoever waits for it comes later still with its next request, by
-//! what its own thread needs. An arrival is therefore dated back by both: the lateness of the last completions, and the shortest time that
-//! lately lay between completions and the next arrival. Whoever thinks between two requests thinks longer than that, so rates are the model's, as
-//! long as the machine keeps up.
+//! In real time a completion is late by what a thread needs to wake up, so whoever waits for it comes late with its next request. An
+//! arrival is therefore dated back by the lateness of the last completions: rates are the model's, as long as the machine keeps up.
 //!
 //! Invariants:
 //! - a request completes once both its model and its device are done, and is in `requests` until then;
@@ -52,7 +50,6 @@ impl ModelledArray {
                 placement: Placement::new(spec.segment_bytes().saturating_mul(u64::from(spec.members()))),
                 scheduled: NEVER,
                 lag: 0,
-                handover: Handover::default(),
                 completed: Vec::new(),
             }),
             next_event: AtomicU64::new(NEVER),
@@ -125,38 +122,7 @@ struct State {
     /// When the real-time timer is to come; `NEVER` if it need not.
     scheduled: Nanos,
     lag: Nanos,
-    handover: Handover,
     completed: Vec<Completed>,
-}
-
-/// How long it takes from completions to the next arrival, at the least.
-#[derive(Debug, Default)]
-struct Handover {
-    /// When the last completions were, unless something has arrived since.
-    completed: Option<Nanos>,
-    /// The shortest times of the last two generations, the younger one first.
-    shortest: [Nanos; 2],
-    /// Times in the younger generation.
-    count: u32,
-}
-
-/// Times of one generation.
-const HANDOVERS: u32 = 64;
-
-impl Handover {
-    /// Something arrives at `now`; the shortest time that it took lately.
-    fn arrived(&mut self, now: Nanos) -> Nanos {
-        if let Some(completed) = self.completed.take() {
-            let took = now.saturating_sub(completed);
-            if self.count == HANDOVERS {
-                self.shortest = [took, self.shortest[0]];
-                self.count = 0;
-            }
-            self.shortest[0] = if self.count == 0 { took } else { self.shortest[0].min(took) };
-            self.count += 1;
-        }
-        self.shortest[0].min(self.shortest[1])
-    }
 }
 
 /// A request that is over, to be completed when no lock is held.
@@ -188,10 +154,10 @@ impl fmt::Debug for Core {
 }
 
 impl State {
-    /// Brings the model to `until`; what is over then goes to `finished`, at `now`.
-    fn advance(&mut self, until: Nanos, now: Nanos, finished: &mut Vec<Finished>) -> usize {
+    /// Brings the model to `now`; what is over now goes to `finished`.
+    fn advance(&mut self, now: Nanos, finished: &mut Vec<Finished>) -> usize {
         let mut completed = std::mem::take(&mut self.completed);
-        self.array.advance(until, &mut completed);
+        self.array.advance(now, &mut completed);
         let count = completed.len();
         let mut late = 0;
         for (key, at) in completed.drain(..) {
@@ -234,7 +200,7 @@ impl Core {
     /// Works off everything until `now`.
     pub(crate) fn run(&self, now: Nanos, finished: &mut Vec<Finished>) {
         let mut state = self.state.lock();
-        state.advance(now, now, finished);
+        state.advance(now, finished);
         self.note_next_event(&mut state);
     }
 
@@ -244,10 +210,7 @@ impl Core {
         if state.scheduled != at {
             return None;
         }
-        if state.advance(now, now, finished) > 0 {
-            // Only from here: what an arrival finds completed is told to a thread that is awake.
-            state.handover.completed = Some(now);
-        }
+        state.advance(now, finished);
         state.scheduled = self.note_next_event(&mut state);
         Some(state.scheduled).filter(|at| *at != NEVER)
     }
@@ -262,13 +225,8 @@ impl Core {
     ) -> (usize, u32) {
         let now = self.timeline.now();
         let mut state = self.state.lock();
-        let arrival = if self.timeline.is_virtual() {
-            now
-        } else {
-            let late = state.lag + state.handover.arrived(now);
-            now - late.min(MOST_LAG).min(now)
-        };
-        state.advance(arrival, now, finished);
+        let arrival = if self.timeline.is_virtual() { now } else { now - state.lag.min(now) };
+        state.advance(arrival, finished);
         state.generation = state.generation.wrapping_add(1);
         let generation = state.generation;
         let pending =
@@ -277,7 +235,7 @@ impl Core {
         let parts = state.hand_over(file, key, request, arrival);
         state.requests[key].parts = parts;
         // What is already over, its arrival having been dated back, is so now.
-        state.advance(now, now, finished);
+        state.advance(now, finished);
         self.plan_ring(state);
         (key, generation)
     }
