@@ -291,6 +291,7 @@ impl Local {
             std::thread::yield_now();
         }
         self.remote.close().into_iter().for_each(|item| survive(|| drop(item)));
+        timeline::executor_ended();
         let ring = self.ring.borrow_mut().take();
         drop(ring);
     }

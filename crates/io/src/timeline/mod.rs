@@ -30,7 +30,7 @@ use crate::model::{Core, Nanos};
 use crate::{Device, ModelSpec, ModelledArray, Result};
 pub(crate) use sleepers::watch_executor;
 use virtually::{ThreadRegistration, VirtualTime};
-pub(crate) use virtually::{executor_sleeps, executor_turns, executor_woke, is_any_virtual};
+pub(crate) use virtually::{executor_ended, executor_sleeps, executor_turns, executor_woke, is_any_virtual};
 
 /// A timeline that device models live on: real time or virtual time. Cheap to clone.
 ///

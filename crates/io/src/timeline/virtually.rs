@@ -135,6 +135,13 @@ pub(crate) fn executor_woke() {
     living().iter().for_each(|time| time.thread_woke());
 }
 
+/// An executor's thread has no task left and will not look again: others may have waited for it to sleep.
+pub(crate) fn executor_ended() {
+    if is_any_virtual() {
+        watcher::look_again();
+    }
+}
+
 /// An executor's thread is between two rounds of its tasks: completes what has become due.
 pub(crate) fn executor_turns() {
     for time in living() {
@@ -334,8 +341,15 @@ impl VirtualTime {
         Jump::Done
     }
 
+    /// Whether all foreign threads sleep at one moment. One look at each is not enough: work may pass from a thread not yet looked at to one that
+    /// was. Whoever sleeps in both looks and has used no CPU time in between has slept all along.
     fn foreign_threads_sleep(&self) -> bool {
-        self.parts.lock().iter().all(|part| part.is_executor || part.thread.is_asleep())
+        let parts = self.parts.lock();
+        let look = || -> Option<Vec<Option<Nanos>>> {
+            let foreign = parts.iter().filter(|part| !part.is_executor);
+            foreign.map(|part| part.thread.is_asleep().then(|| part.thread.cpu())).collect()
+        };
+        look().is_some_and(|first| look() == Some(first))
     }
 
     fn leap(&self, cores: &[Arc<Core>]) {

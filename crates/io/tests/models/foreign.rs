@@ -30,18 +30,8 @@ fn a_plain_thread_reads_one_after_the_other() {
     drop(registered);
 }
 
-/// Its own process: with other timelines beside it, their threads and this one's are told apart less sharply, and it may stand still.
-#[test]
-fn work_between_runtimes_in_a_process_of_its_own() {
-    let test = "foreign::work_that_goes_between_an_executor_and_tokio";
-    let program = std::env::current_exe().unwrap();
-    let status = std::process::Command::new(program).args(["--ignored", "--exact", test]).status().unwrap();
-    assert!(status.success());
-}
-
 /// An executor reads, a tokio task takes what it read and asks for more: the clock must not run on while a message is on its way.
 #[test]
-#[ignore = "run by the test above"]
 fn work_that_goes_between_an_executor_and_tokio() {
     let (_folder, paths) = numbered_files(1, 64);
     let timeline = virtual_time(false);
