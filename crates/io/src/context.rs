@@ -1,11 +1,13 @@
 //! Counters of I/O, for one query and its operators, and the way through its gate.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use crate::observer::{IoObserver, ObservedRead};
 use crate::timeline::IoClock;
 use crate::{Buffer, Device, Gate, Result, Timeline};
 
@@ -16,12 +18,19 @@ pub struct IoContext {
     counters: Arc<IoCounters>,
     priority: u8,
     clock: IoClock,
+    observer: Option<Arc<dyn IoObserver>>,
 }
 
 impl IoContext {
     /// A context of priority 0 with fresh counters. It measures by the process's virtual timeline if there is one, else by the machine's clock.
     pub fn new(gate: Arc<Gate>) -> IoContext {
-        IoContext { gate, counters: Arc::default(), priority: 0, clock: IoClock::current() }
+        IoContext { gate, counters: Arc::default(), priority: 0, clock: IoClock::current(), observer: None }
+    }
+
+    /// The same, telling `observer` of each read; so do the contexts made from it.
+    pub fn observed_by(mut self, observer: Arc<dyn IoObserver>) -> IoContext {
+        self.observer = Some(observer);
+        self
     }
 
     /// The same, measuring by the clock of `timeline`.
@@ -38,6 +47,7 @@ impl IoContext {
             counters: Arc::new(counters),
             priority,
             clock: self.clock.clone(),
+            observer: self.observer.clone(),
         }
     }
 
@@ -62,6 +72,14 @@ impl IoContext {
         let started = self.clock.now();
         self.counters.started(started);
         Permit { context: self.clone(), bytes, started }
+    }
+
+    /// Tells the observer, if there is one, of a read of `file` that is complete. By whoever read under `permit`.
+    pub fn observe(&self, permit: &Permit, file: &Path, offset: u64, bytes: u64) {
+        if let Some(observer) = &self.observer {
+            let (started, ended) = (permit.started, self.clock.now());
+            observer.read(&ObservedRead { file, offset, bytes, started, ended });
+        }
     }
 
     /// [`Device::read`] through the gate, counted.

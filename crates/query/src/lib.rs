@@ -10,6 +10,7 @@ pub mod explain;
 pub mod functions;
 pub mod interruption;
 pub mod lookup;
+pub mod placement;
 pub mod relation;
 pub mod scan;
 pub mod session;

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tanada_query::Session;
+use tanada_query::placement::Recording;
 use tokio::runtime::Runtime;
 
 use crate::failure::{Failure, Outcome};
@@ -25,6 +26,7 @@ Examples:
   tanada sql --innodb backup/ --database shop -c 'select count(*) from orders'
   tanada sql --volume vol -c 'show databases'                     # adopted or imported into a tiered volume
   tanada sql --innodb shop/orders.ibd -f report.sql --format csv > report.csv
+  tanada sql --volume vol -f queries.sql --record run.trace       # and then: tanada simulate run.trace
   echo 'show tables' | tanada sql --innodb backup/ --set tanada.execution=in_order
 
 Without -c and -f, SQL is read from stdin; on a terminal an interactive shell starts.
@@ -41,6 +43,9 @@ pub struct SqlArguments {
     /// How results are written; without it boxes on a terminal, tsv elsewhere
     #[arg(long, value_enum)]
     format: Option<Format>,
+    /// Record what is read from where as a trace for tanada simulate
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// After each statement, say on stderr what it cost (the shell does so anyway)
     #[arg(long)]
     timing: bool,
@@ -57,12 +62,19 @@ pub fn run(runtime: &Runtime, arguments: SqlArguments) -> Outcome {
         (None, None) => Some(file_text(Path::new("-"))?),
     };
     let session = runtime.block_on(arguments.mounts.session())?;
+    let recording = arguments.record.as_ref().map(|_| Recording::default());
+    session.record(recording.clone());
     let outcome = match text {
         Some(text) => runtime.block_on(run_all(&session, &text, format, arguments.timing)),
         None => shell::run(runtime, &session, format),
     };
-    let closed = runtime.block_on(session.close());
-    outcome.and(closed.map_err(Failure::from))
+    let closed = runtime.block_on(session.close()).map_err(Failure::from);
+    // What was read until something failed is worth keeping.
+    let recorded = match (&arguments.record, recording) {
+        (Some(path), Some(recording)) => recording.write(path).map(drop).map_err(Failure::from),
+        _ => Ok(()),
+    };
+    outcome.and(closed).and(recorded)
 }
 
 /// Runs the statements of `text` in order until one fails.

@@ -231,9 +231,12 @@ impl Tablespace {
     async fn read_pages(&self, first: PageNo, count: u32, context: &IoContext) -> Result<Buffer> {
         let page_bytes = self.page_size().bytes();
         let len = count as usize * page_bytes;
-        let _permit = context.admit(len).await;
+        let permit = context.admit(len).await;
         let buffer = self.environment.executors.buffers().allocate(len);
-        Ok(self.device.read(u64::from(first.0) * page_bytes as u64, buffer).await?)
+        let offset = u64::from(first.0) * page_bytes as u64;
+        let image = self.device.read(offset, buffer).await?;
+        context.observe(&permit, &self.path, offset, len as u64);
+        Ok(image)
     }
 
     /// `count` pages from `first` with one large I/O that neither uses nor fills the cache. Pages past the end of the file are only missed

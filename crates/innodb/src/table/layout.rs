@@ -96,6 +96,32 @@ pub struct LeafSteps {
     pub to_neighbour: u64,
 }
 
+/// The segments of a table, or of a partition of it, in its file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpaceSegments {
+    /// The file.
+    pub path: PathBuf,
+    /// Its page size.
+    pub page_size: PageSize,
+    /// Pages in the file.
+    pub pages: u32,
+    /// The indexes whose trees are known.
+    pub indexes: Vec<IndexSegments>,
+}
+
+/// The pages in use of an index's two segments, ascending.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IndexSegments {
+    /// Its place in the definition; `None` for a tree that the definition does not name.
+    pub index: Option<IndexNo>,
+    /// Its name.
+    pub name: String,
+    /// Leaves and off-page values; a root that is a leaf, too.
+    pub leaves: Vec<PageRange>,
+    /// Nodes above the leaves.
+    pub upper: Vec<PageRange>,
+}
+
 /// A range of bytes of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileRange {
@@ -197,6 +223,32 @@ impl Table {
         Ok(TableLayout { spaces })
     }
 
+    /// Which pages the segments of each index have, by the extent descriptors and the segment inodes alone: a handful of page reads however large the
+    /// table is. One entry for each partition. A file whose descriptors are damaged is said to be the clustered index's as a whole.
+    ///
+    /// # Errors
+    /// If pages cannot be read.
+    pub async fn segments(&self, context: &IoContext) -> Result<Vec<SpaceSegments>> {
+        let mut spaces = Vec::with_capacity(self.spaces.len());
+        for (partition, space) in self.spaces.iter().enumerate() {
+            let roots = self.roots(partition, context).await?;
+            let indexes = match segments_of(space, &roots, context).await {
+                Err(error) if error.kind() == ErrorKind::Corrupt => vec![self.whole_file(partition)],
+                indexes => indexes?,
+            };
+            let (path, page_size, pages) = (space.path().to_owned(), space.page_size(), space.pages());
+            spaces.push(SpaceSegments { path, page_size, pages, indexes });
+        }
+        Ok(spaces)
+    }
+
+    fn whole_file(&self, partition: usize) -> IndexSegments {
+        let name = self.definition.indexes.first().map_or_else(String::new, |index| index.name.clone());
+        let pages = self.spaces.get(partition).map_or(0, |space| space.pages());
+        let all = vec![PageRange { first: PageNo(0), pages }];
+        IndexSegments { index: Some(IndexNo(0)), name, leaves: all, upper: Vec::new() }
+    }
+
     /// The leaf pages of `index` that may hold keys of `range`, for each partition in key order (reads the levels above the leaves only). Leaves that follow
     /// each other both in key order and in the file are one range.
     ///
@@ -294,6 +346,26 @@ async fn owned(space: &Tablespace, roots: &[Root], context: &IoContext) -> Resul
     layout.free = owners.free;
     layout.other = sorted(other);
     Ok(layout)
+}
+
+/// The segments of `roots` by descriptors and inodes.
+async fn segments_of(space: &Tablespace, roots: &[Root], context: &IoContext) -> Result<Vec<IndexSegments>> {
+    let mut owners = space.owners(context).await?;
+    let mut indexes = Vec::with_capacity(roots.len());
+    for root in roots {
+        let facts = root_facts(space, root.page, &owners.inodes, context).await?;
+        let mut take = |segment: Option<u64>| {
+            let pages = segment.and_then(|segment| owners.segments.remove(&segment));
+            pages.ok_or_else(|| space.corrupt(root.page, "the root of an index names no segment of its own"))
+        };
+        let (leaves, upper) = (take(facts.leaf_segment)?, take(facts.top_segment)?);
+        let (leaves, upper) = match facts.level {
+            0 => (sorted([leaves.used, upper.used].concat()), Vec::new()),
+            _ => (leaves.used, upper.used),
+        };
+        indexes.push(IndexSegments { index: root.index, name: root.name.clone(), leaves, upper });
+    }
+    Ok(indexes)
 }
 
 /// What the root at `page` says of its index.

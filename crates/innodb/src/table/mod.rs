@@ -34,7 +34,7 @@ pub use crate::tree::{Key, KeyRange};
 pub use access::Access;
 pub use bookmark::Bookmark;
 pub use facts::{IndexFacts, TableFacts};
-pub use layout::{FileRange, IndexLayout, LeafSteps, SpaceLayout, TableLayout};
+pub use layout::{FileRange, IndexLayout, IndexSegments, LeafSteps, SpaceLayout, SpaceSegments, TableLayout};
 pub use row::Row;
 pub use scan::LeafRun;
 pub use statistics::{IndexStatistics, TableStatistics};

@@ -19,6 +19,7 @@ use tanada_io::Executors;
 use tokio::sync::OnceCell;
 
 use super::virtual_column::virtual_columns;
+use crate::placement::Watched;
 use crate::relation::{InnodbRelation, schema_of};
 use crate::scan::{RelationScanExec, choose};
 use crate::session::context::QueryContext;
@@ -99,8 +100,9 @@ impl InnodbTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let query = state.config().get_extension::<QueryContext>();
-        let query =
-            query.unwrap_or_else(|| QueryContext::new(Arc::clone(&self.executors), TanadaOptions::default()));
+        let query = query.unwrap_or_else(|| {
+            QueryContext::new(Arc::clone(&self.executors), TanadaOptions::default(), Watched::by_nobody())
+        });
         let relation = self.relation(&query).await?;
         let fields = DFSchema::try_from(Arc::clone(&self.schema))?;
         let filters: Vec<Arc<dyn PhysicalExpr>> = predicates

@@ -97,6 +97,11 @@ impl InnodbSource {
         &self.relation
     }
 
+    /// The index.
+    pub fn index(&self) -> IndexNo {
+        self.access.index()
+    }
+
     /// Whether the index holds all columns, so that no bookmark is followed.
     pub fn covering(&self) -> bool {
         self.access.covering()

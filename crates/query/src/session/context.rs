@@ -7,6 +7,8 @@ use datafusion::common::{DataFusionError, Result as DataFusionResult};
 use datafusion::execution::TaskContext;
 use tanada_io::{Executors, Gate, GateLimits, IoContext};
 
+use crate::cost::Calibration;
+use crate::placement::Watched;
 use crate::settings::{Execution, TanadaOptions};
 
 /// The I/O context, executors and counters of one query; an extension of the query's session configuration.
@@ -16,18 +18,24 @@ pub struct QueryContext {
     executors: Arc<Executors>,
     options: TanadaOptions,
     zero_dates: Arc<AtomicU64>,
+    watched: Arc<Watched>,
 }
 
 impl QueryContext {
     /// A context with a gate as `options` want it.
-    pub fn new(executors: Arc<Executors>, options: TanadaOptions) -> Arc<QueryContext> {
+    pub(crate) fn new(
+        executors: Arc<Executors>,
+        options: TanadaOptions,
+        watched: Arc<Watched>,
+    ) -> Arc<QueryContext> {
         let ios = match (options.execution, options.io_depth) {
             (Execution::InOrder, _) => Some(1),
             (Execution::OutOfOrder, 0) => None,
             (Execution::OutOfOrder, depth) => Some(depth),
         };
         let gate = Gate::new(GateLimits { ios, bytes: options.io_bytes });
-        Arc::new(QueryContext { io: IoContext::new(gate), executors, options, zero_dates: Arc::default() })
+        let io = IoContext::new(gate).observed_by(Arc::clone(&watched) as _);
+        Arc::new(QueryContext { io, executors, options, zero_dates: Arc::default(), watched })
     }
 
     /// The context of the query that a task belongs to.
@@ -54,6 +62,20 @@ impl QueryContext {
     /// Whether exactly one I/O may be outstanding.
     pub fn in_order(&self) -> bool {
         self.options.execution == Execution::InOrder
+    }
+
+    /// Those who are told of the query.
+    pub(crate) fn watched(&self) -> &Arc<Watched> {
+        &self.watched
+    }
+
+    /// I/Os that it keeps in flight, about.
+    pub(crate) fn depth(&self) -> u32 {
+        match (self.options.execution, self.options.io_depth) {
+            (Execution::InOrder, _) => 1,
+            (Execution::OutOfOrder, 0) => Calibration::default().adaptive_depth as u32,
+            (Execution::OutOfOrder, depth) => u32::try_from(depth).unwrap_or(u32::MAX),
+        }
     }
 
     /// Counter of dates without a calendar date that were shown as NULL.

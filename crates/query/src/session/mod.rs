@@ -4,6 +4,7 @@
 //! whatever writes; 2. tables it names are opened, so that their errors are told as they are; 3. names are respelled ([`spelling`]); 4. it is
 //! planned and started with a [`context::QueryContext`] of its own.
 
+mod announce;
 mod answer;
 mod command;
 pub mod context;
@@ -19,6 +20,7 @@ mod volumes;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
 use datafusion::arrow::record_batch::RecordBatch;
@@ -34,8 +36,12 @@ use tanada_io::{ExecutorOptions, Executors, Method};
 use tanada_volume::directory::Directory;
 
 use crate::catalog::{Database, Databases, InnodbTable};
+use crate::placement::{Places, Recording, Watched, fingerprint};
 use crate::settings::TanadaOptions;
 use crate::{Error, ErrorKind, Result};
+use announce::{Text, name_of};
+#[cfg(test)]
+pub(crate) use command::tokens;
 use command::{Command, TableName};
 use context::QueryContext;
 use invisible::Invisible;
@@ -83,6 +89,10 @@ struct Shared {
     database: RwLock<Option<String>>,
     /// Mounted volumes, which have to be closed.
     volumes: RwLock<Vec<Arc<Directory>>>,
+    recording: RwLock<Option<Recording>>,
+    places: Places,
+    /// Queries so far.
+    queries: AtomicU32,
 }
 
 impl Session {
@@ -111,6 +121,9 @@ impl Session {
             state: RwLock::new(state),
             database: RwLock::default(),
             volumes: RwLock::default(),
+            recording: RwLock::default(),
+            places: Places::default(),
+            queries: AtomicU32::new(0),
         };
         Ok(Session { shared: Arc::new(shared) })
     }
@@ -193,8 +206,9 @@ impl Session {
         let context = self.query_context();
         let answer = match command::recognise(&tokens)? {
             Command::Query => {
+                let text = Text { fingerprint: fingerprint(&tokens), name: name_of(sql) };
                 let (sql, invisible) = self.respelled(sql, &tokens).await?;
-                return self.query(&sql, &invisible, context, begun).await;
+                return self.query(&sql, text, &invisible, context, begun).await;
             }
             Command::Use(name) => {
                 self.use_database(&name)?;
@@ -246,12 +260,14 @@ impl Session {
     fn query_context(&self) -> Arc<QueryContext> {
         let state = self.shared.state.read();
         let options = state.config_options().extensions.get::<TanadaOptions>().cloned().unwrap_or_default();
-        QueryContext::new(Arc::clone(&self.shared.environment.executors), options)
+        let watched = Watched::new(self.next_query(), self.watchers());
+        QueryContext::new(Arc::clone(&self.shared.environment.executors), options, watched)
     }
 
     async fn query(
         &self,
         sql: &str,
+        text: Text,
         invisible: &Invisible,
         context: Arc<QueryContext>,
         begun: Instant,
@@ -267,8 +283,9 @@ impl Session {
             SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         reads_only.verify_plan(&plan)?;
         let plan = state.create_physical_plan(&plan).await?;
+        let ending = self.announce(text, &plan, &context).await?;
         let stream = execute_stream(Arc::clone(&plan), Arc::new(TaskContext::from(&state)))?;
-        Ok(QueryResult::new(stream, Some(plan), context, begun))
+        Ok(QueryResult::new(stream, Some(plan), context, begun).ending_with(ending))
     }
 
     /// The session's state for one query.

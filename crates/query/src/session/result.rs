@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use super::context::QueryContext;
 use super::header;
 use crate::Result;
+use crate::placement::Ending;
 
 /// What a statement cost.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -44,6 +45,8 @@ pub struct QueryResult {
     plan: Option<Arc<dyn ExecutionPlan>>,
     context: Arc<QueryContext>,
     progress: Arc<Progress>,
+    /// Behind the stream: whoever watches the query learns of its end when all of it was dropped.
+    ending: Option<Ending>,
 }
 
 /// What the stream noted.
@@ -100,7 +103,22 @@ impl QueryResult {
                 std::task::Poll::Ready(None)
             }));
         let stream = Box::pin(RecordBatchStreamAdapter::new(schema, counted));
-        QueryResult { stream, plan, context, progress }
+        QueryResult { stream, plan, context, progress, ending: None }
+    }
+
+    /// Tells the query's watchers of its end.
+    pub(super) fn ending_with(mut self, ending: Ending) -> QueryResult {
+        let watched = Arc::clone(&ending.0);
+        let schema = self.stream.schema();
+        let none = Box::pin(EmptyRecordBatchStream::new(Arc::clone(&schema)));
+        let stream = std::mem::replace(&mut self.stream, none);
+        let told = stream.chain(futures::stream::poll_fn(move |_| {
+            watched.end();
+            std::task::Poll::Ready(None)
+        }));
+        self.stream = Box::pin(RecordBatchStreamAdapter::new(schema, told));
+        self.ending = Some(ending);
+        self
     }
 
     /// Columns of the result.
@@ -126,6 +144,7 @@ impl QueryResult {
     pub fn cancel(&mut self) {
         self.stream = Box::pin(EmptyRecordBatchStream::new(self.schema()));
         self.progress.ended.lock().get_or_insert_with(Instant::now);
+        self.ending = None;
     }
 
     /// What it cost until now.

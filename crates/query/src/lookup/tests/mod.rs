@@ -32,6 +32,7 @@ use super::estimate::Estimate;
 use super::exec::{JoinSpec, OutOfOrderLookupJoinExec};
 use super::inner::InnerPlan;
 use super::kind::Kind;
+use crate::placement::Watched;
 use crate::session::context::QueryContext;
 use crate::settings::{Execution, TanadaOptions};
 
@@ -218,7 +219,7 @@ fn executors() -> Arc<Executors> {
 }
 
 fn task(executors: &Arc<Executors>, options: TanadaOptions, batch_rows: usize) -> Arc<TaskContext> {
-    let query = QueryContext::new(Arc::clone(executors), options);
+    let query = QueryContext::new(Arc::clone(executors), options, Watched::by_nobody());
     let config = SessionConfig::new().with_batch_size(batch_rows).with_extension(query);
     Arc::new(TaskContext::default().with_session_config(config))
 }

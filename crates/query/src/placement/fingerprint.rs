@@ -1,0 +1,76 @@
+//! Statements that differ in their literals alone are the same statement.
+
+use datafusion::sql::sqlparser::tokenizer::Token;
+use tanada_placement::Fingerprint;
+
+/// Stands for the statement without its literals, white space, comments and the case of its words. A list of literals counts as one.
+pub(crate) fn fingerprint(tokens: &[Token]) -> Fingerprint {
+    let mut hash = Fnv::default();
+    let mut words: Vec<String> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let word = match token {
+            Token::Whitespace(_) | Token::SemiColon => continue,
+            token if is_literal(token) => "?".to_string(),
+            token => token.to_string().to_ascii_lowercase(),
+        };
+        let is_more_of_a_list =
+            word == "?" && matches!(words.as_slice(), [.., first, comma] if first == "?" && comma == ",");
+        if is_more_of_a_list {
+            words.pop();
+        } else {
+            words.push(word);
+        }
+    }
+    for word in words {
+        hash.add(word.as_bytes());
+        hash.add(b" ");
+    }
+    Fingerprint(hash.0)
+}
+
+fn is_literal(token: &Token) -> bool {
+    matches!(
+        token,
+        Token::Number(..)
+            | Token::SingleQuotedString(_)
+            | Token::DoubleQuotedString(_)
+            | Token::HexStringLiteral(_)
+            | Token::NationalStringLiteral(_)
+            | Token::SingleQuotedByteStringLiteral(_)
+    )
+}
+
+/// FNV-1a of 64 bits: the same in every version of the program.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Fnv {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::tokens;
+
+    fn of(sql: &str) -> Fingerprint {
+        fingerprint(&tokens(sql).unwrap())
+    }
+
+    #[test]
+    fn literals_case_and_white_space_do_not_count() {
+        let one = of("select a from t where b = 5 and c in ('x', 'y') -- why");
+        assert_eq!(one, of("SELECT  a FROM t\nWHERE b = 77 AND c IN ('z')"));
+        assert_ne!(one, of("select a from t where b = 5 and d in ('x')"));
+        assert_ne!(of("select a + 1"), of("select a, 1"));
+    }
+}

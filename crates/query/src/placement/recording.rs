@@ -1,0 +1,150 @@
+//! A recording: the reads of a session's queries as a trace that placement policies are tried on.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tanada_io::ObservedRead;
+use tanada_placement::{Cause, IoKind, ObjectNo, QueryId, Record, Trace, TraceIo, TraceQuery};
+
+use super::announcement::Announcement;
+use super::naming::Naming;
+use super::places::FilePlaces;
+use super::watch::Watcher;
+use crate::{Error, ErrorKind, Result};
+
+/// Records the queries of the sessions that it is given to. Cheap to clone; clones are the same recording.
+#[derive(Debug, Clone, Default)]
+pub struct Recording(Arc<Mutex<Recorded>>);
+
+#[derive(Debug, Default)]
+struct Recorded {
+    trace: Trace,
+    naming: Naming,
+    /// Numbers in the trace of the queries that run.
+    running: HashMap<QueryId, Running>,
+    /// Why it cannot go on.
+    failure: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Running {
+    no: QueryId,
+    depth: u32,
+    /// When its last I/O ended.
+    ended: Duration,
+    /// CPU time of the process then.
+    cpu: Duration,
+}
+
+impl Recording {
+    /// What was recorded.
+    ///
+    /// # Errors
+    /// If it is larger than a trace may be.
+    pub fn trace(&self) -> Result<Trace> {
+        let recorded = self.0.lock();
+        match &recorded.failure {
+            Some(failure) => Err(Error::new(ErrorKind::Resources, format!("the recording ended: {failure}"))),
+            None => Ok(recorded.trace.clone()),
+        }
+    }
+
+    /// Writes it to a file (`docs/trace-format.md`); gives the I/Os in it.
+    ///
+    /// # Errors
+    /// If it is larger than a trace may be, or the file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<u64> {
+        let trace = self.trace()?;
+        let wrong = |error: tanada_placement::Error| Error::new(ErrorKind::Io, error.to_string());
+        let cannot = |error: std::io::Error| {
+            Error::new(ErrorKind::Io, format!("cannot write the trace {}: {error}", path.display()))
+        };
+        let file = std::fs::File::create(path).map_err(cannot)?;
+        trace
+            .write(std::io::BufWriter::new(file))
+            .map_err(wrong)?
+            .into_inner()
+            .map_err(|error| cannot(error.into()))?;
+        Ok(trace.ios())
+    }
+}
+
+impl Recorded {
+    fn push(&mut self, record: Record) {
+        if self.failure.is_none() {
+            self.failure = self.trace.push(record).err().map(|error| error.to_string());
+        }
+    }
+
+    fn learn(&mut self, places: &FilePlaces) {
+        if self.naming.object(&places.path).is_none() {
+            let object = ObjectNo(self.trace.objects().len() as u32);
+            self.push(Record::Object { name: places.path.display().to_string(), bytes: places.bytes });
+            self.naming.add(&places.path, object);
+        }
+        let mut new = Vec::new();
+        let known = self.trace.causes().len();
+        self.naming.learn(places, |name| {
+            new.push(name.to_string());
+            Cause(u16::try_from(known + new.len()).unwrap_or(0))
+        });
+        new.into_iter().for_each(|name| self.push(Record::Cause { name }));
+    }
+}
+
+impl Watcher for Recording {
+    fn begins(&self, announcement: &Announcement) {
+        let mut recorded = self.0.lock();
+        let files = announcement.tables.iter().flat_map(|table| table.iter());
+        files.for_each(|file| recorded.learn(file));
+        let footprint = announcement.footprint(|access| {
+            Some((recorded.naming.object(&access.path)?, recorded.naming.cause(&access.index)?))
+        });
+        let no = QueryId(recorded.trace.queries().len() as u32);
+        let (name, fingerprint, depth) =
+            (announcement.name.clone(), announcement.fingerprint, announcement.depth);
+        recorded.push(Record::Begins(TraceQuery { name, fingerprint, footprint }));
+        let running = Running { no, depth, ended: Duration::ZERO, cpu: cpu_time() };
+        recorded.running.insert(announcement.query, running);
+    }
+
+    fn read(&self, query: QueryId, read: &ObservedRead<'_>) {
+        let cpu = cpu_time();
+        let mut recorded = self.0.lock();
+        let Some(named) = recorded.naming.read(read.file, read.offset, read.bytes) else { return };
+        let Some(running) = recorded.running.get_mut(&query) else { return };
+        // In order, what lies between two I/Os is computing. Where many are in flight it is the CPU time that tells.
+        let thought = match running.depth {
+            1 if running.ended > Duration::ZERO => read.started.saturating_sub(running.ended),
+            _ => cpu.saturating_sub(running.cpu),
+        };
+        (running.ended, running.cpu) = (read.ended, cpu);
+        let io = TraceIo {
+            offset: read.offset,
+            bytes: u32::try_from(read.bytes).unwrap_or(u32::MAX),
+            think_ns: u32::try_from(thought.as_nanos()).unwrap_or(u32::MAX),
+            query: running.no,
+            object: named.object,
+            cause: named.cause,
+            kind: IoKind::Read,
+            is_sequential: named.is_sequential,
+        };
+        recorded.push(Record::Io(io));
+    }
+
+    fn ends(&self, query: QueryId) {
+        let mut recorded = self.0.lock();
+        if let Some(running) = recorded.running.remove(&query) {
+            recorded.push(Record::Ends(running.no));
+        }
+    }
+}
+
+/// CPU time of the process so far.
+fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec.max(0) as u32)
+}

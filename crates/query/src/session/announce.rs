@@ -1,0 +1,93 @@
+//! Queries are announced to those who watch the session: placement and recordings.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use datafusion::physical_plan::ExecutionPlan;
+use tanada_placement::{Fingerprint, QueryId};
+
+use super::Session;
+use super::context::QueryContext;
+use crate::Result;
+use crate::placement::{Announcement, Ending, FileAccess, Recording, Watcher, accesses};
+
+/// Characters of a statement that stand for it before people.
+const NAME_CHARACTERS: usize = 80;
+
+/// A statement before it is respelled.
+#[derive(Debug)]
+pub(super) struct Text {
+    pub(super) fingerprint: Fingerprint,
+    pub(super) name: String,
+}
+
+/// The beginning of a statement in one line; a comment in front of it is its name.
+pub(super) fn name_of(sql: &str) -> String {
+    let comment = sql.trim_start().strip_prefix("/*").and_then(|rest| rest.split_once("*/"));
+    let text = comment.map_or(sql, |(comment, _)| comment);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(NAME_CHARACTERS).collect()
+}
+
+impl Session {
+    /// Records the queries that begin from now on; `None` ends it.
+    pub fn record(&self, recording: Option<Recording>) {
+        *self.shared.recording.write() = recording;
+    }
+
+    /// The number of a query that begins now.
+    pub(super) fn next_query(&self) -> QueryId {
+        QueryId(self.shared.queries.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Those who are told of a query that begins now.
+    pub(super) fn watchers(&self) -> Vec<Arc<dyn Watcher>> {
+        let recording = self.shared.recording.read().clone();
+        recording.into_iter().map(|recording| Arc::new(recording) as Arc<dyn Watcher>).collect()
+    }
+
+    /// Tells the query's watchers what its plan is going to read. The query is over when what this gives is dropped.
+    pub(super) async fn announce(
+        &self,
+        text: Text,
+        plan: &Arc<dyn ExecutionPlan>,
+        context: &Arc<QueryContext>,
+    ) -> Result<Ending> {
+        let watched = context.watched();
+        let ending = Ending(Arc::clone(watched));
+        if !watched.has_watchers() {
+            return Ok(ending);
+        }
+        let announcement = self.announcement(text, plan, context).await?;
+        if !announcement.tables.is_empty() {
+            watched.begin(&announcement);
+        }
+        Ok(ending)
+    }
+
+    /// What a plan is going to read where.
+    pub(super) async fn announcement(
+        &self,
+        text: Text,
+        plan: &Arc<dyn ExecutionPlan>,
+        context: &Arc<QueryContext>,
+    ) -> Result<Announcement> {
+        let mut found = Vec::new();
+        let mut tables = Vec::new();
+        for access in accesses(plan) {
+            let places = self.shared.places.of(&access.relation, context.executors(), context.io()).await?;
+            found.extend(FileAccess::of(&access, &places));
+            if !tables.iter().any(|table| Arc::ptr_eq(table, &places)) {
+                tables.push(places);
+            }
+        }
+        Ok(Announcement {
+            query: context.watched().query(),
+            name: text.name,
+            fingerprint: text.fingerprint,
+            depth: context.depth(),
+            accesses: found,
+            tables,
+        })
+    }
+}
