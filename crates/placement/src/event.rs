@@ -61,7 +61,8 @@ pub enum Event<'a> {
         /// Whether it was changed since it was read; its write comes as an [`Io`] of its own.
         is_dirty: bool,
     },
-    /// A copy that the policy wanted has come to its end, or anything that it wanted was refused.
+    /// A copy that the policy wanted has come to its end, or anything that it wanted was refused. Of a chunk that the policy has wanted nothing
+    /// for: it lies in the fast class, from another session.
     Done {
         /// Of which chunk.
         chunk: ChunkNo,

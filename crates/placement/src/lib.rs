@@ -7,7 +7,8 @@
 //! - A [`Footprint`] is what a query's plan says that it will read: objects, byte ranges, patterns, stages.
 //! - A [`Trace`] is what was read and written. [`TraceWriter`] and [`TraceReader`] keep it in a file; [`import`] reads other tools' logs.
 //! - [`simulate`] replays a trace in virtual time on modelled devices under a policy; [`sweep`] does so for many.
-//! - A [`Placer`] is a policy at work on a volume.
+//! - A [`Placer`] is a policy at work on a volume. A [`Memory`] is what a policy has learned, for the next session.
+//! - A [`Recorder`] makes a trace of a run as it goes.
 //! - [`synthetic`] makes a trace of nine queries from a seed.
 //!
 //! ```
@@ -31,6 +32,8 @@ mod event;
 mod footprint;
 mod layout;
 mod lists;
+mod memory;
+mod numbers;
 mod placer;
 mod policy;
 mod simulation;
@@ -43,12 +46,15 @@ pub use error::{Error, ErrorKind, Result};
 pub use event::{Context, Event, Io, IoKind};
 pub use footprint::{Access, Cause, Extent, Fingerprint, Footprint, Pattern, QueryId};
 pub use layout::{ChunkNo, Layout, ObjectNo, Rule, Tier};
-pub use placer::{ObjectIo, Placed, Placer, PlacerOptions};
-pub use policy::{Granularity, POLICIES, Policy, Registered, policy};
+pub use memory::{MOST_MEMORY_BYTES, Memory, RememberedStatement, RememberedUse};
+pub use placer::{
+    ChunkCount, Forecast, ObjectIo, Placed, Placer, PlacerOptions, PlannedMove, Wish, WishOutcome,
+};
+pub use policy::{Counted, Granularity, POLICIES, Policy, Registered, policy};
 pub use simulation::{
     Outcome, Pace, QueryOutcome, SimulationOptions, measure, simulate, simulate_after, sweep,
 };
 pub use trace::{
-    End, Eviction, MOST_BYTES, MOST_NAMES, Record, Trace, TraceEvent, TraceIo, TraceObject, TraceQuery,
-    TraceReader, TraceWriter, import,
+    End, Eviction, MOST_BYTES, MOST_NAMES, Record, Recorder, Trace, TraceEvent, TraceIo, TraceObject,
+    TraceQuery, TraceReader, TraceWriter, import,
 };

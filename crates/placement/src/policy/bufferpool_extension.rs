@@ -21,7 +21,7 @@ struct Page {
     is_cached: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Extension {
     granularity: Granularity,
     clock: u64,
@@ -79,6 +79,10 @@ impl Extension {
 impl Policy for Extension {
     fn name(&self) -> &'static str {
         "bufferpool-extension"
+    }
+
+    fn boxed(&self) -> Box<dyn Policy> {
+        Box::new(self.clone())
     }
 
     fn granularity(&self) -> Granularity {

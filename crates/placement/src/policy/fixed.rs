@@ -1,23 +1,45 @@
 //! `static` (FST of the pre-query storage tiering paper): the chunks with most I/Os in a training run, placed once.
+//!
+//! What lies in the fast class from before and is not among them makes room as it is needed, fewest I/Os first.
 
-use super::{Options, Policy};
+use super::residency::{Residency, Where};
+use super::{Counted, Options, Policy};
 use crate::Result;
 use crate::action::{Action, Decision, Reason, Source};
 use crate::event::{Context, Event};
 use crate::layout::ChunkNo;
+use crate::memory::Memory;
 
 /// I/Os per chunk.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Counts(Vec<u64>);
 
 impl Counts {
     pub(super) fn note(&mut self, event: &Event<'_>) {
         if let Event::Io(io) = event {
-            if self.0.len() <= io.chunk.index() {
-                self.0.resize(io.chunk.index() + 1, 0);
-            }
-            self.0[io.chunk.index()] += 1;
+            self.add(io.chunk, 1);
         }
+    }
+
+    fn add(&mut self, chunk: ChunkNo, ios: u64) {
+        if self.0.len() <= chunk.index() {
+            self.0.resize(chunk.index() + 1, 0);
+        }
+        let count = &mut self.0[chunk.index()];
+        *count = count.saturating_add(ios);
+    }
+
+    pub(super) fn train(&mut self, counts: &[Counted]) {
+        counts.iter().for_each(|counted| self.add(counted.chunk, counted.reads));
+    }
+
+    pub(super) fn memory(&self) -> Memory {
+        let all = (0..).map(ChunkNo).zip(self.0.iter().copied());
+        Memory { counts: all.filter(|(_, ios)| *ios > 0).collect(), ..Memory::default() }
+    }
+
+    pub(super) fn remember(&mut self, memory: &Memory) {
+        memory.counts.iter().for_each(|(chunk, ios)| self.add(*chunk, *ios));
     }
 
     pub(super) fn of(&self, chunk: ChunkNo) -> u64 {
@@ -31,11 +53,50 @@ impl Counts {
         ranked.dedup();
         ranked
     }
+
+    /// Moves up what of `wanted` is not there, and out of its way what is not wanted.
+    pub(super) fn place(
+        &self,
+        context: &Context<'_>,
+        residency: &mut Residency,
+        wanted: Vec<ChunkNo>,
+        reason: impl Fn(u64, u32) -> Reason,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let mut is_wanted = vec![false; context.layout.chunks() as usize];
+        wanted.iter().for_each(|chunk| is_wanted[chunk.index()] = true);
+        let is_there = |chunk: &ChunkNo| matches!(residency.of(*chunk), Where::Fast | Where::Mirrored);
+        let mut others: Vec<ChunkNo> = (0..context.layout.chunks())
+            .map(ChunkNo)
+            .filter(|chunk| !is_wanted[chunk.index()] && is_there(chunk))
+            .collect();
+        // The last is the next to go.
+        others.sort_unstable_by_key(|chunk| (std::cmp::Reverse(self.of(*chunk)), *chunk));
+        for (rank, chunk) in wanted.into_iter().enumerate() {
+            if residency.of(chunk) != Where::Slow {
+                continue;
+            }
+            let order = 2 * rank as u32;
+            if !residency.has_room(context.capacity) {
+                let Some(victim) = others.pop() else { continue };
+                let action =
+                    if residency.of(victim) == Where::Mirrored { Action::DropMirror } else { Action::Demote };
+                let reason = Reason::MakesRoom { other: chunk };
+                residency.decide(Decision { order, ..Decision::new(victim, action, reason) }, decisions);
+                // Its room is this chunk's, as soon as it has gone.
+                residency.done(victim, action, true);
+            }
+            let reason = reason(self.of(chunk), rank as u32);
+            let promote = Decision::new(chunk, Action::Promote(Source::Copy), reason);
+            residency.decide(Decision { order: order + 1, ..promote }, decisions);
+        }
+    }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Static {
     counts: Counts,
+    residency: Residency,
 }
 
 pub(super) fn make(_: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
@@ -47,6 +108,10 @@ impl Policy for Static {
         "static"
     }
 
+    fn boxed(&self) -> Box<dyn Policy> {
+        Box::new(self.clone())
+    }
+
     fn learns(&self) -> bool {
         true
     }
@@ -55,15 +120,30 @@ impl Policy for Static {
         self.counts.note(event);
     }
 
-    fn prepare(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
-        let ranked = self.counts.ranked(0..context.layout.chunks());
-        for (rank, chunk) in ranked.into_iter().take(context.capacity as usize).enumerate() {
-            let reason = Reason::Trained { ios: self.counts.of(chunk), rank: rank as u32 };
-            decisions.push(Decision::new(chunk, Action::Promote(Source::Copy), reason));
-        }
+    fn train_counts(&mut self, counts: &[Counted]) {
+        self.counts.train(counts);
     }
 
-    fn handle(&mut self, _: &Context<'_>, _: &Event<'_>, _: &mut Vec<Decision>) {}
+    fn memory(&self) -> Memory {
+        self.counts.memory()
+    }
+
+    fn remember(&mut self, memory: Memory) {
+        self.counts.remember(&memory);
+    }
+
+    fn prepare(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
+        let mut wanted = self.counts.ranked(0..context.layout.chunks());
+        wanted.truncate(context.capacity as usize);
+        let reason = |ios, rank| Reason::Trained { ios, rank };
+        self.counts.place(context, &mut self.residency, wanted, reason, decisions);
+    }
+
+    fn handle(&mut self, _: &Context<'_>, event: &Event<'_>, _: &mut Vec<Decision>) {
+        if let Event::Done { chunk, action, is_done } = event {
+            self.residency.done(*chunk, *action, *is_done);
+        }
+    }
 }
 
 #[cfg(test)]

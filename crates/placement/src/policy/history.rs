@@ -13,6 +13,7 @@ use crate::Result;
 use crate::action::{Action, Decision, Reason, Source};
 use crate::event::{Context, Event};
 use crate::layout::ChunkNo;
+use crate::memory::Memory;
 
 /// Windows that are remembered.
 const MOST_WINDOWS: usize = 4096;
@@ -29,7 +30,7 @@ const MOST_UNDER_WAY: u32 = 16;
 /// The hot chunks of a window and their I/Os, by number.
 type Profile = Vec<(u32, u32)>;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct History {
     window: u32,
     ahead: usize,
@@ -180,6 +181,10 @@ impl Policy for History {
         "history"
     }
 
+    fn boxed(&self) -> Box<dyn Policy> {
+        Box::new(self.clone())
+    }
+
     fn learns(&self) -> bool {
         true
     }
@@ -190,6 +195,18 @@ impl Policy for History {
             && let Some(profile) = self.count(io.chunk)
         {
             self.remember(profile);
+        }
+    }
+
+    fn memory(&self) -> Memory {
+        Memory { windows: self.cycle.clone(), ..Memory::default() }
+    }
+
+    fn remember(&mut self, memory: Memory) {
+        if self.cycle.is_empty() {
+            self.cycle = memory.windows;
+            self.cycle.truncate(MOST_WINDOWS);
+            self.is_training = true;
         }
     }
 

@@ -15,7 +15,7 @@ use crate::lists::Lists;
 
 const SECTOR_BYTES: u32 = 512;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct InPageLogging {
     unit_bytes: u64,
     sectors: u32,
@@ -75,6 +75,10 @@ impl InPageLogging {
 impl Policy for InPageLogging {
     fn name(&self) -> &'static str {
         "in-page-logging"
+    }
+
+    fn boxed(&self) -> Box<dyn Policy> {
+        Box::new(self.clone())
     }
 
     fn granularity(&self) -> Granularity {

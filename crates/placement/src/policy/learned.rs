@@ -39,7 +39,7 @@ struct Last {
     is_cached: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Clic {
     granularity: Granularity,
     block_bytes: u64,
@@ -191,6 +191,10 @@ impl Clic {
 impl Policy for Clic {
     fn name(&self) -> &'static str {
         "learned"
+    }
+
+    fn boxed(&self) -> Box<dyn Policy> {
+        Box::new(self.clone())
     }
 
     fn granularity(&self) -> Granularity {

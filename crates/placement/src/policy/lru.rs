@@ -18,7 +18,7 @@ use crate::lists::Lists;
 /// The sequential bytes from which `skip-sequential` without a value skips.
 const SKIP_BYTES: u64 = 1 << 20;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct FlashCache {
     granularity: Granularity,
     block_bytes: u64,
@@ -75,6 +75,10 @@ impl FlashCache {
 impl Policy for FlashCache {
     fn name(&self) -> &'static str {
         "lru"
+    }
+
+    fn boxed(&self) -> Box<dyn Policy> {
+        Box::new(self.clone())
     }
 
     fn granularity(&self) -> Granularity {

@@ -25,6 +25,9 @@ use std::fmt;
 
 use crate::action::{Decision, Route};
 use crate::event::{Context, Event, Io};
+use crate::footprint::Fingerprint;
+use crate::layout::ChunkNo;
+use crate::memory::Memory;
 use crate::{Error, Result};
 use options::Options;
 
@@ -37,10 +40,26 @@ pub enum Granularity {
     Block(u64),
 }
 
+/// What was read of a chunk in all.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Counted {
+    /// Which.
+    pub chunk: ChunkNo,
+    /// Reads.
+    pub reads: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// The part of the reads that were sequential, 0 to 1.
+    pub sequential_share: f64,
+}
+
 /// Decides what lies in the fast class.
 pub trait Policy: fmt::Debug + Send {
     /// As it is registered.
     fn name(&self) -> &'static str;
+
+    /// A copy of it as it is: what is tried on that changes nothing here.
+    fn boxed(&self) -> Box<dyn Policy>;
 
     /// What it places at once.
     fn granularity(&self) -> Granularity {
@@ -54,6 +73,22 @@ pub trait Policy: fmt::Debug + Send {
 
     /// Is told of a run before the one that counts.
     fn train(&mut self, _context: &Context<'_>, _event: &Event<'_>) {}
+
+    /// Is told what was read of chunks in all, where no recorded run is at hand.
+    fn train_counts(&mut self, _counts: &[Counted]) {}
+
+    /// What it has learned, for another session.
+    fn memory(&self) -> Memory {
+        Memory::default()
+    }
+
+    /// Takes over what it had learned in another session; chunks and statements that it does not know of are news.
+    fn remember(&mut self, _memory: Memory) {}
+
+    /// Runs of the statement that it remembers.
+    fn runs_of(&self, _statement: Fingerprint) -> u32 {
+        0
+    }
 
     /// The run that counts is about to begin: what is to lie in the fast class beforehand.
     fn prepare(&mut self, _context: &Context<'_>, _decisions: &mut Vec<Decision>) {}

@@ -7,15 +7,15 @@
 //!    it down; what nobody needs the room of may as well stay, which is in its favour.)
 
 use super::fixed::Counts;
-use super::residency::{Residency, Where};
-use super::{Options, Policy};
+use super::residency::Residency;
+use super::{Counted, Options, Policy};
 use crate::Result;
-use crate::action::{Action, Decision, Reason, Source};
+use crate::action::{Decision, Reason};
 use crate::event::{Context, Event};
 use crate::footprint::Footprint;
-use crate::layout::ChunkNo;
+use crate::memory::Memory;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Plan {
     counts: Counts,
     residency: Residency,
@@ -30,32 +30,8 @@ impl Plan {
         let named = footprint.accesses.iter().flat_map(|access| access.chunks(context.layout)).flatten();
         let mut wanted = self.counts.ranked(named);
         wanted.truncate(context.capacity as usize);
-        let mut is_wanted = vec![false; context.layout.chunks() as usize];
-        wanted.iter().for_each(|chunk| is_wanted[chunk.index()] = true);
-        let mut others: Vec<ChunkNo> = (0..context.layout.chunks())
-            .map(ChunkNo)
-            .filter(|chunk| !is_wanted[chunk.index()] && self.residency.of(*chunk) == Where::Fast)
-            .collect();
-        // The last is the next to go.
-        others.sort_unstable_by_key(|chunk| (std::cmp::Reverse(self.counts.of(*chunk)), *chunk));
-        for (rank, chunk) in wanted.into_iter().enumerate() {
-            if self.residency.of(chunk) != Where::Slow {
-                continue;
-            }
-            let order = 2 * rank as u32;
-            if !self.residency.has_room(context.capacity) {
-                let Some(victim) = others.pop() else { continue };
-                let reason = Reason::MakesRoom { other: chunk };
-                let demote = Decision { order, ..Decision::new(victim, Action::Demote, reason) };
-                self.residency.decide(demote, decisions);
-                // Its room is this chunk's, as soon as it has gone.
-                self.residency.done(victim, Action::Demote, true);
-            }
-            let reason = Reason::Planned { ios: self.counts.of(chunk), rank: rank as u32 };
-            let promote =
-                Decision { order: order + 1, ..Decision::new(chunk, Action::Promote(Source::Copy), reason) };
-            self.residency.decide(promote, decisions);
-        }
+        let reason = |ios, rank| Reason::Planned { ios, rank };
+        self.counts.place(context, &mut self.residency, wanted, reason, decisions);
     }
 }
 
@@ -64,12 +40,28 @@ impl Policy for Plan {
         "plan"
     }
 
+    fn boxed(&self) -> Box<dyn Policy> {
+        Box::new(self.clone())
+    }
+
     fn learns(&self) -> bool {
         true
     }
 
     fn train(&mut self, _: &Context<'_>, event: &Event<'_>) {
         self.counts.note(event);
+    }
+
+    fn train_counts(&mut self, counts: &[Counted]) {
+        self.counts.train(counts);
+    }
+
+    fn memory(&self) -> Memory {
+        self.counts.memory()
+    }
+
+    fn remember(&mut self, memory: Memory) {
+        self.counts.remember(&memory);
     }
 
     fn handle(&mut self, context: &Context<'_>, event: &Event<'_>, decisions: &mut Vec<Decision>) {

@@ -25,7 +25,7 @@ const LOWEST: usize = PRIORITIES - 1;
 /// The write buffer's share of the cache, in percent.
 const BUFFER_PERCENT: u64 = 10;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct HStorage {
     granularity: Granularity,
     block_bytes: u64,
@@ -126,6 +126,10 @@ impl HStorage {
 impl Policy for HStorage {
     fn name(&self) -> &'static str {
         "priority"
+    }
+
+    fn boxed(&self) -> Box<dyn Policy> {
+        Box::new(self.clone())
     }
 
     fn granularity(&self) -> Granularity {

@@ -21,7 +21,7 @@ pub(super) enum Where {
     Leaving,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Residency {
     places: Vec<Where>,
     taken: u32,

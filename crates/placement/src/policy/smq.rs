@@ -26,7 +26,7 @@ const MIGRATION_BYTES: u64 = 1 << 20;
 const THRESHOLDS: [u32; 17] = [1, 1, 1, 2, 4, 6, 7, 8, 7, 6, 4, 4, 3, 3, 2, 2, 1];
 
 /// A queue of levels.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Queue {
     lists: Lists,
     touched: Vec<bool>,
@@ -98,7 +98,7 @@ impl Queue {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Smq {
     granularity: Granularity,
     block_bytes: u64,
@@ -206,6 +206,10 @@ impl Smq {
 impl Policy for Smq {
     fn name(&self) -> &'static str {
         "smq"
+    }
+
+    fn boxed(&self) -> Box<dyn Policy> {
+        Box::new(self.clone())
     }
 
     fn granularity(&self) -> Granularity {

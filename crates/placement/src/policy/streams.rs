@@ -9,7 +9,7 @@ use crate::event::Io;
 /// Streams that are remembered; when there are more, all are forgotten.
 const MOST_STREAMS: usize = 1024;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Streams(HashMap<(u32, u16), u64>);
 
 impl Streams {

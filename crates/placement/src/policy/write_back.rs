@@ -42,7 +42,7 @@ struct Block {
 
 const ABSENT: Block = Block { bucket: NO_BUCKET, is_dirty: false, is_cleaning: false };
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Bcache {
     granularity: Granularity,
     block_bytes: u64,
@@ -200,6 +200,10 @@ impl Bcache {
 impl Policy for Bcache {
     fn name(&self) -> &'static str {
         "write-back"
+    }
+
+    fn boxed(&self) -> Box<dyn Policy> {
+        Box::new(self.clone())
     }
 
     fn granularity(&self) -> Granularity {

@@ -567,12 +567,16 @@ fn pieces(layout: &Layout, io: &TraceIo, mut each: impl FnMut(Io)) {
 }
 
 /// Stands in for the policy while that is borrowed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Nobody;
 
 impl Policy for Nobody {
     fn name(&self) -> &'static str {
         "nobody"
+    }
+
+    fn boxed(&self) -> Box<dyn Policy> {
+        Box::new(self.clone())
     }
 
     fn handle(&mut self, _: &Context<'_>, _: &Event<'_>, _: &mut Vec<Decision>) {}

@@ -1,16 +1,17 @@
 //! Records as bytes: `docs/trace-format.md`.
 //!
-//! Numbers are LEB128, least significant seven bits first. I/Os are told by their difference from the one before in the same block, so a block
+//! I/Os are told by their difference from the one before in the same block, so a block
 //! stands for itself.
 //!
 //! Invariant: whatever the bytes, decoding ends with records or an error; nothing is allocated that the bytes cannot fill.
 
 use tanada_base::Reader;
 
-use super::{Eviction, MOST_NAMES, Record, TraceIo, TraceQuery};
+use super::{Eviction, Record, TraceIo, TraceQuery};
 use crate::event::IoKind;
 use crate::footprint::{Access, Cause, Extent, Fingerprint, Footprint, Pattern, QueryId};
 use crate::layout::ObjectNo;
+use crate::numbers::{Wrong, byte, narrow, put, put_name, take, take_count, take_name};
 
 const OBJECT: u8 = 1;
 const CAUSE: u8 = 2;
@@ -25,9 +26,6 @@ const IO_IS_SEQUENTIAL: u8 = 2;
 const IO_IS_OF_THE_SAME: u8 = 4;
 const IO_CONTINUES: u8 = 8;
 
-/// Bytes of a name.
-const LONGEST_NAME: usize = 4096;
-
 /// What I/Os are told against.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct State {
@@ -36,22 +34,6 @@ pub(super) struct State {
     cause: u16,
     offset: u64,
     end: u64,
-}
-
-fn put(number: u64, bytes: &mut Vec<u8>) {
-    let mut rest = number;
-    while rest >= 0x80 {
-        bytes.push(rest as u8 | 0x80);
-        rest >>= 7;
-    }
-    bytes.push(rest as u8);
-}
-
-/// Names that are longer are cut, at a character.
-fn put_name(name: &str, bytes: &mut Vec<u8>) {
-    let cut = (0..=LONGEST_NAME.min(name.len())).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
-    put(cut as u64, bytes);
-    bytes.extend_from_slice(&name.as_bytes()[..cut]);
 }
 
 /// The mark of a clean end.
@@ -144,9 +126,6 @@ pub(super) enum Decoded {
     End,
 }
 
-/// What is wrong with bytes.
-type Wrong = String;
-
 /// The next record.
 pub(super) fn take_record(reader: &mut Reader<'_>, state: &mut State) -> Result<Decoded, Wrong> {
     let at = reader.position();
@@ -167,48 +146,6 @@ pub(super) fn take_record(reader: &mut Reader<'_>, state: &mut State) -> Result<
         tag => return Err(format!("{tag} at byte {at} of the block is no record")),
     };
     Ok(Decoded::Record(record))
-}
-
-fn byte(reader: &mut Reader<'_>) -> Result<u8, Wrong> {
-    reader.u8().map_err(|error| error.to_string())
-}
-
-fn take(reader: &mut Reader<'_>) -> Result<u64, Wrong> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let byte = byte(reader)?;
-        let part = u64::from(byte & 0x7f);
-        if part << shift >> shift != part {
-            break;
-        }
-        number |= part << shift;
-        if byte & 0x80 == 0 {
-            return Ok(number);
-        }
-    }
-    Err(format!("the number before byte {} of the block has more than 64 bits", reader.position()))
-}
-
-fn narrow<T: TryFrom<u64>>(number: u64, what: &str) -> Result<T, Wrong> {
-    T::try_from(number).map_err(|_| format!("{number} is too large for {what}"))
-}
-
-fn take_name(reader: &mut Reader<'_>) -> Result<String, Wrong> {
-    let len: usize = narrow(take(reader)?, "a name's length")?;
-    if len > LONGEST_NAME {
-        return Err(format!("a name of {len} bytes, more than {LONGEST_NAME}"));
-    }
-    let bytes = reader.take(len).map_err(|error| error.to_string())?;
-    String::from_utf8(bytes.to_vec()).map_err(|_| "a name that is no UTF-8".to_owned())
-}
-
-/// A count of things that take at least `least` bytes each.
-fn take_count(reader: &mut Reader<'_>, least: usize) -> Result<usize, Wrong> {
-    let count: usize = narrow(take(reader)?, "a count")?;
-    if count > MOST_NAMES || count.saturating_mul(least) > reader.remaining() {
-        return Err(format!("{count} parts, more than the block has bytes for or than {MOST_NAMES}"));
-    }
-    Ok(count)
 }
 
 fn take_query(reader: &mut Reader<'_>) -> Result<TraceQuery, Wrong> {
@@ -263,29 +200,4 @@ fn take_io(tag: u8, reader: &mut Reader<'_>, state: &mut State) -> Result<TraceI
         kind: if is(IO_IS_WRITE) { IoKind::Write } else { IoKind::Read },
         is_sequential: is(IO_IS_SEQUENTIAL),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_come_back_and_too_long_ones_are_refused() {
-        for number in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX] {
-            let mut bytes = Vec::new();
-            put(number, &mut bytes);
-            let mut reader = Reader::new(&bytes);
-            assert_eq!((take(&mut reader), reader.is_empty()), (Ok(number), true));
-        }
-        assert!(take(&mut Reader::new(&[0xff; 11])).unwrap_err().contains("64 bits"));
-        assert!(take(&mut Reader::new(&[0x80])).is_err());
-    }
-
-    #[test]
-    fn a_long_name_is_cut_at_a_character() {
-        let mut bytes = Vec::new();
-        put_name(&"é".repeat(3000), &mut bytes);
-        let name = take_name(&mut Reader::new(&bytes)).unwrap();
-        assert_eq!(name.len(), 4096);
-    }
 }

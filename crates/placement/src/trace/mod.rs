@@ -6,6 +6,7 @@
 mod code;
 mod file;
 pub mod import;
+mod recorder;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,7 @@ use crate::layout::{Layout, ObjectNo};
 use crate::{Error, Result};
 
 pub use file::{End, TraceReader, TraceWriter};
+pub use recorder::Recorder;
 
 /// Objects, causes and queries that a trace may have.
 pub const MOST_NAMES: usize = 65_536;

@@ -77,7 +77,7 @@ fn what_is_no_trace_is_refused() {
 }
 
 /// Bit by bit, so that the test does not lean on what it tests.
-fn crc32c_of(bytes: &[u8]) -> u32 {
+pub(crate) fn crc32c_of(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0u32, |crc, byte| {
         (0..8).fold(
             crc ^ u32::from(*byte),

@@ -1,11 +1,14 @@
 //! A policy at work on a volume in files.
 
 use futures::executor::block_on;
+use proptest::prelude::*;
 use tanada_io::{Device, DeviceOptions, Method};
 use tanada_placement::{
-    Access, Action, Cause, ChunkNo, Costs, Event, Extent, Fingerprint, Footprint, Io, IoKind, ObjectIo,
-    ObjectNo, Pattern, Placer, PlacerOptions, QueryId,
+    Access, Action, Cause, ChunkCount, ChunkNo, Costs, ErrorKind, Event, Extent, Fingerprint, Footprint, Io,
+    IoKind, MOST_MEMORY_BYTES, ObjectIo, ObjectNo, Pattern, Placer, PlacerOptions, QueryId, Reason, Rule,
+    Tier, Wish, WishOutcome,
 };
+use tanada_volume::directory::HostOpener;
 use tanada_volume::{Attributes, Budget, ClassSettings, Object, Parts, Volume, VolumeSettings};
 use tempfile::TempDir;
 
@@ -17,7 +20,8 @@ fn volume(folder: &TempDir, fast_chunks: u64) -> (Volume, Object) {
         let options = DeviceOptions { method: Method::Buffered, writable: true, create: true };
         Device::open(folder.path().join(name), &options).unwrap()
     };
-    let parts = Parts::new(device("metadata"));
+    let mut parts = Parts::new(device("metadata"));
+    parts.opener = std::sync::Arc::new(HostOpener::new(Method::Buffered));
     let parts =
         parts.with_class("staging", vec![device("fast")]).with_class("capacity", vec![device("slow")]);
     let class = |name: &str, chunks: u64| ClassSettings {
@@ -56,6 +60,26 @@ fn options(policy: &str) -> PlacerOptions {
 }
 
 fn begin(placer: &mut Placer, query: u32, object: ObjectNo, chunks: std::ops::Range<u64>) {
+    let footprint = footprint(object, chunks);
+    let (query, fingerprint) = (QueryId(query), Fingerprint(u64::from(query)));
+    placer.tell(0, &Event::QueryBegins { query, fingerprint, depth: 1, footprint: &footprint });
+}
+
+fn read(placer: &mut Placer, query: u32, object: ObjectNo, chunk: u64) {
+    let (query, cause) = (QueryId(query), Cause(1));
+    let (offset, kind) = (chunk * CHUNK, IoKind::Read);
+    let io = ObjectIo { object, offset, bytes: 16384, kind, is_sequential: false, query, cause };
+    placer.io(0, &io);
+}
+
+/// Runs a query that reads each of the chunks so many times, without doing what the policy wants.
+fn query(placer: &mut Placer, no: u32, object: ObjectNo, chunks: std::ops::Range<u64>, reads: u32) {
+    begin(placer, no, object, chunks.clone());
+    chunks.for_each(|chunk| (0..reads).for_each(|_| read(placer, no, object, chunk)));
+    placer.tell(0, &Event::QueryEnds { query: QueryId(no) });
+}
+
+fn footprint(object: ObjectNo, chunks: std::ops::Range<u64>) -> Footprint {
     let access = Access {
         object,
         cause: Cause(1),
@@ -65,9 +89,7 @@ fn begin(placer: &mut Placer, query: u32, object: ObjectNo, chunks: std::ops::Ra
         page_bytes: 16384,
         stage: 0,
     };
-    let footprint = Footprint { accesses: vec![access] };
-    let (query, fingerprint) = (QueryId(query), Fingerprint(u64::from(query)));
-    placer.tell(0, &Event::QueryBegins { query, fingerprint, depth: 1, footprint: &footprint });
+    Footprint { accesses: vec![access] }
 }
 
 /// Does all that waits; what was done and not refused, in words.
@@ -187,4 +209,354 @@ fn policies_and_classes_that_do_not_fit_are_named() {
         message(PlacerOptions { fast: "nvme".to_owned(), ..options("off") })
             .contains("it has staging, capacity")
     );
+}
+
+#[test]
+fn several_wishes_run_at_once_and_what_is_dropped_was_not_done() {
+    fn can_be_sent<T: Send + 'static>(_: &T) {}
+    fn can_move<F: Future<Output = WishOutcome> + Send>(_: &F) {}
+    let folder = tempfile::tempdir().unwrap();
+    let (volume, object) = volume(&folder, 4);
+    let mut placer = Placer::new(&volume, options("benefit")).unwrap();
+    let no = placer.add(object.clone());
+    begin(&mut placer, 1, no, 4..8);
+    let wishes: Vec<Wish> = std::iter::from_fn(|| placer.begin()).collect();
+    assert_eq!((wishes.len(), placer.waiting()), (4, 0));
+    wishes.iter().for_each(can_be_sent);
+    can_move(&wishes[0].run());
+    let outcomes = block_on(futures::future::join_all(wishes[..2].iter().map(Wish::run)));
+    let mut wishes = wishes.into_iter();
+    for (outcome, wish) in outcomes.into_iter().zip(wishes.by_ref().take(2)) {
+        assert!(outcome.is_done());
+        let placed = placer.finish(wish, outcome);
+        assert_eq!((placed.bytes, placed.refusal.is_none()), (CHUNK, true));
+    }
+    placer.abandon(wishes.next().unwrap());
+    // One on another thread.
+    let last = wishes.next().unwrap();
+    let (wish, outcome) = std::thread::spawn(move || {
+        let outcome = block_on(last.run());
+        (last, outcome)
+    })
+    .join()
+    .unwrap();
+    placer.finish(wish, outcome);
+    assert_eq!(mirrored(&object), [4, 5, 7]);
+    // The abandoned one has its room back: the next query gets it.
+    placer.tell(0, &Event::QueryEnds { query: QueryId(1) });
+    begin(&mut placer, 4, no, 4..8);
+    assert_eq!(work(&mut placer), ["mirror 6"]);
+    // A wish that is just dropped counts as abandoned.
+    placer.tell(0, &Event::QueryEnds { query: QueryId(4) });
+    begin(&mut placer, 2, no, 12..13);
+    while let Some(wish) = placer.begin() {
+        drop(wish);
+    }
+    placer.tell(0, &Event::QueryEnds { query: QueryId(2) });
+    begin(&mut placer, 3, no, 14..15);
+    assert!(work(&mut placer).contains(&"mirror 14".to_owned()));
+}
+
+#[test]
+fn a_copy_waits_for_the_room_that_another_wish_is_making() {
+    let folder = tempfile::tempdir().unwrap();
+    let (volume, object) = volume(&folder, 1);
+    let mut placer = Placer::new(&volume, options("plan")).unwrap();
+    let no = placer.add(object.clone());
+    let count = |chunk| ChunkCount { object: no, chunk, reads: 9, bytes: 9 * 16384, sequential_share: 0.0 };
+    placer.train_counts(&[count(3), count(8)]);
+    placer.prepare();
+    begin(&mut placer, 1, no, 3..4);
+    assert_eq!(work(&mut placer), ["move 3"]);
+    begin(&mut placer, 2, no, 8..9);
+    let down = placer.begin().unwrap();
+    assert_eq!(down.decision.action, Action::Demote);
+    assert!(placer.begin().is_none() && placer.waiting() == 1);
+    let outcome = block_on(down.run());
+    placer.finish(down, outcome);
+    assert_eq!(work(&mut placer), ["move 8"]);
+}
+
+#[test]
+fn statistics_of_the_volume_train_what_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (volume, object) = volume(&folder, 2);
+    let mut placer = Placer::new(&volume, options("static")).unwrap();
+    let no = placer.add(object.clone());
+    let counts = [(1, 5), (17, 40), (9, 7), (500, 90)].map(|(chunk, reads)| ChunkCount {
+        object: no,
+        chunk,
+        reads,
+        bytes: reads * 16384,
+        sequential_share: 0.5,
+    });
+    placer.train_counts(&counts);
+    placer.prepare();
+    assert_eq!(work(&mut placer), ["move 17", "move 9"]);
+}
+
+/// An adopted file of 20 chunks.
+fn adopted(folder: &TempDir, volume: &Volume) -> Object {
+    let path = folder.path().join("orders.ibd");
+    std::fs::write(&path, vec![7; 20 * CHUNK as usize]).unwrap();
+    volume.adopt("orders", path.to_str().unwrap(), &Attributes::default()).unwrap()
+}
+
+#[test]
+fn an_adopted_file_is_mirrored_where_the_policy_wants_a_move() {
+    let folder = tempfile::tempdir().unwrap();
+    let (volume, _) = volume(&folder, 1);
+    let object = adopted(&folder, &volume);
+    let mut placer = Placer::new(&volume, options("plan")).unwrap();
+    let no = placer.add(object.clone());
+    let count = |chunk| ChunkCount { object: no, chunk, reads: 9, bytes: 9 * 16384, sequential_share: 0.0 };
+    placer.train_counts(&[count(3), count(8)]);
+    placer.prepare();
+    let foreseen = placer.forecast(Fingerprint(1), 1, &footprint(no, 3..4));
+    assert!(matches!(foreseen.moves[0].action, Action::Mirror(_)) && foreseen.gain_s > 1.0, "{foreseen:?}");
+    begin(&mut placer, 1, no, 3..4);
+    assert_eq!(work(&mut placer), ["mirror 3"]);
+    begin(&mut placer, 2, no, 8..9);
+    assert_eq!(work(&mut placer), ["drop 3", "mirror 8"]);
+    assert_eq!(mirrored(&object), [8]);
+}
+
+#[test]
+fn what_lies_in_the_fast_class_already_is_known_and_its_room_is_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let (volume, object) = volume(&folder, 2);
+    block_on(object.mirror_to(15..17, "staging", &tanada_volume::Relocation::default())).unwrap();
+    for policy in ["benefit", "plan", "static"] {
+        let mut placer = Placer::new(&volume, options(policy)).unwrap();
+        let no = placer.add(object.clone());
+        assert_eq!((placer.capacity(), placer.policy_name()), (2, policy));
+        assert_eq!(
+            placer.objects().map(|(no, object)| (no.0, object.name())).collect::<Vec<_>>(),
+            [(0, "items".to_owned())]
+        );
+        let footprint = footprint(no, 15..17);
+        let foreseen = placer.forecast(Fingerprint(1), 1, &footprint);
+        assert_eq!((foreseen.chunks, foreseen.fast_chunks, foreseen.moves.len()), (2, 2, 0), "{policy}");
+        let count = |chunk| ChunkCount { object: no, chunk, reads: 9, bytes: 9, sequential_share: 0.0 };
+        placer.train_counts(&[count(4), count(15)]);
+        placer.prepare();
+        if policy == "static" {
+            assert_eq!(work(&mut placer), ["drop 16", "move 4"]);
+        } else {
+            begin(&mut placer, 1, no, 4..5);
+            let done = work(&mut placer);
+            assert!(done.len() == 2 && done[0].starts_with("drop"), "{policy}: {done:?}");
+        }
+        block_on(object.move_to(0..20, "capacity", &tanada_volume::Relocation::default())).unwrap();
+        object.drop_mirrors(0..20, &tanada_volume::Relocation::default()).unwrap();
+        block_on(object.mirror_to(15..17, "staging", &tanada_volume::Relocation::default())).unwrap();
+    }
+}
+
+#[test]
+fn a_forecast_says_what_would_be_moved_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (volume, object) = volume(&folder, 3);
+    let mut placer = Placer::new(&volume, options("benefit")).unwrap();
+    let no = placer.add(object.clone());
+    query(&mut placer, 2, no, 10..11, 300);
+    while placer.begin().is_some() {}
+    let footprint = footprint(no, 4..9);
+    let foreseen = placer.forecast(Fingerprint(1), 1, &footprint);
+    assert_eq!((foreseen.chunks, foreseen.fast_chunks, foreseen.remembered_runs), (5, 0, 0));
+    assert_eq!(foreseen.move_bytes, 3 * CHUNK, "there is room for three");
+    let chunks: Vec<u64> = foreseen.moves.iter().map(|planned| planned.chunk_of_object).collect();
+    assert_eq!(chunks, [4, 5, 6]);
+    let first = &foreseen.moves[0];
+    assert!(matches!(first.reason, Reason::Expected { .. }) && first.object == no && first.gain_s > 0.0);
+    let gains: f64 = foreseen.moves.iter().map(|planned| f64::from(planned.gain_s)).sum();
+    assert!((foreseen.gain_s - foreseen.cost_s - gains).abs() < 1e-3, "{foreseen:?}");
+    assert_eq!(placer.forecast(Fingerprint(1), 1, &footprint), foreseen);
+    assert_eq!((placer.waiting(), mirrored(&object)), (0, vec![]));
+    // And so it comes.
+    begin(&mut placer, 1, no, 4..9);
+    assert_eq!(work(&mut placer), ["mirror 4", "mirror 5", "mirror 6"]);
+    assert_eq!(placer.forecast(Fingerprint(2), 1, &footprint).remembered_runs, 1);
+}
+
+#[test]
+fn pins_and_quotas_are_read_again_when_a_query_begins() {
+    let folder = tempfile::tempdir().unwrap();
+    let (volume, object) = volume(&folder, 3);
+    let mut placer = Placer::new(&volume, options("benefit")).unwrap();
+    let no = placer.add(object.clone());
+    let pinned = Attributes { pin: Some("capacity".to_owned()), ..Attributes::default() };
+    object.set_attributes(&pinned).unwrap();
+    begin(&mut placer, 1, no, 4..7);
+    assert!(work(&mut placer).is_empty());
+    placer.tell(0, &Event::QueryEnds { query: QueryId(1) });
+    let quota = Attributes { quota_bytes: Some(2 * CHUNK), ..Attributes::default() };
+    object.set_attributes(&quota).unwrap();
+    begin(&mut placer, 2, no, 4..7);
+    assert_eq!(work(&mut placer), ["mirror 4", "mirror 5"]);
+    placer.tell(0, &Event::QueryEnds { query: QueryId(2) });
+    object.set_attributes(&Attributes::default()).unwrap();
+    placer.set_rule(no, Rule { pin: Some(Tier::Slow), quota_chunks: None });
+    begin(&mut placer, 3, no, 4..7);
+    assert!(work(&mut placer).is_empty());
+    placer.tell(0, &Event::QueryEnds { query: QueryId(3) });
+    placer.set_rule(no, Rule::default());
+    begin(&mut placer, 4, no, 4..7);
+    assert_eq!(work(&mut placer), ["mirror 6"]);
+}
+
+#[test]
+fn what_was_learned_is_there_in_the_next_session_and_fades() {
+    let folder = tempfile::tempdir().unwrap();
+    let (volume, object) = volume(&folder, 3);
+    let other = block_on(async {
+        let other = volume.create_object("another", &Attributes::default()).unwrap();
+        other.write_bytes(0, &vec![1; 2 * CHUNK as usize]).await.unwrap();
+        other
+    });
+    let mut first = Placer::new(&volume, options("benefit")).unwrap();
+    let no = first.add(object.clone());
+    for _ in 0..3 {
+        query(&mut first, 1, no, 4..6, 200);
+        query(&mut first, 2, no, 12..14, 200);
+    }
+    let learned = first.memory();
+    // The next session has another object before, so all numbers are others; and its plan says nothing.
+    let mut second = Placer::new(&volume, options("benefit")).unwrap();
+    second.remember(&learned).unwrap();
+    second.add(other.clone());
+    let no = second.add(object.clone());
+    let empty = Footprint::default();
+    let foreseen = second.forecast(Fingerprint(1), 1, &empty);
+    let wanted: Vec<u64> = foreseen.moves.iter().map(|planned| planned.chunk_of_object).collect();
+    assert_eq!((wanted, foreseen.remembered_runs, foreseen.chunks), (vec![4, 5], 3, 0));
+    assert!(foreseen.moves.iter().all(|planned| planned.object == no));
+    // Statement 1 begins: what followed it is fetched ahead.
+    second.tell(
+        0,
+        &Event::QueryBegins { query: QueryId(9), fingerprint: Fingerprint(1), depth: 1, footprint: &empty },
+    );
+    assert_eq!(work(&mut second).len(), 3);
+    assert!(mirrored(&object).contains(&12));
+    // A session without the object does not forget it, but some fade.
+    let mut learned = learned;
+    let mut loads = 0;
+    let runs = loop {
+        let mut session = Placer::new(&volume, options("benefit")).unwrap();
+        session.add(other.clone());
+        session.remember(&learned).unwrap();
+        learned = session.memory();
+        loads += 1;
+        let mut last = Placer::new(&volume, options("benefit")).unwrap();
+        last.add(object.clone());
+        last.remember(&learned).unwrap();
+        let runs = last.forecast(Fingerprint(1), 1, &empty).remembered_runs;
+        assert!(runs <= 3);
+        if runs == 0 || loads == 6 {
+            break runs;
+        }
+    };
+    assert!((1..3).contains(&runs), "{runs} after {loads} loads");
+}
+
+#[test]
+fn counts_and_windows_are_learned_for_good_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let (volume, object) = volume(&folder, 2);
+    for policy in ["static", "history:window=10,ahead=1"] {
+        let mut first = Placer::new(&volume, options(policy)).unwrap();
+        let no = first.add(object.clone());
+        for chunk in [7, 7, 9, 9, 9, 9, 7, 7, 7, 9] {
+            let io = Io {
+                chunk: ChunkNo(chunk),
+                kind: IoKind::Read,
+                is_sequential: false,
+                bytes: 16384,
+                query: QueryId(1),
+                cause: Cause(0),
+            };
+            first.train(&Event::Io(io));
+        }
+        assert_eq!(no, ObjectNo(0));
+        let learned = first.memory();
+        let mut second = Placer::new(&volume, options(policy)).unwrap();
+        second.add(object.clone());
+        second.remember(&learned).unwrap();
+        second.prepare();
+        let done = work(&mut second);
+        assert_eq!(done.len(), 2, "{policy}: {done:?}");
+        block_on(object.move_to(0..20, "capacity", &tanada_volume::Relocation::default())).unwrap();
+        object.drop_mirrors(0..20, &tanada_volume::Relocation::default()).unwrap();
+    }
+}
+
+#[test]
+fn a_memory_of_other_chunks_versions_or_files_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (volume, object) = volume(&folder, 2);
+    let mut placer = Placer::new(&volume, options("benefit")).unwrap();
+    let no = placer.add(object);
+    // Nothing learned is a memory, too.
+    let nothing = placer.memory();
+    placer.remember(&nothing).unwrap();
+    query(&mut placer, 1, no, 4..6, 50);
+    let learned = placer.memory();
+    let mut refused = |bytes: &[u8]| {
+        let error = placer.remember(bytes).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupted);
+        error.to_string()
+    };
+    let mut newer = learned.clone();
+    newer[9] = 2;
+    assert!(refused(&newer).contains("version is 2"));
+    assert!(refused(b"PAR1 and so on, a file of somebody else").contains("does not begin"));
+    assert!(refused(&learned[..learned.len() - 1]).contains("checksum"));
+    assert!(refused(&[]).contains("cannot be read"));
+    assert_eq!(placer.layout().objects(), 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Bytes with a right checksum are as hostile as any.
+    #[test]
+    fn no_bytes_make_it_panic(
+        cut in 0usize..4000,
+        flips in proptest::collection::vec((0usize..4000, any::<u8>()), 0..6),
+        sealed in any::<bool>(),
+    ) {
+        thread_local! {
+            static WORLD: (TempDir, Volume, Object, Vec<u8>) = {
+                let folder = tempfile::tempdir().unwrap();
+                let (volume, object) = volume(&folder, 2);
+                let mut placer = Placer::new(&volume, options("benefit")).unwrap();
+                let no = placer.add(object.clone());
+                query(&mut placer, 1, no, 4..16, 300);
+                query(&mut placer, 2, no, 1..6, 30);
+                let learned = placer.memory();
+                assert!(learned.len() < MOST_MEMORY_BYTES);
+                (folder, volume, object, learned)
+            };
+        }
+        WORLD.with(|(_, volume, object, learned)| {
+            let mut bytes = learned[..learned.len() - cut % learned.len()].to_vec();
+            for (at, to) in &flips {
+                let at = at % bytes.len();
+                bytes[at] = *to;
+            }
+            if sealed && bytes.len() > 16 {
+                let checksum = crate::traces::crc32c_of(&bytes[16..]);
+                bytes[12..16].copy_from_slice(&checksum.to_be_bytes());
+            }
+            let mut placer = Placer::new(volume, options("benefit")).unwrap();
+            let no = placer.add(object.clone());
+            let before = placer.memory();
+            if placer.remember(&bytes).is_err() {
+                assert_eq!(placer.memory(), before);
+            } else {
+                let _ = placer.forecast(Fingerprint(1), 1, &footprint(no, 0..20));
+                assert!(placer.memory().len() <= MOST_MEMORY_BYTES);
+            }
+        });
+    }
 }

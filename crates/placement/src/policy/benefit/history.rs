@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::costs::Load;
 use crate::footprint::Fingerprint;
+use crate::layout::ChunkNo;
+use crate::memory::{Memory, RememberedStatement, RememberedUse};
 
 /// Statements that are remembered.
 const MOST_STATEMENTS: usize = 256;
@@ -23,6 +25,9 @@ const NEWEST: f32 = 0.5;
 
 /// What is left of a pair's weight when another one occurs.
 const FADING: f64 = 0.8;
+
+/// What a statement is worth remembering, for each run of any statement that came after its last.
+const STALENESS: f64 = 0.98;
 
 /// Steps that are looked ahead.
 const HORIZON: usize = 9;
@@ -121,7 +126,7 @@ fn blend(old: &Segment, new: &Segment) -> Segment {
 }
 
 /// Counts a run, segment by segment.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Recorder {
     segments: Vec<Segment>,
     current: HashMap<u32, Use>,
@@ -175,7 +180,7 @@ impl Recorder {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct History {
     profiles: BTreeMap<Fingerprint, Profile>,
     followers: BTreeMap<Fingerprint, BTreeMap<Fingerprint, f64>>,
@@ -226,6 +231,61 @@ impl History {
                 followers.remove(&oldest);
             });
         }
+    }
+
+    /// Runs of the statement that are remembered.
+    pub(super) fn runs_of(&self, statement: Fingerprint) -> u32 {
+        self.profiles.get(&statement).map_or(0, |profile| (profile.runs.round() as u32).max(1))
+    }
+
+    /// All of it, statements that run often and ran lately first.
+    pub(super) fn memory(&self) -> Memory {
+        let worth = |profile: &Profile| profile.runs * STALENESS.powf((self.runs - profile.last_run) as f64);
+        let mut ranked: Vec<(&Fingerprint, &Profile)> = self.profiles.iter().collect();
+        ranked.sort_by(|a, b| worth(b.1).total_cmp(&worth(a.1)).then(a.0.cmp(b.0)));
+        let uses = |(no, uses): &(u32, Use)| RememberedUse {
+            chunk: ChunkNo(*no),
+            random: uses.random,
+            bytes: uses.bytes,
+        };
+        let statement = |(statement, profile): (&Fingerprint, &Profile)| RememberedStatement {
+            statement: *statement,
+            runs: profile.runs,
+            expected_pages: profile.expected_pages,
+            segment_ios: profile.segment_ios,
+            segments: profile.segments.iter().map(|segment| segment.iter().map(uses).collect()).collect(),
+        };
+        let followers = self.followers.iter().flat_map(|(statement, followers)| {
+            followers.iter().map(|(follower, weight)| (*statement, *follower, *weight))
+        });
+        Memory {
+            statements: ranked.into_iter().map(statement).collect(),
+            followers: followers.collect(),
+            last: self.last,
+            ..Memory::default()
+        }
+    }
+
+    /// What was learned before. What has been seen since counts more.
+    pub(super) fn remember(&mut self, memory: Memory) {
+        let older = memory.statements.len() as u64;
+        self.runs += older;
+        self.profiles.values_mut().for_each(|profile| profile.last_run += older);
+        for (rank, remembered) in (0..).zip(memory.statements) {
+            let uses = |uses: RememberedUse| (uses.chunk.0, Use { random: uses.random, bytes: uses.bytes });
+            let segments = remembered.segments.into_iter().take(MOST_SEGMENTS);
+            let segments = segments.map(|segment| segment.into_iter().map(uses).collect()).collect();
+            let profile = Profile::new(segments, remembered.segment_ios, remembered.expected_pages);
+            let (last_run, runs) = (older - rank, remembered.runs);
+            let known = self.profiles.entry(remembered.statement);
+            known.or_insert(Profile { last_run, runs, ..profile });
+        }
+        for (statement, follower, weight) in memory.followers {
+            let weights = self.followers.entry(statement).or_default();
+            *weights.entry(follower).or_default() += weight;
+        }
+        self.last = self.last.or(memory.last);
+        self.forget();
     }
 
     /// Statements that are likely to begin after the last: the chance that it is the very next, and that it comes within the horizon, further

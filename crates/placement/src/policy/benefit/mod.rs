@@ -32,6 +32,7 @@ use crate::costs::Load;
 use crate::event::{Context, Event, Io, IoKind};
 use crate::footprint::{Fingerprint, Footprint, QueryId};
 use crate::layout::ChunkNo;
+use crate::memory::Memory;
 
 /// Copies decided on at once.
 const MOST_UNDER_WAY: u32 = 8;
@@ -60,7 +61,7 @@ enum Phase {
     Rest,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Benefit {
     /// Bytes that may be written to the fast class per second of the trace, in the mean; 0 for no bound.
     write_budget: u64,
@@ -255,6 +256,10 @@ impl Policy for Benefit {
         "benefit"
     }
 
+    fn boxed(&self) -> Box<dyn Policy> {
+        Box::new(self.clone())
+    }
+
     fn learns(&self) -> bool {
         true
     }
@@ -268,6 +273,19 @@ impl Policy for Benefit {
             Event::Io(io) => self.observe(io),
             Event::Evicted { .. } | Event::Done { .. } | Event::Tick => {}
         }
+    }
+
+    fn memory(&self) -> Memory {
+        Memory { trust: self.trust, ..self.history.memory() }
+    }
+
+    fn remember(&mut self, memory: Memory) {
+        self.trust = self.trust.max(memory.trust);
+        self.history.remember(memory);
+    }
+
+    fn runs_of(&self, statement: Fingerprint) -> u32 {
+        self.history.runs_of(statement)
     }
 
     fn prepare(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {

@@ -76,7 +76,7 @@ impl Worth {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Ranking {
     /// The next last.
     copies: Vec<Candidate>,

@@ -41,7 +41,7 @@ const SCAN_BYTES: f32 = 65536.0;
 /// Segments that a plan without history is cut into.
 const PLANNED_SEGMENTS: usize = 8;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Running {
     pub(super) query: QueryId,
     pub(super) statement: Fingerprint,

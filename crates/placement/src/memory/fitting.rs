@@ -1,0 +1,106 @@
+//! A memory within its bytes.
+//!
+//! 1. All of it is made into parts, each compressed for itself, so that their sizes add up.
+//! 2. As long as they are too many together: counts and windows are cut to half of what they were while they take more than a quarter; the largest
+//!    statement is told in half as many segments; when all have one, the last of them, the least useful, is left out.
+
+use super::code::{FRAME_BYTES, counts, file, followers, names, statement, windows};
+use super::{Memory, RememberedStatement, RememberedUse};
+use crate::layout::{ChunkNo, Layout};
+
+/// Pairs of statements that are told; each takes some 20 bytes.
+const MOST_PAIRS: usize = 8192;
+
+/// The part of all bytes that counts, and likewise windows, may take.
+const SHARE: usize = 4;
+
+pub(super) fn fit(memory: &Memory, layout: &Layout, most: usize) -> Vec<u8> {
+    let all_names = names(layout, layout.objects());
+    let mut heaviest = memory.clone().followers;
+    heaviest.sort_by(|a, b| b.2.total_cmp(&a.2).then((a.0, a.1).cmp(&(b.0, b.1))));
+    heaviest.truncate(MOST_PAIRS);
+    heaviest.sort_by_key(|(statement, follower, _)| (*statement, *follower));
+    let followers = followers(&Memory {
+        followers: heaviest,
+        last: memory.last,
+        trust: memory.trust,
+        ..Memory::default()
+    });
+    let counts = fit_counts(&memory.counts, layout, most / SHARE);
+    let windows = fit_windows(&memory.windows, layout, most / SHARE);
+    let fixed = FRAME_BYTES + all_names.len() + followers.len() + counts.len() + windows.len();
+    if fixed > most {
+        // Names alone are too many: nothing can be told.
+        return file(&[names(layout, 0)]);
+    }
+    let mut parts = vec![all_names, followers, counts, windows];
+    parts.extend(fit_statements(&memory.statements, layout, most - fixed));
+    file(&parts)
+}
+
+fn fit_counts(all: &[(ChunkNo, u64)], layout: &Layout, most: usize) -> Vec<u8> {
+    let mut ranked = all.to_vec();
+    ranked.sort_unstable_by_key(|(chunk, ios)| (std::cmp::Reverse(*ios), *chunk));
+    loop {
+        let part = counts(&ranked, layout);
+        if part.len() <= most {
+            return part;
+        }
+        ranked.truncate(ranked.len() / 2);
+    }
+}
+
+fn fit_windows(all: &[Vec<(u32, u32)>], layout: &Layout, most: usize) -> Vec<u8> {
+    let mut told = all.to_vec();
+    loop {
+        let part = windows(&told, layout);
+        if part.len() <= most {
+            return part;
+        }
+        let longest = told.iter().map(Vec::len).max().unwrap_or(0);
+        if longest <= 8 {
+            told.truncate(told.len() / 2);
+        }
+        for window in &mut told {
+            window.sort_unstable_by_key(|(no, ios)| (std::cmp::Reverse(*ios), *no));
+            window.truncate((longest / 2).max(4));
+            window.sort_unstable();
+        }
+    }
+}
+
+fn fit_statements(all: &[RememberedStatement], layout: &Layout, most: usize) -> Vec<Vec<u8>> {
+    let mut told: Vec<(RememberedStatement, Vec<u8>)> =
+        all.iter().map(|told| (told.clone(), statement(told, layout))).collect();
+    while told.iter().map(|(_, part)| part.len()).sum::<usize>() > most {
+        let coarsened = told
+            .iter_mut()
+            .filter(|(statement, _)| statement.segments.len() > 1)
+            .max_by_key(|(_, part)| part.len());
+        match coarsened {
+            Some((coarse, part)) => {
+                halve(coarse);
+                *part = statement(coarse, layout);
+            }
+            None => drop(told.pop()),
+        }
+    }
+    told.into_iter().map(|(_, part)| part).collect()
+}
+
+/// Two segments become one.
+fn halve(statement: &mut RememberedStatement) {
+    let segments = std::mem::take(&mut statement.segments);
+    let doubled = |pair: &[Vec<RememberedUse>]| {
+        let mut sum: std::collections::BTreeMap<ChunkNo, RememberedUse> = Default::default();
+        for uses in pair.iter().flatten() {
+            let zero = RememberedUse { chunk: uses.chunk, random: 0.0, bytes: 0.0 };
+            let entry = sum.entry(uses.chunk).or_insert(zero);
+            entry.random += uses.random;
+            entry.bytes += uses.bytes;
+        }
+        sum.into_values().collect()
+    };
+    statement.segments = segments.chunks(2).map(doubled).collect();
+    statement.segment_ios *= 2.0;
+}

@@ -1,0 +1,59 @@
+//! What a policy has learned, from one session to the next, and from a volume's own statistics.
+
+use super::Placer;
+use crate::Result;
+use crate::layout::{ObjectNo, Rule, Tier};
+use crate::memory::Memory;
+use crate::policy::Counted;
+
+/// What a volume's statistics tell of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChunkCount {
+    /// Of which object.
+    pub object: ObjectNo,
+    /// Which of its chunks.
+    pub chunk: u64,
+    /// Reads.
+    pub reads: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// The part of the reads that were sequential, 0 to 1.
+    pub sequential_share: f64,
+}
+
+impl Placer {
+    /// What the policy has learned, as bytes, [`crate::MOST_MEMORY_BYTES`] at most; what it was told to remember and did not meet again is among it.
+    pub fn memory(&self) -> Vec<u8> {
+        self.policy.memory().to_bytes(&self.layout)
+    }
+
+    /// Takes over what was learned in another session; it fades with each time that this is done. Objects are found by their names; those that are
+    /// added later find what is known of them then. Once, before queries run.
+    ///
+    /// # Errors
+    /// If the bytes are not [`Placer::memory`]'s, are damaged, of another version, or of chunks of another size. Then nothing is remembered.
+    pub fn remember(&mut self, bytes: &[u8]) -> Result<()> {
+        let (mut memory, absent) = Memory::from_bytes(bytes, &mut self.layout)?;
+        memory.fade();
+        for no in absent {
+            // Until it comes, no room is its.
+            self.layout.set_rule(no, Rule { pin: Some(Tier::Slow), quota_chunks: None });
+            self.absent.insert(self.layout.name(no).to_owned(), no);
+        }
+        self.members.resize_with(self.layout.objects() as usize, || None);
+        self.policy.remember(memory);
+        Ok(())
+    }
+
+    /// Tells a policy that learns what a volume's statistics say, where no recorded run is at hand. [`Placer::prepare`] is next.
+    pub fn train_counts(&mut self, counts: &[ChunkCount]) {
+        let counted = |count: &ChunkCount| {
+            let offset = count.chunk.checked_mul(self.layout.chunk_bytes())?;
+            let chunk = self.layout.chunk(count.object, offset)?;
+            let ChunkCount { reads, bytes, sequential_share, .. } = *count;
+            Some(Counted { chunk, reads, bytes, sequential_share })
+        };
+        let counted: Vec<Counted> = counts.iter().filter_map(counted).collect();
+        self.policy.train_counts(&counted);
+    }
+}
