@@ -64,6 +64,18 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+impl From<tanada_volume::Error> for Error {
+    fn from(error: tanada_volume::Error) -> Error {
+        Error::failed(error.to_string())
+    }
+}
+
+impl From<tanada_io::Error> for Error {
+    fn from(error: tanada_io::Error) -> Error {
+        Error::failed(error.to_string())
+    }
+}
+
 impl From<tanada_query::Error> for Error {
     fn from(error: tanada_query::Error) -> Error {
         Error::failed(error.to_string())

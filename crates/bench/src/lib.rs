@@ -14,6 +14,7 @@ mod error;
 pub mod fio;
 pub mod io;
 pub mod ooode;
+pub mod pst;
 pub mod report;
 pub mod sample;
 pub mod volume;

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use tanada_base::ByteSize;
 use tanada_bench::io::IoBenchOptions;
 use tanada_bench::ooode::{EmulatedSettings, Settings};
+use tanada_bench::pst::PstSettings;
 use tanada_bench::report::Report;
 use tanada_bench::volume::VolumeBenchOptions;
 use tanada_bench::{ErrorKind, sample};
@@ -28,6 +29,8 @@ enum Benchmark {
     Io(IoArguments),
     /// The out-of-order experiment: a join by index look-ups on cold data, in order, out of order, fio, MariaDB
     Ooode(Box<OoodeArguments>),
+    /// The pre-query placement evaluation: nine queries on a small fast class, under every policy
+    Pst(Box<PstArguments>),
     /// What a tiered volume costs against the bare device, moves of chunks, opening
     Volume(VolumeBenchArguments),
 }
@@ -136,11 +139,72 @@ struct VolumeBenchArguments {
     rounds: Option<u32>,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada bench pst --quick                                    # the bundled sample, in virtual time
+  scripts/make-tpch work/tpch-sf1 1                           # larger files, made with MariaDB
+  tanada bench pst --innodb work/tpch-sf1/data --json pst.json --html pst.html
+  tanada bench pst --innodb work/tpch-sf1/data --policy benefit,static --fast-share 20,50 --no-live
+
+All devices are emulated (docs/device-models.md); what the figures mean is in docs/papers/pst.md.")]
+struct PstArguments {
+    /// One run each, in virtual time alone
+    #[arg(long)]
+    quick: bool,
+    /// Write environment, settings, every run and the summary to FILE; - is stdout
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write a page with the paper's figures to FILE
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// The data directory; without it the bundled sample
+    #[arg(long, value_name = "DIR", required_unless_present = "quick")]
+    innodb: Option<PathBuf>,
+    /// The database
+    #[arg(long, value_name = "NAME", default_value = "tpch")]
+    database: String,
+    /// Policies with their options, separated by commas; without it all
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
+    policy: Vec<String>,
+    /// Room of the fast class in per cent of the tables, separated by commas
+    #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=100))]
+    fast_share: Vec<u32>,
+    /// Shares at which the queries run on a volume too
+    #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100))]
+    live_share: Vec<u32>,
+    /// Replay traces alone, no runs on a volume
+    #[arg(long, conflicts_with = "live_share")]
+    no_live: bool,
+    /// Runs on a volume in virtual time alone
+    #[arg(long)]
+    no_real_time: bool,
+    /// Devices of the fast class
+    #[arg(long, value_name = "MODEL", default_value = "sata-ssd")]
+    fast: ModelSpec,
+    /// Devices of the slow class
+    #[arg(long, value_name = "MODEL", default_value = "3xhdd-7200")]
+    slow: ModelSpec,
+    /// I/Os in flight out of order
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(2..=4096))]
+    depth: u32,
+    /// Replays of each policy and share
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    runs: Option<u32>,
+    /// Keep the recorded traces in DIR, for tanada simulate
+    #[arg(long, value_name = "DIR")]
+    traces: Option<PathBuf>,
+    /// A folder for volumes; without it a temporary one
+    #[arg(long, value_name = "DIR")]
+    work: Option<PathBuf>,
+}
+
 /// Runs the subcommand.
 pub async fn run(arguments: BenchArguments) -> Outcome {
     match arguments.benchmark {
         Benchmark::Io(arguments) => io(arguments).await,
         Benchmark::Ooode(arguments) => ooode(*arguments).await,
+        Benchmark::Pst(arguments) => pst(*arguments).await,
         Benchmark::Volume(arguments) => volume(arguments).await,
     }
 }
@@ -229,6 +293,47 @@ fn sample_directory() -> Outcome<PathBuf> {
 fn query_text(file: &Path) -> Outcome<String> {
     std::fs::read_to_string(file)
         .map_err(|error| Failure::failed(format!("cannot read the query from {}: {error}", file.display())))
+}
+
+async fn pst(arguments: PstArguments) -> Outcome {
+    let innodb = match arguments.innodb {
+        Some(directory) => directory,
+        None => sample_directory()?,
+    };
+    let mut settings = PstSettings::new(innodb);
+    if arguments.quick {
+        settings = settings.quick();
+    }
+    settings.database = arguments.database;
+    if !arguments.policy.is_empty() {
+        for policy in &arguments.policy {
+            tanada_placement::policy(policy, 0)
+                .map_err(|error| Failure::usage(format!("--policy: {error}")))?;
+        }
+        settings.policies = arguments.policy;
+    }
+    if !arguments.fast_share.is_empty() {
+        settings.shares = arguments.fast_share;
+    }
+    if !arguments.live_share.is_empty() {
+        settings.live_shares = arguments.live_share;
+    }
+    if arguments.no_live {
+        settings.live_shares.clear();
+    }
+    settings.real_time &= !arguments.no_real_time;
+    (settings.fast, settings.slow, settings.depth) = (arguments.fast, arguments.slow, arguments.depth);
+    settings.runs = arguments.runs.map_or(settings.runs, |runs| runs as usize);
+    (settings.traces, settings.work) = (arguments.traces, arguments.work);
+    let work = tokio::task::spawn_blocking(move || tanada_bench::pst::run(settings, &progress));
+    let report = work.await.map_err(|error| Failure::failed(format!("the benchmark stopped: {error}")))?;
+    let report = report.map_err(failure)?;
+    if let Some(path) = &arguments.html {
+        let page = tanada_bench::pst::html(&report).map_err(failure)?;
+        std::fs::write(path, page)
+            .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))?;
+    }
+    publish(&report, arguments.json.as_deref())
 }
 
 async fn volume(arguments: VolumeBenchArguments) -> Outcome {

@@ -4,6 +4,7 @@ use std::any::Any;
 
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
 use datafusion::common::{DataFusionError, Result as DataFusionResult};
+use tanada_placement::POLICIES;
 
 /// In which order operators finish their I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,6 +43,10 @@ pub struct TanadaOptions {
     pub index_scan: Choice,
     /// `lookup_memory_bytes`: rows in flight inside look-up joins may take this much; default 64 MiB.
     pub lookup_memory_bytes: usize,
+    /// `placement`: the policy that places chunks of mounted volumes before and while queries read them, `benefit` (default), or `off`.
+    pub placement: String,
+    /// `placement_bytes_per_second`: most bytes that it copies a second; 0 (default) is no limit.
+    pub placement_bytes_per_second: usize,
 }
 
 impl Default for TanadaOptions {
@@ -53,6 +58,8 @@ impl Default for TanadaOptions {
             lookup_join: Choice::Auto,
             index_scan: Choice::Auto,
             lookup_memory_bytes: 64 << 20,
+            placement: "benefit".to_string(),
+            placement_bytes_per_second: 0,
         }
     }
 }
@@ -88,6 +95,10 @@ impl ExtensionOptions for TanadaOptions {
             "lookup_join" => self.lookup_join = choice(key, value)?,
             "index_scan" => self.index_scan = choice(key, value)?,
             "lookup_memory_bytes" => self.lookup_memory_bytes = bounded(key, value, 1 << 20, 1 << 40)?,
+            "placement" => self.placement = policy_name(key, value)?,
+            "placement_bytes_per_second" => {
+                self.placement_bytes_per_second = bounded(key, value, 0, 1 << 40)?;
+            }
             _ => return Err(wrong(format!("unknown setting 'tanada.{key}'; known are {}", names()))),
         }
         Ok(())
@@ -126,6 +137,16 @@ impl ExtensionOptions for TanadaOptions {
                 self.lookup_memory_bytes.to_string(),
                 "memory of look-up joins; default 64 MiB",
             ),
+            entry(
+                "placement",
+                self.placement.clone(),
+                "benefit (default), off, or another policy: places chunks of volumes before queries read them",
+            ),
+            entry(
+                "placement_bytes_per_second",
+                self.placement_bytes_per_second.to_string(),
+                "most bytes that placement copies a second; 0 (default) is no limit",
+            ),
         ]
     }
 }
@@ -137,6 +158,23 @@ fn names() -> String {
 
 fn wrong(message: String) -> DataFusionError {
     DataFusionError::Configuration(message)
+}
+
+/// A policy that can place chunks of a volume, with its options.
+fn policy_name(key: &str, value: &str) -> DataFusionResult<String> {
+    let value = value.trim().to_ascii_lowercase();
+    let policy =
+        tanada_placement::policy(&value, 0).map_err(|error| wrong(format!("tanada.{key}: {error}")))?;
+    let live = POLICIES.iter().filter(|registered| registered.is_live).map(|registered| registered.name);
+    let live: Vec<&str> = live.collect();
+    if !live.contains(&policy.name()) {
+        let message = format!(
+            "tanada.{key} cannot be '{value}', which places blocks and is for tanada simulate; use {}",
+            live.join(", ")
+        );
+        return Err(wrong(message));
+    }
+    Ok(value)
 }
 
 fn one_of<T: Copy>(key: &str, value: &str, allowed: &[(&str, T)]) -> DataFusionResult<T> {

@@ -221,7 +221,7 @@ impl Measured<'_> {
 }
 
 /// A runtime whose threads take part in `timeline`.
-fn runtime_on(timeline: &Timeline) -> Result<Runtime> {
+pub(crate) fn runtime_on(timeline: &Timeline) -> Result<Runtime> {
     let [start, stop, park, unpark] = std::array::from_fn(|_| timeline.clone());
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -21,6 +21,7 @@ use tanada_query::{Session, SessionOptions};
 
 use crate::report::{Report, Table, median};
 use crate::{Error, ErrorKind, Result, fio, sample};
+pub(crate) use emulated::runtime_on;
 pub use emulated::{EmulatedRun, EmulatedSettings, run as run_emulated};
 use side::{Run, Side};
 

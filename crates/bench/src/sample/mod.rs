@@ -71,6 +71,19 @@ pub const TPCH: [SampleQuery; 3] = [
     sample_query!("q10", "customers who return items"),
 ];
 
+/// The nine queries of the tiering paper.
+pub const TIERING: [SampleQuery; 9] = [
+    TPCH[0],
+    sample_query!("q4", "orders by priority"),
+    TPCH[1],
+    sample_query!("q7", "shipping between two nations"),
+    sample_query!("q8", "market share"),
+    sample_query!("q9", "profit by nation and year"),
+    TPCH[2],
+    sample_query!("q20", "suppliers with a surplus"),
+    sample_query!("q21", "suppliers who kept orders waiting"),
+];
+
 /// All queries.
 pub fn queries() -> impl Iterator<Item = &'static SampleQuery> {
     EXPERIMENT.iter().chain(&TPCH)

@@ -24,12 +24,19 @@ pub const CATALOG: &str = "tanada";
 pub struct Databases {
     executors: Arc<Executors>,
     by_name: RwLock<BTreeMap<String, Arc<Database>>>,
+    /// A schema that is no database, and its name.
+    beside: RwLock<Option<(String, Arc<dyn SchemaProvider>)>>,
 }
 
 impl Databases {
     /// None yet.
     pub fn new(executors: Arc<Executors>) -> Arc<Databases> {
-        Arc::new(Databases { executors, by_name: RwLock::default() })
+        Arc::new(Databases { executors, by_name: RwLock::default(), beside: RwLock::default() })
+    }
+
+    /// Has `schema` beside the databases; one of its name hides it.
+    pub fn put_beside(&self, name: &str, schema: Arc<dyn SchemaProvider>) {
+        *self.beside.write() = Some((name.to_string(), schema));
     }
 
     /// Adds the databases of a mount; gives their names.
@@ -72,6 +79,11 @@ impl CatalogProvider for Databases {
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
-        self.database(name).map(|database| database as _)
+        let database = self.database(name).map(|database| database as Arc<dyn SchemaProvider>);
+        database.or_else(|| {
+            let beside = self.beside.read();
+            let named = beside.as_ref().filter(|(own, _)| own.eq_ignore_ascii_case(name));
+            named.map(|(_, schema)| Arc::clone(schema))
+        })
     }
 }

@@ -19,7 +19,9 @@ pub(crate) fn costs_of(directory: &Directory) -> Costs {
     let config = directory.config();
     let volume = directory.volume();
     let data: u64 = volume.objects().iter().map(|object| object.size_bytes()).sum();
-    let (Some(fast), Some(slow)) = (config.classes.first(), config.classes.last()) else { return Costs::default() };
+    let (Some(fast), Some(slow)) = (config.classes.first(), config.classes.last()) else {
+        return Costs::default();
+    };
     let slow_spec = spec_of(slow, directory.path());
     let mut fast_spec = spec_of(fast, directory.path());
     let is_guessed = fast.model.is_none();

@@ -7,7 +7,7 @@ use tanada_placement::Fingerprint;
 pub(crate) fn fingerprint(tokens: &[Token]) -> Fingerprint {
     let mut hash = Fnv::default();
     let mut words: Vec<String> = Vec::with_capacity(tokens.len());
-    for token in tokens {
+    for token in query_of(tokens) {
         let word = match token {
             Token::Whitespace(_) | Token::SemiColon => continue,
             token if is_literal(token) => "?".to_string(),
@@ -26,6 +26,19 @@ pub(crate) fn fingerprint(tokens: &[Token]) -> Fingerprint {
         hash.add(b" ");
     }
     Fingerprint(hash.0)
+}
+
+/// What follows `EXPLAIN` is the same statement as without.
+fn query_of(tokens: &[Token]) -> &[Token] {
+    let is_begin = |token: &Token| match token {
+        Token::Word(word) => {
+            ["SELECT", "WITH", "VALUES"].iter().any(|begin| word.value.eq_ignore_ascii_case(begin))
+        }
+        Token::LParen => true,
+        _ => false,
+    };
+    let begin = tokens.iter().position(is_begin).unwrap_or(0);
+    tokens.get(begin..).unwrap_or(tokens)
 }
 
 fn is_literal(token: &Token) -> bool {
@@ -71,6 +84,7 @@ mod tests {
         let one = of("select a from t where b = 5 and c in ('x', 'y') -- why");
         assert_eq!(one, of("SELECT  a FROM t\nWHERE b = 77 AND c IN ('z')"));
         assert_ne!(one, of("select a from t where b = 5 and d in ('x')"));
+        assert_eq!(one, of("explain select a from t where b = 1 and c in ('x')"));
         assert_ne!(of("select a + 1"), of("select a, 1"));
     }
 }

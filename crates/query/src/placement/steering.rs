@@ -11,13 +11,14 @@ use std::sync::Arc;
 
 use async_channel::{Receiver, Sender};
 use futures::StreamExt;
+use futures::channel::oneshot;
 use futures::future::{Either, select};
 use futures::stream::FuturesUnordered;
 use parking_lot::Mutex;
 use tanada_base::Clock;
 use tanada_io::{Executors, JoinHandle, ObservedRead, Timeline};
 use tanada_placement::{
-    Cause, ChunkCount, ClassCosts, Costs, Event, Footprint, Forecast, IoKind, ObjectIo, ObjectNo, Placed, Placer,
+    Cause, ChunkCount, Costs, Event, Footprint, Forecast, IoKind, ObjectIo, ObjectNo, Placed, Placer,
     PlacerOptions, QueryId,
 };
 use tanada_volume::directory::Directory;
@@ -61,6 +62,8 @@ pub(crate) struct Steering {
     state: Mutex<State>,
     wake: Sender<()>,
     relocating: Mutex<Option<JoinHandle<()>>>,
+    /// Those who wait until nothing is left to do.
+    settled: Mutex<Vec<oneshot::Sender<()>>>,
 }
 
 #[derive(Debug)]
@@ -73,6 +76,8 @@ struct State {
     causes: u16,
     objects: Vec<Object>,
     ticked_ns: u64,
+    /// What was learned by policies before this one, where this one learns nothing.
+    memory: Vec<u8>,
     queries: VecDeque<SeenQuery>,
     placed: VecDeque<Noted>,
 }
@@ -140,6 +145,7 @@ impl Steering {
             causes: 0,
             objects,
             ticked_ns: 0,
+            memory: Vec::new(),
             queries: VecDeque::new(),
             placed: VecDeque::new(),
         };
@@ -150,6 +156,7 @@ impl Steering {
             state: Mutex::new(state),
             wake,
             relocating: Mutex::default(),
+            settled: Mutex::default(),
         });
         steering.remember(executors, warnings).await?;
         steering.prepare();
@@ -178,9 +185,15 @@ impl Steering {
             return Ok(());
         }
         let mut placer = placer(self.directory.volume(), wanted, state.costs)?;
-        state.objects.iter().for_each(|object| drop(placer.add(object.clone())));
+        for object in &state.objects {
+            placer.add(object.clone());
+        }
+        let memory = state.placer.memory();
+        if !memory.is_empty() {
+            state.memory = memory;
+        }
         // What another policy has learned may mean nothing to this one.
-        let _ = placer.remember(&state.placer.memory());
+        let _ = placer.remember(&state.memory);
         state.placer = placer;
         state.generation += 1;
         state.wanted = wanted.clone();
@@ -217,6 +230,15 @@ impl Steering {
         let _ = self.wake.try_send(());
     }
 
+    /// Waits until the policy wants nothing more for now.
+    pub(crate) async fn settle(&self) {
+        let (sender, settled) = oneshot::channel();
+        self.settled.lock().push(sender);
+        self.wake();
+        // Whoever stops placement settles it too.
+        let _ = settled.await;
+    }
+
     /// Carries out the policy's wishes until nobody can wake it any more.
     async fn relocate(&self, woken: Receiver<()>) {
         let mut running = FuturesUnordered::new();
@@ -233,7 +255,11 @@ impl Steering {
                 });
             }
             if running.is_empty() {
+                for waiting in std::mem::take(&mut *self.settled.lock()) {
+                    let _ = waiting.send(());
+                }
                 if woken.recv().await.is_err() {
+                    self.settled.lock().clear();
                     return;
                 }
                 continue;
@@ -250,7 +276,10 @@ impl Steering {
                 Either::Left((None, _)) => {}
                 Either::Right((Ok(()), _)) => {}
                 // Copies under way are given up: chunks stay where they are.
-                Either::Right((Err(_), _)) => return,
+                Either::Right((Err(_), _)) => {
+                    self.settled.lock().clear();
+                    return;
+                }
             }
         }
     }
@@ -275,11 +304,6 @@ impl Steering {
         self.state.lock().placed.iter().cloned().collect()
     }
 
-    /// Waits until no wish is left.
-    pub(crate) fn waiting(&self) -> usize {
-        self.state.lock().placer.waiting()
-    }
-
     /// Ends placement and keeps what was learned in the volume.
     ///
     /// # Errors
@@ -290,7 +314,12 @@ impl Steering {
         if let Some(relocating) = relocating {
             relocating.await?;
         }
-        let memory = self.state.lock().placer.memory();
+        let memory = {
+            let state = self.state.lock();
+            Some(state.placer.memory())
+                .filter(|memory| !memory.is_empty())
+                .unwrap_or_else(|| state.memory.clone())
+        };
         if memory.is_empty() {
             return Ok(());
         }
@@ -430,7 +459,8 @@ fn remember_newest<T>(list: &mut VecDeque<T>, item: T) {
 
 fn placer(volume: &Volume, wanted: &Wanted, costs: Costs) -> Result<Placer> {
     let classes = volume.classes();
-    let name = |class: Option<&tanada_volume::ClassInfo>| class.map(|class| class.name.clone()).unwrap_or_default();
+    let name =
+        |class: Option<&tanada_volume::ClassInfo>| class.map(|class| class.name.clone()).unwrap_or_default();
     let options = PlacerOptions {
         policy: wanted.policy.clone(),
         fast: name(classes.first()),
@@ -469,11 +499,4 @@ async fn keep(volume: &Volume, memory: &[u8]) -> tanada_volume::Result<()> {
     }
     volume.rename(NEW_MEMORY, MEMORY)?;
     volume.sync().await
-}
-
-/// What both classes are good at, for those who show it.
-pub(crate) fn costs_line(costs: &ClassCosts) -> String {
-    let random_ms = costs.random_read_s[0] * 1e3;
-    let mb_per_s = 1e-6 / costs.sequential_read_s[0].max(1e-12);
-    format!("{random_ms:.2} ms a random page, {mb_per_s:.0} MB/s in sequence")
 }

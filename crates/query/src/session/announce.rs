@@ -9,13 +9,20 @@ use tanada_placement::{Fingerprint, QueryId};
 use super::Session;
 use super::context::QueryContext;
 use crate::Result;
-use crate::placement::{Announcement, Ending, FileAccess, Recording, Watcher, accesses};
+use crate::placement::{Announcement, Ending, FileAccess, Recording, Wanted, Watcher, accesses};
+use crate::settings::TanadaOptions;
+
+/// How the settings want chunks placed.
+pub(super) fn wanted(options: &TanadaOptions) -> Wanted {
+    let bytes = options.placement_bytes_per_second as u64;
+    Wanted { policy: options.placement.clone(), bytes_per_second: (bytes > 0).then_some(bytes) }
+}
 
 /// Characters of a statement that stand for it before people.
 const NAME_CHARACTERS: usize = 80;
 
 /// A statement before it is respelled.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Text {
     pub(super) fingerprint: Fingerprint,
     pub(super) name: String,
@@ -35,15 +42,30 @@ impl Session {
         *self.shared.recording.write() = recording;
     }
 
+    /// Waits until placement has nothing left to do on any mounted volume.
+    pub async fn settle(&self) {
+        let placements = self.shared.placements.read().clone();
+        for steering in placements {
+            steering.settle().await;
+        }
+    }
+
     /// The number of a query that begins now.
     pub(super) fn next_query(&self) -> QueryId {
         QueryId(self.shared.queries.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Those who are told of a query that begins now.
-    pub(super) fn watchers(&self) -> Vec<Arc<dyn Watcher>> {
+    pub(super) fn watchers(&self, options: &TanadaOptions) -> Result<Vec<Arc<dyn Watcher>>> {
         let recording = self.shared.recording.read().clone();
-        recording.into_iter().map(|recording| Arc::new(recording) as Arc<dyn Watcher>).collect()
+        let recording = recording.map(|recording| Arc::new(recording) as Arc<dyn Watcher>);
+        let mut watchers: Vec<Arc<dyn Watcher>> = recording.into_iter().collect();
+        let wanted = wanted(options);
+        for steering in self.shared.placements.read().iter() {
+            steering.want(&wanted)?;
+            watchers.push(Arc::clone(steering) as _);
+        }
+        Ok(watchers)
     }
 
     /// Tells the query's watchers what its plan is going to read. The query is over when what this gives is dropped.

@@ -8,6 +8,8 @@ mod announce;
 mod answer;
 mod command;
 pub mod context;
+mod explain;
+mod status;
 
 mod header;
 mod invisible;
@@ -36,7 +38,7 @@ use tanada_io::{ExecutorOptions, Executors, Method};
 use tanada_volume::directory::Directory;
 
 use crate::catalog::{Database, Databases, InnodbTable};
-use crate::placement::{Places, Recording, Watched, fingerprint};
+use crate::placement::{Places, Recording, Steering, Watched, fingerprint};
 use crate::settings::TanadaOptions;
 use crate::{Error, ErrorKind, Result};
 use announce::{Text, name_of};
@@ -47,6 +49,7 @@ use context::QueryContext;
 use invisible::Invisible;
 pub use result::{QueryReport, QueryResult};
 use spelling::INFORMATION_SCHEMA;
+use status::{STATUS, StatusSchema};
 
 /// Resources of a session.
 #[derive(Debug, Clone)]
@@ -89,6 +92,8 @@ struct Shared {
     database: RwLock<Option<String>>,
     /// Mounted volumes, which have to be closed.
     volumes: RwLock<Vec<Arc<Directory>>>,
+    /// Placement of those of them that are written.
+    placements: RwLock<Vec<Arc<Steering>>>,
     recording: RwLock<Option<Recording>>,
     places: Places,
     /// Queries so far.
@@ -121,11 +126,14 @@ impl Session {
             state: RwLock::new(state),
             database: RwLock::default(),
             volumes: RwLock::default(),
+            placements: RwLock::default(),
             recording: RwLock::default(),
             places: Places::default(),
             queries: AtomicU32::new(0),
         };
-        Ok(Session { shared: Arc::new(shared) })
+        let shared = Arc::new(shared);
+        shared.databases.put_beside(STATUS, StatusSchema::new(Arc::downgrade(&shared)));
+        Ok(Session { shared })
     }
 
     /// Mounts a data directory, a database folder or an `.ibd` file; gives the databases found and warnings. With one database mounted in all it becomes the default.
@@ -203,7 +211,7 @@ impl Session {
     pub async fn execute(&self, sql: &str) -> Result<QueryResult> {
         let begun = Instant::now();
         let tokens = command::tokens(sql)?;
-        let context = self.query_context();
+        let context = self.query_context()?;
         let answer = match command::recognise(&tokens)? {
             Command::Query => {
                 let text = Text { fingerprint: fingerprint(&tokens), name: name_of(sql) };
@@ -257,11 +265,16 @@ impl Session {
     }
 
     /// A context for a query that begins now.
-    fn query_context(&self) -> Arc<QueryContext> {
+    fn query_context(&self) -> Result<Arc<QueryContext>> {
+        let options = self.options();
+        let watched = Watched::new(self.next_query(), self.watchers(&options)?);
+        Ok(QueryContext::new(Arc::clone(&self.shared.environment.executors), options, watched))
+    }
+
+    /// The settings now.
+    fn options(&self) -> TanadaOptions {
         let state = self.shared.state.read();
-        let options = state.config_options().extensions.get::<TanadaOptions>().cloned().unwrap_or_default();
-        let watched = Watched::new(self.next_query(), self.watchers());
-        QueryContext::new(Arc::clone(&self.shared.environment.executors), options, watched)
+        state.config_options().extensions.get::<TanadaOptions>().cloned().unwrap_or_default()
     }
 
     async fn query(
@@ -278,13 +291,20 @@ impl Session {
         let statement = invisible::leave_out(statement, invisible)?;
         let database = self.database();
         let statement = mysql_functions::respell(header::name_columns(statement), database.as_deref());
-        let plan = state.statement_to_plan(statement).await?;
+        let plan = state.statement_to_plan(statement.clone()).await?;
         let reads_only =
             SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         reads_only.verify_plan(&plan)?;
         let plan = state.create_physical_plan(&plan).await?;
+        let placement = match explain::explained(&statement) {
+            Some(inner) => self.planned_placement(inner, text.clone(), &state, &context).await?,
+            None => None,
+        };
         let ending = self.announce(text, &plan, &context).await?;
-        let stream = execute_stream(Arc::clone(&plan), Arc::new(TaskContext::from(&state)))?;
+        let mut stream = execute_stream(Arc::clone(&plan), Arc::new(TaskContext::from(&state)))?;
+        if let Some(placement) = placement {
+            stream = explain::with_row(stream, "placement", &placement);
+        }
         Ok(QueryResult::new(stream, Some(plan), context, begun).ending_with(ending))
     }
 
@@ -311,8 +331,8 @@ impl Session {
         let mut columns: Vec<String> = Vec::new();
         let mut invisible = Invisible::new();
         for reference in state.resolve_table_references(&statement)? {
-            if reference.schema().is_some_and(|schema| schema.eq_ignore_ascii_case(INFORMATION_SCHEMA)) {
-                columns.extend(information_schema_columns(&state, &reference).await);
+            if let Some(schema) = self.system_schema(&reference) {
+                columns.extend(system_columns(&state, schema, &reference).await);
                 continue;
             }
             if reference.schema().is_none() && reference.table().eq_ignore_ascii_case("dual") {
@@ -333,6 +353,15 @@ impl Session {
         }
         let respelled = spelling::respell(tokens, columns.iter().map(String::as_str));
         Ok((respelled.unwrap_or_else(|| sql.to_string()), invisible))
+    }
+
+    /// The schema of a table that is no database's.
+    fn system_schema(&self, reference: &TableReference) -> Option<&'static str> {
+        let schema = reference.schema()?;
+        let is_status =
+            schema.eq_ignore_ascii_case(STATUS) && self.shared.databases.database(schema).is_none();
+        let is_information = schema.eq_ignore_ascii_case(INFORMATION_SCHEMA);
+        is_status.then_some(STATUS).or(is_information.then_some(INFORMATION_SCHEMA))
     }
 
     async fn table(&self, name: &TableName) -> Result<Arc<InnodbTable>> {
@@ -374,9 +403,9 @@ impl std::fmt::Debug for Session {
     }
 }
 
-/// Columns of a table of the information schema; none if there is no such table, which planning will tell.
-async fn information_schema_columns(state: &SessionState, reference: &TableReference) -> Vec<String> {
-    let wanted = TableReference::partial(INFORMATION_SCHEMA, reference.table().to_ascii_lowercase());
+/// Columns of a table of `schema`; none if there is no such table, which planning will tell.
+async fn system_columns(state: &SessionState, schema: &str, reference: &TableReference) -> Vec<String> {
+    let wanted = TableReference::partial(schema, reference.table().to_ascii_lowercase());
     let Ok(schema) = state.schema_for_ref(wanted.clone()) else { return Vec::new() };
     let Ok(Some(table)) = schema.table(wanted.table()).await else { return Vec::new() };
     table.schema().fields().iter().map(|field| field.name().clone()).collect()

@@ -8,6 +8,8 @@ use tanada_volume::directory::Directory;
 use tanada_volume::{ErrorKind as VolumeErrorKind, OpenOptions};
 
 use super::Session;
+use super::announce::wanted;
+use crate::placement::Steering;
 use crate::volume::{VolumeFiles, databases, settings};
 use crate::{Error, ErrorKind, Result};
 
@@ -42,9 +44,18 @@ impl Session {
             // What went wrong with mounting is what matters.
             let _ = directory.volume().close().await;
         } else {
+            self.place(&directory, &mut warnings).await?;
             self.shared.volumes.write().push(directory);
         }
         mounted.map(|names| (names, warnings))
+    }
+
+    /// Has the chunks of a volume placed from now on, if there is anything to be decided.
+    async fn place(&self, directory: &Arc<Directory>, warnings: &mut Vec<String>) -> Result<()> {
+        let executors = &self.shared.environment.executors;
+        let steering = Steering::start(directory, &wanted(&self.options()), executors, warnings).await?;
+        self.shared.placements.write().extend(steering);
+        Ok(())
     }
 
     async fn open_volume(&self, path: &Path, read_only: bool) -> tanada_volume::Result<Arc<Directory>> {
@@ -93,11 +104,16 @@ impl Session {
     /// # Errors
     /// If a volume's metadata cannot be written.
     pub async fn close(&self) -> Result<()> {
+        let placements = std::mem::take(&mut *self.shared.placements.write());
+        let mut stopped = Ok(());
+        for steering in placements {
+            stopped = stopped.and(steering.stop(&self.shared.environment.executors).await);
+        }
         let volumes = std::mem::take(&mut *self.shared.volumes.write());
         for directory in volumes {
             let executors = &self.shared.environment.executors;
             executors.spawn(move || async move { directory.volume().close().await }).await??;
         }
-        Ok(())
+        stopped
     }
 }

@@ -1,0 +1,201 @@
+//! The pre-query storage tiering paper's evaluation: nine queries of TPC-H on a volume of three disks and one SSD, under every policy, by the share of the
+//! data that the SSD has room for.
+//!
+//! 1. [`record`](recorded): the queries run on the bare files, in order and out of order, with a page cache of a third of the data; what they read becomes a trace.
+//! 2. The trace is replayed in virtual time under every policy at every share, interleaved, with several seeds: relocations take their time from the same
+//!    devices, so they count as query time.
+//! 3. [`live`]: at some shares the queries run on a real volume over the same models, placed by the policy itself, in virtual time and in real time.
+//!    Replay, virtual time and real time must agree.
+//! 4. Every answer of every run is compared with the first one.
+
+mod figures;
+mod live;
+mod page;
+mod recorded;
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use tanada_io::ModelSpec;
+use tanada_placement::{Outcome, Pace, SimulationOptions, Trace, sweep};
+
+use crate::report::Report;
+use crate::{Error, ErrorKind, Result, sample};
+
+pub use figures::Replayed;
+pub use live::LiveRun;
+pub use page::html;
+
+/// One I/O at a time.
+pub const IN_ORDER: &str = "in_order";
+/// Many in flight.
+pub const OUT_OF_ORDER: &str = "out_of_order";
+
+/// What to measure.
+#[derive(Debug, Clone, Serialize)]
+pub struct PstSettings {
+    /// The data directory.
+    pub innodb: PathBuf,
+    /// The database.
+    pub database: String,
+    /// The paper's queries, or others.
+    pub queries: Vec<(String, String)>,
+    /// Policies that are replayed.
+    pub policies: Vec<String>,
+    /// Room of the fast class in per cent of what the queries' tables have.
+    pub shares: Vec<u32>,
+    /// Shares at which the queries run on a volume.
+    pub live_shares: Vec<u32>,
+    /// Policies of those runs.
+    pub live_policies: Vec<String>,
+    /// Whether those runs are made in real time too.
+    pub real_time: bool,
+    /// Devices of the fast class.
+    pub fast: ModelSpec,
+    /// Devices of the slow class.
+    pub slow: ModelSpec,
+    /// I/Os in flight out of order.
+    pub depth: u32,
+    /// Page cache as a part of the tables' bytes.
+    pub cache_share: f64,
+    /// Replays of each policy and share, each with another seed.
+    pub runs: usize,
+    /// Clients of the mixed workload; 0 leaves it out.
+    pub clients: usize,
+    /// A folder in which the recorded traces are kept.
+    pub traces: Option<PathBuf>,
+    /// A folder for volumes; a temporary one if there is none.
+    pub work: Option<PathBuf>,
+}
+
+impl PstSettings {
+    /// The paper's evaluation on `innodb`: TPC-H with the DBT-3 indexes in the database `tpch`.
+    pub fn new(innodb: PathBuf) -> PstSettings {
+        let query = |query: &sample::SampleQuery| (query.name.to_owned(), query.sql.to_owned());
+        let policies = tanada_placement::POLICIES.iter().map(|registered| registered.name);
+        PstSettings {
+            innodb,
+            database: "tpch".to_owned(),
+            queries: sample::TIERING.iter().map(query).collect(),
+            // It writes logs of updates, and the queries update nothing.
+            policies: policies.filter(|name| *name != "in-page-logging").map(str::to_owned).collect(),
+            shares: (0..=100).step_by(10).collect(),
+            live_shares: vec![20, 50, 80],
+            live_policies: vec!["benefit".to_owned()],
+            real_time: true,
+            fast: ModelSpec::new(tanada_io::Preset::SataSsd),
+            slow: ModelSpec::new(tanada_io::Preset::Hdd7200).times(3),
+            depth: 32,
+            cache_share: 1.0 / 3.0,
+            runs: 3,
+            clients: 8,
+            traces: None,
+            work: None,
+        }
+    }
+
+    /// A quick look: one replay each, and live runs in virtual time alone.
+    pub fn quick(self) -> PstSettings {
+        PstSettings { runs: 1, real_time: false, live_shares: vec![50], ..self }
+    }
+
+    fn pace(&self, execution: &str) -> Pace {
+        if execution == IN_ORDER { Pace::InOrder } else { Pace::OutOfOrder { depth: self.depth } }
+    }
+
+    fn options(
+        &self,
+        execution: &str,
+        policy: &str,
+        share: u32,
+        clients: usize,
+        seed: u64,
+    ) -> SimulationOptions {
+        SimulationOptions {
+            fast: self.fast.clone(),
+            slow: self.slow.clone(),
+            pace: self.pace(execution),
+            clients,
+            seed,
+            ..SimulationOptions::new(policy, f64::from(share) / 100.0)
+        }
+    }
+}
+
+/// Runs the evaluation; `progress` hears what happens. Blocks: call it from a thread that may.
+///
+/// # Errors
+/// When a run fails, or two runs give different answers.
+pub fn run(settings: PstSettings, progress: &(dyn Fn(&str) + Sync)) -> Result<Report> {
+    if settings.runs == 0 || settings.queries.is_empty() || settings.shares.is_empty() {
+        return Err(Error::new(
+            ErrorKind::InvalidInput,
+            "at least one run, one query and one share are needed",
+        ));
+    }
+    let mut answers = recorded::Answers::default();
+    let mut traces = Vec::new();
+    for execution in [IN_ORDER, OUT_OF_ORDER] {
+        progress(&format!("recording {} queries, {execution}", settings.queries.len()));
+        traces.push((execution, recorded::record(&settings, execution, &mut answers)?));
+    }
+    let mut report = Report::new("pst", &settings, &settings.innodb);
+    if let Some(settings) = report.settings.as_object_mut() {
+        settings.insert("emulated".to_owned(), true.into());
+    }
+    let mut replayed = Vec::new();
+    for (execution, trace) in &traces {
+        replayed.extend(replay(&settings, execution, trace, 1, progress)?);
+        if settings.clients > 1 {
+            replayed.extend(replay(&settings, execution, trace, settings.clients, progress)?);
+        }
+    }
+    let mut live = Vec::new();
+    for (execution, trace) in &traces {
+        live.extend(live::run(&settings, execution, trace.bytes(), &mut answers, progress)?);
+    }
+    replayed.iter().for_each(|run| report.add_run(run));
+    live.iter().for_each(|run| report.add_run(run));
+    figures::put(&settings, &traces, &replayed, &live, &mut report);
+    Ok(report)
+}
+
+/// Replays of all policies at all shares; of several clients only those of `benefit` and `static`.
+fn replay(
+    settings: &PstSettings,
+    execution: &'static str,
+    trace: &Trace,
+    clients: usize,
+    progress: &(dyn Fn(&str) + Sync),
+) -> Result<Vec<Replayed>> {
+    let is_mixed = clients > 1;
+    let mut runs = Vec::new();
+    for seed in 1..=settings.runs as u64 {
+        for share in &settings.shares {
+            for policy in &settings.policies {
+                if !is_mixed || policy == "benefit" || policy == "static" {
+                    runs.push((*share, settings.options(execution, policy, *share, clients, seed)));
+                }
+            }
+        }
+    }
+    let options: Vec<SimulationOptions> = runs.iter().map(|(_, options)| options.clone()).collect();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let all = options.len();
+    let told = |done: usize| {
+        if done.is_multiple_of(50) {
+            progress(&format!("replays {execution}, {clients} clients: {done} of {all}"));
+        }
+    };
+    let outcomes =
+        sweep(trace, None, &options, threads, &told).map_err(|error| Error::failed(error.to_string()))?;
+    let run = |((share, options), outcome): (&(u32, SimulationOptions), Outcome)| Replayed {
+        kind: "replay",
+        execution,
+        clients,
+        share: *share,
+        seed: options.seed,
+        outcome,
+    };
+    Ok(runs.iter().zip(outcomes).map(run).collect())
+}

@@ -1,0 +1,86 @@
+//! What the queries read, recorded on the bare files.
+
+use std::collections::HashMap;
+
+use tanada_innodb::MountOptions;
+use tanada_placement::Trace;
+use tanada_query::placement::Recording;
+use tanada_query::{Session, SessionOptions};
+
+use super::{IN_ORDER, PstSettings};
+use crate::{Error, Result};
+
+/// The first answer to each query, which every other one is compared with.
+#[derive(Debug, Default)]
+pub(super) struct Answers(HashMap<String, String>);
+
+impl Answers {
+    pub(super) fn compare(
+        &mut self,
+        who: &str,
+        query: &str,
+        batches: &[datafusion::arrow::record_batch::RecordBatch],
+    ) -> Result<()> {
+        let rows = crate::answer::lines(batches)?;
+        match self.0.get(query) {
+            None => {
+                self.0.insert(query.to_owned(), format!("\n{}", rows.join("\n")));
+                Ok(())
+            }
+            Some(first) => crate::answer::check(rows, first)
+                .map_err(|error| Error::failed(format!("{query}, {who}: {error}"))),
+        }
+    }
+}
+
+/// The settings that all runs of the queries have.
+pub(super) async fn set(session: &Session, settings: &PstSettings, execution: &str) -> Result<()> {
+    session.use_database(&settings.database)?;
+    session.set("tanada.execution", execution).await?;
+    // Look-ups by index wherever a join allows it, as the paper's server does.
+    session.set("tanada.lookup_join", "always").await?;
+    if execution != IN_ORDER {
+        session.set("tanada.io_depth", &settings.depth.to_string()).await?;
+    }
+    Ok(())
+}
+
+/// Bytes of the page cache for tables of `bytes`.
+pub(super) fn cache_bytes(settings: &PstSettings, bytes: u64) -> u64 {
+    ((bytes as f64 * settings.cache_share) as u64).max(1 << 20)
+}
+
+/// Bytes of the database's files.
+fn database_bytes(settings: &PstSettings) -> u64 {
+    let folder = settings.innodb.join(&settings.database);
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
+}
+
+/// Runs the queries, one after the other, and records them.
+pub(super) fn record(settings: &PstSettings, execution: &str, answers: &mut Answers) -> Result<Trace> {
+    let runtime = tokio::runtime::Runtime::new()
+        .map_err(|error| Error::failed(format!("cannot start the runtime: {error}")))?;
+    runtime.block_on(async {
+        let cache_bytes = cache_bytes(settings, database_bytes(settings));
+        let session = Session::new(SessionOptions { cache_bytes, ..SessionOptions::default() })?;
+        session.mount_innodb(&settings.innodb, &MountOptions::default()).await?;
+        set(&session, settings, execution).await?;
+        // Tables are opened and sampled before.
+        for (_, sql) in &settings.queries {
+            session.execute(&format!("explain {sql}")).await?.collect().await?;
+        }
+        session.clear_cache();
+        let recording = Recording::default();
+        session.record(Some(recording.clone()));
+        for (name, sql) in &settings.queries {
+            let batches = session.execute(&format!("/* {name} */ {sql}")).await?.collect().await?;
+            answers.compare(&format!("{execution} on the bare files"), name, &batches)?;
+        }
+        if let Some(folder) = &settings.traces {
+            std::fs::create_dir_all(folder).map_err(|error| Error::at_path("make", folder, &error))?;
+            recording.write(&folder.join(format!("{execution}.trace")))?;
+        }
+        Ok(recording.trace()?)
+    })
+}

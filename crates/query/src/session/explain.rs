@@ -1,0 +1,122 @@
+//! `EXPLAIN`: what placement would do for the query, as a further row behind the plans.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, StringArray};
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::sql::parser::Statement;
+use futures::StreamExt;
+use tanada_placement::Forecast;
+
+use super::Session;
+use super::announce::Text;
+use super::context::QueryContext;
+use super::status::pattern;
+use crate::Result;
+use crate::placement::Announcement;
+
+/// Moves that are shown one by one.
+const SHOWN_MOVES: usize = 8;
+
+/// What an `EXPLAIN` that runs nothing explains.
+pub(super) fn explained(statement: &Statement) -> Option<Statement> {
+    match statement {
+        Statement::Explain(explain) if !explain.options.analyze => Some(explain.statement.as_ref().clone()),
+        _ => None,
+    }
+}
+
+impl Session {
+    /// What placement would do for `statement`; `None` where there is no placement.
+    pub(super) async fn planned_placement(
+        &self,
+        statement: Statement,
+        text: Text,
+        state: &datafusion::execution::SessionState,
+        context: &Arc<QueryContext>,
+    ) -> Result<Option<String>> {
+        let placements = self.shared.placements.read().clone();
+        if placements.is_empty() {
+            return Ok(None);
+        }
+        let plan = state.statement_to_plan(statement).await?;
+        let plan = state.create_physical_plan(&plan).await?;
+        let announcement = self.announcement(text, &plan, context).await?;
+        let mut shown = String::new();
+        for steering in placements {
+            let (forecast, policy, objects) = steering.forecast(&announcement);
+            let volume = steering.directory().path().display();
+            let _ = writeln!(shown, "volume {volume}, policy {policy}: {}", in_short(&forecast));
+            show_moves(&mut shown, &forecast, &objects);
+        }
+        show_accesses(&mut shown, &announcement);
+        Ok(Some(shown))
+    }
+}
+
+fn in_short(forecast: &Forecast) -> String {
+    let Forecast { chunks, fast_chunks, moves, move_bytes, gain_s, cost_s, remembered_runs } = forecast;
+    let mib = *move_bytes as f64 / f64::from(1 << 20);
+    format!(
+        "{chunks} chunks named, {fast_chunks} of them in the fast class; {} moves, {mib:.0} MiB to copy, expected to save {gain_s:.3} s for {cost_s:.3} s of \
+         copying; runs of this statement remembered: {remembered_runs}",
+        moves.len()
+    )
+}
+
+fn show_moves(shown: &mut String, forecast: &Forecast, objects: &[String]) {
+    for planned in forecast.moves.iter().take(SHOWN_MOVES) {
+        let object = objects.get(planned.object.0 as usize).map_or("?", String::as_str);
+        let verb = planned.action.verb();
+        let _ = writeln!(
+            shown,
+            "  {verb} chunk {} of {object}: gain {:.1} ms, {}",
+            planned.chunk_of_object,
+            f64::from(planned.gain_s) * 1e3,
+            planned.reason
+        );
+    }
+    if let Some(more) = forecast.moves.len().checked_sub(SHOWN_MOVES).filter(|more| *more > 0) {
+        let _ = writeln!(shown, "  and {more} more");
+    }
+}
+
+fn show_accesses(shown: &mut String, announcement: &Announcement) {
+    for access in &announcement.accesses {
+        let bytes: u64 = access.extents.iter().map(|extent| extent.len).sum();
+        let _ = writeln!(
+            shown,
+            "reads {} in {}: {}, {} pages expected of {:.1} MiB in {} extents, stage {}",
+            access.index,
+            access.path.display(),
+            pattern(access.pattern),
+            access.pages,
+            bytes as f64 / f64::from(1 << 20),
+            access.extents.len(),
+            access.stage
+        );
+    }
+}
+
+/// The rows of an `EXPLAIN`, and one more.
+pub(super) fn with_row(
+    stream: SendableRecordBatchStream,
+    kind: &str,
+    row: &str,
+) -> SendableRecordBatchStream {
+    let schema = stream.schema();
+    let Some(added) = row_of(&schema, kind, row) else { return stream };
+    let added = futures::stream::once(async move { Ok(added) });
+    Box::pin(RecordBatchStreamAdapter::new(schema, stream.chain(added)))
+}
+
+fn row_of(schema: &SchemaRef, kind: &str, row: &str) -> Option<RecordBatch> {
+    let is_text = schema.fields().iter().all(|field| *field.data_type() == DataType::Utf8);
+    let columns: Vec<ArrayRef> =
+        [kind, row].map(|value| Arc::new(StringArray::from(vec![value])) as ArrayRef).into();
+    RecordBatch::try_new(Arc::clone(schema), columns).ok().filter(|_| is_text)
+}
