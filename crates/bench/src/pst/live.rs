@@ -124,13 +124,13 @@ fn make(settings: &PstSettings, folder: &Path, fast_bytes: u64) -> Result<()> {
         class("capacity", SLACK_BYTES, settings.slow.to_string()),
     ];
     let mut files = Vec::new();
-    for entry in [settings.innodb.join("ibdata1")]
-        .into_iter()
-        .chain(files_of(&settings.innodb.join(&settings.database))?)
-    {
-        let name = entry.strip_prefix(&settings.innodb).unwrap_or(&entry).display().to_string();
-        let path = entry.canonicalize().unwrap_or(entry).display().to_string();
-        files.push((name, path));
+    // The server's own files tell whether it was shut down.
+    for inner in ["", "#innodb_redo", &settings.database] {
+        for entry in files_of(&settings.innodb.join(inner))? {
+            let name = entry.strip_prefix(&settings.innodb).unwrap_or(&entry).display().to_string();
+            let path = entry.canonicalize().unwrap_or(entry).display().to_string();
+            files.push((name, path));
+        }
     }
     let (folder, open) = (folder.to_owned(), tanada_query::volume::settings(&executors));
     let made = executors.block_on(move || async move {
@@ -147,7 +147,11 @@ fn make(settings: &PstSettings, folder: &Path, fast_bytes: u64) -> Result<()> {
     made?
 }
 
+/// Files of a folder; none if there is no such folder.
 fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
     let entries = std::fs::read_dir(folder)
         .map_err(|error| Error::failed(format!("cannot read {}: {error}", folder.display())))?;
     let mut files: Vec<PathBuf> =

@@ -6,6 +6,7 @@ mod demonstration;
 mod failures;
 mod innodb;
 mod interactive;
+mod killed;
 mod simulate;
 mod volume;
 

@@ -33,9 +33,8 @@ struct Recorded {
 struct Running {
     no: QueryId,
     depth: u32,
-    /// When its last I/O ended.
-    ended: Duration,
-    /// CPU time of the process then.
+    cores: u32,
+    /// CPU time of the process when its last I/O ended.
     cpu: Duration,
 }
 
@@ -107,7 +106,8 @@ impl Watcher for Recording {
         let (name, fingerprint, depth) =
             (announcement.name.clone(), announcement.fingerprint, announcement.depth);
         recorded.push(Record::Begins(TraceQuery { name, fingerprint, footprint }));
-        let running = Running { no, depth, ended: Duration::ZERO, cpu: cpu_time() };
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        let running = Running { no, depth, cores, cpu: cpu_time() };
         recorded.running.insert(announcement.query, running);
     }
 
@@ -116,12 +116,10 @@ impl Watcher for Recording {
         let mut recorded = self.0.lock();
         let Some(named) = recorded.naming.read(read.file, read.offset, read.bytes) else { return };
         let Some(running) = recorded.running.get_mut(&query) else { return };
-        // In order, what lies between two I/Os is computing. Where many are in flight it is the CPU time that tells.
-        let thought = match running.depth {
-            1 if running.ended > Duration::ZERO => read.started.saturating_sub(running.ended),
-            _ => cpu.saturating_sub(running.cpu),
-        };
-        (running.ended, running.cpu) = (read.ended, cpu);
+        // CPU time, which others on the machine do not lengthen. Where many I/Os are in flight all cores compute at once.
+        let cores = if running.depth == 1 { 1 } else { running.cores };
+        let thought = cpu.saturating_sub(running.cpu) / cores;
+        running.cpu = cpu;
         let io = TraceIo {
             offset: read.offset,
             bytes: u32::try_from(read.bytes).unwrap_or(u32::MAX),

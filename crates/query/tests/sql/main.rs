@@ -12,6 +12,7 @@ mod errors;
 mod fixtures;
 mod golden;
 mod lookups;
+mod placements;
 mod plans;
 mod sessions;
 mod volumes;

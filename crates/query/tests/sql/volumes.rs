@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tanada_innodb::MountOptions;
-use tanada_io::Method;
+use tanada_io::{ExecutorOptions, Executors, Method};
 use tanada_query::{ErrorKind, Session};
 use tanada_volume::directory::{ClassConfig, Directory, Settings};
 use tanada_volume::{Attributes, OpenOptions, Relocation, Volume, VolumeSettings};
@@ -19,11 +19,25 @@ pub enum Way {
 
 /// A volume of two classes with the files of these folders, each below its name.
 pub async fn volume_with(folders: &[(&str, PathBuf)], way: Way) -> tempfile::TempDir {
+    volume_on(folders, way, [None, None]).await
+}
+
+/// [`volume_with`] its classes on models of devices.
+pub async fn volume_on(
+    folders: &[(&str, PathBuf)],
+    way: Way,
+    models: [Option<&str>; 2],
+) -> tempfile::TempDir {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let class = |name| ClassConfig::new(name, vec![PathBuf::from(name)], Some(256 << 20));
+    let class = |name, model: Option<&str>| ClassConfig {
+        model: model.map(str::to_owned),
+        ..ClassConfig::new(name, vec![PathBuf::from(name)], Some(256 << 20))
+    };
     let settings = VolumeSettings { id: [7; 16], ..VolumeSettings::default() };
-    let classes = [class("fast"), class("slow")];
-    let directory = Directory::create(folder.path(), &settings, &classes, Settings::default()).await.unwrap();
+    let classes = [class("fast", models[0]), class("slow", models[1])];
+    let executors = Executors::start(ExecutorOptions { threads: 1, ..ExecutorOptions::default() }).unwrap();
+    let opening = tanada_query::volume::settings(&executors);
+    let directory = Directory::create(folder.path(), &settings, &classes, opening).await.unwrap();
     for (name, path) in folders {
         for file in files(path) {
             let object = format!("{name}/{}", file.strip_prefix(path).unwrap().display());
@@ -61,7 +75,7 @@ async fn mounted(folder: &Path) -> (Session, Vec<String>, Vec<String>) {
     (session, databases, warnings)
 }
 
-async fn open(folder: &Path) -> Directory {
+pub async fn open(folder: &Path) -> Directory {
     Directory::open(folder, &OpenOptions::default(), Settings::default()).await.unwrap()
 }
 

@@ -1,0 +1,58 @@
+//! Placement killed with -9 at any moment: the volume opens, checks clean and gives the same answers.
+//!
+//! `TANADA_KILLS=50 cargo test -p tanada --test command killed` kills more often.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::{directory, tanada};
+
+/// Kills of an ordinary run.
+const KILLS: u64 = 6;
+
+const JOIN: &str =
+    "select sum(o_totalprice) from lineitem join orders on o_orderkey = l_orderkey where l_partkey < 400";
+
+#[test]
+fn a_volume_survives_placement_that_is_killed() {
+    let kills = std::env::var("TANADA_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let volume = folder.path().join("vol").display().to_string();
+    let class = |name: &str, model: &str| format!("{name}={volume}/{name},size=64MiB,model={model}");
+    let classes = [class("staging", "sata-ssd"), class("capacity", "3xhdd-7200")];
+    tanada(&["volume", "create", &volume, "--class", &classes[0], "--class", &classes[1]]).output();
+    let data = directory("mariadb-10.11").display().to_string();
+    tanada(&["volume", "adopt", &volume, &data, "--name", "data"]).output();
+
+    let query = [
+        "sql",
+        "--volume",
+        &volume,
+        "--database",
+        "tpch",
+        "--set",
+        "tanada.lookup_join=always",
+        "--cache",
+        "4MiB",
+    ];
+    let answer = || tanada(&[&query as &[&str], &["-c", JOIN]].concat()).output();
+    let expected = answer();
+    let many = vec![JOIN; 20].join("; ");
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    for kill in 0..kills {
+        let mut running = Command::new(env!("CARGO_BIN_EXE_tanada"))
+            .args(query)
+            .args(["-c", &many])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        std::thread::sleep(Duration::from_millis(20 + (random >> 40) % 1_500));
+        running.kill().unwrap();
+        running.wait().unwrap();
+        let checked = tanada(&["volume", "check", &volume]);
+        assert_eq!(checked.code, 0, "kill {kill}: {checked:?}");
+        assert_eq!(answer(), expected, "kill {kill}");
+    }
+}

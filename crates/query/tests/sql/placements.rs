@@ -1,0 +1,189 @@
+//! Placement beside queries: footprints are told before, chunks move, what was learned stays in the volume, and answers are the same.
+
+use std::path::Path;
+
+use tanada_innodb::MountOptions;
+use tanada_io::Method;
+use tanada_placement::TraceEvent;
+use tanada_query::placement::Recording;
+use tanada_query::{ErrorKind, Session};
+
+use crate::sessions::{SERVERS, run, session, tpch_directory, value};
+use crate::volumes::{Way, open, volume_on};
+
+/// Look-ups all over the orders.
+const JOIN: &str =
+    "select sum(o_totalprice) from lineitem join orders on o_orderkey = l_orderkey where l_partkey < 400";
+
+async fn volume() -> tempfile::TempDir {
+    let folders = [("data", tpch_directory(SERVERS[1]))];
+    volume_on(&folders, Way::Adopt, [Some("sata-ssd"), Some("3xhdd-7200")]).await
+}
+
+async fn mounted(folder: &Path, policy: &str) -> Session {
+    let session = session(Method::Uring);
+    session.set("tanada.placement", policy).await.unwrap();
+    session.mount_volume(folder, &MountOptions::default()).await.unwrap();
+    session.use_database("tpch").unwrap();
+    session.set("tanada.lookup_join", "always").await.unwrap();
+    session
+}
+
+/// All cells of an answer.
+async fn text(session: &Session, sql: &str) -> String {
+    let rows = run(session, sql).await.unwrap().rows;
+    rows.into_iter().flatten().flatten().collect::<Vec<_>>().join("\n")
+}
+
+async fn number(session: &Session, sql: &str) -> u64 {
+    value(session, sql).await.unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_plan_moves_the_data_and_the_answer_stays() {
+    let folder = volume().await;
+    let plain = mounted(folder.path(), "off").await;
+    let expected = value(&plain, JOIN).await;
+    plain.settle().await;
+    assert_eq!(number(&plain, "select count(*) from tanada.placements").await, 0);
+    plain.close().await.unwrap();
+
+    let placed = mounted(folder.path(), "benefit").await;
+    for _ in 0..3 {
+        placed.clear_cache();
+        assert_eq!(value(&placed, JOIN).await, expected);
+        placed.settle().await;
+    }
+    let done = "select count(*) from tanada.placements where refusal is null and action = 'mirrored'";
+    assert!(number(&placed, done).await > 0);
+    let mirrored = "select count(*) from tanada.volume_stats where mirror = 'fast'";
+    let chunks = number(&placed, mirrored).await;
+    assert!(chunks > 0);
+    placed.close().await.unwrap();
+
+    let again = mounted(folder.path(), "benefit").await;
+    assert!(number(&again, mirrored).await > 0, "mirrors outlive the session");
+    assert_eq!(value(&again, JOIN).await, expected);
+    again.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn explain_tells_what_is_read_and_moved_and_what_is_remembered() {
+    let folder = volume().await;
+    let explain = format!("explain {JOIN}");
+    let first = mounted(folder.path(), "benefit").await;
+    let shown = text(&first, &explain).await;
+    for part in
+        ["policy benefit", "reads orders.PRIMARY in data/tpch/orders.ibd", "look-ups", "remembered: 0"]
+    {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    value(&first, JOIN).await;
+    // The same statement with another literal.
+    let shown = text(&first, &explain.replace("400", "17")).await;
+    assert!(shown.contains("remembered: 1"), "{shown}");
+    first.close().await.unwrap();
+
+    let second = mounted(folder.path(), "benefit").await;
+    let shown = text(&second, &explain).await;
+    assert!(shown.contains("remembered: 1"), "{shown}");
+    second.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn footprints_say_what_was_expected_and_what_was_read() {
+    let folder = volume().await;
+    let session = mounted(folder.path(), "benefit").await;
+    let answer = run(&session, JOIN).await.unwrap();
+    let read = number(&session, "select sum(observed_ios) from tanada.footprints").await;
+    assert!(read > 0 && read <= answer.report.ios, "{read} of {:?}", answer.report);
+    let expected = "select expected_pages from tanada.footprints where index_name = 'orders.PRIMARY'";
+    assert!(number(&session, expected).await > 0);
+    let over = "select count(*) from tanada.footprints where is_over and bytes > 0 and extents > 0";
+    assert_eq!(
+        number(&session, over).await,
+        number(&session, "select count(*) from tanada.footprints").await
+    );
+    session.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn policies_that_cannot_place_chunks_are_refused() {
+    let session = session(Method::Uring);
+    for (policy, part) in [("lru", "use benefit, off, static, plan"), ("mru", "there is no placement policy")]
+    {
+        let error = session.set("tanada.placement", policy).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    let error = run(&session, "select * from tanada.nothing").await.unwrap_err();
+    assert!(error.to_string().contains("nothing"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_live_policy_leaves_answers_alone() {
+    let folder = volume().await;
+    let mut answers = Vec::new();
+    for policy in ["off", "static", "plan", "history", "benefit:write-budget=1MiB"] {
+        let session = mounted(folder.path(), policy).await;
+        answers.push((value(&session, JOIN).await, policy));
+        // And in the midst of a session.
+        session.set("tanada.placement", "benefit").await.unwrap();
+        answers.push((value(&session, JOIN).await, policy));
+        session.settle().await;
+        session.close().await.unwrap();
+    }
+    assert!(answers.iter().all(|(answer, _)| answer.is_some() && *answer == answers[0].0), "{answers:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_learned_is_given_up_where_it_is_damaged() {
+    let folder = volume().await;
+    let first = mounted(folder.path(), "benefit").await;
+    value(&first, JOIN).await;
+    first.close().await.unwrap();
+    let directory = open(folder.path()).await;
+    let memory = directory.volume().open_object("tanada.placement").unwrap();
+    memory.write_bytes(40, b"damage").await.unwrap();
+    directory.close().await.unwrap();
+    let session = session(Method::Uring);
+    let (_, warnings) = session.mount_volume(folder.path(), &MountOptions::default()).await.unwrap();
+    assert!(warnings.iter().any(|warning| warning.contains("given up")), "{warnings:?}");
+    session.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recording_has_every_read_with_its_index_and_can_be_replayed() {
+    let session = session(Method::Uring);
+    session.mount_innodb(&tpch_directory(SERVERS[1]), &MountOptions::default()).await.unwrap();
+    session.use_database("tpch").unwrap();
+    session.set("tanada.lookup_join", "always").await.unwrap();
+    // Opened and sampled: what is read for that belongs to no query.
+    run(&session, &format!("explain {JOIN}")).await.unwrap();
+    session.clear_cache();
+    let recording = Recording::default();
+    session.record(Some(recording.clone()));
+    let answer = run(&session, &format!("/* a join */ {JOIN}")).await.unwrap();
+    session.record(None);
+    run(&session, JOIN).await.unwrap();
+    let trace = recording.trace().unwrap();
+    assert_eq!(trace.queries().len(), 1);
+    assert_eq!(trace.queries()[0].name, "a join");
+    assert!(trace.ios() > 0 && trace.ios() <= answer.report.ios, "{} of {:?}", trace.ios(), answer.report);
+    let causes = trace.events().iter().filter_map(|event| match event {
+        TraceEvent::Io(io) => Some(trace.causes().get(usize::from(io.cause.0).checked_sub(1)?)?.as_str()),
+        _ => None,
+    });
+    let orders = causes.filter(|cause| *cause == "orders.PRIMARY").count();
+    assert!(orders as u64 > trace.ios() / 4, "{orders} of {}", trace.ios());
+    let footprint = &trace.queries()[0].footprint;
+    assert!(
+        footprint
+            .accesses
+            .iter()
+            .any(|access| trace.causes()[usize::from(access.cause.0) - 1] == "orders.PRIMARY")
+    );
+    let options = tanada_placement::SimulationOptions::new("benefit", 0.5);
+    let outcome = tanada_placement::simulate(&trace, None, &options).unwrap();
+    assert_eq!(outcome.ios, trace.ios());
+}
