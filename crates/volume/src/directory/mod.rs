@@ -9,7 +9,6 @@
 mod config;
 mod files;
 mod lock;
-mod timer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +19,6 @@ use tanada_io::{BufferPool, Device, DeviceOptions, Method, ModelSpec, Timeline};
 pub use config::{ClassConfig, DirectoryConfig};
 pub use files::HostOpener;
 pub use lock::DirectoryLock;
-pub use timer::ThreadTimer;
 
 use config::CREATING;
 
@@ -278,7 +276,7 @@ fn parts(folder: &Path, config: &DirectoryConfig, settings: &Settings, access: A
     }
     parts.opener = Arc::new(opener(config, settings)?);
     parts.wall_time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok();
-    parts.timer = Some(Arc::new(ThreadTimer));
+    parts.timer = Some(Arc::new(timeline()));
     Ok(parts)
 }
 
@@ -288,8 +286,12 @@ fn opener(config: &DirectoryConfig, settings: &Settings) -> Result<HostOpener> {
     let model = config.classes.last().and_then(|class| class.model.as_deref());
     let (Some(model), Some(_)) = (model, &settings.model) else { return Ok(opener) };
     let spec: ModelSpec = model.parse()?;
-    let timeline = Timeline::current_virtual().unwrap_or_else(Timeline::real);
-    Ok(opener.on_array(timeline.array(&spec, ADOPTED_SEED)))
+    Ok(opener.on_array(timeline().array(&spec, ADOPTED_SEED)))
+}
+
+/// The virtual timeline of the process if it has one: who moves chunks must not sleep by another clock than the devices'.
+fn timeline() -> Timeline {
+    Timeline::current_virtual().unwrap_or_else(Timeline::real)
 }
 
 fn open_device(path: &Path, settings: &Settings, access: Access) -> tanada_io::Result<Device> {

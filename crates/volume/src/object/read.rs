@@ -271,7 +271,7 @@ impl PartIo {
             None => {
                 let range = self.from..self.from + self.part.len as usize;
                 buffer[range].fill(0);
-                self.count(None);
+                self.count();
                 self.end(Ok(()), Some(buffer));
                 return Ticket::default();
             }
@@ -301,7 +301,7 @@ impl PartIo {
             Ok(bytes) => {
                 self.done += bytes as u64;
                 if self.done >= self.part.len {
-                    self.count(self.class().map(|class| &**class));
+                    self.count();
                     self.end(Ok(()), Some(buffer));
                 } else if bytes == 0 || !self.done.is_multiple_of(BLOCK_BYTES) {
                     let error = self.failed(&ends_early(Operation::Read));
@@ -385,11 +385,13 @@ impl PartIo {
         start_parts(&core, &object, first, request, completion, false);
     }
 
-    fn count(&self, class: Option<&Class>) {
+    fn count(&self) {
         let now = self.core.now();
         let latency = now.saturating_sub(self.started);
-        if let Some(class) = class {
-            class.counters.count(false, self.part.len, latency);
+        match &self.part.source {
+            Some(Source::Class { class, .. }) => class.counters.count(false, self.part.len, latency),
+            Some(Source::File(_)) => self.core.adopted_counters.count(false, self.part.len, latency),
+            None => {}
         }
         self.object.counters.count(false, self.part.len, latency);
         let sample = Sample {

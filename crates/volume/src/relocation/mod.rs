@@ -19,6 +19,8 @@ use std::sync::Arc;
 
 use futures::stream::{FuturesUnordered, StreamExt};
 
+use tanada_io::Buffer;
+
 pub use budget::{Budget, Timer};
 pub use decision::{Action, Decision};
 
@@ -272,17 +274,35 @@ impl Object {
         let to = self.core.class(target.class)?;
         let mut done = 0;
         while done < self.core.chunk_bytes {
-            let bytes = permit.piece(self.core.chunk_bytes - done).await;
-            let buffer = self.core.buffers.allocate(bytes as usize);
-            let buffer = match (&from, source) {
-                (Some(from), Some(source)) => from.read(from.address(source.no) + done, buffer, keep).await?,
-                _ => match self.read_adopted(chunk * self.core.chunk_bytes + done, buffer).await? {
-                    Some(buffer) => buffer,
-                    None => return Ok(false),
-                },
-            };
-            drop(to.write(to.address(target.no) + done, buffer, keep).await?);
-            done += bytes;
+            // Where one side takes it in pieces and the other as a whole, the pieces are paced: there the others are.
+            let read_bytes = permit.piece(from.as_deref());
+            let write_bytes = permit.piece(Some(&*to));
+            let len = read_bytes.max(write_bytes).min(self.core.chunk_bytes - done);
+            let mut pieces = Vec::new();
+            let mut offset = done;
+            for buffer in in_pieces(self.core.buffers.allocate(len as usize), read_bytes) {
+                let bytes = buffer.len() as u64;
+                if read_bytes <= write_bytes {
+                    permit.spend(bytes).await;
+                }
+                let read = match (&from, source) {
+                    (Some(from), Some(source)) => {
+                        Some(from.read(from.address(source.no) + offset, buffer, keep).await?)
+                    }
+                    _ => self.read_adopted(chunk * self.core.chunk_bytes + offset, buffer).await?,
+                };
+                let Some(read) = read else { return Ok(false) };
+                pieces.push(read);
+                offset += bytes;
+            }
+            for buffer in in_pieces(joined(pieces)?, write_bytes) {
+                let bytes = buffer.len() as u64;
+                if read_bytes > write_bytes {
+                    permit.spend(bytes).await;
+                }
+                drop(to.write(to.address(target.no) + done, buffer, keep).await?);
+                done += bytes;
+            }
         }
         Ok(true)
     }
@@ -441,4 +461,26 @@ impl Object {
             .rank(class.id)
             .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("class {} was removed", class.name)))
     }
+}
+
+/// A buffer in pieces of so many bytes, without copying.
+fn in_pieces(mut buffer: Buffer, bytes: u64) -> Vec<Buffer> {
+    let mut pieces = Vec::new();
+    while buffer.len() as u64 > bytes {
+        let rest = buffer.split_off(bytes as usize);
+        pieces.push(std::mem::replace(&mut buffer, rest));
+    }
+    pieces.push(buffer);
+    pieces
+}
+
+/// The buffer that `pieces` were.
+fn joined(pieces: Vec<Buffer>) -> Result<Buffer> {
+    let lost = || Error::new(ErrorKind::Cancelled, "a buffer was lost");
+    let mut pieces = pieces.into_iter();
+    let mut whole = pieces.next().ok_or_else(lost)?;
+    for piece in pieces {
+        whole.unsplit(piece).map_err(|_| lost())?;
+    }
+    Ok(whole)
 }
