@@ -21,6 +21,7 @@ use super::{Object, ObjectState};
 use crate::chunk::table::Leaf;
 use crate::class::Class;
 use crate::class::device::{ClassDevice, ends_early, is_put_off};
+use crate::crash::PlantedBug;
 use crate::settings::BLOCK_BYTES;
 use crate::statistics::Sample;
 use crate::volume::Core;
@@ -356,6 +357,9 @@ impl PartIo {
         let Some(Source::Class { class, is_mirror: true, .. }) = &self.part.source else {
             return self.end(Err(error), Some(buffer));
         };
+        if self.core.bug == PlantedBug::TrustMirrors {
+            return self.end(Err(error), Some(buffer));
+        }
         class.is_failed.store(true, Ordering::SeqCst);
         let Some(logical_end) = self.part.logical.checked_add(self.part.len) else { return };
         // From the home it may be in other pieces.

@@ -3,6 +3,8 @@
 //!
 //! With `--nocapture` the figures are printed.
 
+#![allow(clippy::unwrap_used)]
+
 use std::cell::Cell;
 use std::io;
 use std::path::Path;
