@@ -251,9 +251,7 @@ impl Record {
             return Err(NoRecord::Unknown(tag));
         }
         let decoded = Fields { tag }.decode(reader);
-        decoded
-            .unwrap_or_else(|error| Err(format!("the record at {at}: {error}")))
-            .map_err(NoRecord::Damaged)
+        decoded.unwrap_or_else(|error| Err(format!("the record at {at}: {error}"))).map_err(NoRecord::Damaged)
     }
 }
 
