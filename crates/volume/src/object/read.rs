@@ -485,7 +485,13 @@ impl Object {
             buffer.truncate(done);
             return Ok(buffer);
         }
-        let end = offset.checked_add(len as u64).ok_or_else(|| Error::invalid("no object is that large"))?;
+        let size = self.state.size();
+        if offset >= size {
+            buffer.truncate(0);
+            return Ok(buffer);
+        }
+        // Behind the end there is nothing to allocate for; it may have grown by then, but that is then.
+        let end = offset.saturating_add(len as u64).min(size);
         let first = offset / BLOCK_BYTES * BLOCK_BYTES;
         let blocks = self.core.buffers.allocate((end.next_multiple_of(BLOCK_BYTES) - first) as usize);
         let (blocks, done) = self.read_aligned(first, blocks).await?;

@@ -202,11 +202,10 @@ impl Object {
             Destination::Away { .. } => u64::MAX,
             _ => self.state.size().div_ceil(self.core.chunk_bytes),
         };
-        let candidates = self.candidates(chunks.start..chunks.end.min(last), destination);
-        let mut report = Relocated { chunks: candidates.len() as u64, ..Relocated::default() };
+        let mut waiting = self.candidates(chunks.start..chunks.end.min(last), destination);
+        let mut report = Relocated { chunks: waiting.len(), ..Relocated::default() };
         let bucket = Bucket::new(&relocation.budget, &self.core)?;
         let mut running = FuturesUnordered::new();
-        let mut waiting = candidates.into_iter();
         let mut first_error = None;
         loop {
             while running.len() < bucket.concurrency(relocation.budget.concurrency) && first_error.is_none() {
@@ -231,13 +230,15 @@ impl Object {
     }
 
     /// The chunks of a range that may have to be relocated.
-    fn candidates(&self, chunks: Range<u64>, destination: &Destination) -> Vec<u64> {
+    fn candidates(&self, chunks: Range<u64>, destination: &Destination) -> Candidates {
         if self.is_adopted() && matches!(destination, Destination::Mirror(_)) {
-            return chunks.collect();
+            return Candidates::All(chunks);
         }
         let table = self.state.table.read();
         let known = table.iter_from(chunks.start).take_while(|(no, _)| *no < chunks.end);
-        known.filter(|(_, chunk)| chunk.home.get().is_some()).map(|(no, _)| no).collect()
+        let mapped: Vec<u64> =
+            known.filter(|(_, chunk)| chunk.home.get().is_some()).map(|(no, _)| no).collect();
+        Candidates::These(mapped.into_iter())
     }
 
     /// Relocates one chunk if that is still to be done; bytes copied.
@@ -331,7 +332,7 @@ impl Object {
             return Ok(0);
         }
         let (rank, only) = match destination {
-            Destination::Away { rank, .. } => (*rank, self.state.attributes.lock().pin.is_some()),
+            Destination::Away { rank, .. } => self.rank_away(*rank),
             Destination::Home(class) | Destination::Mirror(class) => (self.rank(class)?, true),
         };
         let reserved = Arc::new(self.core.reserve(rank, only, 0).await?);
@@ -368,6 +369,14 @@ impl Object {
         self.core.crash.reached("move.after-switch");
         self.core.reclaim();
         Ok(self.core.chunk_bytes)
+    }
+
+    /// Where a chunk goes that has to leave the class of this rank, and whether it may go nowhere else. What was there before the object was pinned
+    /// elsewhere goes where it is pinned to.
+    fn rank_away(&self, rank: usize) -> (usize, bool) {
+        let pin = self.state.attributes.lock().pin;
+        let pinned = pin.and_then(|pin| self.core.class_list().rank(pin));
+        (pinned.unwrap_or(rank), pinned.is_some())
     }
 
     /// Switches the mapping of a chunk that is held exclusively to `target`, whose data are durable.
@@ -460,6 +469,32 @@ impl Object {
             .class_list()
             .rank(class.id)
             .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("class {} was removed", class.name)))
+    }
+}
+
+/// Chunks that may have to be relocated, in order. Those of an adopted file are not listed: there may be more of them than memory holds.
+enum Candidates {
+    All(Range<u64>),
+    These(std::vec::IntoIter<u64>),
+}
+
+impl Candidates {
+    fn len(&self) -> u64 {
+        match self {
+            Candidates::All(chunks) => chunks.end.saturating_sub(chunks.start),
+            Candidates::These(chunks) => chunks.len() as u64,
+        }
+    }
+}
+
+impl Iterator for Candidates {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        match self {
+            Candidates::All(chunks) => chunks.next(),
+            Candidates::These(chunks) => chunks.next(),
+        }
     }
 }
 

@@ -234,10 +234,9 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// Bandwidths of the slower device, for reading and writing, of which moves have to reach so much, while reads lose no more than a fifth.
 fn check(case: Case, least: [f64; 2]) {
     let reached = measure(case);
-    for way in 0..2 {
-        assert!(reached.beside[way] >= least[way], "{case:?}: {reached:?}");
-        assert!(reached.loss[way] <= 0.20, "{case:?}: {reached:?}");
-    }
+    let is_fast = reached.beside.iter().zip(least).all(|(beside, least)| *beside >= least);
+    assert!(is_fast, "{case:?}: {reached:?}");
+    assert!(reached.loss.iter().all(|loss| *loss <= 0.20), "{case:?}: {reached:?}");
 }
 
 /// What is read has bandwidth to spare, and what moves is bound by the other class.
