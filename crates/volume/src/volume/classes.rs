@@ -280,7 +280,7 @@ impl Volume {
         });
         resized?;
         if let Some(shrinking) = shrinking {
-            shrinking.is_done();
+            shrinking.finish();
         }
         self.core.commit(lsn).await?;
         Ok(moved)
@@ -301,7 +301,7 @@ impl<'a> Shrinking<'a> {
         Shrinking { class, before }
     }
 
-    fn is_done(mut self) {
+    fn finish(mut self) {
         self.before = self.class.allocator.lock().chunks();
     }
 }
