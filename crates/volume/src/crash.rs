@@ -88,4 +88,14 @@ pub enum PlantedBug {
     SuperblockBeforeCheckpoint,
     /// A sync makes mappings durable before the data.
     MapBeforeData,
+    /// What is said about an object is not recorded.
+    ForgetAttributes,
+    /// A chunk too many is given to an object with a quota.
+    OverrunQuota,
+    /// A pin is taken for a preference.
+    IgnorePin,
+    /// A write on the short way is counted for its object alone.
+    CountHalf,
+    /// What cannot be read from a mirror cannot be read.
+    TrustMirrors,
 }

@@ -3,11 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::future::try_join_all;
 use tanada_base::SplitMix64;
-use tanada_io::{BufferPool, Device, spawn_local};
+use tanada_io::{BufferPool, Device, Timeline, spawn_local};
 
 use super::Run;
 use super::stage::failed;
@@ -28,7 +28,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Runs on `device`, which is `side`.
+    /// Runs on `device`, which is `side`, for as many seconds as it says. By the virtual time of the process, if it has one.
     pub async fn run(
         self,
         device: &Device,
@@ -36,21 +36,35 @@ impl Load {
         side: &'static str,
         round: usize,
     ) -> Result<Run> {
+        let end = Duration::from_secs_f64(self.seconds);
+        self.run_while(device, pool, side, round, move |elapsed| elapsed < end).await
+    }
+
+    /// The same, as long as `goes_on` with the time since it began.
+    pub async fn run_while(
+        self,
+        device: &Device,
+        pool: &Arc<BufferPool>,
+        side: &'static str,
+        round: usize,
+        goes_on: impl Fn(Duration) -> bool + Clone + 'static,
+    ) -> Result<Run> {
+        let clock = Timeline::current_virtual().unwrap_or_else(Timeline::real).clock();
         let latencies = Rc::new(RefCell::new(Vec::<u32>::new()));
         let blocks = self.data_bytes / self.block_bytes as u64;
         let next = Rc::new(Cell::new(0u64));
-        let began = Instant::now();
-        let end = began + Duration::from_secs_f64(self.seconds);
+        let began = clock.now();
         let tasks = (0..self.depth as u64).map(|task| {
             let (device, pool, latencies, next) =
                 (device.clone(), pool.clone(), latencies.clone(), next.clone());
+            let (clock, goes_on) = (clock.clone(), goes_on.clone());
             spawn_local(async move {
                 // Each round reads other blocks: those of the last may be cached below this machine.
                 let mut random = SplitMix64::new((round as u64 + 1) << 16 | task);
                 let mut buffer = pool.allocate(self.block_bytes);
                 buffer.fill(7);
-                let mut before = Instant::now();
-                while before < end {
+                let mut before = clock.now();
+                while goes_on(before - began) {
                     let block = if self.is_sequential {
                         next.replace(next.get() + 1) % blocks
                     } else {
@@ -62,7 +76,7 @@ impl Load {
                     } else {
                         device.read(offset, buffer).await?
                     };
-                    let after = Instant::now();
+                    let after = clock.now();
                     let ns = (after - before).as_nanos().min(u128::from(u32::MAX));
                     latencies.borrow_mut().push(ns as u32);
                     before = after;
@@ -71,7 +85,7 @@ impl Load {
             })
         });
         try_join_all(tasks.collect::<Vec<_>>()).await.map_err(failed)?;
-        let seconds = began.elapsed().as_secs_f64();
+        let seconds = (clock.now() - began).as_secs_f64();
         let mut latencies = latencies.take();
         latencies.sort_unstable();
         let percentile = |share: f64| {

@@ -2,7 +2,8 @@
 //!
 //! 1. *Through*: the same reads and writes on an object of a one-class volume and on a file beside it, taking turns; medians of the rounds.
 //! 2. *Moving*: chunks move between two classes; beside it a plain copy between two files, and the device's own bandwidth. Then random reads, alone
-//!    and while chunks move under the default budget, taking turns. And the same between two emulated devices, a QLC and a SATA SSD.
+//!    and while chunks move under the default budget, taking turns. And the same between two emulated devices, a QLC SSD and an NVMe SSD, in
+//!    virtual time: there the moves are measured while random reads go on, of the faster device and then of the slower one.
 //! 3. *Opening*: a volume of a million chunks, mapped in random order. Its metadata are on the device; of its class only the label is kept, since
 //!    opening reads nothing else of it.
 //!
@@ -134,7 +135,7 @@ fn report(options: &VolumeBenchOptions, runs: &[Run]) -> Report {
         median(runs.iter().filter(|run| run.what == what && run.side == side).map(figure))
     };
     let mut table = Table::new(&["", "device", "volume", "unit"]);
-    let figures: [(&str, &str, Figure); 12] = [
+    let figures: [(&str, &str, Figure); 16] = [
         ("random_16k_depth_64", "IOPS", |run| run.ios_per_second),
         ("random_16k_depth_1", "us", |run| run.latency_us_p50),
         ("sequential_read", "MiB/s", |run| run.mib_per_second),
@@ -147,6 +148,10 @@ fn report(options: &VolumeBenchOptions, runs: &[Run]) -> Report {
         ("model_move", "MiB/s", |run| run.mib_per_second),
         ("model_foreground_alone", "IOPS", |run| run.ios_per_second),
         ("model_foreground_while_moving", "IOPS", |run| run.ios_per_second),
+        ("model_moved_beside", "MiB/s", |run| run.mib_per_second),
+        ("model_slower_foreground_alone", "IOPS", |run| run.ios_per_second),
+        ("model_slower_foreground_while_moving", "IOPS", |run| run.ios_per_second),
+        ("model_moved_beside_slower_foreground", "MiB/s", |run| run.mib_per_second),
     ];
     for (what, unit, figure) in figures {
         let cell = |side| match of(what, side, figure) {
@@ -169,9 +174,18 @@ fn report(options: &VolumeBenchOptions, runs: &[Run]) -> Report {
         ),
         ("sequential_read_of_device", ratio("sequential_read", bandwidth)),
         ("sequential_write_of_device", ratio("sequential_write", bandwidth)),
-        ("move_bandwidth_of_slower", of("model_move", "volume", bandwidth) / slower),
-        ("move_bandwidth_of_copy", ratio("copy_or_move", bandwidth)),
+        ("move_bandwidth_of_slower", of("model_moved_beside", "volume", bandwidth) / slower),
         ("foreground_loss_while_moving", loss("model_foreground_while_moving", "model_foreground_alone")),
+        ("move_bandwidth_alone_of_slower", of("model_move", "volume", bandwidth) / slower),
+        (
+            "move_bandwidth_beside_slower_foreground",
+            of("model_moved_beside_slower_foreground", "volume", bandwidth) / slower,
+        ),
+        (
+            "slower_foreground_loss_while_moving",
+            loss("model_slower_foreground_while_moving", "model_slower_foreground_alone"),
+        ),
+        ("move_bandwidth_of_copy", ratio("copy_or_move", bandwidth)),
         ("moved_mib_per_second_beside_foreground", of("model_moved_beside", "volume", bandwidth)),
         ("foreground_loss_on_one_disk", loss("foreground_while_moving", "foreground_alone")),
         ("moved_mib_per_second_on_one_disk", of("moved_beside", "volume", bandwidth)),

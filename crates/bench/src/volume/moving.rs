@@ -1,7 +1,9 @@
 //! Chunks that move: how fast, and what that costs who reads meanwhile.
 //!
 //! Once between two classes on one disk, which a move reads and writes: there a plain copy is what it can reach. And once between two emulated
-//! devices, of which the slower one sets the pace; there the reads of the foreground are on the slower one, of data that stay.
+//! devices, of which the slower one sets the pace, in virtual time without that of the CPU: what is measured is the pacing, not this machine. There
+//! the foreground reads data that stay, on the faster device while all chunks move, which has bandwidth to spare; and then on the slower device,
+//! which it fills, so that moves get what it loses.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -10,8 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
-use tanada_io::{Device, spawn_local};
-use tanada_volume::{Attributes, Budget, Object, Relocated, Relocation};
+use tanada_base::Clock;
+use tanada_io::{Device, Timeline, VirtualTimeOptions, spawn_local};
+use tanada_volume::{Attributes, Budget, Object, Relocated, Relocation, Volume};
 
 use super::Run;
 use super::load::{Load, whole};
@@ -21,13 +24,17 @@ use crate::Result;
 /// Reads in flight in the foreground.
 const FOREGROUND_DEPTH: usize = 16;
 /// The classes on emulated devices.
-const MODELS: [(&str, &str); 2] = [("fast", "sata-ssd"), ("slow", "sata-qlc")];
+const MODELS: [(&str, &str); 2] = [("fast", "nvme"), ("slow", "sata-qlc")];
 /// Bytes that stay where they are, for the foreground to read.
 const STILL_BYTES: u64 = 64 << 20;
 /// What runs of the foreground are called: alone, while chunks move, and the moves beside it.
 const ON_DISK: [&str; 3] = ["foreground_alone", "foreground_while_moving", "moved_beside"];
-const ON_MODELS: [&str; 3] =
-    ["model_foreground_alone", "model_foreground_while_moving", "model_moved_beside"];
+const ON_FAST: [&str; 3] = ["model_foreground_alone", "model_foreground_while_moving", "model_moved_beside"];
+const ON_SLOW: [&str; 3] = [
+    "model_slower_foreground_alone",
+    "model_slower_foreground_while_moving",
+    "model_moved_beside_slower_foreground",
+];
 /// Chunks that one relocation in the background moves.
 const CHUNKS_AT_ONCE: u64 = 20;
 
@@ -74,17 +81,14 @@ pub async fn run(stage: &Stage, progress: fn(&str)) -> Result<Vec<Run>> {
 async fn between_models(stage: &Stage, progress: fn(&str)) -> Result<Vec<Run>> {
     let options = &stage.options;
     progress("filling emulated devices");
-    let (volume, devices) = stage.modelled(&MODELS).await?;
+    let timeline = Timeline::virtual_time(VirtualTimeOptions { cpu: false });
+    let clock = timeline.clock();
+    let (volume, devices) = stage.modelled(&timeline, &MODELS).await?;
     let [fast, slow] = &devices[..] else { return Err(failed("two devices were asked for")) };
     let object = volume.create_object("data", &Attributes::default()).map_err(failed)?;
     stage.fill(&object.device()).await?;
-    let still = volume.create_object("still", &Attributes::default()).map_err(failed)?;
-    let mut buffer = stage.pool.allocate(MIB);
-    buffer.fill(7);
-    for block in 0..STILL_BYTES / MIB as u64 {
-        buffer = still.write(block * MIB as u64, buffer).await.map_err(failed)?;
-    }
-    still.sync().await.map_err(failed)?;
+    let on_fast = still(stage, &volume, "fast").await?;
+    let on_slow = still(stage, &volume, "slow").await?;
     let mut runs = Vec::new();
     for round in 0..options.rounds {
         progress(&format!("moving between models, round {} of {}", round + 1, options.rounds));
@@ -99,20 +103,80 @@ async fn between_models(stage: &Stage, progress: fn(&str)) -> Result<Vec<Run>> {
         };
         runs.push(load("model_read", false).run(slow, &stage.pool, "device", round).await?);
         runs.push(load("model_write", true).run(fast, &stage.pool, "device", round).await?);
-        let began = Instant::now();
-        let moved = object.move_to(0..options.moves, "fast", &Relocation::default()).await.map_err(failed)?;
-        let seconds = began.elapsed().as_secs_f64();
-        runs.push(whole("model_move", "volume", round, moved.done, moved.bytes, seconds));
-        object.move_to(0..options.moves, "slow", &Relocation::default()).await.map_err(failed)?;
-    }
-    let through = still.device();
-    for round in 0..options.rounds {
-        progress(&format!("reading beside models, round {} of {}", round + 1, options.rounds));
-        let read = (&through, STILL_BYTES);
-        runs.extend(foreground(stage, &object, read, round, ON_MODELS).await?);
+        runs.push(move_all(stage, &object, "fast", &*clock, "model_move", round).await?);
+        move_all(stage, &object, "slow", &*clock, "model_move_back", round).await?;
+        for (still, names) in [(&on_fast, ON_FAST), (&on_slow, ON_SLOW)] {
+            runs.extend(beside(stage, &object, still, &clock, round, names).await?);
+            move_all(stage, &object, "slow", &*clock, "model_move_back", round).await?;
+        }
     }
     volume.close().await.map_err(failed)?;
     Ok(runs)
+}
+
+/// An object that stays in `class`, for the foreground to read.
+async fn still(stage: &Stage, volume: &Volume, class: &str) -> Result<Object> {
+    let attributes = Attributes { class: Some(class.to_owned()), ..Attributes::default() };
+    let still = volume.create_object(&format!("still in {class}"), &attributes).map_err(failed)?;
+    let mut buffer = stage.pool.allocate(MIB);
+    buffer.fill(7);
+    for block in 0..STILL_BYTES / MIB as u64 {
+        buffer = still.write(block * MIB as u64, buffer).await.map_err(failed)?;
+    }
+    still.sync().await.map_err(failed)?;
+    Ok(still)
+}
+
+/// Moves all chunks that are to be moved.
+async fn move_all(
+    stage: &Stage,
+    object: &Object,
+    class: &str,
+    clock: &dyn Clock,
+    what: &'static str,
+    round: usize,
+) -> Result<Run> {
+    let began = clock.now();
+    let chunks = 0..stage.options.moves;
+    let moved = object.move_to(chunks, class, &Relocation::default()).await.map_err(failed)?;
+    let seconds = (clock.now() - began).as_secs_f64();
+    Ok(whole(what, "volume", round, moved.done, moved.bytes, seconds))
+}
+
+/// Random reads of what stays: alone, and as long as all chunks that are to be moved take to the fast class.
+async fn beside(
+    stage: &Stage,
+    object: &Object,
+    still: &Object,
+    clock: &Arc<dyn Clock>,
+    round: usize,
+    [alone, while_moving, moved]: [&'static str; 3],
+) -> Result<Vec<Run>> {
+    let through = still.device();
+    let load = |what| random_reads(stage, what, STILL_BYTES);
+    let alone = load(alone).run(&through, &stage.pool, "volume", round).await?;
+    let is_over = Rc::new(Cell::new(false));
+    let moving = async {
+        let run = move_all(stage, object, "fast", &**clock, moved, round).await;
+        is_over.set(true);
+        run
+    };
+    let over = is_over.clone();
+    let reading = load(while_moving).run_while(&through, &stage.pool, "volume", round, move |_| !over.get());
+    let (moved, during) = futures::future::try_join(moving, reading).await?;
+    Ok(vec![alone, during, moved])
+}
+
+fn random_reads(stage: &Stage, what: &'static str, data_bytes: u64) -> Load {
+    Load {
+        what,
+        is_write: false,
+        is_sequential: false,
+        block_bytes: 16 << 10,
+        depth: FOREGROUND_DEPTH,
+        seconds: stage.options.seconds,
+        data_bytes,
+    }
 }
 
 /// A plain copy of as many bytes as are moved, with as many at once, made durable.
@@ -139,15 +203,7 @@ async fn foreground(
     round: usize,
     [alone, while_moving, beside]: [&'static str; 3],
 ) -> Result<Vec<Run>> {
-    let load = |what| Load {
-        what,
-        is_write: false,
-        is_sequential: false,
-        block_bytes: 16 << 10,
-        depth: FOREGROUND_DEPTH,
-        seconds: stage.options.seconds,
-        data_bytes,
-    };
+    let load = |what| random_reads(stage, what, data_bytes);
     let alone = load(alone).run(through, &stage.pool, "volume", round).await?;
     let (moved, is_over) = (Arc::new(AtomicU64::new(0)), Rc::new(Cell::new(false)));
     let mover = Mover {

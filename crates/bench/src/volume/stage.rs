@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use tanada_base::SplitMix64;
 use tanada_io::{BufferPool, Device, DeviceOptions, Executors, ModelSpec, Timeline};
-use tanada_volume::directory::ThreadTimer;
 use tanada_volume::{ClassSettings, Parts, Volume, VolumeSettings};
 
 use super::VolumeBenchOptions;
@@ -48,7 +47,7 @@ impl Stage {
     pub fn parts(&self, classes: &[&str]) -> Result<Parts> {
         let mut parts = Parts::new(self.device("metadata")?);
         parts.buffers = self.pool.clone();
-        parts.timer = Some(Arc::new(ThreadTimer));
+        parts.timer = Some(Arc::new(Timeline::real()));
         for class in classes {
             parts = parts.with_class(class, vec![self.device(class)?]);
         }
@@ -70,17 +69,26 @@ impl Stage {
         Volume::create(self.parts(classes)?, &settings).await.map_err(failed)
     }
 
-    /// A volume on emulated devices, in real time: names of classes and their models, fastest first. And those devices. Of what is written only
-    /// where it lies is kept, so nothing but the models takes time.
-    pub async fn modelled(&self, classes: &[(&str, &str)]) -> Result<(Volume, Vec<Device>)> {
+    /// A volume on emulated devices of a timeline: names of classes and their models, fastest first. And those devices. Of what is written only
+    /// where it lies is kept, so nothing but the models takes time; the metadata lie on a model of their own, like the fastest class's.
+    pub async fn modelled(
+        &self,
+        timeline: &Timeline,
+        classes: &[(&str, &str)],
+    ) -> Result<(Volume, Vec<Device>)> {
         let size_bytes = self.options.data_bytes + (256 << 20);
-        let mut parts = self.parts(&[])?;
-        parts.metadata = self.device("metadata-beside-models")?;
-        let (mut devices, mut settings) = (Vec::new(), Vec::new());
-        for (name, model) in classes {
+        let modelled = |model: &str, size_bytes, seed| {
             let model: ModelSpec = model.parse().map_err(failed)?;
-            let below = Device::from_backend(Blank::new(size_bytes + (8 << 20)));
-            let device = Timeline::real().model(below, &model, 1).map_err(failed)?;
+            timeline.model(Device::from_backend(Blank::new(size_bytes)), &model, seed).map_err(failed)
+        };
+        let fastest = classes.first().map_or("nvme", |(_, model)| model);
+        let mut parts = Parts::new(modelled(fastest, 1 << 40, 0)?);
+        parts.buffers = self.pool.clone();
+        parts.clock = timeline.clock();
+        parts.timer = Some(Arc::new(timeline.clone()));
+        let (mut devices, mut settings) = (Vec::new(), Vec::new());
+        for (seed, (name, model)) in (1..).zip(classes) {
+            let device = modelled(model, size_bytes + (8 << 20), seed)?;
             parts = parts.with_class(name, vec![device.clone()]);
             devices.push(device);
             settings.push(ClassSettings { name: (*name).to_owned(), size_bytes, ..ClassSettings::default() });

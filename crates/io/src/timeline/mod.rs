@@ -4,7 +4,7 @@
 //! serves the whole process.
 //!
 //! In **virtual time** ([`Timeline::virtual_time`]) nobody waits for modelled devices. The clock advances by the CPU time that is used, and
-//! when everybody is idle it jumps to the next modelled completion. Bytes still come from the device below, but waiting for them does not
+//! when everybody is idle it jumps to the next modelled completion, or to the next alarm of who [sleeps](Timeline::sleep). Bytes still come from the device below, but waiting for them does not
 //! count. So hours of disk experiments take minutes, with the same order of events.
 //!
 //! *Idle* means: every executor thread of the process sleeps with nothing ready, nothing is under way on the devices below the models, and
@@ -14,6 +14,7 @@
 //! furthest of them. What runs at the same time on several threads is so not added up, what one thread does after it was woken by another
 //! is.
 
+mod alarms;
 mod cpu;
 mod real;
 mod sleepers;
@@ -21,6 +22,7 @@ mod virtually;
 mod watcher;
 
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -114,6 +116,20 @@ impl Timeline {
         match &self.kind {
             Kind::Real => real::now(),
             Kind::Virtual(time) => virtually::now(time),
+        }
+    }
+
+    /// A future that is ready after `duration` of this timeline, counted from now: in virtual time after no time at all if nobody has anything else
+    /// to do. Ready at once if the process cannot start the thread that wakes sleepers in real time.
+    pub fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send + 'static {
+        let alarm = match &self.kind {
+            Kind::Real => alarms::set_real(duration),
+            Kind::Virtual(time) => Some(time.set_alarm(duration)),
+        };
+        async move {
+            if let Some(alarm) = alarm {
+                let _ = alarm.await;
+            }
         }
     }
 

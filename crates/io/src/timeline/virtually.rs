@@ -3,7 +3,7 @@
 //! A jump:
 //! 1. Nothing is under way on the devices below the models, all executors sleep, and all registered threads sleep.
 //! 2. The clock is brought up to the CPU time that every thread has used since the last jump.
-//! 3. It goes to the next event of the models, and what completes then is completed. Who waited wakes up, and time stands until all sleep
+//! 3. It goes to the next event of the models or the next alarm, and what completes then is completed. Who waited wakes up, and time stands until all sleep
 //!    again.
 //!
 //! Who finds out that all are idle jumps: an executor about to sleep (its own tasks are then woken without any other thread), the thread
@@ -19,9 +19,12 @@
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
+use futures::channel::oneshot;
 use parking_lot::Mutex;
 
+use super::alarms::VirtualAlarms;
 use super::cpu::{self, Thread};
 use super::{VirtualTimeOptions, sleepers, watcher};
 use crate::model::{Core, Finished, Nanos};
@@ -70,6 +73,7 @@ pub(super) struct VirtualTime {
     /// Requests begun there so far.
     begun: AtomicU64,
     cores: Mutex<Vec<Weak<Core>>>,
+    alarms: VirtualAlarms,
     parts: Mutex<Vec<Arc<Part>>>,
     jumping: Mutex<()>,
 }
@@ -216,6 +220,7 @@ impl VirtualTime {
             below: AtomicUsize::new(0),
             begun: AtomicU64::new(0),
             cores: Mutex::default(),
+            alarms: VirtualAlarms::default(),
             parts: Mutex::default(),
             jumping: Mutex::default(),
         });
@@ -284,8 +289,23 @@ impl VirtualTime {
         self.cores.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
+    /// Has somebody woken after `duration`.
+    pub(super) fn set_alarm(&self, duration: Duration) -> oneshot::Receiver<()> {
+        let duration = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let alarm = self.alarms.set(self.now().saturating_add(duration));
+        // An executor looks when it goes to sleep; any other thread may be about to.
+        if !crate::executor::is_executor_thread() {
+            watcher::look_again();
+        }
+        alarm
+    }
+
     fn next_event(&self) -> Option<Nanos> {
-        self.cores().iter().filter_map(|core| core.next_event()).min()
+        self.next_event_of(&self.cores())
+    }
+
+    fn next_event_of(&self, cores: &[Arc<Core>]) -> Option<Nanos> {
+        cores.iter().filter_map(|core| core.next_event()).chain(self.alarms.next()).min()
     }
 
     /// Completes what is due by the clock as it is.
@@ -298,6 +318,7 @@ impl VirtualTime {
             }
         }
         finished.into_iter().for_each(Finished::complete);
+        self.alarms.ring(now);
     }
 
     /// Jumps as long as nobody wakes up; whether a foreign thread is in the way.
@@ -323,7 +344,7 @@ impl VirtualTime {
         }
         let Some(sleeps) = sleepers::all_asleep() else { return Jump::Needless };
         let cores = self.cores();
-        if cores.iter().all(|core| core.next_event().is_none()) {
+        if self.next_event_of(&cores).is_none() {
             return Jump::Needless;
         }
         if !self.foreign_threads_sleep() {
@@ -353,12 +374,13 @@ impl VirtualTime {
     }
 
     fn leap(&self, cores: &[Arc<Core>]) {
-        let next = cores.iter().filter_map(|core| core.next_event()).min();
+        let next = self.next_event_of(cores);
         let now = self.count_all(next.unwrap_or(0));
         let mut finished = Vec::new();
         cores.iter().for_each(|core| core.run(now, &mut finished));
         JUMPING.set(true);
         finished.into_iter().for_each(Finished::complete);
+        self.alarms.ring(now);
         JUMPING.set(false);
     }
 

@@ -8,6 +8,7 @@ mod cpu_time;
 mod determinism;
 mod figures;
 mod foreign;
+mod sleeping;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

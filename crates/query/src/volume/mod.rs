@@ -25,10 +25,10 @@ const MODEL_SEED: u64 = 0x7461_6e61_6461;
 pub fn settings(executors: &Arc<Executors>) -> Settings {
     Settings {
         method: executors.method(),
-        model: Some(Arc::new(|device, model| {
+        model: Some(Arc::new(|model| {
             let spec: ModelSpec = model.parse()?;
             let timeline = Timeline::current_virtual().unwrap_or_else(Timeline::real);
-            Ok(timeline.model(device, &spec, MODEL_SEED)?)
+            Ok(timeline.array(&spec, MODEL_SEED))
         })),
         buffers: Some(executors.buffers().clone()),
         clock: None,

@@ -253,3 +253,35 @@ pub(super) async fn syncing_together(teller: &Teller) {
     }
     teller.sync_all().await;
 }
+
+/// What is said about objects: where they shall lie, and how large they may become.
+pub(super) async fn attributes(teller: &Teller) -> Teller {
+    let said = |class: Option<&str>, pin: Option<&str>, quota_bytes| Attributes {
+        class: class.map(str::to_owned),
+        pin: pin.map(str::to_owned),
+        quota_bytes,
+    };
+    let preferring = teller.create("a", &said(Some("fast"), None, None)).unwrap_or_default();
+    teller.write(preferring, 0, 2 * CHUNK as usize).await;
+    teller.lies_in(preferring, "fast");
+    let pinned = teller.create("b", &said(None, Some("fast"), None)).unwrap_or_default();
+    // More than there is room for.
+    teller.write(pinned, 0, 6 * CHUNK as usize).await;
+    teller.sync(pinned).await;
+    let limited = teller.create("c", &said(None, None, Some(2 * CHUNK))).unwrap_or_default();
+    teller.write(limited, 0, 2 * CHUNK as usize).await;
+    teller.write(limited, 2 * CHUNK, 100).await;
+    teller.lies_in(limited, "slow");
+    teller.set_attributes(limited, &said(Some("fast"), None, Some(CHUNK)));
+    teller.write(limited, 5 * CHUNK, 100).await;
+    teller.sync(limited).await;
+    teller.set_attributes(limited, &said(None, Some("slow"), Some(3 * CHUNK)));
+    let Some(teller) = teller.reopened().await else { return teller.clone() };
+    [preferring, pinned, limited].into_iter().for_each(|tag| teller.look_at(tag));
+    teller.write(limited, 2 * CHUNK, 2 * CHUNK as usize).await;
+    teller.lies_in(limited, "slow");
+    teller.set_attributes(preferring, &said(None, None, None));
+    teller.write(preferring, 2 * CHUNK, CHUNK as usize).await;
+    teller.sync_all().await;
+    teller
+}

@@ -151,6 +151,11 @@ impl Rig {
         Some(ClassParts { name: (*name).to_owned(), devices })
     }
 
+    /// The first disk of a class.
+    pub(crate) fn disk(&self, class: &str) -> Option<&SimDisk> {
+        self.classes.iter().find(|(known, _)| *known == class).and_then(|(_, disks)| disks.first())
+    }
+
     pub(crate) fn file(&self, path: &str) -> Option<&SimDisk> {
         self.files.iter().find(|(known, _)| *known == path).map(|(_, disk)| disk)
     }

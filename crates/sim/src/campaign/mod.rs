@@ -11,6 +11,8 @@ mod cutter;
 mod damage;
 mod fixed;
 mod layout;
+mod ledger;
+mod mirrored;
 mod moves;
 mod recovery;
 mod report;
@@ -35,12 +37,17 @@ use layout::{Images, Layout, Rig};
 use recovery::Judge;
 use teller::Teller;
 
-const PLANTED_BUGS: [PlantedBug; 5] = [
+const PLANTED_BUGS: [PlantedBug; 10] = [
     PlantedBug::None,
     PlantedBug::SwitchBeforeSync,
     PlantedBug::ReuseBeforeFree,
     PlantedBug::SuperblockBeforeCheckpoint,
     PlantedBug::MapBeforeData,
+    PlantedBug::ForgetAttributes,
+    PlantedBug::OverrunQuota,
+    PlantedBug::IgnorePin,
+    PlantedBug::CountHalf,
+    PlantedBug::TrustMirrors,
 ];
 
 /// How a story is tried.
@@ -141,6 +148,7 @@ impl Trial {
             layout: layout.clone(),
             planted_bug: self.planted_bug,
             is_made: true,
+            rotten: (case.story == "mirrored").then_some(mirrored::MIRRORS),
             is_aloud: self.is_aloud,
         };
         let cutter = Cutter::new(&case, self.density, judge, world.disks(), &book);
@@ -165,9 +173,11 @@ impl Trial {
         }
         let mut teller = Teller::new(&world, &book, volume, &buffers, &rig);
         teller.crash_points = crash_points;
+        teller.planted_bug = self.planted_bug;
         teller.expects_errors.set(!self.rules.is_empty());
         let rules: Vec<_> = self.rules.iter().map(|rule| world.inject(*rule)).collect();
-        story::tell(&case.story, &teller).await?;
+        let teller = story::tell(&case.story, &teller).await?;
+        teller.check_counts();
         cutter.point();
         let (mut report, failure) = cutter.end();
         report.faults = rules.into_iter().map(|rule| world.struck(rule)).sum();

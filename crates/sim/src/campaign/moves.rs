@@ -48,6 +48,8 @@ impl Teller {
 
     pub(crate) async fn remove_class(&self, name: &str) {
         self.say(|| format!("remove class {name}"));
+        self.book.open().oracle.begin_removal(name);
+        self.ledger.begin_removal(name);
         self.answered("remove class", &self.volume.remove_class(name).await);
     }
 

@@ -1,9 +1,9 @@
 //! The stories, by name.
 
 use super::teller::Teller;
-use super::{busy, fixed};
+use super::{busy, fixed, mirrored};
 
-/// Names of all stories: `busy` is random, the others are fixed.
+/// Names of all stories: `busy` and `mirrored` are random, the others are fixed.
 pub fn story_names() -> &'static [&'static str] {
     &[
         "busy",
@@ -20,6 +20,8 @@ pub fn story_names() -> &'static [&'static str] {
         "filling-classes",
         "syncing-together",
         "giving-up",
+        "attributes",
+        "mirrored",
     ]
 }
 
@@ -41,6 +43,8 @@ pub(crate) async fn tell(name: &str, teller: &Teller) -> Result<Teller, String> 
         "filling-classes" => fixed::filling_classes(teller).await,
         "syncing-together" => fixed::syncing_together(teller).await,
         "giving-up" => fixed::giving_up(teller).await,
+        "attributes" => *teller = fixed::attributes(teller).await,
+        "mirrored" => *teller = mirrored::tell(teller).await,
         other => return Err(format!("there is no story {other:?}; there are: {}", story_names().join(", "))),
     }
     Ok(teller.clone())

@@ -15,6 +15,7 @@ use tanada_volume::{
 
 use super::book::Book;
 use super::layout::Rig;
+use super::ledger::{Asked, Ledger};
 use crate::executor::World;
 use crate::oracle::{Change, ChangeNo, Tag, pattern};
 
@@ -27,6 +28,8 @@ pub(crate) struct Teller {
     pub(crate) buffers: Arc<BufferPool>,
     pub(crate) rig: Rig,
     pub(crate) crash_points: CrashPoints,
+    pub(crate) planted_bug: PlantedBug,
+    pub(super) ledger: Ledger,
     pub(super) handles: Rc<RefCell<BTreeMap<Tag, Object>>>,
     /// Whether devices may fail, so that any error is an answer.
     pub(crate) expects_errors: Rc<Cell<bool>>,
@@ -47,6 +50,8 @@ impl Teller {
             buffers: buffers.clone(),
             rig: rig.clone(),
             crash_points: CrashPoints::default(),
+            planted_bug: PlantedBug::None,
+            ledger: Ledger::default(),
             handles: Rc::default(),
             expects_errors: Rc::default(),
         }
@@ -140,6 +145,7 @@ impl Teller {
         let name = self.book.open().oracle.name(tag)?;
         match self.volume.open_object(&name) {
             Ok(object) => {
+                self.ledger.know(&object, None);
                 self.handles.borrow_mut().insert(tag, object.clone());
                 Some(object)
             }
@@ -154,10 +160,11 @@ impl Teller {
         if self.book.open().oracle.is_taken(name) {
             return None;
         }
-        let (tag, naming) = self.book.open().oracle.begin_create(name);
+        let (tag, naming) = self.book.open().oracle.begin_create(name, attributes);
         let created = self.volume.create_object(name, attributes);
         match &created {
             Ok(object) => {
+                self.ledger.know(object, Some(attributes));
                 self.handles.borrow_mut().insert(tag, object.clone());
                 self.book.open().oracle.named(naming);
             }
@@ -178,6 +185,7 @@ impl Teller {
         let adopted = self.volume.adopt(name, path, &Attributes::default());
         match &adopted {
             Ok(object) => {
+                self.ledger.know(object, None);
                 self.handles.borrow_mut().insert(tag, object.clone());
                 self.book.open().oracle.named(naming);
             }
@@ -190,7 +198,57 @@ impl Teller {
 
     pub(crate) fn set_attributes(&self, tag: Tag, attributes: &Attributes) {
         let Some(object) = self.handle(tag) else { return };
-        self.answered("set attributes", &object.set_attributes(attributes));
+        let answer = object.set_attributes(attributes);
+        if answer.is_ok() {
+            self.book.open().oracle.set_attributes(tag, attributes);
+            self.ledger.set_attributes(&object);
+        }
+        self.say(|| format!("say of object {tag}: {attributes:?}"));
+        self.answered("set attributes", &answer);
+        self.check_object(tag, &object);
+    }
+
+    /// Judges what the volume says of the object, where it lies and how much it takes up.
+    pub(super) fn check_object(&self, tag: Tag, object: &Object) {
+        let said = object.attributes();
+        let judged = self.book.open().oracle.check_attributes(tag, &said);
+        let judged = judged.and_then(|()| self.ledger.check_place(&self.volume, object));
+        if let Err(why) = judged {
+            self.book.fail(why);
+        }
+    }
+
+    /// Judges what the volume says of an object.
+    pub(crate) fn look_at(&self, tag: Tag) {
+        if let Some(object) = self.handle(tag) {
+            self.check_object(tag, &object);
+        }
+    }
+
+    /// All of the object has to lie in this class, where there is room.
+    pub(crate) fn lies_in(&self, tag: Tag, class: &str) {
+        let Some(object) = self.handle(tag) else { return };
+        let number = self.volume.classes().into_iter().find(|known| known.name == class);
+        let number = number.map(|class| class.number);
+        let chunks = object.chunks(0..u64::MAX);
+        let elsewhere = chunks.iter().find(|chunk| chunk.home.map(|home| home.class) != number);
+        if let Some(chunk) = elsewhere.filter(|chunk| chunk.home.is_some()) {
+            self.failed_if_sound(format!("object {tag} shall lie in {class}: {chunk:?}"));
+        }
+    }
+
+    fn failed_if_sound(&self, what: String) {
+        if !self.expects_errors.get() {
+            self.book.fail(what);
+        }
+    }
+
+    /// Judges all that the volume has counted since it was opened.
+    pub(crate) fn check_counts(&self) {
+        let is_sound = self.world.struck_in_all() == 0;
+        if let Err(why) = self.ledger.check(&self.volume, is_sound) {
+            self.book.fail(why);
+        }
     }
 
     pub(crate) fn rename(&self, tag: Tag, new_name: &str) {
@@ -263,12 +321,16 @@ impl Teller {
             return;
         };
         begun.object = Some(object.clone());
+        let asked = Asked { is_write: true, offset, len: len as u64 };
+        self.ledger.begin(&object, asked);
         self.say(|| {
             format!("write {write} of object {tag}: {len} bytes at {offset}, size {}", object.size_bytes())
         });
         let Some(buffer) = self.write_somehow(tag, &object, offset, buffer, write).await else { return };
         if buffer.len() == len {
             begun.done();
+            self.ledger.done(&object, asked, len as u64);
+            self.check_object(tag, &object);
             self.say(|| format!("write {write} of object {tag} is done"));
             self.count("write");
         } else {
@@ -285,7 +347,10 @@ impl Teller {
         let mut reading = Reading { book: self.book.clone(), tag, note: Some(note) };
         let mut buffer = self.buffers.allocate(len);
         buffer.fill(0xee);
+        let asked = Asked { is_write: false, offset, len: len as u64 };
+        self.ledger.begin(&object, asked);
         let Some(buffer) = self.read_somehow(tag, &object, offset, buffer).await else { return };
+        self.ledger.done(&object, asked, buffer.len() as u64);
         // A device that fails takes what was not synced with it before anybody is told.
         let is_in_doubt = self.expects_errors.get() && self.world.struck_in_all() > 0;
         reading.end(Some(&buffer), is_in_doubt);
@@ -450,12 +515,26 @@ impl Teller {
 impl Teller {
     /// Closes the volume and opens it again; a teller that goes on with it. The story ends if the volume cannot be closed.
     pub(crate) async fn reopened(&self) -> Option<Teller> {
+        self.reopened_without(None).await
+    }
+
+    /// The same, without the devices of a class.
+    pub(crate) async fn reopened_without(&self, class: Option<&str>) -> Option<Teller> {
+        self.check_counts();
         if !self.close().await {
             return None;
         }
-        let parts = self.rig.parts(&self.world, &self.buffers, self.crash_points.clone(), PlantedBug::None);
+        let (crash_points, bug) = (self.crash_points.clone(), self.planted_bug);
+        let mut parts = self.rig.parts(&self.world, &self.buffers, crash_points, bug);
+        for missing in parts.classes.iter_mut().filter(|found| class == Some(&*found.name)) {
+            missing.devices.fill(None);
+        }
+        self.say(|| format!("open again, without {class:?}"));
         match Volume::open(parts, &OpenOptions::default()).await {
-            Ok(volume) => Some(Teller { volume, handles: Rc::default(), ..self.clone() }),
+            Ok(volume) => {
+                let (handles, ledger) = (Rc::default(), Ledger::default());
+                Some(Teller { volume, handles, ledger, ..self.clone() })
+            }
             Err(error) => {
                 self.failed("open the volume again", &error);
                 None

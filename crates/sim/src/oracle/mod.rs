@@ -1,17 +1,19 @@
 //! The oracle: a model of all objects of a volume that knows what must be there, what may be, and what cannot.
 //!
 //! Each object has a content ([`ObjectModel`]) and names. A name is like a byte: the one of the last sync is certain, those since are possible,
-//! and "no name" (not created yet, or deleted) is one of them. After a power cut each object that was found must be one of those known, each
+//! and "no name" (not created yet, or deleted) is one of them. What is said about an object (class, pin, quota) is like a name. After a power cut each object that was found must be one of those known, each
 //! known one at most once, and none that must exist may be missing.
 
 mod object;
 mod pattern;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 pub(crate) use object::{CHUNK_BYTES, Change, ChangeNo, ObjectModel, ReadNote, SyncNote};
 pub(crate) use pattern::pattern;
+
+use tanada_volume::Attributes;
 
 use crate::disk::{DiskImage, SECTOR_BYTES};
 
@@ -39,6 +41,9 @@ struct Known {
     model: ObjectModel,
     certain: Option<String>,
     namings: Vec<Naming>,
+    /// What is said about it: certain, and since.
+    attributes: Attributes,
+    settings: Vec<(u64, Attributes)>,
     writes: u16,
     /// A file that stays where it is, and cannot be written.
     is_adopted: bool,
@@ -55,6 +60,19 @@ impl Known {
         self.namings.iter().all(|naming| naming.stage == Stage::Done)
     }
 
+    /// Whether it may be found with these attributes. Nobody may have a class that is gone.
+    fn may_have(&self, found: &Attributes, removed: &BTreeSet<String>) -> bool {
+        let is_class = |found: &Option<String>, said: &Option<String>| {
+            found == said || (found.is_none() && said.as_ref().is_some_and(|class| removed.contains(class)))
+        };
+        let mut said = self.settings.iter().map(|(_, said)| said).chain([&self.attributes]);
+        said.any(|said| {
+            is_class(&found.class, &said.class)
+                && is_class(&found.pin, &said.pin)
+                && found.quota_bytes == said.quota_bytes
+        })
+    }
+
     fn may_be_called(&self, name: Option<&str>) -> bool {
         self.certain.as_deref() == name || self.namings.iter().any(|naming| naming.name.as_deref() == name)
     }
@@ -64,6 +82,7 @@ impl Known {
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
     pub(crate) name: String,
+    pub(crate) attributes: Attributes,
     pub(crate) image: DiskImage,
 }
 
@@ -91,9 +110,14 @@ impl fmt::Display for Found {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NamingNo(Tag, u64);
 
-/// Namings that a sync of the names covers.
+/// Namings, and what was said about objects, that a sync of the names covers.
 #[derive(Debug, Clone)]
-pub(crate) struct NameSync(Vec<(Tag, u64)>);
+pub(crate) struct NameSync {
+    namings: Vec<(Tag, u64)>,
+    /// All that was said up to this number.
+    said: u64,
+    only: Option<Tag>,
+}
 
 /// All objects of a volume. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -101,17 +125,21 @@ pub(crate) struct Oracle {
     known: BTreeMap<Tag, Known>,
     next_tag: Tag,
     next_no: u64,
+    /// Classes that were removed, or may have been.
+    removed: BTreeSet<String>,
 }
 
 impl Oracle {
     /// An object that is about to be created.
-    pub(crate) fn begin_create(&mut self, name: &str) -> (Tag, NamingNo) {
+    pub(crate) fn begin_create(&mut self, name: &str, attributes: &Attributes) -> (Tag, NamingNo) {
         self.next_tag += 1;
         let tag = self.next_tag;
         let known = Known {
             model: ObjectModel::default(),
             certain: None,
             namings: Vec::new(),
+            attributes: attributes.clone(),
+            settings: Vec::new(),
             writes: 0,
             is_adopted: false,
         };
@@ -121,7 +149,7 @@ impl Oracle {
 
     /// A file that is about to be adopted.
     pub(crate) fn begin_adopt(&mut self, name: &str, image: DiskImage) -> (Tag, NamingNo) {
-        let (tag, naming) = self.begin_create(name);
+        let (tag, naming) = self.begin_create(name, &Attributes::default());
         self.set_file(tag, image);
         (tag, naming)
     }
@@ -148,6 +176,30 @@ impl Oracle {
         NamingNo(tag, no)
     }
 
+    /// Something is said about the object, in one go.
+    pub(crate) fn set_attributes(&mut self, tag: Tag, attributes: &Attributes) {
+        self.next_no += 1;
+        if let Some(known) = self.known.get_mut(&tag) {
+            known.settings.push((self.next_no, attributes.clone()));
+        }
+    }
+
+    /// Judges what the volume says of the object now.
+    pub(crate) fn check_attributes(&self, tag: Tag, found: &Attributes) -> Result<(), String> {
+        let Some(known) = self.known.get(&tag) else { return Ok(()) };
+        let now = known.settings.last().map_or(&known.attributes, |(_, said)| said);
+        let only = Known { settings: Vec::new(), attributes: now.clone(), ..known.clone() };
+        match only.may_have(found, &self.removed) {
+            true => Ok(()),
+            false => Err(format!("object {tag} has {found:?} instead of {now:?}")),
+        }
+    }
+
+    /// A class is about to be removed; who has it among the attributes loses it, if it comes to that.
+    pub(crate) fn begin_removal(&mut self, class: &str) {
+        self.removed.insert(class.to_owned());
+    }
+
     /// The volume says that it is done.
     pub(crate) fn named(&mut self, naming: NamingNo) {
         let namings = self.known.get_mut(&naming.0).map(|known| &mut known.namings);
@@ -170,12 +222,20 @@ impl Oracle {
             let done = known.namings.iter().filter(|naming| naming.stage == Stage::Done);
             done.map(|naming| (*tag, naming.no))
         });
-        NameSync(done.collect())
+        NameSync { namings: done.collect(), said: self.next_no, only }
     }
 
     /// That sync is done: what it covers is certain.
     pub(crate) fn names_synced(&mut self, sync: &NameSync) {
-        for (tag, no) in &sync.0 {
+        for (tag, known) in &mut self.known {
+            if sync.only.is_none_or(|only| only == *tag)
+                && let Some(last) = known.settings.iter().rposition(|(no, _)| *no <= sync.said)
+                && let Some((_, said)) = known.settings.drain(..=last).next_back()
+            {
+                known.attributes = said;
+            }
+        }
+        for (tag, no) in &sync.namings {
             let Some(known) = self.known.get_mut(tag) else { continue };
             let Some(at) = known.namings.iter().position(|naming| naming.no == *no) else { continue };
             // What came before it is overtaken.
@@ -230,13 +290,15 @@ impl Oracle {
                 reason.unwrap_or_else(|| "the objects found cannot be those that were there".to_owned())
             );
         }
-        let mut next = Oracle { known: BTreeMap::new(), next_tag: self.next_tag, next_no: self.next_no };
+        let mut next = Oracle { known: BTreeMap::new(), removed: self.removed.clone(), ..*self };
         for (found, tag) in found.iter().zip(chosen) {
             let old = self.known.get(&tag);
             let known = Known {
                 model: ObjectModel::certain(found.image.clone()),
                 certain: Some(found.name.clone()),
                 namings: Vec::new(),
+                attributes: found.attributes.clone(),
+                settings: Vec::new(),
                 writes: old.map_or(0, |known| known.writes),
                 is_adopted: old.is_some_and(|known| known.is_adopted),
             };
@@ -250,10 +312,20 @@ impl Oracle {
         for object in found {
             let known = self.known.iter().find(|(_, known)| known.may_be_called(Some(&object.name)));
             let (tag, known) = known.ok_or_else(|| format!("nobody created {:?}", object.name))?;
-            let judged = known.model.check_recovered(&object.image);
+            let judged = self.check_one(known, object);
             judged.map_err(|why| format!("{:?} (object {tag}): {why}", object.name))?;
         }
         Ok(())
+    }
+
+    /// Judges content and attributes of an object that is `known`.
+    fn check_one(&self, known: &Known, found: &Found) -> Result<(), String> {
+        if !known.may_have(&found.attributes, &self.removed) {
+            let said: Vec<&Attributes> =
+                [&known.attributes].into_iter().chain(known.settings.iter().map(|(_, said)| said)).collect();
+            return Err(format!("it has {:?}; possible are {said:?}", found.attributes));
+        }
+        known.model.check_recovered(&found.image)
     }
 
     /// Finds for each of `found` a known object that it can be; `reason` is the first thing that did not fit.
@@ -272,7 +344,7 @@ impl Oracle {
                 continue;
             }
             was_known = true;
-            match known.model.check_recovered(&next.image) {
+            match self.check_one(known, next) {
                 Ok(()) => {
                     chosen.push(*tag);
                     if self.assign(found, chosen, reason) {
@@ -298,7 +370,8 @@ mod tests {
 
     fn found(name: &str, value: u8) -> Found {
         let bytes = if value == 0 { vec![] } else { vec![value; 512] };
-        Found { name: name.to_owned(), image: DiskImage::from_bytes(&bytes) }
+        let attributes = Attributes::default();
+        Found { name: name.to_owned(), attributes, image: DiskImage::from_bytes(&bytes) }
     }
 
     fn write(oracle: &mut Oracle, tag: Tag, value: u8) {
@@ -310,7 +383,7 @@ mod tests {
     }
 
     fn created(oracle: &mut Oracle, name: &str, value: u8) -> Tag {
-        let (tag, naming) = oracle.begin_create(name);
+        let (tag, naming) = oracle.begin_create(name, &Attributes::default());
         oracle.named(naming);
         write(oracle, tag, value);
         let sync = oracle.begin_name_sync(None);
@@ -347,7 +420,7 @@ mod tests {
         let first = created(&mut oracle, "a", 1);
         let deletion = oracle.begin_naming(first, None);
         oracle.named(deletion);
-        let (second, naming) = oracle.begin_create("a");
+        let (second, naming) = oracle.begin_create("a", &Attributes::default());
         oracle.named(naming);
         write(&mut oracle, second, 2);
         for value in [1, 2] {
@@ -358,5 +431,25 @@ mod tests {
         let after = oracle.check_recovered(&[found("a", 2)]).expect("possible");
         assert_eq!(after.objects(), [(second, "a".to_owned())]);
         assert!(after.check_recovered(&[found("a", 1)]).is_err());
+    }
+
+    #[test]
+    fn attributes_are_certain_when_synced_and_possible_before() {
+        let mut oracle = Oracle::default();
+        let tag = created(&mut oracle, "a", 1);
+        let pinned = Attributes { pin: Some("slow".to_owned()), ..Attributes::default() };
+        let with = |attributes: &Attributes| Found { attributes: attributes.clone(), ..found("a", 1) };
+        let is_possible = |oracle: &Oracle, attributes| oracle.check_recovered(&[with(attributes)]).is_ok();
+        let plain = Attributes::default();
+        assert!(is_possible(&oracle, &plain) && !is_possible(&oracle, &pinned));
+        oracle.set_attributes(tag, &pinned);
+        assert!(is_possible(&oracle, &plain) && is_possible(&oracle, &pinned));
+        assert!(oracle.check_attributes(tag, &pinned).is_ok());
+        assert!(oracle.check_attributes(tag, &plain).is_err());
+        let sync = oracle.begin_name_sync(None);
+        oracle.names_synced(&sync);
+        assert!(!is_possible(&oracle, &plain) && is_possible(&oracle, &pinned));
+        oracle.begin_removal("slow");
+        assert!(is_possible(&oracle, &plain) && is_possible(&oracle, &pinned));
     }
 }

@@ -48,3 +48,31 @@ fn a_superblock_that_names_a_checkpoint_before_it_is_durable_is_found() {
 fn a_sync_that_makes_mappings_durable_before_the_data_is_found() {
     is_found(PlantedBug::MapBeforeData, "busy");
 }
+
+#[test]
+fn attributes_that_are_forgotten_are_found() {
+    is_found(PlantedBug::ForgetAttributes, "busy");
+    is_found(PlantedBug::ForgetAttributes, "attributes");
+}
+
+#[test]
+fn a_quota_that_is_overrun_is_found() {
+    is_found(PlantedBug::OverrunQuota, "busy");
+    is_found(PlantedBug::OverrunQuota, "attributes");
+}
+
+#[test]
+fn a_pin_that_is_not_obeyed_is_found() {
+    is_found(PlantedBug::IgnorePin, "busy");
+    is_found(PlantedBug::IgnorePin, "attributes");
+}
+
+#[test]
+fn an_io_that_is_counted_in_half_of_the_places_is_found() {
+    is_found(PlantedBug::CountHalf, "busy");
+}
+
+#[test]
+fn a_mirror_that_must_be_readable_is_found() {
+    is_found(PlantedBug::TrustMirrors, "mirrored");
+}

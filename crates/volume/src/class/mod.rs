@@ -251,22 +251,30 @@ impl Class {
         Ok(())
     }
 
-    /// Fails if a device is not the one that belongs there; the devices that cannot be read.
-    pub(crate) async fn check_labels(&self, volume: [u8; 16], pool: &Arc<BufferPool>) -> Result<Vec<usize>> {
+    /// Fails if a device is another's than the one that belongs there; the devices whose label cannot be read, with the reason.
+    pub(crate) async fn check_labels(
+        &self,
+        volume: [u8; 16],
+        pool: &Arc<BufferPool>,
+    ) -> Result<Vec<(usize, Error)>> {
         let keep: Keep = Arc::new(());
         let mut silent = Vec::new();
         for (i, device) in self.devices.iter().enumerate() {
             let Some(device) = device else { continue };
             let block = match device.read(0, pool.allocate(BLOCK_BYTES as usize), &keep).await {
                 Ok(block) => block,
-                Err(_) => {
-                    silent.push(i);
+                Err(error) => {
+                    silent.push((i, error));
                     continue;
                 }
             };
             let expected =
                 Label { volume, class: self.id, device: i as u16, devices: self.devices.len() as u16 };
-            match Label::decode(&block, device.name())? {
+            let label = match Label::decode(&block, device.name()) {
+                Err(error) if error.kind() == ErrorKind::Corrupted => None,
+                label => label?,
+            };
+            match label {
                 Some(label) if label == expected => {}
                 Some(label) if label.volume != volume => {
                     let message = format!("{} belongs to another volume", device.name());
@@ -283,7 +291,8 @@ impl Class {
                     return Err(Error::new(ErrorKind::WrongVolume, message));
                 }
                 None => {
-                    return Err(Error::corrupted(format!("{}: the label is damaged", device.name())));
+                    let error = Error::corrupted(format!("{}: the label is damaged", device.name()));
+                    silent.push((i, error));
                 }
             }
         }

@@ -9,18 +9,16 @@
 mod config;
 mod files;
 mod lock;
-mod timer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use tanada_io::{BufferPool, Device, DeviceOptions, Method, ModelSpec, Timeline};
+use tanada_io::{BufferPool, Device, DeviceOptions, Method, ModelledArray, Timeline};
 
 pub use config::{ClassConfig, DirectoryConfig};
 pub use files::HostOpener;
 pub use lock::DirectoryLock;
-pub use timer::ThreadTimer;
 
 use config::CREATING;
 
@@ -28,18 +26,15 @@ use crate::parts::ClassParts;
 use crate::settings::{OpenOptions, VolumeSettings};
 use crate::{CheckReport, Error, ErrorKind, Parts, Relocated, Relocation, Result, Volume};
 
-/// The seed of the array that adopted files lie on.
-const ADOPTED_SEED: u64 = 0xad09;
-
-/// Puts a device model, given as text, under a device of a class.
-pub type ModelFn = Arc<dyn Fn(Device, &str) -> Result<Device> + Send + Sync>;
+/// Makes the array that a device model, given as text, describes: one for each device of a class.
+pub type ModelFn = Arc<dyn Fn(&str) -> Result<ModelledArray> + Send + Sync>;
 
 /// How a folder's files are opened.
 #[derive(Clone, Default)]
 pub struct Settings {
     /// How I/O is done.
     pub method: Method,
-    /// Puts models under devices; without it a class that has one is refused.
+    /// Makes the models that are put under devices; without it a class that has one is refused.
     pub model: Option<ModelFn>,
     /// Buffers; a small pool of its own by default.
     pub buffers: Option<Arc<BufferPool>>,
@@ -167,7 +162,7 @@ impl Directory {
     /// As [`Volume::add_class`].
     pub async fn add_class(&self, class: &ClassConfig, rank: usize) -> Result<()> {
         let class = class.resolved(&self.path, self.volume.id(), self.volume.chunk_bytes())?;
-        let devices = class_parts(&self.path, &class, &self.settings, Access::Create)?;
+        let (devices, _) = class_parts(&self.path, &class, &self.settings, Access::Create)?;
         // Written first: a class that the volume does not know is passed over at the next opening; one whose place is forgotten is missing.
         let config = {
             let mut config = self.config.lock();
@@ -267,29 +262,28 @@ fn parts(folder: &Path, config: &DirectoryConfig, settings: &Settings, access: A
     let metadata = open_device(&folder.join("metadata"), settings, access)
         .map_err(|error| Error::io("metadata", &error))?;
     let mut parts = Parts::new(metadata);
+    let mut arrays = Vec::new();
     for class in &config.classes {
-        parts.classes.push(class_parts(folder, class, settings, access)?);
+        let (class, of_class) = class_parts(folder, class, settings, access)?;
+        parts.classes.push(class);
+        arrays = of_class;
     }
+    // Adopted files lie on what the slowest class has for disks.
+    parts.opener = Arc::new(HostOpener::new(settings.method).on_arrays(arrays));
     if let Some(buffers) = &settings.buffers {
         parts.buffers = buffers.clone();
     }
     if let Some(clock) = &settings.clock {
         parts.clock = clock.clone();
     }
-    parts.opener = Arc::new(opener(config, settings)?);
     parts.wall_time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok();
-    parts.timer = Some(Arc::new(ThreadTimer));
+    parts.timer = Some(Arc::new(timeline()));
     Ok(parts)
 }
 
-/// Adopted files lie on what the slowest class has for a disk.
-fn opener(config: &DirectoryConfig, settings: &Settings) -> Result<HostOpener> {
-    let opener = HostOpener::new(settings.method);
-    let model = config.classes.last().and_then(|class| class.model.as_deref());
-    let (Some(model), Some(_)) = (model, &settings.model) else { return Ok(opener) };
-    let spec: ModelSpec = model.parse()?;
-    let timeline = Timeline::current_virtual().unwrap_or_else(Timeline::real);
-    Ok(opener.on_array(timeline.array(&spec, ADOPTED_SEED)))
+/// The virtual timeline of the process if it has one: who moves chunks must not sleep by another clock than the devices'.
+fn timeline() -> Timeline {
+    Timeline::current_virtual().unwrap_or_else(Timeline::real)
 }
 
 fn open_device(path: &Path, settings: &Settings, access: Access) -> tanada_io::Result<Device> {
@@ -301,13 +295,14 @@ fn open_device(path: &Path, settings: &Settings, access: Access) -> tanada_io::R
     Device::open(path, &options)
 }
 
+/// The devices of a class, and the arrays that they lie on if it is emulated.
 fn class_parts(
     folder: &Path,
     class: &ClassConfig,
     settings: &Settings,
     access: Access,
-) -> Result<ClassParts> {
-    let mut devices = Vec::new();
+) -> Result<(ClassParts, Vec<ModelledArray>)> {
+    let (mut devices, mut arrays) = (Vec::new(), Vec::new());
     for path in class.device_paths(folder) {
         let device = match open_device(&path, settings, access) {
             Ok(device) => device,
@@ -320,7 +315,12 @@ fn class_parts(
         };
         devices.push(Some(match (&class.model, &settings.model) {
             (None, _) => device,
-            (Some(model), Some(put_under)) => put_under(device, model)?,
+            (Some(model), Some(make)) => {
+                let array = make(model)?;
+                let device = array.place(device)?;
+                arrays.push(array);
+                device
+            }
             (Some(model), None) => {
                 let message =
                     format!("class {} has the device model {model:?}, and none can be made here", class.name);
@@ -328,5 +328,5 @@ fn class_parts(
             }
         }));
     }
-    Ok(ClassParts { name: class.name.clone(), devices })
+    Ok((ClassParts { name: class.name.clone(), devices }, arrays))
 }

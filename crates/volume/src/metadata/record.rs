@@ -1,7 +1,8 @@
 //! What the log says: one record for each change of the metadata.
 //!
 //! A checkpoint is the same records, for all that there is. Records are applied in order; each says what is so afterwards, so that
-//! applying a log is a matter of reading it once. Numbers are big-endian, strings have their length before them (2 bytes).
+//! applying a log is a matter of reading it once. A later program may write kinds of records that this one does not know, under the same format
+//! version: a whole block with such a record is refused as a newer program's, never passed over and never taken for damage. Numbers are big-endian, strings have their length before them (2 bytes).
 
 use tanada_base::{ReadError, Reader};
 
@@ -114,6 +115,9 @@ pub(crate) enum Record {
 
 /// The tag of [`Record::CheckpointEnd`].
 pub(crate) const CHECKPOINT_END: u8 = 19;
+
+/// The highest tag that this program knows.
+const LAST_TAG: u8 = CHECKPOINT_END;
 
 fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(&(text.len() as u16).to_be_bytes());
@@ -240,17 +244,28 @@ impl Record {
     }
 
     /// The next record, or why there is none.
-    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Record, String> {
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Record, NoRecord> {
         let at = reader.position();
-        let tag = reader.u8().map_err(|error| error.to_string())?;
-        let fields = Fields { tag, at };
-        fields.decode(reader).unwrap_or_else(|error| Err(format!("the record at {at}: {error}")))
+        let tag = reader.u8().map_err(|error| NoRecord::Damaged(error.to_string()))?;
+        if tag > LAST_TAG {
+            return Err(NoRecord::Unknown(tag));
+        }
+        let decoded = Fields { tag }.decode(reader);
+        decoded.unwrap_or_else(|error| Err(format!("the record at {at}: {error}"))).map_err(NoRecord::Damaged)
     }
+}
+
+/// Why there is no record.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NoRecord {
+    /// It makes no sense.
+    Damaged(String),
+    /// Its kind is none that this program knows. Since the block's checksum is right, a program wrote it that does.
+    Unknown(u8),
 }
 
 struct Fields {
     tag: u8,
-    at: usize,
 }
 
 fn text(reader: &mut Reader<'_>, most: usize) -> Result<Result<String, String>, ReadError> {
@@ -287,9 +302,9 @@ impl Fields {
             4 => Record::ClassRemoved { id: reader.u8()? },
             5 | 6 => return self.decode_names(reader),
             CHECKPOINT_END => Record::CheckpointEnd { digest: reader.u32()? },
-            7..=9 | 15..=18 => self.decode_object(reader)?,
             10..=14 => self.decode_chunks(reader)?,
-            tag => return Ok(Err(format!("unknown record {tag} at {}", self.at))),
+            0 => return Ok(Err("a record of kind 0".to_owned())),
+            _ => self.decode_object(reader)?,
         };
         Ok(Ok(record))
     }
@@ -417,6 +432,18 @@ mod tests {
             assert_eq!(Record::decode(&mut reader), Ok(record));
         }
         assert!(reader.is_empty());
+    }
+
+    #[test]
+    fn kinds_that_are_unknown_are_no_damage() {
+        let decode = |bytes: &[u8]| Record::decode(&mut Reader::new(bytes));
+        for tag in LAST_TAG + 1..=u8::MAX {
+            assert_eq!(decode(&[tag; 100]), Err(NoRecord::Unknown(tag)));
+        }
+        for tag in 0..=LAST_TAG {
+            assert!(!matches!(decode(&[tag]), Ok(_) | Err(NoRecord::Unknown(_))), "{tag} is cut short");
+        }
+        assert!(matches!(decode(&[0; 100]), Err(NoRecord::Damaged(_))));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use tanada_base::Reader;
 use tanada_io::{BufferPool, Device};
 
 use super::block::{BlockHeader, HEADER_BYTES, padded};
+use super::record::NoRecord;
 use super::{Log, Record, Superblock};
 use crate::settings::BLOCK_BYTES;
 use crate::{Error, ErrorKind, Result};
@@ -42,8 +43,7 @@ pub(crate) async fn replay(
         }
         let Some(records) = reader.records(log.used_bytes, &header, crc).await? else { break };
         let offset = superblock.log_offset + log.used_bytes;
-        apply_all(records, header.records, &mut apply)
-            .map_err(|why| Error::corrupted(format!("{}: block at offset {offset}: {why}", reader.name())))?;
+        apply_all(records, header.records, &mut apply).map_err(|why| reader.refuse(offset, why))?;
         log.used_bytes += padded(header.bytes as usize);
         log.next_seq += 1;
     }
@@ -78,15 +78,15 @@ fn apply_all(
     records: &[u8],
     count: u32,
     apply: &mut impl FnMut(Record) -> Result<(), String>,
-) -> Result<(), String> {
+) -> Result<(), NoRecord> {
     let mut reader = Reader::new(records);
     for _ in 0..count {
-        apply(Record::decode(&mut reader)?)?;
+        apply(Record::decode(&mut reader)?).map_err(NoRecord::Damaged)?;
     }
     if reader.is_empty() {
         Ok(())
     } else {
-        Err(format!("{} bytes behind the last record", reader.remaining()))
+        Err(NoRecord::Damaged(format!("{} bytes behind the last record", reader.remaining())))
     }
 }
 
@@ -106,6 +106,20 @@ impl<'a> LogReader<'a> {
         superblock: &'a Superblock,
     ) -> LogReader<'a> {
         LogReader { device, buffers, superblock, window: Vec::new(), window_at: 0 }
+    }
+
+    /// What to say of a whole block, at `offset` of the device, that cannot be applied.
+    fn refuse(&self, offset: u64, why: NoRecord) -> Error {
+        let name = self.name();
+        match why {
+            NoRecord::Damaged(why) => Error::corrupted(format!("{name}: block at offset {offset}: {why}")),
+            NoRecord::Unknown(kind) => Error::new(
+                ErrorKind::FutureFormat,
+                format!(
+                    "{name}: the metadata were written by a newer program: the block at offset {offset} has a record of kind {kind}, which this one does not know; use a later version of it"
+                ),
+            ),
+        }
     }
 
     fn name(&self) -> String {

@@ -207,6 +207,8 @@ impl Object {
     /// # Errors
     /// As [`read`](Self::read).
     pub async fn read_bytes(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
+        let left = self.size_bytes().saturating_sub(offset);
+        let len = len.min(usize::try_from(left).unwrap_or(usize::MAX));
         let buffer: Buffer = self.core.buffers.allocate(len);
         Ok(self.read(offset, buffer).await?.to_vec())
     }

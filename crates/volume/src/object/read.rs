@@ -21,6 +21,7 @@ use super::{Object, ObjectState};
 use crate::chunk::table::Leaf;
 use crate::class::Class;
 use crate::class::device::{ClassDevice, ends_early, is_put_off};
+use crate::crash::PlantedBug;
 use crate::settings::BLOCK_BYTES;
 use crate::statistics::Sample;
 use crate::volume::Core;
@@ -271,7 +272,7 @@ impl PartIo {
             None => {
                 let range = self.from..self.from + self.part.len as usize;
                 buffer[range].fill(0);
-                self.count(None);
+                self.count();
                 self.end(Ok(()), Some(buffer));
                 return Ticket::default();
             }
@@ -301,7 +302,7 @@ impl PartIo {
             Ok(bytes) => {
                 self.done += bytes as u64;
                 if self.done >= self.part.len {
-                    self.count(self.class().map(|class| &**class));
+                    self.count();
                     self.end(Ok(()), Some(buffer));
                 } else if bytes == 0 || !self.done.is_multiple_of(BLOCK_BYTES) {
                     let error = self.failed(&ends_early(Operation::Read));
@@ -356,6 +357,9 @@ impl PartIo {
         let Some(Source::Class { class, is_mirror: true, .. }) = &self.part.source else {
             return self.end(Err(error), Some(buffer));
         };
+        if self.core.bug == PlantedBug::TrustMirrors {
+            return self.end(Err(error), Some(buffer));
+        }
         class.is_failed.store(true, Ordering::SeqCst);
         let Some(logical_end) = self.part.logical.checked_add(self.part.len) else { return };
         // From the home it may be in other pieces.
@@ -385,11 +389,13 @@ impl PartIo {
         start_parts(&core, &object, first, request, completion, false);
     }
 
-    fn count(&self, class: Option<&Class>) {
+    fn count(&self) {
         let now = self.core.now();
         let latency = now.saturating_sub(self.started);
-        if let Some(class) = class {
-            class.counters.count(false, self.part.len, latency);
+        match &self.part.source {
+            Some(Source::Class { class, .. }) => class.counters.count(false, self.part.len, latency),
+            Some(Source::File(_)) => self.core.adopted_counters.count(false, self.part.len, latency),
+            None => {}
         }
         self.object.counters.count(false, self.part.len, latency);
         let sample = Sample {
@@ -479,7 +485,13 @@ impl Object {
             buffer.truncate(done);
             return Ok(buffer);
         }
-        let end = offset.checked_add(len as u64).ok_or_else(|| Error::invalid("no object is that large"))?;
+        let size = self.state.size();
+        if offset >= size {
+            buffer.truncate(0);
+            return Ok(buffer);
+        }
+        // Behind the end there is nothing to allocate for; it may have grown by then, but that is then.
+        let end = offset.saturating_add(len as u64).min(size);
         let first = offset / BLOCK_BYTES * BLOCK_BYTES;
         let blocks = self.core.buffers.allocate((end.next_multiple_of(BLOCK_BYTES) - first) as usize);
         let (blocks, done) = self.read_aligned(first, blocks).await?;

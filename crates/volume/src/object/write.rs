@@ -28,6 +28,7 @@ use crate::chunk::Place;
 use crate::chunk::table::Leaf;
 use crate::class::device::{ClassDevice, is_put_off};
 use crate::class::{Class, Keep};
+use crate::crash::PlantedBug;
 use crate::settings::{BLOCK_BYTES, LARGEST_OBJECT};
 use crate::statistics::Sample;
 use crate::volume::{Core, Reserved};
@@ -170,7 +171,9 @@ impl WriteIo {
     fn count(&self, bytes: u64) {
         let now = self.core.now();
         let latency = now.saturating_sub(self.started);
-        self.class.counters.count(true, bytes, latency);
+        if self.core.bug != PlantedBug::CountHalf {
+            self.class.counters.count(true, bytes, latency);
+        }
         self.object.counters.count(true, bytes, latency);
         let half_life_s = self.core.half_life_s;
         let sample = Sample { is_write: true, is_sequential: self.is_sequential, bytes, now, half_life_s };
@@ -519,14 +522,17 @@ impl Object {
         let classes = self.core.class_list();
         let rank = |id: Option<u8>| id.and_then(|id| classes.rank(id));
         if let Some(pinned) = rank(attributes.pin) {
-            return (pinned, true);
+            return (pinned, self.core.bug != PlantedBug::IgnorePin);
         }
         (rank(attributes.class).unwrap_or(classes.ranked().len().saturating_sub(1)), false)
     }
 
     /// Counts one more chunk of the object, if its quota allows.
     fn claim_chunk(&self) -> Result<Claim<'_>> {
-        let quota = self.state.attributes.lock().quota_bytes.unwrap_or(u64::MAX);
+        let mut quota = self.state.attributes.lock().quota_bytes.unwrap_or(u64::MAX);
+        if self.core.bug == PlantedBug::OverrunQuota {
+            quota = quota.saturating_add(self.core.chunk_bytes);
+        }
         let claimed = self.state.chunks.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |chunks| {
             ((chunks + 1) * self.core.chunk_bytes <= quota).then_some(chunks + 1)
         });

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::pace::{Answer, Pace, Usage};
+use super::pace::{Answer, Pace, Usage, Where};
+use crate::class::Class;
 use crate::volume::Core;
 use crate::{Error, Result};
 
@@ -21,6 +22,12 @@ use crate::{Error, Result};
 pub trait Timer: Send + Sync + fmt::Debug {
     /// A future that is ready after `duration`.
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+}
+
+impl Timer for tanada_io::Timeline {
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(tanada_io::Timeline::sleep(self, duration))
+    }
 }
 
 /// Limits of a relocation.
@@ -55,11 +62,11 @@ impl Core {
     /// I/Os of the volume's users so far; copies of relocations do not count.
     fn usage(&self) -> Usage {
         let classes = self.class_list();
-        let mut cells = Vec::new();
+        let mut cells = self.adopted_counters.usage().to_vec();
         for class in classes.ranked() {
-            let place = 2 * class.id as usize;
-            cells.resize(cells.len().max(place + 2), (0, 0));
-            cells[place..place + 2].copy_from_slice(&class.counters.usage());
+            let place = Where::Class(class.id).cells();
+            cells.resize(cells.len().max(place.end), (0, 0));
+            cells[place].copy_from_slice(&class.counters.usage());
         }
         Usage(cells)
     }
@@ -79,8 +86,8 @@ pub(super) struct Bucket {
 pub(super) struct Permit<'a> {
     bucket: &'a Bucket,
     began: Duration,
-    /// Bytes that may be copied at once, to begin with.
-    first: Option<u64>,
+    /// Bytes that may be copied without asking again.
+    granted: u64,
 }
 
 impl Bucket {
@@ -128,11 +135,11 @@ impl Bucket {
                 timer.sleep(begin - now).await;
             }
         }
-        let first = match self.yields {
-            true => Some(self.ask(|pace, now, usage| pace.ask(now, usage, bytes)).await),
-            false => None,
+        let granted = match self.yields {
+            true => self.ask(|pace, now, usage| pace.ask(now, usage, bytes)).await,
+            false => bytes,
         };
-        Permit { bucket: self, began: self.core.now(), first }
+        Permit { bucket: self, began: self.core.now(), granted }
     }
 
     async fn ask(&self, question: impl Fn(&mut Pace, Duration, &Usage) -> Answer) -> u64 {
@@ -149,17 +156,24 @@ impl Bucket {
 }
 
 impl Permit<'_> {
-    /// Waits until more of the chunk may be copied, of which `left` bytes are left; how many at once.
-    pub(super) async fn piece(&mut self, left: u64) -> u64 {
-        if !self.bucket.yields {
-            return left;
+    /// Bytes that are best read or written at once in a class, or of an adopted file.
+    pub(super) fn piece(&self, class: Option<&Class>) -> u64 {
+        let core = &self.bucket.core;
+        let place = class.map_or(Where::Adopted, |class| Where::Class(class.id));
+        match self.bucket.yields {
+            true => core.pace.0.lock().piece(place, core.chunk_bytes),
+            false => core.chunk_bytes,
         }
-        if let Some(first) = self.first.take() {
-            return first.min(left);
+    }
+
+    /// Waits until so many more bytes of the chunk may be copied.
+    pub(super) async fn spend(&mut self, bytes: u64) {
+        let missing = bytes.saturating_sub(self.granted);
+        self.granted = self.granted.saturating_sub(bytes);
+        if missing > 0 && self.bucket.yields {
+            let chunk_bytes = self.bucket.core.chunk_bytes;
+            self.bucket.ask(|pace, now, usage| pace.ask_on(now, usage, missing, chunk_bytes)).await;
         }
-        let chunk_bytes = self.bucket.core.chunk_bytes;
-        let asked = self.bucket.ask(|pace, now, usage| pace.ask_on(now, usage, left, chunk_bytes));
-        asked.await.min(left)
     }
 
     /// The chunk was copied.

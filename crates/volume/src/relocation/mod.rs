@@ -19,6 +19,8 @@ use std::sync::Arc;
 
 use futures::stream::{FuturesUnordered, StreamExt};
 
+use tanada_io::Buffer;
+
 pub use budget::{Budget, Timer};
 pub use decision::{Action, Decision};
 
@@ -200,11 +202,10 @@ impl Object {
             Destination::Away { .. } => u64::MAX,
             _ => self.state.size().div_ceil(self.core.chunk_bytes),
         };
-        let candidates = self.candidates(chunks.start..chunks.end.min(last), destination);
-        let mut report = Relocated { chunks: candidates.len() as u64, ..Relocated::default() };
+        let mut waiting = self.candidates(chunks.start..chunks.end.min(last), destination);
+        let mut report = Relocated { chunks: waiting.len(), ..Relocated::default() };
         let bucket = Bucket::new(&relocation.budget, &self.core)?;
         let mut running = FuturesUnordered::new();
-        let mut waiting = candidates.into_iter();
         let mut first_error = None;
         loop {
             while running.len() < bucket.concurrency(relocation.budget.concurrency) && first_error.is_none() {
@@ -229,13 +230,15 @@ impl Object {
     }
 
     /// The chunks of a range that may have to be relocated.
-    fn candidates(&self, chunks: Range<u64>, destination: &Destination) -> Vec<u64> {
+    fn candidates(&self, chunks: Range<u64>, destination: &Destination) -> Candidates {
         if self.is_adopted() && matches!(destination, Destination::Mirror(_)) {
-            return chunks.collect();
+            return Candidates::All(chunks);
         }
         let table = self.state.table.read();
         let known = table.iter_from(chunks.start).take_while(|(no, _)| *no < chunks.end);
-        known.filter(|(_, chunk)| chunk.home.get().is_some()).map(|(no, _)| no).collect()
+        let mapped: Vec<u64> =
+            known.filter(|(_, chunk)| chunk.home.get().is_some()).map(|(no, _)| no).collect();
+        Candidates::These(mapped.into_iter())
     }
 
     /// Relocates one chunk if that is still to be done; bytes copied.
@@ -272,17 +275,35 @@ impl Object {
         let to = self.core.class(target.class)?;
         let mut done = 0;
         while done < self.core.chunk_bytes {
-            let bytes = permit.piece(self.core.chunk_bytes - done).await;
-            let buffer = self.core.buffers.allocate(bytes as usize);
-            let buffer = match (&from, source) {
-                (Some(from), Some(source)) => from.read(from.address(source.no) + done, buffer, keep).await?,
-                _ => match self.read_adopted(chunk * self.core.chunk_bytes + done, buffer).await? {
-                    Some(buffer) => buffer,
-                    None => return Ok(false),
-                },
-            };
-            drop(to.write(to.address(target.no) + done, buffer, keep).await?);
-            done += bytes;
+            // Where one side takes it in pieces and the other as a whole, the pieces are paced: there the others are.
+            let read_bytes = permit.piece(from.as_deref());
+            let write_bytes = permit.piece(Some(&*to));
+            let len = read_bytes.max(write_bytes).min(self.core.chunk_bytes - done);
+            let mut pieces = Vec::new();
+            let mut offset = done;
+            for buffer in in_pieces(self.core.buffers.allocate(len as usize), read_bytes) {
+                let bytes = buffer.len() as u64;
+                if read_bytes <= write_bytes {
+                    permit.spend(bytes).await;
+                }
+                let read = match (&from, source) {
+                    (Some(from), Some(source)) => {
+                        Some(from.read(from.address(source.no) + offset, buffer, keep).await?)
+                    }
+                    _ => self.read_adopted(chunk * self.core.chunk_bytes + offset, buffer).await?,
+                };
+                let Some(read) = read else { return Ok(false) };
+                pieces.push(read);
+                offset += bytes;
+            }
+            for buffer in in_pieces(joined(pieces)?, write_bytes) {
+                let bytes = buffer.len() as u64;
+                if read_bytes > write_bytes {
+                    permit.spend(bytes).await;
+                }
+                drop(to.write(to.address(target.no) + done, buffer, keep).await?);
+                done += bytes;
+            }
         }
         Ok(true)
     }
@@ -311,7 +332,7 @@ impl Object {
             return Ok(0);
         }
         let (rank, only) = match destination {
-            Destination::Away { rank, .. } => (*rank, self.state.attributes.lock().pin.is_some()),
+            Destination::Away { rank, .. } => self.rank_away(*rank),
             Destination::Home(class) | Destination::Mirror(class) => (self.rank(class)?, true),
         };
         let reserved = Arc::new(self.core.reserve(rank, only, 0).await?);
@@ -348,6 +369,14 @@ impl Object {
         self.core.crash.reached("move.after-switch");
         self.core.reclaim();
         Ok(self.core.chunk_bytes)
+    }
+
+    /// Where a chunk goes that has to leave the class of this rank, and whether it may go nowhere else. What was there before the object was pinned
+    /// elsewhere goes where it is pinned to.
+    fn rank_away(&self, rank: usize) -> (usize, bool) {
+        let pin = self.state.attributes.lock().pin;
+        let pinned = pin.and_then(|pin| self.core.class_list().rank(pin));
+        (pinned.unwrap_or(rank), pinned.is_some())
     }
 
     /// Switches the mapping of a chunk that is held exclusively to `target`, whose data are durable.
@@ -441,4 +470,52 @@ impl Object {
             .rank(class.id)
             .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("class {} was removed", class.name)))
     }
+}
+
+/// Chunks that may have to be relocated, in order. Those of an adopted file are not listed: there may be more of them than memory holds.
+enum Candidates {
+    All(Range<u64>),
+    These(std::vec::IntoIter<u64>),
+}
+
+impl Candidates {
+    fn len(&self) -> u64 {
+        match self {
+            Candidates::All(chunks) => chunks.end.saturating_sub(chunks.start),
+            Candidates::These(chunks) => chunks.len() as u64,
+        }
+    }
+}
+
+impl Iterator for Candidates {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        match self {
+            Candidates::All(chunks) => chunks.next(),
+            Candidates::These(chunks) => chunks.next(),
+        }
+    }
+}
+
+/// A buffer in pieces of so many bytes, without copying.
+fn in_pieces(mut buffer: Buffer, bytes: u64) -> Vec<Buffer> {
+    let mut pieces = Vec::new();
+    while buffer.len() as u64 > bytes {
+        let rest = buffer.split_off(bytes as usize);
+        pieces.push(std::mem::replace(&mut buffer, rest));
+    }
+    pieces.push(buffer);
+    pieces
+}
+
+/// The buffer that `pieces` were.
+fn joined(pieces: Vec<Buffer>) -> Result<Buffer> {
+    let lost = || Error::new(ErrorKind::Cancelled, "a buffer was lost");
+    let mut pieces = pieces.into_iter();
+    let mut whole = pieces.next().ok_or_else(lost)?;
+    for piece in pieces {
+        whole.unsplit(piece).map_err(|_| lost())?;
+    }
+    Ok(whole)
 }

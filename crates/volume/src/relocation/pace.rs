@@ -4,21 +4,22 @@
 //! and direction by direction, over what it was when nothing was copied.
 //!
 //! 1. *Free*: nobody else uses the volume. Copies go as fast as they can. As soon as somebody does:
-//! 2. *Listening*: copies under way come to their end, none begins, and the others' latencies are noted as the base line.
+//! 2. *Listening*: copies under way come to their end, at the pace they had, and none begins. When what they left in the devices' queues is gone too,
+//!    the others' latencies are noted as the base line.
 //! 3. *Paced*: copies go at a rate. After each window the slowdown is looked at: the rate rises while it is below [`LITTLE`], falls when it is above
 //!    [`MUCH`]. The base line is taken again now and then; listening takes a twentieth of the time at most. If nobody is there any more: free.
 //!
-//! Paced copies on devices without arms are cut into pieces of [`PIECE_BYTES`], since a read that comes behind a whole chunk waits for all of it. Where an
-//! I/O takes as long as a seek does, a chunk is copied as a whole: pieces would cost a seek each.
+//! On a class where others' I/Os are quick, paced copies are cut into pieces of [`PIECE_BYTES`], since a read that comes behind a whole chunk waits for
+//! all of it. Where an I/O takes as long as a seek does, or nobody else is, a chunk is read or written as a whole: pieces would cost a seek each.
 //!
-//! Invariant: while listening, the window begins after the last copy has ended.
+//! Invariant: while listening, the window begins after the last copy has ended, and what it left in the queues.
 
 use std::time::Duration;
 
 /// The slowdown of others below which copies may go faster,
-const LITTLE: f64 = 0.10;
+const LITTLE: f64 = 0.12;
 /// and above which they have to go slower. A loss of a fifth is a slowdown of a quarter.
-const MUCH: f64 = 0.18;
+const MUCH: f64 = 0.20;
 
 /// A slowdown that more than copies may explain: others do more than when they were listened to.
 const STRANGE: f64 = 0.5;
@@ -30,15 +31,20 @@ const LONGEST_COPY: Duration = Duration::from_millis(50);
 /// Between two chunks there is no more time than this: a relocation has to come to its end.
 const LONGEST_REST: Duration = Duration::from_millis(250);
 
+/// What copies left in queues is gone after this time, or after twice what an I/O takes.
+const SHORTEST_SETTLING: Duration = Duration::from_millis(2);
+/// But it is not waited for longer.
+const LONGEST_SETTLING: Duration = Duration::from_millis(100);
+
 /// Timers are that late at times.
 const TOLERANCE: Duration = Duration::from_millis(2);
 
 /// A look takes so many I/Os of others,
-const ENOUGH_IOS: u64 = 64;
+const ENOUGH_IOS: u64 = 200;
 /// and no less time than this,
 const SHORTEST_LOOK: Duration = Duration::from_millis(20);
 /// and no more.
-const LONGEST_LOOK: Duration = Duration::from_millis(400);
+const LONGEST_LOOK: Duration = Duration::from_secs(1);
 /// The base line is taken again after this time, or twenty times what taking it took.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -50,7 +56,25 @@ pub(super) const PIECE_BYTES: u64 = 128 << 10;
 /// Who waits so long for an I/O waits for an arm, or in a queue.
 const SLOW_IO_NS: f64 = 2e6;
 
-/// I/Os of others so far and the time they took, in nanoseconds; by class and direction.
+/// A place where others' I/Os are counted: adopted files, or a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Where {
+    Adopted,
+    Class(u8),
+}
+
+impl Where {
+    /// Its cells, for reads and writes.
+    pub(super) fn cells(self) -> std::ops::Range<usize> {
+        let first = match self {
+            Where::Adopted => 0,
+            Where::Class(id) => 2 + 2 * usize::from(id),
+        };
+        first..first + 2
+    }
+}
+
+/// I/Os of others so far and the time they took, in nanoseconds; by [place](Where::cells) and direction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Usage(pub(super) Vec<(u64, u64)>);
 
@@ -99,6 +123,8 @@ pub(super) struct Pace {
     base: BaseLine,
     /// When the base line is to be taken again.
     stale_at: Duration,
+    /// When what copies left in the queues is gone.
+    settled_at: Duration,
     /// Bytes a second while paced.
     rate: f64,
     /// When the next chunk may begin while paced,
@@ -119,6 +145,7 @@ impl Pace {
             in_flight: 0,
             base: Vec::new(),
             stale_at: Duration::ZERO,
+            settled_at: Duration::ZERO,
             rate: FIRST_RATE,
             next: Duration::ZERO,
             next_piece: Duration::ZERO,
@@ -136,13 +163,15 @@ impl Pace {
         }
     }
 
-    /// Somebody wants to begin with a chunk of `bytes`. Who is let go counts as copying until [`ended`](Self::ended).
-    pub(super) fn ask(&mut self, now: Duration, usage: &Usage, bytes: u64) -> Answer {
-        self.look(now, usage, bytes);
+    /// Somebody wants to begin with a chunk of `chunk_bytes`, and may copy so much of it at first as is said. Who is let go counts as copying until
+    /// [`ended`](Self::ended).
+    pub(super) fn ask(&mut self, now: Duration, usage: &Usage, chunk_bytes: u64) -> Answer {
+        self.look(now, usage, chunk_bytes);
+        let first = if self.phase == Phase::Paced { chunk_bytes.min(PIECE_BYTES) } else { chunk_bytes };
         let answer = match self.phase {
-            Phase::Free => self.go(now, bytes, bytes),
+            Phase::Free => self.go(now, first, chunk_bytes),
             Phase::Listening => Answer::Wait(SHORTEST_LOOK / 8),
-            Phase::Paced => self.go_or_wait(now, self.next.max(self.next_piece), bytes, bytes),
+            Phase::Paced => self.go_or_wait(now, self.next.max(self.next_piece), first, chunk_bytes),
         };
         if let Answer::Go(_) = answer {
             self.in_flight += 1;
@@ -150,22 +179,30 @@ impl Pace {
         answer
     }
 
-    /// Somebody who has begun with a chunk of `chunk_bytes` wants to copy what is left of it. While listening, too: a chunk that was begun is held, and
+    /// Somebody who has begun with a chunk of `chunk_bytes` wants to copy `bytes` more of it. While listening, too: a chunk that was begun is held, and
     /// has to come to its end.
     pub(super) fn ask_on(&mut self, now: Duration, usage: &Usage, bytes: u64, chunk_bytes: u64) -> Answer {
         self.look(now, usage, chunk_bytes);
         match self.phase {
-            Phase::Free | Phase::Listening => self.go(now, bytes, chunk_bytes),
-            Phase::Paced => self.go_or_wait(now, self.next_piece, bytes, chunk_bytes),
+            Phase::Free => self.go(now, bytes, chunk_bytes),
+            Phase::Listening | Phase::Paced => self.go_or_wait(now, self.next_piece, bytes, chunk_bytes),
         }
     }
 
     fn go_or_wait(&mut self, now: Duration, at: Duration, bytes: u64, chunk_bytes: u64) -> Answer {
-        if at > now {
-            return Answer::Wait((at - now).min(LONGEST_LOOK / 4));
+        match at > now {
+            true => Answer::Wait((at - now).min(LONGEST_REST / 2)),
+            false => self.go(now, bytes, chunk_bytes),
         }
-        let bytes = if self.is_cut() { bytes.min(PIECE_BYTES) } else { bytes };
-        self.go(now, bytes, chunk_bytes)
+    }
+
+    /// Bytes that are best read or written there at once, of a chunk that was begun.
+    pub(super) fn piece(&self, place: Where, chunk_bytes: u64) -> u64 {
+        let latencies = self.base.get(place.cells()).unwrap_or_default();
+        let is_used = latencies.iter().any(|latency| *latency > 0.0);
+        let is_quick = is_used && latencies.iter().all(|latency| *latency < SLOW_IO_NS);
+        let is_cut = is_quick && self.phase != Phase::Free;
+        if is_cut { chunk_bytes.min(PIECE_BYTES) } else { chunk_bytes }
     }
 
     fn go(&mut self, now: Duration, bytes: u64, chunk_bytes: u64) -> Answer {
@@ -183,6 +220,7 @@ impl Pace {
     pub(super) fn ended(&mut self, now: Duration, usage: &Usage) {
         self.in_flight = self.in_flight.saturating_sub(1);
         if self.in_flight == 0 && self.phase == Phase::Listening {
+            self.settle(now);
             self.open_window(now, usage);
         }
     }
@@ -207,12 +245,18 @@ impl Pace {
         self.begun = 0;
     }
 
-    fn is_cut(&self) -> bool {
-        self.base.iter().all(|latency| *latency < SLOW_IO_NS)
+    /// The last copy has ended. An I/O that waited behind it would count for what is seen without.
+    fn settle(&mut self, now: Duration) {
+        let slowest = self.base.iter().copied().fold(0.0, f64::max);
+        let settling = Duration::from_nanos(2 * slowest as u64);
+        self.settled_at = now + settling.clamp(SHORTEST_SETTLING, LONGEST_SETTLING);
     }
 
     /// Ends the window if it has seen enough.
     fn look(&mut self, now: Duration, usage: &Usage, chunk_bytes: u64) {
+        if self.phase == Phase::Listening && now < self.settled_at {
+            return self.open_window(now, usage);
+        }
         let took = now.saturating_sub(self.window.0);
         if took < SHORTEST_LOOK {
             return;
@@ -228,6 +272,7 @@ impl Pace {
             Phase::Free => {
                 if seen.ios() > 0 {
                     self.phase = Phase::Listening;
+                    self.settle(now);
                 }
                 self.open_window(now, usage);
             }
@@ -250,6 +295,7 @@ impl Pace {
                     self.phase = Phase::Free;
                 } else if now >= self.stale_at || !is_known {
                     self.phase = Phase::Listening;
+                    self.settle(now);
                 }
                 self.open_window(now, usage);
             }
@@ -341,7 +387,7 @@ mod tests {
                 }
                 let answer = match left {
                     0 => pace.ask(now, &usage, MIB),
-                    left => pace.ask_on(now, &usage, left, MIB),
+                    left => pace.ask_on(now, &usage, left.min(pace.piece(Where::Adopted, MIB)), MIB),
                 };
                 match answer {
                     Answer::Go(bytes) => {
@@ -392,12 +438,12 @@ mod tests {
         pace.in_flight = 1;
         usage.0[0] = (10, 10_000);
         assert!(matches!(pace.ask(now + SHORTEST_LOOK, &usage, MIB), Answer::Wait(_)), "it listens");
-        assert!(
-            matches!(pace.ask_on(now + SHORTEST_LOOK, &usage, 7, MIB), Answer::Go(7)),
-            "what is begun goes on"
-        );
-        pace.ended(now + SHORTEST_LOOK, &usage);
-        let later = now + 3 * SHORTEST_LOOK;
+        let soon = now + 2 * SHORTEST_LOOK;
+        assert!(matches!(pace.ask_on(soon, &usage, 7, MIB), Answer::Go(7)), "what is begun goes on");
+        pace.ended(soon, &usage);
+        let settled = soon + SHORTEST_SETTLING;
+        assert!(matches!(pace.ask(settled, &usage, MIB), Answer::Wait(_)), "it listens from here on");
+        let later = settled + SHORTEST_LOOK;
         assert!(matches!(pace.ask(later, &usage, MIB), Answer::Go(MIB)), "nobody is there any more");
     }
 }

@@ -145,11 +145,19 @@ impl Volume {
         self.set_draining(&class, false).await
     }
 
-    async fn set_draining(&self, class: &Class, is_draining: bool) -> Result<()> {
-        let (_, lsn) = self.core.journal.change(|queue| {
+    async fn set_draining(&self, class: &Arc<Class>, is_draining: bool) -> Result<()> {
+        let (set, lsn) = self.core.journal.change(|queue| {
+            // Nothing may be recorded of a class that was removed meanwhile, nor of another that has its number now.
+            let is_there =
+                self.core.classes.read().by_id(class.id).is_some_and(|known| Arc::ptr_eq(known, class));
+            if !is_there {
+                return Err(Error::new(ErrorKind::NotFound, format!("class {} was removed", class.name)));
+            }
             class.is_draining.store(is_draining, Ordering::SeqCst);
             queue.push(&Record::ClassDraining { id: class.id, is_draining });
+            Ok(())
         });
+        set?;
         self.core.commit(lsn).await
     }
 
@@ -251,18 +259,17 @@ impl Volume {
         let keep: Keep = Arc::new(());
         let before = class.allocator.lock().chunks();
         let mut moved = Relocated::default();
+        let mut shrinking = None;
         if chunks > before {
             class.reserve(before, chunks, &self.core.buffers, &keep).await?;
             self.core.sync_class(&class).await?;
         } else {
-            class.allocator.lock().set_limit(chunks);
-            let emptied = self.empty(&class, chunks, relocation).await;
-            moved = emptied.inspect_err(|_| class.allocator.lock().set_limit(before))?;
+            shrinking = Some(Shrinking::begin(&class, chunks));
+            moved = self.empty(&class, chunks, relocation).await?;
         }
         let (resized, lsn) = self.core.journal.change(|queue| {
             let mut allocator = class.allocator.lock();
             if (chunks..allocator.chunks()).any(|no| allocator.is_taken(no)) {
-                allocator.set_limit(before);
                 return Err(Error::invalid(format!(
                     "class {name}: chunks behind the new end are in use; try again"
                 )));
@@ -272,7 +279,81 @@ impl Volume {
             Ok(())
         });
         resized?;
+        if let Some(shrinking) = shrinking {
+            shrinking.finish();
+        }
         self.core.commit(lsn).await?;
         Ok(moved)
+    }
+}
+
+/// A class that is being made smaller. It gives out all its chunks again if that comes to nothing, even if nobody waits for the end of it.
+struct Shrinking<'a> {
+    class: &'a Class,
+    before: u32,
+}
+
+impl<'a> Shrinking<'a> {
+    fn begin(class: &'a Class, chunks: u32) -> Shrinking<'a> {
+        let mut allocator = class.allocator.lock();
+        let before = allocator.chunks();
+        allocator.set_limit(chunks);
+        Shrinking { class, before }
+    }
+
+    fn finish(mut self) {
+        self.before = self.class.allocator.lock().chunks();
+    }
+}
+
+impl Drop for Shrinking<'_> {
+    fn drop(&mut self) {
+        self.class.allocator.lock().set_limit(self.before);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use futures::executor::block_on;
+    use tanada_io::{Device, DeviceOptions};
+
+    use super::*;
+    use crate::{OpenOptions, Parts, VolumeSettings};
+
+    /// The next opening would take it for damage.
+    #[test]
+    fn nothing_is_recorded_of_a_class_that_goes_meanwhile() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = |name: &str| {
+            let options = DeviceOptions { create: true, ..DeviceOptions::default() };
+            Device::open(folder.path().join(name), &options).unwrap()
+        };
+        let parts = || {
+            let parts = Parts::new(device("metadata"));
+            parts.with_class("fast", vec![device("a")]).with_class("slow", vec![device("b")])
+        };
+        let class = |name: &str| ClassSettings {
+            name: name.to_owned(),
+            size_bytes: 1 << 20,
+            ..ClassSettings::default()
+        };
+        let settings = VolumeSettings {
+            id: [1; 16],
+            classes: vec![class("fast"), class("slow")],
+            ..VolumeSettings::default()
+        };
+        block_on(async {
+            let volume = Volume::create(parts(), &settings).await.unwrap();
+            let class = volume.core.class_list().by_name("fast").unwrap().clone();
+            volume.drain_class("fast", &Relocation::default()).await.unwrap();
+            volume.remove_class("fast").await.unwrap();
+            // Who had found it before.
+            let kind = volume.set_draining(&class, false).await.unwrap_err().kind();
+            assert_eq!(kind, ErrorKind::NotFound);
+            volume.sync().await.unwrap();
+            drop((class, volume));
+            assert_eq!(Volume::open(parts(), &OpenOptions::default()).await.unwrap().classes().len(), 1);
+        });
     }
 }

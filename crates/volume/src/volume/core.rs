@@ -25,6 +25,7 @@ use crate::metadata::journal::Lsn;
 use crate::object::ObjectState;
 use crate::relocation::decision::Decisions;
 use crate::relocation::{SharedPace, Timer};
+use crate::statistics::Counters;
 use crate::waiting::{Grace, Holds};
 use crate::{Error, ErrorKind, Result};
 
@@ -65,6 +66,8 @@ pub(crate) struct Core {
     pub(crate) timer: Option<Arc<dyn Timer>>,
     pub(crate) decisions: Decisions,
     pub(crate) pace: SharedPace,
+    /// I/Os on adopted files, which are in no class.
+    pub(crate) adopted_counters: Counters,
     pub(crate) buffers: Arc<BufferPool>,
     pub(crate) crash: CrashPoints,
     pub(crate) bug: PlantedBug,
@@ -113,6 +116,7 @@ impl Core {
             timer: from.parts.timer,
             decisions: Decisions::default(),
             pace: SharedPace::default(),
+            adopted_counters: Counters::default(),
             buffers: from.parts.buffers,
             crash: from.parts.crash_points,
             bug: from.parts.planted_bug,

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::Volume;
 use crate::adopted::AdoptedFile;
+use crate::crash::PlantedBug;
 use crate::metadata::{AttributeRecord, Record};
 use crate::object::{Attributes, ObjectState};
 use crate::settings::LONGEST_NAME;
@@ -199,6 +200,9 @@ impl Object {
         self.core.journal.change(|queue| {
             if !self.state.is_deleted.load(Ordering::SeqCst) {
                 *self.state.attributes.lock() = record;
+                if self.core.bug == PlantedBug::ForgetAttributes {
+                    return;
+                }
                 queue.push(&Record::Attributes { id: self.state.id, attributes: record });
             }
         });

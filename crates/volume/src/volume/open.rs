@@ -204,14 +204,25 @@ pub(super) async fn prepare_class(class: &Arc<Class>, volume: [u8; 16], parts: &
 async fn open_classes(recovered: &Recovered, superblock: &Superblock, parts: &Parts) -> Result<ClassList> {
     let mut classes = ClassList::default();
     for (rank, class) in recovered.classes.iter().enumerate() {
-        let class = open_class(class, superblock, parts).await?;
+        let class = open_class(recovered, class, superblock, parts).await?;
         class.check_sizes()?;
         classes.insert(rank, class);
     }
     Ok(classes)
 }
 
-async fn open_class(recorded: &RecoveredClass, superblock: &Superblock, parts: &Parts) -> Result<Arc<Class>> {
+/// Whether any chunk has its home in the class.
+fn lies_in(recovered: &Recovered, class: u8) -> bool {
+    let mut chunks = recovered.objects.values().flat_map(|object| object.table.iter_from(0));
+    chunks.any(|(_, chunk)| chunk.home.get().is_some_and(|home| home.class == class))
+}
+
+async fn open_class(
+    recovered: &Recovered,
+    recorded: &RecoveredClass,
+    superblock: &Superblock,
+    parts: &Parts,
+) -> Result<Arc<Class>> {
     let settings = ClassSettings {
         name: recorded.name.clone(),
         segment_bytes: recorded.segment_bytes,
@@ -230,8 +241,13 @@ async fn open_class(recorded: &RecoveredClass, superblock: &Superblock, parts: &
     let class = if silent.is_empty() {
         class
     } else {
-        // A device that cannot even be read is as good as missing.
-        silent.into_iter().for_each(|index| devices[index] = None);
+        // A device that cannot even be read is as good as missing; and so is one with anything else on it, as long as only mirrors were there.
+        for (index, error) in silent {
+            if error.kind() == ErrorKind::Corrupted && lies_in(recovered, recorded.id) {
+                return Err(error);
+            }
+            devices[index] = None;
+        }
         Class::new(recorded.id, &settings, superblock.chunk_bytes, devices)
     };
     class.is_draining.store(recorded.is_draining, Ordering::SeqCst);

@@ -98,3 +98,30 @@ fn a_file_that_changed_or_is_gone_is_its_own_objects_affair() {
         volume.close().await.unwrap();
     });
 }
+
+/// What is behind its new end is an error until somebody looks, never zeros; then the object is as long as the file.
+#[test]
+fn a_file_that_is_cut_while_it_is_open_gives_what_it_has() {
+    let place = Place::new(&[("fast", 1), ("slow", 1)]);
+    let data = bytes(4 * CHUNK as usize, 1);
+    let path = place.path("cut");
+    fs::write(&path, &data).unwrap();
+    block_on(async {
+        let volume = Volume::create(parts(&place), &place.settings(16)).await.unwrap();
+        let object = volume.adopt("cut", path.to_str().unwrap(), &Attributes::default()).unwrap();
+        object.mirror_to(3..4, "fast", &Relocation::default()).await.unwrap();
+        let left = CHUNK as usize + 5000;
+        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(left as u64).unwrap();
+        assert_eq!(object.read_bytes(0, CHUNK as usize).await.unwrap(), data[..CHUNK as usize]);
+        let error = object.read_bytes(2 * CHUNK, 100).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Device, "{error}");
+        assert!(object.read_bytes(0, data.len()).await.is_err());
+        // Nothing of it becomes a mirror under its old identity; the one there was is gone.
+        let mirrored = object.mirror_to(0..4, "fast", &Relocation::default()).await.unwrap();
+        assert!(mirrored.done < 4, "{mirrored:?}");
+        assert_eq!(object.size_bytes(), left as u64);
+        assert_eq!(object.read_bytes(0, data.len()).await.unwrap(), data[..left]);
+        assert!(volume.check_adopted().is_empty(), "it was seen already");
+        volume.close().await.unwrap();
+    });
+}

@@ -104,9 +104,9 @@ fn a_model_is_put_under_a_class_by_whoever_knows_it() {
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     let seen = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let seen_by = seen.clone();
-    let model: tanada_volume::directory::ModelFn = Arc::new(move |device, model| {
+    let model: tanada_volume::directory::ModelFn = Arc::new(move |model| {
         seen_by.lock().push(model.to_owned());
-        Ok(device)
+        Ok(tanada_io::Timeline::real().array(&model.parse()?, 1))
     });
     let settings = || Settings { model: Some(model.clone()), ..settings() };
     drop(block_on(Directory::create(&path, &volume, &[slow], settings())).unwrap());
@@ -150,32 +150,65 @@ fn a_creation_that_was_cut_short_can_be_begun_again() {
 }
 
 #[test]
-fn adopted_files_lie_on_what_the_slowest_class_has_for_a_disk() {
-    use tanada_io::{ExecutorOptions, Executors, Timeline, VirtualTimeOptions};
+fn adopted_files_lie_on_the_disks_of_the_slowest_class() {
+    use tanada_io::{ExecutorOptions, Executors, ModelledArray, Timeline, VirtualTimeOptions};
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("volume");
-    let file = folder.path().join("table.ibd");
-    std::fs::write(&file, bytes(16 * CHUNK as usize, 1)).unwrap();
+    let files: Vec<PathBuf> = (0..2).map(|no| folder.path().join(format!("table-{no}.ibd"))).collect();
+    for file in &files {
+        std::fs::write(file, bytes(16 * CHUNK as usize, 1)).unwrap();
+    }
     let timeline = Timeline::virtual_time(VirtualTimeOptions { cpu: false });
     let executors = Executors::start(ExecutorOptions { threads: 1, ..ExecutorOptions::default() }).unwrap();
     let (clock, models) = (timeline.clock(), timeline.clone());
-    let model: tanada_volume::directory::ModelFn =
-        Arc::new(move |device, model| Ok(models.model(device, &model.parse()?, 1)?));
+    let arrays = Arc::new(parking_lot::Mutex::new(Vec::<ModelledArray>::new()));
+    let made = arrays.clone();
+    let model: tanada_volume::directory::ModelFn = Arc::new(move |model| {
+        let array = models.array(&model.parse()?, 1);
+        made.lock().push(array.clone());
+        Ok(array)
+    });
     let settings = Settings { method: Method::Buffered, model: Some(model), ..Settings::default() };
-    let took = executors.block_on(move || async move {
+    let run = executors.block_on(move || async move {
         let mut slow = ClassConfig::new("slow", vec![PathBuf::from("slow")], Some(4 * CHUNK));
         slow.model = Some("hdd-7200".to_owned());
         let fast = ClassConfig::new("fast", vec![PathBuf::from("fast")], Some(4 * CHUNK));
         let volume = VolumeSettings { id: [9; 16], chunk_bytes: CHUNK, ..VolumeSettings::default() };
         let directory = Directory::create(&path, &volume, &[fast, slow], settings).await.unwrap();
-        let object =
-            directory.volume().adopt("table", file.to_str().unwrap(), &Attributes::default()).unwrap();
+        let adopt = |no: usize| {
+            let name = format!("table {no}");
+            directory.volume().adopt(&name, files[no].to_str().unwrap(), &Attributes::default()).unwrap()
+        };
+        let own = directory.volume().create_object("own", &Attributes::default()).unwrap();
+        own.write_bytes(0, &bytes(4 * CHUNK as usize, 2)).await.unwrap();
+        own.sync().await.unwrap();
+        let tables = [adopt(0), adopt(1)];
+        let array = arrays.lock()[0].clone();
+        assert_eq!(arrays.lock().len(), 1, "one array for the class and both files");
+        assert!(array.extent_bytes() >= 36 * CHUNK, "{}", array.extent_bytes());
         let began = clock.now();
         for chunk in [3, 11, 0, 7] {
-            object.read_bytes(chunk * CHUNK, 4096).await.unwrap();
+            tables[0].read_bytes(chunk * CHUNK, 4096).await.unwrap();
         }
-        clock.now() - began
+        let took = clock.now() - began;
+        assert!(took.as_millis() > 4, "four random reads of a disk took {took:?} of its time");
+        // One arm serves all: two readers of the file and one of the class's own data take as long as three do of one file.
+        let random = |object: &tanada_volume::Object, seed: u64| {
+            let (object, clock) = (object.clone(), clock.clone());
+            tanada_io::spawn_local(async move {
+                let mut random = tanada_base::SplitMix64::new(seed);
+                let chunks = object.size_bytes() / CHUNK;
+                let began = clock.now();
+                for _ in 0..40 {
+                    object.read_bytes(random.below(chunks) * CHUNK, 4096).await.unwrap();
+                }
+                clock.now() - began
+            })
+        };
+        let alone = random(&tables[0], 1).await;
+        let beside = [random(&tables[0], 1), random(&own, 2), random(&tables[1], 3)];
+        let [first, _, _] = futures::future::join_all(beside).await[..] else { panic!("three") };
+        assert!(first > alone * 3 / 2, "{first:?} beside others, {alone:?} alone");
     });
-    let took = took.unwrap();
-    assert!(took.as_millis() > 4, "four random reads of a disk took {took:?} of its time");
+    run.unwrap();
 }

@@ -113,3 +113,31 @@ fn blocks_of_zeros_stay_holes() {
         assert_eq!(object.statistics().written.bytes, 3 * 4096 + 904);
     });
 }
+
+#[test]
+fn no_offset_or_length_is_too_odd_to_be_read() {
+    let place = Place::new(&[("slow", 1)]);
+    block_on(async {
+        let volume = place.create(8).await;
+        let object = volume.create_object("a", &Attributes::default()).unwrap();
+        let data = bytes(5000, 1);
+        object.write_bytes(0, &data).await.unwrap();
+        let most = i64::MAX as usize;
+        assert_eq!(object.read_bytes(0, most).await.unwrap(), data);
+        assert_eq!(object.read_bytes(4999, most).await.unwrap(), data[4999..]);
+        for offset in [5000, 8192, 1 << 62, u64::MAX - 4096, u64::MAX - 10, u64::MAX] {
+            for len in [1, 5, 4096, 10_000] {
+                assert!(object.read_bytes(offset, len).await.unwrap().is_empty(), "{offset}, {len}");
+                let mut buffer = tanada_io::BufferPool::new(0).allocate(len);
+                buffer.fill(1);
+                assert!(object.read(offset, buffer).await.unwrap().is_empty(), "{offset}, {len}");
+                let kind = object.write_bytes(offset | 1 << 62, &data[..5]).await.unwrap_err().kind();
+                assert_eq!(kind, tanada_volume::ErrorKind::InvalidInput);
+            }
+            object.punch(offset, u64::MAX).await.unwrap();
+        }
+        assert_eq!(object.read_bytes(0, most).await.unwrap(), data);
+        object.move_to(u64::MAX - 1..u64::MAX, "slow", &Default::default()).await.unwrap();
+        assert!(object.chunks(u64::MAX..u64::MAX).is_empty());
+    });
+}

@@ -52,6 +52,47 @@ fn flip(place: &Place, file: &str, offset: u64) {
     file.write_all_at(&[byte[0] ^ 0x20], offset).unwrap();
 }
 
+/// Adds a record of this kind, with nothing in it, to the last block of the log; its checksum is right again.
+fn add_record(place: &Place, kind: u8) {
+    let at = *log_blocks(place).last().unwrap();
+    let file = fs::OpenOptions::new().read(true).write(true).open(place.path("metadata")).unwrap();
+    let mut block = vec![0; 4096];
+    file.read_exact_at(&mut block, at).unwrap();
+    let word = |block: &[u8], at: usize| u32::from_be_bytes(block[at..at + 4].try_into().unwrap());
+    let (bytes, records) = (word(&block, 32), word(&block, 36));
+    let end = 40 + bytes as usize;
+    block[end] = kind;
+    block[32..36].copy_from_slice(&(bytes + 1).to_be_bytes());
+    block[36..40].copy_from_slice(&(records + 1).to_be_bytes());
+    let crc = crc32c::crc32c(&block[8..=end]);
+    block[4..8].copy_from_slice(&crc.to_be_bytes());
+    file.write_all_at(&block, at).unwrap();
+}
+
+/// An older program must not take what a newer one wrote for damage, let alone repair it.
+#[test]
+fn a_record_that_only_a_newer_program_knows_is_refused_as_such() {
+    for kind in [20, 200, 255] {
+        let place = Place::new(&[("slow", 1)]);
+        stopped(&place);
+        add_record(&place, kind);
+        let before = fs::read(place.path("metadata")).unwrap();
+        let repair = block_on(Volume::repair(&place.parts())).map(drop);
+        let check = block_on(Volume::check(&place.parts())).map(drop);
+        for refused in [try_open(&place, &OpenOptions::default()).map(drop), check, repair] {
+            let error = refused.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::FutureFormat, "{error}");
+            assert!(error.to_string().contains("written by a newer program"), "{error}");
+        }
+        assert_eq!(fs::read(place.path("metadata")).unwrap(), before, "nothing was repaired");
+    }
+    let place = Place::new(&[("slow", 1)]);
+    stopped(&place);
+    add_record(&place, 0);
+    let error = try_open(&place, &OpenOptions::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupted, "{error}");
+}
+
 #[test]
 fn a_torn_tail_is_cut() {
     let place = Place::new(&[("slow", 2)]);

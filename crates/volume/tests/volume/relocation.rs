@@ -202,3 +202,53 @@ fn pins_are_obeyed() {
         assert_eq!(error.kind(), ErrorKind::QuotaExceeded);
     });
 }
+
+/// What was there before the object was pinned elsewhere goes where it is pinned to, not nowhere.
+#[test]
+fn a_class_can_be_emptied_of_what_is_pinned_elsewhere() {
+    let place = Place::new(&[("fast", 1), ("middle", 1), ("slow", 1)]);
+    let data = bytes(3 * CHUNK as usize, 1);
+    block_on(async {
+        let volume = place.create(8).await;
+        let attributes = Attributes { class: Some("middle".to_owned()), ..Attributes::default() };
+        let object = volume.create_object("a", &attributes).unwrap();
+        object.write_bytes(0, &data).await.unwrap();
+        object.set_attributes(&Attributes { pin: Some("fast".to_owned()), ..attributes }).unwrap();
+        assert_eq!(volume.drain_class("middle", &relocation()).await.unwrap().done, 3);
+        let taken: Vec<u64> = volume.classes().iter().map(|class| class.taken).collect();
+        assert_eq!(taken, [3, 0, 0]);
+        volume.remove_class("middle").await.unwrap();
+        assert_eq!(object.read_bytes(0, data.len()).await.unwrap(), data);
+    });
+}
+
+#[test]
+fn a_class_that_nobody_waits_to_become_smaller_is_as_large_as_before() {
+    let place = Place::new(&[("fast", 1), ("slow", 1)]);
+    let data = bytes(8 * CHUNK as usize, 1);
+    block_on(async {
+        let volume = place.create(16).await;
+        let object = volume.create_object("a", &Attributes::default()).unwrap();
+        object.write_bytes(0, &data).await.unwrap();
+        let relocation = relocation();
+        let mut resizing = Box::pin(volume.resize_class("slow", 2 * CHUNK, &relocation));
+        // One look is enough for it to begin.
+        assert!(futures::poll!(&mut resizing).is_pending());
+        drop(resizing);
+        let other = volume.create_object("b", &Attributes::default()).unwrap();
+        other.write_bytes(0, &data).await.unwrap();
+        let homes = other.chunks(0..8).into_iter().filter_map(|chunk| chunk.home);
+        assert!(homes.map(|home| home.class).all(|class| class == 1), "all fit into the slow class");
+        assert_eq!(object.read_bytes(0, data.len()).await.unwrap(), data);
+        // Below what is in use, and with no room elsewhere.
+        let error = volume.resize_class("fast", 1, &relocation).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        let full = volume.create_object("c", &Attributes::default()).unwrap();
+        full.write_bytes(0, &bytes(16 * CHUNK as usize, 2)).await.unwrap();
+        let error = volume.resize_class("slow", CHUNK, &relocation).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NoSpace);
+        assert_eq!(volume.classes()[1].chunks, 16);
+        assert_eq!(object.read_bytes(0, data.len()).await.unwrap(), data);
+        volume.close().await.unwrap();
+    });
+}

@@ -113,9 +113,9 @@ impl Spindle {
         usize::try_from(self.spec.queue).unwrap_or(usize::MAX)
     }
 
-    /// Whether cached writes compete with the queue.
+    /// Whether cached writes compete with the queue: a sync has to come to its end, however many read.
     fn is_pressed(&self) -> bool {
-        self.dirty_bytes * 2 > self.spec.write_cache
+        self.dirty_bytes * 2 > self.spec.write_cache || !self.syncs.is_empty()
     }
 
     /// When the mechanism takes up its next command.
