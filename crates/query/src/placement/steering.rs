@@ -7,7 +7,7 @@
 //! Invariant: a wish of one policy is never reported to another (`generation`).
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use async_channel::{Receiver, Sender};
 use futures::StreamExt;
@@ -19,7 +19,7 @@ use tanada_base::Clock;
 use tanada_io::{Executors, JoinHandle, ObservedRead, Timeline};
 use tanada_placement::{
     Cause, ChunkCount, Costs, Event, Footprint, Forecast, IoKind, ObjectIo, ObjectNo, Placed, Placer,
-    PlacerOptions, QueryId,
+    PlacerOptions, QueryId, Wish, WishOutcome,
 };
 use tanada_volume::directory::Directory;
 use tanada_volume::{Attributes, Budget, Object, Volume};
@@ -160,8 +160,8 @@ impl Steering {
         });
         steering.remember(executors, warnings).await?;
         steering.prepare();
-        let relocator = Arc::clone(&steering);
-        let running = executors.spawn(move || async move { relocator.relocate(woken).await });
+        let placed = Arc::downgrade(&steering);
+        let running = executors.spawn(move || relocate(placed, woken));
         *steering.relocating.lock() = Some(running);
         Ok(Some(steering))
     }
@@ -239,48 +239,28 @@ impl Steering {
         let _ = settled.await;
     }
 
-    /// Carries out the policy's wishes until nobody can wake it any more.
-    async fn relocate(&self, woken: Receiver<()>) {
-        let mut running = FuturesUnordered::new();
-        loop {
-            while running.len() < COPIES {
-                let (wish, generation) = {
-                    let mut state = self.state.lock();
-                    (state.placer.begin(), state.generation)
-                };
-                let Some(wish) = wish else { break };
-                running.push(async move {
-                    let outcome = wish.run().await;
-                    (wish, outcome, generation)
-                });
-            }
-            if running.is_empty() {
-                for waiting in std::mem::take(&mut *self.settled.lock()) {
-                    let _ = waiting.send(());
-                }
-                if woken.recv().await.is_err() {
-                    self.settled.lock().clear();
-                    return;
-                }
-                continue;
-            }
-            match select(running.next(), std::pin::pin!(woken.recv())).await {
-                Either::Left((Some((wish, outcome, generation)), _)) => {
-                    let mut state = self.state.lock();
-                    if state.generation == generation {
-                        let placed = state.placer.finish(wish, outcome);
-                        let now_ns = self.now_ns();
-                        state.note(now_ns, &placed);
-                    }
-                }
-                Either::Left((None, _)) => {}
-                Either::Right((Ok(()), _)) => {}
-                // Copies under way are given up: chunks stay where they are.
-                Either::Right((Err(_), _)) => {
-                    self.settled.lock().clear();
-                    return;
-                }
-            }
+    /// The policy's next wish, with its generation.
+    fn next_wish(&self) -> Option<(Wish, u64)> {
+        let mut state = self.state.lock();
+        let wish = state.placer.begin()?;
+        Some((wish, state.generation))
+    }
+
+    /// Tells the policy what came of a wish, if it is still the one that had it.
+    fn finish(&self, wish: Wish, outcome: WishOutcome, generation: u64) {
+        let now_ns = self.now_ns();
+        let mut state = self.state.lock();
+        if state.generation == generation {
+            let placed = state.placer.finish(wish, outcome);
+            state.note(now_ns, &placed);
+        }
+    }
+
+    /// Nothing is left to do: those who wait for that go on.
+    fn is_settled(&self) {
+        for waiting in std::mem::take(&mut *self.settled.lock()) {
+            // Whoever no longer waits does not mind.
+            let _ = waiting.send(());
         }
     }
 
@@ -314,6 +294,7 @@ impl Steering {
         if let Some(relocating) = relocating {
             relocating.await?;
         }
+        self.is_settled();
         let memory = {
             let state = self.state.lock();
             Some(state.placer.memory())
@@ -338,6 +319,41 @@ impl Steering {
             warnings.push(format!("what placement had learned is given up: {error}"));
         }
         Ok(())
+    }
+}
+
+/// Carries out the policy's wishes until placement is stopped or gone. Copies under way then are given up: their chunks stay where they are.
+async fn relocate(steering: Weak<Steering>, woken: Receiver<()>) {
+    let mut running = FuturesUnordered::new();
+    loop {
+        let Some(placement) = steering.upgrade() else { return };
+        while running.len() < COPIES {
+            let Some((wish, generation)) = placement.next_wish() else { break };
+            running.push(async move {
+                let outcome = wish.run().await;
+                (wish, outcome, generation)
+            });
+        }
+        if running.is_empty() {
+            placement.is_settled();
+        }
+        // Whoever drops placement while this waits ends it.
+        drop(placement);
+        if running.is_empty() {
+            if woken.recv().await.is_err() {
+                return;
+            }
+            continue;
+        }
+        match select(running.next(), std::pin::pin!(woken.recv())).await {
+            Either::Left((Some((wish, outcome, generation)), _)) => {
+                if let Some(placement) = steering.upgrade() {
+                    placement.finish(wish, outcome, generation);
+                }
+            }
+            Either::Left((None, _)) | Either::Right((Ok(()), _)) => {}
+            Either::Right((Err(_), _)) => return,
+        }
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) struct TableName {
 }
 
 /// The tokens of a text with their white space; joined again they are the text.
-pub(super) fn tokens(sql: &str) -> Result<Vec<Token>> {
+pub(crate) fn tokens(sql: &str) -> Result<Vec<Token>> {
     let dialect = MySqlDialect {};
     let tokens = Tokenizer::new(&dialect, sql).with_unescape(false).tokenize();
     tokens.map_err(|error| Error::new(ErrorKind::InvalidInput, error.to_string()))
