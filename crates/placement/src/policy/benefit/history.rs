@@ -23,6 +23,9 @@ const MOST_ENTRIES: usize = 4 << 20;
 /// How much the newest run counts.
 const NEWEST: f32 = 0.5;
 
+/// A run with a smaller part of the I/Os is short: it was given up, or the page cache had the rest.
+const SHORT: f64 = 0.25;
+
 /// What is left of a pair's weight when another one occurs.
 const FADING: f64 = 0.8;
 
@@ -61,6 +64,8 @@ pub(super) struct Profile {
     pub(super) expected_pages: f64,
     last_run: u64,
     runs: f64,
+    /// Whether the last run was short.
+    was_short: bool,
 }
 
 impl Profile {
@@ -82,8 +87,17 @@ impl Profile {
         self.segments.iter().map(Vec::len).sum()
     }
 
-    /// Averaged with a newer run. Runs of other lengths are not comparable piece by piece: the newer counts.
+    fn ios(&self) -> f64 {
+        self.totals.values().map(Reads::ios).sum()
+    }
+
+    /// Averaged with a newer run. Runs of other lengths are not comparable piece by piece: the newer counts, but not the first that is short.
     fn blend(&mut self, run: Profile) {
+        let is_short = run.ios() < SHORT * self.ios();
+        if is_short && !self.was_short {
+            self.was_short = true;
+            return;
+        }
         let is_comparable = self.segments.len() == run.segments.len() && self.segment_ios == run.segment_ios;
         let segments = if is_comparable {
             self.segments.iter().zip(&run.segments).map(|(old, new)| blend(old, new)).collect()
@@ -321,6 +335,15 @@ mod tests {
         assert_eq!((likely[1].0, likely[1].1), (Fingerprint(2), 1.0));
         assert_eq!(likely[0].1, 0.0, "1 does not follow itself");
         assert!(likely[0].2 > 0.8, "but it comes after that");
+    }
+
+    #[test]
+    fn one_short_run_does_not_wipe_out_what_is_known_and_two_do() {
+        let mut history = History::default();
+        for (random, known) in [(100.0, 100.0), (2.0, 100.0), (100.0, 100.0), (2.0, 100.0), (2.0, 51.0)] {
+            history.ended(Fingerprint(1), run(random));
+            assert_eq!(history.profile(Fingerprint(1)).unwrap().totals[&7].random, known);
+        }
     }
 
     #[test]
