@@ -1,15 +1,17 @@
-//! All policies by share of the fast class, on the synthetic nine queries: `cargo bench -p tanada-placement --bench policies -- [depth=N]
-//! [scale=S] [cache=SHARE] [seed=N]
+//! All policies by share of the fast class, on the synthetic nine queries or a recorded run: `cargo bench -p tanada-placement --bench policies -- [depth=N]
+//! [trace=FILE] [scale=S] [cache=SHARE] [seed=N]
 //! [policies=a;b] [shares=10,20] [clients=N] [chunk=BYTES] [copies=BYTES] [threads=N] [details]`.
 //!
 //! Depth 1 is in order. Columns are total virtual seconds; then how `benefit` stands to `static` and to the best of the others.
 
 #![allow(clippy::unwrap_used)]
 
+use std::fs::File;
+use std::io::BufReader;
 use std::time::Instant;
 
 use tanada_placement::synthetic::{Synthetic, nine_queries};
-use tanada_placement::{Outcome, POLICIES, Pace, SimulationOptions, sweep};
+use tanada_placement::{Outcome, POLICIES, Pace, SimulationOptions, TraceReader, sweep};
 
 fn argument<T: std::str::FromStr>(name: &str, default: T) -> T {
     let prefix = format!("{name}=");
@@ -24,7 +26,11 @@ fn main() {
         cache_share: argument("cache", 1.0 / 3.0),
         ..Synthetic::default()
     };
-    let trace = nine_queries(&what);
+    let recorded: String = argument("trace", String::new());
+    let trace = match recorded.as_str() {
+        "" => nine_queries(&what),
+        path => TraceReader::new(BufReader::new(File::open(path).unwrap())).unwrap().read().unwrap().0,
+    };
     println!("{} I/Os, {} MB", trace.ios(), trace.bytes() / 1_000_000);
     let all = POLICIES.map(|policy| policy.name).join(";");
     let policies = argument("policies", all);

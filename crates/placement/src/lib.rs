@@ -41,12 +41,12 @@ pub mod synthetic;
 mod trace;
 
 pub use action::{Action, Decision, Reason, Route, Source};
-pub use costs::{ByDepth, ClassCosts, Costs, DEPTHS, Load};
+pub use costs::{ByDepth, ClassCosts, Costs, DEPTHS, Load, Reads};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Context, Event, Io, IoKind};
 pub use footprint::{Access, Cause, Extent, Fingerprint, Footprint, Pattern, QueryId};
 pub use layout::{ChunkNo, Layout, ObjectNo, Rule, Tier};
-pub use memory::{MOST_MEMORY_BYTES, Memory, RememberedStatement, RememberedUse};
+pub use memory::{MOST_MEMORY_BYTES, Memory, RememberedStatement};
 pub use placer::{
     ChunkCount, Forecast, ObjectIo, Placed, Placer, PlacerOptions, PlannedMove, Wish, WishOutcome,
 };

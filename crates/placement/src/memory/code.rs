@@ -14,7 +14,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use tanada_base::Reader;
 
-use super::{Memory, RememberedStatement, RememberedUse};
+use super::{Memory, RememberedStatement};
+use crate::costs::Reads;
 use crate::footprint::Fingerprint;
 use crate::layout::{ChunkNo, Layout, ObjectNo};
 use crate::numbers::{Wrong, byte, narrow, put, put_name, take, take_count, take_long_count, take_name};
@@ -95,25 +96,56 @@ pub(super) fn statement(statement: &RememberedStatement, layout: &Layout) -> Vec
     put(statement.segment_ios as u64, &mut bytes);
     put(statement.segments.len() as u64, &mut bytes);
     for segment in &statement.segments {
-        let uses = segment.iter().map(|uses| (uses.chunk, (quarters(uses.random), blocks(uses.bytes))));
-        let uses = placed(layout, uses.filter(|(_, uses)| *uses != (0, 0)));
-        put_placed(&uses, &mut bytes, |(random, blocks), bytes| {
-            // Most are one or the other.
-            put(random << 1 | u64::from(*blocks > 0), bytes);
-            if *blocks > 0 {
-                put(*blocks, bytes);
-            }
-        });
+        let told = segment.iter().map(|(chunk, reads)| (*chunk, Told::of(reads)));
+        let told = placed(layout, told.filter(|(_, told)| *told != Told::default()));
+        put_placed(&told, &mut bytes, |told, bytes| told.put(bytes));
     }
     part(STATEMENT, &bytes)
 }
 
-fn quarters(random: f32) -> u64 {
-    (random.clamp(0.0, 1e9) * 4.0).round() as u64
+/// Reads as they are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Told {
+    /// In quarters.
+    random: u64,
+    close: u64,
+    sequential: u64,
+    /// Of 512 bytes.
+    blocks: u64,
 }
 
-fn blocks(bytes: f32) -> u64 {
-    (bytes.clamp(0.0, 1e15) / 512.0).round() as u64
+impl Told {
+    fn of(reads: &Reads) -> Told {
+        let quarters = |pages: f32| (pages.clamp(0.0, 1e9) * 4.0).round() as u64;
+        let blocks = (reads.bytes.clamp(0.0, 1e15) / 512.0).round() as u64;
+        let (random, close) = (quarters(reads.random), quarters(reads.close));
+        Told { random, close, sequential: quarters(reads.sequential), blocks }
+    }
+
+    /// Most chunks are read at random, so the bits that say what follows go with that number.
+    fn put(self, bytes: &mut Vec<u8>) {
+        let more = [self.close, self.sequential, self.blocks];
+        let flags = more.iter().fold(0, |flags, more| flags << 1 | u64::from(*more > 0));
+        put(self.random << 3 | flags, bytes);
+        more.into_iter().filter(|more| *more > 0).for_each(|more| put(more, bytes));
+    }
+
+    fn take(reader: &mut Reader<'_>) -> Result<Told, Wrong> {
+        let random = take(reader)?;
+        let mut more = |flag| if random & flag != 0 { take(reader) } else { Ok(0) };
+        let (close, sequential, blocks) = (more(4)?, more(2)?, more(1)?);
+        Ok(Told { random: random >> 3, close, sequential, blocks })
+    }
+
+    fn reads(self) -> Reads {
+        let pages = |quarters: u64| quarters as f32 / 4.0;
+        Reads {
+            random: pages(self.random),
+            close: pages(self.close),
+            sequential: pages(self.sequential),
+            bytes: self.blocks as f32 * 512.0,
+        }
+    }
 }
 
 pub(super) fn followers(memory: &Memory) -> Vec<u8> {
@@ -160,7 +192,7 @@ pub(super) fn file(parts: &[Vec<u8>]) -> Vec<u8> {
 /// Bytes of [`file`] beside the parts.
 pub(super) const FRAME_BYTES: usize = HEADER_BYTES;
 
-type Segments = Vec<Placed<(u64, u64)>>;
+type Segments = Vec<Placed<Told>>;
 
 /// What stands in a file, by the objects' numbers there.
 #[derive(Debug, Default)]
@@ -169,7 +201,7 @@ struct Parsed {
     names: Vec<String>,
     /// Chunks of each object that are named.
     chunks: Vec<u64>,
-    /// Without segments, and those: quarters of reads and blocks.
+    /// Without segments, and those.
     statements: Vec<(RememberedStatement, Segments)>,
     followers: Vec<(Fingerprint, Fingerprint, f64)>,
     last: Option<Fingerprint>,
@@ -264,12 +296,7 @@ impl Parsed {
             return Err("segments without I/Os".to_owned());
         }
         let count = take_count(reader, 1)?;
-        let uses = |reader: &mut Reader<'_>| {
-            let random = take(reader)?;
-            let blocks = if random & 1 == 1 { take(reader)? } else { 0 };
-            Ok((random >> 1, blocks))
-        };
-        let segments = (0..count).map(|_| self.take_placed(reader, uses)).collect::<Result<_, _>>()?;
+        let segments = (0..count).map(|_| self.take_placed(reader, Told::take)).collect::<Result<_, _>>()?;
         let head = RememberedStatement { statement, runs, expected_pages, segment_ios, segments: Vec::new() };
         self.statements.push((head, segments));
         Ok(())
@@ -325,15 +352,10 @@ impl Parsed {
             let no = numbers.get(object as usize).copied().flatten()?;
             layout.chunk(no, place.checked_mul(layout.chunk_bytes())?)
         };
-        let segment = |placed: Placed<(u64, u64)>| {
+        let segment = |placed: Placed<Told>| {
             let mut uses = resolved(placed, chunk);
             uses.sort_by_key(|(chunk, _)| *chunk);
-            let uses = uses.into_iter().map(|(chunk, (random, blocks))| RememberedUse {
-                chunk,
-                random: random as f32 / 4.0,
-                bytes: blocks as f32 * 512.0,
-            });
-            uses.collect::<Vec<_>>()
+            uses.into_iter().map(|(chunk, told)| (chunk, told.reads())).collect::<Vec<_>>()
         };
         let statements = self.statements.into_iter().map(|(head, segments)| RememberedStatement {
             segments: segments.into_iter().map(segment).collect(),
@@ -400,7 +422,7 @@ mod tests {
     }
 
     fn parts(layout: &Layout) -> [Vec<u8>; 4] {
-        let uses = |no| RememberedUse { chunk: ChunkNo(no), random: no as f32, bytes: 0.0 };
+        let uses = |no| (ChunkNo(no), Reads::random(no as f32));
         let told = RememberedStatement {
             statement: Fingerprint(7),
             runs: 2.0,

@@ -4,8 +4,11 @@
 //! 2. As long as they are too many together: counts and windows are cut to half of what they were while they take more than a quarter; the largest
 //!    statement is told in half as many segments; when all have one, the last of them, the least useful, is left out.
 
+use std::collections::BTreeMap;
+
 use super::code::{FRAME_BYTES, counts, file, followers, names, statement, windows};
-use super::{Memory, RememberedStatement, RememberedUse};
+use super::{Memory, RememberedStatement};
+use crate::costs::Reads;
 use crate::layout::{ChunkNo, Layout};
 
 /// Pairs of statements that are told; each takes some 20 bytes.
@@ -91,15 +94,13 @@ fn fit_statements(all: &[RememberedStatement], layout: &Layout, most: usize) -> 
 /// Two segments become one.
 fn halve(statement: &mut RememberedStatement) {
     let segments = std::mem::take(&mut statement.segments);
-    let doubled = |pair: &[Vec<RememberedUse>]| {
-        let mut sum: std::collections::BTreeMap<ChunkNo, RememberedUse> = Default::default();
-        for uses in pair.iter().flatten() {
-            let zero = RememberedUse { chunk: uses.chunk, random: 0.0, bytes: 0.0 };
-            let entry = sum.entry(uses.chunk).or_insert(zero);
-            entry.random += uses.random;
-            entry.bytes += uses.bytes;
+    let doubled = |pair: &[Vec<(ChunkNo, Reads)>]| {
+        let mut sum: BTreeMap<ChunkNo, Reads> = BTreeMap::new();
+        for (chunk, reads) in pair.iter().flatten() {
+            let entry = sum.entry(*chunk).or_default();
+            *entry = entry.plus(*reads, 1.0);
         }
-        sum.into_values().collect()
+        sum.into_iter().collect()
     };
     statement.segments = segments.chunks(2).map(doubled).collect();
     statement.segment_ios *= 2.0;

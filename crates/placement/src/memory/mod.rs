@@ -10,6 +10,7 @@
 mod code;
 mod fitting;
 
+use crate::costs::Reads;
 use crate::footprint::Fingerprint;
 use crate::layout::{ChunkNo, Layout};
 use crate::{ObjectNo, Result};
@@ -26,17 +27,6 @@ const LEAST_RUNS: f64 = 0.2;
 /// Pairs that weigh less are forgotten.
 const LEAST_WEIGHT: f64 = 0.01;
 
-/// What is read of a chunk in a segment of a run.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RememberedUse {
-    /// Which.
-    pub chunk: ChunkNo,
-    /// Reads at random.
-    pub random: f32,
-    /// Bytes in sequence.
-    pub bytes: f32,
-}
-
 /// A statement's runs, averaged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RememberedStatement {
@@ -49,7 +39,7 @@ pub struct RememberedStatement {
     /// I/Os of a segment; the last may have fewer.
     pub segment_ios: f64,
     /// What is read in each, by chunk.
-    pub segments: Vec<Vec<RememberedUse>>,
+    pub segments: Vec<Vec<(ChunkNo, Reads)>>,
 }
 
 /// What a policy has learned.
@@ -111,11 +101,13 @@ mod tests {
     fn memory(segments: usize, uses: u32) -> Memory {
         let random = |seed: u32| 1.0 + SplitMix64::new(seed.into()).below(4000) as f32 / 4.0;
         let uses = |segment: usize| {
-            let one = |no| RememberedUse {
-                chunk: ChunkNo(no),
+            let reads = |no| Reads {
                 random: random(no + 1_000_003 * segment as u32),
+                close: 2.0,
+                sequential: 0.5,
                 bytes: 8192.0,
             };
+            let one = |no| (ChunkNo(no), reads(no));
             (0..uses).map(one).collect()
         };
         let statement = |no: u64| RememberedStatement {
@@ -153,7 +145,7 @@ mod tests {
         let (back, added) = Memory::from_bytes(&bytes, &mut other).unwrap();
         assert_eq!(added, [ObjectNo(2)]);
         assert_eq!(other.name(ObjectNo(2)), "orders");
-        let chunks: Vec<u32> = back.statements[0].segments[0].iter().map(|uses| uses.chunk.0).collect();
+        let chunks: Vec<u32> = back.statements[0].segments[0].iter().map(|(chunk, _)| chunk.0).collect();
         assert_eq!(chunks, [2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(back.counts, [(ChunkNo(3), 1), (ChunkNo(6), 7)]);
         let again = back.to_bytes(&other);

@@ -8,9 +8,9 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use super::Placer;
 use super::wish::effective;
 use crate::action::{Action, Decision, Reason};
-use crate::costs::Load;
+use crate::costs::{Load, Reads};
 use crate::event::{Context, Event};
-use crate::footprint::{Fingerprint, Footprint, QueryId};
+use crate::footprint::{Access, Fingerprint, Footprint, QueryId};
 use crate::layout::{ChunkNo, ObjectNo};
 
 /// Moves that are told one by one.
@@ -18,9 +18,6 @@ const MOST_MOVES: usize = 4096;
 
 /// Moves that are looked at in all.
 const MOST_WISHES: usize = 1 << 18;
-
-/// Bytes of one I/O of a scan.
-const SCAN_BYTES: f64 = 65536.0;
 
 /// A chunk that would be moved.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -133,26 +130,21 @@ impl Placer {
 
     /// Seconds that the plan's reads of each chunk would save, spread evenly over what each access names.
     fn planned_s(&self, depth: u32, footprint: &Footprint) -> HashMap<u32, f64> {
-        let (mut random, mut bytes) = (0.0, 0.0);
-        for access in &footprint.accesses {
-            let pages = access.expected_pages as f64;
+        let reads = |access: &Access| {
+            let pages = access.expected_pages as f32;
             match access.is_sequential() {
-                true => bytes += pages * f64::from(access.page_bytes),
-                false => random += pages,
+                true => Reads::sequential(pages, pages * access.page_bytes as f32),
+                false => Reads::random(pages),
             }
-        }
-        let load = Load::of(depth, random, bytes.max(SCAN_BYTES));
+        };
+        let all =
+            footprint.accesses.iter().fold(Reads::default(), |sum, access| sum.plus(reads(access), 1.0));
+        let load = Load::of(depth, &all);
         let mut saved: HashMap<u32, f64> = HashMap::new();
         for access in &footprint.accesses {
             let chunks: Vec<u32> = access.chunks(&self.layout).into_iter().flatten().collect();
-            let pages = access.expected_pages as f64 / chunks.len().max(1) as f64;
-            let (random, bytes) = match access.is_sequential() {
-                true => (0.0, pages * f64::from(access.page_bytes)),
-                false => (pages, 0.0),
-            };
-            for no in chunks {
-                *saved.entry(no).or_default() += self.options.costs.saved_s(random, bytes, load);
-            }
+            let saved_s = self.options.costs.saved_s(&reads(access), load) / chunks.len().max(1) as f64;
+            chunks.into_iter().for_each(|no| *saved.entry(no).or_default() += saved_s);
         }
         saved
     }

@@ -1,12 +1,14 @@
 //! The nine queries as nested loops over indexes.
 
+use std::collections::HashMap;
+
 use tanada_base::SplitMix64;
 
 use super::Synthetic;
 use super::cache::{Asked, PageCache};
 use super::database::{Database, Index, PAGE};
 use crate::event::IoKind;
-use crate::footprint::{Access, Fingerprint, Footprint, Pattern, QueryId};
+use crate::footprint::{Access, Cause, Fingerprint, Footprint, Pattern, QueryId};
 use crate::layout::{Layout, ObjectNo};
 use crate::trace::{Eviction, Record, Trace, TraceIo, TraceQuery};
 
@@ -35,6 +37,8 @@ pub(super) struct Generator {
     random: SplitMix64,
     query: QueryId,
     think_ns: u32,
+    /// Of each index, the page that was read last.
+    last_page: HashMap<Cause, u64>,
     scale: f64,
 }
 
@@ -52,6 +56,7 @@ impl Generator {
             random: SplitMix64::new(what.seed),
             query: QueryId(0),
             think_ns: 0,
+            last_page: HashMap::new(),
             scale: what.scale,
         }
     }
@@ -83,6 +88,7 @@ impl Generator {
         let page = placed.first_page + ((at * placed.pages as f64) as u64).min(placed.pages - 1);
         if self.page(placed.object, page) {
             let (think_ns, query) = (std::mem::take(&mut self.think_ns), self.query);
+            let before = self.last_page.insert(placed.cause, page);
             self.record(Record::Io(TraceIo {
                 offset: page * PAGE,
                 bytes: PAGE as u32,
@@ -91,7 +97,7 @@ impl Generator {
                 object: placed.object,
                 cause: placed.cause,
                 kind: IoKind::Read,
-                is_sequential: false,
+                is_sequential: before.is_some_and(|before| before + 1 == page),
             }));
         }
     }

@@ -43,7 +43,26 @@ fn benefit_is_never_behind_and_far_ahead_where_room_is_scarce() {
 
 #[test]
 fn benefit_is_never_behind_out_of_order_either() {
-    check(Pace::OutOfOrder { depth: 32 }, 0.8);
+    check(Pace::OutOfOrder { depth: 32 }, 0.7);
+    check(Pace::OutOfOrder { depth: 256 }, 0.7);
+}
+
+#[test]
+fn benefit_is_not_behind_when_queries_run_at_once() {
+    let trace = nine_queries(&Synthetic { scale: 0.25, ..Synthetic::default() });
+    for share in [0.1, 0.3, 0.5, 1.0] {
+        let total = |policy: &str| {
+            let options = SimulationOptions {
+                clients: 8,
+                chunk_bytes: 256 << 10,
+                ..SimulationOptions::new(policy, share)
+            };
+            simulate(&trace, None, &options).unwrap().total_s
+        };
+        let (benefit, fixed) = (total("benefit"), total("static"));
+        println!("{share}: benefit {benefit:.1} s, static {fixed:.1} s");
+        assert!(benefit <= fixed * 1.02, "at {share}: {benefit} s, static {fixed} s");
+    }
 }
 
 #[test]

@@ -9,10 +9,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::costs::Load;
+use crate::costs::{Load, Reads};
 use crate::footprint::Fingerprint;
 use crate::layout::ChunkNo;
-use crate::memory::{Memory, RememberedStatement, RememberedUse};
+use crate::memory::{Memory, RememberedStatement};
 
 /// Statements that are remembered.
 const MOST_STATEMENTS: usize = 256;
@@ -22,6 +22,9 @@ const MOST_ENTRIES: usize = 4 << 20;
 
 /// How much the newest run counts.
 const NEWEST: f32 = 0.5;
+
+/// A run with a smaller part of the I/Os is short: it was given up, or the page cache had the rest.
+const SHORT: f64 = 0.25;
 
 /// What is left of a pair's weight when another one occurs.
 const FADING: f64 = 0.8;
@@ -36,53 +39,38 @@ const HORIZON: usize = 9;
 const DISCOUNT: f64 = 0.85;
 
 /// Segments of a run that are kept apart; of a longer run, each is twice as long. Even.
-const MOST_SEGMENTS: usize = 64;
+const MOST_SEGMENTS: usize = 256;
 
 /// I/Os of a segment, at least.
-const SEGMENT_IOS: u64 = 2048;
+const SEGMENT_IOS: u64 = 1024;
 
-/// What is read of one chunk.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Use {
-    /// Reads at random.
-    pub(super) random: f32,
-    /// Bytes in sequence.
-    pub(super) bytes: f32,
-}
-
-impl Use {
-    pub(super) fn plus(self, other: Use, by: f32) -> Use {
-        Use { random: self.random + other.random * by, bytes: self.bytes + other.bytes * by }
-    }
-}
-
-/// How a query of these uses issues its I/Os.
-pub(super) fn load<'a>(depth: u32, uses: impl Iterator<Item = &'a Use>) -> Load {
-    let sum =
-        uses.fold((0.0, 0.0), |sum, uses| (sum.0 + f64::from(uses.random), sum.1 + f64::from(uses.bytes)));
-    Load::of(depth, sum.0, sum.1)
+/// How a query of these reads issues its I/Os.
+pub(super) fn load<'a>(depth: u32, reads: impl Iterator<Item = &'a Reads>) -> Load {
+    Load::of(depth, &reads.fold(Reads::default(), |sum, reads| sum.plus(*reads, 1.0)))
 }
 
 /// The chunks that are read in one segment of a run, by number.
-pub(super) type Segment = Vec<(u32, Use)>;
+pub(super) type Segment = Vec<(u32, Reads)>;
 
 /// A statement's uses, segment by segment: equal shares of its I/Os.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Profile {
     pub(super) segments: Vec<Segment>,
     /// Over all segments.
-    pub(super) totals: BTreeMap<u32, Use>,
+    pub(super) totals: BTreeMap<u32, Reads>,
     /// I/Os of a segment; the last may have fewer.
     pub(super) segment_ios: f64,
     /// Pages that its plan expected.
     pub(super) expected_pages: f64,
     last_run: u64,
     runs: f64,
+    /// Whether the last run was short.
+    was_short: bool,
 }
 
 impl Profile {
     pub(super) fn new(segments: Vec<Segment>, segment_ios: f64, expected_pages: f64) -> Profile {
-        let mut totals: BTreeMap<u32, Use> = BTreeMap::new();
+        let mut totals: BTreeMap<u32, Reads> = BTreeMap::new();
         for (no, uses) in segments.iter().flatten() {
             let total = totals.entry(*no).or_default();
             *total = total.plus(*uses, 1.0);
@@ -99,8 +87,17 @@ impl Profile {
         self.segments.iter().map(Vec::len).sum()
     }
 
-    /// Averaged with a newer run. Runs of other lengths are not comparable piece by piece: the newer counts.
+    fn ios(&self) -> f64 {
+        self.totals.values().map(Reads::ios).sum()
+    }
+
+    /// Averaged with a newer run. Runs of other lengths are not comparable piece by piece: the newer counts, but not the first that is short.
     fn blend(&mut self, run: Profile) {
+        let is_short = run.ios() < SHORT * self.ios();
+        if is_short && !self.was_short {
+            self.was_short = true;
+            return;
+        }
         let is_comparable = self.segments.len() == run.segments.len() && self.segment_ios == run.segment_ios;
         let segments = if is_comparable {
             self.segments.iter().zip(&run.segments).map(|(old, new)| blend(old, new)).collect()
@@ -115,21 +112,21 @@ impl Profile {
 }
 
 fn blend(old: &Segment, new: &Segment) -> Segment {
-    let mut all: BTreeMap<u32, Use> = BTreeMap::new();
+    let mut all: BTreeMap<u32, Reads> = BTreeMap::new();
     for (segment, by) in [(old, 1.0 - NEWEST), (new, NEWEST)] {
         for (no, uses) in segment {
             let sum = all.entry(*no).or_default();
             *sum = sum.plus(*uses, by);
         }
     }
-    all.into_iter().filter(|(_, uses)| uses.random > 0.1 || uses.bytes > 1.0).collect()
+    all.into_iter().filter(|(_, uses)| uses.ios() > 0.1).collect()
 }
 
 /// Counts a run, segment by segment.
 #[derive(Debug, Clone)]
 pub(super) struct Recorder {
     segments: Vec<Segment>,
-    current: HashMap<u32, Use>,
+    current: HashMap<u32, Reads>,
     segment_ios: u64,
     ios_in_segment: u64,
     pub(super) ios: u64,
@@ -141,7 +138,7 @@ impl Recorder {
         Recorder { segments: Vec::new(), current: HashMap::new(), segment_ios, ios_in_segment: 0, ios: 0 }
     }
 
-    pub(super) fn note(&mut self, chunk: u32, uses: Use) {
+    pub(super) fn note(&mut self, chunk: u32, uses: Reads) {
         let sum = self.current.entry(chunk).or_default();
         *sum = sum.plus(uses, 1.0);
         self.ios += 1;
@@ -159,7 +156,7 @@ impl Recorder {
         if self.segments.len() >= MOST_SEGMENTS {
             let halves = std::mem::take(&mut self.segments);
             let doubled = |pair: &[Segment]| {
-                let mut sum: BTreeMap<u32, Use> = BTreeMap::new();
+                let mut sum: BTreeMap<u32, Reads> = BTreeMap::new();
                 for (no, uses) in pair.iter().flatten() {
                     let entry = sum.entry(*no).or_default();
                     *entry = entry.plus(*uses, 1.0);
@@ -243,11 +240,7 @@ impl History {
         let worth = |profile: &Profile| profile.runs * STALENESS.powf((self.runs - profile.last_run) as f64);
         let mut ranked: Vec<(&Fingerprint, &Profile)> = self.profiles.iter().collect();
         ranked.sort_by(|a, b| worth(b.1).total_cmp(&worth(a.1)).then(a.0.cmp(b.0)));
-        let uses = |(no, uses): &(u32, Use)| RememberedUse {
-            chunk: ChunkNo(*no),
-            random: uses.random,
-            bytes: uses.bytes,
-        };
+        let uses = |(no, uses): &(u32, Reads)| (ChunkNo(*no), *uses);
         let statement = |(statement, profile): (&Fingerprint, &Profile)| RememberedStatement {
             statement: *statement,
             runs: profile.runs,
@@ -272,7 +265,7 @@ impl History {
         self.runs += older;
         self.profiles.values_mut().for_each(|profile| profile.last_run += older);
         for (rank, remembered) in (0..).zip(memory.statements) {
-            let uses = |uses: RememberedUse| (uses.chunk.0, Use { random: uses.random, bytes: uses.bytes });
+            let uses = |(chunk, uses): (ChunkNo, Reads)| (chunk.0, uses);
             let segments = remembered.segments.into_iter().take(MOST_SEGMENTS);
             let segments = segments.map(|segment| segment.into_iter().map(uses).collect()).collect();
             let profile = Profile::new(segments, remembered.segment_ios, remembered.expected_pages);
@@ -326,7 +319,7 @@ mod tests {
     use super::*;
 
     fn run(random: f32) -> Profile {
-        Profile::new(vec![vec![(7, Use { random, bytes: 0.0 })]], 2048.0, 0.0)
+        Profile::new(vec![vec![(7, Reads::random(random))]], 2048.0, 0.0)
     }
 
     #[test]
@@ -342,6 +335,15 @@ mod tests {
         assert_eq!((likely[1].0, likely[1].1), (Fingerprint(2), 1.0));
         assert_eq!(likely[0].1, 0.0, "1 does not follow itself");
         assert!(likely[0].2 > 0.8, "but it comes after that");
+    }
+
+    #[test]
+    fn one_short_run_does_not_wipe_out_what_is_known_and_two_do() {
+        let mut history = History::default();
+        for (random, known) in [(100.0, 100.0), (2.0, 100.0), (100.0, 100.0), (2.0, 100.0), (2.0, 51.0)] {
+            history.ended(Fingerprint(1), run(random));
+            assert_eq!(history.profile(Fingerprint(1)).unwrap().totals[&7].random, known);
+        }
     }
 
     #[test]

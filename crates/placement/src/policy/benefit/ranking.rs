@@ -4,17 +4,17 @@
 //! 2. Where room is scarce, soon is what counts: a chunk that is needed later can be fetched later, in exchange for one that is not needed any
 //!    more. What it saves in all only decides between equals.
 //! 3. Those that are there already are worth that; the others less the cost of a copy. The best are the target.
-//! 4. At a depth above 1, time is what the busier class takes: chunks are added until the fast one would be much
-//!    busier than the slow one.
+//! 4. With many I/Os in flight, both classes work at once: chunks are added as long as what both take [together](super::balance) falls.
 //! 5. What is in the target and not there is copied, by the segment in which it is read first, then by worth.
 //! 6. What is there and not in the target may be a victim, the least worth first.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::super::residency::Residency;
-use super::history::{History, Use};
-use super::running::{HORIZON, Running, weighted};
-use crate::costs::{ClassCosts, Load};
+use super::balance::{Busy, Pressure};
+use super::history::History;
+use super::running::{HORIZON, Running, nearness, weighted};
+use crate::costs::{Costs, Reads};
 use crate::event::Context;
 use crate::footprint::Fingerprint;
 use crate::layout::{ChunkNo, Tier};
@@ -27,10 +27,6 @@ const LEAST_CHANCE: f64 = 0.05;
 
 /// What all that comes later counts against what comes soon.
 const LATER: f64 = 0.01;
-
-/// The fast class is saturated when it is this many times as busy as the slow one: a query's I/Os in flight are few, and those that wait for
-/// a slow device keep others from being issued.
-const SATURATION: f64 = 4.0;
 
 /// Which worth counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,9 +58,8 @@ struct Worth {
     first: u32,
     chance: f64,
     is_there: bool,
-    /// Seconds that running queries keep either class busy with it.
-    slow_busy_s: f64,
-    fast_busy_s: f64,
+    /// Seconds that running queries keep either class busy with it, if it lies there.
+    busy: Busy,
 }
 
 impl Worth {
@@ -84,13 +79,14 @@ pub(super) struct Ranking {
     victims: Vec<(u32, f64)>,
 }
 
-fn saved(context: &Context<'_>, uses: &Use, load: Load) -> f64 {
-    context.costs.saved_s(f64::from(uses.random), f64::from(uses.bytes), load)
-}
-
 /// What is known of a moment.
 pub(super) struct Moment<'a> {
     pub(super) context: &'a Context<'a>,
+    /// With the weight of the fast class.
+    pub(super) costs: Costs,
+    pub(super) pressure: Pressure,
+    /// Nanoseconds until a copy that begins now is there.
+    pub(super) lead_ns: f64,
     pub(super) running: &'a [Running],
     pub(super) history: &'a History,
     /// Statement, chance to be the very next, chance to come within the horizon.
@@ -98,31 +94,31 @@ pub(super) struct Moment<'a> {
 }
 
 impl Moment<'_> {
-    fn depth(&self) -> u32 {
-        self.running.iter().map(|query| query.load.depth).max().unwrap_or(1)
+    /// The same, with what counts under that pressure.
+    pub(super) fn under(self, pressure: Pressure) -> Self {
+        Moment { costs: self.context.costs.weighted(pressure.fast_weight), pressure, ..self }
     }
 
-    fn worths(&self) -> HashMap<u32, Worth> {
-        let mut worths: HashMap<u32, Worth> = HashMap::new();
+    /// Of all chunks that anybody may read, and of those that are there.
+    fn worths(&self, present: impl Iterator<Item = u32>) -> HashMap<u32, Worth> {
         let unread = Worth { first: u32::MAX, ..Worth::default() };
+        let there = present.map(|no| (no, Worth { is_there: true, ..unread }));
+        let mut worths: HashMap<u32, Worth> = there.collect();
         let costs = self.context.costs;
         for query in self.running {
-            for (segment, weight, ahead) in query.ahead() {
+            let load = query.load(self.pressure);
+            for (segment, weight, ahead) in query.ahead(self.lead_ns) {
                 for (no, uses) in segment {
                     let worth = worths.entry(*no).or_insert(unread);
-                    worth.soon_s += saved(self.context, uses, query.load) * f64::from(weight);
+                    let weight = if worth.is_there { weight.now } else { weight.then };
+                    worth.soon_s += self.costs.saved_s(uses, load) * f64::from(weight);
                     worth.first = worth.first.min(ahead as u32);
                 }
             }
             for (no, uses) in query.left() {
                 let worth = worths.entry(no).or_insert(unread);
-                worth.all_s += saved(self.context, &uses, query.load);
-                let (random, bytes, load) = (f64::from(uses.random), f64::from(uses.bytes), query.load);
-                let busy_s = |class: &ClassCosts| {
-                    random * class.random_s(load.depth) + class.sequential_s(bytes, load.scan_depth)
-                };
-                worth.slow_busy_s += busy_s(&costs.slow);
-                worth.fast_busy_s += busy_s(&costs.fast);
+                worth.all_s += self.costs.saved_s(&uses, load);
+                worth.busy = worth.busy.plus(costs.slow.busy_s(&uses, load), costs.fast.busy_s(&uses, load));
             }
         }
         self.add_later(&mut worths);
@@ -131,14 +127,14 @@ impl Moment<'_> {
 
     fn add_later(&self, worths: &mut HashMap<u32, Worth>) {
         let unread = Worth { first: u32::MAX, ..Worth::default() };
-        let copy_s = self.context.costs.copy_up_s(self.context.layout.chunk_bytes() as f64);
-        let depth = self.depth();
+        let copy_s = self.costs.copy_up_s(self.context.layout.chunk_bytes() as f64);
+        let nearness = nearness(self.running.iter().map(|query| query.depth).max().unwrap_or(1));
         let until_next = self.running.iter().map(Running::segments_ahead).min().unwrap_or(0);
         for (statement, next, soon) in self.likely.iter().filter(|(_, _, soon)| *soon >= LEAST_CHANCE) {
             let Some(profile) = self.history.profile(*statement) else { continue };
-            let load = profile.load(depth);
+            let load = profile.load(self.pressure.depth);
             for (no, uses) in &profile.totals {
-                let saves = saved(self.context, uses, load);
+                let saves = self.costs.saved_s(uses, load);
                 let worth = worths.entry(*no).or_insert(unread);
                 worth.later_s += (soon * saves.min(MOST_COPIES * copy_s)).max(next * saves);
                 worth.chance = worth.chance.max(*soon);
@@ -146,15 +142,73 @@ impl Moment<'_> {
             if until_next >= HORIZON || *next < LEAST_CHANCE {
                 continue;
             }
-            let distance = weighted(&vec![Vec::new(); until_next + 2], 1.0).last().map_or(1.0, |last| last.1);
-            for (segment, weight, ahead) in weighted(&profile.segments, 1.0) {
+            let distance = nearness.powi(until_next as i32 + 1);
+            for (segment, weight, ahead) in weighted(&profile.segments, 1.0, nearness) {
                 for (no, uses) in segment {
                     let worth = worths.entry(*no).or_insert(unread);
-                    worth.soon_s += saved(self.context, uses, load) * f64::from(weight * distance) * next;
+                    worth.soon_s += self.costs.saved_s(uses, load) * f64::from(weight * distance) * next;
                     worth.first = worth.first.min((until_next + 1 + ahead) as u32);
                 }
             }
         }
+    }
+
+    /// What holds when all that running queries have left lies as well as there is room.
+    pub(super) fn pressure(&self) -> Pressure {
+        let balance = self.pressure.balance();
+        let mut chunks: BTreeMap<u32, (Busy, Reads)> = BTreeMap::new();
+        for query in self.running {
+            let (costs, load) = (self.context.costs, query.load(self.pressure));
+            for (no, reads) in query.left() {
+                let (busy, sum) = chunks.entry(no).or_default();
+                *busy = busy.plus(costs.slow.busy_s(&reads, load), costs.fast.busy_s(&reads, load));
+                *sum = sum.plus(reads, 1.0);
+            }
+        }
+        let mut chunks: Vec<(Busy, Reads)> = chunks.into_values().collect();
+        chunks.sort_by(|(a, _), (b, _)| (b.slow_s - b.fast_s).total_cmp(&(a.slow_s - a.fast_s)));
+        let mut busy = Busy { slow_s: chunks.iter().map(|(chunk, _)| chunk.slow_s).sum(), fast_s: 0.0 };
+        let mut room = self.context.capacity;
+        let mut left = Reads::default();
+        for (chunk, reads) in chunks {
+            let then = busy.plus(-chunk.slow_s, chunk.fast_s);
+            if room > 0 && balance.seconds(then) < balance.seconds(busy) {
+                busy = then;
+                room -= 1;
+            } else {
+                left = left.plus(reads, 1.0);
+            }
+        }
+        // One after the other leaves a disk the time to read ahead.
+        let meets = 1.0 - 1.0 / f64::from(self.pressure.depth);
+        let interference = meets * f64::from(left.random) / left.ios().max(1.0);
+        Pressure { interference, fast_weight: balance.weight_of_fast(busy), ..self.pressure }
+    }
+
+    /// Chunks that are better left to the slow class, because the fast one has more to do; by number.
+    fn saturating(&self, ranked: &[(u32, Worth)]) -> Vec<u32> {
+        let balance = self.pressure.balance();
+        if balance.is_sum() {
+            return Vec::new();
+        }
+        let (costs, bytes) = (self.context.costs, self.context.layout.chunk_bytes() as f64);
+        let copy = Busy { slow_s: bytes * costs.slow.chunk_read_s, fast_s: bytes * costs.fast.chunk_write_s };
+        let slow_s = ranked.iter().map(|(_, worth)| worth.busy.slow_s).sum();
+        let mut busy = Busy { slow_s, fast_s: 0.0 };
+        let mut room = self.context.capacity;
+        let mut left = Vec::new();
+        for (no, worth) in ranked.iter().filter(|(_, worth)| worth.busy.slow_s > 0.0) {
+            let copy = if worth.is_there { Busy::default() } else { copy };
+            let then = busy.plus(copy.slow_s - worth.busy.slow_s, copy.fast_s + worth.busy.fast_s);
+            if balance.seconds(then) >= balance.seconds(busy) {
+                left.push(*no);
+            } else if room > 0 {
+                room -= 1;
+                busy = then;
+            }
+        }
+        left.sort_unstable();
+        left
     }
 
     fn allows(&self, no: u32) -> bool {
@@ -163,7 +217,7 @@ impl Moment<'_> {
 
     /// What is best put into the fast class before anything runs, when that costs nothing; most worth first.
     pub(super) fn beforehand(&self) -> Vec<Candidate> {
-        let worths = self.worths().into_iter();
+        let worths = self.worths(std::iter::empty()).into_iter();
         let worth_s = |worth: &Worth| worth.soon_s + worth.later_s;
         let mut ranked: Vec<(u32, Worth)> =
             worths.filter(|(no, worth)| worth_s(worth) > 0.0 && self.allows(*no)).collect();
@@ -181,15 +235,12 @@ fn candidate(no: u32, worth: &Worth, worth_s: f64) -> Candidate {
 impl Ranking {
     pub(super) fn new(moment: &Moment<'_>, residency: &Residency, view: View) -> Ranking {
         let context = moment.context;
-        let copy_s = context.costs.copy_up_s(context.layout.chunk_bytes() as f64);
-        let mut worths = moment.worths();
-        for no in residency.present() {
-            worths.entry(no).or_default().is_there = true;
-        }
+        let copy_s = moment.costs.copy_up_s(context.layout.chunk_bytes() as f64);
+        let worths = moment.worths(residency.present());
         let score = |worth: &Worth| worth.of(view) - if worth.is_there { 0.0 } else { copy_s };
         let mut ranked: Vec<(u32, Worth)> = worths.into_iter().filter(|(no, _)| moment.allows(*no)).collect();
         ranked.sort_by(|a, b| score(&b.1).total_cmp(&score(&a.1)).then(a.0.cmp(&b.0)));
-        let saturating = if moment.depth() > 1 { saturating(&ranked, context.capacity) } else { Vec::new() };
+        let saturating = moment.saturating(&ranked);
         let mut ranking = Ranking::default();
         let mut room = context.capacity;
         for (no, worth) in &ranked {
@@ -233,24 +284,4 @@ impl Ranking {
         }
         None
     }
-}
-
-/// Chunks that are better left to the slow class, because the fast one would be busier than that; by number.
-fn saturating(ranked: &[(u32, Worth)], capacity: u32) -> Vec<u32> {
-    let mut slow_s: f64 = ranked.iter().map(|(_, worth)| worth.slow_busy_s).sum();
-    let mut fast_s = 0.0;
-    let mut room = capacity;
-    let mut left = Vec::new();
-    for (no, worth) in ranked.iter().filter(|(_, worth)| worth.slow_busy_s > 0.0) {
-        let is_better = fast_s + worth.fast_busy_s <= SATURATION * slow_s;
-        if is_better && room > 0 {
-            room -= 1;
-            fast_s += worth.fast_busy_s;
-            slow_s -= worth.slow_busy_s;
-        } else if !is_better {
-            left.push(*no);
-        }
-    }
-    left.sort_unstable();
-    left
 }

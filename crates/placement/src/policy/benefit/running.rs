@@ -7,27 +7,34 @@
 //!    compared with what was seen: as long as they do not agree, expectations are [smoothed](super::smooth) over time and over neighbours,
 //!    so that no chance is taken for a promise.
 //! 4. The query's I/Os so far, over those expected, say in which segment it is. Segments behind it count for nothing; those ahead the less
-//!    the further they are, because what is fetched for them now may have to go again before ([`NEARNESS`]).
+//!    the further they are, because what is fetched for them now may have to go again before ([`nearness`]).
 //!
 //! Invariant: `left` is what the segments from the present one on expect, all together.
 
 use std::collections::HashMap;
 
-use super::history::{Profile, Recorder, Segment, Use, load};
+use super::balance::Pressure;
+use super::history::{Profile, Recorder, Segment};
 use super::smooth::{agreement, smoothed};
-use crate::costs::Load;
+use crate::costs::{Load, Reads};
 use crate::event::{Io, IoKind};
-use crate::footprint::{Fingerprint, Footprint, QueryId};
+use crate::footprint::{Cause, Fingerprint, Footprint, QueryId};
 use crate::layout::Layout;
 
 /// By how much a plan's other expectation may scale what was seen before.
 const MOST_SCALE: f64 = 8.0;
 
-/// What a segment counts less than the one before.
-const NEARNESS: f32 = 0.75;
+/// What a segment counts less than the one before: copies that wait for others have to be begun earlier.
+const NEARNESS: f32 = 0.87;
+
+/// The same, if the query waits for each of its I/Os: then a copy waits little.
+const NEARNESS_IN_ORDER: f32 = 0.75;
 
 /// Segments that count at all.
-pub(super) const HORIZON: usize = 12;
+pub(super) const HORIZON: usize = 24;
+
+/// I/Os over which the time between two is averaged.
+const INTERVALS: u64 = 512;
 
 /// An agreement of expectation and reads that chance may have brought about.
 const LEAST_AGREEMENT: f64 = 0.85;
@@ -35,7 +42,7 @@ const LEAST_AGREEMENT: f64 = 0.85;
 /// From here on every single expectation is believed.
 const TRUSTED: f64 = 0.5;
 
-/// Bytes of one read of a scan, when reads are compared.
+/// Bytes that a scan reads at once.
 const SCAN_BYTES: f32 = 65536.0;
 
 /// Segments that a plan without history is cut into.
@@ -45,7 +52,10 @@ const PLANNED_SEGMENTS: usize = 8;
 pub(super) struct Running {
     pub(super) query: QueryId,
     pub(super) statement: Fingerprint,
-    pub(super) load: Load,
+    /// I/Os that it keeps in flight.
+    pub(super) depth: u32,
+    /// All that it is expected to read.
+    total: Reads,
     /// As they were seen,
     exact: Vec<Segment>,
     /// and smoothed; empty as long as that is not wanted.
@@ -54,13 +64,28 @@ pub(super) struct Running {
     is_smooth: bool,
     /// How far what was expected came true: 0 to 1.
     trust: f64,
+    /// The chunk that each of its streams read last.
+    streams: HashMap<Cause, u32>,
     /// Reads in the present segment.
     reads: HashMap<u32, f32>,
-    left: HashMap<u32, Use>,
+    left: HashMap<u32, Reads>,
     present: usize,
     segment_ios: f64,
     expected_pages: f64,
+    /// When its last I/O was,
+    last_ns: Option<u64>,
+    /// and the mean time between them.
+    interval_ns: f64,
     recorder: Recorder,
+}
+
+/// What the reads of a segment count.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Weight {
+    /// From now on.
+    pub(super) now: f32,
+    /// From when a copy that begins now is there.
+    pub(super) then: f32,
 }
 
 impl Running {
@@ -79,38 +104,54 @@ impl Running {
         // A plan has no chance in it.
         let is_smooth = known.is_none();
         let smooth = if is_smooth || trust >= TRUSTED { Vec::new() } else { smoothed(&segments) };
-        let mut left: HashMap<u32, Use> = HashMap::new();
+        let mut left: HashMap<u32, Reads> = HashMap::new();
         for (no, uses) in segments.iter().flatten() {
             let sum = left.entry(*no).or_default();
             *sum = sum.plus(*uses, 1.0);
         }
-        let (recorder, load) = (Recorder::new(), load(depth, left.values()));
+        let total = left.values().fold(Reads::default(), |sum, reads| sum.plus(*reads, 1.0));
         Running {
             query,
             statement,
-            load,
+            depth,
+            total,
             exact: segments,
             smooth,
             is_smooth,
             trust,
+            streams: HashMap::new(),
             reads: HashMap::new(),
             left,
             present: 0,
             segment_ios,
             expected_pages: pages,
-            recorder,
+            last_ns: None,
+            interval_ns: 0.0,
+            recorder: Recorder::new(),
         }
     }
 
+    /// How it issues its I/Os, when it and others keep `depth` in flight.
+    pub(super) fn load(&self, pressure: Pressure) -> Load {
+        let Pressure { depth, interference, .. } = pressure;
+        Load { depth, interference, ..Load::of(self.depth, &self.total) }
+    }
+
     /// Counts an I/O of it.
-    pub(super) fn note(&mut self, io: &Io) {
+    pub(super) fn note(&mut self, now_ns: u64, io: &Io) {
+        let interval_ns = now_ns.saturating_sub(self.last_ns.unwrap_or(now_ns)) as f64;
+        self.last_ns = Some(now_ns);
+        self.interval_ns += (interval_ns - self.interval_ns) / self.recorder.ios.clamp(1, INTERVALS) as f64;
+        let last = self.streams.insert(io.cause, io.chunk.0);
+        let is_close = last.is_some_and(|last| last.abs_diff(io.chunk.0) <= 1);
         let uses = match (io.kind, io.is_sequential) {
-            (IoKind::Write, _) => Use::default(),
-            (IoKind::Read, true) => Use { random: 0.0, bytes: io.bytes as f32 },
-            (IoKind::Read, false) => Use { random: 1.0, bytes: 0.0 },
+            (IoKind::Write, _) => Reads::default(),
+            (IoKind::Read, true) => Reads::sequential(1.0, io.bytes as f32),
+            (IoKind::Read, false) if is_close => Reads { close: 1.0, ..Reads::default() },
+            (IoKind::Read, false) => Reads::random(1.0),
         };
         self.recorder.note(io.chunk.0, uses);
-        *self.reads.entry(io.chunk.0).or_default() += uses.random + uses.bytes / SCAN_BYTES;
+        *self.reads.entry(io.chunk.0).or_default() += uses.ios() as f32;
         while self.present < self.exact.len() && self.position() >= (self.present + 1) as f64 {
             self.pass();
         }
@@ -125,7 +166,7 @@ impl Running {
         for (no, uses) in segment {
             if let Some(left) = self.left.get_mut(no) {
                 *left = left.plus(*uses, -1.0);
-                if left.random < 0.01 && left.bytes < 1.0 {
+                if left.is_nothing() {
                     self.left.remove(no);
                 }
             }
@@ -162,26 +203,36 @@ impl Running {
     }
 
     /// Chunks with all that is still to come of them.
-    pub(super) fn left(&self) -> impl Iterator<Item = (u32, Use)> + '_ {
+    pub(super) fn left(&self) -> impl Iterator<Item = (u32, Reads)> + '_ {
         self.left.iter().map(|(no, uses)| (*no, *uses))
     }
 
     /// All that is still to come of the chunk.
-    pub(super) fn left_of(&self, chunk: u32) -> Use {
+    pub(super) fn left_of(&self, chunk: u32) -> Reads {
         self.left.get(&chunk).copied().unwrap_or_default()
     }
 
-    /// The segments ahead that count, with the weight of each and how far ahead it is.
-    pub(super) fn ahead(&self) -> impl Iterator<Item = (&Segment, f32, usize)> + '_ {
-        let begun = (self.position() - self.present as f64).clamp(0.0, 1.0) as f32;
+    /// The segments ahead that count, with the weight of each from now on, and of what is left of it after `lead_ns`, and how far ahead it is.
+    pub(super) fn ahead(&self, lead_ns: f64) -> impl Iterator<Item = (&Segment, Weight, usize)> + '_ {
+        let begun = (self.position() - self.present as f64).clamp(0.0, 1.0);
+        // Before the first I/Os it is not known how fast they come.
+        let is_known = self.recorder.ios >= INTERVALS && self.interval_ns > 0.0;
+        let lead_ios = if is_known { lead_ns / self.interval_ns } else { 0.0 };
+        let lead = begun + lead_ios / self.segment_ios.max(1.0);
         let segments = if self.is_believed() { &self.exact } else { &self.smooth };
-        weighted(segments.get(self.present..).unwrap_or_default(), 1.0 - begun)
+        let segments = segments.get(self.present..).unwrap_or_default();
+        let nearness = nearness(self.depth);
+        weighted(segments, 1.0 - begun as f32, nearness).map(move |(segment, now, ahead)| {
+            let passed = (lead - ahead as f64).clamp(0.0, 1.0) as f32;
+            let then = now.min(nearness.powi(ahead as i32) * (1.0 - passed));
+            (segment, Weight { now, then }, ahead)
+        })
     }
 
-    /// What is to come of the chunk soon.
-    pub(super) fn near(&self, chunk: u32) -> Use {
-        self.ahead().fold(Use::default(), |sum, (segment, weight, _)| match find(segment, chunk) {
-            Some(uses) => sum.plus(uses, weight),
+    /// What is to come of the chunk soon, after `lead_ns`.
+    pub(super) fn near(&self, chunk: u32, lead_ns: f64) -> Reads {
+        self.ahead(lead_ns).fold(Reads::default(), |sum, (segment, weight, _)| match find(segment, chunk) {
+            Some(uses) => sum.plus(uses, weight.then),
             None => sum,
         })
     }
@@ -197,15 +248,24 @@ impl Running {
     }
 }
 
+/// What each segment of a query counts less than the one before.
+pub(super) fn nearness(depth: u32) -> f32 {
+    if depth <= 1 { NEARNESS_IN_ORDER } else { NEARNESS }
+}
+
 /// The first segments, each counting less; the first `first` at most.
-pub(super) fn weighted(segments: &[Segment], first: f32) -> impl Iterator<Item = (&Segment, f32, usize)> {
+pub(super) fn weighted(
+    segments: &[Segment],
+    first: f32,
+    nearness: f32,
+) -> impl Iterator<Item = (&Segment, f32, usize)> {
     segments.iter().take(HORIZON).enumerate().map(move |(ahead, segment)| {
-        let weight = if ahead == 0 { first } else { NEARNESS.powi(ahead as i32) };
+        let weight = if ahead == 0 { first } else { nearness.powi(ahead as i32) };
         (segment, weight, ahead)
     })
 }
 
-fn find(segment: &Segment, chunk: u32) -> Option<Use> {
+fn find(segment: &Segment, chunk: u32) -> Option<Reads> {
     let place = segment.binary_search_by_key(&chunk, |(no, _)| *no).ok()?;
     segment.get(place).map(|(_, uses)| *uses)
 }
@@ -214,13 +274,14 @@ fn from_profile(profile: &Profile, pages: f64) -> (Vec<Segment>, f64) {
     let is_comparable = profile.expected_pages > 0.0 && pages > 0.0;
     let scale = if is_comparable { pages / profile.expected_pages } else { 1.0 };
     let scale = scale.clamp(1.0 / MOST_SCALE, MOST_SCALE);
-    let scaled = |(no, uses): &(u32, Use)| (*no, Use::default().plus(*uses, scale as f32));
+    let scaled = |(no, uses): &(u32, Reads)| (*no, Reads::default().plus(*uses, scale as f32));
     let segments = profile.segments.iter().map(|segment| segment.iter().map(scaled).collect());
     (segments.collect(), profile.segment_ios * scale)
 }
 
 fn from_plan(footprint: &Footprint, layout: &Layout) -> (Vec<Segment>, f64) {
-    let mut segments: Vec<std::collections::BTreeMap<u32, Use>> = vec![Default::default(); PLANNED_SEGMENTS];
+    let mut segments: Vec<std::collections::BTreeMap<u32, Reads>> =
+        vec![Default::default(); PLANNED_SEGMENTS];
     let mut ios = 0.0;
     let stages = footprint.accesses.iter().map(|access| access.stage).max().unwrap_or(0) as usize + 1;
     for access in &footprint.accesses {
@@ -235,11 +296,12 @@ fn from_plan(footprint: &Footprint, layout: &Layout) -> (Vec<Segment>, f64) {
                 // In the order in which they lie.
                 let segment = first + place * (PLANNED_SEGMENTS - first) / count.max(1);
                 let uses = segments[segment].entry(no).or_default();
-                *uses = uses.plus(Use { random: 0.0, bytes: pages * access.page_bytes as f32 }, 1.0);
+                let bytes = pages * access.page_bytes as f32;
+                *uses = uses.plus(Reads::sequential(bytes / SCAN_BYTES, bytes), 1.0);
             } else {
                 for segment in &mut segments[first..] {
                     let uses = segment.entry(no).or_default();
-                    *uses = uses.plus(Use { random: pages / spread, bytes: 0.0 }, 1.0);
+                    *uses = uses.plus(Reads::random(pages / spread), 1.0);
                 }
             }
         }

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::history::{Segment, Use};
+use super::history::Segment;
+use crate::costs::Reads;
 
 /// Segments before and behind.
 const SEGMENTS: usize = 3;
@@ -17,7 +18,7 @@ const NEIGHBOURS: u32 = 32;
 pub(super) fn smoothed(segments: &[Segment]) -> Vec<Segment> {
     let over_time = (0..segments.len()).map(|at| {
         let around = &segments[at.saturating_sub(SEGMENTS)..(at + SEGMENTS + 1).min(segments.len())];
-        let mut mean: BTreeMap<u32, Use> = BTreeMap::new();
+        let mut mean: BTreeMap<u32, Reads> = BTreeMap::new();
         for (no, uses) in around.iter().flatten() {
             let sum = mean.entry(*no).or_default();
             *sum = sum.plus(*uses, 1.0 / around.len() as f32);
@@ -28,8 +29,8 @@ pub(super) fn smoothed(segments: &[Segment]) -> Vec<Segment> {
 }
 
 fn over_neighbours(segment: &Segment) -> Segment {
-    let (mut from, mut to, mut sum) = (0, 0, Use::default());
-    let mean = |(no, _): &(u32, Use)| {
+    let (mut from, mut to, mut sum) = (0, 0, Reads::default());
+    let mean = |(no, _): &(u32, Reads)| {
         while let Some((other, uses)) = segment.get(to)
             && *other <= no.saturating_add(NEIGHBOURS)
         {
@@ -43,19 +44,25 @@ fn over_neighbours(segment: &Segment) -> Segment {
             from += 1;
         }
         let share = 1.0 / (to - from).max(1) as f32;
-        (*no, Use { random: (sum.random * share).max(0.0), bytes: (sum.bytes * share).max(0.0) })
+        let of = |sum: f32| (sum * share).max(0.0);
+        (
+            *no,
+            Reads {
+                random: of(sum.random),
+                close: of(sum.close),
+                sequential: of(sum.sequential),
+                bytes: of(sum.bytes),
+            },
+        )
     };
     segment.iter().map(mean).collect()
 }
 
 /// The cosine of what was expected and the reads that were seen: 1 if they are the same but for their number.
 pub(super) fn agreement(expected: &Segment, seen: &std::collections::HashMap<u32, f32>) -> f64 {
-    let reads = |uses: &Use| f64::from(uses.random) + f64::from(uses.bytes) / 65536.0;
-    let product: f64 = expected
-        .iter()
-        .filter_map(|(no, uses)| seen.get(no).map(|seen| reads(uses) * f64::from(*seen)))
-        .sum();
-    let expected: f64 = expected.iter().map(|(_, uses)| reads(uses).powi(2)).sum();
+    let product: f64 =
+        expected.iter().filter_map(|(no, uses)| seen.get(no).map(|seen| uses.ios() * f64::from(*seen))).sum();
+    let expected: f64 = expected.iter().map(|(_, uses)| uses.ios().powi(2)).sum();
     let seen: f64 = seen.values().map(|seen| f64::from(*seen).powi(2)).sum();
     if expected * seen > 0.0 { product / (expected * seen).sqrt() } else { 0.0 }
 }
@@ -65,7 +72,7 @@ mod tests {
     use super::*;
 
     fn segment(reads: &[(u32, f32)]) -> Segment {
-        reads.iter().map(|(no, random)| (*no, Use { random: *random, bytes: 0.0 })).collect()
+        reads.iter().map(|(no, random)| (*no, Reads::random(*random))).collect()
     }
 
     #[test]
