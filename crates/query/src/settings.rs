@@ -230,6 +230,8 @@ mod tests {
             ("tanada.lookup_join", "auto"),
             ("tanada.index_scan", "auto"),
             ("tanada.lookup_memory_bytes", "67108864"),
+            ("tanada.placement", "benefit"),
+            ("tanada.placement_bytes_per_second", "0"),
         ];
         assert_eq!(texts, expected.map(|(key, value)| (key.to_string(), Some(value.to_string()))));
     }

@@ -9,7 +9,7 @@ use tanada_query::placement::Recording;
 use tanada_query::{ErrorKind, Session};
 
 use crate::sessions::{SERVERS, run, session, tpch_directory, value};
-use crate::volumes::{Way, open, volume_on};
+use crate::volumes::{Way, open, volume_on, volume_with};
 
 /// Look-ups all over the orders.
 const JOIN: &str =
@@ -138,7 +138,7 @@ async fn every_live_policy_leaves_answers_alone() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_learned_is_given_up_where_it_is_damaged() {
-    let folder = volume().await;
+    let folder = volume_with(&[("data", tpch_directory(SERVERS[1]))], Way::Adopt).await;
     let first = mounted(folder.path(), "benefit").await;
     value(&first, JOIN).await;
     first.close().await.unwrap();
