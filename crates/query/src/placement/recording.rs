@@ -34,7 +34,9 @@ struct Running {
     no: QueryId,
     depth: u32,
     cores: u32,
-    /// CPU time of the process when its last I/O ended.
+    /// When its last I/O ended.
+    ended: Duration,
+    /// CPU time of the process then.
     cpu: Duration,
 }
 
@@ -107,7 +109,7 @@ impl Watcher for Recording {
             (announcement.name.clone(), announcement.fingerprint, announcement.depth);
         recorded.push(Record::Begins(TraceQuery { name, fingerprint, footprint }));
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-        let running = Running { no, depth, cores, cpu: cpu_time() };
+        let running = Running { no, depth, cores, ended: Duration::ZERO, cpu: cpu_time() };
         recorded.running.insert(announcement.query, running);
     }
 
@@ -116,10 +118,15 @@ impl Watcher for Recording {
         let mut recorded = self.0.lock();
         let Some(named) = recorded.naming.read(read.file, read.offset, read.bytes) else { return };
         let Some(running) = recorded.running.get_mut(&query) else { return };
-        // CPU time, which others on the machine do not lengthen. Where many I/Os are in flight all cores compute at once.
-        let cores = if running.depth == 1 { 1 } else { running.cores };
-        let thought = cpu.saturating_sub(running.cpu) / cores;
-        running.cpu = cpu;
+        let computed = cpu.saturating_sub(running.cpu);
+        // Others on the machine lengthen the time between two I/Os, and threads that compute at once the CPU time: in order the shorter is right. Where many
+        // I/Os are in flight all cores compute.
+        let thought = match running.depth {
+            1 if running.ended > Duration::ZERO => read.started.saturating_sub(running.ended).min(computed),
+            1 => computed,
+            _ => computed / running.cores,
+        };
+        (running.ended, running.cpu) = (read.ended, cpu);
         let io = TraceIo {
             offset: read.offset,
             bytes: u32::try_from(read.bytes).unwrap_or(u32::MAX),
