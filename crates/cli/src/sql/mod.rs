@@ -68,13 +68,15 @@ pub fn run(runtime: &Runtime, arguments: SqlArguments) -> Outcome {
         Some(text) => runtime.block_on(run_all(&session, &text, format, arguments.timing)),
         None => shell::run(runtime, &session, format),
     };
+    let placed = session.placed();
     let closed = runtime.block_on(session.close()).map_err(Failure::from);
+    let noted = crate::volume::decisions::note_placed(&placed);
     // What was read until something failed is worth keeping.
     let recorded = match (&arguments.record, recording) {
         (Some(path), Some(recording)) => recording.write(path).map(drop).map_err(Failure::from),
         _ => Ok(()),
     };
-    outcome.and(closed).and(recorded)
+    outcome.and(closed).and(noted).and(recorded)
 }
 
 /// Runs the statements of `text` in order until one fails.

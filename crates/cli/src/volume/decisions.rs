@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+use tanada_query::session::PlacedChunk;
 use tanada_volume::{Object, Relocation};
 
 use crate::failure::{Failure, Outcome};
@@ -29,7 +30,7 @@ pub struct Decision {
     pub first: u64,
     /// The chunk behind the last.
     pub end: u64,
-    /// `move`, `mirror`, `drop` or `pin`.
+    /// `move`, `mirror`, `drop` or `pin`; a policy's verb.
     pub action: String,
     /// Where to.
     pub class: Option<String>,
@@ -59,8 +60,36 @@ pub fn note(
         who: relocation.who.clone(),
         why: relocation.why.clone(),
     };
+    append(folder, &[decision])
+}
+
+/// Notes what placement did in a session.
+pub fn note_placed(placed: &[PlacedChunk]) -> Outcome {
+    let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    for of_volume in placed.chunk_by(|a, b| a.volume == b.volume) {
+        let decision = |chunk: &PlacedChunk| Decision {
+            at,
+            object: chunk.object,
+            first: chunk.chunk,
+            end: chunk.chunk + 1,
+            action: chunk.action.to_owned(),
+            class: chunk.class.clone(),
+            who: chunk.who.clone(),
+            why: chunk.why.clone(),
+        };
+        let decisions: Vec<Decision> = of_volume.iter().map(decision).collect();
+        append(&of_volume[0].volume, &decisions)?;
+    }
+    Ok(())
+}
+
+fn append(folder: &Path, decisions: &[Decision]) -> Outcome {
     let path = folder.join(FILE);
-    let line = serde_json::to_string(&decision).map_err(Failure::failed)? + "\n";
+    let mut lines = String::new();
+    for decision in decisions {
+        lines += &serde_json::to_string(decision).map_err(Failure::failed)?;
+        lines.push('\n');
+    }
     let noted = (|| {
         if std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() > LONGEST_FILE) {
             let text = std::fs::read_to_string(&path)?;
@@ -68,7 +97,7 @@ pub fn note(
             let newest = &lines[lines.len().saturating_sub(KEPT)..];
             std::fs::write(&path, newest.join("\n") + "\n")?;
         }
-        std::fs::OpenOptions::new().create(true).append(true).open(&path)?.write_all(line.as_bytes())
+        std::fs::OpenOptions::new().create(true).append(true).open(&path)?.write_all(lines.as_bytes())
     })();
     noted.map_err(|error| Failure::failed(format!("cannot note the decision in {}: {error}", path.display())))
 }

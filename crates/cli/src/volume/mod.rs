@@ -7,7 +7,7 @@ mod adopt;
 mod check;
 mod class;
 mod create;
-mod decisions;
+pub(crate) mod decisions;
 mod export;
 mod folder;
 mod heat;

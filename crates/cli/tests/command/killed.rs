@@ -55,4 +55,13 @@ fn a_volume_survives_placement_that_is_killed() {
         assert_eq!(checked.code, 0, "kill {kill}: {checked:?}");
         assert_eq!(answer(), expected, "kill {kill}");
     }
+    // What the sessions that ended in peace decided can be asked for.
+    let explain = |chunk: u64| {
+        tanada(&["volume", "heat", &volume, "data/tpch/orders.ibd", "--explain", &chunk.to_string()]).output()
+    };
+    assert!(
+        (0..5).any(|chunk| explain(chunk).contains("by policy benefit: mirrored to staging")),
+        "{}",
+        explain(0)
+    );
 }

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use tanada_base::Clock;
 use tanada_io::{Executors, JoinHandle, ObservedRead, Timeline};
 use tanada_placement::{
-    Cause, ChunkCount, Costs, Event, Footprint, Forecast, IoKind, ObjectIo, ObjectNo, Placed, Placer,
+    Action, Cause, ChunkCount, Costs, Event, Footprint, Forecast, IoKind, ObjectIo, ObjectNo, Placed, Placer,
     PlacerOptions, QueryId, Wish, WishOutcome,
 };
 use tanada_volume::directory::Directory;
@@ -75,6 +75,8 @@ struct State {
     naming: Naming,
     causes: u16,
     objects: Vec<Object>,
+    /// Names of the class that is filled and of the one below.
+    classes: [String; 2],
     ticked_ns: u64,
     /// What was learned by policies before this one, where this one learns nothing.
     memory: Vec<u8>,
@@ -103,8 +105,12 @@ pub(crate) struct Noted {
     pub(crate) at_ns: u64,
     pub(crate) policy: String,
     pub(crate) object: String,
+    /// Its number in the volume.
+    pub(crate) object_id: u64,
     pub(crate) chunk: u64,
     pub(crate) action: &'static str,
+    /// Where it was to go; none if a mirror was given up.
+    pub(crate) class: Option<String>,
     pub(crate) why: String,
     pub(crate) gain_s: f32,
     pub(crate) bytes: u64,
@@ -144,6 +150,7 @@ impl Steering {
             naming,
             causes: 0,
             objects,
+            classes: class_names(volume),
             ticked_ns: 0,
             memory: Vec::new(),
             queries: VecDeque::new(),
@@ -384,12 +391,20 @@ impl State {
     fn note(&mut self, at_ns: u64, placed: &Placed) {
         let owner = self.placer.layout().owner(placed.decision.chunk);
         let Some((object, chunk)) = owner else { return };
+        let [fast, slow] = &self.classes;
+        let class = match placed.decision.action {
+            action if action.takes_room() => Some(fast.clone()),
+            Action::Demote => Some(slow.clone()),
+            _ => None,
+        };
         let noted = Noted {
             at_ns,
             policy: self.placer.policy_name().to_owned(),
             object: self.placer.layout().name(object).to_owned(),
+            object_id: self.objects.get(object.0 as usize).map_or(0, Object::id),
             chunk,
             action: placed.decision.action.verb(),
+            class,
             why: placed.decision.reason.to_string(),
             gain_s: placed.decision.gain_s,
             bytes: placed.bytes,
@@ -474,13 +489,11 @@ fn remember_newest<T>(list: &mut VecDeque<T>, item: T) {
 }
 
 fn placer(volume: &Volume, wanted: &Wanted, costs: Costs) -> Result<Placer> {
-    let classes = volume.classes();
-    let name =
-        |class: Option<&tanada_volume::ClassInfo>| class.map(|class| class.name.clone()).unwrap_or_default();
+    let [fast, slow] = class_names(volume);
     let options = PlacerOptions {
         policy: wanted.policy.clone(),
-        fast: name(classes.first()),
-        slow: name(classes.last()),
+        fast,
+        slow,
         costs,
         // The policy has weighed what the copy costs the queries: it is not to be held back once more.
         budget: Budget { concurrency: 1, bytes_per_second: wanted.bytes_per_second, yields: false },
@@ -489,6 +502,14 @@ fn placer(volume: &Volume, wanted: &Wanted, costs: Costs) -> Result<Placer> {
     };
     Placer::new(volume, options)
         .map_err(|error| Error::new(ErrorKind::InvalidInput, format!("tanada.placement: {error}")))
+}
+
+/// The first and the last class.
+fn class_names(volume: &Volume) -> [String; 2] {
+    let classes = volume.classes();
+    let name =
+        |class: Option<&tanada_volume::ClassInfo>| class.map(|class| class.name.clone()).unwrap_or_default();
+    [name(classes.first()), name(classes.last())]
 }
 
 fn is_memory(name: &str) -> bool {

@@ -1,5 +1,6 @@
 //! Queries are announced to those who watch the session: placement and recordings.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -9,7 +10,7 @@ use tanada_placement::{Fingerprint, QueryId};
 use super::Session;
 use super::context::QueryContext;
 use crate::Result;
-use crate::placement::{Announcement, Ending, FileAccess, Recording, Wanted, Watcher, accesses};
+use crate::placement::{Announcement, Ending, FileAccess, Recording, Steering, Wanted, Watcher, accesses};
 use crate::settings::TanadaOptions;
 
 /// How the settings want chunks placed.
@@ -20,6 +21,25 @@ pub(super) fn wanted(options: &TanadaOptions) -> Wanted {
 
 /// Characters of a statement that stand for it before people.
 const NAME_CHARACTERS: usize = 80;
+
+/// A relocation that placement has done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacedChunk {
+    /// The volume's folder.
+    pub volume: PathBuf,
+    /// The object's number.
+    pub object: u64,
+    /// The chunk of the object.
+    pub chunk: u64,
+    /// What was done, in the past tense.
+    pub action: &'static str,
+    /// Where it went; none if a mirror was given up.
+    pub class: Option<String>,
+    /// Who wanted it.
+    pub who: String,
+    /// Why.
+    pub why: String,
+}
 
 /// A statement before it is respelled.
 #[derive(Debug, Clone)]
@@ -48,6 +68,25 @@ impl Session {
         for steering in placements {
             steering.settle().await;
         }
+    }
+
+    /// Relocations that placement has done so far on mounted volumes, the newest 1,024 of each.
+    pub fn placed(&self) -> Vec<PlacedChunk> {
+        let placements = self.shared.placements.read();
+        let of = |steering: &Arc<Steering>| {
+            let volume = steering.directory().path().to_owned();
+            let done = steering.placed().into_iter().filter(|noted| noted.refusal.is_none());
+            done.map(move |noted| PlacedChunk {
+                volume: volume.clone(),
+                object: noted.object_id,
+                chunk: noted.chunk,
+                action: noted.action,
+                class: noted.class,
+                who: format!("policy {}", noted.policy),
+                why: noted.why,
+            })
+        };
+        placements.iter().flat_map(of).collect()
     }
 
     /// The number of a query that begins now.

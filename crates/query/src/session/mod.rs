@@ -41,6 +41,7 @@ use crate::catalog::{Database, Databases, InnodbTable};
 use crate::placement::{Places, Recording, Steering, Watched, fingerprint};
 use crate::settings::TanadaOptions;
 use crate::{Error, ErrorKind, Result};
+pub use announce::PlacedChunk;
 use announce::{Text, name_of};
 #[cfg(test)]
 pub(crate) use command::tokens;
