@@ -79,6 +79,13 @@ impl MountArguments {
             verify_checksums: !self.no_verify_checksums,
             ..SessionOptions::default()
         })?;
+        // Before anything is mounted: placement begins with a volume.
+        for (key, value) in &self.set {
+            session
+                .set(key, value)
+                .await
+                .map_err(|error| Failure::usage(format!("--set {key}={value}: {error}")))?;
+        }
         let options = MountOptions { allow_stale: self.allow_stale, ddl: self.ddl.clone() };
         for path in &self.innodb {
             warn(session.mount_innodb(path, &options).await?.1);
@@ -88,12 +95,6 @@ impl MountArguments {
         }
         if let Some(database) = &self.database {
             session.use_database(database)?;
-        }
-        for (key, value) in &self.set {
-            session
-                .set(key, value)
-                .await
-                .map_err(|error| Failure::usage(format!("--set {key}={value}: {error}")))?;
         }
         Ok(session)
     }

@@ -37,6 +37,10 @@ fn a_volume_survives_placement_that_is_killed() {
     ];
     let answer = || tanada(&[&query as &[&str], &["-c", JOIN]].concat()).output();
     let expected = answer();
+    // With placement off nothing moves, not even when the volume is mounted.
+    let moved = "select count(*) from tanada.placements";
+    let off = tanada(&["sql", "--volume", &volume, "--set", "tanada.placement=off", "-c", moved]).output();
+    assert_eq!(off, "count(*)\n0\n");
     let many = vec![JOIN; 20].join("; ");
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     for kill in 0..kills {

@@ -228,6 +228,9 @@ impl Session {
                 None
             }
             Command::ShowDatabases => Some(answer::names("Database", &self.shared.databases.names())?),
+            Command::ShowTables { database: Some(name) } if self.is_status(&name) => {
+                Some(answer::names("Tables_in_tanada", &StatusSchema::names())?)
+            }
             Command::ShowTables { database } => {
                 let database = self.database_or_default(database.as_deref())?;
                 Some(answer::names(&format!("Tables_in_{}", database.name()), &database.tables())?)
@@ -356,11 +359,15 @@ impl Session {
         Ok((respelled.unwrap_or_else(|| sql.to_string()), invisible))
     }
 
+    /// Whether `name` is the engine's own schema, and no database of that name hides it.
+    fn is_status(&self, name: &str) -> bool {
+        name.eq_ignore_ascii_case(STATUS) && self.shared.databases.database(name).is_none()
+    }
+
     /// The schema of a table that is no database's.
     fn system_schema(&self, reference: &TableReference) -> Option<&'static str> {
         let schema = reference.schema()?;
-        let is_status =
-            schema.eq_ignore_ascii_case(STATUS) && self.shared.databases.database(schema).is_none();
+        let is_status = self.is_status(schema);
         let is_information = schema.eq_ignore_ascii_case(INFORMATION_SCHEMA);
         is_status.then_some(STATUS).or(is_information.then_some(INFORMATION_SCHEMA))
     }

@@ -47,6 +47,11 @@ impl StatusSchema {
         Arc::new(StatusSchema { session })
     }
 
+    /// Names of the tables.
+    pub(super) fn names() -> Vec<String> {
+        TABLES.iter().map(|(name, _)| (*name).to_string()).collect()
+    }
+
     fn kind(name: &str) -> Option<Kind> {
         TABLES.iter().find(|(table, _)| table.eq_ignore_ascii_case(name)).map(|(_, kind)| *kind)
     }
@@ -61,7 +66,7 @@ impl std::fmt::Debug for StatusSchema {
 #[async_trait]
 impl SchemaProvider for StatusSchema {
     fn table_names(&self) -> Vec<String> {
-        TABLES.iter().map(|(name, _)| (*name).to_string()).collect()
+        StatusSchema::names()
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {

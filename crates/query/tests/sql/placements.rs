@@ -116,6 +116,7 @@ async fn policies_that_cannot_place_chunks_are_refused() {
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         assert!(error.to_string().contains(part), "{error}");
     }
+    assert_eq!(text(&session, "show tables from tanada").await, "footprints\nplacements\nvolume_stats");
     let error = run(&session, "select * from tanada.nothing").await.unwrap_err();
     assert!(error.to_string().contains("nothing"), "{error}");
 }
