@@ -12,6 +12,7 @@ mod classes;
 mod fingerprint;
 mod naming;
 mod places;
+mod rate;
 mod recording;
 mod steering;
 mod watch;

@@ -1,18 +1,20 @@
 //! Placement of one mounted volume: a policy is told what its queries are going to read and do read, and its wishes are carried out beside them.
 //!
 //! 1. Announcements, reads and ends come from the queries' threads and go to the policy at once, under a lock that is held for microseconds.
-//! 2. A task on an executor carries out the policy's wishes, [`COPIES`] at once, and sleeps while there are none.
+//! 2. A task on an executor carries out the policy's wishes, [`COPIES`] at once and no faster than its [`Rate`] lets it, and sleeps while there are none.
 //! 3. What the policy has learned is kept in an object of the volume ([`MEMORY`]), from one session to the next.
 //!
 //! Invariant: a wish of one policy is never reported to another (`generation`).
 
 use std::collections::{BTreeMap, VecDeque};
+use std::pin::pin;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use async_channel::{Receiver, Sender};
 use futures::StreamExt;
 use futures::channel::oneshot;
-use futures::future::{Either, select};
+use futures::future::{Either, pending, select};
 use futures::stream::FuturesUnordered;
 use parking_lot::Mutex;
 use tanada_base::Clock;
@@ -27,6 +29,7 @@ use tanada_volume::{Attributes, Budget, Object, Volume};
 use super::announcement::Announcement;
 use super::classes::costs_of;
 use super::naming::Naming;
+use super::rate::Rate;
 use super::watch::Watcher;
 use crate::{Error, ErrorKind, Result};
 
@@ -58,6 +61,7 @@ pub(crate) struct Wanted {
 #[derive(Debug)]
 pub(crate) struct Steering {
     directory: Arc<Directory>,
+    timeline: Timeline,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
     wake: Sender<()>,
@@ -71,6 +75,7 @@ struct State {
     wanted: Wanted,
     costs: Costs,
     placer: Placer,
+    rate: Rate,
     generation: u64,
     naming: Naming,
     causes: u16,
@@ -118,7 +123,8 @@ pub(crate) struct Noted {
 }
 
 impl Steering {
-    /// Begins to place the chunks of a volume; `None` if there is nothing to decide: one class, or one that is only read.
+    /// Begins to place the chunks of a volume; `None` if there is nothing to decide: one class, or one that is only read. What earlier sessions have
+    /// learned is given up with a warning if it cannot be read.
     ///
     /// # Errors
     /// If there is no such policy, or it is none for volumes.
@@ -146,6 +152,7 @@ impl Steering {
             wanted: wanted.clone(),
             costs,
             placer,
+            rate: Rate::new(wanted.bytes_per_second),
             generation: 0,
             naming,
             causes: 0,
@@ -160,12 +167,15 @@ impl Steering {
         let steering = Arc::new(Steering {
             directory: Arc::clone(directory),
             clock: timeline.clock(),
+            timeline,
             state: Mutex::new(state),
             wake,
             relocating: Mutex::default(),
             settled: Mutex::default(),
         });
-        steering.remember(executors, warnings).await?;
+        if let Err(error) = steering.remember(executors).await {
+            warnings.push(format!("what placement had learned is given up: {error}"));
+        }
         steering.prepare();
         let placed = Arc::downgrade(&steering);
         let running = executors.spawn(move || relocate(placed, woken));
@@ -202,6 +212,7 @@ impl Steering {
         // What another policy has learned may mean nothing to this one.
         let _ = placer.remember(&state.memory);
         state.placer = placer;
+        state.rate = Rate::new(wanted.bytes_per_second);
         state.generation += 1;
         state.wanted = wanted.clone();
         drop(state);
@@ -246,11 +257,18 @@ impl Steering {
         let _ = settled.await;
     }
 
-    /// The policy's next wish, with its generation.
-    fn next_wish(&self) -> Option<(Wish, u64)> {
+    /// The policy's next wish, with its generation; or how long it has to wait for the bandwidth limit.
+    fn next_wish(&self) -> Next {
+        let now = self.clock.now();
         let mut state = self.state.lock();
-        let wish = state.placer.begin()?;
-        Some((wish, state.generation))
+        if let Some(pause) = state.rate.pause(now)
+            && state.placer.waiting() > 0
+        {
+            return Next::Later(pause);
+        }
+        let Some(wish) = state.placer.begin() else { return Next::Nothing };
+        state.rate.take(now, self.directory.volume().chunk_bytes());
+        Next::Wish(Box::new(wish), state.generation)
     }
 
     /// Tells the policy what came of a wish, if it is still the one that had it.
@@ -259,6 +277,7 @@ impl Steering {
         let mut state = self.state.lock();
         if state.generation == generation {
             let placed = state.placer.finish(wish, outcome);
+            state.rate.give_back(self.directory.volume().chunk_bytes().saturating_sub(placed.bytes));
             state.note(now_ns, &placed);
         }
     }
@@ -317,16 +336,21 @@ impl Steering {
     }
 
     /// Learns what earlier sessions have learned.
-    async fn remember(&self, executors: &Arc<Executors>, warnings: &mut Vec<String>) -> Result<()> {
+    async fn remember(&self, executors: &Arc<Executors>) -> Result<()> {
         let Some(object) = memory_of(self.directory.volume()) else { return Ok(()) };
         let bytes = object.size_bytes().min(MOST_MEMORY_BYTES) as usize;
         let read = executors.spawn(move || async move { object.read_bytes(0, bytes).await });
         let memory = read.await??;
-        if let Err(error) = self.state.lock().placer.remember(&memory) {
-            warnings.push(format!("what placement had learned is given up: {error}"));
-        }
-        Ok(())
+        let remembered = self.state.lock().placer.remember(&memory);
+        remembered.map_err(|error| Error::new(ErrorKind::Data, error.to_string()))
     }
+}
+
+/// What is to be done next.
+enum Next {
+    Wish(Box<Wish>, u64),
+    Later(Duration),
+    Nothing,
 }
 
 /// Carries out the policy's wishes until placement is stopped or gone. Copies under way then are given up: their chunks stay where they are.
@@ -334,32 +358,42 @@ async fn relocate(steering: Weak<Steering>, woken: Receiver<()>) {
     let mut running = FuturesUnordered::new();
     loop {
         let Some(placement) = steering.upgrade() else { return };
+        let mut pause = None;
         while running.len() < COPIES {
-            let Some((wish, generation)) = placement.next_wish() else { break };
-            running.push(async move {
-                let outcome = wish.run().await;
-                (wish, outcome, generation)
-            });
+            match placement.next_wish() {
+                Next::Wish(wish, generation) => running.push(async move {
+                    let outcome = wish.run().await;
+                    (wish, outcome, generation)
+                }),
+                Next::Later(until) => {
+                    pause = Some(placement.timeline.sleep(until));
+                    break;
+                }
+                Next::Nothing => break,
+            }
         }
-        if running.is_empty() {
+        if running.is_empty() && pause.is_none() {
             placement.is_settled();
         }
         // Whoever drops placement while this waits ends it.
         drop(placement);
-        if running.is_empty() {
-            if woken.recv().await.is_err() {
-                return;
+        let done = async { if running.is_empty() { pending().await } else { running.next().await } };
+        let paused = async {
+            match pause {
+                Some(pause) => pause.await,
+                None => pending().await,
             }
-            continue;
-        }
-        match select(running.next(), std::pin::pin!(woken.recv())).await {
-            Either::Left((Some((wish, outcome, generation)), _)) => {
+        };
+        let (done, paused, woken) = (pin!(done), pin!(paused), pin!(woken.recv()));
+        match select(woken, select(done, paused)).await {
+            Either::Left((Err(_), _)) => return,
+            Either::Right((Either::Left((Some((wish, outcome, generation)), _)), _)) => {
                 if let Some(placement) = steering.upgrade() {
-                    placement.finish(wish, outcome, generation);
+                    placement.finish(*wish, outcome, generation);
                 }
             }
-            Either::Left((None, _)) | Either::Right((Ok(()), _)) => {}
-            Either::Right((Err(_), _)) => return,
+            // Woken, the pause is over, or the last copy has gone: whatever is next.
+            _ => {}
         }
     }
 }
@@ -495,8 +529,9 @@ fn placer(volume: &Volume, wanted: &Wanted, costs: Costs) -> Result<Placer> {
         fast,
         slow,
         costs,
-        // The policy has weighed what the copy costs the queries: it is not to be held back once more.
-        budget: Budget { concurrency: 1, bytes_per_second: wanted.bytes_per_second, yields: false },
+        // The policy has weighed what the copy costs the queries: it is not to be held back once more. A wish is one chunk, so the bandwidth limit is not
+        // the relocation's but this module's.
+        budget: Budget { concurrency: 1, bytes_per_second: None, yields: false },
         most_chunks: None,
         seed: SEED,
     };
@@ -528,12 +563,20 @@ async fn keep(volume: &Volume, memory: &[u8]) -> tanada_volume::Result<()> {
     } else if volume.open_object(NEW_MEMORY).is_ok() {
         volume.rename(NEW_MEMORY, MEMORY)?;
     }
-    let object = volume.create_object(NEW_MEMORY, &Attributes::default())?;
-    object.write_bytes(0, memory).await?;
-    object.sync().await?;
+    if let Err(error) = write_memory(volume, memory).await {
+        // What matters is why it could not be written; the room it took is given back if that can be done.
+        let _ = volume.delete(NEW_MEMORY).await;
+        return Err(error);
+    }
     if volume.open_object(MEMORY).is_ok() {
         volume.delete(MEMORY).await?;
     }
     volume.rename(NEW_MEMORY, MEMORY)?;
     volume.sync().await
+}
+
+async fn write_memory(volume: &Volume, memory: &[u8]) -> tanada_volume::Result<()> {
+    let object = volume.create_object(NEW_MEMORY, &Attributes::default())?;
+    object.write_bytes(0, memory).await?;
+    object.sync().await
 }
