@@ -14,7 +14,7 @@ use tanada_query::Session;
 use tanada_query::placement::Recording;
 use tokio::runtime::Runtime;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, one_line};
 use crate::format::Format;
 use crate::options::MountArguments;
 
@@ -69,7 +69,13 @@ pub fn run(runtime: &Runtime, arguments: SqlArguments) -> Outcome {
         None => shell::run(runtime, &session, format),
     };
     let placed = session.placed();
-    let closed = runtime.block_on(session.close()).map_err(Failure::from);
+    let closed = match runtime.block_on(session.close()) {
+        Ok(warnings) => {
+            warnings.iter().for_each(|warning| eprintln!("tanada: warning: {}", one_line(warning)));
+            Ok(())
+        }
+        Err(error) => Err(Failure::from(error)),
+    };
     let noted = crate::volume::decisions::note_placed(&placed);
     // What was read until something failed is worth keeping.
     let recorded = match (&arguments.record, recording) {

@@ -113,42 +113,44 @@ impl Session {
         text: Text,
         plan: &Arc<dyn ExecutionPlan>,
         context: &Arc<QueryContext>,
-    ) -> Result<Ending> {
+    ) -> Ending {
         let watched = context.watched();
         let ending = Ending(Arc::clone(watched));
         if !watched.has_watchers() {
-            return Ok(ending);
+            return ending;
         }
-        let announcement = self.announcement(text, plan, context).await?;
+        let announcement = self.announcement(text, plan, context).await;
         if !announcement.tables.is_empty() {
             watched.begin(&announcement);
         }
-        Ok(ending)
+        ending
     }
 
-    /// What a plan is going to read where.
+    /// What a plan is going to read where. An access to a table whose indexes cannot be located is left out: if its file is damaged, the query
+    /// itself says so when it gets there.
     pub(super) async fn announcement(
         &self,
         text: Text,
         plan: &Arc<dyn ExecutionPlan>,
         context: &Arc<QueryContext>,
-    ) -> Result<Announcement> {
+    ) -> Announcement {
         let mut found = Vec::new();
         let mut tables = Vec::new();
         for access in accesses(plan) {
-            let places = self.shared.places.of(&access.relation, context.executors(), context.io()).await?;
+            let located = self.shared.places.of(&access.relation, context.executors(), context.io()).await;
+            let Ok(places) = located else { continue };
             found.extend(FileAccess::of(&access, &places));
             if !tables.iter().any(|table| Arc::ptr_eq(table, &places)) {
                 tables.push(places);
             }
         }
-        Ok(Announcement {
+        Announcement {
             query: context.watched().query(),
             name: text.name,
             fingerprint: text.fingerprint,
             depth: context.depth(),
             accesses: found,
             tables,
-        })
+        }
     }
 }

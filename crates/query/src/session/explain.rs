@@ -45,7 +45,7 @@ impl Session {
         }
         let plan = state.statement_to_plan(statement).await?;
         let plan = state.create_physical_plan(&plan).await?;
-        let announcement = self.announcement(text, &plan, context).await?;
+        let announcement = self.announcement(text, &plan, context).await;
         let mut shown = String::new();
         for steering in placements {
             let (forecast, policy, objects) = steering.forecast(&announcement);

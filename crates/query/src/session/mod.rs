@@ -295,16 +295,17 @@ impl Session {
         let statement = invisible::leave_out(statement, invisible)?;
         let database = self.database();
         let statement = mysql_functions::respell(header::name_columns(statement), database.as_deref());
-        let plan = state.statement_to_plan(statement.clone()).await?;
+        let explained = explain::explained(&statement);
+        let plan = state.statement_to_plan(statement).await?;
         let reads_only =
             SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         reads_only.verify_plan(&plan)?;
         let plan = state.create_physical_plan(&plan).await?;
-        let placement = match explain::explained(&statement) {
+        let placement = match explained {
             Some(inner) => self.planned_placement(inner, text.clone(), &state, &context).await?,
             None => None,
         };
-        let ending = self.announce(text, &plan, &context).await?;
+        let ending = self.announce(text, &plan, &context).await;
         let mut stream = execute_stream(Arc::clone(&plan), Arc::new(TaskContext::from(&state)))?;
         if let Some(placement) = placement {
             stream = explain::with_row(stream, "placement", &placement);

@@ -19,7 +19,8 @@ impl Session {
     /// with a warning.
     ///
     /// # Errors
-    /// If there is no volume or it cannot be opened, `NotFound` if no object is an InnoDB file, and as [`mount_innodb`](Self::mount_innodb).
+    /// If there is no volume or it cannot be opened, `NotFound` if no object is an InnoDB file, `InvalidInput` if placement is set to what does not
+    /// exist, and as [`mount_innodb`](Self::mount_innodb).
     pub async fn mount_volume(
         &self,
         path: &Path,
@@ -44,8 +45,8 @@ impl Session {
             // What went wrong with mounting is what matters.
             let _ = directory.volume().close().await;
         } else {
+            self.shared.volumes.write().push(Arc::clone(&directory));
             self.place(&directory, &mut warnings).await?;
-            self.shared.volumes.write().push(directory);
         }
         mounted.map(|names| (names, warnings))
     }
@@ -99,21 +100,26 @@ impl Session {
         Ok(names)
     }
 
-    /// Closes the mounted volumes: statistics of what was read are durable then. Their tables can still be read, uncounted.
+    /// Closes the mounted volumes: statistics of what was read are durable then. Their tables can still be read, uncounted. Gives warnings, of
+    /// what placement has learned and could not be kept.
     ///
     /// # Errors
     /// If a volume's metadata cannot be written.
-    pub async fn close(&self) -> Result<()> {
+    pub async fn close(&self) -> Result<Vec<String>> {
         let placements = std::mem::take(&mut *self.shared.placements.write());
-        let mut stopped = Ok(());
+        let mut warnings = Vec::new();
         for steering in placements {
-            stopped = stopped.and(steering.stop(&self.shared.environment.executors).await);
+            if let Err(error) = steering.stop(&self.shared.environment.executors).await {
+                let volume = steering.directory().path().display();
+                warnings
+                    .push(format!("what placement has learned is not kept in the volume {volume}: {error}"));
+            }
         }
         let volumes = std::mem::take(&mut *self.shared.volumes.write());
         for directory in volumes {
             let executors = &self.shared.environment.executors;
             executors.spawn(move || async move { directory.volume().close().await }).await??;
         }
-        stopped
+        Ok(warnings)
     }
 }

@@ -7,6 +7,7 @@ use tanada_io::Method;
 use tanada_placement::TraceEvent;
 use tanada_query::placement::Recording;
 use tanada_query::{ErrorKind, Session};
+use tanada_volume::{Attributes, Relocation};
 
 use crate::sessions::{SERVERS, run, session, tpch_directory, value};
 use crate::volumes::{Way, open, volume_on, volume_with};
@@ -187,4 +188,47 @@ async fn a_recording_has_every_read_with_its_index_and_can_be_replayed() {
     let options = tanada_placement::SimulationOptions::new("benefit", 0.5);
     let outcome = tanada_placement::simulate(&trace, None, &options).unwrap();
     assert_eq!(outcome.ios, trace.ios());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_copies_together_keep_to_the_bandwidth_limit() {
+    let folder = volume().await;
+    let session = mounted(folder.path(), "benefit").await;
+    session.set("tanada.placement_bytes_per_second", "8388608").await.unwrap();
+    for _ in 0..2 {
+        session.clear_cache();
+        value(&session, JOIN).await;
+        session.settle().await;
+    }
+    let copies = "from tanada.placements where refusal is null and bytes > 0";
+    let count = number(&session, &format!("select count(*) {copies}")).await;
+    let took_ms = format!("select cast((max(at_s) - min(at_s)) * 1000 as bigint) {copies}");
+    let took_ms = number(&session, &took_ms).await;
+    // Chunks of a mebibyte, eight a second; the first one's own time is not in it.
+    assert!(count > 3 && took_ms >= (count - 2) * 125, "{count} copies in {took_ms} ms");
+    session.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_volume_forgets_what_was_learned_and_closes() {
+    let folder = volume_with(&[("data", tpch_directory(SERVERS[1]))], Way::Adopt).await;
+    let directory = open(folder.path()).await;
+    for class in ["fast", "slow"] {
+        directory.resize_class(class, 2 << 20, &Relocation::default()).await.unwrap();
+    }
+    let filler = directory.volume().create_object("filler", &Attributes::default()).unwrap();
+    let mut size = 0;
+    while filler.write_bytes(size, &[1; 1 << 20]).await.is_ok() {
+        size += 1 << 20;
+    }
+    directory.close().await.unwrap();
+    let session = mounted(folder.path(), "benefit").await;
+    assert!(value(&session, JOIN).await.is_some());
+    session.settle().await;
+    let warnings = session.close().await.unwrap();
+    assert!(matches!(&warnings[..], [warning] if warning.contains("is not kept")), "{warnings:?}");
+    let directory = open(folder.path()).await;
+    let names: Vec<String> = directory.volume().objects().iter().map(|object| object.name()).collect();
+    assert!(!names.iter().any(|name| name.starts_with("tanada.placement")), "{names:?}");
+    directory.close().await.unwrap();
 }
