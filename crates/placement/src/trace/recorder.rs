@@ -22,7 +22,7 @@ use crate::layout::ObjectNo;
 /// recorder.ends(query);
 /// assert_eq!((recorder.lost(), recorder.finish().ios()), (0, 1));
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Recorder {
     trace: Trace,
     objects: HashMap<String, ObjectNo>,

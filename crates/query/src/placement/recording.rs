@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tanada_io::ObservedRead;
-use tanada_placement::{Cause, IoKind, ObjectNo, QueryId, Record, Trace, TraceIo, TraceQuery};
+use tanada_placement::{IoKind, QueryId, Recorder, Trace, TraceIo, TraceQuery};
 
 use super::announcement::Announcement;
 use super::naming::Naming;
@@ -21,12 +21,10 @@ pub struct Recording(Arc<Mutex<Recorded>>);
 
 #[derive(Debug, Default)]
 struct Recorded {
-    trace: Trace,
+    recorder: Recorder,
     naming: Naming,
     /// Numbers in the trace of the queries that run.
     running: HashMap<QueryId, Running>,
-    /// Why it cannot go on.
-    failure: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -46,10 +44,15 @@ impl Recording {
     /// # Errors
     /// If it is larger than a trace may be.
     pub fn trace(&self) -> Result<Trace> {
-        let recorded = self.0.lock();
-        match &recorded.failure {
-            Some(failure) => Err(Error::new(ErrorKind::Resources, format!("the recording ended: {failure}"))),
-            None => Ok(recorded.trace.clone()),
+        let recorder = &self.0.lock().recorder;
+        match recorder.lost() {
+            0 => Ok(recorder.clone().finish()),
+            lost => {
+                let message = format!(
+                    "the recording is not whole: {lost} records had no room in a trace; record fewer statements or tables at once"
+                );
+                Err(Error::new(ErrorKind::Resources, message))
+            }
         }
     }
 
@@ -74,25 +77,13 @@ impl Recording {
 }
 
 impl Recorded {
-    fn push(&mut self, record: Record) {
-        if self.failure.is_none() {
-            self.failure = self.trace.push(record).err().map(|error| error.to_string());
-        }
-    }
-
     fn learn(&mut self, places: &FilePlaces) {
-        if self.naming.object(&places.path).is_none() {
-            let object = ObjectNo(self.trace.objects().len() as u32);
-            self.push(Record::Object { name: places.path.display().to_string(), bytes: places.bytes });
-            self.naming.add(&places.path, object);
+        let Recorded { recorder, naming, .. } = self;
+        let object = recorder.object(&places.path.display().to_string(), places.bytes);
+        if naming.object(&places.path).is_none() {
+            naming.add(&places.path, object);
         }
-        let mut new = Vec::new();
-        let known = self.trace.causes().len();
-        self.naming.learn(places, |name| {
-            new.push(name.to_string());
-            Cause(u16::try_from(known + new.len()).unwrap_or(0))
-        });
-        new.into_iter().for_each(|name| self.push(Record::Cause { name }));
+        naming.learn(places, |name| recorder.cause(name));
     }
 }
 
@@ -104,10 +95,9 @@ impl Watcher for Recording {
         let footprint = announcement.footprint(|access| {
             Some((recorded.naming.object(&access.path)?, recorded.naming.cause(&access.index)?))
         });
-        let no = QueryId(recorded.trace.queries().len() as u32);
         let (name, fingerprint, depth) =
             (announcement.name.clone(), announcement.fingerprint, announcement.depth);
-        recorded.push(Record::Begins(TraceQuery { name, fingerprint, footprint }));
+        let no = recorded.recorder.begins(TraceQuery { name, fingerprint, footprint });
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
         let running = Running { no, depth, cores, ended: Duration::ZERO, cpu: cpu_time() };
         recorded.running.insert(announcement.query, running);
@@ -137,13 +127,13 @@ impl Watcher for Recording {
             kind: IoKind::Read,
             is_sequential: named.is_sequential,
         };
-        recorded.push(Record::Io(io));
+        recorded.recorder.io(io);
     }
 
     fn ends(&self, query: QueryId) {
         let mut recorded = self.0.lock();
         if let Some(running) = recorded.running.remove(&query) {
-            recorded.push(Record::Ends(running.no));
+            recorded.recorder.ends(running.no);
         }
     }
 }
