@@ -146,9 +146,18 @@ async fn check_space(layout: &SpaceLayout, space: &Tablespace, is_shared: bool, 
     assert!(freed <= 1 + headers.len() / 200 || !label.contains("tpch"), "{label}: {freed} pages");
 }
 
+/// Pages of several lists in the order of the file.
+fn pages_of(lists: &[&[PageRange]]) -> Vec<PageNo> {
+    let mut pages: Vec<PageNo> =
+        lists.iter().flat_map(|ranges| ranges.iter()).flat_map(PageRange::iter).collect();
+    pages.sort_unstable();
+    pages
+}
+
 async fn check_table(table: &Arc<Table>, label: &str) {
     let layout = table.layout(&context()).await.unwrap_or_else(|error| panic!("{label}: {error}"));
     assert_eq!(layout.spaces.len(), table.definition().partitions.len());
+    let segments = table.segments(&context()).await.unwrap_or_else(|error| panic!("{label}: {error}"));
     for (partition, (layout, space)) in layout.spaces.iter().zip(table.spaces()).enumerate() {
         let is_shared = space.path().ends_with("ibdata1");
         check_space(layout, space, is_shared, label).await;
@@ -168,6 +177,16 @@ async fn check_table(table: &Arc<Table>, label: &str) {
             let steps = found.steps.unwrap();
             assert_eq!(steps.all + 1, PageRange::count(&found.leaf), "{label}");
             assert_eq!(steps.all - steps.to_neighbour + 1, in_order[partition].len() as u64, "{label}");
+            let in_segments =
+                segments[partition].indexes.iter().find(|found| found.index == Some(IndexNo(no)));
+            let in_segments = in_segments.unwrap_or_else(|| panic!("{label}: {}", index.name));
+            assert_eq!(in_segments.name, index.name, "{label}");
+            assert_eq!(
+                pages_of(&[&in_segments.leaves]),
+                pages_of(&[&found.leaf, &found.off_page]),
+                "{label}"
+            );
+            assert_eq!(pages_of(&[&in_segments.upper]), pages_of(&[&found.inner]), "{label}");
             let mut pages: Vec<PageNo> = in_order[partition].iter().flat_map(PageRange::iter).collect();
             pages.sort_unstable();
             assert!(pages.into_iter().eq(found.leaf.iter().flat_map(PageRange::iter)), "{label}");
