@@ -5,6 +5,7 @@
 //!    may be cut again during that recovery or after it.
 //! 3. What goes wrong is a [`Failure`] with the command that repeats it.
 
+mod begun;
 mod book;
 mod busy;
 mod cutter;

@@ -13,11 +13,12 @@ use tanada_volume::{
     Attributes, BLOCK_BYTES, CrashPoints, Error, ErrorKind, Object, OpenOptions, PlantedBug, Volume,
 };
 
+use super::begun::{Begun, Reading, SyncAll};
 use super::book::Book;
 use super::layout::Rig;
 use super::ledger::{Asked, Ledger};
 use crate::executor::World;
-use crate::oracle::{Change, ChangeNo, Tag, pattern};
+use crate::oracle::{Change, Tag, pattern};
 
 /// Asks a volume for operations. Cheap to clone.
 #[derive(Clone)]
@@ -553,74 +554,4 @@ impl Teller {
 
 fn is_aligned(offset: u64, buffer: &Buffer) -> bool {
     offset.is_multiple_of(BLOCK_BYTES) && (buffer.len() as u64).is_multiple_of(BLOCK_BYTES)
-}
-
-/// A sync of everything.
-struct SyncAll {
-    objects: Vec<(Tag, crate::oracle::SyncNote)>,
-    names: crate::oracle::NameSync,
-}
-
-impl SyncAll {
-    fn done(&self, book: &Book) {
-        let oracle = &mut book.open().oracle;
-        for (tag, note) in &self.objects {
-            if let Some(model) = oracle.model(*tag) {
-                model.synced(note);
-            }
-        }
-        oracle.names_synced(&self.names);
-    }
-}
-
-/// A change that was begun; failed, unless it is said to be done.
-struct Begun {
-    book: Book,
-    tag: Tag,
-    no: ChangeNo,
-    object: Option<Object>,
-}
-
-impl Begun {
-    fn done(mut self) {
-        self.object = None;
-        if let Some(model) = self.book.open().oracle.model(self.tag) {
-            model.done(self.no);
-        }
-    }
-}
-
-impl Drop for Begun {
-    fn drop(&mut self) {
-        let Some(object) = self.object.take() else { return };
-        let size = object.size_bytes();
-        if let Some(model) = self.book.open().oracle.model(self.tag) {
-            model.failed(self.no, Some(size));
-        }
-    }
-}
-
-/// A read that was begun.
-struct Reading {
-    book: Book,
-    tag: Tag,
-    note: Option<crate::oracle::ReadNote>,
-}
-
-impl Reading {
-    fn end(&mut self, bytes: Option<&[u8]>, is_in_doubt: bool) {
-        let Some(note) = self.note.take() else { return };
-        let mut pages = self.book.open();
-        let Some(model) = pages.oracle.model(self.tag) else { return };
-        if let Err(why) = model.end_read(&note, bytes, is_in_doubt) {
-            let tag = self.tag;
-            pages.failure.get_or_insert_with(|| format!("object {tag}: {why}"));
-        }
-    }
-}
-
-impl Drop for Reading {
-    fn drop(&mut self) {
-        self.end(None, true);
-    }
 }
