@@ -69,9 +69,9 @@ pub(super) fn run(
             progress(&format!("{policy} on a volume, {execution}, {share} %: learning"));
             one.queries(&virtual_time())?;
             progress(&format!("{policy} on a volume, {execution}, {share} %: virtual time"));
-            let kept = remembered(&folder)?;
+            let kept = if settings.real_time { Some(remembered(&folder)?) } else { None };
             runs.push(one.queries(&virtual_time())?);
-            if settings.real_time {
+            if let Some(kept) = kept {
                 progress(&format!("{policy} on a volume, {execution}, {share} %: real time"));
                 // Both begin with what was learned in the first run.
                 restore(&folder, &kept)?;
