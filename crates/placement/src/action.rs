@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::layout::ChunkNo;
+use crate::layout::{ChunkNo, Layout};
 
 /// Where the bytes of a chunk that goes to the fast class come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -38,6 +38,18 @@ impl Action {
     /// Whether it takes a chunk's room in the fast class.
     pub fn takes_room(self) -> bool {
         matches!(self, Action::Promote(_) | Action::Mirror(_))
+    }
+
+    /// The verb.
+    pub fn order(self) -> &'static str {
+        match self {
+            Action::Promote(_) => "move up",
+            Action::Demote => "move down",
+            Action::Mirror(_) => "mirror",
+            Action::DropMirror => "drop the mirror of",
+            Action::Clean => "write back",
+            Action::Merge => "merge the log into",
+        }
     }
 
     /// The verb, in the past tense.
@@ -140,6 +152,21 @@ pub enum Reason {
         /// Seconds that it would save then.
         saves_s: f32,
     },
+}
+
+impl Reason {
+    /// In words, with chunks named by their object and their place in it.
+    pub fn told(&self, layout: &Layout) -> String {
+        match self {
+            Reason::MakesRoom { other } => match layout.owner(*other) {
+                Some((object, chunk)) => {
+                    format!("chunk {chunk} of {} is worth more and needs the room", layout.name(object))
+                }
+                None => self.to_string(),
+            },
+            _ => self.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for Reason {

@@ -21,7 +21,7 @@ use crate::layout::{ChunkNo, Layout, ObjectNo};
 use crate::numbers::{Wrong, byte, narrow, put, put_name, take, take_count, take_long_count, take_name};
 use crate::{Error, Result};
 
-const MAGIC: &[u8; 8] = b"TANADAPM";
+pub(super) const MAGIC: &[u8; 8] = b"TANADAPM";
 const VERSION: u16 = 1;
 const HEADER_BYTES: usize = 16;
 

@@ -73,6 +73,33 @@ impl Memory {
         code::decode(bytes, layout)
     }
 
+    /// Whether nothing was learned.
+    pub fn is_empty(&self) -> bool {
+        let Memory { statements, followers, last: _, trust: _, counts, windows } = self;
+        statements.is_empty() && followers.is_empty() && counts.is_empty() && windows.is_empty()
+    }
+
+    /// Whether these may be bytes of [`Memory::to_bytes`].
+    pub fn is_one(bytes: &[u8]) -> bool {
+        bytes.starts_with(code::MAGIC)
+    }
+
+    /// What another policy has learned goes on beside this: each kind of knowledge that is empty here is taken from `other`.
+    #[must_use]
+    pub fn beside(mut self, other: &Memory) -> Memory {
+        if self.statements.is_empty() && self.followers.is_empty() {
+            (self.statements, self.followers) = (other.statements.clone(), other.followers.clone());
+            (self.last, self.trust) = (other.last, other.trust);
+        }
+        if self.counts.is_empty() {
+            self.counts = other.counts.clone();
+        }
+        if self.windows.is_empty() {
+            self.windows = other.windows.clone();
+        }
+        self
+    }
+
     /// Makes it older by a session.
     pub fn fade(&mut self) {
         self.statements.iter_mut().for_each(|statement| statement.runs *= FADING);

@@ -20,7 +20,7 @@ const MOST_MOVES: usize = 4096;
 const MOST_WISHES: usize = 1 << 18;
 
 /// A chunk that would be moved.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PlannedMove {
     /// Which.
     pub chunk: ChunkNo,
@@ -33,7 +33,7 @@ pub struct PlannedMove {
     /// Seconds that it is expected to save, its own cost subtracted; 0 where the policy does not reckon.
     pub gain_s: f32,
     /// Why.
-    pub reason: Reason,
+    pub why: String,
 }
 
 /// What a policy would do for a query.
@@ -89,7 +89,8 @@ impl Placer {
                 };
             }
             if forecast.moves.len() < MOST_MOVES {
-                let planned = PlannedMove { chunk, object, chunk_of_object, action, gain_s, reason };
+                let why = reason.told(&self.layout);
+                let planned = PlannedMove { chunk, object, chunk_of_object, action, gain_s, why };
                 forecast.moves.push(planned);
             }
         }

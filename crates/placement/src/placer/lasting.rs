@@ -22,9 +22,11 @@ pub struct ChunkCount {
 }
 
 impl Placer {
-    /// What the policy has learned, as bytes, [`crate::MOST_MEMORY_BYTES`] at most; what it was told to remember and did not meet again is among it.
+    /// What the policy has learned, as bytes, [`crate::MOST_MEMORY_BYTES`] at most; what it was told to remember and did not meet again is among it, and
+    /// so is what other policies have learned before. Nothing if nothing was learned.
     pub fn memory(&self) -> Vec<u8> {
-        self.policy.memory().to_bytes(&self.layout)
+        let memory = self.policy.memory().beside(&self.remembered);
+        if memory.is_empty() { Vec::new() } else { memory.to_bytes(&self.layout) }
     }
 
     /// Takes over what was learned in another session; it fades with each time that this is done. Objects are found by their names; those that are
@@ -33,14 +35,32 @@ impl Placer {
     /// # Errors
     /// If the bytes are not [`Placer::memory`]'s, are damaged, of another version, or of chunks of another size. Then nothing is remembered.
     pub fn remember(&mut self, bytes: &[u8]) -> Result<()> {
+        self.take_over(bytes, true)
+    }
+
+    /// Takes over what another policy has learned in this session: it does not fade.
+    ///
+    /// # Errors
+    /// As [`Placer::remember`].
+    pub fn follow(&mut self, other: &Placer) -> Result<()> {
+        self.take_over(&other.memory(), false)
+    }
+
+    fn take_over(&mut self, bytes: &[u8], fades: bool) -> Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
         let (mut memory, absent) = Memory::from_bytes(bytes, &mut self.layout)?;
-        memory.fade();
+        if fades {
+            memory.fade();
+        }
         for no in absent {
             // Until it comes, no room is its.
             self.layout.set_rule(no, Rule { pin: Some(Tier::Slow), quota_chunks: None });
             self.absent.insert(self.layout.name(no).to_owned(), no);
         }
         self.members.resize_with(self.layout.objects() as usize, || None);
+        self.remembered = memory.clone();
         self.policy.remember(memory);
         Ok(())
     }

@@ -19,13 +19,14 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::sync::{Arc, Mutex};
 
-use tanada_volume::{Budget, Object, Volume};
+use tanada_volume::{Budget, ClassInfo, Object, Volume};
 
 use crate::action::{Action, Decision, Source};
 use crate::costs::Costs;
 use crate::event::{Context, Event, Io, IoKind};
 use crate::footprint::{Cause, QueryId};
 use crate::layout::{ChunkNo, Layout, ObjectNo, Rule, Tier};
+use crate::memory::Memory;
 use crate::policy::{POLICIES, Policy, policy};
 use crate::{Error, Result};
 
@@ -92,11 +93,15 @@ pub struct Placer {
     members: Vec<Option<Member>>,
     /// Those that have not come, by name.
     absent: HashMap<String, ObjectNo>,
+    /// What was learned before.
+    remembered: Memory,
     /// Chunks of the fast class that were free, and those that lay there already.
     free: u32,
     found: u32,
     /// Number of the fast class.
     fast: u8,
+    /// Whether it takes chunks: it is not drained, and none of its devices is missing. Looked at when a query begins.
+    is_open: bool,
     now_ns: u64,
     waiting: BinaryHeap<Reverse<(u32, u64)>>,
     wishes: BTreeMap<u64, Decision>,
@@ -105,6 +110,11 @@ pub struct Placer {
     running: BTreeMap<u64, Decision>,
     /// Wishes that were dropped.
     dropped: Arc<Mutex<Vec<u64>>>,
+}
+
+/// Whether the class takes chunks.
+fn is_open(class: &ClassInfo) -> bool {
+    !class.is_draining && !class.is_failed && class.devices.iter().all(Option::is_some)
 }
 
 impl Placer {
@@ -138,9 +148,11 @@ impl Placer {
             layout: Layout::new(volume.chunk_bytes()),
             members: Vec::new(),
             absent: HashMap::new(),
+            remembered: Memory::default(),
             free: u32::try_from(fast.chunks.saturating_sub(fast.taken)).unwrap_or(u32::MAX),
             found: 0,
             fast: fast.number,
+            is_open: is_open(fast),
             volume: volume.clone(),
             options,
             now_ns: 0,
@@ -240,6 +252,9 @@ impl Placer {
 
     /// Chunks of the fast class that the policy may fill: those that were free, and those of its objects that lie there already.
     pub fn capacity(&self) -> u32 {
+        if !self.is_open {
+            return 0;
+        }
         let all = self.free.saturating_add(self.found);
         self.options.most_chunks.map_or(all, |most| most.min(all))
     }
@@ -264,6 +279,8 @@ impl Placer {
     pub fn tell(&mut self, now_ns: u64, event: &Event<'_>) {
         self.now_ns = self.now_ns.max(now_ns);
         if matches!(event, Event::QueryBegins { .. }) {
+            let classes = self.volume.classes();
+            self.is_open = classes.iter().find(|class| class.number == self.fast).is_some_and(is_open);
             (0..self.layout.objects()).for_each(|no| self.refresh_rule(ObjectNo(no)));
         }
         self.give_up_dropped();
@@ -290,7 +307,7 @@ impl Placer {
         let mut decisions = Vec::new();
         let (now_ns, capacity) = (self.now_ns, self.capacity());
         let context = Context { now_ns, layout: &self.layout, capacity, costs: &self.options.costs };
-        self.policy.prepare(&context, &mut decisions);
+        self.policy.begin_session(&context, &mut decisions);
         self.wish(decisions);
     }
 

@@ -62,6 +62,10 @@ impl WishOutcome {
 pub struct Placed {
     /// The wish.
     pub decision: Decision,
+    /// Why it was wanted, with chunks named as people know them.
+    pub why: String,
+    /// Whether something was done; if not and nothing refused it, it was so already.
+    pub is_done: bool,
     /// Bytes that were copied for it.
     pub bytes: u64,
     /// Why it was not done.
@@ -169,7 +173,7 @@ impl Placer {
         let relocation = Relocation {
             budget: self.options.budget,
             who: format!("policy {}", self.policy.name()),
-            why: decision.reason.to_string(),
+            why: decision.reason.told(&self.layout),
             gain_s: f64::from(decision.gain_s),
             progress: None,
         };
@@ -186,12 +190,13 @@ impl Placer {
 
     /// Tells the policy what came of the wish.
     pub fn finish(&mut self, wish: Wish, outcome: WishOutcome) -> Placed {
-        self.conclude(wish.ticket.no, outcome.is_done());
+        let is_done = outcome.is_done();
+        self.conclude(wish.ticket.no, is_done);
         let (bytes, refusal) = match outcome.result {
             Ok(bytes) => (bytes.unwrap_or(0), None),
             Err(error) => (0, Some(error)),
         };
-        Placed { decision: wish.decision, bytes, refusal }
+        Placed { decision: wish.decision, why: wish.relocation.why.clone(), is_done, bytes, refusal }
     }
 
     /// Tells the policy that the wish was not done. Dropping it comes to the same, a little later.

@@ -93,6 +93,11 @@ pub trait Policy: fmt::Debug + Send {
     /// The run that counts is about to begin: what is to lie in the fast class beforehand.
     fn prepare(&mut self, _context: &Context<'_>, _decisions: &mut Vec<Decision>) {}
 
+    /// A session on a volume begins: as [`prepare`](Self::prepare), but chunks may lie in the fast class already, and copies take time.
+    fn begin_session(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
+        self.prepare(context, decisions);
+    }
+
     /// Something happened; what is to be done is added to `decisions`.
     fn handle(&mut self, context: &Context<'_>, event: &Event<'_>, decisions: &mut Vec<Decision>);
 

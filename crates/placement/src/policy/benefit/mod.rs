@@ -337,6 +337,13 @@ impl Policy for Benefit {
         }
     }
 
+    /// Statements that are likely to come are prepared for as at the end of a query: within the room, if it pays back, as fast as may be written.
+    fn begin_session(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
+        self.running.clear();
+        self.rank(context, Phase::Next);
+        self.act(context, decisions);
+    }
+
     fn handle(&mut self, context: &Context<'_>, event: &Event<'_>, decisions: &mut Vec<Decision>) {
         match event {
             Event::Io(io) => {
