@@ -3,14 +3,23 @@
 use datafusion::sql::sqlparser::tokenizer::Token;
 use tanada_placement::Fingerprint;
 
-/// Stands for the statement without its literals, white space, comments and the case of its words. A list of literals counts as one.
-pub(crate) fn fingerprint(tokens: &[Token]) -> Fingerprint {
+/// Stands for the statement in its default database, without its literals and their signs, white space, comments and the case of its words. A list of
+/// literals counts as one.
+pub(crate) fn fingerprint(tokens: &[Token], database: Option<&str>) -> Fingerprint {
     let mut hash = Fnv::default();
+    hash.add(database.unwrap_or_default().to_ascii_lowercase().as_bytes());
+    hash.add(b"\n");
     let mut words: Vec<String> = Vec::with_capacity(tokens.len());
     for token in query_of(tokens) {
         let word = match token {
             Token::Whitespace(_) | Token::SemiColon => continue,
-            token if is_literal(token) => "?".to_string(),
+            token if is_literal(token) => {
+                // A sign before it, unless it takes the difference or the sum of two.
+                if matches!(words.as_slice(), [.., before, sign] if is_sign(sign) && begins_operand(before)) {
+                    words.pop();
+                }
+                "?".to_string()
+            }
             token => token.to_string().to_ascii_lowercase(),
         };
         let is_more_of_a_list =
@@ -53,6 +62,21 @@ fn is_literal(token: &Token) -> bool {
     )
 }
 
+fn is_sign(word: &str) -> bool {
+    word == "-" || word == "+"
+}
+
+/// Whether what follows the word is an operand, so that a sign there is its own.
+fn begins_operand(word: &str) -> bool {
+    const WORDS: [&str; 12] =
+        ["select", "where", "and", "or", "not", "when", "then", "else", "between", "limit", "offset", "by"];
+    WORDS.contains(&word)
+        || matches!(
+            word,
+            "(" | "," | "=" | "<" | ">" | "<=" | ">=" | "<>" | "!=" | "+" | "-" | "*" | "/" | "%"
+        )
+}
+
 /// FNV-1a of 64 bits: the same in every version of the program.
 struct Fnv(u64);
 
@@ -76,7 +100,7 @@ mod tests {
     use crate::session::tokens;
 
     fn of(sql: &str) -> Fingerprint {
-        fingerprint(&tokens(sql).unwrap())
+        fingerprint(&tokens(sql).unwrap(), Some("shop"))
     }
 
     #[test]
@@ -86,5 +110,10 @@ mod tests {
         assert_ne!(one, of("select a from t where b = 5 and d in ('x')"));
         assert_eq!(one, of("explain select a from t where b = 1 and c in ('x')"));
         assert_ne!(of("select a + 1"), of("select a, 1"));
+        assert_eq!(of("select a from t where b > 5"), of("select a from t where b > -5"));
+        assert_eq!(of("select a from t where b in (1, 2)"), of("select a from t where b in (1, -2, +7)"));
+        assert_ne!(of("select a - 1"), of("select a 1"));
+        let tokens = tokens("select a from t").unwrap();
+        assert_ne!(fingerprint(&tokens, Some("shop")), fingerprint(&tokens, Some("store")));
     }
 }

@@ -22,5 +22,5 @@ pub(crate) use announcement::{Announcement, FileAccess};
 pub(crate) use fingerprint::fingerprint;
 pub(crate) use places::Places;
 pub use recording::Recording;
-pub(crate) use steering::{SeenQuery, Steering, Wanted};
+pub(crate) use steering::{Steering, Wanted};
 pub(crate) use watch::{Ending, Watched, Watcher};

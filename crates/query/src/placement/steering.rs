@@ -20,8 +20,8 @@ use parking_lot::Mutex;
 use tanada_base::Clock;
 use tanada_io::{Executors, JoinHandle, ObservedRead, Timeline};
 use tanada_placement::{
-    Action, Cause, ChunkCount, Costs, Event, Footprint, Forecast, IoKind, ObjectIo, ObjectNo, Placed, Placer,
-    PlacerOptions, QueryId, Wish, WishOutcome,
+    Action, Cause, ChunkCount, Costs, Event, Footprint, Forecast, IoKind, Memory, ObjectIo, ObjectNo, Placed,
+    Placer, PlacerOptions, QueryId, Wish, WishOutcome,
 };
 use tanada_volume::directory::Directory;
 use tanada_volume::{Attributes, Budget, Object, Volume};
@@ -36,7 +36,7 @@ use crate::{Error, ErrorKind, Result};
 /// Chunks that are copied at once.
 const COPIES: usize = 4;
 /// A policy is told of passing time so often, if anything happens at all.
-const TICK_NS: u64 = 100_000_000;
+const TICK_NS: u64 = 1_000_000_000;
 /// Queries and relocations that are remembered for those who ask.
 const REMEMBERED: usize = 1_024;
 /// Of what a policy draws.
@@ -45,6 +45,8 @@ const SEED: u64 = 1;
 const MEMORY: &str = "tanada.placement";
 /// The same while it is written.
 const NEW_MEMORY: &str = "tanada.placement.new";
+/// Bytes that tell whether it is one.
+const MAGIC_BYTES: usize = 8;
 /// Bytes read of it at most.
 const MOST_MEMORY_BYTES: u64 = 4 << 20;
 
@@ -83,8 +85,6 @@ struct State {
     /// Names of the class that is filled and of the one below.
     classes: [String; 2],
     ticked_ns: u64,
-    /// What was learned by policies before this one, where this one learns nothing.
-    memory: Vec<u8>,
     queries: VecDeque<SeenQuery>,
     placed: VecDeque<Noted>,
 }
@@ -138,6 +138,10 @@ impl Steering {
         if volume.classes().len() < 2 || volume.read_only_reason().is_some() {
             return Ok(None);
         }
+        for class in volume.classes().iter().filter(|class| class.devices.iter().any(Option::is_none)) {
+            let name = &class.name;
+            warnings.push(format!("a device of class {name} is missing: no chunks are brought there"));
+        }
         let timeline = Timeline::current_virtual().unwrap_or_else(Timeline::real);
         let costs = costs_of(directory);
         let mut placer = placer(volume, wanted, costs)?;
@@ -159,7 +163,6 @@ impl Steering {
             objects,
             classes: class_names(volume),
             ticked_ns: 0,
-            memory: Vec::new(),
             queries: VecDeque::new(),
             placed: VecDeque::new(),
         };
@@ -205,12 +208,8 @@ impl Steering {
         for object in &state.objects {
             placer.add(object.clone());
         }
-        let memory = state.placer.memory();
-        if !memory.is_empty() {
-            state.memory = memory;
-        }
-        // What another policy has learned may mean nothing to this one.
-        let _ = placer.remember(&state.memory);
+        // What was learned in this session can be read again; if not, the policy begins with nothing.
+        let _ = placer.follow(&state.placer);
         state.placer = placer;
         state.rate = Rate::new(wanted.bytes_per_second);
         state.generation += 1;
@@ -278,6 +277,10 @@ impl Steering {
         if state.generation == generation {
             let placed = state.placer.finish(wish, outcome);
             state.rate.give_back(self.directory.volume().chunk_bytes().saturating_sub(placed.bytes));
+            if !placed.is_done && placed.refusal.is_none() {
+                // It was so already.
+                return;
+            }
             state.note(now_ns, &placed);
         }
     }
@@ -321,18 +324,13 @@ impl Steering {
             relocating.await?;
         }
         self.is_settled();
-        let memory = {
-            let state = self.state.lock();
-            Some(state.placer.memory())
-                .filter(|memory| !memory.is_empty())
-                .unwrap_or_else(|| state.memory.clone())
-        };
+        let memory = self.state.lock().placer.memory();
         if memory.is_empty() {
             return Ok(());
         }
         let directory = Arc::clone(&self.directory);
         let written = executors.spawn(move || async move { keep(directory.volume(), &memory).await });
-        Ok(written.await??)
+        written.await?
     }
 
     /// Learns what earlier sessions have learned.
@@ -439,7 +437,7 @@ impl State {
             chunk,
             action: placed.decision.action.verb(),
             class,
-            why: placed.decision.reason.to_string(),
+            why: placed.why.clone(),
             gain_s: placed.decision.gain_s,
             bytes: placed.bytes,
             refusal: placed.refusal.as_ref().map(ToString::to_string),
@@ -557,7 +555,20 @@ fn memory_of(volume: &Volume) -> Option<Object> {
 }
 
 /// Writes it beside the old one, which goes when the new one is durable.
-async fn keep(volume: &Volume, memory: &[u8]) -> tanada_volume::Result<()> {
+///
+/// # Errors
+/// Besides the volume's: if an object of either name is somebody else's.
+async fn keep(volume: &Volume, memory: &[u8]) -> Result<()> {
+    for name in [MEMORY, NEW_MEMORY] {
+        let Ok(object) = volume.open_object(name) else { continue };
+        let begin = object.read_bytes(0, MAGIC_BYTES).await?;
+        // What was begun and not finished may still be zeros.
+        let is_own = begin.iter().all(|byte| *byte == 0) || Memory::is_one(&begin);
+        if object.is_adopted() || !is_own {
+            let message = format!("the object {name:?} is something else; give it another name");
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+    }
     if volume.open_object(MEMORY).is_ok() && volume.open_object(NEW_MEMORY).is_ok() {
         volume.delete(NEW_MEMORY).await?;
     } else if volume.open_object(NEW_MEMORY).is_ok() {
@@ -566,13 +577,13 @@ async fn keep(volume: &Volume, memory: &[u8]) -> tanada_volume::Result<()> {
     if let Err(error) = write_memory(volume, memory).await {
         // What matters is why it could not be written; the room it took is given back if that can be done.
         let _ = volume.delete(NEW_MEMORY).await;
-        return Err(error);
+        return Err(error.into());
     }
     if volume.open_object(MEMORY).is_ok() {
         volume.delete(MEMORY).await?;
     }
     volume.rename(NEW_MEMORY, MEMORY)?;
-    volume.sync().await
+    Ok(volume.sync().await?)
 }
 
 async fn write_memory(volume: &Volume, memory: &[u8]) -> tanada_volume::Result<()> {

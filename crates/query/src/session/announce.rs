@@ -94,6 +94,12 @@ impl Session {
         QueryId(self.shared.queries.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// Has chunks placed as the settings say now.
+    pub(super) fn want_placement(&self) -> Result<()> {
+        let wanted = wanted(&self.options());
+        self.shared.placements.read().iter().try_for_each(|steering| steering.want(&wanted))
+    }
+
     /// Those who are told of a query that begins now.
     pub(super) fn watchers(&self, options: &TanadaOptions) -> Result<Vec<Arc<dyn Watcher>>> {
         let recording = self.shared.recording.read().clone();

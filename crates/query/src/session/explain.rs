@@ -62,22 +62,27 @@ fn in_short(forecast: &Forecast) -> String {
     let Forecast { chunks, fast_chunks, moves, move_bytes, gain_s, cost_s, remembered_runs } = forecast;
     let mib = *move_bytes as f64 / f64::from(1 << 20);
     format!(
-        "{chunks} chunks named, {fast_chunks} of them in the fast class; {} moves, {mib:.0} MiB to copy, expected to save {gain_s:.3} s for {cost_s:.3} s of \
+        "{} named, {fast_chunks} of them in the fast class; {}, {mib:.0} MiB to copy, estimated to save {gain_s:.3} s for {cost_s:.3} s of \
          copying; runs of this statement remembered: {remembered_runs}",
-        moves.len()
+        count(u64::from(*chunks), "chunk"),
+        count(moves.len() as u64, "move")
     )
+}
+
+fn count(number: u64, of: &str) -> String {
+    if number == 1 { format!("1 {of}") } else { format!("{number} {of}s") }
 }
 
 fn show_moves(shown: &mut String, forecast: &Forecast, objects: &[String]) {
     for planned in forecast.moves.iter().take(SHOWN_MOVES) {
         let object = objects.get(planned.object.0 as usize).map_or("?", String::as_str);
-        let verb = planned.action.verb();
+        let verb = planned.action.order();
         let _ = writeln!(
             shown,
             "  {verb} chunk {} of {object}: gain {:.1} ms, {}",
             planned.chunk_of_object,
             f64::from(planned.gain_s) * 1e3,
-            planned.reason
+            planned.why
         );
     }
     if let Some(more) = forecast.moves.len().checked_sub(SHOWN_MOVES).filter(|more| *more > 0) {

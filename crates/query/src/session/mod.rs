@@ -215,7 +215,9 @@ impl Session {
         let context = self.query_context()?;
         let answer = match command::recognise(&tokens)? {
             Command::Query => {
-                let text = Text { fingerprint: fingerprint(&tokens), name: name_of(sql) };
+                let database = self.database();
+                let text =
+                    Text { fingerprint: fingerprint(&tokens, database.as_deref()), name: name_of(sql) };
                 let (sql, invisible) = self.respelled(sql, &tokens).await?;
                 return self.query(&sql, text, &invisible, context, begun).await;
             }
@@ -255,7 +257,8 @@ impl Session {
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         state.config_mut().options_mut().set(key, value)?;
-        Ok(())
+        drop(state);
+        self.want_placement()
     }
 
     /// Empties the page cache.

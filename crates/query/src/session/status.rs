@@ -249,9 +249,15 @@ fn footprints(session: &Shared, schema: &SchemaRef) -> Result<Vec<RecordBatch>> 
                 accesses.map(move |(access, names)| (query, access, names))
             })
             .collect();
-        let observed = |(query, access, _): &(&crate::placement::SeenQuery, &tanada_placement::Access, _)| {
-            query.observed.get(&(access.object, access.cause)).copied().unwrap_or_default()
-        };
+        // What several accesses to one index have read is not told apart: the first of them shows it.
+        let mut shown = std::collections::HashSet::new();
+        let observed: Vec<Option<(u64, u64)>> = rows
+            .iter()
+            .map(|(query, access, _)| {
+                let read = query.observed.get(&(access.object, access.cause)).copied().unwrap_or_default();
+                shown.insert((query.query, access.object, access.cause)).then_some(read)
+            })
+            .collect();
         let columns: Vec<ArrayRef> = vec![
             text(rows.iter().map(|_| Some(path.clone()))),
             numbers(rows.iter().map(|(query, ..)| u64::from(query.query.0))),
@@ -266,8 +272,8 @@ fn footprints(session: &Shared, schema: &SchemaRef) -> Result<Vec<RecordBatch>> 
             numbers(rows.iter().map(|(_, access, _)| access.extents.len() as u64)),
             numbers(rows.iter().map(|(_, access, _)| access.extents.iter().map(|extent| extent.len).sum())),
             numbers(rows.iter().map(|(_, access, _)| access.expected_pages)),
-            numbers(rows.iter().map(|row| observed(row).0)),
-            numbers(rows.iter().map(|row| observed(row).1)),
+            Arc::new(observed.iter().map(|read| read.map(|(ios, _)| ios)).collect::<UInt64Array>()),
+            Arc::new(observed.iter().map(|read| read.map(|(_, bytes)| bytes)).collect::<UInt64Array>()),
         ];
         batches.push(batch(schema, columns)?);
     }

@@ -15,8 +15,8 @@ use crate::{Error, ErrorKind, Result};
 
 impl Session {
     /// Mounts the databases among the objects of the volume in the folder `path`; gives their names and warnings. The volume stays open until
-    /// [`close`](Self::close): then the reads of this session are in its statistics for good. While other readers have the volume it is only read,
-    /// with a warning.
+    /// [`close`](Self::close): then the reads of this session are in its statistics for good. While other readers have the volume, and where
+    /// it may not be written, it is only read, with a warning.
     ///
     /// # Errors
     /// If there is no volume or it cannot be opened, `NotFound` if no object is an InnoDB file, `InvalidInput` if placement is set to what does not
@@ -28,8 +28,8 @@ impl Session {
     ) -> Result<(Vec<String>, Vec<String>)> {
         let mut warnings = Vec::new();
         let directory = match self.open_volume(path, false).await {
-            Err(error) if error.kind() == VolumeErrorKind::Locked => {
-                // If it is a writer that has it, this fails for the same reason.
+            Err(error) if [VolumeErrorKind::Locked, VolumeErrorKind::Device].contains(&error.kind()) => {
+                // If it is a writer that has it, or it cannot be read either, this fails for the same reason.
                 let shared = self.open_volume(path, true).await?;
                 warnings.push(format!("reads of this session are not counted: {error}"));
                 shared

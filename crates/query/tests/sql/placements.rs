@@ -232,3 +232,42 @@ async fn a_full_volume_forgets_what_was_learned_and_closes() {
     assert!(!names.iter().any(|name| name.starts_with("tanada.placement")), "{names:?}");
     directory.close().await.unwrap();
 }
+
+/// Policies keep different things; none takes what another has learned with it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_of_another_policy_forgets_nothing() {
+    let folder = volume().await;
+    let first = mounted(folder.path(), "benefit").await;
+    value(&first, JOIN).await;
+    first.close().await.unwrap();
+    for policy in ["off", "history", "static", "plan"] {
+        let session = mounted(folder.path(), policy).await;
+        value(&session, JOIN).await;
+        session.set("tanada.placement", "off").await.unwrap();
+        session.close().await.unwrap();
+    }
+    let last = mounted(folder.path(), "benefit").await;
+    let shown = text(&last, &format!("explain {JOIN}")).await;
+    assert!(shown.contains("remembered: 1"), "{shown}");
+    // What is there already is not brought there again.
+    last.settle().await;
+    assert_eq!(number(&last, "select count(*) from tanada.placements where bytes = 0").await, 0);
+    last.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_of_the_memorys_name_that_is_none_stays() {
+    let folder = volume_with(&[("data", tpch_directory(SERVERS[1]))], Way::Adopt).await;
+    let directory = open(folder.path()).await;
+    let object = directory.volume().create_object("tanada.placement.new", &Attributes::default()).unwrap();
+    object.write_bytes(0, b"mine, not yours").await.unwrap();
+    directory.close().await.unwrap();
+    let session = mounted(folder.path(), "benefit").await;
+    value(&session, JOIN).await;
+    let warnings = session.close().await.unwrap();
+    assert!(warnings.iter().any(|warning| warning.contains("another name")), "{warnings:?}");
+    let directory = open(folder.path()).await;
+    let object = directory.volume().open_object("tanada.placement.new").unwrap();
+    assert_eq!(object.read_bytes(0, 100).await.unwrap(), b"mine, not yours");
+    directory.close().await.unwrap();
+}
