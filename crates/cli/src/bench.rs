@@ -1,6 +1,5 @@
 //! `tanada bench`: the benchmarks, as table on stdout and JSON in a file.
 
-use std::future::Future;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +14,8 @@ use tanada_bench::{ErrorKind, sample};
 use tanada_io::ModelSpec;
 
 use crate::failure::{Failure, Outcome};
+use crate::interruption::interruptible;
+use crate::output::writable;
 
 /// Arguments of `tanada bench`.
 #[derive(Debug, Args)]
@@ -201,6 +202,16 @@ struct PstArguments {
 
 /// Runs the subcommand.
 pub async fn run(arguments: BenchArguments) -> Outcome {
+    // Better now than after the work.
+    let (json, html) = match &arguments.benchmark {
+        Benchmark::Io(arguments) => (&arguments.common.json, &None),
+        Benchmark::Ooode(arguments) => (&arguments.common.json, &None),
+        Benchmark::Pst(arguments) => (&arguments.json, &arguments.html),
+        Benchmark::Volume(arguments) => (&arguments.json, &None),
+    };
+    for path in json.iter().chain(html).filter(|path| *path != Path::new("-")) {
+        writable(path)?;
+    }
     match arguments.benchmark {
         Benchmark::Io(arguments) => io(arguments).await,
         Benchmark::Ooode(arguments) => ooode(*arguments).await,
@@ -349,17 +360,6 @@ async fn volume(arguments: VolumeBenchArguments) -> Outcome {
 
 fn sizes(depths: &[u32]) -> Vec<usize> {
     depths.iter().map(|depth| *depth as usize).collect()
-}
-
-/// Waits for `work`; on Ctrl-C or SIGTERM drops it, which stops servers and removes copies.
-async fn interruptible<T>(work: impl Future<Output = T>) -> Outcome<T> {
-    let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-        .map_err(|error| Failure::failed(format!("cannot listen for signals: {error}")))?;
-    tokio::select! {
-        done = work => Ok(done),
-        _ = tokio::signal::ctrl_c() => Err(Failure::failed("interrupted")),
-        _ = terminated.recv() => Err(Failure::failed("terminated")),
-    }
 }
 
 fn progress(text: &str) {

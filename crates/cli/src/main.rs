@@ -9,6 +9,7 @@ mod demo;
 mod failure;
 mod format;
 mod innodb;
+mod interruption;
 mod options;
 mod output;
 mod simulate;

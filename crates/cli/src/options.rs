@@ -79,6 +79,15 @@ impl MountArguments {
             verify_checksums: !self.no_verify_checksums,
             ..SessionOptions::default()
         })?;
+        let mounted = self.mount(&session).await;
+        if mounted.is_err() {
+            // What went wrong is what matters; volumes that were mounted before are to be stopped cleanly.
+            let _ = session.close().await;
+        }
+        mounted.map(|()| session)
+    }
+
+    async fn mount(&self, session: &Session) -> Outcome {
         // Before anything is mounted: placement begins with a volume.
         for (key, value) in &self.set {
             session
@@ -96,7 +105,7 @@ impl MountArguments {
         if let Some(database) = &self.database {
             session.use_database(database)?;
         }
-        Ok(session)
+        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! What commands print: text for people, or JSON.
 
 use std::io::Write;
+use std::path::Path;
 
 use clap::Args;
 use serde::Serialize;
@@ -48,4 +49,19 @@ pub fn count(number: u64, noun: &str) -> String {
         (_, false) => "s",
     };
     format!("{number} {noun}{ending}")
+}
+
+/// Whether a file can be written there; what it holds stays, and one that is not there yet is not left behind.
+///
+/// # Errors
+/// If it cannot be.
+pub fn writable(path: &Path) -> Outcome {
+    let is_new = !path.exists();
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
+    opened.map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))?;
+    if is_new {
+        // If that fails it is empty and soon replaced.
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
 }

@@ -16,7 +16,9 @@ use tokio::runtime::Runtime;
 
 use crate::failure::{Failure, Outcome, one_line};
 use crate::format::Format;
+use crate::interruption::interruptible;
 use crate::options::MountArguments;
+use crate::output::writable;
 
 /// Arguments of `tanada sql`.
 #[derive(Debug, Args)]
@@ -61,11 +63,18 @@ pub fn run(runtime: &Runtime, arguments: SqlArguments) -> Outcome {
         (None, None) if std::io::stdin().is_terminal() => None,
         (None, None) => Some(file_text(Path::new("-"))?),
     };
+    if let Some(path) = &arguments.record {
+        // Better now than after the work.
+        writable(path)?;
+    }
     let session = runtime.block_on(arguments.mounts.session())?;
     let recording = arguments.record.as_ref().map(|_| Recording::default());
     session.record(recording.clone());
     let outcome = match text {
-        Some(text) => runtime.block_on(run_all(&session, &text, format, arguments.timing)),
+        // Interrupted, what was read and learned so far is kept all the same.
+        Some(text) => runtime
+            .block_on(interruptible(run_all(&session, &text, format, arguments.timing)))
+            .and_then(|outcome| outcome),
         None => shell::run(runtime, &session, format),
     };
     let placed = session.placed();
@@ -76,13 +85,16 @@ pub fn run(runtime: &Runtime, arguments: SqlArguments) -> Outcome {
         }
         Err(error) => Err(Failure::from(error)),
     };
-    let noted = crate::volume::decisions::note_placed(&placed);
+    // They are no part of the volume, and who asked a question has the answer.
+    if let Err(failure) = crate::volume::decisions::note_placed(&placed) {
+        eprintln!("tanada: warning: {}", one_line(&failure.to_string()));
+    }
     // What was read until something failed is worth keeping.
     let recorded = match (&arguments.record, recording) {
         (Some(path), Some(recording)) => recording.write(path).map(drop).map_err(Failure::from),
         _ => Ok(()),
     };
-    outcome.and(closed).and(noted).and(recorded)
+    outcome.and(closed).and(recorded)
 }
 
 /// Runs the statements of `text` in order until one fails.

@@ -92,7 +92,7 @@ fn append(folder: &Path, decisions: &[Decision]) -> Outcome {
     }
     let noted = (|| {
         if std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() > LONGEST_FILE) {
-            let text = std::fs::read_to_string(&path)?;
+            let text = String::from_utf8_lossy(&std::fs::read(&path)?).into_owned();
             let lines: Vec<&str> = text.lines().collect();
             let newest = &lines[lines.len().saturating_sub(KEPT)..];
             std::fs::write(&path, newest.join("\n") + "\n")?;
@@ -104,7 +104,7 @@ fn append(folder: &Path, decisions: &[Decision]) -> Outcome {
 
 /// The last decision on a chunk, if it is remembered.
 pub fn last(folder: &Path, object: &Object, chunk: u64) -> Option<Decision> {
-    let text = std::fs::read_to_string(folder.join(FILE)).ok()?;
+    let text = String::from_utf8_lossy(&std::fs::read(folder.join(FILE)).ok()?).into_owned();
     let mut decisions = text.lines().rev().filter_map(|line| serde_json::from_str::<Decision>(line).ok());
     decisions
         .find(|decision| decision.object == object.id() && (decision.first..decision.end).contains(&chunk))

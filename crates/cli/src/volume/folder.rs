@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Outcome};
 
+/// Objects of such names are the engine's own.
+const RESERVED: &str = "tanada.";
+
 /// Databases of the servers themselves, which no mount shows.
 const SYSTEM_DATABASES: [&str; 4] = ["mysql", "sys", "performance_schema", "information_schema"];
 const NAMES: [&str; 4] =
@@ -38,6 +41,11 @@ pub fn sources(path: &Path, name: Option<&str>) -> Outcome<Vec<Source>> {
     let name = name.map_or(own, |name| name.trim_end_matches('/').to_owned());
     if name.is_empty() {
         return Err(Failure::usage("the object needs a name: --name NAME"));
+    }
+    if name.starts_with(RESERVED) {
+        return Err(Failure::usage(format!(
+            "names that begin with {RESERVED} are the engine's own; give the object another one: --name NAME"
+        )));
     }
     let metadata = real.metadata().map_err(failed)?;
     if !metadata.is_dir() {

@@ -57,6 +57,7 @@ struct Heat {
 #[derive(Debug, Serialize)]
 struct Explanation {
     chunk: Heat,
+    is_adopted: bool,
     decision: Option<Decision>,
 }
 
@@ -75,7 +76,8 @@ pub(super) async fn run(machine: &Machine, arguments: HeatArguments) -> Outcome 
         let nothing = ChunkInfo { no, home: None, mirror: None, statistics: Default::default() };
         let chunk = object.chunks(no..no + 1).into_iter().next().unwrap_or(nothing);
         let decision = decisions::last(directory.path(), object, no);
-        let explanation = Explanation { chunk: heat(volume, object, &chunk), decision };
+        let explanation =
+            Explanation { chunk: heat(volume, object, &chunk), is_adopted: object.is_adopted(), decision };
         return arguments.output.print(&explanation, explained);
     }
     let mut hottest: Vec<(&Object, ChunkInfo)> = objects
@@ -145,7 +147,8 @@ fn explained(explanation: &Explanation) -> String {
         (Some(class), None) => format!("lies in class {class}"),
         (Some(class), Some(mirror)) => format!("lies in class {class}, with a mirror in class {mirror}"),
         (None, Some(mirror)) => format!("lies in its file, with a mirror in class {mirror}"),
-        (None, None) => "lies in no class: it was never written, or is part of an adopted file".to_owned(),
+        (None, None) if explanation.is_adopted => "lies in its file, which was adopted".to_owned(),
+        (None, None) => "lies in no class: it was never written".to_owned(),
     };
     let why = match &explanation.decision {
         None => "No decision on it is remembered: it lies where it was first written or adopted.".to_owned(),

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use clap::Args;
 use tanada_base::ByteSize;
-use tanada_volume::{Attributes, Budget, Object, Relocated, Relocation, Volume};
+use tanada_volume::{Attributes, Budget, ClassInfo, Object, Relocated, Relocation, Volume};
 
 use super::progress::Progress;
 use super::{Machine, VolumeFolder, decisions, selection};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output::{count, say, size};
 
 /// How fast data may be moved.
@@ -130,6 +130,12 @@ async fn relocate(machine: &Machine, arguments: MoveArguments, way: Way) -> Outc
         .write(&folder.volume, async |directory| {
             let volume = directory.volume();
             let objects = selection::all_or(volume, &names)?;
+            let is_broken = |class: &ClassInfo| class.is_failed || class.devices.iter().any(Option::is_none);
+            if volume.classes().iter().any(|class| class.name == to && is_broken(class)) {
+                return Err(Failure::failed(format!(
+                    "a device of class {to} is missing or failed: nothing can be brought there"
+                )));
+            }
             let mut work = Work::new(action, volume, &objects, directory.path());
             for object in &objects {
                 work.relocate(object, chunks.clone().unwrap_or(0..u64::MAX), &to, way, &relocation).await?;
