@@ -5,10 +5,16 @@
 // Until the engine uses all of its structures.
 #![allow(dead_code)]
 
+mod cache;
 mod entry;
 mod error;
 mod keyfile;
+mod merge;
 mod objects;
+mod stream;
+#[cfg(test)]
+mod testing;
+mod tombstone;
 mod tree;
 mod wire;
 

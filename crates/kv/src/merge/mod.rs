@@ -1,0 +1,5 @@
+//! Many sources as one, in order.
+
+mod source;
+
+pub(crate) use source::{Direction, Source, Step};
