@@ -16,6 +16,7 @@ mod stream;
 mod testing;
 mod tombstone;
 mod tree;
+mod value;
 mod wire;
 
 pub use entry::{LONGEST_KEY, LONGEST_VALUE};
