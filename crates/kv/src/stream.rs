@@ -122,3 +122,12 @@ impl StreamWriter {
             .map_err(|error| Error::volume(format!("cannot write object {:?}", self.object.name()), &error))
     }
 }
+
+/// Makes an object durable.
+///
+/// # Errors
+/// If a device fails.
+pub(crate) async fn sync(object: &Object) -> Result<()> {
+    let synced = object.sync().await;
+    synced.map_err(|error| Error::volume(format!("cannot sync object {:?}", object.name()), &error))
+}

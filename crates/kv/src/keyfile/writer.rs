@@ -18,7 +18,7 @@ use super::info::{KeyFileInfo, SegmentReferences};
 use super::page::{PageAddress, PageKind};
 use super::payload;
 use crate::entry::{Content, LONGEST_KEY, RangeTombstone, SegmentNo, SequenceNo, Version};
-use crate::stream::StreamWriter;
+use crate::stream::{StreamWriter, sync};
 use crate::{Error, Result};
 
 /// How a key file is written.
@@ -226,7 +226,17 @@ impl KeyFileWriter {
     ///
     /// # Errors
     /// If the volume has no space or a device fails.
-    pub(crate) async fn finish(mut self) -> Result<(KeyFileInfo, Object)> {
+    pub(crate) async fn finish(self) -> Result<(KeyFileInfo, Object)> {
+        let (info, object) = self.finish_unsynced().await?;
+        sync(&object).await?;
+        Ok((info, object))
+    }
+
+    /// Writes the rest; the file is durable after the next sync of its object.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub(crate) async fn finish_unsynced(mut self) -> Result<(KeyFileInfo, Object)> {
         if !self.leaf.is_empty() {
             self.end_leaf().await?;
         }

@@ -11,6 +11,7 @@ mod source;
 mod tests;
 mod view;
 
+pub(crate) use kway::Merge;
 pub(crate) use retain::{Groups, Retention};
 pub(crate) use source::{Direction, Source, Step};
 pub(crate) use view::{View, Visibility, is_live};

@@ -117,13 +117,9 @@ impl<S: Source> Groups<S> {
         Ok(true)
     }
 
-    pub(crate) fn key(&self) -> &[u8] {
-        &self.key
-    }
-
-    /// The versions of the key that are kept, newest first.
-    pub(crate) fn versions(&mut self) -> &mut Vec<Version> {
-        &mut self.versions
+    /// The key, and its versions that are kept, newest first.
+    pub(crate) fn group(&mut self) -> (&[u8], &mut Vec<Version>) {
+        (&self.key, &mut self.versions)
     }
 
     /// Versions that were merged so far, kept or not.

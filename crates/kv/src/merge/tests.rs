@@ -8,7 +8,6 @@ use futures::executor::block_on;
 use futures::future::BoxFuture;
 use proptest::prelude::*;
 
-use super::kway::Merge;
 use super::*;
 use crate::Result;
 use crate::entry::{Content, RangeTombstone, SequenceNo, Version};
@@ -215,9 +214,9 @@ proptest! {
             let older = model(std::slice::from_ref(&below));
             let mut kept = BTreeMap::new();
             while groups.next(&retention).await.unwrap() {
-                let key = groups.key().to_vec();
-                for version in groups.versions().drain(..) {
-                    kept.insert((key.clone(), std::cmp::Reverse(version.sequence)), version);
+                let (key, versions) = groups.group();
+                for version in versions.drain(..) {
+                    kept.insert((key.to_vec(), std::cmp::Reverse(version.sequence)), version);
                 }
             }
             let kept_tombstones = groups.tombstones().within(&[], None, |all, sequence| retention.keeps_tombstone(all, sequence));

@@ -98,30 +98,35 @@ impl Segment {
         let end = end.filter(|end| *end <= self.shared.object.size_bytes());
         let Some(end) = end else { return Err(self.corrupted(pointer, "a value ends behind its segment")) };
         let from = pointer.offset / BLOCK_BYTES * BLOCK_BYTES;
-        let blocks = self.read_blocks(from, end.next_multiple_of(BLOCK_BYTES)).await?;
+        let blocks = self.read_run(from, end.next_multiple_of(BLOCK_BYTES)).await?;
         let at = (pointer.offset - from) as usize;
-        self.check(pointer, blocks.slice(at..at + len))
+        match blocks.get(at..at + len) {
+            Some(stored) => self.check(pointer, blocks.slice_ref(stored)),
+            None => Err(self.corrupted(pointer, "a value ends behind its segment")),
+        }
     }
 
-    /// The blocks from `from` to `end`, both boundaries of blocks.
-    pub(super) async fn read_blocks(&self, from: u64, end: u64) -> Result<Bytes> {
+    /// The bytes from `from` to `end` (both boundaries of blocks), fewer if the segment ends before.
+    ///
+    /// # Errors
+    /// If a device fails.
+    pub(crate) async fn read_run(&self, from: u64, end: u64) -> Result<Bytes> {
+        let end = end.min(self.shared.object.size_bytes().next_multiple_of(BLOCK_BYTES));
+        if end <= from {
+            return Ok(Bytes::new());
+        }
         read_blocks(&self.shared.object, &self.shared.buffers, from, (end - from) as usize).await
     }
 
     /// `stored` if it is what `pointer` leads to.
-    pub(super) fn check(&self, pointer: &Pointer, stored: Bytes) -> Result<Bytes> {
+    pub(crate) fn check(&self, pointer: &Pointer, stored: Bytes) -> Result<Bytes> {
         if crc32c::crc32c(&stored) == pointer.checksum {
             return Ok(stored);
         }
         Err(self.corrupted(pointer, "the checksum of a value is wrong"))
     }
 
-    /// Bytes of its object.
-    pub(super) fn size_bytes(&self) -> u64 {
-        self.shared.object.size_bytes()
-    }
-
-    pub(super) fn corrupted(&self, pointer: &Pointer, what: &str) -> Error {
+    pub(crate) fn corrupted(&self, pointer: &Pointer, what: &str) -> Error {
         let (len, offset, name) = (pointer.stored_len, pointer.offset, self.shared.object.name());
         Error::corrupted(format!("object {name:?}: {what} ({len} bytes at offset {offset})"))
     }

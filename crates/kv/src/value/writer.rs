@@ -9,7 +9,7 @@ use tanada_volume::Object;
 
 use super::codec::compress;
 use crate::entry::{Codec, Pointer, SegmentNo};
-use crate::stream::StreamWriter;
+use crate::stream::{StreamWriter, sync};
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"TANADAVS";
@@ -95,6 +95,16 @@ impl SegmentWriter {
     /// # Errors
     /// If the volume has no space or a device fails.
     pub(crate) async fn finish(self) -> Result<Object> {
+        let object = self.finish_unsynced().await?;
+        sync(&object).await?;
+        Ok(object)
+    }
+
+    /// Writes the rest; the segment is durable after the next sync of its object.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub(crate) async fn finish_unsynced(self) -> Result<Object> {
         self.stream.finish().await
     }
 }
