@@ -53,15 +53,26 @@
 //! # Ok::<(), tanada_io::Error>(())
 //! ```
 #![forbid(unsafe_code)]
+// Until the engine uses all of its structures.
+#![allow(dead_code)]
 
 pub mod blocking;
+mod counters;
 mod crash;
 mod database;
 mod entry;
 mod environment;
 mod error;
+mod keyfile;
+mod log;
+mod notify;
+mod objects;
 mod settings;
+#[cfg(test)]
+mod testing;
 mod transaction;
+mod tree;
+mod wire;
 
 pub use crash::{CRASH_POINTS, CrashPoints, CrashProbe};
 pub use database::{Batch, CheckReport, Database, Snapshot, Statistics, Store};
