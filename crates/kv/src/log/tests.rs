@@ -14,7 +14,7 @@ use crate::crash::CrashPoints;
 use crate::entry::{Codec, SegmentNo};
 use crate::environment::wait_for;
 use crate::objects::{ObjectKind, Objects};
-use crate::testing::TestVolume;
+use crate::test_volume::TestVolume;
 
 const DATABASE: u64 = 99;
 
