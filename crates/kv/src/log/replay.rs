@@ -19,6 +19,7 @@ use super::{BLOCK, Lsn};
 use crate::entry::SegmentNo;
 use crate::objects::{Lease, ObjectKind, Objects};
 use crate::settings::RecoveryProgress;
+use crate::value::Segments;
 use crate::{Error, ErrorKind, Result};
 use std::sync::Arc;
 
@@ -114,6 +115,7 @@ struct Replay<'a> {
 /// `Corrupted` if the log ends before something that is known to have been durable, `FutureFormat`, `Device`, or what `on_frame` gives.
 pub(crate) async fn replay(
     objects: &Arc<Objects>,
+    segments: &Segments,
     candidates: &[SegmentNo],
     from: ReplayFrom,
     on_frame: &mut (dyn FnMut(Frame, FramePlace) -> Result<()> + Send),
@@ -124,7 +126,7 @@ pub(crate) async fn replay(
     for no in candidates {
         replay.add(objects, *no).await?;
     }
-    replay.run(on_frame).await
+    replay.run(segments, on_frame).await
 }
 
 impl Replay<'_> {
@@ -156,6 +158,7 @@ impl Replay<'_> {
 
     async fn run(
         mut self,
+        values: &Segments,
         on_frame: &mut (dyn FnMut(Frame, FramePlace) -> Result<()> + Send),
     ) -> Result<Replayed> {
         let mut end = self.from.lsn;
@@ -169,7 +172,8 @@ impl Replay<'_> {
         while let Some(i) = current {
             let Some(first) = self.candidates[i].first else { break };
             let placed = &self.candidates[i];
-            segments.push(PlacedSegment { no: placed.no, lease: placed.lease.clone(), start: first.lsn });
+            let segment = values.add(placed.lease.clone(), placed.window.object.clone());
+            segments.push(PlacedSegment { no: placed.no, segment, start: first.lsn });
             end = self.read_segment(i, first, end, on_frame).await?;
             last = Some((self.candidates[i].window.object.clone(), end - first.lsn));
             // A segment whose first group is not whole is its own successor.

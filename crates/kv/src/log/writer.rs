@@ -32,6 +32,7 @@ use crate::entry::{SegmentNo, SequenceNo};
 use crate::environment::Environment;
 use crate::notify::Notify;
 use crate::objects::Objects;
+use crate::value::Segments;
 use crate::{Error, ErrorKind, Result};
 
 /// Groups that may wait to be written, in times of their usual size.
@@ -153,6 +154,7 @@ struct State {
 pub(crate) struct Log {
     options: LogOptions,
     objects: Arc<Objects>,
+    segments: Arc<Segments>,
     environment: Arc<dyn Environment>,
     crash: CrashPoints,
     state: Mutex<State>,
@@ -185,6 +187,7 @@ impl Log {
         options: LogOptions,
         placed: Vec<PlacedSegment>,
         objects: Arc<Objects>,
+        segments: Arc<Segments>,
         environment: Arc<dyn Environment>,
         crash: CrashPoints,
     ) -> Arc<Log> {
@@ -207,6 +210,7 @@ impl Log {
         let log = Arc::new(Log {
             options,
             objects,
+            segments,
             environment,
             crash,
             state: Mutex::new(state),
