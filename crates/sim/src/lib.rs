@@ -33,6 +33,7 @@ mod campaign;
 mod disk;
 mod executor;
 mod fault;
+mod keyvalue;
 mod oracle;
 mod trace;
 
@@ -42,4 +43,5 @@ pub use campaign::{
 };
 pub use disk::{DiskImage, DiskOptions, DiskSet, IoNote, SimDisk, Tearing, Wreck, WreckedDisk};
 pub use executor::{JoinHandle, Outcome, Run, Simulation, Sleep, VirtualClock, VirtualTimer, World};
+pub use keyvalue::KeyValueTrial;
 pub use fault::{Fault, Rule, RuleNo, When};
