@@ -35,7 +35,7 @@ struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     fn take(core: &'a Core, store: &'a StoreState) -> Option<Turn<'a>> {
-        (!store.has_job.swap(true, Ordering::AcqRel)).then_some(Turn { core, store })
+        (!store.has_job.swap(true, Ordering::AcqRel)).then(|| Turn { core, store })
     }
 }
 
