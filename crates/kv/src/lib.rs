@@ -93,3 +93,4 @@ pub use settings::{
     StoreSettings, WriteOptions,
 };
 pub use transaction::{Cursor, CursorOptions, Isolation, Transaction};
+pub use tree::policy::{ClassChoice, LevelClasses, MediaPolicy, PolicyTemplate};

@@ -169,22 +169,24 @@ impl Replay<'_> {
         let mut current = self.candidates.iter().position(contains).or_else(|| self.successor(end, 0));
         let mut segments = Vec::new();
         let mut last = None;
+        let mut cut = end;
         while let Some(i) = current {
             let Some(first) = self.candidates[i].first else { break };
             let placed = &self.candidates[i];
             let segment = values.add(placed.lease.clone(), placed.window.object.clone());
             segments.push(PlacedSegment { no: placed.no, segment, start: first.lsn });
-            end = self.read_segment(i, first, end, on_frame).await?;
+            cut = self.read_segment(i, first, end, on_frame).await?;
+            end = cut.next_multiple_of(BLOCK);
             last = Some((self.candidates[i].window.object.clone(), end - first.lsn));
             // A segment whose first group is not whole is its own successor.
             let next = self.successor(end, first.epoch);
             current = next.filter(|next| segments.iter().all(|read| read.no != self.candidates[*next].no));
         }
-        self.check_end(end).await?;
+        self.check_end(cut).await?;
         Ok(Replayed { end, segments, last, operations: self.progress.operations })
     }
 
-    /// Reads the groups of a segment from `lsn` on; where the log went on from there.
+    /// Reads the groups of a segment from `lsn` on; where the first frame is that is not whole, or the first group.
     async fn read_segment(
         &mut self,
         i: usize,
@@ -206,7 +208,7 @@ impl Replay<'_> {
             while at < group.len as usize {
                 let rest = bytes.get(at..).unwrap_or_default();
                 let Some(frame) = decode_frame(rest, lsn + at as u64, first.epoch) else {
-                    return Ok((lsn + at as u64).next_multiple_of(BLOCK));
+                    return Ok(lsn + at as u64);
                 };
                 let payload = offset + (at + super::frame::FRAME_HEADER) as u64;
                 at += frame.payload.frame_len();

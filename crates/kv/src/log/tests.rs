@@ -11,12 +11,12 @@ use super::writer::{Log, LogOptions};
 use super::{BLOCK, Lsn};
 use crate::ErrorKind;
 use crate::cache::Cache;
-use crate::value::Segments;
 use crate::crash::CrashPoints;
 use crate::entry::{Codec, SegmentNo};
 use crate::environment::wait_for;
 use crate::objects::{ObjectKind, Objects};
 use crate::test_volume::TestVolume;
+use crate::value::Segments;
 
 const DATABASE: u64 = 99;
 
@@ -48,8 +48,8 @@ fn options(epoch: u64, start: Lsn) -> LogOptions {
 
 fn start(volume: &TestVolume, objects: &Arc<Objects>, epoch: u64, from: Lsn) -> Arc<Log> {
     {
-    let (segments, crash) = (Segments::new(objects, &Cache::new(1 << 20)), CrashPoints::default());
-    Log::start(options(epoch, from), Vec::new(), objects.clone(), segments, volume.environment(), crash)
+        let (segments, crash) = (Segments::new(objects, &Cache::new(1 << 20)), CrashPoints::default());
+        Log::start(options(epoch, from), Vec::new(), objects.clone(), segments, volume.environment(), crash)
     }
 }
 

@@ -30,7 +30,7 @@ use super::{BLOCK, Lsn};
 use crate::crash::CrashPoints;
 use crate::entry::{SegmentNo, SequenceNo};
 use crate::environment::Environment;
-use crate::notify::Notify;
+use crate::notify::{Notify, TaskCount};
 use crate::objects::Objects;
 use crate::value::Segments;
 use crate::{Error, ErrorKind, Result};
@@ -163,6 +163,8 @@ pub(crate) struct Log {
     /// A segment is to be prepared.
     prepare: Notify,
     counters: LogCounters,
+    /// Tasks that have not ended.
+    tasks: TaskCount,
 }
 
 /// Counters of a log.
@@ -217,10 +219,16 @@ impl Log {
             work: Notify::default(),
             prepare: Notify::default(),
             counters: LogCounters::default(),
+            tasks: TaskCount::default(),
         });
-        log.environment.spawn(Box::pin(write_groups(log.clone())));
-        log.environment.spawn(Box::pin(prepare_segments(log.clone())));
+        log.tasks.spawn(&*log.environment, write_groups(log.clone()));
+        log.tasks.spawn(&*log.environment, prepare_segments(log.clone()));
         log
+    }
+
+    /// Returns when its tasks have ended, after [`stop`](Self::stop) or [`fail`](Self::fail).
+    pub(crate) async fn ended(&self) {
+        self.tasks.ended().await;
     }
 
     pub(crate) fn counters(&self) -> &LogCounters {
@@ -322,8 +330,8 @@ impl Log {
             // A segment that is too small for this frame serves for the next ones.
             match state.prepared.take_if(|segment| segment.capacity >= needed) {
                 Some(segment) => {
-                    let placed =
-                        PlacedSegment { no: segment.no, lease: segment.lease.clone(), start: state.end };
+                    let values = self.segments.add(segment.lease.clone(), segment.object.clone());
+                    let placed = PlacedSegment { no: segment.no, segment: values, start: state.end };
                     state.placed.push(placed);
                     state.filling = Some(Filling { segment, start: state.end, used: 0 });
                     state.next_bytes = self.options.segment_bytes;

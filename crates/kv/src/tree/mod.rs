@@ -16,6 +16,7 @@ mod cursor;
 pub(crate) mod edit;
 mod jobs;
 mod kvset;
+pub(crate) mod pick;
 pub(crate) mod policy;
 pub(crate) mod shape;
 #[cfg(test)]

@@ -8,6 +8,7 @@ use futures::executor::block_on;
 use proptest::prelude::*;
 use tanada_base::SplitMix64;
 
+use super::pick::{Job, PickSettings, Surroundings, pick};
 use super::policy::{MediaPolicy, Placement, PolicyTemplate};
 use super::*;
 use crate::entry::{Codec, Content, RangeTombstone, SequenceNo, Version};
@@ -331,5 +332,69 @@ proptest! {
             PolicyTemplate::CapacityOnly,
         ];
         run(seed, 40, templates[template]);
+    }
+}
+
+/// Does what is picked until nothing is.
+async fn settle(world: &mut World, settings: &PickSettings) -> u64 {
+    let mut jobs = 0;
+    while let Some(picked) = pick(&*world.tree, settings, &Surroundings::default()) {
+        let (context, tree) = (&world.context, &world.tree);
+        let edit = match picked.job {
+            Job::Spill { kvsets } => match move_down(&context.placement, tree, *kvsets.last().unwrap()) {
+                Some(edit) => edit,
+                None => spill(context, tree, &kvsets).await.unwrap().edit,
+            },
+            Job::Compact { leaf, kvsets, emptied } => {
+                compact(context, tree, leaf, &kvsets, &emptied).await.unwrap().edit
+            }
+        };
+        world.apply(&edit).await;
+        jobs += 1;
+        assert!(
+            jobs < 100,
+            "no end is in sight: {:?}",
+            pick(&*world.tree, settings, &Surroundings::default())
+        );
+    }
+    jobs
+}
+
+#[test]
+fn what_is_picked_comes_to_an_end_and_keeps_the_limits() {
+    for (seed, template) in [(1, PolicyTemplate::StagingMaxCapacity), (2, PolicyTemplate::CapacityOnly)] {
+        block_on(async {
+            let mut world = World::new(seed, template).await;
+            world.context.leaf_bytes = 4000;
+            let settings = PickSettings {
+                root_kvsets: 3,
+                root_bytes: 40_000,
+                spill_bytes: 30_000,
+                leaf_kvsets: 3,
+                leaf_bytes: world.context.leaf_bytes,
+                ..PickSettings::default()
+            };
+            let mut jobs = 0;
+            for _ in 0..40 {
+                world.flush(60).await;
+                jobs += settle(&mut world, &settings).await;
+                let tree = &world.tree;
+                assert!(tree.root.len() < 3);
+                for leaf in &tree.leaves {
+                    let bytes: u64 = leaf.kvsets.iter().map(|kvset| kvset.record().info.data_bytes()).sum();
+                    assert!(leaf.kvsets.len() < 3 && bytes <= settings.leaf_bytes * 3 / 2);
+                }
+                let references = tree.references();
+                let live: u64 = tree.segments.keys().map(|no| references[no].1).sum();
+                let total: u64 = tree.segments.values().map(|segment| segment.stored_bytes).sum();
+                assert!(total as f64 <= live as f64 * 1.3, "{total} bytes for {live}");
+            }
+            world.verify().await;
+            assert!(
+                world.tree.leaves.len() > 2 && jobs > 20,
+                "{} leaves, {jobs} jobs",
+                world.tree.leaves.len()
+            );
+        });
     }
 }

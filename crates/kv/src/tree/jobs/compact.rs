@@ -9,9 +9,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bytes::Bytes;
-
-use super::output::{Ending, Outputs};
+use super::fill::{Target, fill};
+use super::output::Outputs;
 use super::{JobContext, JobOutput, groups, select};
 use crate::entry::SegmentNo;
 use crate::merge::Retention;
@@ -67,29 +66,14 @@ async fn write(
     let retention = Retention { snapshots: context.snapshots.clone(), now_s: context.now_s, is_bottom };
     let mut groups = groups(inputs, None).await?;
     let mut next_leaf = tree.next_leaf();
-    let mut current = (leaf.no, leaf.start.clone());
-    let (mut position, mut new_leaf) = (Position::Above(newest.no()), None);
-    while let Some(key) = groups.peek() {
-        if split_bytes.is_some_and(|split_bytes| outputs.kvset_bytes() >= split_bytes) {
-            let split = Bytes::copy_from_slice(key);
-            let tombstones = groups
-                .tombstones()
-                .within(&current.1, Some(&split), |all, sequence| retention.keeps_tombstone(all, sequence));
-            outputs.end(Ending { leaf: current.0, position, new_leaf, tombstones });
-            current = (next_leaf, split.clone());
-            (position, new_leaf) = (Position::Top, Some(split));
-            next_leaf += 1;
-        }
-        groups.next(&retention).await?;
-        let (key, versions) = groups.group();
-        for version in versions.drain(..) {
-            outputs.add(key, version).await?;
-        }
-    }
-    let end = tree.leaf_end(index).map(|end| &**end);
-    let tombstones =
-        groups.tombstones().within(&current.1, end, |all, sequence| retention.keeps_tombstone(all, sequence));
-    outputs.end(Ending { leaf: current.0, position, new_leaf, tombstones });
+    let target = Target {
+        leaf: leaf.no,
+        start: leaf.start.clone(),
+        end: tree.leaf_end(index),
+        position: Position::Above(newest.no()),
+        split_bytes,
+    };
+    fill(outputs, &mut groups, &retention, target, &mut next_leaf).await?;
     outputs.output().versions_merged = groups.merged();
     let mut output = outputs.finish().await?;
     let place = Place::Leaf(leaf.no);

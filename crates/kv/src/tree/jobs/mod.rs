@@ -3,11 +3,12 @@
 //! - [`spill`]: from the root into the leaves;
 //! - [`compact`]: the kvsets of one leaf into one, or into several leaves; by the way, values leave segments that are mostly garbage;
 //! - [`promote`]: values that are read often, repeated on a faster class;
-//! - [`output`]: the key files and segments that a job writes; [`values`]: the values it moves.
+//! - [`fill`]: a leaf, from a merge; [`output`]: the key files and segments that a job writes; [`values`]: the values it moves.
 //!
 //! A job that fails deletes what it wrote, as far as it can; the rest are orphans, deleted when the database is opened.
 
 mod compact;
+mod fill;
 mod output;
 mod promote;
 mod spill;

@@ -1,8 +1,8 @@
 //! Values that are read often, repeated on a faster class.
 //!
-//! A promoted kvset lies on top of its leaf. For each of its keys it has the promoted version, with a pointer to the copy, and all newer versions of that key
-//! in the leaf, as they are: so the first version that a look-up finds is the right one, for every snapshot. The originals stay and stay referenced;
-//! taking the promoted kvset away again costs nothing.
+//! A promoted kvset lies on top of its leaf. Of each of its keys it has the newest version in the leaf, with a pointer to the copy: so the first version
+//! that a look-up finds is the right one, for every snapshot. The originals stay and stay referenced; taking the promoted kvset away again costs
+//! nothing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::output::{Ending, Outputs};
 use super::{JobContext, JobOutput};
 use crate::entry::{Content, Version};
 use crate::keyfile::{Access, KeyCursor};
-use crate::merge::{Direction, Merge, Step, is_live};
+use crate::merge::{Direction, Merge, is_live};
 use crate::tombstone::RangeTombstones;
 use crate::tree::edit::{Change, Edit, KvsetKind, LeafNo, Place, Position};
 use crate::tree::kvset::{Kvset, TreeState};
@@ -55,9 +55,9 @@ async fn write(
     let cursors = leaf.kvsets.iter().map(|kvset| kvset.cursor(Access::Cached));
     let mut merge = Merge::new(cursors.collect());
     for key in keys {
-        let versions = versions(&mut merge, key).await?;
-        let promoted = versions.iter().position(|version| is_live(version, context.now_s));
-        let Some(version) = promoted.and_then(|promoted| versions.get(promoted)) else { continue };
+        let newest = newest(&mut merge, key).await?;
+        // What only snapshots see is not worth it.
+        let Some(version) = newest.filter(|version| is_live(version, context.now_s)) else { continue };
         let Content::At(pointer) = &version.content else { continue };
         // A log segment is on the fastest class as it is.
         let is_there =
@@ -67,28 +67,16 @@ async fn write(
         if is_there || is_hidden {
             continue;
         }
-        let last = promoted.unwrap_or(0);
-        for (index, version) in versions.into_iter().take(last + 1).enumerate() {
-            outputs.add_choosing(key, version, index == last).await?;
-        }
+        outputs.add_choosing(key, version, true).await?;
     }
     outputs.end(Ending { leaf: leaf.no, position: Position::Top, new_leaf: None, tombstones: Vec::new() });
     outputs.finish().await
 }
 
-/// All versions of `key`, newest first, each once.
-async fn versions(merge: &mut Merge<KeyCursor>, key: &[u8]) -> Result<Vec<Version>> {
-    let mut versions: Vec<Version> = Vec::new();
+/// The newest version of `key`.
+async fn newest(merge: &mut Merge<KeyCursor>, key: &[u8]) -> Result<Option<Version>> {
     merge.seek(Direction::Forward, Some(key)).await?;
-    while merge.key() == Some(key) {
-        if versions.last().is_none_or(|last| last.sequence != merge.sequence()) {
-            versions.push(merge.version()?);
-        }
-        if merge.advance()? == Step::Load {
-            merge.load().await?;
-        }
-    }
-    Ok(versions)
+    if merge.key() == Some(key) { merge.version().map(Some) } else { Ok(None) }
 }
 
 /// The edit that takes the promoted kvsets of a leaf away.

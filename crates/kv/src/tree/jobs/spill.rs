@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::output::{Ending, Outputs};
+use super::fill::{Target, fill};
+use super::output::Outputs;
 use super::{JobContext, JobOutput, groups, select};
 use crate::entry::SegmentNo;
 use crate::merge::Retention;
@@ -68,27 +69,14 @@ async fn write(
         let end = leaves.get(index + 1).map(|(_, start, _)| start);
         let retention =
             Retention { snapshots: context.snapshots.clone(), now_s: context.now_s, is_bottom: *is_bottom };
-        let (mut leaf, mut start, mut new_leaf) = (*leaf, start.clone(), None);
-        while let Some(key) = groups.peek().filter(|key| end.is_none_or(|end| *key < &**end)) {
-            if *is_bottom && outputs.kvset_bytes() >= context.leaf_bytes {
-                let split = Bytes::copy_from_slice(key);
-                let tombstones = groups
-                    .tombstones()
-                    .within(&start, Some(&split), |all, sequence| retention.keeps_tombstone(all, sequence));
-                outputs.end(Ending { leaf, position: Position::Top, new_leaf, tombstones });
-                (leaf, start, new_leaf) = (next_leaf, split.clone(), Some(split));
-                next_leaf += 1;
-            }
-            groups.next(&retention).await?;
-            let (key, versions) = groups.group();
-            for version in versions.drain(..) {
-                outputs.add(key, version).await?;
-            }
-        }
-        let tombstones = groups
-            .tombstones()
-            .within(&start, end.map(|end| &**end), |all, sequence| retention.keeps_tombstone(all, sequence));
-        outputs.end(Ending { leaf, position: Position::Top, new_leaf, tombstones });
+        let target = Target {
+            leaf: *leaf,
+            start: start.clone(),
+            end,
+            position: Position::Top,
+            split_bytes: is_bottom.then_some(context.leaf_bytes),
+        };
+        fill(outputs, &mut groups, &retention, target, &mut next_leaf).await?;
     }
     outputs.output().versions_merged = groups.merged();
     let mut output = outputs.finish().await?;
