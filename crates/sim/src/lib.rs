@@ -43,5 +43,5 @@ pub use campaign::{
 };
 pub use disk::{DiskImage, DiskOptions, DiskSet, IoNote, SimDisk, Tearing, Wreck, WreckedDisk};
 pub use executor::{JoinHandle, Outcome, Run, Simulation, Sleep, VirtualClock, VirtualTimer, World};
-pub use keyvalue::KeyValueTrial;
 pub use fault::{Fault, Rule, RuleNo, When};
+pub use keyvalue::KeyValueTrial;

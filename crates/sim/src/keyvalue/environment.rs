@@ -52,7 +52,12 @@ impl SimEnvironment {
                 inner.spawn(task.await);
             }
         });
-        Arc::new(SimEnvironment { queue, clock: world.clock(), timer: world.timer(), buffers: buffers.clone() })
+        Arc::new(SimEnvironment {
+            queue,
+            clock: world.clock(),
+            timer: world.timer(),
+            buffers: buffers.clone(),
+        })
     }
 }
 

@@ -24,8 +24,8 @@ use tanada_kv::{
 use tanada_volume::{ClassSettings, PlantedBug, Volume, VolumeSettings};
 
 use crate::campaign::Images;
-use crate::campaign::{ClassLayout, Layout, Rig};
 use crate::campaign::{Case, Density, Failure, Report};
+use crate::campaign::{ClassLayout, Layout, Rig};
 use crate::disk::{DiskSet, Wreck};
 use crate::executor::{Outcome, Simulation, World};
 use crate::fault::Rule;
@@ -74,7 +74,9 @@ impl KeyValueTrial {
         };
         let mut report = match run.outcome {
             Outcome::Done(result) => result.map_err(fail)?,
-            Outcome::Stuck => return Err(fail("the story is stuck: nothing is ready and nothing in flight".to_owned())),
+            Outcome::Stuck => {
+                return Err(fail("the story is stuck: nothing is ready and nothing in flight".to_owned()));
+            }
             Outcome::PowerCut | Outcome::Runaway => return Err(fail("the story never ends".to_owned())),
         };
         report.stories += 1;
@@ -93,7 +95,8 @@ impl KeyValueTrial {
         .await
         .map_err(|error| format!("the volume cannot be made: {error}"))?;
         let mut random = world.random();
-        let model = Rc::new(RefCell::new(Model { writers: (0..WRITERS).map(|no| Writer::new(b'a' + no)).collect() }));
+        let model =
+            Rc::new(RefCell::new(Model { writers: (0..WRITERS).map(|no| Writer::new(b'a' + no)).collect() }));
         let cutter = Cutter {
             case,
             density: self.density,
@@ -104,8 +107,8 @@ impl KeyValueTrial {
         };
         let probe = Arc::new(Probe::default());
         let environment = SimEnvironment::of(&world, &buffers);
-        let options = OpenOptions { crash_points: CrashPoints::to(probe.clone()), ..OpenOptions::default() };
-        let made = Database::create_with(&volume, "shop", &settings(), environment, &options).await;
+        let crash_points = CrashPoints::to(probe.clone());
+        let made = Database::create_with(&volume, "shop", &settings(), crash_points, environment).await;
         let database = made.map_err(|error| format!("the database cannot be made: {error}"))?;
         let mut stores = Vec::new();
         for name in NAMES {
@@ -342,7 +345,9 @@ fn judge(
     }
     match run.outcome {
         Outcome::Done(result) => result?,
-        Outcome::Stuck => return Err("the recovery is stuck: nothing is ready and nothing in flight".to_owned()),
+        Outcome::Stuck => {
+            return Err("the recovery is stuck: nothing is ready and nothing in flight".to_owned());
+        }
         Outcome::PowerCut | Outcome::Runaway => return Err("the recovery never ends".to_owned()),
     }
     if let Some(wreck) = during.take() {
@@ -400,7 +405,11 @@ impl Recovery {
         };
         for no in 0..usize::from(WRITERS) {
             let random = SplitMix64::new(mix(self.seed, no as u64));
-            teller.clone().write(no, 15, random).await.map_err(|what| format!("after the recovery: {what}"))?;
+            teller
+                .clone()
+                .write(no, 15, random)
+                .await
+                .map_err(|what| format!("after the recovery: {what}"))?;
         }
         let model = teller.model.clone();
         drop(teller);
@@ -417,7 +426,8 @@ impl Recovery {
         volume: &Volume,
         environment: &Arc<dyn Environment>,
     ) -> Result<(Database, [Store; STORES]), String> {
-        let options = OpenOptions { crash_points: CrashPoints::to(self.marks.clone()), ..OpenOptions::default() };
+        let options =
+            OpenOptions { crash_points: CrashPoints::to(self.marks.clone()), ..OpenOptions::default() };
         let database = Database::open(volume, "shop", &options, environment.clone())
             .await
             .map_err(|error| format!("the database cannot be opened: {error}"))?;

@@ -127,12 +127,17 @@ impl Writer {
     /// How many of its batches are found in `state`, which has no other writer's keys.
     pub(super) fn found(&self, state: &State, now: Duration) -> Result<usize, String> {
         let name = char::from(self.letter);
-        let all = count_in(state, &self.counter()).ok_or_else(|| format!("writer {name}: its count is torn"))?;
-        let count = all.checked_sub(self.before).ok_or_else(|| format!("writer {name}: only {all} batches are there"))?;
+        let all =
+            count_in(state, &self.counter()).ok_or_else(|| format!("writer {name}: its count is torn"))?;
+        let count = all
+            .checked_sub(self.before)
+            .ok_or_else(|| format!("writer {name}: only {all} batches are there"))?;
         let count = count as usize;
         let (floor, most) = (self.floor(now), self.written.len());
         if count < floor || count > most {
-            return Err(format!("writer {name}: {count} batches are there, of {most}, and {floor} were durable"));
+            return Err(format!(
+                "writer {name}: {count} batches are there, of {most}, and {floor} were durable"
+            ));
         }
         let expected = self.after(count);
         for store in 0..STORES {
@@ -166,7 +171,10 @@ pub(super) fn difference(
             Some(_) => {}
         }
     }
-    found.keys().find(|key| !expected.contains_key(*key)).map(|key| format!("key {:?} should not be there", name(key)))
+    found
+        .keys()
+        .find(|key| !expected.contains_key(*key))
+        .map(|key| format!("key {:?} should not be there", name(key)))
 }
 
 /// All writers.
@@ -182,7 +190,9 @@ impl Model {
         for (store, keys) in found.iter().enumerate() {
             for (key, value) in keys {
                 let owner = self.writers.iter().position(|writer| key.first() == Some(&writer.letter));
-                let Some(owner) = owner else { return Err(format!("store {store}: nobody wrote key {key:02x?}")) };
+                let Some(owner) = owner else {
+                    return Err(format!("store {store}: nobody wrote key {key:02x?}"));
+                };
                 states[owner][store].insert(key.clone(), value.clone());
             }
         }

@@ -148,7 +148,12 @@ impl Teller {
     }
 
     /// Walks over all keys of the writer, in either direction.
-    async fn walk(&self, no: usize, snapshot: Option<(&Snapshot, &State)>, random: &mut SplitMix64) -> Result<(), String> {
+    async fn walk(
+        &self,
+        no: usize,
+        snapshot: Option<(&Snapshot, &State)>,
+        random: &mut SplitMix64,
+    ) -> Result<(), String> {
         self.count("walk");
         let store = random.below(STORES as u64) as usize;
         let letter = self.model.borrow().writers[no].letter;
@@ -197,7 +202,8 @@ async fn walked(
     loop {
         let next = if is_forward { cursor.next().await? } else { cursor.previous().await? };
         let Some((key, value)) = next else { return Ok(Ok(found)) };
-        let is_in_order = last.as_ref().is_none_or(|last| if is_forward { **last < *key } else { **last > *key });
+        let is_in_order =
+            last.as_ref().is_none_or(|last| if is_forward { **last < *key } else { **last > *key });
         if !is_in_order {
             return Ok(Err(format!("a cursor goes from {last:02x?} to {key:02x?}, forward: {is_forward}")));
         }
@@ -213,7 +219,10 @@ pub(super) async fn everything(stores: &[Store; STORES]) -> Result<State, String
         let walked = walked(store, CursorOptions::default(), true).await;
         *found = walked.map_err(|error| format!("store {:?} cannot be read: {error}", store.name()))??;
         for (key, value) in &*found {
-            let got = store.get(key).await.map_err(|error| format!("a key of store {:?}: {error}", store.name()))?;
+            let got = store
+                .get(key)
+                .await
+                .map_err(|error| format!("a key of store {:?}: {error}", store.name()))?;
             if got.as_deref() != Some(&**value) {
                 return Err(format!("key {key:02x?}: a cursor and a get do not give the same"));
             }
