@@ -333,13 +333,13 @@ async fn begin_writing(
     is_fast_full: Arc<AtomicBool>,
 ) -> Result<Writing> {
     let objects = &opener.objects;
-    let Replayed { end, segments, last, .. } = &recovered.replayed;
+    let Replayed { cut, end, segments, last, .. } = &recovered.replayed;
     if let Some((object, used)) = last {
         settle_segment(object, *used).await?;
     }
     state.log = LogRecord {
         // What was replayed is durable now, and a later opening must not find less.
-        durable: *end,
+        durable: *cut,
         segment: segments.first().map(|segment| segment.no).or(state.log.segment),
         ..state.log
     };
@@ -352,6 +352,7 @@ async fn begin_writing(
         database: state.identity,
         epoch: state.epoch,
         start: *end,
+        durable: *cut,
     };
     debug_assert!(end.is_multiple_of(BLOCK));
     let manifest = Manifest::begin(objects.clone(), state, crash.clone()).await?;

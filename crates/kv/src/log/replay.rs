@@ -42,7 +42,9 @@ pub(crate) struct ReplayFrom {
 /// What was found.
 #[derive(Debug)]
 pub(crate) struct Replayed {
-    /// Where the log goes on, in a new segment.
+    /// Where the first frame is that is not whole: all before is there.
+    pub(crate) cut: Lsn,
+    /// Where the log goes on, in a new segment: the next block.
     pub(crate) end: Lsn,
     /// The segments that were read, in their order.
     pub(crate) segments: Vec<PlacedSegment>,
@@ -183,7 +185,7 @@ impl Replay<'_> {
             current = next.filter(|next| segments.iter().all(|read| read.no != self.candidates[*next].no));
         }
         self.check_end(cut).await?;
-        Ok(Replayed { end, segments, last, operations: self.progress.operations })
+        Ok(Replayed { cut, end, segments, last, operations: self.progress.operations })
     }
 
     /// Reads the groups of a segment from `lsn` on; where the first frame is that is not whole, or the first group.

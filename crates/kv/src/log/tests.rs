@@ -45,6 +45,7 @@ fn options(epoch: u64, start: Lsn) -> LogOptions {
         database: DATABASE,
         epoch,
         start,
+        durable: start,
     }
 }
 

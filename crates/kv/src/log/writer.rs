@@ -53,6 +53,8 @@ pub(crate) struct LogOptions {
     pub(crate) epoch: u64,
     /// Where the log goes on.
     pub(crate) start: Lsn,
+    /// What is durable of what was there before: up to a block less.
+    pub(crate) durable: Lsn,
 }
 
 /// Where a frame was put.
@@ -208,7 +210,7 @@ impl Log {
             closed_bytes: 0,
             placed,
             end: options.start,
-            durable: options.start,
+            durable: options.durable,
             wanted: Wanted::default(),
             failed: None,
             is_closing: false,
