@@ -16,6 +16,8 @@ mod cursor;
 pub(crate) mod edit;
 mod jobs;
 mod kvset;
+#[cfg(test)]
+mod measure;
 pub(crate) mod pick;
 pub(crate) mod policy;
 pub(crate) mod shape;
