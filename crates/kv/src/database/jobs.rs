@@ -19,7 +19,8 @@ use crate::manifest::{DatabaseRecord, Record};
 use crate::tree::{Edit, JobContext, JobOutput, TreeState};
 use crate::{Error, ErrorKind, Result};
 
-use super::pick::{self, Job};
+use super::pick;
+use crate::tree::pick::Job;
 
 /// Bytes of values that a job holds in memory at once.
 const BATCH_BYTES: u64 = 8 << 20;
@@ -123,10 +124,17 @@ impl Core {
     async fn do_job(&self, writing: &Writing, store: &Arc<StoreState>, is_thorough: bool) -> Result<bool> {
         let tree = store.view.read().tree.clone();
         let context = self.job_context(store)?;
-        let Some(job) = pick::pick(&tree, &context, is_thorough) else { return Ok(false) };
+        let around = self.surroundings(writing, store, &tree);
+        let job = pick::next_job(&tree, &self.pick_settings(store), &around, is_thorough);
+        let Some(job) = job else { return Ok(false) };
         let output = match &job {
-            Job::Move(edit) => JobOutput { edit: edit.clone(), ..JobOutput::default() },
-            Job::Spill(kvsets) => crate::tree::spill(&context, &tree, kvsets).await?,
+            Job::Spill { kvsets } => {
+                let oldest = kvsets.last().copied().unwrap_or_default();
+                match crate::tree::move_down(&context.placement, &tree, oldest) {
+                    Some(edit) => JobOutput { edit, ..JobOutput::default() },
+                    None => crate::tree::spill(&context, &tree, kvsets).await?,
+                }
+            }
             Job::Compact { leaf, kvsets, emptied } => {
                 crate::tree::compact(&context, &tree, *leaf, kvsets, emptied).await?
             }
