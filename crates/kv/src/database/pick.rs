@@ -79,23 +79,14 @@ impl Core {
 
     /// How much the fastest class presses for log segments to be emptied: 1 at its limit.
     fn log_pressure(&self) -> f64 {
-        let classes = self.objects.volume().classes();
-        let Some(fastest) = classes.first() else { return 0.0 };
         let Some(limit) = self.settings.fast_class_bytes else { return 0.0 };
-        self.bytes_on_class(fastest.number) as f64 / limit.max(1) as f64
+        // Before it is reached, so that there is time to make room.
+        self.fast_class_bytes() as f64 / (limit.max(1) as f64 * 0.75)
     }
 
-    /// Bytes that the database takes up on a class.
-    pub(crate) fn bytes_on_class(&self, class: u8) -> u64 {
-        let chunk_bytes = self.objects.volume().chunk_bytes();
-        let objects =
-            self.objects.list().into_iter().filter_map(|(kind, no)| {
-                self.objects.volume().open_object(&self.objects.name(kind, no)).ok()
-            });
-        let chunks = objects.map(|object| {
-            let all = object.chunks(0..u64::MAX);
-            all.iter().filter(|chunk| chunk.home.is_some_and(|home| home.class == class)).count() as u64
-        });
-        chunks.sum::<u64>() * chunk_bytes
+    /// Bytes that the database takes up on the fastest class.
+    pub(crate) fn fast_class_bytes(&self) -> u64 {
+        let fastest = self.class_statistics().into_iter().next().unwrap_or_default();
+        fastest.segment_bytes + fastest.key_bytes + fastest.manifest_bytes
     }
 }
