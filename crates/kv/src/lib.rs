@@ -53,8 +53,6 @@
 //! # Ok::<(), tanada_io::Error>(())
 //! ```
 #![forbid(unsafe_code)]
-// Until the engine uses all of its structures.
-#![allow(dead_code)]
 
 pub mod blocking;
 mod cache;

@@ -60,6 +60,19 @@ impl Future for Notified {
     }
 }
 
+/// Lets other tasks of the executor run.
+pub(crate) async fn yield_now() {
+    let mut has_yielded = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut has_yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
 /// Counts tasks that run, so that somebody can wait for their end.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TaskCount {

@@ -9,7 +9,7 @@
 //!
 //! A store's tables are written out oldest first, so that the root of its tree is in order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -23,12 +23,16 @@ use crate::log::Lsn;
 use crate::manifest::{DatabaseRecord, LogRecord, Record};
 use crate::memory::{Long, MemorySource, MemoryTable};
 use crate::merge::{Groups, Retention};
+use crate::notify::yield_now;
 use crate::objects::ObjectKind;
 use crate::settings::StoreSettings;
 use crate::tombstone::RangeTombstones;
 use crate::tree::policy::Placement;
 use crate::tree::{Change, Edit, KvsetKind, KvsetRecord, Place, Position};
 use crate::{Error, ErrorKind, Result};
+
+/// Keys after which other tasks of the thread have their turn.
+const KEYS_AT_ONCE: u64 = 256;
 
 /// How long to wait for space.
 const RETRY: Duration = Duration::from_millis(100);
@@ -272,7 +276,12 @@ impl Core {
         let kept = tombstones.within(b"", None, |all, sequence| retention.keeps_tombstone(all, sequence));
         let source = MemorySource::new(table.clone(), Long::Pointers);
         let mut groups = Groups::new(vec![source], tombstones, None).await?;
+        let mut keys = 0u64;
         while groups.next(&retention).await? {
+            keys += 1;
+            if keys.is_multiple_of(KEYS_AT_ONCE) {
+                yield_now().await;
+            }
             let (key, versions) = groups.group();
             for version in versions.iter() {
                 writer.add(key, version).await?;
@@ -369,11 +378,5 @@ impl Core {
             self.counters.deleted_objects.add(1);
         }
         Ok(())
-    }
-
-    /// Waiting tables, over all stores.
-    pub(crate) fn waiting_tables(&self) -> BTreeMap<String, usize> {
-        let stores = self.stores.read();
-        stores.iter().map(|store| (store.name.clone(), store.view.read().waiting.len())).collect()
     }
 }

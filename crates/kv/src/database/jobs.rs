@@ -18,7 +18,7 @@ use crate::keyfile::KeyFileOptions;
 use crate::manifest::{DatabaseRecord, Record};
 use crate::notify::Notify;
 use crate::tree::{Edit, JobContext, JobOutput, TreeState};
-use crate::{Error, ErrorKind, Result};
+use crate::{ErrorKind, Result};
 
 use super::pick;
 use crate::tree::pick::Job;
@@ -214,10 +214,5 @@ impl Core {
     pub(crate) fn retire_tree(&self, writing: &Writing, tree: &TreeState) {
         let dropped = tree.retire_dropped(&TreeState::default());
         self.release_segments(writing, &dropped);
-    }
-
-    /// The error for a store whose tree cannot be changed.
-    pub(crate) fn job_failure(&self) -> Option<Error> {
-        self.writing.as_ref().and_then(|writing| writing.log.failure())
     }
 }

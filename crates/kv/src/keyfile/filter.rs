@@ -33,7 +33,7 @@ impl KeyHash {
     /// Which of `parts` it belongs to. It takes the lower half, for the part itself looks at the upper bits first.
     #[inline]
     fn part(self, parts: u32) -> u32 {
-        (u64::from(self.0 as u32) * u64::from(parts) >> 32) as u32
+        ((u64::from(self.0 as u32) * u64::from(parts)) >> 32) as u32
     }
 }
 

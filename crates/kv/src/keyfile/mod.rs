@@ -21,7 +21,9 @@ mod writer;
 
 pub(crate) use cursor::{Access, KeyCursor};
 pub(crate) use filter::{FilterPart, KeyHash};
-pub(crate) use info::{KeyFileInfo, SegmentReferences};
+pub(crate) use info::KeyFileInfo;
+#[cfg(test)]
+pub(crate) use info::SegmentReferences;
 pub(crate) use page::Page;
 pub(crate) use reader::{KeyFile, read_blocks};
 pub(crate) use writer::{KeyFileOptions, KeyFileWriter};

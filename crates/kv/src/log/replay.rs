@@ -50,8 +50,6 @@ pub(crate) struct Replayed {
     pub(crate) segments: Vec<PlacedSegment>,
     /// The last of them, and how much of it is in use.
     pub(crate) last: Option<(Object, u64)>,
-    /// Operations that were read.
-    pub(crate) operations: u64,
 }
 
 /// Where a frame that was read lies.
@@ -185,7 +183,7 @@ impl Replay<'_> {
             current = next.filter(|next| segments.iter().all(|read| read.no != self.candidates[*next].no));
         }
         self.check_end(cut).await?;
-        Ok(Replayed { cut, end, segments, last, operations: self.progress.operations })
+        Ok(Replayed { cut, end, segments, last })
     }
 
     /// Reads the groups of a segment from `lsn` on; where the first frame is that is not whole, or the first group.

@@ -92,10 +92,6 @@ impl Group {
         self.lsn + self.len as u64
     }
 
-    fn padded_end(&self) -> Lsn {
-        self.end().next_multiple_of(BLOCK)
-    }
-
     fn push(&mut self, bytes: &[u8]) {
         self.buffer[self.len..self.len + bytes.len()].copy_from_slice(bytes);
         self.len += bytes.len();

@@ -18,9 +18,6 @@ pub(crate) const FRAME_HEADER: usize = 28;
 /// Frames begin and end on multiples of it.
 pub(crate) const BLOCK: usize = 4096;
 
-/// Most bytes of the records of a frame.
-pub(crate) const LONGEST_FRAME: usize = 1 << 30;
-
 pub(crate) fn encode(manifest: u64, index: u64, records: &[u8]) -> Vec<u8> {
     let mut frame = Vec::with_capacity((FRAME_HEADER + records.len()).next_multiple_of(BLOCK));
     frame.extend_from_slice(&MAGIC.to_be_bytes());

@@ -16,4 +16,4 @@ pub(crate) mod state;
 
 pub(crate) use journal::Manifest;
 pub(crate) use record::{LogRecord, Record};
-pub(crate) use state::{DatabaseRecord, StoreRecord};
+pub(crate) use state::DatabaseRecord;

@@ -113,13 +113,6 @@ impl MemoryTable {
         }
     }
 
-    /// The newest number of anything that was done to `key` here.
-    pub(crate) fn newest(&self, key: &[u8]) -> Option<SequenceNo> {
-        self.get(key, SequenceNo::MAX).map(|found| match found {
-            Found::Version(sequence, _) | Found::Hidden(sequence) => sequence,
-        })
-    }
-
     /// Whether anything was done to a key from `start` to `end` after `since`.
     pub(crate) fn changed_in(&self, start: &[u8], end: Option<&[u8]>, since: SequenceNo) -> bool {
         let from = VersionKeyRef { key: start, sequence: SequenceNo::MAX };
@@ -313,8 +306,5 @@ mod tests {
         table.delete_range(RangeTombstone { start: Bytes::from_static(b"m"), end: None, sequence: 9 });
         assert!(table.changed_in(b"x", Some(b"y"), 8));
         assert!(!table.changed_in(b"c", Some(b"m"), 8));
-        assert_eq!(table.newest(b"z"), Some(9));
-        assert_eq!(table.newest(b"b"), Some(5));
-        assert_eq!(table.newest(b"a"), None);
     }
 }

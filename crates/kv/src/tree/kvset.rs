@@ -3,9 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures::stream::{StreamExt, TryStreamExt};
 
-use super::edit::{Change, Edit, KvsetNo, KvsetRecord};
+use super::edit::{Change, Edit, KvsetNo, KvsetRecord, SegmentRecord};
+use super::heat::HotKeys;
 use super::shape::{Tree, TreeRecord};
 use crate::cache::Cache;
 use crate::entry::{Content, Pointer, SegmentNo, SequenceNo, Version};
@@ -170,12 +172,32 @@ impl FoundVersion {
     ///
     /// # Errors
     /// `Corrupted`, or if a device fails.
-    pub(crate) async fn value(&self) -> Result<Option<bytes::Bytes>> {
+    pub(crate) async fn value(&self) -> Result<Option<Bytes>> {
         match &self.version.content {
             Content::Deleted => Ok(None),
             Content::Inline(value) => Ok(Some(value.clone())),
             Content::At(pointer) => self.kvset.segment(pointer)?.read(pointer).await.map(Some),
         }
+    }
+
+    /// As [`value`](Self::value); what comes from a value segment of a class that is not `fast` is counted in `hot`, if it came from the device.
+    ///
+    /// # Errors
+    /// As [`value`](Self::value).
+    pub(crate) async fn value_counting(
+        &self,
+        key: &[u8],
+        tree: &TreeState,
+        hot: &HotKeys,
+        fast: &str,
+    ) -> Result<Option<Bytes>> {
+        let Content::At(pointer) = &self.version.content else { return self.value().await };
+        let (value, has_loaded) = self.kvset.segment(pointer)?.read_telling(pointer).await?;
+        let is_slow = |segment: &SegmentRecord| segment.class.as_deref() != Some(fast);
+        if has_loaded && tree.segments.get(&pointer.segment).is_some_and(is_slow) {
+            hot.note(key, pointer.stored_len);
+        }
+        Ok(Some(value))
     }
 }
 

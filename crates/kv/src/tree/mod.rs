@@ -5,6 +5,7 @@
 //! - [`shape`]: a tree, and the application of an edit to it;
 //! - [`kvset`]: kvsets that are open, and looking a key up in a tree of them; [`cursor`]: walking one;
 //! - [`pick`]: which job is next; [`jobs`]: doing it;
+//! - [`heat`]: which values are read often enough to be promoted;
 //! - [`policy`]: which class keys and values go to.
 //!
 //! Invariants:
@@ -14,18 +15,18 @@
 
 mod cursor;
 pub(crate) mod edit;
-mod jobs;
+pub(crate) mod heat;
+pub(crate) mod jobs;
 mod kvset;
+#[cfg(test)]
+mod measure;
 pub(crate) mod pick;
 pub(crate) mod policy;
 pub(crate) mod shape;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use cursor::LeafSource;
-pub(crate) use edit::{
-    Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo, Place, Position, SegmentRecord,
-};
-pub(crate) use jobs::{JobContext, JobOutput, compact, demote, move_down, promote, spill};
-pub(crate) use kvset::{FoundVersion, Kvset, Opener, TreeState};
-pub(crate) use shape::{Leaf, Tree, TreeRecord};
+pub(crate) use edit::{Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo, Place, Position};
+pub(crate) use jobs::{JobContext, JobOutput, compact, move_down, spill};
+pub(crate) use kvset::{Kvset, Opener, TreeState};
+pub(crate) use shape::{Leaf, TreeRecord};

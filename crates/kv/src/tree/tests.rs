@@ -8,6 +8,8 @@ use futures::executor::block_on;
 use proptest::prelude::*;
 use tanada_base::SplitMix64;
 
+use super::heat::HotKeys;
+use super::jobs::promote::{demote, promote, promote_keys};
 use super::pick::{Job, PickSettings, Surroundings, pick};
 use super::policy::{MediaPolicy, Placement, PolicyTemplate};
 use super::*;
@@ -22,10 +24,13 @@ use crate::wire::Decoder;
 
 const NOW_S: u64 = 1000;
 
+/// A value, and when it expires.
+type Written = (Vec<u8>, Option<u32>);
+
 /// What was written, never forgotten.
 #[derive(Default)]
 struct Model {
-    versions: BTreeMap<(Vec<u8>, std::cmp::Reverse<SequenceNo>), Option<(Vec<u8>, Option<u32>)>>,
+    versions: BTreeMap<(Vec<u8>, std::cmp::Reverse<SequenceNo>), Option<Written>>,
     tombstones: Vec<RangeTombstone>,
 }
 
@@ -397,4 +402,47 @@ fn what_is_picked_comes_to_an_end_and_keeps_the_limits() {
             );
         });
     }
+}
+
+#[test]
+fn what_is_read_often_is_promoted_and_then_read_from_the_fast_class() {
+    block_on(async {
+        let mut world = World::new(5, PolicyTemplate::StagingMaxCapacity).await;
+        // Nothing but index pages is cached, so every read goes to a device.
+        world.bench.cache = crate::cache::Cache::new(16 << 10);
+        world.context.opener.cache = world.bench.cache.clone();
+        world.context.opener.segments = Segments::new(&world.bench.objects, &world.bench.cache);
+        world.flush(200).await;
+        let numbers: Vec<_> = world.tree.root.iter().map(|kvset| kvset.no()).collect();
+        let edit = spill(&world.context, &world.tree, &numbers).await.unwrap().edit;
+        world.apply(&edit).await;
+        let hot = HotKeys::new(1000);
+        let read = async |world: &World| {
+            for no in 0..120 {
+                let key = format!("key {no:03}").into_bytes();
+                if let Some(found) =
+                    world.tree.get(&key, KeyHash::of(&key), SequenceNo::MAX, 0).await.unwrap()
+                {
+                    found.value_counting(&key, &world.tree, &hot, "fast").await.unwrap();
+                }
+            }
+        };
+        for _ in 0..3 {
+            read(&world).await;
+        }
+        let keys = hot.take(3, u64::MAX);
+        assert!(keys.len() > 2, "{}", keys.len());
+        let output = promote_keys(&world.context, &world.tree, &keys, "fast").await.unwrap();
+        assert!(output.value_bytes_written > 0);
+        world.apply(&output.edit).await;
+        read(&world).await;
+        assert_eq!(hot.take(1, u64::MAX), Vec::<Bytes>::new(), "still read from the slow class");
+        world.verify().await;
+        for leaf in world.tree.leaves.clone() {
+            world.apply(&demote(&world.tree, leaf.no)).await;
+        }
+        read(&world).await;
+        assert!(!hot.take(1, u64::MAX).is_empty());
+        world.verify().await;
+    });
 }

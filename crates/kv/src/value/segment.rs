@@ -52,16 +52,26 @@ impl Segment {
     /// # Errors
     /// `Corrupted` if what is there is not what was written, or if a device fails.
     pub(crate) async fn read(&self, pointer: &Pointer) -> Result<Bytes> {
+        self.read_telling(pointer).await.map(|(value, _)| value)
+    }
+
+    /// As [`read`](Self::read), and whether this call went to the device.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(crate) async fn read_telling(&self, pointer: &Pointer) -> Result<(Bytes, bool)> {
         let shared = &*self.shared;
         // A value that would push out hundreds of others is better read again.
         if u64::from(pointer.len) > shared.cache.budget_bytes() / 256 {
-            return self.read_uncached(pointer).await;
+            return self.read_uncached(pointer).await.map(|value| (value, true));
         }
         let key = CacheKey { owner: shared.owner, position: pointer.offset };
+        let mut has_loaded = false;
         let cached = match shared.cache.get(Rank::Lower, &key) {
             Some(cached) => cached,
             None => {
                 let load = async {
+                    has_loaded = true;
                     let value = self.read_uncached(pointer).await?;
                     // What is cached must not hold on to the blocks around it.
                     Ok(Cached::Value(Bytes::copy_from_slice(&value)))
@@ -70,7 +80,7 @@ impl Segment {
             }
         };
         match cached {
-            Cached::Value(value) if value.len() == pointer.len as usize => Ok(value),
+            Cached::Value(value) if value.len() == pointer.len as usize => Ok((value, has_loaded)),
             _ => Err(self.corrupted(pointer, "two pointers lead to one value and differ")),
         }
     }

@@ -4,6 +4,7 @@ mod batches;
 mod bulk;
 mod check;
 mod common;
+mod crash_points;
 mod durability;
 mod expiry;
 mod lifecycle;

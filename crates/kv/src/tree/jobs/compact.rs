@@ -3,8 +3,8 @@
 //! Values stay where they are and pointers are copied, but for those in segments that are to be emptied: these are written anew, in the order of
 //! their keys, so that what is left of those segments goes with the old kvsets.
 //!
-//! A promoted kvset repeats what lies below it. It must not outlive that, or it would bring back what was dropped there: whoever merges something below
-//! a promoted kvset merges it, too.
+//! A promoted kvset repeats what lies below it, and need not be merged with that: whatever hides one of its versions came later, lies above it, and is
+//! dropped only in a merge down to the bottom, which it is part of as all are.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,9 +14,8 @@ use super::output::Outputs;
 use super::{JobContext, JobOutput, groups, select};
 use crate::entry::SegmentNo;
 use crate::merge::Retention;
-use crate::tree::edit::{Change, KvsetKind, KvsetNo, LeafNo, Place, Position};
+use crate::tree::edit::{Change, KvsetNo, LeafNo, Place, Position};
 use crate::tree::kvset::{Kvset, TreeState};
-use crate::tree::shape::Leaf;
 use crate::{Error, Result};
 
 /// Merges the kvsets `numbers` of a leaf, neighbours, and writes anew their values in the segments `emptied`.
@@ -32,7 +31,7 @@ pub(crate) async fn compact(
 ) -> Result<JobOutput> {
     let index = tree.leaves.iter().position(|other| other.no == leaf);
     let index = index.ok_or_else(|| Error::invalid(format!("there is no leaf {leaf}")))?;
-    let inputs = with_promoted(&tree.leaves[index], numbers)?;
+    let inputs = select(&tree.leaves[index].kvsets, numbers)?;
     let mut outputs = Outputs::new(context, &inputs, emptied.clone());
     match write(context, tree, index, &inputs, &mut outputs).await {
         Ok(output) => Ok(output),
@@ -41,15 +40,6 @@ pub(crate) async fn compact(
             Err(error)
         }
     }
-}
-
-/// The kvsets, and what is above them up to the last promoted one.
-fn with_promoted(leaf: &Leaf<Arc<Kvset>>, numbers: &[KvsetNo]) -> Result<Vec<Arc<Kvset>>> {
-    let chosen = select(&leaf.kvsets, numbers)?;
-    let last = leaf.kvsets.iter().rposition(|kvset| numbers.contains(&kvset.no())).unwrap_or(0);
-    let first = last + 1 - chosen.len();
-    let promoted = leaf.kvsets[..first].iter().position(|kvset| kvset.record().kind == KvsetKind::Promoted);
-    Ok(leaf.kvsets[promoted.unwrap_or(first)..=last].to_vec())
 }
 
 async fn write(

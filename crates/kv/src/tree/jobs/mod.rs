@@ -10,12 +10,11 @@
 mod compact;
 mod fill;
 mod output;
-mod promote;
+pub(crate) mod promote;
 mod spill;
 mod values;
 
 pub(crate) use compact::compact;
-pub(crate) use promote::{demote, promote};
 pub(crate) use spill::{move_down, spill};
 
 use std::sync::Arc;
@@ -83,6 +82,15 @@ fn select(all: &[Arc<Kvset>], numbers: &[KvsetNo]) -> Result<Vec<Arc<Kvset>>> {
 }
 
 impl JobOutput {
+    fn add(&mut self, other: JobOutput) {
+        self.edit.changes.extend(other.edit.changes);
+        self.key_bytes_written += other.key_bytes_written;
+        self.value_bytes_written += other.value_bytes_written;
+        self.value_bytes_read += other.value_bytes_read;
+        self.versions_merged += other.versions_merged;
+        self.versions_kept += other.versions_kept;
+    }
+
     /// Deletes the objects that it made: the edit is not going to be applied.
     pub(crate) async fn abandon(&self, context: &JobContext, tree: &TreeState) {
         use crate::objects::ObjectKind;

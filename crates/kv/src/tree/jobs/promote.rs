@@ -42,6 +42,30 @@ pub(crate) async fn promote(
     }
 }
 
+/// As [`promote`], with keys of any leaves (ascending).
+///
+/// # Errors
+/// As [`promote`]; what was written for the leaves before is deleted.
+pub(crate) async fn promote_keys(
+    context: &JobContext,
+    tree: &TreeState,
+    keys: &[Bytes],
+    class: &str,
+) -> Result<JobOutput> {
+    let mut all = JobOutput::default();
+    for keys in keys.chunk_by(|a, b| tree.leaf_index(a) == tree.leaf_index(b)) {
+        let Some(leaf) = keys.first().and_then(|key| tree.leaf(key)) else { continue };
+        match promote(context, tree, leaf.no, keys, class).await {
+            Ok(output) => all.add(output),
+            Err(error) => {
+                all.abandon(context, tree).await;
+                return Err(error);
+            }
+        }
+    }
+    Ok(all)
+}
+
 async fn write(
     context: &JobContext,
     tree: &TreeState,

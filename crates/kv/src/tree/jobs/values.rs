@@ -48,13 +48,17 @@ pub(super) async fn read_stored(
     let mut stored = vec![Bytes::new(); pointers.len()];
     let mut reads = futures::stream::iter(reads).buffer_unordered(READS_AT_ONCE);
     while let Some((run, bytes)) = reads.try_next().await? {
+        // Few values would hold on to much memory around them.
+        let wanted: u64 = run.members.iter().map(|index| u64::from(pointers[*index].stored_len)).sum();
+        let is_sparse = wanted < bytes.len() as u64 / 2;
         for index in run.members {
             let pointer = &pointers[index];
             let at = (pointer.offset - run.from) as usize;
             let value = bytes.get(at..at + pointer.stored_len as usize);
             let value =
                 value.ok_or_else(|| run.segment.corrupted(pointer, "a value ends behind its segment"))?;
-            stored[index] = run.segment.check(pointer, bytes.slice_ref(value))?;
+            let value = if is_sparse { Bytes::copy_from_slice(value) } else { bytes.slice_ref(value) };
+            stored[index] = run.segment.check(pointer, value)?;
         }
     }
     Ok((stored, bytes_read))
