@@ -1,5 +1,7 @@
 //! What is drawn has the probabilities that YCSB's definitions give: chi-square tests and proportions, of fixed seeds.
 
+#![allow(clippy::unwrap_used, reason = "a test fails so")]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -119,7 +121,7 @@ fn uniform_and_sequential_draws_reach_all_records_alike() {
         let inserted = Arc::new(AcknowledgedCounter::new(count));
         let mut draws = Draws::new(Workload::C, Some(distribution), inserted, DRAWS, (0, 1));
         let mut counts = vec![0; count as usize];
-        (0..400_000).for_each(|_| counts[draws.next().record as usize] += 1);
+        (0..400_000).for_each(|_| counts[draws.draw().record as usize] += 1);
         let statistic = chi_square(&counts, &vec![1.0 / count as f64; count as usize]);
         assert!((least..most).contains(&statistic), "{distribution:?}: {statistic}");
     }
@@ -162,7 +164,7 @@ fn operations_come_in_their_proportions() {
         let mut counts: BTreeMap<Operation, u64> = BTreeMap::new();
         let mut lengths = vec![0; LONGEST_SCAN as usize];
         for _ in 0..OPERATIONS {
-            let drawn = draws.next();
+            let drawn = draws.draw();
             *counts.entry(drawn.operation).or_default() += 1;
             match drawn.operation {
                 Operation::Insert => inserted.acknowledge(drawn.record),

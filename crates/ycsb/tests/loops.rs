@@ -1,5 +1,7 @@
 //! Closed and open loops on an engine whose speed and faults are known.
 
+#![allow(clippy::unwrap_used, reason = "a test fails so")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -56,8 +56,8 @@ impl Zipfian {
         self.eta = (1.0 - share) / (1.0 - self.zeta_2 / self.zeta_n);
     }
 
-    /// The items it is for.
-    pub fn items(&self) -> u64 {
+    /// How many numbers there are.
+    pub fn count(&self) -> u64 {
         self.items_of_zeta
     }
 
@@ -96,9 +96,9 @@ mod tests {
         let mut grown = Zipfian::new(100, ZIPFIAN_CONSTANT);
         grown.grow(1000);
         assert!((grown.zeta_n - zeta(0, 1000, ZIPFIAN_CONSTANT, 0.0)).abs() < 1e-9);
-        assert_eq!(grown.items(), 1000);
+        assert_eq!(grown.count(), 1000);
         grown.grow(10);
-        assert_eq!(grown.items(), 1000, "it never shrinks");
+        assert_eq!(grown.count(), 1000, "it never shrinks");
     }
 
     #[test]

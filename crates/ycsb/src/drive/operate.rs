@@ -78,7 +78,7 @@ impl Operator {
                 let record = self.inserted.take();
                 (Drawn { operation: Operation::Insert, record, length: 1 }, random)
             }
-            Source::Draws(draws) => (draws.next(), draws.random()),
+            Source::Draws(draws) => (draws.draw(), draws.random()),
         };
         let writes_whole = match drawn.operation {
             Operation::Insert => true,

@@ -5,6 +5,7 @@
 
 mod blocking;
 mod ordered_map;
+mod tanada;
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use tanada_io::Executors;
 
 pub use blocking::{BlockingEngine, FromBlocking};
 pub use ordered_map::OrderedMap;
+pub use tanada::{ClassFolder, Tanada, TanadaOptions};
 
 use crate::Result;
 

@@ -72,7 +72,7 @@ impl Draws {
     }
 
     /// The next operation. Who inserts tells the counter when the record is there.
-    pub fn next(&mut self) -> Drawn {
+    pub fn draw(&mut self) -> Drawn {
         let operation = self.operation();
         let record = match operation {
             Operation::Insert => self.inserted.take(),
@@ -139,7 +139,7 @@ mod tests {
         ] {
             for count in [1, 2, 100] {
                 let mut draws = draws(Workload::C, distribution, count);
-                assert!((0..2000).all(|_| draws.next().record < count), "{distribution:?} {count}");
+                assert!((0..2000).all(|_| draws.draw().record < count), "{distribution:?} {count}");
             }
         }
     }
@@ -150,7 +150,7 @@ mod tests {
         let mut draws = Draws::new(Workload::D, None, inserted.clone(), 1000, (0, 1));
         let mut first = None;
         for _ in 0..1000 {
-            let drawn = draws.next();
+            let drawn = draws.draw();
             match drawn.operation {
                 Operation::Insert => first = first.or(Some(drawn.record)),
                 _ => assert!(drawn.record < 10),
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(first, Some(10));
         inserted.acknowledge(10);
         assert!(
-            (0..1000).any(|_| draws.next() == Drawn { operation: Operation::Read, record: 10, length: 1 })
+            (0..1000).any(|_| draws.draw() == Drawn { operation: Operation::Read, record: 10, length: 1 })
         );
     }
 }
