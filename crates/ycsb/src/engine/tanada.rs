@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::executor::block_on;
 use serde::{Deserialize, Serialize};
 use tanada_io::{ExecutorOptions, Executors, ModelSpec, Timeline};
 use tanada_kv::{
@@ -83,32 +82,37 @@ impl Tanada {
             ..Settings::default()
         };
         let is_new = !folder.join("volume.json").exists();
-        let opened = block_on(async {
-            let volume = if is_new {
-                let id = *b"tanada benchmark";
-                let volume = VolumeSettings { id, ..VolumeSettings::default() };
-                Directory::create(folder, &volume, &classes(options)?, settings).await
-            } else {
-                Directory::open(folder, &tanada_volume::OpenOptions::default(), settings).await
-            };
-            let volume = volume.map_err(Error::failed)?;
-            let (database, store) = if is_new {
-                let database = Database::create(volume.volume(), NAME, &options.database, environment).await;
-                let database = database.map_err(Error::failed)?;
-                let store = database.create_store(NAME, &options.store).await;
-                (database, store)
-            } else {
-                let open = OpenOptions { settings: Some(options.database.clone()), ..OpenOptions::default() };
-                let database = Database::open(volume.volume(), NAME, &open, environment).await;
-                let database = database.map_err(Error::failed)?;
-                let store = database.open_store(NAME);
-                (database, store)
-            };
-            Ok::<_, Error>((volume, database, store.map_err(Error::failed)?))
-        });
+        let (folder, options) = (folder.to_owned(), options.clone());
+        // On an executor, where I/O is done without a hand-over; and so for whatever waits for many I/Os.
+        let opened = executors.block_on(move || open(folder, options, settings, environment, is_new))?;
         let (volume, database, store) = opened?;
         Ok(Tanada { store, database, volume, executors })
     }
+}
+
+async fn open(
+    folder: PathBuf,
+    options: TanadaOptions,
+    settings: Settings,
+    environment: Arc<LiveEnvironment>,
+    is_new: bool,
+) -> Result<(Directory, Database, Store)> {
+    if is_new {
+        let volume = VolumeSettings { id: *b"tanada benchmark", ..VolumeSettings::default() };
+        let volume = Directory::create(&folder, &volume, &classes(&options)?, settings).await;
+        let volume = volume.map_err(Error::failed)?;
+        let database = Database::create(volume.volume(), NAME, &options.database, environment).await;
+        let database = database.map_err(Error::failed)?;
+        let store = database.create_store(NAME, &options.store).await.map_err(Error::failed)?;
+        return Ok((volume, database, store));
+    }
+    let volume = Directory::open(&folder, &tanada_volume::OpenOptions::default(), settings).await;
+    let volume = volume.map_err(Error::failed)?;
+    let settings = OpenOptions { settings: Some(options.database), ..OpenOptions::default() };
+    let database = Database::open(volume.volume(), NAME, &settings, environment).await;
+    let database = database.map_err(Error::failed)?;
+    let store = database.open_store(NAME).map_err(Error::failed)?;
+    Ok((volume, database, store))
 }
 
 fn classes(options: &TanadaOptions) -> Result<Vec<ClassConfig>> {
@@ -165,12 +169,17 @@ impl Engine for Tanada {
     }
 
     async fn settle(&self) -> Result<()> {
-        self.store.compact().await.map_err(Error::failed)
+        let store = self.store.clone();
+        self.executors.spawn(move || async move { store.compact().await }).await?.map_err(Error::failed)
     }
 
     async fn close(&self) -> Result<()> {
-        self.database.close().await.map_err(Error::failed)?;
-        self.volume.volume().close().await.map_err(Error::failed)
+        let (database, volume) = (self.database.clone(), self.volume.volume().clone());
+        let close = async move {
+            database.close().await.map_err(Error::failed)?;
+            volume.close().await.map_err(Error::failed)
+        };
+        self.executors.spawn(move || close).await?
     }
 
     fn statistics(&self) -> EngineStatistics {
