@@ -5,14 +5,12 @@ use std::time::Duration;
 
 use futures::executor::block_on;
 use futures::future::{join_all, try_join_all};
+use parking_lot::Mutex;
 use tanada_base::Clock;
 use tanada_io::{Executors, Timeline};
 
 use super::operate::{Operator, Work};
 use super::schedule::{Schedule, Turn};
-use super::{Driver, Phase};
-use crate::draw::AcknowledgedCounter;
-use crate::engine::Engine;
 use crate::measure::{Latencies, Series};
 use crate::{Error, Result};
 
@@ -27,6 +25,17 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// Nothing yet, of a phase that began at `began`.
+    pub fn new(began: Duration, interval: Duration) -> Result<Measured> {
+        Ok(Measured {
+            latencies: Latencies::new()?,
+            series: Series::new(began, interval),
+            operations: 0,
+            bytes_written: 0,
+            ended: began,
+        })
+    }
+
     pub fn add(&mut self, other: &Measured) -> Result<()> {
         self.latencies.add(&other.latencies)?;
         self.series.add(&other.series);
@@ -44,34 +53,21 @@ pub struct Client {
     schedule: Arc<Schedule>,
     timeline: Timeline,
     clock: Arc<dyn Clock>,
-    measured: Measured,
+    measured: Arc<Mutex<Measured>>,
 }
 
 impl Client {
     pub fn new(
-        driver: &Driver,
-        phase: Phase,
-        no: u64,
-        engine: Arc<dyn Engine>,
-        inserted: Arc<AcknowledgedCounter>,
+        operator: Operator,
         schedule: Arc<Schedule>,
         timeline: &Timeline,
-    ) -> Result<Client> {
-        let clock = timeline.clock();
-        let began = clock.now();
-        let measured = Measured {
-            latencies: Latencies::new()?,
-            series: Series::new(began, Duration::from_secs_f64(driver.interval_s)),
-            operations: 0,
-            bytes_written: 0,
-            ended: began,
-        };
-        let operator = Operator::new(driver, phase, no, engine, inserted);
-        Ok(Client { operator, schedule, timeline: timeline.clone(), clock, measured })
+        measured: Arc<Mutex<Measured>>,
+    ) -> Client {
+        Client { operator, schedule, timeline: timeline.clone(), clock: timeline.clock(), measured }
     }
 
     /// Does its share of the phase.
-    async fn run(mut self) -> Result<Measured> {
+    async fn run(mut self) -> Result<()> {
         while let Some(turn) = self.schedule.next(self.clock.now()) {
             let work = self.operator.prepare();
             let began = self.begin(turn).await;
@@ -79,7 +75,7 @@ impl Client {
             let ended = self.clock.now();
             self.note(&work, written, began, ended);
         }
-        Ok(self.measured)
+        Ok(())
     }
 
     /// When the operation counts as begun: now, or when it was due. Waits until it is due.
@@ -96,17 +92,19 @@ impl Client {
         }
     }
 
-    fn note(&mut self, work: &Work, written: u64, began: Duration, ended: Duration) {
-        self.measured.latencies.count(work.operation(), ended.saturating_sub(began));
-        self.measured.series.count(ended);
-        self.measured.operations += 1;
-        self.measured.bytes_written += written;
-        self.measured.ended = self.measured.ended.max(ended);
+    fn note(&self, work: &Work, written: u64, began: Duration, ended: Duration) {
+        // Shared with clients on the same thread alone.
+        let mut measured = self.measured.lock();
+        measured.latencies.count(work.operation(), ended.saturating_sub(began));
+        measured.series.count(ended);
+        measured.operations += 1;
+        measured.bytes_written += written;
+        measured.ended = measured.ended.max(ended);
     }
 }
 
 /// Runs each client on a thread of its own.
-pub fn on_threads(clients: Vec<Client>, timeline: &Timeline) -> Result<Vec<Measured>> {
+pub fn on_threads(clients: Vec<Client>, timeline: &Timeline) -> Result<()> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = clients
             .into_iter()
@@ -119,15 +117,14 @@ pub fn on_threads(clients: Vec<Client>, timeline: &Timeline) -> Result<Vec<Measu
             .collect();
         threads
             .into_iter()
-            .map(|thread| thread.join().map_err(|_| Error::failed("a client panicked"))?)
-            .collect()
+            .try_for_each(|thread| thread.join().map_err(|_| Error::failed("a client panicked"))?)
     })
 }
 
 /// Runs the clients as tasks, spread over the executors, or on this thread.
-pub fn as_tasks(clients: Vec<Client>, executors: Option<&Executors>) -> Result<Vec<Measured>> {
+pub fn as_tasks(clients: Vec<Client>, executors: Option<&Executors>) -> Result<()> {
     let Some(executors) = executors else {
-        return block_on(try_join_all(clients.into_iter().map(Client::run)));
+        return block_on(try_join_all(clients.into_iter().map(Client::run))).map(drop);
     };
     let tasks: Vec<_> = clients
         .into_iter()
@@ -135,5 +132,5 @@ pub fn as_tasks(clients: Vec<Client>, executors: Option<&Executors>) -> Result<V
         .map(|(no, client)| executors.spawn_on(no, move || client.run()))
         .collect();
     let done = block_on(join_all(tasks));
-    done.into_iter().map(|outcome| outcome?).collect()
+    done.into_iter().try_for_each(|outcome| outcome?)
 }

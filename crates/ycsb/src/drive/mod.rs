@@ -13,6 +13,7 @@ mod schedule;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tanada_io::Timeline;
 
@@ -22,6 +23,7 @@ use crate::measure::{CpuTime, MemoryWatch, Run};
 use crate::workload::{Distribution, Records, Workload};
 use crate::{Error, Result};
 use client::{Client, Measured};
+use operate::Operator;
 use schedule::Schedule;
 
 /// How clients run.
@@ -135,15 +137,26 @@ impl Driver {
         let began = timeline.clock().now();
         let seconds = if phase == Phase::Load { 0.0 } else { self.seconds };
         let schedule = Arc::new(Schedule::new(operations, began, seconds, self.target_per_second));
-        let clients = (0..self.clients.count() as u64)
-            .map(|no| {
-                Client::new(self, phase, no, engine.clone(), inserted.clone(), schedule.clone(), &timeline)
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let measured = match self.clients {
+        let executors = engine.executors();
+        // Clients on one thread share what they measure: a histogram each would be most of the memory.
+        let groups = match (self.clients, &executors) {
+            (Clients::Threads(_), _) => self.clients.count(),
+            (Clients::Tasks(_), Some(executors)) => executors.threads(),
+            (Clients::Tasks(_), None) => 1,
+        };
+        let measured = || Measured::new(began, Duration::from_secs_f64(self.interval_s));
+        let measured =
+            (0..groups).map(|_| Ok(Arc::new(Mutex::new(measured()?)))).collect::<Result<Vec<_>>>()?;
+        let client = |no: usize| {
+            let operator = Operator::new(self, phase, no as u64, engine.clone(), inserted.clone());
+            Client::new(operator, schedule.clone(), &timeline, measured[no % groups].clone())
+        };
+        let clients = (0..self.clients.count()).map(client).collect();
+        match self.clients {
             Clients::Threads(_) => client::on_threads(clients, &timeline),
-            Clients::Tasks(_) => client::as_tasks(clients, engine.executors().as_deref()),
+            Clients::Tasks(_) => client::as_tasks(clients, executors.as_deref()),
         }?;
+        let measured: Vec<Measured> = measured.iter().map(|measured| measured.lock().clone()).collect();
         self.summarize(phase, &measured, began, cpu, watch, &inserted)
     }
 
