@@ -67,6 +67,9 @@ struct Ycsb {
     /// The program of the engine to compare with, if it lies elsewhere.
     #[arg(long)]
     program: Option<PathBuf>,
+    /// Only the engine to compare with runs.
+    #[arg(long, requires = "against")]
+    alone: bool,
     /// What files lie on: limited, unlimited, folder. The first that is possible by default.
     #[arg(long)]
     media: Option<String>,
@@ -117,6 +120,7 @@ fn ycsb(arguments: &Ycsb) -> Result<Report> {
     options.operations = output.operations.unwrap_or(options.operations);
     options.rounds = output.rounds.unwrap_or(options.rounds);
     options.seconds = arguments.seconds.unwrap_or(options.seconds);
+    options.own = !arguments.alone;
     options.target_per_second = arguments.target.unwrap_or(0.0);
     options.memory_bytes = output.memory_mib.map_or(options.memory_bytes, |mib| mib << 20);
     options.engine_settings = settings(output.settings.as_ref())?;

@@ -53,6 +53,8 @@ pub struct YcsbOptions {
     pub rounds: usize,
     /// Threads of Tanada; 0 for one per core.
     pub threads: usize,
+    /// Whether Tanada runs; without it only the other engine does.
+    pub own: bool,
     /// The engine to compare with.
     pub against: Option<Peer>,
     /// Settings of Tanada's database and store, as a list of both; null for its own.
@@ -78,6 +80,7 @@ impl YcsbOptions {
             durable_within_ms: 100,
             rounds: 3,
             threads: 0,
+            own: true,
             against: None,
             engine_settings: serde_json::Value::Null,
         }
@@ -117,7 +120,7 @@ impl YcsbOptions {
 
     fn engines(&self) -> Vec<&str> {
         let peer = self.against.iter().map(|peer| peer.engine.as_str());
-        std::iter::once(OWN).chain(peer).collect()
+        self.own.then_some(OWN).into_iter().chain(peer).collect()
     }
 }
 
@@ -243,6 +246,10 @@ fn summarize(options: &YcsbOptions, runs: &[Run], report: &mut Report) {
             let value = medians.of(&peer.engine, "load", |run| run.write_amplification(class));
             report.summarize(&format!("{other}_{class}_bytes_over_logical_load"), value);
         }
+    }
+    if !options.own {
+        report.summary.retain(|key, _| key.contains("_bytes_"));
+        return;
     }
     for class in ["capacity", "staging"] {
         let value = medians.of(OWN, "load", |run| run.write_amplification(class));
