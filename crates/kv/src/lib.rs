@@ -53,18 +53,32 @@
 //! # Ok::<(), tanada_io::Error>(())
 //! ```
 #![forbid(unsafe_code)]
+// Until the engine uses all of its structures.
+#![allow(dead_code)]
 
 pub mod blocking;
+mod counters;
 mod crash;
 mod database;
 mod entry;
 mod environment;
 mod error;
+mod keyfile;
+mod log;
+mod manifest;
+mod memory;
+mod notify;
+mod objects;
 mod settings;
+#[cfg(test)]
+mod test_volume;
+mod tombstone;
 mod transaction;
+mod tree;
+mod wire;
 
 pub use crash::{CRASH_POINTS, CrashPoints, CrashProbe};
-pub use database::{Batch, CheckReport, Database, Snapshot, Statistics, Store};
+pub use database::{Batch, Database, Snapshot, Store};
 pub use entry::{LONGEST_KEY, LONGEST_VALUE};
 pub use environment::{BackgroundTask, Environment, LiveEnvironment, ThreadEnvironment};
 pub use error::{Error, ErrorKind, Result};

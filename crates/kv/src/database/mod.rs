@@ -1,48 +1,42 @@
 //! An open database.
+//!
+//! - [`core`]: what its handles share; the way of writes and reads;
+//! - [`open`]: making, opening, recovering;
+//! - [`batch`], [`store`], [`snapshot`]: what users hold;
+//! - [`conflict`]: what transactions have to know of each other.
+
+mod batch;
+pub(crate) mod conflict;
+pub(crate) mod core;
+mod open;
+pub(crate) mod snapshot;
+pub(crate) mod store;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use bytes::Bytes;
-use tanada_volume::Volume;
+pub use batch::Batch;
+pub(crate) use batch::behind_prefix;
+pub use snapshot::Snapshot;
+pub use store::Store;
 
-use crate::{
-    Cursor, CursorOptions, DatabaseSettings, Environment, Error, ErrorKind, Isolation, OpenOptions, Result,
-    StoreSettings, Transaction, WriteOptions,
-};
-
-fn absent<T>() -> Result<T> {
-    Err(Error::new(ErrorKind::InvalidInput, "not there yet"))
-}
+use crate::memory::MemoryTable;
+use crate::settings::{StoreSettings, WriteOptions};
+use crate::transaction::{Isolation, Transaction};
+use crate::{Error, ErrorKind, Result};
+use core::Core;
+use store::StoreState;
 
 /// A handle of an open database. Cheap to clone; [`close`](Self::close) it at the end.
 #[derive(Debug, Clone)]
-pub struct Database {}
+pub struct Database {
+    pub(crate) core: Arc<Core>,
+}
 
 impl Database {
-    /// Makes a database.
-    ///
-    /// # Errors
-    /// `AlreadyExists`, `InvalidInput` for a wrong name or wrong settings, `NoSpace`, `Device`.
-    pub async fn create(
-        _volume: &Volume,
-        _name: &str,
-        _settings: &DatabaseSettings,
-        _environment: Arc<dyn Environment>,
-    ) -> Result<Database> {
-        absent()
-    }
-
-    /// Opens a database and replays its log.
-    ///
-    /// # Errors
-    /// `NotFound`, `Corrupted`, `FutureFormat`, `Device`.
-    pub async fn open(
-        _volume: &Volume,
-        _name: &str,
-        _options: &OpenOptions,
-        _environment: Arc<dyn Environment>,
-    ) -> Result<Database> {
-        absent()
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.core.name
     }
 
     /// Makes everything durable and stops the background work. Handles are of no use afterwards.
@@ -50,62 +44,90 @@ impl Database {
     /// # Errors
     /// As [`sync`](Self::sync).
     pub async fn close(&self) -> Result<()> {
-        absent()
-    }
-
-    /// Deletes a database that is not open.
-    ///
-    /// # Errors
-    /// `NotFound`, `Device`.
-    pub async fn destroy(_volume: &Volume, _name: &str) -> Result<()> {
-        absent()
+        if self.core.is_closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let Some(writing) = &self.core.writing else { return Ok(()) };
+        writing.log.close().await
     }
 
     /// Makes a store.
     ///
     /// # Errors
     /// `AlreadyExists`, `InvalidInput`, `ReadOnly`, `Device`.
-    pub async fn create_store(&self, _name: &str, _settings: &StoreSettings) -> Result<Store> {
-        absent()
+    pub async fn create_store(&self, name: &str, settings: &StoreSettings) -> Result<Store> {
+        open::check_name(name)?;
+        settings.check()?;
+        let writing = self.core.writing()?;
+        let exists = || Error::new(ErrorKind::AlreadyExists, format!("there is a store {name:?} already"));
+        let no = {
+            let stores = self.core.stores.read();
+            if stores.iter().any(|store| store.name == name) {
+                return Err(exists());
+            }
+            self.core.next_store.fetch_add(1, Ordering::Relaxed)
+        };
+        let table_no = self.core.next_table.fetch_add(1, Ordering::Relaxed);
+        let add = || {
+            let mut stores = self.core.stores.write();
+            let table = MemoryTable::new(table_no, writing.log.end());
+            let store = StoreState::new(self.core.identity, no, name, settings, table);
+            stores.push(store.clone());
+            store
+        };
+        let store = writing.manifest.append(&open::store_records(no, name, settings), |_| add()).await?;
+        Ok(Store::new(self.core.clone(), store))
     }
 
     /// A store that is there.
     ///
     /// # Errors
     /// `NotFound`.
-    pub fn open_store(&self, _name: &str) -> Result<Store> {
-        absent()
+    pub fn open_store(&self, name: &str) -> Result<Store> {
+        self.core.check_open()?;
+        let stores = self.core.stores.read();
+        let store = stores.iter().find(|store| store.name == name);
+        let missing = || Error::new(ErrorKind::NotFound, format!("there is no store {name:?}"));
+        Ok(Store::new(self.core.clone(), store.ok_or_else(missing)?.clone()))
     }
 
     /// Deletes a store with all that it holds.
     ///
     /// # Errors
     /// `NotFound`, `ReadOnly`, `Device`.
-    pub async fn drop_store(&self, _name: &str) -> Result<()> {
-        absent()
+    pub async fn drop_store(&self, name: &str) -> Result<()> {
+        let store = self.open_store(name)?;
+        let writing = self.core.writing()?;
+        let state = store.state();
+        if state.is_dropped.swap(true, Ordering::AcqRel) {
+            return Err(Error::new(ErrorKind::NotFound, format!("there is no store {name:?}")));
+        }
+        let remove = || self.core.stores.write().retain(|other| other.no != state.no);
+        let record = crate::manifest::Record::StoreDropped { no: state.no };
+        writing.manifest.append(&[record], |_| remove()).await
     }
 
-    /// The stores' names.
+    /// The stores' names, in order of their making.
     pub fn stores(&self) -> Vec<String> {
-        Vec::new()
+        self.core.stores.read().iter().map(|store| store.name.clone()).collect()
     }
 
     /// Writes all of a batch or nothing of it.
     ///
     /// # Errors
     /// `InvalidInput` for keys or values that are too long, `NoSpace`, `ReadOnly`, `Poisoned`, `Device`.
-    pub async fn write(&self, _batch: Batch, _options: &WriteOptions) -> Result<()> {
-        absent()
+    pub async fn write(&self, batch: Batch, options: &WriteOptions) -> Result<()> {
+        self.core.write(batch, options).await
     }
 
     /// What is there now, to be read later.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot {}
+        self.core.snapshots.take()
     }
 
     /// Begins a transaction.
-    pub fn begin(&self, _isolation: Isolation) -> Transaction {
-        Transaction {}
+    pub fn begin(&self, isolation: Isolation) -> Transaction {
+        Transaction::new(&self.core, isolation)
     }
 
     /// Returns when all that was written before is durable.
@@ -113,155 +135,7 @@ impl Database {
     /// # Errors
     /// `Device`, `Poisoned`.
     pub async fn sync(&self) -> Result<()> {
-        absent()
-    }
-
-    /// Copies the database as it is now to another name in the volume, while it is in use.
-    ///
-    /// # Errors
-    /// `AlreadyExists`, `NoSpace`, `Device`.
-    pub async fn checkpoint(&self, _name: &str) -> Result<()> {
-        absent()
-    }
-
-    /// Counters.
-    pub fn statistics(&self) -> Statistics {
-        Statistics {}
-    }
-
-    /// Reads everything and verifies it.
-    ///
-    /// # Errors
-    /// `Device`. What is wrong is in the report.
-    pub async fn check(&self) -> Result<CheckReport> {
-        absent()
+        let writing = self.core.writing()?;
+        writing.log.sync_to(writing.log.end()).await
     }
 }
-
-/// A handle of a store. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct Store {}
-
-impl Store {
-    /// Its name.
-    pub fn name(&self) -> &str {
-        ""
-    }
-
-    /// Writes a key as the settings say.
-    ///
-    /// # Errors
-    /// As [`Database::write`].
-    pub async fn put(&self, _key: &[u8], _value: &[u8]) -> Result<()> {
-        absent()
-    }
-
-    /// Writes a key.
-    ///
-    /// # Errors
-    /// As [`Database::write`].
-    pub async fn put_with(&self, _key: &[u8], _value: &[u8], _options: &WriteOptions) -> Result<()> {
-        absent()
-    }
-
-    /// The value of a key.
-    ///
-    /// # Errors
-    /// `Corrupted`, `Device`.
-    pub async fn get(&self, _key: &[u8]) -> Result<Option<Bytes>> {
-        absent()
-    }
-
-    /// The value that a key had.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get).
-    pub async fn get_at(&self, _snapshot: &Snapshot, _key: &[u8]) -> Result<Option<Bytes>> {
-        absent()
-    }
-
-    /// Deletes a key.
-    ///
-    /// # Errors
-    /// As [`Database::write`].
-    pub async fn delete(&self, _key: &[u8]) -> Result<()> {
-        absent()
-    }
-
-    /// Deletes all keys that begin with `prefix`.
-    ///
-    /// # Errors
-    /// As [`Database::write`].
-    pub async fn delete_prefix(&self, _prefix: &[u8]) -> Result<()> {
-        absent()
-    }
-
-    /// Deletes the keys from `start` on that are smaller than `end`; all from `start` on without an end.
-    ///
-    /// # Errors
-    /// As [`Database::write`].
-    pub async fn delete_range(&self, _start: &[u8], _end: Option<&[u8]>) -> Result<()> {
-        absent()
-    }
-
-    /// Reads, changes and writes a key, alone; `change` may be called more than once. `None` deletes. What was written.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get) and [`Database::write`].
-    pub async fn update(
-        &self,
-        _key: &[u8],
-        _change: impl Fn(Option<&Bytes>) -> Option<Bytes>,
-        _options: &WriteOptions,
-    ) -> Result<Option<Bytes>> {
-        absent()
-    }
-
-    /// A cursor before the first key.
-    pub fn cursor(&self, _options: CursorOptions) -> Cursor {
-        Cursor {}
-    }
-
-    /// Does all tree jobs that there are to do, and waits for their end.
-    ///
-    /// # Errors
-    /// `NoSpace`, `Corrupted`, `Device`.
-    pub async fn compact(&self) -> Result<()> {
-        absent()
-    }
-}
-
-/// Writes that are made together.
-#[derive(Debug, Default)]
-pub struct Batch {}
-
-impl Batch {
-    /// An empty one.
-    pub fn new() -> Batch {
-        Batch {}
-    }
-
-    /// Writes a key.
-    pub fn put(&mut self, _store: &Store, _key: &[u8], _value: &[u8]) {}
-
-    /// Deletes a key.
-    pub fn delete(&mut self, _store: &Store, _key: &[u8]) {}
-
-    /// Deletes the keys from `start` on that are smaller than `end`.
-    pub fn delete_range(&mut self, _store: &Store, _start: &[u8], _end: Option<&[u8]>) {}
-
-    /// Deletes all keys that begin with `prefix`.
-    pub fn delete_prefix(&mut self, _store: &Store, _prefix: &[u8]) {}
-}
-
-/// What was there at a moment; kept readable as long as it lives.
-#[derive(Debug, Clone)]
-pub struct Snapshot {}
-
-/// Counters of a database.
-#[derive(Debug, Clone)]
-pub struct Statistics {}
-
-/// What a check found.
-#[derive(Debug, Clone)]
-pub struct CheckReport {}

@@ -98,6 +98,21 @@ pub(crate) struct Operation {
     pub(crate) value_at: usize,
 }
 
+impl Operation {
+    /// The same, to be added to another payload.
+    pub(crate) fn as_new(&self) -> NewOperation<'_> {
+        NewOperation {
+            store: self.store,
+            kind: self.kind,
+            key: &self.key,
+            value: &self.value,
+            value_len: self.value_len,
+            codec: self.codec,
+            expires_s: self.expires_s,
+        }
+    }
+}
+
 /// An operation that is being added.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewOperation<'a> {
@@ -121,6 +136,12 @@ pub(crate) struct PayloadBuilder {
 impl PayloadBuilder {
     pub(crate) fn with_capacity(bytes: usize) -> PayloadBuilder {
         PayloadBuilder { bytes: Vec::with_capacity(bytes), checksum: 0, operations: 0 }
+    }
+
+    /// Goes on with what was finished.
+    pub(crate) fn resume(payload: &Payload) -> PayloadBuilder {
+        let Payload { bytes, checksum, operations } = payload;
+        PayloadBuilder { bytes: bytes.to_vec(), checksum: *checksum, operations: *operations }
     }
 
     pub(crate) fn len(&self) -> usize {

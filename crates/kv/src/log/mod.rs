@@ -18,6 +18,8 @@ pub(crate) mod frame;
 pub(crate) mod group;
 pub(crate) mod replay;
 pub(crate) mod segment;
+#[cfg(test)]
+mod tests;
 pub(crate) mod writer;
 
 /// A position in the log, in bytes.

@@ -1,0 +1,143 @@
+//! A database does what a map does, over snapshots, batches, ranges and stops.
+
+use std::collections::BTreeMap;
+
+use tanada_base::SplitMix64;
+use tanada_kv::blocking::wait;
+use tanada_kv::{Batch, Database, Snapshot, Store, StoreSettings, WriteOptions};
+
+use crate::common::Bench;
+
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+struct Model {
+    random: SplitMix64,
+    maps: [Map; 2],
+    snapshots: Vec<(Snapshot, [Map; 2])>,
+    keys: u64,
+}
+
+impl Model {
+    fn key(&mut self) -> Vec<u8> {
+        format!("key{:05}", self.random.below(self.keys)).into_bytes()
+    }
+
+    fn value(&mut self) -> Vec<u8> {
+        let len = if self.random.below(10) == 0 { self.random.below(20_000) } else { self.random.below(600) };
+        vec![self.random.below(256) as u8; len as usize]
+    }
+
+    fn step(&mut self, database: &Database, stores: &[Store; 2]) {
+        let which = self.random.below(2) as usize;
+        let store = &stores[which];
+        match self.random.below(100) {
+            0..60 => {
+                let (key, value) = (self.key(), self.value());
+                wait(store.put(&key, &value)).unwrap();
+                self.maps[which].insert(key, value);
+            }
+            60..75 => {
+                let key = self.key();
+                wait(store.delete(&key)).unwrap();
+                self.maps[which].remove(&key);
+            }
+            75..77 => {
+                let (mut start, mut end) = (self.key(), self.key());
+                if start > end {
+                    std::mem::swap(&mut start, &mut end);
+                }
+                end.truncate(8.min(end.len()));
+                wait(store.delete_range(&start, Some(&end))).unwrap();
+                self.maps[which].retain(|key, _| *key < start || *key >= end);
+            }
+            77..78 => {
+                let mut prefix = self.key();
+                prefix.truncate(6 + self.random.below(2) as usize);
+                wait(store.delete_prefix(&prefix)).unwrap();
+                self.maps[which].retain(|key, _| !key.starts_with(&prefix));
+            }
+            78..85 => {
+                let mut batch = Batch::new();
+                for _ in 0..self.random.below(20) {
+                    let which = self.random.below(2) as usize;
+                    let (key, value) = (self.key(), self.value());
+                    if self.random.below(4) == 0 {
+                        batch.delete(&stores[which], &key);
+                        self.maps[which].remove(&key);
+                    } else {
+                        batch.put(&stores[which], &key, &value);
+                        self.maps[which].insert(key, value);
+                    }
+                }
+                wait(database.write(batch, &WriteOptions::default())).unwrap();
+            }
+            85..86 => {
+                if self.snapshots.len() > 3 {
+                    self.snapshots.remove(0);
+                }
+                self.snapshots.push((database.snapshot(), self.maps.clone()));
+            }
+            _ => {
+                let key = self.key();
+                let value = wait(store.get(&key)).unwrap();
+                assert_eq!(value.as_deref(), self.maps[which].get(&key).map(|value| &value[..]));
+                if let Some((snapshot, maps)) = self.snapshots.last() {
+                    let value = wait(store.get_at(snapshot, &key)).unwrap();
+                    assert_eq!(value.as_deref(), maps[which].get(&key).map(|value| &value[..]));
+                }
+            }
+        }
+    }
+
+    fn check(&self, stores: &[Store; 2]) {
+        for no in 0..self.keys {
+            let key = format!("key{no:05}").into_bytes();
+            for (store, map) in stores.iter().zip(&self.maps) {
+                let value = wait(store.get(&key)).unwrap();
+                assert_eq!(value.as_deref(), map.get(&key).map(|value| &value[..]), "{key:?}");
+            }
+            for (snapshot, maps) in &self.snapshots {
+                for (store, map) in stores.iter().zip(maps) {
+                    let value = wait(store.get_at(snapshot, &key)).unwrap();
+                    assert_eq!(value.as_deref(), map.get(&key).map(|value| &value[..]), "{key:?}");
+                }
+            }
+        }
+    }
+}
+
+fn run(seed: u64, keys: u64, rounds: usize, steps: usize) {
+    let bench = Bench::new();
+    let database = bench.create();
+    let random = SplitMix64::new(seed);
+    let mut model = Model { random, maps: Default::default(), snapshots: Vec::new(), keys };
+    let settings = StoreSettings::default();
+    wait(database.create_store("a", &settings)).unwrap();
+    wait(database.create_store("b", &settings)).unwrap();
+    drop(database);
+    for round in 0..rounds {
+        let database = bench.open();
+        let stores = ["a", "b"].map(|name| database.open_store(name).unwrap());
+        model.check(&stores);
+        for _ in 0..steps {
+            model.step(&database, &stores);
+        }
+        model.check(&stores);
+        model.snapshots.clear();
+        if round % 2 == 0 {
+            wait(database.close()).unwrap();
+        } else {
+            wait(database.sync()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_few_keys_written_again_and_again() {
+    run(1, 50, 6, 800);
+}
+
+#[test]
+fn many_keys() {
+    run(2, 3000, 6, 3000);
+}
