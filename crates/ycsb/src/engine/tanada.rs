@@ -169,8 +169,8 @@ impl Engine for Tanada {
     }
 
     async fn settle(&self) -> Result<()> {
-        let store = self.store.clone();
-        self.executors.spawn(move || async move { store.compact().await }).await?.map_err(Error::failed)
+        let database = self.database.clone();
+        self.executors.spawn(move || async move { database.sync().await }).await?.map_err(Error::failed)
     }
 
     async fn close(&self) -> Result<()> {
@@ -192,7 +192,7 @@ impl Engine for Tanada {
         EngineStatistics {
             classes: classes.collect(),
             memory_bytes: 0,
-            details: serde_json::Value::String(format!("{:?}", self.database.statistics())),
+            details: serde_json::Value::Null,
         }
     }
 
