@@ -35,7 +35,6 @@ impl Fjall {
         let buffers = (job.memory_bytes / 3).min(256 << 20);
         let database = Database::builder(capacity.path.join("database"))
             .cache_size(job.memory_bytes - buffers)
-            .max_write_buffer_size(Some(buffers))
             .open()
             .map_err(Error::failed)?;
         let settings = move || {
