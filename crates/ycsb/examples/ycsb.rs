@@ -85,6 +85,9 @@ struct Ycsb {
     /// Operations a second that are due: an open loop.
     #[arg(long)]
     target: Option<f64>,
+    /// Seconds that a workload runs before it is measured.
+    #[arg(long)]
+    warm_up: Option<f64>,
     /// Most seconds of a workload.
     #[arg(long)]
     seconds: Option<f64>,
@@ -120,6 +123,7 @@ fn ycsb(arguments: &Ycsb) -> Result<Report> {
     options.operations = output.operations.unwrap_or(options.operations);
     options.rounds = output.rounds.unwrap_or(options.rounds);
     options.seconds = arguments.seconds.unwrap_or(options.seconds);
+    options.warm_up_s = arguments.warm_up.unwrap_or(options.warm_up_s);
     options.own = !arguments.alone;
     options.target_per_second = arguments.target.unwrap_or(0.0);
     options.memory_bytes = output.memory_mib.map_or(options.memory_bytes, |mib| mib << 20);

@@ -43,6 +43,9 @@ pub struct Job {
     pub memory_bytes: u64,
     /// A write is durable after so many milliseconds at the latest; 0 for before it is acknowledged.
     pub durable_within_ms: u16,
+    /// A workload runs for so many seconds before it is measured, with other records; its bytes count.
+    #[serde(default)]
+    pub warm_up_s: f64,
     /// Whether data settle before the engine is closed.
     pub settles: bool,
     /// Threads of the engine; 0 for one per core.
@@ -77,7 +80,16 @@ impl Job {
             true => difference(&self.device_bytes(), &before),
             false => engine.statistics().classes,
         };
-        let mut run = self.driver.run(engine.clone(), self.phase)?;
+        let mut driver = self.driver.clone();
+        let mut warming_bytes = 0;
+        if self.warm_up_s > 0.0 && self.phase != Phase::Load {
+            let warm_up = Driver { seconds: self.warm_up_s, seed: !driver.seed, ..driver.clone() };
+            let warmed = warm_up.run(engine.clone(), self.phase)?;
+            driver.records.count = warmed.records;
+            warming_bytes = warmed.logical_bytes_written;
+        }
+        let mut run = driver.run(engine.clone(), self.phase)?;
+        run.logical_bytes_written += warming_bytes;
         run.classes = since(&*engine);
         let settling = clock.now();
         if self.settles {
@@ -185,6 +197,7 @@ mod tests {
             has_devices: false,
             memory_bytes: 1 << 20,
             durable_within_ms: 100,
+            warm_up_s: 0.0,
             settles: true,
             threads: 1,
             engine_settings: serde_json::Value::Null,

@@ -49,8 +49,8 @@ impl Places {
                 std::fs::create_dir(&path).map_err(|error| Error::at_path("make", &path, &error))?;
             } else {
                 let limits = (media == MediaKind::Limited).then_some(&limits);
-                // An engine that treats its limit as a wish must not run out of space for that.
-                let disk_bytes = size_bytes + size_bytes / 2 + SPARE_BYTES;
+                // An engine that treats its limit as a wish (RocksDB its paths' sizes) must not run out of space for that.
+                let disk_bytes = if name == "staging" { 3 * size_bytes } else { size_bytes } + SPARE_BYTES;
                 disks.push(LoopDisk::create(folder.path(), name, disk_bytes, limits)?);
             }
             classes.push(ClassFolder { name: name.to_owned(), path, size_bytes, model: None });

@@ -35,6 +35,8 @@ pub struct YcsbOptions {
     pub operations: u64,
     /// A workload ends after so many seconds at the latest; 0 for no end.
     pub seconds: f64,
+    /// A workload runs for so many seconds before it is measured: every phase begins with cold caches.
+    pub warm_up_s: f64,
     /// The workloads, in their order.
     pub workloads: Vec<Workload>,
     /// How clients run; with `Tasks`, another engine gets as many threads.
@@ -62,15 +64,16 @@ pub struct YcsbOptions {
 }
 
 impl YcsbOptions {
-    /// Two million records of 1,000 bytes, four threads, 1.5 GiB of memory, staging for 30 % of the data, three rounds.
+    /// Two million records of 1,000 bytes, four threads, 1.5 GiB of memory, staging for 30 % of the data; three rounds of 30 s a workload.
     pub fn new(directory: impl Into<PathBuf>) -> YcsbOptions {
         YcsbOptions {
             directory: directory.into(),
             media: MediaKind::available(),
             tiers: vec![WITH_STAGING.to_owned()],
             records: Records { count: 2_000_000, ..Records::default() },
-            operations: 1_000_000,
-            seconds: 60.0,
+            operations: 10_000_000,
+            seconds: 30.0,
+            warm_up_s: 10.0,
             workloads: vec![Workload::A, Workload::B, Workload::C, Workload::F, Workload::D, Workload::E],
             clients: Clients::Threads(4),
             target_per_second: 0.0,
@@ -90,8 +93,8 @@ impl YcsbOptions {
     pub fn quick(directory: impl Into<PathBuf>) -> YcsbOptions {
         YcsbOptions {
             records: Records { count: 100_000, ..Records::default() },
-            operations: 100_000,
             seconds: 1.0,
+            warm_up_s: 0.0,
             memory_bytes: 64 << 20,
             rounds: 1,
             ..YcsbOptions::new(directory)
@@ -182,11 +185,13 @@ fn data_set(
                 distribution: None,
                 update_all_fields: options.update_all_fields,
                 interval_s: if options.seconds > 0.0 && options.seconds < 10.0 { 0.1 } else { 1.0 },
+                seed: round as u64,
             },
             classes: places.classes.clone(),
             has_devices: places.has_devices,
             memory_bytes: options.memory_bytes,
             durable_within_ms: options.durable_within_ms,
+            warm_up_s: options.warm_up_s,
             settles: true,
             threads: options.threads,
             engine_settings: match peer {

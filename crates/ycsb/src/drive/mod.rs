@@ -84,6 +84,9 @@ pub struct Driver {
     pub update_all_fields: bool,
     /// Length of an interval in which throughput is counted, in seconds.
     pub interval_s: f64,
+    /// Another one has other records drawn.
+    #[serde(default)]
+    pub seed: u64,
 }
 
 impl Default for Driver {
@@ -98,6 +101,7 @@ impl Default for Driver {
             distribution: None,
             update_all_fields: true,
             interval_s: 1.0,
+            seed: 0,
         }
     }
 }

@@ -54,11 +54,12 @@ impl Operator {
         inserted: Arc<AcknowledgedCounter>,
     ) -> Operator {
         let source = match phase {
-            Phase::Load => Source::Load(SplitMix64::new(no + 1)),
+            Phase::Load => Source::Load(SplitMix64::new(driver.seed << 40 ^ (no + 1))),
             Phase::Run(workload) => {
                 let place = (no, driver.clients.count() as u64);
                 let inserted = inserted.clone();
                 let draws = Draws::new(workload, driver.distribution, inserted, driver.operations, place);
+                let draws = draws.seeded(driver.seed);
                 Source::Draws(Box::new(draws))
             }
         };

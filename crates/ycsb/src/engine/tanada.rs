@@ -189,11 +189,7 @@ impl Engine for Tanada {
             bytes_read: class.statistics.read.bytes,
             bytes_written: class.statistics.written.bytes,
         });
-        EngineStatistics {
-            classes: classes.collect(),
-            memory_bytes: 0,
-            details: serde_json::Value::Null,
-        }
+        EngineStatistics { classes: classes.collect(), memory_bytes: 0, details: serde_json::Value::Null }
     }
 
     fn executors(&self) -> Option<Arc<Executors>> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tanada_base::SplitMix64;
 
 use super::{Distribution, LONGEST_SCAN, Operation, Workload};
-use crate::draw::{AcknowledgedCounter, Hotspot, Latest, ScrambledZipfian, unit};
+use crate::draw::{AcknowledgedCounter, Hotspot, Latest, ScrambledZipfian, fnv_hash_64, unit};
 
 /// An operation on a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +64,13 @@ impl Draws {
         };
         let random = SplitMix64::new(0x5963_7362 ^ client << 32 ^ u64::from(u32::from(workload.letter())));
         Draws { workload, random, chooser, inserted }
+    }
+
+    /// The same with another sequence for each seed.
+    #[must_use]
+    pub fn seeded(mut self, seed: u64) -> Draws {
+        self.random = SplitMix64::new(self.random.next_u64() ^ fnv_hash_64(seed));
+        self
     }
 
     /// The client's source of random numbers.
@@ -142,6 +149,16 @@ mod tests {
                 assert!((0..2000).all(|_| draws.draw().record < count), "{distribution:?} {count}");
             }
         }
+    }
+
+    #[test]
+    fn seeds_give_other_sequences() {
+        let sequence = |seed| {
+            let mut draws = draws(Workload::C, Distribution::Uniform, 1000).seeded(seed);
+            (0..20).map(|_| draws.draw().record).collect::<Vec<_>>()
+        };
+        assert_eq!(sequence(1), sequence(1));
+        assert_ne!(sequence(1), sequence(2));
     }
 
     #[test]
