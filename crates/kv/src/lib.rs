@@ -57,6 +57,7 @@
 #![allow(dead_code)]
 
 pub mod blocking;
+mod cache;
 mod counters;
 mod crash;
 mod database;
@@ -67,14 +68,19 @@ mod keyfile;
 mod log;
 mod manifest;
 mod memory;
+mod merge;
 mod notify;
 mod objects;
 mod settings;
+mod stream;
 #[cfg(test)]
 mod test_volume;
+#[cfg(test)]
+mod testing;
 mod tombstone;
 mod transaction;
 mod tree;
+mod value;
 mod wire;
 
 pub use crash::{CRASH_POINTS, CrashPoints, CrashProbe};
@@ -87,3 +93,4 @@ pub use settings::{
     StoreSettings, WriteOptions,
 };
 pub use transaction::{Cursor, CursorOptions, Isolation, Transaction};
+pub use tree::policy::{ClassChoice, LevelClasses, MediaPolicy, PolicyTemplate};

@@ -3,9 +3,12 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
+
+use crate::environment::Environment;
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -54,6 +57,55 @@ impl Future for Notified {
             shared.wakers.push(context.waker().clone());
         }
         Poll::Pending
+    }
+}
+
+/// Counts tasks that run, so that somebody can wait for their end.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TaskCount {
+    running: Arc<AtomicUsize>,
+    ended: Notify,
+}
+
+/// A task that runs.
+#[derive(Debug)]
+struct Running(TaskCount);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::AcqRel);
+        self.0.ended.notify();
+    }
+}
+
+impl TaskCount {
+    /// Runs `task` in the background; it counts until it has ended or was dropped.
+    pub(crate) fn spawn(
+        &self,
+        environment: &dyn Environment,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
+        self.running.fetch_add(1, Ordering::AcqRel);
+        let running = Running(self.clone());
+        environment.spawn(Box::pin(async move {
+            task.await;
+            drop(running);
+        }));
+    }
+
+    pub(crate) fn running(&self) -> usize {
+        self.running.load(Ordering::Acquire)
+    }
+
+    /// Returns when none runs.
+    pub(crate) async fn ended(&self) {
+        loop {
+            let ended = self.ended.notified();
+            if self.running() == 0 {
+                return;
+            }
+            ended.await;
+        }
     }
 }
 

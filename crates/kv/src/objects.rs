@@ -170,6 +170,10 @@ impl Lease {
         self.held.no
     }
 
+    pub(crate) fn kind(&self) -> ObjectKind {
+        self.held.kind
+    }
+
     /// To be deleted when the last lease is gone.
     pub(crate) fn retire(&self) {
         self.held.is_retired.store(true, Ordering::Release);

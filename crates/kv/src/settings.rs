@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::tree::policy::MediaPolicy;
 use crate::{Error, Result};
 
 /// Longest name of a database or a store, in bytes.
@@ -115,11 +116,30 @@ pub struct StoreSettings {
     pub compression: Compression,
     /// Entries count as deleted so many seconds after they were written. Default: never.
     pub time_to_live_s: Option<u32>,
+    /// Which classes keys and values go to. Default: keys to the fastest, values of leaves to the slowest.
+    pub policy: MediaPolicy,
+    /// Bytes of a page of keys: a multiple of 4 KiB, at most 64 KiB. Default: 4 KiB.
+    pub page_bytes: u32,
+    /// Bits of the filters for each key; 0 for none. Default: 10.
+    pub filter_bits_per_key: u32,
+    /// A leaf of the tree is split when it has more bytes of keys and values. Default: 1 GiB.
+    pub leaf_bytes: u64,
+    /// A segment of values is closed when it has so many bytes. Default: 64 MiB.
+    pub value_segment_bytes: u64,
 }
 
 impl Default for StoreSettings {
     fn default() -> StoreSettings {
-        StoreSettings { separate_from_bytes: 256, compression: Compression::None, time_to_live_s: None }
+        StoreSettings {
+            separate_from_bytes: 256,
+            compression: Compression::None,
+            time_to_live_s: None,
+            policy: MediaPolicy::default(),
+            page_bytes: 4096,
+            filter_bits_per_key: 10,
+            leaf_bytes: 1 << 30,
+            value_segment_bytes: 64 << 20,
+        }
     }
 }
 
@@ -128,6 +148,14 @@ impl StoreSettings {
         if self.separate_from_bytes == 0 || self.separate_from_bytes > 64 << 10 {
             return Err(Error::invalid(
                 "settings of a store: separate_from_bytes is not between 1 and 65536",
+            ));
+        }
+        if self.page_bytes == 0 || !self.page_bytes.is_multiple_of(4096) || self.page_bytes > 64 << 10 {
+            return Err(Error::invalid("settings of a store: page_bytes is no multiple of 4096 up to 65536"));
+        }
+        if self.leaf_bytes < 64 << 10 || self.value_segment_bytes < 64 << 10 {
+            return Err(Error::invalid(
+                "settings of a store: leaf_bytes or value_segment_bytes is less than 64 KiB",
             ));
         }
         Ok(())
@@ -224,6 +252,7 @@ impl fmt::Debug for OpenOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::policy::PolicyTemplate;
 
     #[test]
     fn defaults_are_as_documented() {
@@ -245,6 +274,9 @@ mod tests {
         assert_eq!(store.separate_from_bytes, 256);
         assert_eq!(store.compression, Compression::None);
         assert_eq!(store.time_to_live_s, None);
+        assert_eq!(store.policy, MediaPolicy::from(PolicyTemplate::StagingMaxCapacity));
+        assert_eq!((store.page_bytes, store.filter_bits_per_key), (4096, 10));
+        assert_eq!((store.leaf_bytes, store.value_segment_bytes), (1 << 30, 64 << 20));
         let write = WriteOptions::default();
         assert_eq!((write.durability, write.compression, write.time_to_live_s), (None, None, None));
         assert!(!OpenOptions::default().read_only);

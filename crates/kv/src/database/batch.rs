@@ -9,6 +9,7 @@ use crate::log::frame::{
     LONGEST_PAYLOAD, NewOperation, OPERATION_HEADER, OperationKind, Payload, PayloadBuilder, StoreNo,
 };
 use crate::settings::{Compression, WriteOptions};
+use crate::value::codec;
 use crate::{Error, Result};
 
 /// Writes that are made together: all of them, or none. Of two on the same key the later one counts.
@@ -200,11 +201,12 @@ pub(crate) fn expiry(now_s: u64, time_to_live_s: u32) -> u32 {
 
 /// The value in fewer bytes, if it takes an eighth less.
 fn compress(compression: Compression, value: &[u8]) -> Option<(Codec, Bytes)> {
-    let (codec, stored) = match compression {
+    let codec = match compression {
         Compression::None => return None,
-        Compression::Lz4 => (Codec::Lz4, lz4_flex::block::compress(value)),
-        Compression::Zstd => (Codec::Zstd, zstd::bulk::compress(value, 3).ok()?),
+        Compression::Lz4 => Codec::Lz4,
+        Compression::Zstd => Codec::Zstd,
     };
+    let stored = codec::compress(codec, value)?;
     (stored.len() + stored.len() / 8 <= value.len()).then(|| (codec, stored.into()))
 }
 

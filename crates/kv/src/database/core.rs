@@ -21,19 +21,24 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 
+use super::background::Background;
 use super::batch::Batch;
 use super::conflict::{ReadSet, Recent};
 use super::snapshot::Snapshots;
+use super::statistics::Counters;
 use super::store::StoreState;
 use crate::crash::CrashPoints;
 use crate::entry::{Codec, Pointer, RangeTombstone, SequenceNo};
 use crate::environment::Environment;
+use crate::keyfile::KeyHash;
 use crate::log::frame::{Operation, OperationKind, Payload, StoreNo};
 use crate::log::writer::{Appended, Log};
 use crate::manifest::Manifest;
 use crate::memory::{Found, MemoryContent, MemoryTable, MemoryVersion};
 use crate::objects::Objects;
 use crate::settings::{DatabaseSettings, Durability, WriteOptions};
+use crate::tree::Opener;
+use crate::value::codec;
 use crate::{Error, ErrorKind, Result};
 
 /// What changes under the commit lock.
@@ -57,6 +62,7 @@ pub(crate) struct Core {
     pub(crate) identity: u64,
     pub(crate) settings: DatabaseSettings,
     pub(crate) objects: Arc<Objects>,
+    pub(crate) opener: Opener,
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) crash: CrashPoints,
     /// `None` if it was opened read-only.
@@ -66,6 +72,8 @@ pub(crate) struct Core {
     pub(crate) snapshots: Arc<Snapshots>,
     pub(crate) next_table: AtomicU64,
     pub(crate) next_store: AtomicU32,
+    pub(crate) background: Background,
+    pub(crate) counters: Counters,
     pub(crate) is_closed: AtomicBool,
 }
 
@@ -80,6 +88,7 @@ impl Drop for Core {
         if let Some(writing) = &self.writing {
             writing.log.stop();
         }
+        self.background.stop();
     }
 }
 
@@ -167,6 +176,9 @@ impl Core {
             Durability::Sync => None,
             Durability::Within(ms) => Some(ms),
         };
+        for store in &stores {
+            self.admit(store).await?;
+        }
         let end = loop {
             match self.try_commit(writing, &payload, &stores, within_ms, check)? {
                 Some(appended) => break appended.end,
@@ -213,6 +225,9 @@ impl Core {
             commit.recent.note(payload, sequence);
         }
         self.snapshots.publish(sequence);
+        self.counters.written_operations.add(u64::from(payload.operations));
+        self.counters.written_bytes.add(payload.bytes.len() as u64);
+        self.make_room(writing, stores, appended.end);
         Ok(Some(appended))
     }
 
@@ -245,16 +260,23 @@ impl Core {
     ) -> Result<Option<Bytes>> {
         self.check_open()?;
         store.check_there()?;
-        {
+        self.counters.gets.add(1);
+        let (tree, snapshot) = {
             let view = store.view.read();
             let snapshot = snapshot.unwrap_or_else(|| self.snapshots.visible());
             let mut tables = std::iter::once(&view.active).chain(&view.waiting);
             if let Some(found) = tables.find_map(|table| table.get(key, snapshot)) {
                 drop(view);
+                self.counters.gets_from_memory.add(1);
                 return self.value_of(found);
             }
+            (view.tree.clone(), snapshot)
+        };
+        let Some(found) = tree.get(key, KeyHash::of(key), snapshot, 0).await? else { return Ok(None) };
+        if self.is_expired(found.version.expires_s) {
+            return Ok(None);
         }
-        Ok(None)
+        found.value().await
     }
 
     pub(crate) fn value_of(&self, found: Found) -> Result<Option<Bytes>> {
@@ -278,13 +300,8 @@ impl Core {
 /// The value itself of what is kept in memory: as it is stored.
 pub(crate) fn plain_value(stored: Bytes, home: Option<&Pointer>) -> Result<Bytes> {
     let Some(pointer) = home.filter(|pointer| pointer.codec != Codec::None) else { return Ok(stored) };
-    let len = pointer.len as usize;
-    let plain = match pointer.codec {
-        Codec::None => return Ok(stored),
-        Codec::Lz4 => lz4_flex::block::decompress(&stored, len).ok(),
-        Codec::Zstd => zstd::bulk::decompress(&stored, len).ok(),
-    };
-    plain.filter(|plain| plain.len() == len).map(Bytes::from).ok_or_else(|| {
+    let plain = codec::decompress(pointer.codec, &stored, pointer.len as usize);
+    plain.ok_or_else(|| {
         Error::corrupted(format!("a value of segment {} does not decompress", pointer.segment))
     })
 }

@@ -2,14 +2,21 @@
 //!
 //! - [`core`]: what its handles share; the way of writes and reads;
 //! - [`open`]: making, opening, recovering;
+//! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`jobs`]: tree jobs; [`pressure`]: holding writers back;
 //! - [`batch`], [`store`], [`snapshot`]: what users hold;
 //! - [`conflict`]: what transactions have to know of each other.
 
+mod background;
 mod batch;
 pub(crate) mod conflict;
 pub(crate) mod core;
+mod flush;
+mod jobs;
 mod open;
+mod pick;
+mod pressure;
 pub(crate) mod snapshot;
+mod statistics;
 pub(crate) mod store;
 
 use std::sync::Arc;
@@ -48,7 +55,24 @@ impl Database {
             return Ok(());
         }
         let Some(writing) = &self.core.writing else { return Ok(()) };
-        writing.log.close().await
+        self.core.background.end().await;
+        let flushed = self.core.flush_all(writing).await;
+        let closed = writing.log.close().await;
+        writing.log.ended().await;
+        flushed.and(closed)?;
+        self.core.note_end(writing).await?;
+        self.core.delete_retired().await
+    }
+
+    /// Stops the background work and leaves everything as it is: what a stop of the process would leave. Handles are of no use afterwards.
+    #[doc(hidden)]
+    pub async fn abandon(&self) {
+        self.core.is_closed.store(true, Ordering::Release);
+        if let Some(writing) = &self.core.writing {
+            writing.log.fail(&Error::new(ErrorKind::Closed, "the database was abandoned"));
+            self.core.background.end().await;
+            writing.log.ended().await;
+        }
     }
 
     /// Makes a store.
@@ -59,6 +83,7 @@ impl Database {
         open::check_name(name)?;
         settings.check()?;
         let writing = self.core.writing()?;
+        self.core.placement(settings)?;
         let exists = || Error::new(ErrorKind::AlreadyExists, format!("there is a store {name:?} already"));
         let no = {
             let stores = self.core.stores.read();
@@ -71,7 +96,8 @@ impl Database {
         let add = || {
             let mut stores = self.core.stores.write();
             let table = MemoryTable::new(table_no, writing.log.end());
-            let store = StoreState::new(self.core.identity, no, name, settings, table);
+            let tree = crate::tree::TreeState::default();
+            let store = StoreState::new(self.core.identity, no, name, settings, table, tree);
             stores.push(store.clone());
             store
         };
@@ -104,7 +130,16 @@ impl Database {
         }
         let remove = || self.core.stores.write().retain(|other| other.no != state.no);
         let record = crate::manifest::Record::StoreDropped { no: state.no };
-        writing.manifest.append(&[record], |_| remove()).await
+        writing.manifest.append(&[record], |_| remove()).await?;
+        let tree = {
+            let mut view = state.view.write();
+            view.waiting.clear();
+            std::mem::take(&mut view.tree)
+        };
+        self.core.retire_tree(writing, &tree);
+        drop(tree);
+        self.core.background.progress.notify();
+        self.core.delete_retired().await
     }
 
     /// The stores' names, in order of their making.

@@ -19,9 +19,12 @@ use parking_lot::{Mutex, RwLock};
 use tanada_volume::Volume;
 
 use super::Database;
+use super::background::Background;
 use super::core::{Commit, Core, Writing};
 use super::snapshot::Snapshots;
+use super::statistics::Counters;
 use super::store::StoreState;
+use crate::cache::Cache;
 use crate::crash::CrashPoints;
 use crate::entry::{SegmentNo, SequenceNo};
 use crate::environment::Environment;
@@ -34,6 +37,8 @@ use crate::manifest::{DatabaseRecord, LogRecord, Manifest, Record};
 use crate::memory::MemoryTable;
 use crate::objects::{ObjectKind, Objects};
 use crate::settings::{DatabaseSettings, LONGEST_NAME, OpenOptions, RecoveryProgress};
+use crate::tree::Opener;
+use crate::value::Segments;
 use crate::{Error, ErrorKind, Result};
 
 /// A name of a database or a store.
@@ -181,15 +186,17 @@ impl Database {
     ) -> Result<Database> {
         let objects = numbered(&objects, &state, name);
         let next_table = AtomicU64::new(1);
-        let recovered = recover(&objects, &state, options, &next_table).await?;
+        let cache = Cache::new(cache_bytes(&state.settings));
+        let segments = Segments::new(&objects, &cache);
+        let opener = Opener { objects: objects.clone(), segments, cache };
+        let recovered = recover(&opener, &state, options, &next_table).await?;
         let sequence = recovered.sequence;
         state.log.sequence = sequence;
         state.epoch += 1;
         let crash = options.crash_points.clone();
         let mut writing = None;
         if !options.read_only {
-            let begun =
-                begin_writing(&objects, state.clone(), &recovered, crash.clone(), environment.clone());
+            let begun = begin_writing(&opener, state.clone(), &recovered, crash.clone(), environment.clone());
             writing = Some(begun.await?);
         }
         let snapshots = Arc::new(Snapshots::default());
@@ -199,6 +206,7 @@ impl Database {
             identity: state.identity,
             settings: state.settings,
             objects,
+            opener,
             environment,
             crash,
             writing,
@@ -207,8 +215,11 @@ impl Database {
             snapshots,
             next_table,
             next_store: AtomicU32::new(state.next_store.max(1)),
+            background: Background::default(),
+            counters: Counters::default(),
             is_closed: AtomicBool::new(false),
         });
+        Core::start_background(&core);
         Ok(Database { core })
     }
 }
@@ -219,20 +230,22 @@ fn next_identity(volume: &Volume) -> u64 {
 
 /// Replays the log into memory tables.
 async fn recover(
-    objects: &Arc<Objects>,
+    opener: &Opener,
     state: &DatabaseRecord,
     options: &OpenOptions,
     next_table: &AtomicU64,
 ) -> Result<Recovered> {
+    let objects = &opener.objects;
     let table = || {
         let no = next_table.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         MemoryTable::new(no, state.log.begin)
     };
-    let stores: BTreeMap<StoreNo, Arc<StoreState>> = state
-        .stores
-        .iter()
-        .map(|(no, store)| (*no, StoreState::new(state.identity, *no, &store.name, &store.settings, table())))
-        .collect();
+    let mut stores: BTreeMap<StoreNo, Arc<StoreState>> = BTreeMap::new();
+    for (no, store) in &state.stores {
+        let tree = opener.open_tree(&store.tree).await?;
+        let store = StoreState::new(state.identity, *no, &store.name, &store.settings, table(), tree);
+        stores.insert(*no, store);
+    }
     let mut known_segments: Vec<SegmentNo> = Vec::new();
     let mut known_keys: Vec<u64> = Vec::new();
     for store in state.stores.values() {
@@ -263,13 +276,15 @@ async fn recover(
     let mut sequence = state.log.sequence;
     let flushed: BTreeMap<StoreNo, u64> =
         state.stores.iter().map(|(no, store)| (*no, store.flushed)).collect();
+    let mut last = 0;
     let mut on_frame = |frame: crate::log::frame::Frame, place: crate::log::replay::FramePlace| {
-        if frame.sequence <= sequence && frame.lsn >= state.log.durable {
+        if frame.sequence <= last {
             return Err(Error::corrupted(format!(
-                "the log's frame at LSN {} has sequence number {}, and {sequence} was before",
+                "the log's frame at LSN {} has sequence number {}, and {last} was before",
                 frame.lsn, frame.sequence
             )));
         }
+        last = frame.sequence;
         sequence = sequence.max(frame.sequence);
         let appended = Appended { segment: place.segment, offset: place.payload, end: frame.lsn };
         for operation in frame.payload.operations().flatten() {
@@ -288,7 +303,8 @@ async fn recover(
             told(progress);
         }
     };
-    let replayed = replay(objects, &candidates, from, &mut on_frame, &mut on_progress).await?;
+    let replayed =
+        replay(objects, &opener.segments, &candidates, from, &mut on_frame, &mut on_progress).await?;
     for no in candidates {
         let is_log = replayed.segments.iter().any(|segment| segment.no == no);
         if !is_log && !known_segments.contains(&no) {
@@ -300,12 +316,13 @@ async fn recover(
 
 /// Makes what was recovered durable, and begins a new part of the log.
 async fn begin_writing(
-    objects: &Arc<Objects>,
+    opener: &Opener,
     mut state: DatabaseRecord,
     recovered: &Recovered,
     crash: CrashPoints,
     environment: Arc<dyn Environment>,
 ) -> Result<Writing> {
+    let objects = &opener.objects;
     let Replayed { end, segments, last, .. } = &recovered.replayed;
     if let Some((object, used)) = last {
         settle_segment(object, *used).await?;
@@ -334,7 +351,7 @@ async fn begin_writing(
     // CRASH: as before, or they are gone.
     crash.reached("open.after-orphans");
     let placed: Vec<PlacedSegment> = segments.clone();
-    let log = Log::start(options, placed, objects.clone(), environment, crash);
+    let log = Log::start(options, placed, objects.clone(), opener.segments.clone(), environment, crash);
     Ok(Writing { log, manifest })
 }
 
@@ -353,6 +370,13 @@ async fn settle_segment(object: &tanada_volume::Object, used: u64) -> Result<()>
 fn log_class(volume: &Volume, settings: &DatabaseSettings) -> Option<String> {
     let fastest = || volume.classes().first().map(|class| class.name.clone());
     settings.log_class.clone().or_else(fastest)
+}
+
+/// What of the memory is for the cache: all but the memory tables that may be there at once, and an eighth for buffers.
+fn cache_bytes(settings: &DatabaseSettings) -> u64 {
+    let tables = settings.table_bytes() * (settings.waiting_tables as u64 + 1);
+    let rest = settings.memory_bytes.saturating_sub(tables.min(settings.memory_bytes / 2));
+    rest - settings.memory_bytes / 8
 }
 
 /// Makes a record of a new store.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::RwLock;
@@ -15,6 +15,7 @@ use crate::log::frame::{OperationKind, StoreNo};
 use crate::memory::MemoryTable;
 use crate::settings::{StoreSettings, WriteOptions};
 use crate::transaction::{Cursor, CursorOptions};
+use crate::tree::TreeState;
 use crate::{Error, ErrorKind, Result};
 
 /// Where a store's versions are; each part is older than the one before.
@@ -24,6 +25,7 @@ pub(crate) struct View {
     pub(crate) active: Arc<MemoryTable>,
     /// Full, newest first; each is written out, oldest first.
     pub(crate) waiting: Vec<Arc<MemoryTable>>,
+    pub(crate) tree: Arc<TreeState>,
 }
 
 /// What all handles of a store share.
@@ -36,6 +38,10 @@ pub(crate) struct StoreState {
     pub(crate) settings: StoreSettings,
     /// Changed under the commit lock alone, as far as the memory tables go.
     pub(crate) view: RwLock<View>,
+    /// What its writers have to be spared; see [`super::pressure`].
+    pub(crate) pressure: AtomicU8,
+    /// One job of its tree at a time.
+    pub(crate) has_job: AtomicBool,
     /// The largest sequence number that left the memory tables.
     pub(crate) flushed_sequence: AtomicU64,
     pub(crate) is_dropped: AtomicBool,
@@ -48,14 +54,17 @@ impl StoreState {
         name: &str,
         settings: &StoreSettings,
         active: MemoryTable,
+        tree: TreeState,
     ) -> Arc<StoreState> {
-        let view = View { active: Arc::new(active), waiting: Vec::new() };
+        let view = View { active: Arc::new(active), waiting: Vec::new(), tree: Arc::new(tree) };
         Arc::new(StoreState {
             database,
             no,
             name: name.to_owned(),
             settings: settings.clone(),
             view: RwLock::new(view),
+            pressure: AtomicU8::new(0),
+            has_job: AtomicBool::new(false),
             flushed_sequence: AtomicU64::new(0),
             is_dropped: AtomicBool::new(false),
         })
@@ -225,6 +234,14 @@ impl Store {
                 Ok(()) => return Ok(new),
             }
         }
+    }
+
+    /// Writes out what is in memory, and does all jobs of the tree, those included that could wait: afterwards a key is in one place.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Corrupted`, `Device`.
+    pub async fn compact(&self) -> Result<()> {
+        self.core.compact(&self.state).await
     }
 
     /// A cursor before the first key.

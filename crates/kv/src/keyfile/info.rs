@@ -45,6 +45,11 @@ impl KeyFileInfo {
         self.references.iter().map(|references| references.stored_bytes).sum()
     }
 
+    /// Bytes of keys and values, wherever they lie.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        self.key_bytes + self.inline_bytes + self.referenced_bytes()
+    }
+
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let numbers = [
             self.entries,

@@ -19,6 +19,7 @@ use super::{BLOCK, Lsn};
 use crate::entry::SegmentNo;
 use crate::objects::{Lease, ObjectKind, Objects};
 use crate::settings::RecoveryProgress;
+use crate::value::Segments;
 use crate::{Error, ErrorKind, Result};
 use std::sync::Arc;
 
@@ -114,6 +115,7 @@ struct Replay<'a> {
 /// `Corrupted` if the log ends before something that is known to have been durable, `FutureFormat`, `Device`, or what `on_frame` gives.
 pub(crate) async fn replay(
     objects: &Arc<Objects>,
+    segments: &Segments,
     candidates: &[SegmentNo],
     from: ReplayFrom,
     on_frame: &mut (dyn FnMut(Frame, FramePlace) -> Result<()> + Send),
@@ -124,7 +126,7 @@ pub(crate) async fn replay(
     for no in candidates {
         replay.add(objects, *no).await?;
     }
-    replay.run(on_frame).await
+    replay.run(segments, on_frame).await
 }
 
 impl Replay<'_> {
@@ -156,6 +158,7 @@ impl Replay<'_> {
 
     async fn run(
         mut self,
+        values: &Segments,
         on_frame: &mut (dyn FnMut(Frame, FramePlace) -> Result<()> + Send),
     ) -> Result<Replayed> {
         let mut end = self.from.lsn;
@@ -166,21 +169,24 @@ impl Replay<'_> {
         let mut current = self.candidates.iter().position(contains).or_else(|| self.successor(end, 0));
         let mut segments = Vec::new();
         let mut last = None;
+        let mut cut = end;
         while let Some(i) = current {
             let Some(first) = self.candidates[i].first else { break };
             let placed = &self.candidates[i];
-            segments.push(PlacedSegment { no: placed.no, lease: placed.lease.clone(), start: first.lsn });
-            end = self.read_segment(i, first, end, on_frame).await?;
+            let segment = values.add(placed.lease.clone(), placed.window.object.clone());
+            segments.push(PlacedSegment { no: placed.no, segment, start: first.lsn });
+            cut = self.read_segment(i, first, end, on_frame).await?;
+            end = cut.next_multiple_of(BLOCK);
             last = Some((self.candidates[i].window.object.clone(), end - first.lsn));
             // A segment whose first group is not whole is its own successor.
             let next = self.successor(end, first.epoch);
             current = next.filter(|next| segments.iter().all(|read| read.no != self.candidates[*next].no));
         }
-        self.check_end(end).await?;
+        self.check_end(cut).await?;
         Ok(Replayed { end, segments, last, operations: self.progress.operations })
     }
 
-    /// Reads the groups of a segment from `lsn` on; where the log went on from there.
+    /// Reads the groups of a segment from `lsn` on; where the first frame is that is not whole, or the first group.
     async fn read_segment(
         &mut self,
         i: usize,
@@ -202,7 +208,7 @@ impl Replay<'_> {
             while at < group.len as usize {
                 let rest = bytes.get(at..).unwrap_or_default();
                 let Some(frame) = decode_frame(rest, lsn + at as u64, first.epoch) else {
-                    return Ok((lsn + at as u64).next_multiple_of(BLOCK));
+                    return Ok(lsn + at as u64);
                 };
                 let payload = offset + (at + super::frame::FRAME_HEADER) as u64;
                 at += frame.payload.frame_len();

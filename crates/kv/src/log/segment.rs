@@ -7,6 +7,7 @@ use tanada_volume::Object;
 use super::{BLOCK, Lsn};
 use crate::entry::SegmentNo;
 use crate::objects::{Lease, ObjectKind, Objects};
+use crate::value::Segment;
 use crate::{Error, Result};
 
 /// A segment that groups are written to.
@@ -57,7 +58,8 @@ impl LogSegment {
 #[derive(Debug, Clone)]
 pub(crate) struct PlacedSegment {
     pub(crate) no: SegmentNo,
-    pub(crate) lease: Lease,
+    /// As values are read from it.
+    pub(crate) segment: Segment,
     /// The LSN of its first byte.
     pub(crate) start: Lsn,
 }

@@ -10,11 +10,13 @@ use super::replay::{FramePlace, ReplayFrom, Replayed, replay};
 use super::writer::{Log, LogOptions};
 use super::{BLOCK, Lsn};
 use crate::ErrorKind;
+use crate::cache::Cache;
 use crate::crash::CrashPoints;
 use crate::entry::{Codec, SegmentNo};
 use crate::environment::wait_for;
 use crate::objects::{ObjectKind, Objects};
 use crate::test_volume::TestVolume;
+use crate::value::Segments;
 
 const DATABASE: u64 = 99;
 
@@ -45,13 +47,10 @@ fn options(epoch: u64, start: Lsn) -> LogOptions {
 }
 
 fn start(volume: &TestVolume, objects: &Arc<Objects>, epoch: u64, from: Lsn) -> Arc<Log> {
-    Log::start(
-        options(epoch, from),
-        Vec::new(),
-        objects.clone(),
-        volume.environment(),
-        CrashPoints::default(),
-    )
+    {
+        let (segments, crash) = (Segments::new(objects, &Cache::new(1 << 20)), CrashPoints::default());
+        Log::start(options(epoch, from), Vec::new(), objects.clone(), segments, volume.environment(), crash)
+    }
 }
 
 /// Appends a frame, waiting for room as often as it takes; the LSN behind it.
@@ -82,7 +81,10 @@ fn read(objects: &Arc<Objects>, from: ReplayFrom) -> crate::Result<(Vec<(u64, Fr
         frames.push((frame.sequence, place, frame.lsn + frame.payload.frame_len() as u64));
         Ok(())
     };
-    let found = wait_for(replay(objects, &segments(objects), from, &mut on_frame, &mut |_| ()))?;
+    let found = {
+        let values = Segments::new(objects, &Cache::new(1 << 20));
+        wait_for(replay(objects, &values, &segments(objects), from, &mut on_frame, &mut |_| ()))?
+    };
     Ok((frames, found))
 }
 

@@ -30,8 +30,9 @@ use super::{BLOCK, Lsn};
 use crate::crash::CrashPoints;
 use crate::entry::{SegmentNo, SequenceNo};
 use crate::environment::Environment;
-use crate::notify::Notify;
+use crate::notify::{Notify, TaskCount};
 use crate::objects::Objects;
+use crate::value::Segments;
 use crate::{Error, ErrorKind, Result};
 
 /// Groups that may wait to be written, in times of their usual size.
@@ -153,6 +154,7 @@ struct State {
 pub(crate) struct Log {
     options: LogOptions,
     objects: Arc<Objects>,
+    segments: Arc<Segments>,
     environment: Arc<dyn Environment>,
     crash: CrashPoints,
     state: Mutex<State>,
@@ -161,6 +163,8 @@ pub(crate) struct Log {
     /// A segment is to be prepared.
     prepare: Notify,
     counters: LogCounters,
+    /// Tasks that have not ended.
+    tasks: TaskCount,
 }
 
 /// Counters of a log.
@@ -185,6 +189,7 @@ impl Log {
         options: LogOptions,
         placed: Vec<PlacedSegment>,
         objects: Arc<Objects>,
+        segments: Arc<Segments>,
         environment: Arc<dyn Environment>,
         crash: CrashPoints,
     ) -> Arc<Log> {
@@ -207,16 +212,23 @@ impl Log {
         let log = Arc::new(Log {
             options,
             objects,
+            segments,
             environment,
             crash,
             state: Mutex::new(state),
             work: Notify::default(),
             prepare: Notify::default(),
             counters: LogCounters::default(),
+            tasks: TaskCount::default(),
         });
-        log.environment.spawn(Box::pin(write_groups(log.clone())));
-        log.environment.spawn(Box::pin(prepare_segments(log.clone())));
+        log.tasks.spawn(&*log.environment, write_groups(log.clone()));
+        log.tasks.spawn(&*log.environment, prepare_segments(log.clone()));
         log
+    }
+
+    /// Returns when its tasks have ended, after [`stop`](Self::stop) or [`fail`](Self::fail).
+    pub(crate) async fn ended(&self) {
+        self.tasks.ended().await;
     }
 
     pub(crate) fn counters(&self) -> &LogCounters {
@@ -318,8 +330,8 @@ impl Log {
             // A segment that is too small for this frame serves for the next ones.
             match state.prepared.take_if(|segment| segment.capacity >= needed) {
                 Some(segment) => {
-                    let placed =
-                        PlacedSegment { no: segment.no, lease: segment.lease.clone(), start: state.end };
+                    let values = self.segments.add(segment.lease.clone(), segment.object.clone());
+                    let placed = PlacedSegment { no: segment.no, segment: values, start: state.end };
                     state.placed.push(placed);
                     state.filling = Some(Filling { segment, start: state.end, used: 0 });
                     state.next_bytes = self.options.segment_bytes;

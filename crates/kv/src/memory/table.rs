@@ -1,8 +1,8 @@
 //! Versions of a store's keys in memory, on a skip list.
 
 use std::ops::Bound;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use crossbeam_skiplist::SkipMap;
@@ -50,6 +50,8 @@ pub(crate) struct MemoryTable {
     pub(crate) no: u64,
     /// No older write is in it.
     pub(crate) start: Lsn,
+    /// When it is full: no later write is in it.
+    end: OnceLock<Lsn>,
     versions: SkipMap<VersionKey, MemoryVersion>,
     tombstones: GrowingTombstones,
     bytes: AtomicU64,
@@ -58,7 +60,7 @@ pub(crate) struct MemoryTable {
 impl MemoryTable {
     pub(crate) fn new(no: u64, start: Lsn) -> MemoryTable {
         let (versions, tombstones) = (SkipMap::new(), GrowingTombstones::default());
-        MemoryTable { no, start, versions, tombstones, bytes: AtomicU64::new(0) }
+        MemoryTable { no, start, end: OnceLock::new(), versions, tombstones, bytes: AtomicU64::new(0) }
     }
 
     /// Adds a version. Of two with one number, written by one batch, the later one counts.
@@ -75,6 +77,16 @@ impl MemoryTable {
         let end_len = tombstone.end.as_ref().map_or(0, Bytes::len);
         self.bytes.fetch_add((tombstone.start.len() + end_len) as u64 + OVERHEAD, Ordering::Relaxed);
         self.tombstones.add(tombstone);
+    }
+
+    /// Nothing is written to it any more.
+    pub(crate) fn close(&self, end: Lsn) {
+        let _ = self.end.set(end);
+    }
+
+    /// Where the log stood when nothing was written to it any more.
+    pub(crate) fn end(&self) -> Option<Lsn> {
+        self.end.get().copied()
     }
 
     /// Bytes that it takes up, roughly.

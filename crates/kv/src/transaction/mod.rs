@@ -4,6 +4,7 @@
 //! which its reads ask first. It is checked when it commits ([`crate::database::conflict`]): of two that wrote the same key the first one wins.
 
 mod cursor;
+mod own;
 
 use std::sync::Arc;
 

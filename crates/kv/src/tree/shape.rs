@@ -89,22 +89,31 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
     ///
     /// # Errors
     /// `Corrupted` if the edit does not fit, and those of `open`.
-    pub(crate) fn apply(
-        &self,
+    pub(crate) fn apply(&self, edit: &Edit, open: impl FnMut(&KvsetRecord) -> Result<K>) -> Result<Tree<K>> {
+        let mut tree = self.clone();
+        tree.change(edit, open)?;
+        Ok(tree)
+    }
+
+    /// Makes the tree what it is after `edit`, as [`apply`](Self::apply) does. After an error it is neither what it was nor what it should be.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub(crate) fn change(
+        &mut self,
         edit: &Edit,
         mut open: impl FnMut(&KvsetRecord) -> Result<K>,
-    ) -> Result<Tree<K>> {
-        let mut tree = self.clone();
+    ) -> Result<()> {
+        let mut unsure = BTreeSet::new();
         for change in &edit.changes {
             match change {
-                Change::AddLeaf { leaf, start } => tree.add_leaf(*leaf, start)?,
+                Change::AddLeaf { leaf, start } => self.add_leaf(*leaf, start)?,
                 Change::AddSegment { segment } => {
-                    tree.segments.insert(segment.no, segment.clone());
+                    self.segments.insert(segment.no, segment.clone());
                 }
                 Change::AddKvset { place, position, kvset } => {
                     let opened = open(kvset)?;
-                    let kvsets =
-                        tree.place(*place).ok_or_else(|| impossible(format!("there is no {place:?}")))?;
+                    let kvsets = self.kvsets_at(*place)?;
                     let index = match position {
                         Position::Top => 0,
                         Position::Above(below) => index_of(kvsets, *below)?,
@@ -112,17 +121,23 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
                     kvsets.insert(index, opened);
                 }
                 Change::RemoveKvset { place, kvset } => {
-                    let kvsets =
-                        tree.place(*place).ok_or_else(|| impossible(format!("there is no {place:?}")))?;
-                    let index = index_of(kvsets, *kvset)?;
-                    kvsets.remove(index);
+                    let kvsets = self.kvsets_at(*place)?;
+                    let removed = kvsets.remove(index_of(kvsets, *kvset)?);
+                    unsure
+                        .extend(removed.as_ref().info.references.iter().map(|references| references.segment));
                 }
             }
         }
-        let references = tree.kvsets().flat_map(|kvset| &kvset.as_ref().info.references);
-        let referenced: BTreeSet<SegmentNo> = references.map(|references| references.segment).collect();
-        tree.segments.retain(|no, _| referenced.contains(no));
-        Ok(tree)
+        if !unsure.is_empty() {
+            let references = self.kvsets().flat_map(|kvset| &kvset.as_ref().info.references);
+            let referenced: BTreeSet<SegmentNo> = references.map(|references| references.segment).collect();
+            self.segments.retain(|no, _| !unsure.contains(no) || referenced.contains(no));
+        }
+        Ok(())
+    }
+
+    fn kvsets_at(&mut self, place: Place) -> Result<&mut Vec<K>> {
+        self.place(place).ok_or_else(|| impossible(format!("there is no {place:?}")))
     }
 
     fn add_leaf(&mut self, no: LeafNo, start: &Bytes) -> Result<()> {

@@ -48,6 +48,7 @@ fn keys_and_values_of_all_sizes_come_back() {
         }
     }
     wait(database.sync()).unwrap();
+    wait(database.abandon());
     drop((store, database));
     let database = bench.open();
     let store = database.open_store("a").unwrap();

@@ -14,6 +14,7 @@ fn synced_writes_survive_without_a_close() {
         let value = vec![round; 1000];
         wait(store.put_with(&[round], &value, &WriteOptions::sync())).unwrap();
     }
+    wait(database.abandon());
     drop((store, database));
     let database = bench.open();
     let store = database.open_store("lines").unwrap();
@@ -31,6 +32,7 @@ fn bounded_loss_loses_only_the_end() {
     for no in 0..2000u32 {
         wait(store.put_with(&no.to_be_bytes(), &[1; 100], &WriteOptions::within(1000))).unwrap();
     }
+    wait(database.abandon());
     drop((store, database));
     let database = bench.open();
     let store = database.open_store("lines").unwrap();
@@ -48,6 +50,7 @@ fn damage_of_the_log_is_reported() {
     for no in 0..9u8 {
         wait(store.put_with(&[no], &[no; 5000], &WriteOptions::sync())).unwrap();
     }
+    wait(database.abandon());
     drop((store, database));
     let segment = bench.objects("segment").remove(0);
     let bytes = wait(segment.read_bytes(0, 1 << 20)).unwrap();
@@ -70,6 +73,7 @@ fn a_batch_that_is_torn_is_not_there_at_all() {
         batch.put(&store, &[no], &[no; 5000]);
     }
     wait(database.write(batch, &WriteOptions::sync())).unwrap();
+    wait(database.abandon());
     drop((store, database));
     let segment = bench.objects("segment").remove(0);
     let bytes = wait(segment.read_bytes(0, 1 << 20)).unwrap();

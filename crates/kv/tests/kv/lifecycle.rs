@@ -53,6 +53,7 @@ fn a_read_only_opening_changes_nothing() {
     let store = wait(database.create_store("lines", &StoreSettings::default())).unwrap();
     wait(store.put(b"1", b"rice")).unwrap();
     wait(database.sync()).unwrap();
+    wait(database.abandon());
     drop((store, database));
     let names = || bench.volume.objects().iter().map(tanada_volume::Object::name).collect::<Vec<_>>();
     let before = names();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tanada_base::SplitMix64;
 use tanada_kv::blocking::wait;
-use tanada_kv::{Batch, Database, Snapshot, Store, StoreSettings, WriteOptions};
+use tanada_kv::{Batch, CursorOptions, Database, Snapshot, Store, StoreSettings, WriteOptions};
 
 use crate::common::Bench;
 
@@ -77,6 +77,14 @@ impl Model {
                 }
                 self.snapshots.push((database.snapshot(), self.maps.clone()));
             }
+            86..88 => {
+                let map = self.maps[which].clone();
+                self.walk(store, None, &map);
+                if let Some((snapshot, maps)) = self.snapshots.pop() {
+                    self.walk(store, Some(&snapshot), &maps[which]);
+                    self.snapshots.push((snapshot, maps));
+                }
+            }
             _ => {
                 let key = self.key();
                 let value = wait(store.get(&key)).unwrap();
@@ -89,7 +97,54 @@ impl Model {
         }
     }
 
+    /// A walk there and back over a part of what there is.
+    fn walk(&mut self, store: &Store, snapshot: Option<&Snapshot>, map: &Map) {
+        let mut prefix = self.key();
+        prefix.truncate(self.random.below(8) as usize);
+        let options = CursorOptions { prefix: prefix.clone().into(), snapshot: snapshot.cloned() };
+        let mut cursor = store.cursor(options);
+        let expected: Vec<(&Vec<u8>, &Vec<u8>)> =
+            map.iter().filter(|(key, _)| key.starts_with(&prefix)).collect();
+        let start = self.key();
+        let mut at = expected.partition_point(|(key, _)| **key < start);
+        wait(cursor.seek(&start)).unwrap();
+        for _ in 0..self.random.below(200) {
+            let found = if self.random.below(10) < 8 {
+                let found = wait(cursor.next()).unwrap();
+                at = (at + 1).min(expected.len() + 1);
+                (found, expected.get(at - 1))
+            } else {
+                let found = wait(cursor.previous()).unwrap();
+                at = at.wrapping_sub(1);
+                (found, expected.get(at))
+            };
+            let (found, expected_now) = found;
+            match (&found, expected_now) {
+                (Some((key, value)), Some((expected_key, expected_value))) => {
+                    assert_eq!((&key[..], &value[..]), (&expected_key[..], &expected_value[..]));
+                }
+                (None, None) => {}
+                _ => panic!("{found:?} instead of {expected_now:?}"),
+            }
+            if at == usize::MAX {
+                at = 0;
+            }
+            at = at.min(expected.len());
+        }
+        wait(cursor.seek_to_end()).unwrap();
+        let last = wait(cursor.previous()).unwrap();
+        assert_eq!(last.map(|(key, _)| key.to_vec()), expected.last().map(|(key, _)| key.to_vec()));
+    }
+
     fn check(&self, stores: &[Store; 2]) {
+        for (store, map) in stores.iter().zip(&self.maps) {
+            let mut cursor = store.cursor(CursorOptions::default());
+            for (key, value) in map {
+                let (found, found_value) = wait(cursor.next()).unwrap().unwrap();
+                assert_eq!((&found[..], &found_value[..]), (&key[..], &value[..]));
+            }
+            assert_eq!(wait(cursor.next()).unwrap(), None);
+        }
         for no in 0..self.keys {
             let key = format!("key{no:05}").into_bytes();
             for (store, map) in stores.iter().zip(&self.maps) {
@@ -111,10 +166,11 @@ fn run(seed: u64, keys: u64, rounds: usize, steps: usize) {
     let database = bench.create();
     let random = SplitMix64::new(seed);
     let mut model = Model { random, maps: Default::default(), snapshots: Vec::new(), keys };
-    let settings = StoreSettings::default();
+    let settings =
+        StoreSettings { leaf_bytes: 256 << 10, value_segment_bytes: 128 << 10, ..StoreSettings::default() };
     wait(database.create_store("a", &settings)).unwrap();
     wait(database.create_store("b", &settings)).unwrap();
-    drop(database);
+    wait(database.close()).unwrap();
     for round in 0..rounds {
         let database = bench.open();
         let stores = ["a", "b"].map(|name| database.open_store(name).unwrap());
@@ -123,11 +179,16 @@ fn run(seed: u64, keys: u64, rounds: usize, steps: usize) {
             model.step(&database, &stores);
         }
         model.check(&stores);
+        if round % 3 == 1 {
+            wait(stores[0].compact()).unwrap();
+            model.check(&stores);
+        }
         model.snapshots.clear();
         if round % 2 == 0 {
             wait(database.close()).unwrap();
         } else {
             wait(database.sync()).unwrap();
+            wait(database.abandon());
         }
     }
 }

@@ -1,0 +1,185 @@
+//! Jobs of the trees.
+//!
+//! 1. A free worker asks each store's tree which job is next, beginning with the store that has waited longest; one job of a store at a time.
+//! 2. The job reads and writes, without any lock.
+//! 3. Its edit goes to the manifest, and then to the store's view. What the new tree does not reference is retired: it is deleted when nobody reads it
+//!    any more.
+//!
+//! A job that finds no space leaves everything as it was, and is tried again later. One that fails otherwise makes the database read-only in
+//! effect: what is there can be read, and the cause is said to whoever writes.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::core::{Core, Writing};
+use super::store::StoreState;
+use crate::keyfile::KeyFileOptions;
+use crate::manifest::{DatabaseRecord, Record};
+use crate::tree::{Edit, JobContext, JobOutput, TreeState};
+use crate::{Error, ErrorKind, Result};
+
+use super::pick::{self, Job};
+
+/// Bytes of values that a job holds in memory at once.
+const BATCH_BYTES: u64 = 8 << 20;
+
+/// How long a store's jobs rest after one found no space.
+const REST: Duration = Duration::from_secs(1);
+
+/// The right to do a job of a store.
+struct Turn<'a> {
+    core: &'a Core,
+    store: &'a StoreState,
+}
+
+impl<'a> Turn<'a> {
+    fn take(core: &'a Core, store: &'a StoreState) -> Option<Turn<'a>> {
+        (!store.has_job.swap(true, Ordering::AcqRel)).then(|| Turn { core, store })
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.store.has_job.store(false, Ordering::Release);
+        self.core.background.progress.notify();
+    }
+}
+
+impl Core {
+    /// Does one job, if there is one to do; whether there was.
+    pub(crate) async fn job_next(&self) -> bool {
+        let Ok(writing) = self.writing() else { return false };
+        let mut stores = self.stores.read().clone();
+        // Those with the most at their roots first.
+        stores.sort_by_key(|store| std::cmp::Reverse(store.view.read().tree.root.len()));
+        for store in &stores {
+            let Some(turn) = Turn::take(self, store) else { continue };
+            match self.do_job(writing, store, false).await {
+                Ok(true) => return true,
+                Ok(false) => {}
+                Err(error) if error.kind() == ErrorKind::NoSpace => {
+                    self.counters.jobs_without_space.add(1);
+                    self.environment.sleep(REST.min(Duration::from_millis(100))).await;
+                }
+                Err(error) => {
+                    writing.log.fail(&error);
+                    self.background.progress.notify();
+                }
+            }
+            drop(turn);
+        }
+        false
+    }
+
+    /// Does all jobs of a store, those included that can wait.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Corrupted`, `Device`.
+    pub(crate) async fn compact(&self, store: &Arc<StoreState>) -> Result<()> {
+        let writing = self.writing()?;
+        {
+            let _commit = self.commit.lock();
+            self.close_table(writing, store);
+        }
+        loop {
+            let progress = self.background.progress.notified();
+            self.check_open()?;
+            if let Some(error) = writing.log.failure() {
+                return Err(error);
+            }
+            let is_waiting = !store.view.read().waiting.is_empty();
+            let turn = if is_waiting { None } else { Turn::take(self, store) };
+            let Some(turn) = turn else {
+                progress.await;
+                continue;
+            };
+            let did = self.do_job(writing, store, true).await;
+            drop(turn);
+            if !did? {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(crate) fn job_context(&self, store: &StoreState) -> Result<JobContext> {
+        let settings = &store.settings;
+        Ok(JobContext {
+            opener: self.opener.clone(),
+            placement: self.placement(settings)?,
+            key_files: KeyFileOptions {
+                page_bytes: settings.page_bytes,
+                filter_bits_per_key: settings.filter_bits_per_key,
+            },
+            segment_bytes: settings.value_segment_bytes,
+            leaf_bytes: settings.leaf_bytes,
+            batch_bytes: BATCH_BYTES.min(self.settings.memory_bytes / 16).max(256 << 10),
+            snapshots: self.snapshots.to_keep(),
+            now_s: self.environment.wall_time_s(),
+        })
+    }
+
+    /// Does the store's next job, if there is one.
+    async fn do_job(&self, writing: &Writing, store: &Arc<StoreState>, is_thorough: bool) -> Result<bool> {
+        let tree = store.view.read().tree.clone();
+        let context = self.job_context(store)?;
+        let Some(job) = pick::pick(&tree, &context, is_thorough) else { return Ok(false) };
+        let output = match &job {
+            Job::Move(edit) => JobOutput { edit: edit.clone(), ..JobOutput::default() },
+            Job::Spill(kvsets) => crate::tree::spill(&context, &tree, kvsets).await?,
+            Job::Compact { leaf, kvsets, emptied } => {
+                crate::tree::compact(&context, &tree, *leaf, kvsets, emptied).await?
+            }
+        };
+        self.counters.jobs.add(1);
+        self.counters.job_key_bytes.add(output.key_bytes_written);
+        self.counters.job_value_bytes.add(output.value_bytes_written);
+        self.counters.job_read_bytes.add(output.value_bytes_read);
+        if output.edit.is_empty() {
+            return Ok(false);
+        }
+        if store.is_dropped.load(Ordering::Acquire) {
+            output.abandon(&context, &tree).await;
+            return Ok(false);
+        }
+        // CRASH: what was written are orphans.
+        self.crash.reached("job.before-manifest");
+        self.install(writing, store, &output.edit).await?;
+        // CRASH: what was read are orphans.
+        self.crash.reached("job.after-manifest");
+        self.update_pressure(store);
+        self.background.progress.notify();
+        self.background.work.notify();
+        self.delete_retired().await?;
+        Ok(true)
+    }
+
+    /// Makes an edit of a store's tree durable and visible.
+    async fn install(&self, writing: &Writing, store: &Arc<StoreState>, edit: &Edit) -> Result<()> {
+        let tree = store.view.read().tree.clone();
+        let opened = self.opener.open_added(&tree, edit).await?;
+        drop(tree);
+        let install = |_: &DatabaseRecord| -> Result<(Arc<TreeState>, Arc<TreeState>)> {
+            let mut view = store.view.write();
+            let after = Arc::new(view.tree.apply_opened(edit, &opened)?);
+            let before = std::mem::replace(&mut view.tree, after.clone());
+            Ok((before, after))
+        };
+        let record = Record::Edit { store: store.no, edit: edit.clone() };
+        let (before, after) = writing.manifest.append(&[record], install).await??;
+        let dropped = before.retire_dropped(&after);
+        self.release_segments(writing, &dropped);
+        Ok(())
+    }
+
+    /// What no store needs any more of a tree that was dropped.
+    pub(crate) fn retire_tree(&self, writing: &Writing, tree: &TreeState) {
+        let dropped = tree.retire_dropped(&TreeState::default());
+        self.release_segments(writing, &dropped);
+    }
+
+    /// The error for a store whose tree cannot be changed.
+    pub(crate) fn job_failure(&self) -> Option<Error> {
+        self.writing.as_ref().and_then(|writing| writing.log.failure())
+    }
+}
