@@ -169,8 +169,8 @@ impl Engine for Tanada {
     }
 
     async fn settle(&self) -> Result<()> {
-        let database = self.database.clone();
-        self.executors.spawn(move || async move { database.sync().await }).await?.map_err(Error::failed)
+        let store = self.store.clone();
+        self.executors.spawn(move || async move { store.compact().await }).await?.map_err(Error::failed)
     }
 
     async fn close(&self) -> Result<()> {
