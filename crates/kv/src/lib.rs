@@ -65,6 +65,7 @@ mod entry;
 mod environment;
 mod error;
 mod keyfile;
+mod latency;
 mod log;
 mod manifest;
 mod memory;
@@ -84,10 +85,14 @@ mod value;
 mod wire;
 
 pub use crash::{CRASH_POINTS, CrashPoints, CrashProbe};
-pub use database::{Batch, Database, Snapshot, Store};
+pub use database::{
+    Batch, BulkLoad, CheckReport, ClassStatistics, Database, Snapshot, StallStatistics, Statistics, Store,
+    StoreStatistics, WrittenBytes,
+};
 pub use entry::{LONGEST_KEY, LONGEST_VALUE};
 pub use environment::{BackgroundTask, Environment, LiveEnvironment, ThreadEnvironment};
 pub use error::{Error, ErrorKind, Result};
+pub use latency::LatencySummary;
 pub use settings::{
     Compression, DatabaseSettings, Durability, LONGEST_NAME, OnProgress, OpenOptions, RecoveryProgress,
     StoreSettings, WriteOptions,

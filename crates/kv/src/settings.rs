@@ -122,10 +122,12 @@ pub struct StoreSettings {
     pub page_bytes: u32,
     /// Bits of the filters for each key; 0 for none. Default: 10.
     pub filter_bits_per_key: u32,
-    /// A leaf of the tree is split when it has more bytes of keys and values. Default: 1 GiB.
+    /// A leaf of the tree is split when it has more bytes of keys and values. Default: 512 MiB.
     pub leaf_bytes: u64,
     /// A segment of values is closed when it has so many bytes. Default: 64 MiB.
     pub value_segment_bytes: u64,
+    /// Bytes of segments of values over the bytes in them that are in use: what is more has garbage collected. Default: 1.3.
+    pub space_amplification: f64,
 }
 
 impl Default for StoreSettings {
@@ -137,8 +139,9 @@ impl Default for StoreSettings {
             policy: MediaPolicy::default(),
             page_bytes: 4096,
             filter_bits_per_key: 10,
-            leaf_bytes: 1 << 30,
+            leaf_bytes: 512 << 20,
             value_segment_bytes: 64 << 20,
+            space_amplification: 1.3,
         }
     }
 }
@@ -152,6 +155,9 @@ impl StoreSettings {
         }
         if self.page_bytes == 0 || !self.page_bytes.is_multiple_of(4096) || self.page_bytes > 64 << 10 {
             return Err(Error::invalid("settings of a store: page_bytes is no multiple of 4096 up to 65536"));
+        }
+        if self.space_amplification.is_nan() || self.space_amplification < 1.05 {
+            return Err(Error::invalid("settings of a store: space_amplification is less than 1.05"));
         }
         if self.leaf_bytes < 64 << 10 || self.value_segment_bytes < 64 << 10 {
             return Err(Error::invalid(
@@ -276,7 +282,8 @@ mod tests {
         assert_eq!(store.time_to_live_s, None);
         assert_eq!(store.policy, MediaPolicy::from(PolicyTemplate::StagingMaxCapacity));
         assert_eq!((store.page_bytes, store.filter_bits_per_key), (4096, 10));
-        assert_eq!((store.leaf_bytes, store.value_segment_bytes), (1 << 30, 64 << 20));
+        assert_eq!((store.leaf_bytes, store.value_segment_bytes), (512 << 20, 64 << 20));
+        assert_eq!(store.space_amplification, 1.3);
         let write = WriteOptions::default();
         assert_eq!((write.durability, write.compression, write.time_to_live_s), (None, None, None));
         assert!(!OpenOptions::default().read_only);

@@ -24,6 +24,7 @@ use parking_lot::{Mutex, RwLock};
 use super::background::Background;
 use super::batch::Batch;
 use super::conflict::{ReadSet, Recent};
+use super::pressure::Cause;
 use super::snapshot::Snapshots;
 use super::statistics::Counters;
 use super::store::StoreState;
@@ -74,6 +75,8 @@ pub(crate) struct Core {
     pub(crate) next_store: AtomicU32,
     pub(crate) background: Background,
     pub(crate) counters: Counters,
+    /// The fastest class is as full as it may get.
+    pub(crate) is_fast_full: Arc<AtomicBool>,
     pub(crate) is_closed: AtomicBool,
 }
 
@@ -161,6 +164,21 @@ impl Core {
         options: &WriteOptions,
         check: Option<Check<'_>>,
     ) -> Result<()> {
+        let measured =
+            Counters::is_measured(&self.counters.written_operations).then(|| self.environment.now());
+        let written = self.commit_batch(batch, options, check).await;
+        if let Some(began) = measured {
+            self.counters.writes.add(self.environment.now().saturating_sub(began));
+        }
+        written
+    }
+
+    async fn commit_batch(
+        &self,
+        batch: Batch,
+        options: &WriteOptions,
+        check: Option<Check<'_>>,
+    ) -> Result<()> {
         let writing = self.writing()?;
         let durability = options.durability.unwrap_or(self.settings.durability);
         durability.check()?;
@@ -182,7 +200,11 @@ impl Core {
         let end = loop {
             match self.try_commit(writing, &payload, &stores, within_ms, check)? {
                 Some(appended) => break appended.end,
-                None => writing.log.room(payload.frame_len()).await?,
+                None => {
+                    let since = self.environment.now();
+                    writing.log.room(payload.frame_len()).await?;
+                    self.counters.stalled(Cause::Log, self.environment.now().saturating_sub(since));
+                }
             }
         };
         match durability {
@@ -253,6 +275,20 @@ impl Core {
 
     /// What a key's value is, for the latest or a given snapshot.
     pub(crate) async fn get(
+        &self,
+        store: &StoreState,
+        key: &[u8],
+        snapshot: Option<SequenceNo>,
+    ) -> Result<Option<Bytes>> {
+        let measured = Counters::is_measured(&self.counters.gets).then(|| self.environment.now());
+        let value = self.look_up(store, key, snapshot).await;
+        if let Some(began) = measured {
+            self.counters.reads.add(self.environment.now().saturating_sub(began));
+        }
+        value
+    }
+
+    async fn look_up(
         &self,
         store: &StoreState,
         key: &[u8],

@@ -40,7 +40,25 @@ impl Core {
         let names: Vec<String> = classes.into_iter().map(|class| class.name).collect();
         let log_class = self.settings.log_class.as_ref().or(names.first());
         let log_class = log_class.ok_or_else(|| Error::invalid("the volume has no class"))?;
-        settings.policy.resolve(&names, log_class)
+        let mut placement = settings.policy.resolve(&names, log_class)?;
+        if self.is_fast_full.load(Ordering::Relaxed)
+            && let [fastest, next, ..] = &names[..]
+        {
+            // The limit of the fastest class is kept by passing it over, as one that is full is.
+            let classes = [&mut placement.root_keys, &mut placement.leaf_keys, &mut placement.leaf_values];
+            classes.into_iter().filter(|class| *class == fastest).for_each(|class| class.clone_from(next));
+        }
+        Ok(placement)
+    }
+
+    /// Looks whether the fastest class is as full as it may get.
+    fn watch_fast_class(&self) {
+        if let Some(limit) = self.settings.fast_class_bytes {
+            let used = self.fast_class_bytes();
+            // Log segments are prepared ahead, so there has to be room for two.
+            let reserve = (2 * self.settings.log_segment_bytes).min(limit / 4);
+            self.is_fast_full.store(used + reserve > limit, Ordering::Relaxed);
+        }
     }
 
     /// Closes tables that are full, under the commit lock.
@@ -204,7 +222,9 @@ impl Core {
         self.update_pressure(store);
         self.background.work.notify();
         self.forget_log_before(writing, begin);
-        self.delete_retired().await
+        self.delete_retired().await?;
+        self.watch_fast_class();
+        Ok(())
     }
 
     async fn discard(&self, record: Option<&KvsetRecord>) -> Result<()> {
@@ -267,7 +287,7 @@ impl Core {
     }
 
     /// What the manifest is told of the log when `without` is in a kvset: from where on each store needs it, and from where on a replay does.
-    fn log_records(
+    pub(crate) fn log_records(
         &self,
         writing: &Writing,
         without: Option<(&Arc<StoreState>, &Arc<MemoryTable>)>,

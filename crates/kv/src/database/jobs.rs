@@ -16,10 +16,12 @@ use super::core::{Core, Writing};
 use super::store::StoreState;
 use crate::keyfile::KeyFileOptions;
 use crate::manifest::{DatabaseRecord, Record};
+use crate::notify::Notify;
 use crate::tree::{Edit, JobContext, JobOutput, TreeState};
 use crate::{Error, ErrorKind, Result};
 
-use super::pick::{self, Job};
+use super::pick;
+use crate::tree::pick::Job;
 
 /// Bytes of values that a job holds in memory at once.
 const BATCH_BYTES: u64 = 8 << 20;
@@ -28,21 +30,38 @@ const BATCH_BYTES: u64 = 8 << 20;
 const REST: Duration = Duration::from_secs(1);
 
 /// The right to do a job of a store.
-struct Turn<'a> {
-    core: &'a Core,
-    store: &'a StoreState,
+#[derive(Debug)]
+pub(crate) struct Turn {
+    store: Arc<StoreState>,
+    progress: Notify,
 }
 
-impl<'a> Turn<'a> {
-    fn take(core: &'a Core, store: &'a StoreState) -> Option<Turn<'a>> {
-        (!store.has_job.swap(true, Ordering::AcqRel)).then(|| Turn { core, store })
+impl Turn {
+    fn take(core: &Core, store: &Arc<StoreState>) -> Option<Turn> {
+        let is_free = !store.has_job.swap(true, Ordering::AcqRel);
+        is_free.then(|| Turn { store: store.clone(), progress: core.background.progress.clone() })
+    }
+
+    /// Waits for it.
+    ///
+    /// # Errors
+    /// If the database takes no writes.
+    pub(crate) async fn wait(core: &Core, store: &Arc<StoreState>) -> Result<Turn> {
+        loop {
+            let progress = core.background.progress.notified();
+            core.writing()?;
+            if let Some(turn) = Turn::take(core, store) {
+                return Ok(turn);
+            }
+            progress.await;
+        }
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Turn {
     fn drop(&mut self) {
         self.store.has_job.store(false, Ordering::Release);
-        self.core.background.progress.notify();
+        self.progress.notify();
     }
 }
 
@@ -120,13 +139,25 @@ impl Core {
     }
 
     /// Does the store's next job, if there is one.
-    async fn do_job(&self, writing: &Writing, store: &Arc<StoreState>, is_thorough: bool) -> Result<bool> {
+    pub(crate) async fn do_job(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+        is_thorough: bool,
+    ) -> Result<bool> {
         let tree = store.view.read().tree.clone();
         let context = self.job_context(store)?;
-        let Some(job) = pick::pick(&tree, &context, is_thorough) else { return Ok(false) };
+        let around = self.surroundings(writing, store, &tree);
+        let job = pick::next_job(&tree, &self.pick_settings(store), &around, is_thorough);
+        let Some(job) = job else { return Ok(false) };
         let output = match &job {
-            Job::Move(edit) => JobOutput { edit: edit.clone(), ..JobOutput::default() },
-            Job::Spill(kvsets) => crate::tree::spill(&context, &tree, kvsets).await?,
+            Job::Spill { kvsets } => {
+                let oldest = kvsets.last().copied().unwrap_or_default();
+                match crate::tree::move_down(&context.placement, &tree, oldest) {
+                    Some(edit) => JobOutput { edit, ..JobOutput::default() },
+                    None => crate::tree::spill(&context, &tree, kvsets).await?,
+                }
+            }
             Job::Compact { leaf, kvsets, emptied } => {
                 crate::tree::compact(&context, &tree, *leaf, kvsets, emptied).await?
             }
@@ -144,7 +175,7 @@ impl Core {
         }
         // CRASH: what was written are orphans.
         self.crash.reached("job.before-manifest");
-        self.install(writing, store, &output.edit).await?;
+        self.install(writing, store, &output.edit, &[]).await?;
         // CRASH: what was read are orphans.
         self.crash.reached("job.after-manifest");
         self.update_pressure(store);
@@ -154,8 +185,14 @@ impl Core {
         Ok(true)
     }
 
-    /// Makes an edit of a store's tree durable and visible.
-    async fn install(&self, writing: &Writing, store: &Arc<StoreState>, edit: &Edit) -> Result<()> {
+    /// Makes an edit of a store's tree, and what else there is to say, durable and visible.
+    pub(crate) async fn install(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+        edit: &Edit,
+        others: &[Record],
+    ) -> Result<()> {
         let tree = store.view.read().tree.clone();
         let opened = self.opener.open_added(&tree, edit).await?;
         drop(tree);
@@ -165,8 +202,9 @@ impl Core {
             let before = std::mem::replace(&mut view.tree, after.clone());
             Ok((before, after))
         };
-        let record = Record::Edit { store: store.no, edit: edit.clone() };
-        let (before, after) = writing.manifest.append(&[record], install).await??;
+        let mut records = vec![Record::Edit { store: store.no, edit: edit.clone() }];
+        records.extend_from_slice(others);
+        let (before, after) = writing.manifest.append(&records, install).await??;
         let dropped = before.retire_dropped(&after);
         self.release_segments(writing, &dropped);
         Ok(())

@@ -8,6 +8,9 @@
 
 mod background;
 mod batch;
+mod bulk;
+mod check;
+mod checkpoint;
 pub(crate) mod conflict;
 pub(crate) mod core;
 mod flush;
@@ -24,7 +27,10 @@ use std::sync::atomic::Ordering;
 
 pub use batch::Batch;
 pub(crate) use batch::behind_prefix;
+pub use bulk::BulkLoad;
+pub use check::CheckReport;
 pub use snapshot::Snapshot;
+pub use statistics::{ClassStatistics, StallStatistics, Statistics, StoreStatistics, WrittenBytes};
 pub use store::Store;
 
 use crate::memory::MemoryTable;

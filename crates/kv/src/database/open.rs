@@ -195,8 +195,16 @@ impl Database {
         state.epoch += 1;
         let crash = options.crash_points.clone();
         let mut writing = None;
+        let is_fast_full = Arc::new(AtomicBool::new(false));
         if !options.read_only {
-            let begun = begin_writing(&opener, state.clone(), &recovered, crash.clone(), environment.clone());
+            let begun = begin_writing(
+                &opener,
+                state.clone(),
+                &recovered,
+                crash.clone(),
+                environment.clone(),
+                is_fast_full.clone(),
+            );
             writing = Some(begun.await?);
         }
         let snapshots = Arc::new(Snapshots::default());
@@ -217,6 +225,7 @@ impl Database {
             next_store: AtomicU32::new(state.next_store.max(1)),
             background: Background::default(),
             counters: Counters::default(),
+            is_fast_full,
             is_closed: AtomicBool::new(false),
         });
         Core::start_background(&core);
@@ -321,6 +330,7 @@ async fn begin_writing(
     recovered: &Recovered,
     crash: CrashPoints,
     environment: Arc<dyn Environment>,
+    is_fast_full: Arc<AtomicBool>,
 ) -> Result<Writing> {
     let objects = &opener.objects;
     let Replayed { end, segments, last, .. } = &recovered.replayed;
@@ -337,6 +347,8 @@ async fn begin_writing(
         segment_bytes: state.settings.log_segment_bytes,
         group_bytes: state.settings.log_group_bytes,
         class: log_class(objects.volume(), &state.settings),
+        overflow_class: objects.volume().classes().get(1).map(|class| class.name.clone()),
+        passes_class_over: is_fast_full,
         database: state.identity,
         epoch: state.epoch,
         start: *end,

@@ -18,6 +18,8 @@ pub(crate) enum Cause {
     MemoryTables,
     /// There are too many kvsets at the root.
     RootKvsets,
+    /// The log has no room: it is written to, or a segment is being prepared.
+    Log,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

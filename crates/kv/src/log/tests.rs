@@ -40,6 +40,8 @@ fn options(epoch: u64, start: Lsn) -> LogOptions {
         segment_bytes: 1 << 20,
         group_bytes: 64 << 10,
         class: Some("fast".to_owned()),
+        overflow_class: None,
+        passes_class_over: Arc::default(),
         database: DATABASE,
         epoch,
         start,

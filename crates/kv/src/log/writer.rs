@@ -16,6 +16,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::channel::oneshot;
@@ -44,6 +45,9 @@ pub(crate) struct LogOptions {
     pub(crate) segment_bytes: u64,
     pub(crate) group_bytes: u64,
     pub(crate) class: Option<String>,
+    /// Where segments go instead as long as that is said.
+    pub(crate) overflow_class: Option<String>,
+    pub(crate) passes_class_over: Arc<AtomicBool>,
     /// The database's identity.
     pub(crate) database: u64,
     pub(crate) epoch: u64,
@@ -631,7 +635,10 @@ async fn prepare_segments(log: Arc<Log>) {
             noticed.await;
             continue;
         };
-        let prepared = LogSegment::prepare(&log.objects, log.options.class.as_deref(), bytes).await;
+        let passes_over = log.options.passes_class_over.load(Ordering::Relaxed);
+        let overflow = log.options.overflow_class.as_ref().filter(|_| passes_over);
+        let class = overflow.or(log.options.class.as_ref()).map(String::as_str);
+        let prepared = LogSegment::prepare(&log.objects, class, bytes).await;
         // CRASH: nothing leads to the segment; the next opening deletes it.
         log.crash.reached("log.after-prepare");
         let without_room = {
