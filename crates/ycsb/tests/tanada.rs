@@ -1,12 +1,12 @@
-//! The benchmarks themselves, small, on Tanada: every key is there, and nothing is left behind.
+//! The comparison itself, small, on Tanada alone: every key is there, and nothing is left behind.
 
 #![allow(clippy::unwrap_used, reason = "a test fails so")]
 
-use tanada_ycsb::bench::{HseOptions, YcsbOptions, html, run_hse, run_ycsb};
+use tanada_ycsb::bench::{YcsbOptions, html, run_ycsb};
 use tanada_ycsb::drive::Clients;
 use tanada_ycsb::media::MediaKind;
 use tanada_ycsb::report::Report;
-use tanada_ycsb::workload::{Records, Workload};
+use tanada_ycsb::workload::Records;
 
 fn assert_figures(report: &Report, keys: &[&str]) {
     for key in keys {
@@ -39,22 +39,4 @@ fn all_workloads_run_with_staging_and_without() {
         );
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "something is left behind");
     }
-}
-
-#[test]
-fn a_staging_class_is_compared_with_none_in_virtual_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let options = HseOptions {
-        records: Records { count: 3000, ..Records::default() },
-        operations: 500,
-        memory_bytes: 8 << 20,
-        workloads: vec![Workload::A, Workload::F],
-        ..HseOptions::quick(folder.path())
-    };
-    let report = run_hse(&options, |_| {}).unwrap();
-    assert_figures(
-        &report,
-        &["staging_over_capacity_load", "staging_over_capacity_a", "staging_over_capacity_f", "capacity_bytes_reduction_load"],
-    );
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "something is left behind");
 }

@@ -189,7 +189,12 @@ impl Engine for Tanada {
             bytes_read: class.statistics.read.bytes,
             bytes_written: class.statistics.written.bytes,
         });
-        EngineStatistics { classes: classes.collect(), memory_bytes: 0, details: serde_json::Value::Null }
+        let statistics = self.database.statistics();
+        EngineStatistics {
+            classes: classes.collect(),
+            memory_bytes: statistics.cache_bytes + statistics.memory_table_bytes,
+            details: serde_json::to_value(statistics).unwrap_or_default(),
+        }
     }
 
     fn executors(&self) -> Option<Arc<Executors>> {
