@@ -122,7 +122,8 @@ async fn load_lines(
             break;
         }
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
-        let (key, value) = pair(text, place.hex).map_err(|what| Failure::failed(format!("line {no}: {what}")))?;
+        let (key, value) =
+            pair(text, place.hex).map_err(|what| Failure::failed(format!("line {no}: {what}")))?;
         batch.put(store, &key, &value);
         pairs += 1;
         batch_bytes += key.len() + value.len();

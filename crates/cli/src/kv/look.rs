@@ -22,7 +22,10 @@ pub(super) async fn get(place: &Place, arguments: GetArguments) -> Outcome {
     let found = async { Ok(place.store(&database)?.get(&key).await?) };
     let found = found.await;
     let Some(value) = closing(&database, found).await? else {
-        return Err(Failure::failed(format!("there is no key '{}' in store '{}'", arguments.key, place.store)));
+        return Err(Failure::failed(format!(
+            "there is no key '{}' in store '{}'",
+            arguments.key, place.store
+        )));
     };
     let mut out = std::io::stdout().lock();
     shown(&mut out, &value, place.hex)?;

@@ -77,10 +77,8 @@ pub fn run(arguments: KvArguments) -> Outcome {
 
 async fn dispatch(executors: &Arc<Executors>, arguments: KvArguments) -> Outcome {
     let KvArguments { volume, database, store, hex, command } = arguments;
-    let writes = matches!(
-        command,
-        KvCommand::Put(_) | KvCommand::Delete(_) | KvCommand::Load(_) | KvCommand::Compact
-    );
+    let writes =
+        matches!(command, KvCommand::Put(_) | KvCommand::Delete(_) | KvCommand::Load(_) | KvCommand::Compact);
     let options = tanada_volume::OpenOptions { read_only: !writes, ..tanada_volume::OpenOptions::default() };
     let directory = Directory::open(&volume, &options, tanada_query::volume::settings(executors)).await?;
     let place = Place {
@@ -132,7 +130,8 @@ impl Place {
     /// Opens the database to change it; makes it first if there is none and `makes` says so.
     async fn write(&self, makes: bool) -> Outcome<Database> {
         let volume = self.directory.volume();
-        let opened = Database::open(volume, &self.database, &OpenOptions::default(), self.environment()).await;
+        let opened =
+            Database::open(volume, &self.database, &OpenOptions::default(), self.environment()).await;
         match opened {
             Err(error) if makes && error.kind() == ErrorKind::NotFound => {
                 let settings = DatabaseSettings::default();
