@@ -438,8 +438,9 @@ fn what_is_read_often_is_promoted_and_then_read_from_the_fast_class() {
         read(&world).await;
         assert_eq!(hot.take(1, u64::MAX), Vec::<Bytes>::new(), "still read from the slow class");
         world.verify().await;
-        for leaf in world.tree.leaves.clone() {
-            world.apply(&demote(&world.tree, leaf.no)).await;
+        let leaves: Vec<_> = world.tree.leaves.iter().map(|leaf| leaf.no).collect();
+        for leaf in leaves {
+            world.apply(&demote(&world.tree, leaf)).await;
         }
         read(&world).await;
         assert!(!hot.take(1, u64::MAX).is_empty());
