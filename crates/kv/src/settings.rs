@@ -128,6 +128,8 @@ pub struct StoreSettings {
     pub value_segment_bytes: u64,
     /// Bytes of segments of values over the bytes in them that are in use: what is more has garbage collected. Default: 1.3.
     pub space_amplification: f64,
+    /// Values that are read often from slow classes are copied to the fastest one, so many bytes a second at most. Default: 0, which is never.
+    pub promoted_bytes_per_second: u64,
 }
 
 impl Default for StoreSettings {
@@ -142,6 +144,7 @@ impl Default for StoreSettings {
             leaf_bytes: 512 << 20,
             value_segment_bytes: 64 << 20,
             space_amplification: 1.3,
+            promoted_bytes_per_second: 0,
         }
     }
 }
@@ -283,7 +286,7 @@ mod tests {
         assert_eq!(store.policy, MediaPolicy::from(PolicyTemplate::StagingMaxCapacity));
         assert_eq!((store.page_bytes, store.filter_bits_per_key), (4096, 10));
         assert_eq!((store.leaf_bytes, store.value_segment_bytes), (512 << 20, 64 << 20));
-        assert_eq!(store.space_amplification, 1.3);
+        assert_eq!((store.space_amplification, store.promoted_bytes_per_second), (1.3, 0));
         let write = WriteOptions::default();
         assert_eq!((write.durability, write.compression, write.time_to_live_s), (None, None, None));
         assert!(!OpenOptions::default().read_only);

@@ -19,9 +19,8 @@ use crate::entry::{Codec, Content, LONGEST_KEY, LONGEST_VALUE, SequenceNo, Versi
 use crate::keyfile::KeyFileWriter;
 use crate::objects::{Lease, ObjectKind};
 use crate::settings::Compression;
-use crate::tree::{
-    Change, Edit, JobContext, KvsetKind, KvsetRecord, LeafNo, Place, Position, SegmentRecord, TreeState,
-};
+use crate::tree::edit::SegmentRecord;
+use crate::tree::{Change, Edit, JobContext, KvsetKind, KvsetRecord, LeafNo, Place, Position, TreeState};
 use crate::value::SegmentWriter;
 use crate::{Error, ErrorKind, Result};
 

@@ -312,7 +312,10 @@ impl Core {
         if self.is_expired(found.version.expires_s) {
             return Ok(None);
         }
-        found.value().await
+        if store.settings.promoted_bytes_per_second == 0 {
+            return found.value().await;
+        }
+        self.value_counting(store, &tree, key, &found).await
     }
 
     pub(crate) fn value_of(&self, found: Found) -> Result<Option<Bytes>> {

@@ -76,7 +76,13 @@ impl Core {
             let Some(turn) = Turn::take(self, store) else { continue };
             match self.do_job(writing, store, false).await {
                 Ok(true) => return true,
-                Ok(false) => {}
+                Ok(false) => match self.promote_next(writing, store).await {
+                    Ok(true) => return true,
+                    Ok(false) => {}
+                    // What cannot be copied stays where it is.
+                    Err(error) if error.kind() == ErrorKind::NoSpace => {}
+                    Err(error) => writing.log.fail(&error),
+                },
                 Err(error) if error.kind() == ErrorKind::NoSpace => {
                     self.counters.jobs_without_space.add(1);
                     self.environment.sleep(REST.min(Duration::from_millis(100))).await;

@@ -18,6 +18,7 @@ mod jobs;
 mod open;
 mod pick;
 mod pressure;
+mod promotion;
 pub(crate) mod snapshot;
 mod statistics;
 pub(crate) mod store;

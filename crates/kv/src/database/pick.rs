@@ -8,7 +8,7 @@ use super::store::StoreState;
 use crate::entry::SegmentNo;
 use crate::objects::ObjectKind;
 use crate::tree::pick::{Job, LogSegmentUse, PickSettings, Surroundings, pick};
-use crate::tree::{KvsetKind, KvsetNo, KvsetRecord, LeafNo, TreeState};
+use crate::tree::{Kvset, KvsetNo, LeafNo, TreeState};
 
 /// The next job; a thorough one leaves nothing at the root and one kvset in each leaf.
 pub(crate) fn next_job(
@@ -24,15 +24,13 @@ pub(crate) fn next_job(
     if !tree.root.is_empty() {
         return Some(Job::Spill { kvsets: tree.root.iter().map(|kvset| kvset.no()).collect() });
     }
-    let data = |leaf: &crate::tree::Leaf<_>| -> Vec<KvsetNo> { numbers(&leaf.kvsets) };
+    // Copies on the fastest class are part of it: at the bottom of a leaf all of its kvsets are merged.
+    let all = |leaf: &crate::tree::Leaf<Arc<Kvset>>| -> Vec<KvsetNo> {
+        leaf.kvsets.iter().map(|kvset| kvset.no()).collect()
+    };
     let leaf: Option<(LeafNo, Vec<KvsetNo>)> =
-        tree.leaves.iter().map(|leaf| (leaf.no, data(leaf))).find(|(_, kvsets)| kvsets.len() > 1);
+        tree.leaves.iter().map(|leaf| (leaf.no, all(leaf))).find(|(_, kvsets)| kvsets.len() > 1);
     leaf.map(|(leaf, kvsets)| Job::Compact { leaf, kvsets, emptied: BTreeSet::new() })
-}
-
-fn numbers<K: AsRef<KvsetRecord>>(kvsets: &[K]) -> Vec<KvsetNo> {
-    let data = kvsets.iter().map(AsRef::as_ref).filter(|record| record.kind == KvsetKind::Data);
-    data.map(|record| record.no).collect()
 }
 
 impl Core {

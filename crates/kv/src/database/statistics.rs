@@ -27,6 +27,7 @@ pub(crate) struct Counters {
     pub(crate) job_key_bytes: Counter,
     pub(crate) job_value_bytes: Counter,
     pub(crate) job_read_bytes: Counter,
+    pub(crate) promoted_bytes: Counter,
     pub(crate) slowed: Counter,
     pub(crate) memory_stalls: Stalls,
     pub(crate) root_stalls: Stalls,
@@ -103,6 +104,8 @@ pub struct Statistics {
     pub jobs: u64,
     /// See above.
     pub jobs_without_space: u64,
+    /// Bytes of values that were copied to the fastest class because they are read often.
+    pub bytes_promoted: u64,
     /// Objects that were deleted.
     pub objects_deleted: u64,
     /// Writes that were slowed.
@@ -242,6 +245,7 @@ impl Core {
             flushes: counters.flushes.get(),
             jobs: counters.jobs.get(),
             jobs_without_space: counters.jobs_without_space.get(),
+            bytes_promoted: counters.promoted_bytes.get(),
             objects_deleted: counters.deleted_objects.get(),
             writes_slowed: counters.slowed.get(),
             stalls: vec![

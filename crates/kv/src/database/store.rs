@@ -9,6 +9,7 @@ use parking_lot::RwLock;
 
 use super::batch::{Batch, behind_prefix, expiry};
 use super::core::Core;
+use super::promotion::Promotion;
 use super::snapshot::Snapshot;
 use crate::entry::SequenceNo;
 use crate::log::frame::{OperationKind, StoreNo};
@@ -16,6 +17,7 @@ use crate::memory::MemoryTable;
 use crate::settings::{StoreSettings, WriteOptions};
 use crate::transaction::{Cursor, CursorOptions};
 use crate::tree::TreeState;
+use crate::tree::heat::HotKeys;
 use crate::{Error, ErrorKind, Result};
 
 /// Where a store's versions are; each part is older than the one before.
@@ -27,6 +29,9 @@ pub(crate) struct View {
     pub(crate) waiting: Vec<Arc<MemoryTable>>,
     pub(crate) tree: Arc<TreeState>,
 }
+
+/// Keys whose reads are counted at once.
+const MOST_HOT_KEYS: usize = 1 << 16;
 
 /// What all handles of a store share.
 #[derive(Debug)]
@@ -42,6 +47,9 @@ pub(crate) struct StoreState {
     pub(crate) pressure: AtomicU8,
     /// One job of its tree at a time.
     pub(crate) has_job: AtomicBool,
+    /// What is read often from slow classes.
+    pub(crate) hot: HotKeys,
+    pub(crate) promotion: Promotion,
     /// The largest sequence number that left the memory tables.
     pub(crate) flushed_sequence: AtomicU64,
     pub(crate) is_dropped: AtomicBool,
@@ -65,6 +73,8 @@ impl StoreState {
             view: RwLock::new(view),
             pressure: AtomicU8::new(0),
             has_job: AtomicBool::new(false),
+            hot: HotKeys::new(if settings.promoted_bytes_per_second > 0 { MOST_HOT_KEYS } else { 0 }),
+            promotion: Promotion::default(),
             flushed_sequence: AtomicU64::new(0),
             is_dropped: AtomicBool::new(false),
         })

@@ -30,5 +30,5 @@ pub(crate) use edit::{
     Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo, Place, Position, SegmentRecord,
 };
 pub(crate) use jobs::{JobContext, JobOutput, compact, move_down, spill};
-pub(crate) use kvset::{Kvset, Opener, TreeState};
+pub(crate) use kvset::{FoundVersion, Kvset, Opener, TreeState};
 pub(crate) use shape::{Leaf, TreeRecord};

@@ -93,3 +93,37 @@ fn the_limit_of_the_fastest_class_is_kept() {
     }
     wait(database.close()).unwrap();
 }
+
+#[test]
+fn what_is_read_often_is_copied_to_the_fastest_class() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let settings_of_database =
+        DatabaseSettings { memory_bytes: 1 << 20, memory_table_bytes: 128 << 10, ..Bench::settings() };
+    let create = Database::create(&bench.volume, "test", &settings_of_database, bench.environment.clone());
+    let database = wait(create).unwrap();
+    let settings = StoreSettings { promoted_bytes_per_second: 64 << 20, ..settings() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    for no in 0..6000u64 {
+        wait(store.put(&no.to_be_bytes(), &value(no, 1))).unwrap();
+    }
+    wait(store.compact()).unwrap();
+    // Ever the same two thousand, which the cache cannot hold.
+    let mut rounds = 0;
+    while database.statistics().bytes_promoted == 0 && rounds < 1000 {
+        for no in 0..2000u64 {
+            assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, 1));
+        }
+        rounds += 1;
+    }
+    assert!(database.statistics().bytes_promoted > 0, "{:#?}", database.statistics());
+    for no in 0..100u64 {
+        wait(store.put(&no.to_be_bytes(), &value(no, 2))).unwrap();
+    }
+    wait(store.compact()).unwrap();
+    for no in 0..6000u64 {
+        let version = if no < 100 { 2 } else { 1 };
+        assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, version));
+    }
+    assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
+    wait(database.close()).unwrap();
+}
