@@ -99,6 +99,6 @@ impl BlockingEngine for Fjall {
 
     fn statistics(&self) -> EngineStatistics {
         let memory = self.database.cache_size() + self.database.write_buffer_size();
-        EngineStatistics { classes: Vec::new(), memory_bytes: memory, details: serde_json::Value::Null }
+        EngineStatistics { memory_bytes: memory, ..EngineStatistics::default() }
     }
 }

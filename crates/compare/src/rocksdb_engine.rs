@@ -186,9 +186,9 @@ impl BlockingEngine for Rocks {
             line.contains("bytes COUNT") || wanted.iter().any(|name| line.starts_with(&format!("{name} ")))
         });
         EngineStatistics {
-            classes: Vec::new(),
             memory_bytes: memory,
             details: kept.map(str::to_owned).collect::<Vec<_>>().into(),
+            ..EngineStatistics::default()
         }
     }
 }

@@ -103,7 +103,10 @@ impl Job {
         drop(engine);
         run.memory_bytes_most = watch.stop();
         run.open_s = open_s;
-        run.stored_bytes = self.stored_bytes();
+        run.stored_bytes = match run.statistics.stored_bytes.is_empty() {
+            true => self.stored_bytes(),
+            false => run.statistics.stored_bytes.clone(),
+        };
         run.engine.clone_from(&self.engine);
         run.tiers.clone_from(&self.tiers);
         run.round = self.round;

@@ -89,10 +89,10 @@ impl YcsbOptions {
         }
     }
 
-    /// A hundred thousand records, at most a second a workload, one round: under a minute.
+    /// A quarter of a million records, at most a second a workload, one round: under a minute.
     pub fn quick(directory: impl Into<PathBuf>) -> YcsbOptions {
         YcsbOptions {
-            records: Records { count: 100_000, ..Records::default() },
+            records: Records { count: 250_000, ..Records::default() },
             seconds: 1.0,
             warm_up_s: 0.0,
             memory_bytes: 64 << 20,
@@ -117,7 +117,7 @@ impl YcsbOptions {
 
     fn sizes(&self) -> Sizes {
         let data = self.records.logical_bytes(self.records.count);
-        let staging = ((data as f64 * self.staging_share) as u64).max(256 << 20);
+        let staging = ((data as f64 * self.staging_share) as u64).max(128 << 20);
         Sizes { staging_bytes: staging >> 20 << 20, capacity_bytes: (3 * data + (512 << 20)) >> 20 << 20 }
     }
 

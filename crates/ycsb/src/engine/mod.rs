@@ -7,6 +7,7 @@ mod blocking;
 mod ordered_map;
 mod tanada;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -62,6 +63,9 @@ pub trait Engine: Send + Sync + fmt::Debug {
 pub struct EngineStatistics {
     /// Media classes, fastest first; empty if the engine cannot tell.
     pub classes: Vec<ClassBytes>,
+    /// Bytes that the data take on each class now; empty if their files tell.
+    #[serde(default)]
+    pub stored_bytes: BTreeMap<String, u64>,
     /// Memory that the engine holds by its own account; 0 if it cannot tell.
     pub memory_bytes: u64,
     /// Anything else that explains a run.

@@ -183,8 +183,10 @@ impl Engine for Tanada {
     }
 
     fn statistics(&self) -> EngineStatistics {
-        let classes = self.volume.volume().classes();
-        let classes = classes.iter().map(|class| ClassBytes {
+        let (infos, chunk_bytes) = (self.volume.volume().classes(), self.volume.volume().chunk_bytes());
+        // A class's file keeps what was freed, for the next who needs it.
+        let stored = infos.iter().map(|class| (class.name.clone(), class.taken * chunk_bytes)).collect();
+        let classes = infos.iter().map(|class| ClassBytes {
             name: class.name.clone(),
             bytes_read: class.statistics.read.bytes,
             bytes_written: class.statistics.written.bytes,
@@ -192,6 +194,7 @@ impl Engine for Tanada {
         let statistics = self.database.statistics();
         EngineStatistics {
             classes: classes.collect(),
+            stored_bytes: stored,
             memory_bytes: statistics.cache_bytes + statistics.memory_table_bytes,
             details: serde_json::to_value(statistics).unwrap_or_default(),
         }
