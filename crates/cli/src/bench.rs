@@ -1,5 +1,11 @@
 //! `tanada bench`: the benchmarks, as table on stdout and JSON in a file.
 
+<<<<<<< HEAD
+=======
+mod keyvalue;
+
+use std::future::Future;
+>>>>>>> kv-sim
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -32,6 +38,10 @@ enum Benchmark {
     Ooode(Box<OoodeArguments>),
     /// The pre-query placement evaluation: nine queries on a small fast class, under every policy
     Pst(Box<PstArguments>),
+    /// YCSB on the key-value engine, beside RocksDB or fjall
+    Ycsb(Box<keyvalue::YcsbArguments>),
+    /// The key-value engine with and without a staging class, on emulated devices
+    Hse(Box<keyvalue::HseArguments>),
     /// What a tiered volume costs against the bare device, moves of chunks, opening
     Volume(VolumeBenchArguments),
 }
@@ -217,7 +227,15 @@ pub async fn run(arguments: BenchArguments) -> Outcome {
         Benchmark::Ooode(arguments) => ooode(*arguments).await,
         Benchmark::Pst(arguments) => pst(*arguments).await,
         Benchmark::Volume(arguments) => volume(arguments).await,
+        Benchmark::Ycsb(arguments) => blocking(move || keyvalue::ycsb(*arguments)).await,
+        Benchmark::Hse(arguments) => blocking(move || keyvalue::hse(*arguments)).await,
     }
+}
+
+/// Runs what blocks; Ctrl-C ends the process as it ends any other.
+async fn blocking(work: impl FnOnce() -> Outcome + Send + 'static) -> Outcome {
+    let work = tokio::task::spawn_blocking(work).await;
+    work.map_err(|error| Failure::failed(format!("the benchmark stopped: {error}")))?
 }
 
 async fn io(arguments: IoArguments) -> Outcome {

@@ -10,6 +10,7 @@ mod failure;
 mod format;
 mod innodb;
 mod interruption;
+mod kv;
 mod options;
 mod output;
 mod simulate;
@@ -39,6 +40,8 @@ enum Command {
     Innodb(innodb::InnodbArguments),
     /// Make and look after tiered volumes: classes of devices, objects, and what lies where.
     Volume(volume::VolumeArguments),
+    /// Keys and values: put, get, scan, load, check.
+    Kv(kv::KvArguments),
     /// Replay a recorded trace under placement policies, on emulated devices.
     Simulate(Box<simulate::SimulateArguments>),
     /// Show out-of-order execution on the bundled sample; needs nothing but this program.
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Command::Sql(arguments) => sql::run(&runtime, *arguments),
         Command::Innodb(arguments) => innodb::run(arguments),
         Command::Volume(arguments) => volume::run(arguments),
+        Command::Kv(arguments) => kv::run(arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Demo(arguments) => runtime.block_on(demo::run(arguments)),
         Command::Bench(arguments) => runtime.block_on(bench::run(arguments)),

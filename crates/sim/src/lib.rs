@@ -33,6 +33,7 @@ mod campaign;
 mod disk;
 mod executor;
 mod fault;
+mod keyvalue;
 mod oracle;
 mod trace;
 
@@ -43,3 +44,4 @@ pub use campaign::{
 pub use disk::{DiskImage, DiskOptions, DiskSet, IoNote, SimDisk, Tearing, Wreck, WreckedDisk};
 pub use executor::{JoinHandle, Outcome, Run, Simulation, Sleep, VirtualClock, VirtualTimer, World};
 pub use fault::{Fault, Rule, RuleNo, When};
+pub use keyvalue::KeyValueTrial;

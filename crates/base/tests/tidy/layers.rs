@@ -3,14 +3,17 @@
 use crate::{assert_none, files};
 
 /// The house from the ground up. A crate may use those before it.
-const HOUSE: [&str; 9] = [
+const HOUSE: [&str; 12] = [
     "tanada-base",
     "tanada-io",
     "tanada-volume",
     "tanada-placement",
     "tanada-sim",
     "tanada-innodb",
+    "tanada-kv",
     "tanada-query",
+    "tanada-ycsb",
+    "tanada-compare",
     "tanada-bench",
     "tanada",
 ];

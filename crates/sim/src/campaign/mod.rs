@@ -34,7 +34,7 @@ use crate::executor::{Outcome, Simulation, World};
 use crate::fault::Rule;
 use book::{Book, Probe};
 use cutter::Cutter;
-use layout::{Images, Layout, Rig};
+pub(crate) use layout::{ClassLayout, Images, Layout, Rig};
 use recovery::Judge;
 use teller::Teller;
 

@@ -1,0 +1,57 @@
+//! What stands behind the pointers that callers have.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use tanada_kv::{Cursor, Database, Environment, Store, ThreadEnvironment, Transaction};
+use tanada_volume::directory::Directory;
+
+/// A database and the volume that was opened for it.
+pub struct DatabaseHandle {
+    pub(crate) database: Database,
+    pub(crate) directory: Directory,
+    pub(crate) read_only: bool,
+}
+
+/// A store, and its database.
+pub struct StoreHandle {
+    pub(crate) database: Database,
+    pub(crate) store: Store,
+}
+
+/// A cursor, and what it showed last.
+pub struct CursorHandle {
+    pub(crate) cursor: Cursor,
+    pub(crate) shown: Option<(Bytes, Bytes)>,
+}
+
+impl CursorHandle {
+    pub(crate) fn show(&mut self, key: Bytes, value: Bytes) -> (&[u8], &[u8]) {
+        let (key, value) = self.shown.insert((key, value));
+        (key, value)
+    }
+}
+
+/// A transaction.
+pub struct TransactionHandle {
+    pub(crate) transaction: Transaction,
+}
+
+/// What databases of a C program run in.
+pub(crate) fn environment() -> Arc<dyn Environment> {
+    ThreadEnvironment::new()
+}
+
+/// A number for a new volume that no other has: time, process and path.
+pub(crate) fn new_identity(path: &Path) -> [u8; 16] {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut hasher = DefaultHasher::new();
+    (path, std::process::id(), now.subsec_nanos()).hash(&mut hasher);
+    let mut identity = [0; 16];
+    identity[..8].copy_from_slice(&(now.as_nanos() as u64).to_le_bytes());
+    identity[8..].copy_from_slice(&hasher.finish().to_le_bytes());
+    identity
+}

@@ -1,0 +1,485 @@
+//! The key-value engine for programs in C: `include/tanada_kv.h`.
+//!
+//! Above: programs in C and whatever speaks its conventions. Below: `tanada-kv`.
+//!
+//! Every function checks what it is given as far as that can be done, gives a code, and keeps the message of a failure for its thread. A panic of the
+//! engine ends at this border, as a code.
+
+mod code;
+mod handles;
+mod memory;
+
+use std::ffi::{c_char, c_int, c_void};
+use std::path::Path;
+use std::ptr;
+
+use tanada_kv::blocking::wait;
+use tanada_kv::{
+    Cursor, CursorOptions, Database, DatabaseSettings, ErrorKind, Isolation, OpenOptions, StoreSettings,
+};
+use tanada_kv::{Transaction, WriteOptions};
+use tanada_volume::directory::{ClassConfig, Directory, Settings};
+use tanada_volume::{OpenOptions as VolumeOptions, VolumeSettings};
+
+use code::{Code, Failure, guarded};
+use handles::{CursorHandle, DatabaseHandle, StoreHandle, TransactionHandle};
+use memory::{bytes, give, text};
+
+/// Make the database or the store if there is none.
+const CREATE: u32 = 1;
+/// Change nothing.
+const READ: u32 = 2;
+/// Durable before the call returns.
+const SYNC: u32 = 1;
+
+fn write_options(flags: u32) -> WriteOptions {
+    if flags & SYNC != 0 { WriteOptions::sync() } else { WriteOptions::default() }
+}
+
+/// What the last call on this thread that failed says.
+#[unsafe(no_mangle)]
+pub extern "C" fn tanada_kv_error() -> *const c_char {
+    code::last_message()
+}
+
+/// Makes a volume with one class.
+///
+/// # Safety
+/// `path` is a string that ends with a zero, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_create_volume(path: *const c_char, size_bytes: u64) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let path = Path::new(unsafe { text(path) }?);
+        let classes = [ClassConfig::new("capacity", vec!["capacity".into()], Some(size_bytes))];
+        let settings = VolumeSettings { id: handles::new_identity(path), ..VolumeSettings::default() };
+        let directory = wait(Directory::create(path, &settings, &classes, Settings::default()))?;
+        Ok(wait(directory.close())?)
+    })
+}
+
+/// Opens a database.
+///
+/// # Safety
+/// The strings end with a zero or are NULL; `out` can be written or is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_open(
+    volume: *const c_char,
+    database: *const c_char,
+    flags: u32,
+    out: *mut *mut DatabaseHandle,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let (volume, name) = unsafe { (Path::new(text(volume)?), text(database)?) };
+        let read_only = flags & READ != 0;
+        let options = VolumeOptions { read_only, ..VolumeOptions::default() };
+        let directory = wait(Directory::open(volume, &options, Settings::default()))?;
+        let environment = handles::environment();
+        let options = OpenOptions { read_only, ..OpenOptions::default() };
+        let opened = match wait(Database::open(directory.volume(), name, &options, environment.clone())) {
+            Err(error) if error.kind() == ErrorKind::NotFound && flags & CREATE != 0 && !read_only => {
+                wait(Database::create(directory.volume(), name, &DatabaseSettings::default(), environment))
+            }
+            opened => opened,
+        };
+        let handle = match opened {
+            Ok(database) => DatabaseHandle { database, directory, read_only },
+            Err(error) => {
+                if !read_only {
+                    // Why the database cannot be opened is what matters.
+                    let _ = wait(directory.close());
+                }
+                return Err(error.into());
+            }
+        };
+        // SAFETY: as the caller promises.
+        unsafe { give(out, handle) }
+    })
+}
+
+/// Closes a database and its volume.
+///
+/// # Safety
+/// `database` is of [`tanada_kv_open`] and was not closed, or is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_close(database: *mut DatabaseHandle) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises; nobody else has the box.
+        let handle = unsafe { memory::take(database) }?;
+        let closed = wait(handle.database.close());
+        if !handle.read_only {
+            wait(handle.directory.close())?;
+        }
+        Ok(closed?)
+    })
+}
+
+/// Makes durable what was written before.
+///
+/// # Safety
+/// `database` is open, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_sync(database: *mut DatabaseHandle) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let handle = unsafe { memory::borrow(database) }?;
+        Ok(wait(handle.database.sync())?)
+    })
+}
+
+/// Opens a store.
+///
+/// # Safety
+/// `database` is open, `name` ends with a zero, `out` can be written; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_store_open(
+    database: *mut DatabaseHandle,
+    name: *const c_char,
+    flags: u32,
+    out: *mut *mut StoreHandle,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let (handle, name) = unsafe { (memory::borrow(database)?, text(name)?) };
+        let store = match handle.database.open_store(name) {
+            Err(error) if error.kind() == ErrorKind::NotFound && flags & CREATE != 0 => {
+                wait(handle.database.create_store(name, &StoreSettings::default()))
+            }
+            opened => opened,
+        };
+        // SAFETY: as the caller promises.
+        unsafe { give(out, StoreHandle { store: store?, database: handle.database.clone() }) }
+    })
+}
+
+/// Gives a store back.
+///
+/// # Safety
+/// `store` is of [`tanada_kv_store_open`] and was not given back, or is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_store_free(store: *mut StoreHandle) {
+    // SAFETY: as the caller promises.
+    drop(unsafe { memory::take(store) });
+}
+
+/// Writes a key.
+///
+/// # Safety
+/// `store` is open; key and value have as many bytes as is said; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_put(
+    store: *mut StoreHandle,
+    key: *const c_void,
+    key_len: usize,
+    value: *const c_void,
+    value_len: usize,
+    flags: u32,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let (handle, key, value) =
+            unsafe { (memory::borrow(store)?, bytes(key, key_len)?, bytes(value, value_len)?) };
+        Ok(wait(handle.store.put_with(key, value, &write_options(flags)))?)
+    })
+}
+
+/// Deletes a key.
+///
+/// # Safety
+/// `store` is open; the key has as many bytes as is said; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_delete(
+    store: *mut StoreHandle,
+    key: *const c_void,
+    key_len: usize,
+    flags: u32,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let (handle, key) = unsafe { (memory::borrow(store)?, bytes(key, key_len)?) };
+        Ok(wait(handle.store.delete_with(key, &write_options(flags)))?)
+    })
+}
+
+/// Deletes all keys that begin with the prefix.
+///
+/// # Safety
+/// `store` is open; the prefix has as many bytes as is said; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_delete_prefix(
+    store: *mut StoreHandle,
+    prefix: *const c_void,
+    prefix_len: usize,
+    flags: u32,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let (handle, prefix) = unsafe { (memory::borrow(store)?, bytes(prefix, prefix_len)?) };
+        let mut batch = tanada_kv::Batch::new();
+        batch.delete_prefix(&handle.store, prefix);
+        Ok(wait(handle.database.write(batch, &write_options(flags)))?)
+    })
+}
+
+/// Reads a key.
+///
+/// # Safety
+/// `store` is open; the key has as many bytes as is said; `value` and `value_len` can be written; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_get(
+    store: *mut StoreHandle,
+    key: *const c_void,
+    key_len: usize,
+    value: *mut *mut c_void,
+    value_len: *mut usize,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let (handle, key) = unsafe { (memory::borrow(store)?, bytes(key, key_len)?) };
+        let found =
+            wait(handle.store.get(key))?.ok_or(Failure::of(Code::NotFound, "there is no such key"))?;
+        // SAFETY: as the caller promises.
+        unsafe { memory::give_bytes(&found, value, value_len) }
+    })
+}
+
+/// Gives a value back.
+///
+/// # Safety
+/// Both are what [`tanada_kv_get`] gave, once, or `value` is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_free(value: *mut c_void, value_len: usize) {
+    // SAFETY: as the caller promises.
+    unsafe { memory::free_bytes(value, value_len) }
+}
+
+/// Opens a cursor.
+///
+/// # Safety
+/// `store` is open; the prefix has as many bytes as is said; `out` can be written; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_cursor_open(
+    store: *mut StoreHandle,
+    prefix: *const c_void,
+    prefix_len: usize,
+    out: *mut *mut CursorHandle,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let (handle, prefix) = unsafe { (memory::borrow(store)?, bytes(prefix, prefix_len)?) };
+        let cursor = handle.store.cursor(CursorOptions::prefix(prefix));
+        // SAFETY: as the caller promises.
+        unsafe { give(out, CursorHandle { cursor, shown: None }) }
+    })
+}
+
+/// Goes before the first key that is not smaller.
+///
+/// # Safety
+/// `cursor` is open and nobody else's; the key has as many bytes as is said; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_cursor_seek(
+    cursor: *mut CursorHandle,
+    key: *const c_void,
+    key_len: usize,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let (handle, key) = unsafe { (memory::borrow_mut(cursor)?, bytes(key, key_len)?) };
+        Ok(wait(handle.cursor.seek(key))?)
+    })
+}
+
+/// Goes behind the last key.
+///
+/// # Safety
+/// `cursor` is open and nobody else's, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_cursor_seek_to_end(cursor: *mut CursorHandle) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let handle = unsafe { memory::borrow_mut(cursor) }?;
+        Ok(wait(handle.cursor.seek_to_end())?)
+    })
+}
+
+type Shown = (*mut *const c_void, *mut usize, *mut *const c_void, *mut usize);
+
+/// Steps, and shows where the cursor came.
+///
+/// # Safety
+/// As [`tanada_kv_cursor_next`].
+unsafe fn step(cursor: *mut CursorHandle, shown: Shown, is_forward: bool) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let handle = unsafe { memory::borrow_mut(cursor) }?;
+        let walked: &mut Cursor = &mut handle.cursor;
+        let found = if is_forward { wait(walked.next())? } else { wait(walked.previous())? };
+        let Some((key, value)) = found else {
+            return Err(Failure::of(Code::NotFound, "the cursor is at the end"));
+        };
+        let (key, value) = handle.show(key, value);
+        // SAFETY: as the caller promises; what is shown lives in the handle until its next step.
+        unsafe {
+            memory::show(key, shown.0, shown.1)?;
+            memory::show(value, shown.2, shown.3)
+        }
+    })
+}
+
+/// The key behind the cursor, which goes over it.
+///
+/// # Safety
+/// `cursor` is open and nobody else's; the others can be written; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_cursor_next(
+    cursor: *mut CursorHandle,
+    key: *mut *const c_void,
+    key_len: *mut usize,
+    value: *mut *const c_void,
+    value_len: *mut usize,
+) -> c_int {
+    // SAFETY: as the caller promises.
+    unsafe { step(cursor, (key, key_len, value, value_len), true) }
+}
+
+/// The key before the cursor, which goes over it.
+///
+/// # Safety
+/// As [`tanada_kv_cursor_next`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_cursor_previous(
+    cursor: *mut CursorHandle,
+    key: *mut *const c_void,
+    key_len: *mut usize,
+    value: *mut *const c_void,
+    value_len: *mut usize,
+) -> c_int {
+    // SAFETY: as the caller promises.
+    unsafe { step(cursor, (key, key_len, value, value_len), false) }
+}
+
+/// Gives a cursor back.
+///
+/// # Safety
+/// `cursor` is of [`tanada_kv_cursor_open`] and was not given back, or is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_cursor_free(cursor: *mut CursorHandle) {
+    // SAFETY: as the caller promises.
+    drop(unsafe { memory::take(cursor) });
+}
+
+/// Begins a transaction.
+///
+/// # Safety
+/// `database` is open, `out` can be written; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_begin(
+    database: *mut DatabaseHandle,
+    serializable: c_int,
+    out: *mut *mut TransactionHandle,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let handle = unsafe { memory::borrow(database) }?;
+        let isolation = if serializable != 0 { Isolation::Serializable } else { Isolation::Snapshot };
+        let transaction: Transaction = handle.database.begin(isolation);
+        // SAFETY: as the caller promises.
+        unsafe { give(out, TransactionHandle { transaction }) }
+    })
+}
+
+/// Writes a key in a transaction.
+///
+/// # Safety
+/// `transaction` and `store` are open, the transaction nobody else's; key and value have as many bytes as is said; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_transaction_put(
+    transaction: *mut TransactionHandle,
+    store: *mut StoreHandle,
+    key: *const c_void,
+    key_len: usize,
+    value: *const c_void,
+    value_len: usize,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let (handle, store) = unsafe { (memory::borrow_mut(transaction)?, memory::borrow(store)?) };
+        // SAFETY: as the caller promises.
+        let (key, value) = unsafe { (bytes(key, key_len)?, bytes(value, value_len)?) };
+        handle.transaction.put(&store.store, key, value);
+        Ok(())
+    })
+}
+
+/// Deletes a key in a transaction.
+///
+/// # Safety
+/// As [`tanada_kv_transaction_put`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_transaction_delete(
+    transaction: *mut TransactionHandle,
+    store: *mut StoreHandle,
+    key: *const c_void,
+    key_len: usize,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let (handle, store) = unsafe { (memory::borrow_mut(transaction)?, memory::borrow(store)?) };
+        // SAFETY: as the caller promises.
+        let key = unsafe { bytes(key, key_len) }?;
+        handle.transaction.delete(&store.store, key);
+        Ok(())
+    })
+}
+
+/// Reads a key in a transaction.
+///
+/// # Safety
+/// As [`tanada_kv_transaction_put`] and [`tanada_kv_get`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_transaction_get(
+    transaction: *mut TransactionHandle,
+    store: *mut StoreHandle,
+    key: *const c_void,
+    key_len: usize,
+    value: *mut *mut c_void,
+    value_len: *mut usize,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let (handle, store) = unsafe { (memory::borrow_mut(transaction)?, memory::borrow(store)?) };
+        // SAFETY: as the caller promises.
+        let key = unsafe { bytes(key, key_len) }?;
+        let found = wait(handle.transaction.get(&store.store, key))?;
+        let found = found.ok_or(Failure::of(Code::NotFound, "there is no such key"))?;
+        // SAFETY: as the caller promises.
+        unsafe { memory::give_bytes(&found, value, value_len) }
+    })
+}
+
+/// Makes a transaction's writes visible, or none of them.
+///
+/// # Safety
+/// `transaction` is of [`tanada_kv_begin`] and was not ended, or is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_commit(transaction: *mut TransactionHandle, flags: u32) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let handle = unsafe { memory::take(transaction) }?;
+        Ok(wait(handle.transaction.commit(&write_options(flags)))?)
+    })
+}
+
+/// Forgets a transaction.
+///
+/// # Safety
+/// As [`tanada_kv_commit`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_rollback(transaction: *mut TransactionHandle) {
+    if !ptr::eq(transaction, ptr::null()) {
+        // SAFETY: as the caller promises.
+        drop(unsafe { memory::take(transaction) });
+    }
+}

@@ -1,0 +1,182 @@
+//! `tanada bench ycsb` and `tanada bench hse`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use tanada_base::ByteSize;
+use tanada_ycsb::bench::{HseOptions, Peer, YcsbOptions, html, run_hse, run_ycsb};
+use tanada_ycsb::drive::Clients;
+use tanada_ycsb::media::MediaKind;
+use tanada_ycsb::report::Report;
+use tanada_ycsb::workload::Workload;
+
+use super::progress;
+use crate::failure::{Failure, Outcome};
+
+/// What both benchmarks are told.
+#[derive(Debug, Args)]
+pub struct Common {
+    /// End in about a minute; figures are rougher
+    #[arg(long)]
+    quick: bool,
+    /// Write the whole result as JSON; - is stdout
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Draw the result as a page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// A folder for the data while it runs
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    dir: PathBuf,
+    /// Records of 1,000 bytes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    records: Option<u64>,
+    /// Operations of each workload, at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    operations: Option<u64>,
+    /// Workloads and their order, as in acf
+    #[arg(long, value_name = "LETTERS", value_parser = workloads)]
+    workloads: Option<Workloads>,
+    /// Memory of an engine
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<ByteSize>,
+    /// How often all is done
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    rounds: Option<u64>,
+}
+
+#[derive(Debug, Clone)]
+struct Workloads(Vec<Workload>);
+
+fn workloads(letters: &str) -> Result<Workloads, String> {
+    let parsed = letters.chars().map(|letter| letter.to_string().parse::<Workload>());
+    parsed.collect::<Result<Vec<_>, _>>().map(Workloads).map_err(|error| error.to_string())
+}
+
+/// Arguments of `tanada bench ycsb`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada bench ycsb --quick
+  tanada bench ycsb --dir /mnt/nvme --against rocksdb --json ycsb.json --html ycsb.html
+  tanada bench ycsb --tasks 256 --workloads c        # 256 requests in flight instead of threads
+
+RocksDB and fjall are in a program of their own, which is not built by default:
+cargo build --release --manifest-path crates/compare/Cargo.toml, then put tanada-compare beside tanada.")]
+pub struct YcsbArguments {
+    #[command(flatten)]
+    pub common: Common,
+    /// Another engine beside it: rocksdb, rocksdb-blob or fjall
+    #[arg(long, value_name = "ENGINE")]
+    against: Option<String>,
+    /// What the data lie on: limited (devices of a known speed, needs root), unlimited (the same without limits), folder
+    #[arg(long, value_name = "MEDIA", value_parser = media)]
+    media: Option<MediaKind>,
+    /// Classes: staging (and capacity), capacity (alone), or both in turn
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = ["staging", "capacity"])]
+    tiers: Vec<String>,
+    /// Clients, each a thread
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "tasks")]
+    threads: Option<u64>,
+    /// Requests in flight instead, without threads
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    tasks: Option<u64>,
+    /// Operations a second that are due: latencies count from then on
+    #[arg(long, value_name = "RATE")]
+    target: Option<f64>,
+    /// Seconds of each workload, at most
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<f64>,
+}
+
+fn media(text: &str) -> Result<MediaKind, String> {
+    match text {
+        "limited" => Ok(MediaKind::Limited),
+        "unlimited" => Ok(MediaKind::Unlimited),
+        "folder" => Ok(MediaKind::Folder),
+        other => Err(format!("{other} is none of limited, unlimited, folder")),
+    }
+}
+
+/// Arguments of `tanada bench hse`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada bench hse --quick
+  tanada bench hse --dir /mnt/nvme --json hse.json --html hse.html")]
+pub struct HseArguments {
+    #[command(flatten)]
+    pub common: Common,
+    /// Let the processor's time pass as well as the devices'
+    #[arg(long)]
+    cpu: bool,
+}
+
+pub(super) fn ycsb(arguments: YcsbArguments) -> Outcome {
+    let YcsbArguments { common, against, media, tiers, threads, tasks, target, seconds } = arguments;
+    let mut options =
+        if common.quick { YcsbOptions::quick(&common.dir) } else { YcsbOptions::new(&common.dir) };
+    options.records.count = common.records.unwrap_or(options.records.count);
+    options.operations = common.operations.unwrap_or(options.operations);
+    options.rounds = common.rounds.map_or(options.rounds, |rounds| rounds as usize);
+    options.memory_bytes = common.memory.map_or(options.memory_bytes, ByteSize::bytes);
+    options.seconds = seconds.unwrap_or(options.seconds);
+    options.target_per_second = target.unwrap_or(options.target_per_second);
+    options.media = media.unwrap_or(options.media);
+    if let Some(Workloads(workloads)) = common.workloads {
+        options.workloads = workloads;
+    }
+    if !tiers.is_empty() {
+        options.tiers = tiers;
+    }
+    options.clients = match (threads, tasks) {
+        (_, Some(tasks)) => Clients::Tasks(tasks as usize),
+        (Some(threads), None) => Clients::Threads(threads as usize),
+        (None, None) => options.clients,
+    };
+    options.against = against.as_deref().map(Peer::beside_this_program).transpose().map_err(failure)?;
+    let report = run_ycsb(&options, progress).map_err(failure)?;
+    publish(&report, common.json.as_deref(), common.html.as_deref())
+}
+
+pub(super) fn hse(arguments: HseArguments) -> Outcome {
+    let HseArguments { common, cpu } = arguments;
+    let mut options =
+        if common.quick { HseOptions::quick(&common.dir) } else { HseOptions::new(&common.dir) };
+    options.cpu = cpu;
+    options.records.count = common.records.unwrap_or(options.records.count);
+    options.operations = common.operations.unwrap_or(options.operations);
+    options.rounds = common.rounds.map_or(options.rounds, |rounds| rounds as usize);
+    options.memory_bytes = common.memory.map_or(options.memory_bytes, ByteSize::bytes);
+    if let Some(Workloads(workloads)) = common.workloads {
+        options.workloads = workloads;
+    }
+    let report = run_hse(&options, progress).map_err(failure)?;
+    publish(&report, common.json.as_deref(), common.html.as_deref())
+}
+
+fn failure(error: tanada_ycsb::Error) -> Failure {
+    if error.kind() == tanada_ycsb::ErrorKind::InvalidInput {
+        Failure::usage(error)
+    } else {
+        Failure::failed(error)
+    }
+}
+
+fn publish(report: &Report, json: Option<&Path>, page: Option<&Path>) -> Outcome {
+    let write = |path: &Path, text: String| {
+        std::fs::write(path, text)
+            .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
+    };
+    if let Some(path) = page {
+        write(path, html(report).map_err(failure)?)?;
+    }
+    match json {
+        Some(path) if path == Path::new("-") => {
+            return crate::output::say(&format!("{}\n", report.to_json()));
+        }
+        Some(path) => write(path, report.to_json() + "\n")?,
+        None => {}
+    }
+    crate::output::say(&report.to_string())
+}

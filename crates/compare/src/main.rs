@@ -1,0 +1,58 @@
+//! Runs another key-value engine through one phase of YCSB: a job as JSON on standard input, its figures as JSON on standard output.
+//!
+//! Above: `tanada bench ycsb --against`, which starts it where it lies beside `tanada`. Below: `tanada-ycsb`, which drives all engines alike.
+//!
+//! - `rocksdb`: RocksDB with values in its tables;
+//! - `rocksdb-blob`: RocksDB with values in blob files;
+//! - `fjall`: fjall with separated values.
+#![forbid(unsafe_code)]
+
+mod fjall_engine;
+mod persisting;
+mod rocksdb_engine;
+mod striped;
+
+use std::io::Read;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use tanada_ycsb::bench::Job;
+use tanada_ycsb::measure::Run;
+use tanada_ycsb::{Engine, Error, FromBlocking, Result};
+
+use fjall_engine::Fjall;
+use rocksdb_engine::{Rocks, Values};
+
+fn open(job: &Job) -> Result<Arc<dyn Engine>> {
+    Ok(match job.engine.as_str() {
+        "rocksdb" => Arc::new(FromBlocking(Rocks::open(job, Values::InTables)?)),
+        "rocksdb-blob" => Arc::new(FromBlocking(Rocks::open(job, Values::InBlobFiles)?)),
+        "fjall" => Arc::new(FromBlocking(Fjall::open(job)?)),
+        other => {
+            let message = format!("{other:?} is not known; there are rocksdb, rocksdb-blob, fjall");
+            return Err(Error::invalid(message));
+        }
+    })
+}
+
+fn perform() -> Result<Run> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).map_err(Error::failed)?;
+    let job: Job = serde_json::from_str(&text)
+        .map_err(|error| Error::invalid(format!("standard input is no job: {error}")))?;
+    job.perform_with(open)
+}
+
+fn main() -> ExitCode {
+    let told = perform().and_then(|run| serde_json::to_string(&run).map_err(Error::failed));
+    match told {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("tanada-compare: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

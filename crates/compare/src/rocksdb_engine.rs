@@ -1,0 +1,194 @@
+//! RocksDB, configured as its tuning guide has it for this load: direct I/O, one memory budget, Bloom filters, dynamic levels, write-ahead log on the
+//! fastest class, values in tables or in blob files.
+//!
+//! The budget is the block cache's: write buffers, filters and indexes are charged to it. With two classes `db_paths` fills the first one up to its
+//! size, newest data first; blob files always lie in the first path, so with them the capacity class is the only path, and the log alone is on
+//! staging.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rocksdb::{
+    BlockBasedOptions, Cache, DB, DBCompressionType, DBPath, Direction, FlushOptions, IteratorMode, Options,
+    ReadOptions, WaitForCompactOptions, WriteBufferManager, WriteOptions,
+};
+use tanada_ycsb::bench::Job;
+use tanada_ycsb::engine::{Change, EngineStatistics};
+use tanada_ycsb::{BlockingEngine, Error, Result};
+
+use crate::persisting::Persisting;
+use crate::striped::Striped;
+
+/// Bits of a Bloom filter for each key: one in a hundred keys that are not there is looked for.
+const FILTER_BITS: f64 = 10.0;
+/// Values from this size on are kept apart in blob files, as Tanada does.
+const SEPARATE_FROM_BYTES: u64 = 256;
+/// Room on the staging class for the log.
+const LOG_SHARE: u64 = 4;
+
+/// Where values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Values {
+    /// Beside their keys.
+    InTables,
+    /// Apart from their keys.
+    InBlobFiles,
+}
+
+/// An open RocksDB.
+pub struct Rocks {
+    persisting: Persisting,
+    db: Arc<DB>,
+    options: Options,
+    write: WriteOptions,
+    changing: Striped,
+}
+
+impl fmt::Debug for Rocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rocks").finish_non_exhaustive()
+    }
+}
+
+impl Rocks {
+    /// Opens or makes the database of a job.
+    pub fn open(job: &Job, values: Values) -> Result<Rocks> {
+        let (Some(fastest), Some(slowest)) = (job.classes.first(), job.classes.last()) else {
+            return Err(Error::invalid("there is no folder"));
+        };
+        let mut options = Options::default();
+        set_memory(&mut options, job.memory_bytes);
+        set_background(&mut options);
+        if values == Values::InBlobFiles {
+            set_blob_files(&mut options);
+        }
+        // The last class holds whatever the others do not.
+        let first = if values == Values::InBlobFiles { job.classes.len() - 1 } else { 0 };
+        let paths = job.classes[first..].iter().map(|class| {
+            let target =
+                if class == slowest { u64::MAX } else { class.size_bytes - class.size_bytes / LOG_SHARE };
+            DBPath::new(class.path.join("tables"), target).map_err(Error::failed)
+        });
+        options.set_db_paths(&paths.collect::<Result<Vec<_>>>()?);
+        options.set_wal_dir(fastest.path.join("log"));
+        let staging_bytes = if fastest == slowest { u64::MAX } else { fastest.size_bytes };
+        options.set_max_total_wal_size((staging_bytes / LOG_SHARE).min(1 << 30));
+        let db = Arc::new(DB::open(&options, fastest.path.join("database")).map_err(Error::failed)?);
+        let mut write = WriteOptions::default();
+        write.set_sync(job.durable_within_ms == 0);
+        let log = db.clone();
+        let persist = move || log.flush_wal(true).map_err(Error::failed);
+        let persisting = Persisting::every(job.durable_within_ms, persist)?;
+        Ok(Rocks { persisting, db, options, write, changing: Striped::new() })
+    }
+}
+
+fn set_memory(options: &mut Options, memory_bytes: u64) {
+    let bytes = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
+    let cache = Cache::new_lru_cache(bytes);
+    // A third for write buffers, as many as four of 64 MiB.
+    let buffers = (bytes / 3).min(256 << 20);
+    options.set_write_buffer_manager(&WriteBufferManager::new_write_buffer_manager_with_cache(
+        buffers,
+        false,
+        cache.clone(),
+    ));
+    options.set_write_buffer_size((buffers / 4).max(1 << 20));
+    options.set_max_write_buffer_number(4);
+    let mut tables = BlockBasedOptions::default();
+    tables.set_block_cache(&cache);
+    tables.set_block_size(4 << 10);
+    tables.set_bloom_filter(FILTER_BITS, false);
+    tables.set_optimize_filters_for_memory(true);
+    tables.set_cache_index_and_filter_blocks(true);
+    tables.set_pin_l0_filter_and_index_blocks_in_cache(true);
+    tables.set_format_version(6);
+    options.set_block_based_table_factory(&tables);
+    options.set_blob_cache(&cache);
+}
+
+fn set_background(options: &mut Options) {
+    options.create_if_missing(true);
+    options.set_use_direct_reads(true);
+    options.set_use_direct_io_for_flush_and_compaction(true);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from) as i32;
+    options.increase_parallelism(cores.max(2));
+    options.set_max_background_jobs(cores.max(2) + 2);
+    options.set_max_subcompactions(2);
+    options.set_level_compaction_dynamic_level_bytes(true);
+    // Records do not compress.
+    options.set_compression_type(DBCompressionType::None);
+    options.set_enable_pipelined_write(true);
+    options.set_bytes_per_sync(1 << 20);
+    options.set_wal_bytes_per_sync(1 << 20);
+    options.enable_statistics();
+    options.set_statistics_level(rocksdb::statistics::StatsLevel::ExceptDetailedTimers);
+}
+
+fn set_blob_files(options: &mut Options) {
+    options.set_enable_blob_files(true);
+    options.set_min_blob_size(SEPARATE_FROM_BYTES);
+    options.set_blob_compression_type(DBCompressionType::None);
+    options.set_enable_blob_gc(true);
+}
+
+impl BlockingEngine for Rocks {
+    fn insert(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.db.put_opt(key, value, &self.write).map_err(Error::failed)
+    }
+
+    fn update(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.insert(key, value)
+    }
+
+    fn read(&self, key: &[u8]) -> Result<Option<Bytes>> {
+        let value = self.db.get_pinned(key).map_err(Error::failed)?;
+        Ok(value.map(|value| Bytes::copy_from_slice(&value)))
+    }
+
+    fn scan(&self, key: &[u8], count: usize) -> Result<usize> {
+        let mode = IteratorMode::From(key, Direction::Forward);
+        let mut found = 0;
+        for record in self.db.iterator_opt(mode, ReadOptions::default()).take(count) {
+            record.map_err(Error::failed)?;
+            found += 1;
+        }
+        Ok(found)
+    }
+
+    fn read_modify_write(&self, key: &[u8], change: Change<'_>) -> Result<bool> {
+        let _alone = self.changing.lock(key);
+        let Some(value) = self.read(key)? else { return Ok(false) };
+        self.insert(key, &change(&value)).map(|()| true)
+    }
+
+    fn settle(&self) -> Result<()> {
+        let mut flush = FlushOptions::default();
+        flush.set_wait(true);
+        self.db.flush_opt(&flush).map_err(Error::failed)?;
+        self.db.wait_for_compact(&WaitForCompactOptions::default()).map_err(Error::failed)
+    }
+
+    fn close(&self) -> Result<()> {
+        self.persisting.stop()?;
+        self.db.flush_wal(true).map_err(Error::failed)?;
+        self.db.cancel_all_background_work(true);
+        Ok(())
+    }
+
+    fn statistics(&self) -> EngineStatistics {
+        let number = |name: &str| self.db.property_int_value(name).ok().flatten().unwrap_or(0);
+        let memory = number("rocksdb.block-cache-usage") + number("rocksdb.estimate-table-readers-mem");
+        let tickers = self.options.get_statistics().unwrap_or_default();
+        let wanted = ["rocksdb.block.cache.miss", "rocksdb.block.cache.hit", "rocksdb.stall.micros"];
+        let kept = tickers.lines().filter(|line| {
+            line.contains("bytes COUNT") || wanted.iter().any(|name| line.starts_with(&format!("{name} ")))
+        });
+        EngineStatistics {
+            memory_bytes: memory,
+            details: kept.map(str::to_owned).collect::<Vec<_>>().into(),
+            ..EngineStatistics::default()
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The cache of an environment: pages of key files, parts of filters, and values, in bounded memory.
+//!
+//! Invariants:
+//! - what it holds weighs no more than its budget, but for what is being put in;
+//! - what leads to leaf pages (index pages and filters) is not pushed out by leaf pages and values, up to half of the budget; what it does not need
+//!   of that half the others have;
+//! - of the requests for something that is not held, one loads it and the others wait for it; if it fails or is dropped, the next one takes over.
+//!
+//! Each of the two ranks is scan-resistant by itself (S3-FIFO).
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use quick_cache::Weighter;
+use quick_cache::sync::Cache as QuickCache;
+
+use crate::Result;
+use crate::keyfile::{FilterPart, Page};
+
+/// Whose things they are: a key file or a segment that is open. Never used twice in a process, so nothing has to be thrown out when a file goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Owner(u64);
+
+impl Owner {
+    pub(crate) fn next() -> Owner {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Owner(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// Something that can be cached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct CacheKey {
+    pub(crate) owner: Owner,
+    /// A page number or an offset.
+    pub(crate) position: u64,
+}
+
+/// What is pushed out first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rank {
+    /// Index pages, filters.
+    Upper,
+    /// Leaf pages, values.
+    Lower,
+}
+
+/// What the cache holds.
+#[derive(Debug, Clone)]
+pub(crate) enum Cached {
+    Page(Arc<Page>),
+    Filter(Arc<FilterPart>),
+    Value(Bytes),
+}
+
+/// What an entry costs beside its bytes.
+const ENTRY_BYTES: u64 = 160;
+
+#[derive(Debug, Clone)]
+struct ByBytes;
+
+impl Weighter<CacheKey, Cached> for ByBytes {
+    fn weight(&self, _: &CacheKey, cached: &Cached) -> u64 {
+        let bytes = match cached {
+            Cached::Page(page) => page.size_bytes(),
+            Cached::Filter(part) => part.size_bytes(),
+            Cached::Value(value) => value.len(),
+        };
+        bytes as u64 + ENTRY_BYTES
+    }
+}
+
+type Ranked = QuickCache<CacheKey, Cached, ByBytes>;
+
+/// Bounded memory for what was read.
+pub(crate) struct Cache {
+    upper: Ranked,
+    lower: Ranked,
+    budget_bytes: u64,
+    /// What the upper rank weighed when the lower one's part was set.
+    settled_bytes: AtomicU64,
+    loads: AtomicU64,
+}
+
+/// Counters of a cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct CacheCounters {
+    /// What was not held, and was loaded.
+    pub(crate) loads: u64,
+    pub(crate) upper_bytes: u64,
+    pub(crate) lower_bytes: u64,
+}
+
+impl Cache {
+    pub(crate) fn new(budget_bytes: u64) -> Arc<Cache> {
+        let usual = usize::try_from(budget_bytes / 4096).unwrap_or(usize::MAX).max(16);
+        let upper = QuickCache::with_weighter(usual / 2, budget_bytes / 2, ByBytes);
+        let lower = QuickCache::with_weighter(usual, budget_bytes, ByBytes);
+        Arc::new(Cache {
+            upper,
+            lower,
+            budget_bytes,
+            settled_bytes: AtomicU64::new(0),
+            loads: AtomicU64::new(0),
+        })
+    }
+
+    fn rank(&self, rank: Rank) -> &Ranked {
+        match rank {
+            Rank::Upper => &self.upper,
+            Rank::Lower => &self.lower,
+        }
+    }
+
+    /// The budget.
+    pub(crate) fn budget_bytes(&self) -> u64 {
+        self.budget_bytes
+    }
+
+    /// What is held of `key`.
+    #[inline]
+    pub(crate) fn get(&self, rank: Rank, key: &CacheKey) -> Option<Cached> {
+        self.rank(rank).get(key)
+    }
+
+    /// What is held of `key`; if nothing, what `load` gives, which is held from then on if it is not too large.
+    ///
+    /// # Errors
+    /// Those of `load`.
+    pub(crate) async fn get_or_load(
+        &self,
+        rank: Rank,
+        key: CacheKey,
+        load: impl Future<Output = Result<Cached>>,
+    ) -> Result<Cached> {
+        let counted = async {
+            self.loads.fetch_add(1, Ordering::Relaxed);
+            load.await
+        };
+        let cached = self.rank(rank).get_or_insert_async(&key, counted).await?;
+        if rank == Rank::Upper {
+            self.settle();
+        }
+        Ok(cached)
+    }
+
+    /// Gives the lower rank what the upper one does not need.
+    fn settle(&self) {
+        let weight = self.upper.weight();
+        let settled = self.settled_bytes.load(Ordering::Relaxed);
+        if weight.abs_diff(settled) < self.budget_bytes / 256 {
+            return;
+        }
+        // Of several at once one is enough.
+        let swapped =
+            self.settled_bytes.compare_exchange(settled, weight, Ordering::Relaxed, Ordering::Relaxed);
+        if swapped.is_ok() {
+            self.lower.set_capacity(self.budget_bytes.saturating_sub(weight));
+        }
+    }
+
+    pub(crate) fn counters(&self) -> CacheCounters {
+        CacheCounters {
+            loads: self.loads.load(Ordering::Relaxed),
+            upper_bytes: self.upper.weight(),
+            lower_bytes: self.lower.weight(),
+        }
+    }
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").field("counters", &self.counters()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+
+    use super::*;
+
+    async fn put(cache: &Cache, rank: Rank, owner: Owner, position: u64, len: usize) {
+        let load = async { Ok(Cached::Value(Bytes::from(vec![0; len]))) };
+        cache.get_or_load(rank, CacheKey { owner, position }, load).await.unwrap();
+    }
+
+    #[test]
+    fn it_keeps_its_budget_and_the_upper_rank() {
+        block_on(async {
+            let cache = Cache::new(1 << 20);
+            let owner = Owner::next();
+            for position in 0..2000 {
+                put(&cache, Rank::Lower, owner, position, 4096).await;
+            }
+            let before = cache.counters();
+            assert!(before.lower_bytes > 900 << 10, "{before:?}");
+            for position in 0..80 {
+                put(&cache, Rank::Upper, owner, position, 4096).await;
+            }
+            for position in 0..2000 {
+                put(&cache, Rank::Lower, owner, position, 4096).await;
+            }
+            let after = cache.counters();
+            assert!(after.upper_bytes + after.lower_bytes <= (1 << 20) + (8 << 10), "{after:?}");
+            assert!(after.upper_bytes >= 60 * 4096, "{after:?}");
+        });
+    }
+
+    #[test]
+    fn a_failed_load_is_tried_again() {
+        block_on(async {
+            let cache = Cache::new(1 << 20);
+            let key = CacheKey { owner: Owner::next(), position: 3 };
+            let failing = async { Err(crate::Error::corrupted("no")) };
+            assert!(cache.get_or_load(Rank::Lower, key, failing).await.is_err());
+            let good = async { Ok(Cached::Value(Bytes::from_static(b"yes"))) };
+            assert!(cache.get_or_load(Rank::Lower, key, good).await.is_ok());
+            assert!(matches!(cache.get(Rank::Lower, &key), Some(Cached::Value(value)) if &*value == b"yes"));
+        });
+    }
+}

@@ -1,0 +1,62 @@
+//! Points where a stop is most interesting, named so that a simulation can count that it reached them all, or stop there.
+//!
+//! Each has a `// CRASH:` comment in the code that says why a stop just there is safe, and an entry in [`CRASH_POINTS`].
+
+use std::fmt;
+use std::sync::Arc;
+
+/// All crash points of the engine, by name.
+pub const CRASH_POINTS: &[&str] = &[
+    "log.before-write",
+    "log.before-sync",
+    "log.after-sync",
+    "log.after-prepare",
+    "manifest.before-write",
+    "manifest.before-sync",
+    "manifest.after-sync",
+    "manifest.before-rotation-sync",
+    "manifest.before-old-deletion",
+    "flush.before-keys",
+    "flush.before-manifest",
+    "flush.after-manifest",
+    "job.before-manifest",
+    "job.after-manifest",
+    "object.before-deletion",
+    "open.before-orphans",
+    "open.after-orphans",
+    "create.before-manifest",
+    "checkpoint.before-manifest",
+    "bulk.before-manifest",
+];
+
+/// Told of every crash point that is passed.
+pub trait CrashProbe: Send + Sync {
+    /// The point `name` of [`CRASH_POINTS`] is being passed.
+    fn reached(&self, name: &'static str);
+}
+
+/// Where crash points are reported; nowhere, unless a probe is injected.
+#[derive(Clone, Default)]
+pub struct CrashPoints {
+    probe: Option<Arc<dyn CrashProbe>>,
+}
+
+impl CrashPoints {
+    /// Reports to `probe`.
+    pub fn to(probe: Arc<dyn CrashProbe>) -> CrashPoints {
+        CrashPoints { probe: Some(probe) }
+    }
+
+    pub(crate) fn reached(&self, name: &'static str) {
+        debug_assert!(CRASH_POINTS.contains(&name), "{name} is not listed");
+        if let Some(probe) = &self.probe {
+            probe.reached(name);
+        }
+    }
+}
+
+impl fmt::Debug for CrashPoints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CrashPoints").field("probed", &self.probe.is_some()).finish()
+    }
+}

@@ -1,0 +1,91 @@
+//! The tasks of an open database: one writes memory tables out, the others do jobs of the trees.
+//!
+//! They hold the database weakly: when its last handle goes, they end. Whoever closes it waits for them.
+
+use std::sync::Arc;
+use std::sync::Weak;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+
+use super::core::Core;
+use crate::Error;
+use crate::notify::{Notified, Notify, TaskCount};
+
+/// What tasks and others tell each other.
+#[derive(Debug, Default)]
+pub(crate) struct Background {
+    /// There may be something to do.
+    pub(crate) work: Notify,
+    /// Something was done: whoever was held back looks again.
+    pub(crate) progress: Notify,
+    /// Why what waits cannot be written out, as long as that is so.
+    pub(crate) failed: Mutex<Option<Error>>,
+    is_stopping: AtomicBool,
+    tasks: TaskCount,
+}
+
+impl Background {
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Acquire)
+    }
+
+    /// The tasks end as soon as they can.
+    pub(crate) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+        self.work.notify();
+        self.progress.notify();
+    }
+
+    /// Stops them and waits.
+    pub(crate) async fn end(&self) {
+        self.stop();
+        self.tasks.ended().await;
+    }
+}
+
+impl Core {
+    /// Starts the tasks, if anything can be written.
+    pub(crate) fn start_background(core: &Arc<Core>) {
+        if core.writing.is_none() {
+            return;
+        }
+        let spawn = |task: Task| {
+            let noticed = core.background.work.notified();
+            core.background.tasks.spawn(&*core.environment, run(Arc::downgrade(core), noticed, task));
+        };
+        spawn(Task::Flush);
+        for _ in 0..core.settings.concurrent_jobs {
+            spawn(Task::Job);
+        }
+    }
+}
+
+/// What a task is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Task {
+    Flush,
+    Job,
+}
+
+async fn run(weak: Weak<Core>, mut noticed: Notified, task: Task) {
+    loop {
+        {
+            let Some(core) = weak.upgrade() else { return };
+            if core.background.is_stopping() {
+                return;
+            }
+            let did = match task {
+                Task::Flush => core.flush_next().await,
+                Task::Job => core.job_next().await,
+            };
+            if did {
+                continue;
+            }
+        }
+        // Between the look and the wait the database may have gone, which notifies too.
+        noticed.await;
+        let Some(core) = weak.upgrade() else { return };
+        noticed = core.background.work.notified();
+    }
+}

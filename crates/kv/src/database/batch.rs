@@ -1,0 +1,224 @@
+//! Writes that are made together.
+
+use bytes::Bytes;
+use std::sync::Arc;
+
+use super::store::{Store, StoreState};
+use crate::entry::{Codec, LONGEST_KEY, LONGEST_VALUE};
+use crate::log::frame::{
+    LONGEST_PAYLOAD, NewOperation, OPERATION_HEADER, OperationKind, Payload, PayloadBuilder, StoreNo,
+};
+use crate::settings::{Compression, WriteOptions};
+use crate::value::codec;
+use crate::{Error, Result};
+
+/// Writes that are made together: all of them, or none. Of two on the same key the later one counts.
+///
+/// What is wrong with a key or a value is said when the batch is written.
+#[derive(Debug, Default)]
+pub struct Batch {
+    payload: PayloadBuilder,
+    stores: Vec<Arc<StoreState>>,
+    error: Option<Error>,
+    operations: usize,
+}
+
+/// The first key behind all that begin with `prefix`; `None` if there is none.
+pub(crate) fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let kept = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut end = prefix[..=kept].to_vec();
+    end[kept] += 1;
+    Some(end)
+}
+
+impl Batch {
+    /// An empty one.
+    pub fn new() -> Batch {
+        Batch::default()
+    }
+
+    /// An empty one that takes so many bytes of keys and values without growing.
+    pub fn with_capacity(bytes: usize) -> Batch {
+        Batch { payload: PayloadBuilder::with_capacity(bytes), ..Batch::default() }
+    }
+
+    /// One that takes one operation.
+    pub(crate) fn for_one(key: &[u8], value: &[u8]) -> Batch {
+        Batch::with_capacity(OPERATION_HEADER + key.len() + value.len())
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.operations == 0
+    }
+
+    /// Operations in it.
+    pub fn len(&self) -> usize {
+        self.operations
+    }
+
+    /// Writes a key.
+    pub fn put(&mut self, store: &Store, key: &[u8], value: &[u8]) {
+        let expires_s = store.state().default_expiry(store.core());
+        self.add(store.state(), OperationKind::Put, key, value, expires_s);
+    }
+
+    /// Deletes a key.
+    pub fn delete(&mut self, store: &Store, key: &[u8]) {
+        self.add(store.state(), OperationKind::Delete, key, b"", None);
+    }
+
+    /// Deletes the keys from `start` on that are smaller than `end`; all from `start` on without an end.
+    pub fn delete_range(&mut self, store: &Store, start: &[u8], end: Option<&[u8]>) {
+        if end.is_some_and(|end| end <= start) {
+            return;
+        }
+        let kind = if end.is_some() { OperationKind::DeleteRange } else { OperationKind::DeleteFrom };
+        self.forget_in(store.state().no, start, end);
+        self.add(store.state(), kind, start, end.unwrap_or_default(), None);
+    }
+
+    /// Deletes all keys that begin with `prefix`.
+    pub fn delete_prefix(&mut self, store: &Store, prefix: &[u8]) {
+        self.delete_range(store, prefix, behind_prefix(prefix).as_deref());
+    }
+
+    pub(crate) fn add(
+        &mut self,
+        store: &Arc<StoreState>,
+        kind: OperationKind,
+        key: &[u8],
+        value: &[u8],
+        expires_s: Option<u32>,
+    ) {
+        if key.len() > LONGEST_KEY || value.len() > LONGEST_VALUE {
+            self.refuse(|| {
+                format!(
+                    "a key of {} bytes with a value of {}: at most {LONGEST_KEY} and {LONGEST_VALUE} are possible",
+                    key.len(),
+                    value.len()
+                )
+            });
+            return;
+        }
+        if self.payload.len() + OPERATION_HEADER + key.len() + value.len() > LONGEST_PAYLOAD {
+            self.refuse(|| format!("a batch of more than {LONGEST_PAYLOAD} bytes"));
+            return;
+        }
+        if !self.stores.iter().any(|known| Arc::ptr_eq(known, store)) {
+            if self.stores.first().is_some_and(|first| first.database != store.database) {
+                self.refuse(|| "a batch over several databases".to_owned());
+                return;
+            }
+            self.stores.push(store.clone());
+        }
+        self.payload.push(&NewOperation {
+            store: store.no,
+            kind,
+            key,
+            value,
+            value_len: value.len() as u32,
+            codec: Codec::None,
+            expires_s,
+        });
+        self.operations += 1;
+    }
+
+    fn refuse(&mut self, why: impl FnOnce() -> String) {
+        self.error.get_or_insert_with(|| Error::invalid(why()));
+    }
+
+    /// Takes out what a range that is deleted now would have to hide: all operations of a batch have one sequence number, and a range hides
+    /// smaller ones only.
+    fn forget_in(&mut self, store: StoreNo, start: &[u8], end: Option<&[u8]>) {
+        let is_hidden = |operation: &crate::log::frame::Operation| {
+            operation.store == store
+                && matches!(operation.kind, OperationKind::Put | OperationKind::Delete)
+                && *start <= *operation.key
+                && end.is_none_or(|end| *operation.key < *end)
+        };
+        if self.operations == 0 {
+            return;
+        }
+        let old = std::mem::take(&mut self.payload).finish();
+        let hides_any = old.operations().flatten().any(|operation| is_hidden(&operation));
+        self.payload = PayloadBuilder::resume(&old);
+        if hides_any {
+            self.payload = PayloadBuilder::with_capacity(old.bytes.len());
+            self.operations = 0;
+            for operation in old.operations().flatten().filter(|operation| !is_hidden(operation)) {
+                self.payload.push(&operation.as_new());
+                self.operations += 1;
+            }
+        }
+    }
+
+    /// What is written to the log, and to which stores.
+    ///
+    /// # Errors
+    /// If an operation was refused.
+    pub(crate) fn finish(
+        self,
+        options: &WriteOptions,
+        now_s: u64,
+    ) -> Result<(Payload, Vec<Arc<StoreState>>)> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let payload = self.payload.finish();
+        let compresses = |store: &Arc<StoreState>| {
+            options.compression.unwrap_or(store.settings.compression) != Compression::None
+        };
+        if options.time_to_live_s.is_none() && !self.stores.iter().any(compresses) {
+            return Ok((payload, self.stores));
+        }
+        let mut builder = PayloadBuilder::with_capacity(payload.bytes.len());
+        for mut operation in payload.operations().flatten() {
+            let store = self.stores.iter().find(|store| store.no == operation.store);
+            let Some(store) = store.filter(|_| operation.kind == OperationKind::Put) else {
+                builder.push(&operation.as_new());
+                continue;
+            };
+            if let Some(time_to_live_s) = options.time_to_live_s {
+                operation.expires_s = Some(expiry(now_s, time_to_live_s));
+            }
+            let compression = options.compression.unwrap_or(store.settings.compression);
+            if operation.value.len() >= store.settings.separate_from_bytes as usize
+                && let Some((codec, stored)) = compress(compression, &operation.value)
+            {
+                (operation.codec, operation.value) = (codec, stored);
+            }
+            builder.push(&operation.as_new());
+        }
+        Ok((builder.finish(), self.stores))
+    }
+}
+
+/// When something expires that lives so long from now on.
+pub(crate) fn expiry(now_s: u64, time_to_live_s: u32) -> u32 {
+    u32::try_from(now_s.saturating_add(u64::from(time_to_live_s))).unwrap_or(u32::MAX)
+}
+
+/// The value in fewer bytes, if it takes an eighth less.
+fn compress(compression: Compression, value: &[u8]) -> Option<(Codec, Bytes)> {
+    let codec = match compression {
+        Compression::None => return None,
+        Compression::Lz4 => Codec::Lz4,
+        Compression::Zstd => Codec::Zstd,
+    };
+    let stored = codec::compress(codec, value)?;
+    (stored.len() + stored.len() / 8 <= value.len()).then(|| (codec, stored.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_behind_a_prefix() {
+        assert_eq!(behind_prefix(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(behind_prefix(b"a\xff\xff"), Some(b"b".to_vec()));
+        assert_eq!(behind_prefix(b"\xff"), None);
+        assert_eq!(behind_prefix(b""), None);
+    }
+}

@@ -1,0 +1,277 @@
+//! Loading sorted data, past the log and the memory tables.
+//!
+//! 1. The store's turn for jobs is taken, and what it has is brought into its leaves, so that nothing older than the load lies above them.
+//! 2. A sequence number is taken at a moment when nothing of the store is in memory or at the root.
+//! 3. Long values go to value segments of the leaves' class, keys with pointers to key files, one for each leaf that the keys lie in; where there
+//!    are no leaves yet, one for each leaf's worth of bytes.
+//! 4. One change of the manifest adds all of it on top of the leaves. What others wrote meanwhile is newer, and lies above.
+//!
+//! Nothing is seen before the end. Snapshots that are taken while a load runs see what it loaded as soon as it is done.
+
+use bytes::Bytes;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::core::Core;
+use super::jobs::Turn;
+use super::store::{Store, StoreState};
+use crate::entry::{Codec, Content, LONGEST_KEY, LONGEST_VALUE, SequenceNo, Version};
+use crate::keyfile::KeyFileWriter;
+use crate::objects::{Lease, ObjectKind};
+use crate::settings::Compression;
+use crate::tree::edit::SegmentRecord;
+use crate::tree::{Change, Edit, JobContext, KvsetKind, KvsetRecord, LeafNo, Place, Position, TreeState};
+use crate::value::SegmentWriter;
+use crate::{Error, ErrorKind, Result};
+
+/// Times that the store is brought into order before a load gives up on those who write to it meanwhile.
+const MOST_TRIES: usize = 20;
+
+/// A kvset that is being filled.
+struct Filling {
+    writer: KeyFileWriter,
+    lease: Lease,
+    leaf: LeafNo,
+    /// The leaf's first key, if it is a new one.
+    new_start: Option<Bytes>,
+    /// The first key behind the leaf, if it is not a new one.
+    end: Option<Bytes>,
+    bytes: u64,
+}
+
+struct FillingSegment {
+    writer: SegmentWriter,
+    lease: Lease,
+}
+
+/// A load of sorted keys and values; dropped before [`finish`](Self::finish), it leaves nothing but objects that the next opening deletes.
+pub struct BulkLoad {
+    core: Arc<Core>,
+    store: Arc<StoreState>,
+    _turn: Turn,
+    context: JobContext,
+    tree: Arc<TreeState>,
+    sequence: SequenceNo,
+    codec: Codec,
+    expires_s: Option<u32>,
+    last: Option<Vec<u8>>,
+    next_leaf: LeafNo,
+    keys: Option<Filling>,
+    values: Option<FillingSegment>,
+    edit: Edit,
+    bytes: u64,
+}
+
+impl std::fmt::Debug for BulkLoad {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BulkLoad")
+            .field("store", &self.store.name)
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Begins a load of keys in ascending order, which is far cheaper than as many puts: each byte is written once. The store can be read and
+    /// written meanwhile; its tree jobs wait.
+    ///
+    /// # Errors
+    /// `Conflict` if so much is written to the store that no moment is found to begin; `NoSpace`, `Device`.
+    pub async fn bulk_load(&self) -> Result<BulkLoad> {
+        let (core, store) = (self.core().clone(), self.state().clone());
+        let turn = Turn::wait(&core, &store).await?;
+        for _ in 0..MOST_TRIES {
+            core.settle(&store).await?;
+            if let Some((tree, sequence)) = core.begin_load(&store) {
+                let context = core.job_context(&store)?;
+                let codec = match store.settings.compression {
+                    Compression::None => Codec::None,
+                    Compression::Lz4 => Codec::Lz4,
+                    Compression::Zstd => Codec::Zstd,
+                };
+                let (expires_s, next_leaf) = (store.default_expiry(&core), tree.next_leaf().max(1));
+                return Ok(BulkLoad {
+                    core,
+                    store,
+                    _turn: turn,
+                    context,
+                    tree,
+                    sequence,
+                    codec,
+                    expires_s,
+                    last: None,
+                    next_leaf,
+                    keys: None,
+                    values: None,
+                    edit: Edit::default(),
+                    bytes: 0,
+                });
+            }
+        }
+        Err(Error::new(ErrorKind::Conflict, format!("store {:?} is written to all the time", store.name)))
+    }
+}
+
+impl Core {
+    /// Brings what the store has into its leaves; the caller has its turn.
+    async fn settle(&self, store: &Arc<StoreState>) -> Result<()> {
+        let writing = self.writing()?;
+        {
+            let _commit = self.commit.lock();
+            self.close_table(writing, store);
+        }
+        loop {
+            let progress = self.background.progress.notified();
+            self.writing()?;
+            if let Some(error) = writing.log.failure() {
+                return Err(error);
+            }
+            if store.view.read().waiting.is_empty() {
+                break;
+            }
+            progress.await;
+        }
+        while !store.view.read().tree.root.is_empty() {
+            store.check_there()?;
+            self.do_job(writing, store, true).await?;
+        }
+        Ok(())
+    }
+
+    /// A number for a load, if nothing of the store is anywhere but in its leaves.
+    fn begin_load(&self, store: &StoreState) -> Option<(Arc<TreeState>, SequenceNo)> {
+        let mut commit = self.commit.lock();
+        let view = store.view.read();
+        let is_settled = view.active.is_empty() && view.waiting.is_empty() && view.tree.root.is_empty();
+        is_settled.then(|| {
+            commit.sequence += 1;
+            self.snapshots.publish(commit.sequence);
+            (view.tree.clone(), commit.sequence)
+        })
+    }
+}
+
+impl BulkLoad {
+    /// Adds a key, larger than all before.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is not larger, or key or value are too long; `NoSpace`, `Device`.
+    pub async fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if self.last.as_ref().is_some_and(|last| key <= &last[..]) {
+            return Err(Error::invalid(format!("key {key:?} of a load is not larger than the one before")));
+        }
+        if key.len() > LONGEST_KEY || value.len() > LONGEST_VALUE {
+            return Err(Error::invalid("a key or a value of a load is too long"));
+        }
+        let content = if value.len() >= self.store.settings.separate_from_bytes as usize {
+            Content::At(self.write_value(value).await?)
+        } else {
+            Content::Inline(Bytes::copy_from_slice(value))
+        };
+        self.enter_leaf(key).await?;
+        let version = Version { sequence: self.sequence, expires_s: self.expires_s, content };
+        let Some(keys) = &mut self.keys else { return Ok(()) };
+        keys.writer.add(key, &version).await?;
+        keys.bytes += (key.len() + value.len()) as u64;
+        self.bytes += (key.len() + value.len()) as u64;
+        let last = self.last.get_or_insert_default();
+        last.clear();
+        last.extend_from_slice(key);
+        Ok(())
+    }
+
+    async fn write_value(&mut self, value: &[u8]) -> Result<crate::entry::Pointer> {
+        let is_full = |segment: &FillingSegment| segment.writer.stored_bytes() >= self.context.segment_bytes;
+        if self.values.as_ref().is_some_and(is_full) {
+            self.end_segment().await?;
+        }
+        if self.values.is_none() {
+            let class = &self.context.placement.leaf_values;
+            let (lease, object) = self.core.objects.create(ObjectKind::Segment, Some(class))?;
+            let writer = SegmentWriter::new(lease.no(), object, self.core.objects.buffers()).await?;
+            self.values = Some(FillingSegment { writer, lease });
+        }
+        match &mut self.values {
+            Some(segment) => segment.writer.append(value, self.codec).await,
+            None => Err(Error::invalid("a load without a segment")),
+        }
+    }
+
+    /// Makes sure that the kvset that is being filled is one for `key`.
+    async fn enter_leaf(&mut self, key: &[u8]) -> Result<()> {
+        let leaf_bytes = self.context.leaf_bytes;
+        let is_over = self.keys.as_ref().is_some_and(|keys| match (&keys.new_start, &keys.end) {
+            (Some(_), _) => keys.bytes >= leaf_bytes,
+            (None, end) => end.as_ref().is_some_and(|end| key >= &end[..]),
+        });
+        if is_over {
+            self.end_kvset().await?;
+        }
+        if self.keys.is_some() {
+            return Ok(());
+        }
+        let (leaf, new_start, end) = match self.tree.leaf_index(key) {
+            Some(index) => (self.tree.leaves[index].no, None, self.tree.leaf_end(index).cloned()),
+            None if self.edit.changes.iter().any(|change| matches!(change, Change::AddLeaf { .. })) => {
+                let no = self.next_leaf;
+                self.next_leaf += 1;
+                (no, Some(Bytes::copy_from_slice(key)), None)
+            }
+            None => (0, Some(Bytes::new()), None),
+        };
+        let class = &self.context.placement.leaf_keys;
+        let (lease, object) = self.core.objects.create(ObjectKind::Keys, Some(class))?;
+        let writer =
+            KeyFileWriter::new(lease.no(), object, self.core.objects.buffers(), self.context.key_files);
+        if let Some(start) = &new_start {
+            self.edit.changes.push(Change::AddLeaf { leaf, start: start.clone() });
+        }
+        self.keys = Some(Filling { writer, lease, leaf, new_start, end, bytes: 0 });
+        Ok(())
+    }
+
+    async fn end_kvset(&mut self) -> Result<()> {
+        let Some(Filling { writer, lease, leaf, .. }) = self.keys.take() else { return Ok(()) };
+        let (info, _) = writer.finish().await?;
+        self.core.counters.job_key_bytes.add(info.size_bytes);
+        let kvset = KvsetRecord { no: lease.no(), kind: KvsetKind::Data, info };
+        self.edit.changes.push(Change::AddKvset { place: Place::Leaf(leaf), position: Position::Top, kvset });
+        Ok(())
+    }
+
+    async fn end_segment(&mut self) -> Result<()> {
+        let Some(FillingSegment { writer, lease }) = self.values.take() else { return Ok(()) };
+        let stored_bytes = writer.stored_bytes();
+        let object = writer.finish().await?;
+        self.core.counters.job_value_bytes.add(stored_bytes);
+        self.core.opener.segments.add(lease.clone(), object);
+        let class = Some(self.context.placement.leaf_values.clone());
+        let segment = SegmentRecord { no: lease.no(), stored_bytes, class };
+        // Before the kvsets that refer to it.
+        self.edit.changes.insert(0, Change::AddSegment { segment });
+        Ok(())
+    }
+
+    /// Makes all of it durable and visible. Bytes of keys and values.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Device`, `NotFound` if the store was dropped.
+    pub async fn finish(mut self) -> Result<u64> {
+        self.end_segment().await?;
+        self.end_kvset().await?;
+        self.store.check_there()?;
+        if self.edit.is_empty() {
+            return Ok(0);
+        }
+        let writing = self.core.writing()?;
+        // CRASH: what was loaded are orphans.
+        self.core.crash.reached("bulk.before-manifest");
+        let edit = std::mem::take(&mut self.edit);
+        let (records, _) = self.core.log_records(writing, None);
+        self.core.install(writing, &self.store, &edit, &records).await?;
+        self.store.flushed_sequence.fetch_max(self.sequence, Ordering::AcqRel);
+        self.core.counters.loaded_bytes.add(self.bytes);
+        self.core.background.work.notify();
+        Ok(self.bytes)
+    }
+}

@@ -1,0 +1,380 @@
+//! What all handles of an open database share, and the way of a write and a read through it.
+//!
+//! Locks, in the order in which they may be taken: the commit lock, the list of stores, a store's view, the registered snapshots, the log's state.
+//! None is held over an await.
+//!
+//! A write:
+//!
+//! 1. outside of any lock the batch becomes a payload, with all its checksums;
+//! 2. it waits if the tree cannot keep pace ([`super::pressure`]);
+//! 3. under the commit lock: a transaction is checked for conflicts, the sequence number is taken, the frame is copied to the log's buffer, the versions
+//!    go into the memory tables, and the number is published;
+//! 4. if it wants to be durable before it is acknowledged, it waits for the log.
+//!
+//! A read for the latest takes the newest visible number while it holds the lock of the store's view: so no write that it has to see is in a
+//! memory table that it does not know, and nothing that it has to see was dropped by a merge.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use bytes::Bytes;
+use parking_lot::{Mutex, RwLock};
+
+use super::background::Background;
+use super::batch::Batch;
+use super::conflict::{ReadSet, Recent};
+use super::pressure::Cause;
+use super::snapshot::Snapshots;
+use super::statistics::Counters;
+use super::store::StoreState;
+use crate::crash::CrashPoints;
+use crate::entry::{Codec, Pointer, RangeTombstone, SequenceNo};
+use crate::environment::Environment;
+use crate::keyfile::KeyHash;
+use crate::log::frame::{Operation, OperationKind, Payload, StoreNo};
+use crate::log::writer::{Appended, Log};
+use crate::manifest::Manifest;
+use crate::memory::{Found, MemoryContent, MemoryTable, MemoryVersion};
+use crate::objects::Objects;
+use crate::settings::{DatabaseSettings, Durability, WriteOptions};
+use crate::tree::Opener;
+use crate::value::codec;
+use crate::{Error, ErrorKind, Result};
+
+/// What changes under the commit lock.
+#[derive(Debug, Default)]
+pub(crate) struct Commit {
+    /// The last number that was given.
+    pub(crate) sequence: SequenceNo,
+    pub(crate) recent: Recent,
+}
+
+/// What only an opening for writing has.
+#[derive(Debug)]
+pub(crate) struct Writing {
+    pub(crate) log: Arc<Log>,
+    pub(crate) manifest: Manifest,
+}
+
+/// See the module's head.
+pub(crate) struct Core {
+    pub(crate) name: String,
+    pub(crate) identity: u64,
+    pub(crate) settings: DatabaseSettings,
+    pub(crate) objects: Arc<Objects>,
+    pub(crate) opener: Opener,
+    pub(crate) environment: Arc<dyn Environment>,
+    pub(crate) crash: CrashPoints,
+    /// `None` if it was opened read-only.
+    pub(crate) writing: Option<Writing>,
+    pub(crate) stores: RwLock<Vec<Arc<StoreState>>>,
+    pub(crate) commit: Mutex<Commit>,
+    pub(crate) snapshots: Arc<Snapshots>,
+    pub(crate) next_table: AtomicU64,
+    pub(crate) next_store: AtomicU32,
+    pub(crate) background: Background,
+    pub(crate) counters: Counters,
+    /// The fastest class is as full as it may get.
+    pub(crate) is_fast_full: Arc<AtomicBool>,
+    pub(crate) is_closed: AtomicBool,
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        if let Some(writing) = &self.writing {
+            writing.log.stop();
+        }
+        self.background.stop();
+    }
+}
+
+/// A transaction that others have to note their writes for.
+#[derive(Debug)]
+pub(crate) struct OpenTransaction {
+    core: Arc<Core>,
+    snapshot: super::Snapshot,
+}
+
+impl OpenTransaction {
+    /// What it reads at.
+    pub(crate) fn sequence(&self) -> SequenceNo {
+        self.snapshot.sequence()
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    pub(crate) fn snapshot(&self) -> &super::Snapshot {
+        &self.snapshot
+    }
+}
+
+impl Drop for OpenTransaction {
+    fn drop(&mut self) {
+        self.core.commit.lock().recent.closed(self.snapshot.sequence());
+    }
+}
+
+/// A transaction to check, and what it read if that counts.
+pub(crate) type Check<'a> = (&'a OpenTransaction, Option<&'a ReadSet>);
+
+impl Core {
+    pub(crate) fn writing(&self) -> Result<&Writing> {
+        if self.is_closed.load(Ordering::Acquire) {
+            return Err(Error::new(ErrorKind::Closed, format!("database {:?} is closed", self.name)));
+        }
+        self.writing.as_ref().ok_or_else(|| {
+            Error::new(ErrorKind::ReadOnly, format!("database {:?} was opened read-only", self.name))
+        })
+    }
+
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.is_closed.load(Ordering::Acquire) {
+            return Err(Error::new(ErrorKind::Closed, format!("database {:?} is closed", self.name)));
+        }
+        Ok(())
+    }
+
+    /// Begins a transaction at what is visible now.
+    pub(crate) fn open_transaction(self: &Arc<Self>) -> OpenTransaction {
+        let mut commit = self.commit.lock();
+        // Nothing is committed between the two.
+        let snapshot = self.snapshots.take();
+        commit.recent.opened(snapshot.sequence());
+        drop(commit);
+        OpenTransaction { core: self.clone(), snapshot }
+    }
+
+    pub(crate) async fn write(&self, batch: Batch, options: &WriteOptions) -> Result<()> {
+        self.commit(batch, options, None).await
+    }
+
+    /// Writes a batch, if the transaction has no conflict.
+    pub(crate) async fn commit(
+        &self,
+        batch: Batch,
+        options: &WriteOptions,
+        check: Option<Check<'_>>,
+    ) -> Result<()> {
+        let measured =
+            Counters::is_measured(&self.counters.written_operations).then(|| self.environment.now());
+        let written = self.commit_batch(batch, options, check).await;
+        if let Some(began) = measured {
+            self.counters.writes.add(self.environment.now().saturating_sub(began));
+        }
+        written
+    }
+
+    async fn commit_batch(
+        &self,
+        batch: Batch,
+        options: &WriteOptions,
+        check: Option<Check<'_>>,
+    ) -> Result<()> {
+        let writing = self.writing()?;
+        let durability = options.durability.unwrap_or(self.settings.durability);
+        durability.check()?;
+        let now_s = if options.time_to_live_s.is_some() { self.environment.wall_time_s() } else { 0 };
+        let (payload, stores) = batch.finish(options, now_s)?;
+        if stores.iter().any(|store| store.database != self.identity) {
+            return Err(Error::invalid("a batch for stores of another database"));
+        }
+        if payload.operations == 0 && check.is_none_or(|(_, read)| read.is_none()) {
+            return Ok(());
+        }
+        let within_ms = match durability {
+            Durability::Sync => None,
+            Durability::Within(ms) => Some(ms),
+        };
+        for store in &stores {
+            self.admit(store).await?;
+        }
+        let end = loop {
+            match self.try_commit(writing, &payload, &stores, within_ms, check)? {
+                Some(appended) => break appended.end,
+                None => {
+                    let since = self.environment.now();
+                    writing.log.room(payload.frame_len()).await?;
+                    self.counters.stalled(Cause::Log, self.environment.now().saturating_sub(since));
+                }
+            }
+        };
+        match durability {
+            Durability::Sync => writing.log.sync_to(end).await,
+            Durability::Within(_) => Ok(()),
+        }
+    }
+
+    /// What happens under the commit lock; `None` if the log has no room now.
+    fn try_commit(
+        &self,
+        writing: &Writing,
+        payload: &Payload,
+        stores: &[Arc<StoreState>],
+        within_ms: Option<u16>,
+        check: Option<Check<'_>>,
+    ) -> Result<Option<Appended>> {
+        let mut commit = self.commit.lock();
+        for store in stores {
+            store.check_there()?;
+        }
+        if let Some((open, read)) = check {
+            let is_range_changed = |no: StoreNo, start: &[u8], end: Option<&[u8]>| {
+                let stores = self.stores.read();
+                let store = stores.iter().find(|store| store.no == no);
+                store.is_none_or(|store| store.may_have_changed(start, end, open.sequence()))
+            };
+            if commit.recent.conflicts(payload, read, open.sequence(), is_range_changed) {
+                return Err(Error::new(
+                    ErrorKind::Conflict,
+                    "another commit wrote the same since the transaction began",
+                ));
+            }
+        }
+        let sequence = commit.sequence + 1;
+        let Some(appended) = writing.log.append(payload, sequence, within_ms)? else { return Ok(None) };
+        commit.sequence = sequence;
+        self.apply(payload, sequence, stores, appended);
+        if commit.recent.is_used() {
+            commit.recent.note(payload, sequence);
+        }
+        self.snapshots.publish(sequence);
+        self.counters.written_operations.add(u64::from(payload.operations));
+        self.counters.written_bytes.add(payload.bytes.len() as u64);
+        self.make_room(writing, stores, appended.end);
+        Ok(Some(appended))
+    }
+
+    /// Puts a payload's operations into the memory tables.
+    pub(crate) fn apply(
+        &self,
+        payload: &Payload,
+        sequence: SequenceNo,
+        stores: &[Arc<StoreState>],
+        appended: Appended,
+    ) {
+        let mut current: Option<(&Arc<StoreState>, Arc<MemoryTable>)> = None;
+        for operation in payload.operations().flatten() {
+            if current.as_ref().is_none_or(|(store, _)| store.no != operation.store) {
+                let store = stores.iter().find(|store| store.no == operation.store);
+                current = store.map(|store| (store, store.view.read().active.clone()));
+            }
+            if let Some((store, table)) = &current {
+                insert(table, store, operation, sequence, appended);
+            }
+        }
+    }
+
+    /// What a key's value is, for the latest or a given snapshot.
+    pub(crate) async fn get(
+        &self,
+        store: &StoreState,
+        key: &[u8],
+        snapshot: Option<SequenceNo>,
+    ) -> Result<Option<Bytes>> {
+        let measured = Counters::is_measured(&self.counters.gets).then(|| self.environment.now());
+        let value = self.look_up(store, key, snapshot).await;
+        if let Some(began) = measured {
+            self.counters.reads.add(self.environment.now().saturating_sub(began));
+        }
+        value
+    }
+
+    async fn look_up(
+        &self,
+        store: &StoreState,
+        key: &[u8],
+        snapshot: Option<SequenceNo>,
+    ) -> Result<Option<Bytes>> {
+        self.check_open()?;
+        store.check_there()?;
+        self.counters.gets.add(1);
+        let (tree, snapshot) = {
+            let view = store.view.read();
+            let snapshot = snapshot.unwrap_or_else(|| self.snapshots.visible());
+            let mut tables = std::iter::once(&view.active).chain(&view.waiting);
+            if let Some(found) = tables.find_map(|table| table.get(key, snapshot)) {
+                drop(view);
+                self.counters.gets_from_memory.add(1);
+                return self.value_of(found);
+            }
+            (view.tree.clone(), snapshot)
+        };
+        let Some(found) = tree.get(key, KeyHash::of(key), snapshot, 0).await? else { return Ok(None) };
+        if self.is_expired(found.version.expires_s) {
+            return Ok(None);
+        }
+        if store.settings.promoted_bytes_per_second == 0 {
+            return found.value().await;
+        }
+        self.value_counting(store, &tree, key, &found).await
+    }
+
+    pub(crate) fn value_of(&self, found: Found) -> Result<Option<Bytes>> {
+        match found {
+            Found::Version(_, MemoryVersion { content: MemoryContent::Value { bytes, home }, expires_s }) => {
+                if self.is_expired(expires_s) {
+                    return Ok(None);
+                }
+                plain_value(bytes, home.as_ref()).map(Some)
+            }
+            Found::Version(..) | Found::Hidden(_) => Ok(None),
+        }
+    }
+
+    /// Whether an entry that expires then is expired now.
+    pub(crate) fn is_expired(&self, expires_s: Option<u32>) -> bool {
+        expires_s.is_some_and(|expires_s| u64::from(expires_s) <= self.environment.wall_time_s())
+    }
+}
+
+/// The value itself of what is kept in memory: as it is stored.
+pub(crate) fn plain_value(stored: Bytes, home: Option<&Pointer>) -> Result<Bytes> {
+    let Some(pointer) = home.filter(|pointer| pointer.codec != Codec::None) else { return Ok(stored) };
+    let plain = codec::decompress(pointer.codec, &stored, pointer.len as usize);
+    plain.ok_or_else(|| {
+        Error::corrupted(format!("a value of segment {} does not decompress", pointer.segment))
+    })
+}
+
+/// Puts one operation into a memory table.
+pub(crate) fn insert(
+    table: &MemoryTable,
+    store: &StoreState,
+    operation: Operation,
+    sequence: SequenceNo,
+    appended: Appended,
+) {
+    let Operation { kind, key, value, value_len, codec, expires_s, checksum, value_at, .. } = operation;
+    let content = match kind {
+        OperationKind::Put => {
+            let is_separate =
+                value.len() >= store.settings.separate_from_bytes as usize || codec != Codec::None;
+            let home = is_separate.then(|| Pointer {
+                segment: appended.segment,
+                offset: appended.offset + value_at as u64,
+                stored_len: value.len() as u32,
+                len: value_len,
+                codec,
+                checksum,
+            });
+            MemoryContent::Value { bytes: value, home }
+        }
+        OperationKind::Delete => MemoryContent::Deleted,
+        OperationKind::DeleteRange => {
+            return table.delete_range(RangeTombstone { start: key, end: Some(value), sequence });
+        }
+        OperationKind::DeleteFrom => {
+            return table.delete_range(RangeTombstone { start: key, end: None, sequence });
+        }
+    };
+    table.insert(key, sequence, MemoryVersion { expires_s, content });
+}

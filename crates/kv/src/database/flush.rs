@@ -1,0 +1,382 @@
+//! Writing memory tables out to kvsets.
+//!
+//! 1. Under the commit lock a full table is closed: the log's open group is closed too, so that the log can be replayed from there, and the store
+//!    gets a new table.
+//! 2. The log is made durable to the table's end: the kvset points to values in it.
+//! 3. The table's versions that anybody can see go to a key file, long values as pointers into the log.
+//! 4. One change of the manifest adds the kvset and says from where on the log is needed. Then the kvset takes the table's place.
+//! 5. Log segments that are needed neither by a replay nor by a kvset are deleted.
+//!
+//! A store's tables are written out oldest first, so that the root of its tree is in order.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::core::{Core, Writing};
+use super::pressure::Cause;
+use super::store::StoreState;
+use crate::entry::SegmentNo;
+use crate::keyfile::{KeyFileOptions, KeyFileWriter};
+use crate::log::Lsn;
+use crate::manifest::{DatabaseRecord, LogRecord, Record};
+use crate::memory::{Long, MemorySource, MemoryTable};
+use crate::merge::{Groups, Retention};
+use crate::notify::yield_now;
+use crate::objects::ObjectKind;
+use crate::settings::StoreSettings;
+use crate::tombstone::RangeTombstones;
+use crate::tree::policy::Placement;
+use crate::tree::{Change, Edit, KvsetKind, KvsetRecord, Place, Position};
+use crate::{Error, ErrorKind, Result};
+
+/// Keys after which other tasks of the thread have their turn.
+const KEYS_AT_ONCE: u64 = 256;
+
+/// How long to wait for space.
+const RETRY: Duration = Duration::from_millis(100);
+
+impl Core {
+    /// Where keys and values of a store go now.
+    pub(crate) fn placement(&self, settings: &StoreSettings) -> Result<Placement> {
+        let classes = self.objects.volume().classes();
+        let names: Vec<String> = classes.into_iter().map(|class| class.name).collect();
+        let log_class = self.settings.log_class.as_ref().or(names.first());
+        let log_class = log_class.ok_or_else(|| Error::invalid("the volume has no class"))?;
+        let mut placement = settings.policy.resolve(&names, log_class)?;
+        if self.is_fast_full.load(Ordering::Relaxed)
+            && let [fastest, next, ..] = &names[..]
+        {
+            // The limit of the fastest class is kept by passing it over, as one that is full is.
+            let classes = [&mut placement.root_keys, &mut placement.leaf_keys, &mut placement.leaf_values];
+            classes.into_iter().filter(|class| *class == fastest).for_each(|class| class.clone_from(next));
+        }
+        Ok(placement)
+    }
+
+    /// Looks whether the fastest class is as full as it may get.
+    fn watch_fast_class(&self) {
+        if let Some(limit) = self.settings.fast_class_bytes {
+            let used = self.fast_class_bytes();
+            // Log segments are prepared ahead, so there has to be room for two.
+            let reserve = (2 * self.settings.log_segment_bytes).min(limit / 4);
+            self.is_fast_full.store(used + reserve > limit, Ordering::Relaxed);
+        }
+    }
+
+    /// Closes tables that are full, under the commit lock.
+    pub(crate) fn make_room(&self, writing: &Writing, stores: &[Arc<StoreState>], end: Lsn) {
+        let table_bytes = self.settings.table_bytes();
+        for store in stores {
+            if store.view.read().active.bytes() >= table_bytes {
+                self.close_table(writing, store);
+            }
+        }
+        if end >= self.counters.next_look.get() {
+            self.look_around(writing, end);
+        }
+    }
+
+    /// Now and then: closes tables of stores that nobody writes to any more, if they hold back the log, and the largest if all of them
+    /// together take up too much.
+    fn look_around(&self, writing: &Writing, end: Lsn) {
+        let table_bytes = self.settings.table_bytes();
+        self.counters.next_look.set(end + table_bytes / 4);
+        let stores = self.stores.read().clone();
+        let mut active: Vec<(Arc<MemoryTable>, &Arc<StoreState>)> =
+            stores.iter().map(|store| (store.view.read().active.clone(), store)).collect();
+        active.retain(|(table, _)| !table.is_empty());
+        let oldest = end.saturating_sub(self.settings.log_replay_bytes);
+        for (_, store) in active.iter().filter(|(table, _)| table.start < oldest) {
+            self.close_table(writing, store);
+        }
+        let total: u64 = active.iter().map(|(table, _)| table.bytes()).sum();
+        if total > 2 * table_bytes
+            && let Some((_, store)) = active.iter().max_by_key(|(table, _)| table.bytes())
+        {
+            self.close_table(writing, store);
+        }
+    }
+
+    /// Gives the store a new table, if there is anything in the one it has. Under the commit lock.
+    pub(crate) fn close_table(&self, writing: &Writing, store: &StoreState) {
+        let mut view = store.view.write();
+        if view.active.is_empty() {
+            return;
+        }
+        let end = writing.log.cut();
+        let no = self.next_table.fetch_add(1, Ordering::Relaxed);
+        let full = std::mem::replace(&mut view.active, Arc::new(MemoryTable::new(no, end)));
+        full.close(end);
+        view.waiting.insert(0, full);
+        drop(view);
+        self.update_pressure(store);
+        self.background.work.notify();
+    }
+
+    /// Writes out the table that has waited longest; whether there was one.
+    pub(crate) async fn flush_next(&self) -> bool {
+        let Ok(writing) = self.writing() else { return false };
+        let Some((store, table)) = self.oldest_waiting() else { return false };
+        match self.flush(writing, &store, &table).await {
+            Ok(()) => {
+                self.background.failed.lock().take();
+                self.background.progress.notify();
+                true
+            }
+            Err(error) => {
+                let may_pass = error.kind() == ErrorKind::NoSpace;
+                self.flush_failed(writing, error);
+                if may_pass {
+                    self.environment.sleep(RETRY).await;
+                }
+                may_pass
+            }
+        }
+    }
+
+    fn flush_failed(&self, writing: &Writing, error: Error) {
+        match error.kind() {
+            ErrorKind::NoSpace => *self.background.failed.lock() = Some(error),
+            // What is in the log is there; but nothing more can be written out.
+            _ => writing.log.fail(&error),
+        }
+        self.background.progress.notify();
+    }
+
+    /// Why those who are held back wait in vain, if so.
+    pub(crate) fn background_error(&self, _cause: Cause) -> Option<Error> {
+        self.background.failed.lock().clone()
+    }
+
+    fn oldest_waiting(&self) -> Option<(Arc<StoreState>, Arc<MemoryTable>)> {
+        let stores = self.stores.read();
+        let oldest = stores.iter().filter_map(|store| {
+            let view = store.view.read();
+            Some((store.clone(), view.waiting.last()?.clone()))
+        });
+        oldest.min_by_key(|(_, table)| table.no)
+    }
+
+    /// Writes out everything.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Device`.
+    pub(crate) async fn flush_all(&self, writing: &Writing) -> Result<()> {
+        {
+            let _commit = self.commit.lock();
+            let stores = self.stores.read().clone();
+            stores.iter().for_each(|store| self.close_table(writing, store));
+        }
+        while let Some((store, table)) = self.oldest_waiting() {
+            self.flush(writing, &store, &table).await?;
+        }
+        Ok(())
+    }
+
+    async fn flush(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+        table: &Arc<MemoryTable>,
+    ) -> Result<()> {
+        let end =
+            table.end().ok_or_else(|| Error::invalid("a table that is written to cannot be written out"))?;
+        writing.log.sync_to(end).await?;
+        // CRASH: the log has everything.
+        self.crash.reached("flush.before-keys");
+        let record = self.write_table(store, table).await?;
+        let edit = Edit {
+            changes: record
+                .iter()
+                .map(|kvset| Change::AddKvset {
+                    place: Place::Root,
+                    position: Position::Top,
+                    kvset: kvset.clone(),
+                })
+                .collect(),
+        };
+        let tree = store.view.read().tree.clone();
+        let opened = self.opener.open_added(&tree, &edit).await?;
+        // CRASH: the key file is an orphan, and the log has everything.
+        self.crash.reached("flush.before-manifest");
+        let (mut records, begin) = self.log_records(writing, Some((store, table)));
+        if !edit.is_empty() {
+            records.insert(0, Record::Edit { store: store.no, edit: edit.clone() });
+        }
+        let install = |_: &DatabaseRecord| -> Result<()> {
+            let mut view = store.view.write();
+            view.tree = Arc::new(view.tree.apply_opened(&edit, &opened)?);
+            if let Some(record) = &record {
+                store.flushed_sequence.fetch_max(record.info.largest_sequence, Ordering::AcqRel);
+            }
+            view.waiting.retain(|other| !Arc::ptr_eq(other, table));
+            Ok(())
+        };
+        if store.is_dropped.load(Ordering::Acquire) {
+            store.view.write().waiting.retain(|other| !Arc::ptr_eq(other, table));
+            return self.discard(record.as_ref()).await;
+        }
+        writing.manifest.append(&records, install).await??;
+        // CRASH: the kvset has what the log need not have any more.
+        self.crash.reached("flush.after-manifest");
+        self.counters.flushes.add(1);
+        self.counters.flushed_key_bytes.add(record.map_or(0, |record| record.info.size_bytes));
+        self.update_pressure(store);
+        self.background.work.notify();
+        self.forget_log_before(writing, begin);
+        self.delete_retired().await?;
+        self.watch_fast_class();
+        Ok(())
+    }
+
+    async fn discard(&self, record: Option<&KvsetRecord>) -> Result<()> {
+        match record {
+            Some(record) => self.objects.delete(ObjectKind::Keys, record.no).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Writes a table's key file; `None` if nothing in it has to be kept.
+    async fn write_table(&self, store: &StoreState, table: &Arc<MemoryTable>) -> Result<Option<KvsetRecord>> {
+        let placement = self.placement(&store.settings)?;
+        let (lease, object) = self.objects.create(ObjectKind::Keys, Some(&placement.root_keys))?;
+        let no = lease.no();
+        let written = self.write_versions(store, table, no, object).await;
+        match written {
+            Ok(Some(record)) => Ok(Some(record)),
+            Ok(None) => self.objects.delete(ObjectKind::Keys, no).await.map(|()| None),
+            Err(error) => {
+                // What cannot be deleted is an orphan.
+                let _ = self.objects.delete(ObjectKind::Keys, no).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn write_versions(
+        &self,
+        store: &StoreState,
+        table: &Arc<MemoryTable>,
+        no: u64,
+        object: tanada_volume::Object,
+    ) -> Result<Option<KvsetRecord>> {
+        let options = KeyFileOptions {
+            page_bytes: store.settings.page_bytes,
+            filter_bits_per_key: store.settings.filter_bits_per_key,
+        };
+        let mut writer = KeyFileWriter::new(no, object, self.objects.buffers(), options);
+        let retention = Retention {
+            snapshots: self.snapshots.to_keep(),
+            now_s: self.environment.wall_time_s(),
+            is_bottom: false,
+        };
+        let tombstones: RangeTombstones = (*table.tombstones()).clone();
+        let kept = tombstones.within(b"", None, |all, sequence| retention.keeps_tombstone(all, sequence));
+        let source = MemorySource::new(table.clone(), Long::Pointers);
+        let mut groups = Groups::new(vec![source], tombstones, None).await?;
+        let mut keys = 0u64;
+        while groups.next(&retention).await? {
+            keys += 1;
+            if keys.is_multiple_of(KEYS_AT_ONCE) {
+                yield_now().await;
+            }
+            let (key, versions) = groups.group();
+            for version in versions.iter() {
+                writer.add(key, version).await?;
+            }
+        }
+        if writer.is_empty() && kept.is_empty() {
+            return Ok(None);
+        }
+        kept.into_iter().for_each(|tombstone| writer.add_range_tombstone(tombstone));
+        let (info, _) = writer.finish().await?;
+        Ok(Some(KvsetRecord { no, kind: KvsetKind::Data, info }))
+    }
+
+    /// What the manifest is told of the log when `without` is in a kvset: from where on each store needs it, and from where on a replay does.
+    pub(crate) fn log_records(
+        &self,
+        writing: &Writing,
+        without: Option<(&Arc<StoreState>, &Arc<MemoryTable>)>,
+    ) -> (Vec<Record>, Lsn) {
+        let commit = self.commit.lock();
+        let end = writing.log.cut();
+        let mut records = Vec::new();
+        let mut begin = end;
+        for store in &*self.stores.read() {
+            let mut view = store.view.write();
+            let is_left = |table: &&Arc<MemoryTable>| {
+                without
+                    .is_none_or(|(other, written)| !Arc::ptr_eq(other, store) || !Arc::ptr_eq(written, table))
+            };
+            let oldest = view.waiting.iter().rev().find(is_left).map(|table| table.start);
+            if oldest.is_none() && view.active.is_empty() {
+                let no = view.active.no;
+                view.active = Arc::new(MemoryTable::new(no, end));
+            }
+            let lsn = oldest.unwrap_or(view.active.start);
+            begin = begin.min(lsn);
+            records.push(Record::Flushed { store: store.no, lsn });
+        }
+        records.push(Record::Log(LogRecord {
+            begin,
+            segment: writing.log.segment_at(begin),
+            durable: writing.log.durable(),
+            sequence: commit.sequence,
+        }));
+        (records, begin)
+    }
+
+    /// Says in the manifest that the log is whole to its end, which then is known to have been durable.
+    pub(crate) async fn note_end(&self, writing: &Writing) -> Result<()> {
+        let (records, begin) = self.log_records(writing, None);
+        writing.manifest.append(&records, |_| ()).await?;
+        self.forget_log_before(writing, begin);
+        Ok(())
+    }
+
+    /// Segments that trees reference, over all stores.
+    fn referenced_segments(&self) -> BTreeSet<SegmentNo> {
+        let stores = self.stores.read();
+        let trees = stores.iter().map(|store| store.view.read().tree.clone());
+        trees.flat_map(|tree| tree.references().into_keys().collect::<Vec<_>>()).collect()
+    }
+
+    fn forget_log_before(&self, writing: &Writing, begin: Lsn) {
+        let forgotten = writing.log.forget_before(begin);
+        if forgotten.is_empty() {
+            return;
+        }
+        let referenced = self.referenced_segments();
+        for placed in forgotten.into_iter().filter(|placed| !referenced.contains(&placed.no)) {
+            placed.segment.retire();
+        }
+    }
+
+    /// Log segments that a tree referenced and does not any more: deleted if nobody else does.
+    pub(crate) fn release_segments(&self, writing: &Writing, segments: &[SegmentNo]) {
+        if segments.is_empty() {
+            return;
+        }
+        let needed: BTreeSet<SegmentNo> = writing.log.segments().into_iter().collect();
+        let referenced = self.referenced_segments();
+        for no in segments.iter().filter(|no| !needed.contains(no) && !referenced.contains(no)) {
+            if let Ok(segment) = self.opener.segments.open(*no) {
+                segment.retire();
+            }
+        }
+    }
+
+    /// Deletes objects that nobody needs any more.
+    pub(crate) async fn delete_retired(&self) -> Result<()> {
+        for (kind, no) in self.objects.take_retired() {
+            // CRASH: no manifest references it; the next opening deletes it.
+            self.crash.reached("object.before-deletion");
+            self.objects.delete(kind, no).await?;
+            self.counters.deleted_objects.add(1);
+        }
+        Ok(())
+    }
+}

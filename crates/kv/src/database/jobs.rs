@@ -1,0 +1,224 @@
+//! Jobs of the trees.
+//!
+//! 1. A free worker asks each store's tree which job is next, beginning with the store that has waited longest; one job of a store at a time.
+//! 2. The job reads and writes, without any lock.
+//! 3. Its edit goes to the manifest, and then to the store's view. What the new tree does not reference is retired: it is deleted when nobody reads it
+//!    any more.
+//!
+//! A job that finds no space leaves everything as it was, and is tried again later. One that fails otherwise makes the database read-only in
+//! effect: what is there can be read, and the cause is said to whoever writes.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::core::{Core, Writing};
+use super::store::StoreState;
+use crate::keyfile::KeyFileOptions;
+use crate::manifest::{DatabaseRecord, Record};
+use crate::notify::Notify;
+use crate::tree::{Edit, JobContext, JobOutput, TreeState};
+use crate::{ErrorKind, Result};
+
+use super::pick;
+use crate::tree::pick::Job;
+
+/// Bytes of values that a job holds in memory at once.
+const BATCH_BYTES: u64 = 8 << 20;
+
+/// How long a store's jobs rest after one found no space.
+const REST: Duration = Duration::from_secs(1);
+
+/// The right to do a job of a store.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    store: Arc<StoreState>,
+    progress: Notify,
+}
+
+impl Turn {
+    fn take(core: &Core, store: &Arc<StoreState>) -> Option<Turn> {
+        let is_free = !store.has_job.swap(true, Ordering::AcqRel);
+        is_free.then(|| Turn { store: store.clone(), progress: core.background.progress.clone() })
+    }
+
+    /// Waits for it.
+    ///
+    /// # Errors
+    /// If the database takes no writes.
+    pub(crate) async fn wait(core: &Core, store: &Arc<StoreState>) -> Result<Turn> {
+        loop {
+            let progress = core.background.progress.notified();
+            core.writing()?;
+            if let Some(turn) = Turn::take(core, store) {
+                return Ok(turn);
+            }
+            progress.await;
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.store.has_job.store(false, Ordering::Release);
+        self.progress.notify();
+    }
+}
+
+impl Core {
+    /// Does one job, if there is one to do; whether there was.
+    pub(crate) async fn job_next(&self) -> bool {
+        let Ok(writing) = self.writing() else { return false };
+        let mut stores = self.stores.read().clone();
+        // Those with the most at their roots first.
+        stores.sort_by_key(|store| std::cmp::Reverse(store.view.read().tree.root.len()));
+        for store in &stores {
+            let Some(turn) = Turn::take(self, store) else { continue };
+            match self.do_job(writing, store, false).await {
+                Ok(true) => return true,
+                Ok(false) => match self.promote_next(writing, store).await {
+                    Ok(true) => return true,
+                    Ok(false) => {}
+                    // What cannot be copied stays where it is.
+                    Err(error) if error.kind() == ErrorKind::NoSpace => {}
+                    Err(error) => writing.log.fail(&error),
+                },
+                Err(error) if error.kind() == ErrorKind::NoSpace => {
+                    self.counters.jobs_without_space.add(1);
+                    self.environment.sleep(REST.min(Duration::from_millis(100))).await;
+                }
+                Err(error) => {
+                    writing.log.fail(&error);
+                    self.background.progress.notify();
+                }
+            }
+            drop(turn);
+        }
+        false
+    }
+
+    /// Does all jobs of a store, those included that can wait.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Corrupted`, `Device`.
+    pub(crate) async fn compact(&self, store: &Arc<StoreState>) -> Result<()> {
+        let writing = self.writing()?;
+        {
+            let _commit = self.commit.lock();
+            self.close_table(writing, store);
+        }
+        loop {
+            let progress = self.background.progress.notified();
+            self.check_open()?;
+            if let Some(error) = writing.log.failure() {
+                return Err(error);
+            }
+            let is_waiting = !store.view.read().waiting.is_empty();
+            let turn = if is_waiting { None } else { Turn::take(self, store) };
+            let Some(turn) = turn else {
+                progress.await;
+                continue;
+            };
+            let did = self.do_job(writing, store, true).await;
+            drop(turn);
+            if !did? {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(crate) fn job_context(&self, store: &StoreState) -> Result<JobContext> {
+        let settings = &store.settings;
+        Ok(JobContext {
+            opener: self.opener.clone(),
+            placement: self.placement(settings)?,
+            key_files: KeyFileOptions {
+                page_bytes: settings.page_bytes,
+                filter_bits_per_key: settings.filter_bits_per_key,
+            },
+            segment_bytes: settings.value_segment_bytes,
+            leaf_bytes: settings.leaf_bytes,
+            batch_bytes: BATCH_BYTES.min(self.settings.memory_bytes / 16).max(256 << 10),
+            snapshots: self.snapshots.to_keep(),
+            now_s: self.environment.wall_time_s(),
+        })
+    }
+
+    /// Does the store's next job, if there is one.
+    pub(crate) async fn do_job(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+        is_thorough: bool,
+    ) -> Result<bool> {
+        let tree = store.view.read().tree.clone();
+        let context = self.job_context(store)?;
+        let around = self.surroundings(writing, store, &tree);
+        let job = pick::next_job(&tree, &self.pick_settings(store), &around, is_thorough);
+        let Some(job) = job else { return Ok(false) };
+        let output = match &job {
+            Job::Spill { kvsets } => {
+                let oldest = kvsets.last().copied().unwrap_or_default();
+                match crate::tree::move_down(&context.placement, &tree, oldest) {
+                    Some(edit) => JobOutput { edit, ..JobOutput::default() },
+                    None => crate::tree::spill(&context, &tree, kvsets).await?,
+                }
+            }
+            Job::Compact { leaf, kvsets, emptied } => {
+                crate::tree::compact(&context, &tree, *leaf, kvsets, emptied).await?
+            }
+        };
+        self.counters.jobs.add(1);
+        self.counters.job_key_bytes.add(output.key_bytes_written);
+        self.counters.job_value_bytes.add(output.value_bytes_written);
+        self.counters.job_read_bytes.add(output.value_bytes_read);
+        if output.edit.is_empty() {
+            return Ok(false);
+        }
+        if store.is_dropped.load(Ordering::Acquire) {
+            output.abandon(&context, &tree).await;
+            return Ok(false);
+        }
+        // CRASH: what was written are orphans.
+        self.crash.reached("job.before-manifest");
+        self.install(writing, store, &output.edit, &[]).await?;
+        // CRASH: what was read are orphans.
+        self.crash.reached("job.after-manifest");
+        self.update_pressure(store);
+        self.background.progress.notify();
+        self.background.work.notify();
+        self.delete_retired().await?;
+        Ok(true)
+    }
+
+    /// Makes an edit of a store's tree, and what else there is to say, durable and visible.
+    pub(crate) async fn install(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+        edit: &Edit,
+        others: &[Record],
+    ) -> Result<()> {
+        let tree = store.view.read().tree.clone();
+        let opened = self.opener.open_added(&tree, edit).await?;
+        drop(tree);
+        let install = |_: &DatabaseRecord| -> Result<(Arc<TreeState>, Arc<TreeState>)> {
+            let mut view = store.view.write();
+            let after = Arc::new(view.tree.apply_opened(edit, &opened)?);
+            let before = std::mem::replace(&mut view.tree, after.clone());
+            Ok((before, after))
+        };
+        let mut records = vec![Record::Edit { store: store.no, edit: edit.clone() }];
+        records.extend_from_slice(others);
+        let (before, after) = writing.manifest.append(&records, install).await??;
+        let dropped = before.retire_dropped(&after);
+        self.release_segments(writing, &dropped);
+        Ok(())
+    }
+
+    /// What no store needs any more of a tree that was dropped.
+    pub(crate) fn retire_tree(&self, writing: &Writing, tree: &TreeState) {
+        let dropped = tree.retire_dropped(&TreeState::default());
+        self.release_segments(writing, &dropped);
+    }
+}

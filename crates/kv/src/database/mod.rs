@@ -1,0 +1,183 @@
+//! An open database.
+//!
+//! - [`core`]: what its handles share; the way of writes and reads;
+//! - [`open`]: making, opening, recovering;
+//! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`jobs`]: tree jobs; [`pressure`]: holding writers back;
+//! - [`batch`], [`store`], [`snapshot`]: what users hold;
+//! - [`conflict`]: what transactions have to know of each other.
+
+mod background;
+mod batch;
+mod bulk;
+mod check;
+mod checkpoint;
+pub(crate) mod conflict;
+pub(crate) mod core;
+mod flush;
+mod jobs;
+mod open;
+mod pick;
+mod pressure;
+mod promotion;
+pub(crate) mod snapshot;
+mod statistics;
+pub(crate) mod store;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+pub use batch::Batch;
+pub(crate) use batch::behind_prefix;
+pub use bulk::BulkLoad;
+pub use check::CheckReport;
+pub use snapshot::Snapshot;
+pub use statistics::{ClassStatistics, StallStatistics, Statistics, StoreStatistics, WrittenBytes};
+pub use store::Store;
+
+use crate::memory::MemoryTable;
+use crate::settings::{StoreSettings, WriteOptions};
+use crate::transaction::{Isolation, Transaction};
+use crate::{Error, ErrorKind, Result};
+use core::Core;
+use store::StoreState;
+
+/// A handle of an open database. Cheap to clone; [`close`](Self::close) it at the end.
+#[derive(Debug, Clone)]
+pub struct Database {
+    pub(crate) core: Arc<Core>,
+}
+
+impl Database {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// Makes everything durable and stops the background work. Handles are of no use afterwards.
+    ///
+    /// # Errors
+    /// As [`sync`](Self::sync).
+    pub async fn close(&self) -> Result<()> {
+        if self.core.is_closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let Some(writing) = &self.core.writing else { return Ok(()) };
+        self.core.background.end().await;
+        let flushed = self.core.flush_all(writing).await;
+        let closed = writing.log.close().await;
+        writing.log.ended().await;
+        flushed.and(closed)?;
+        self.core.note_end(writing).await?;
+        self.core.delete_retired().await
+    }
+
+    /// Stops the background work and leaves everything as it is: what a stop of the process would leave. Handles are of no use afterwards.
+    #[doc(hidden)]
+    pub async fn abandon(&self) {
+        self.core.is_closed.store(true, Ordering::Release);
+        if let Some(writing) = &self.core.writing {
+            writing.log.fail(&Error::new(ErrorKind::Closed, "the database was abandoned"));
+            self.core.background.end().await;
+            writing.log.ended().await;
+        }
+    }
+
+    /// Makes a store.
+    ///
+    /// # Errors
+    /// `AlreadyExists`, `InvalidInput`, `ReadOnly`, `Device`.
+    pub async fn create_store(&self, name: &str, settings: &StoreSettings) -> Result<Store> {
+        open::check_name(name)?;
+        settings.check()?;
+        let writing = self.core.writing()?;
+        self.core.placement(settings)?;
+        let exists = || Error::new(ErrorKind::AlreadyExists, format!("there is a store {name:?} already"));
+        let no = {
+            let stores = self.core.stores.read();
+            if stores.iter().any(|store| store.name == name) {
+                return Err(exists());
+            }
+            self.core.next_store.fetch_add(1, Ordering::Relaxed)
+        };
+        let table_no = self.core.next_table.fetch_add(1, Ordering::Relaxed);
+        let add = || {
+            let mut stores = self.core.stores.write();
+            let table = MemoryTable::new(table_no, writing.log.end());
+            let tree = crate::tree::TreeState::default();
+            let store = StoreState::new(self.core.identity, no, name, settings, table, tree);
+            stores.push(store.clone());
+            store
+        };
+        let store = writing.manifest.append(&open::store_records(no, name, settings), |_| add()).await?;
+        Ok(Store::new(self.core.clone(), store))
+    }
+
+    /// A store that is there.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn open_store(&self, name: &str) -> Result<Store> {
+        self.core.check_open()?;
+        let stores = self.core.stores.read();
+        let store = stores.iter().find(|store| store.name == name);
+        let missing = || Error::new(ErrorKind::NotFound, format!("there is no store {name:?}"));
+        Ok(Store::new(self.core.clone(), store.ok_or_else(missing)?.clone()))
+    }
+
+    /// Deletes a store with all that it holds.
+    ///
+    /// # Errors
+    /// `NotFound`, `ReadOnly`, `Device`.
+    pub async fn drop_store(&self, name: &str) -> Result<()> {
+        let store = self.open_store(name)?;
+        let writing = self.core.writing()?;
+        let state = store.state();
+        if state.is_dropped.swap(true, Ordering::AcqRel) {
+            return Err(Error::new(ErrorKind::NotFound, format!("there is no store {name:?}")));
+        }
+        let remove = || self.core.stores.write().retain(|other| other.no != state.no);
+        let record = crate::manifest::Record::StoreDropped { no: state.no };
+        writing.manifest.append(&[record], |_| remove()).await?;
+        let tree = {
+            let mut view = state.view.write();
+            view.waiting.clear();
+            std::mem::take(&mut view.tree)
+        };
+        self.core.retire_tree(writing, &tree);
+        drop(tree);
+        self.core.background.progress.notify();
+        self.core.delete_retired().await
+    }
+
+    /// The stores' names, in order of their making.
+    pub fn stores(&self) -> Vec<String> {
+        self.core.stores.read().iter().map(|store| store.name.clone()).collect()
+    }
+
+    /// Writes all of a batch or nothing of it.
+    ///
+    /// # Errors
+    /// `InvalidInput` for keys or values that are too long, `NoSpace`, `ReadOnly`, `Poisoned`, `Device`.
+    pub async fn write(&self, batch: Batch, options: &WriteOptions) -> Result<()> {
+        self.core.write(batch, options).await
+    }
+
+    /// What is there now, to be read later.
+    pub fn snapshot(&self) -> Snapshot {
+        self.core.snapshots.take()
+    }
+
+    /// Begins a transaction.
+    pub fn begin(&self, isolation: Isolation) -> Transaction {
+        Transaction::new(&self.core, isolation)
+    }
+
+    /// Returns when all that was written before is durable.
+    ///
+    /// # Errors
+    /// `Device`, `Poisoned`.
+    pub async fn sync(&self) -> Result<()> {
+        let writing = self.core.writing()?;
+        writing.log.sync_to(writing.log.end()).await
+    }
+}

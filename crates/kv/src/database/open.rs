@@ -1,0 +1,401 @@
+//! Making and opening databases.
+//!
+//! Opening for writing:
+//!
+//! 1. the latest whole manifest says what there is;
+//! 2. what no manifest knows (orphans: what a stop left of work that was under way) is told apart from log segments, whose numbers are not
+//!    smaller than that of the segment where the replay begins;
+//! 3. the log is replayed into memory tables;
+//! 4. a new manifest is written with the next epoch, and replaces the old one;
+//! 5. orphans are deleted; the log goes on in a new segment.
+//!
+//! Opening read-only does 1 to 3 and changes nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+
+use parking_lot::{Mutex, RwLock};
+use tanada_volume::Volume;
+
+use super::Database;
+use super::background::Background;
+use super::core::{Commit, Core, Writing};
+use super::snapshot::Snapshots;
+use super::statistics::Counters;
+use super::store::StoreState;
+use crate::cache::Cache;
+use crate::crash::CrashPoints;
+use crate::entry::{SegmentNo, SequenceNo};
+use crate::environment::Environment;
+use crate::log::BLOCK;
+use crate::log::frame::StoreNo;
+use crate::log::replay::{ReplayFrom, Replayed, replay};
+use crate::log::segment::PlacedSegment;
+use crate::log::writer::{Appended, Log, LogOptions};
+use crate::manifest::{DatabaseRecord, LogRecord, Manifest, Record};
+use crate::memory::MemoryTable;
+use crate::objects::{ObjectKind, Objects};
+use crate::settings::{DatabaseSettings, LONGEST_NAME, OpenOptions, RecoveryProgress};
+use crate::tree::Opener;
+use crate::value::Segments;
+use crate::{Error, ErrorKind, Result};
+
+/// A name of a database or a store.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) || name.starts_with('.') {
+        return Err(Error::invalid(format!(
+            "{name:?} is no name: from 1 to {LONGEST_NAME} bytes of letters, digits, spaces, _ - and . (not at the beginning) are one"
+        )));
+    }
+    Ok(())
+}
+
+/// All objects of a database, whatever numbers they have.
+fn objects_of(volume: &Volume, name: &str, environment: &dyn Environment) -> Arc<Objects> {
+    Objects::new(volume.clone(), name, 1, environment.buffers())
+}
+
+/// The same, with numbers that were not given yet.
+fn numbered(objects: &Objects, state: &DatabaseRecord, name: &str) -> Arc<Objects> {
+    let largest = objects.list().into_iter().map(|(_, no)| no + 1).max();
+    let next = largest.unwrap_or(1).max(state.next_object).max(1);
+    Objects::new(objects.volume().clone(), name, next, objects.buffers().clone())
+}
+
+/// What a replay builds.
+struct Recovered {
+    stores: BTreeMap<StoreNo, Arc<StoreState>>,
+    sequence: SequenceNo,
+    replayed: Replayed,
+    /// Segments that are neither referenced nor part of the log.
+    orphans: Vec<(ObjectKind, u64)>,
+}
+
+impl Database {
+    /// Makes a database.
+    ///
+    /// # Errors
+    /// `AlreadyExists`, `InvalidInput` for a wrong name or wrong settings, `NoSpace`, `Device`.
+    pub async fn create(
+        volume: &Volume,
+        name: &str,
+        settings: &DatabaseSettings,
+        environment: Arc<dyn Environment>,
+    ) -> Result<Database> {
+        Database::create_with(volume, name, settings, CrashPoints::default(), environment).await
+    }
+
+    /// The same, telling of crash points.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub async fn create_with(
+        volume: &Volume,
+        name: &str,
+        settings: &DatabaseSettings,
+        crash: CrashPoints,
+        environment: Arc<dyn Environment>,
+    ) -> Result<Database> {
+        check_name(name)?;
+        settings.check()?;
+        let objects = objects_of(volume, name, &*environment);
+        if objects.list().iter().any(|(kind, _)| *kind == ObjectKind::Manifest) {
+            return Err(Error::new(
+                ErrorKind::AlreadyExists,
+                format!("there is a database {name:?} already"),
+            ));
+        }
+        // What a database of that name left when it was being made or destroyed.
+        for (kind, no) in objects.list() {
+            objects.delete(kind, no).await?;
+        }
+        let state = DatabaseRecord {
+            // The volume gives a number to an object once.
+            identity: next_identity(volume),
+            settings: settings.clone(),
+            ..DatabaseRecord::default()
+        };
+        // CRASH: there is no database.
+        crash.reached("create.before-manifest");
+        let options = OpenOptions { crash_points: crash, ..OpenOptions::default() };
+        Database::start(objects, name, state, &options, environment).await
+    }
+
+    /// Opens a database and replays its log.
+    ///
+    /// # Errors
+    /// `NotFound`, `Corrupted`, `FutureFormat`, `Device`.
+    pub async fn open(
+        volume: &Volume,
+        name: &str,
+        options: &OpenOptions,
+        environment: Arc<dyn Environment>,
+    ) -> Result<Database> {
+        check_name(name)?;
+        let objects = objects_of(volume, name, &*environment);
+        let recovered = crate::manifest::journal::recover(&objects).await?;
+        let missing = || Error::new(ErrorKind::NotFound, format!("there is no database {name:?}"));
+        let mut state = recovered.ok_or_else(missing)?;
+        if let Some(settings) = &options.settings {
+            settings.check()?;
+            state.settings = settings.clone();
+        }
+        Database::start(objects, name, state, options, environment).await
+    }
+
+    /// Deletes a database that is not open.
+    ///
+    /// # Errors
+    /// `NotFound`, `Device`.
+    pub async fn destroy(volume: &Volume, name: &str, environment: Arc<dyn Environment>) -> Result<()> {
+        check_name(name)?;
+        let objects = objects_of(volume, name, &*environment);
+        let mut all = objects.list();
+        if all.is_empty() {
+            return Err(Error::new(ErrorKind::NotFound, format!("there is no database {name:?}")));
+        }
+        // Manifests last: what is left after a stop is a database that can be destroyed, or nothing that can be opened.
+        all.sort_by_key(|(kind, _)| *kind == ObjectKind::Manifest);
+        for (kind, no) in all {
+            objects.delete(kind, no).await?;
+        }
+        Ok(())
+    }
+
+    /// The names of the databases in a volume.
+    pub fn names(volume: &Volume) -> Vec<String> {
+        let named = |object: tanada_volume::Object| {
+            let name = object.name();
+            let (database, file) = name.strip_prefix("kv/")?.rsplit_once('/')?;
+            file.starts_with("manifest-").then(|| database.to_owned())
+        };
+        let mut names: Vec<String> = volume.objects().into_iter().filter_map(named).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    async fn start(
+        objects: Arc<Objects>,
+        name: &str,
+        mut state: DatabaseRecord,
+        options: &OpenOptions,
+        environment: Arc<dyn Environment>,
+    ) -> Result<Database> {
+        let objects = numbered(&objects, &state, name);
+        let next_table = AtomicU64::new(1);
+        let cache = Cache::new(cache_bytes(&state.settings));
+        let segments = Segments::new(&objects, &cache);
+        let opener = Opener { objects: objects.clone(), segments, cache };
+        let recovered = recover(&opener, &state, options, &next_table).await?;
+        let sequence = recovered.sequence;
+        state.log.sequence = sequence;
+        state.epoch += 1;
+        let crash = options.crash_points.clone();
+        let mut writing = None;
+        let is_fast_full = Arc::new(AtomicBool::new(false));
+        if !options.read_only {
+            let begun = begin_writing(
+                &opener,
+                state.clone(),
+                &recovered,
+                crash.clone(),
+                environment.clone(),
+                is_fast_full.clone(),
+            );
+            writing = Some(begun.await?);
+        }
+        let snapshots = Arc::new(Snapshots::default());
+        snapshots.publish(sequence);
+        let core = Arc::new(Core {
+            name: name.to_owned(),
+            identity: state.identity,
+            settings: state.settings,
+            objects,
+            opener,
+            environment,
+            crash,
+            writing,
+            stores: RwLock::new(recovered.stores.into_values().collect()),
+            commit: Mutex::new(Commit { sequence, ..Commit::default() }),
+            snapshots,
+            next_table,
+            next_store: AtomicU32::new(state.next_store.max(1)),
+            background: Background::default(),
+            counters: Counters::default(),
+            is_fast_full,
+            is_closed: AtomicBool::new(false),
+        });
+        Core::start_background(&core);
+        Ok(Database { core })
+    }
+}
+
+fn next_identity(volume: &Volume) -> u64 {
+    volume.objects().iter().map(tanada_volume::Object::id).max().unwrap_or(0) + 1
+}
+
+/// Replays the log into memory tables.
+async fn recover(
+    opener: &Opener,
+    state: &DatabaseRecord,
+    options: &OpenOptions,
+    next_table: &AtomicU64,
+) -> Result<Recovered> {
+    let objects = &opener.objects;
+    let table = || {
+        let no = next_table.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        MemoryTable::new(no, state.log.begin)
+    };
+    let mut stores: BTreeMap<StoreNo, Arc<StoreState>> = BTreeMap::new();
+    for (no, store) in &state.stores {
+        let tree = opener.open_tree(&store.tree).await?;
+        let store = StoreState::new(state.identity, *no, &store.name, &store.settings, table(), tree);
+        stores.insert(*no, store);
+    }
+    let mut known_segments: Vec<SegmentNo> = Vec::new();
+    let mut known_keys: Vec<u64> = Vec::new();
+    for store in state.stores.values() {
+        known_segments.extend(store.tree.references().keys());
+        known_segments.extend(store.tree.segments.keys());
+        known_keys.extend(store.tree.kvsets().map(|kvset| kvset.no));
+    }
+    let value_segments: Vec<SegmentNo> =
+        state.stores.values().flat_map(|store| store.tree.segments.keys().copied()).collect();
+    let first = state.log.segment.unwrap_or(0);
+    let mut candidates: Vec<SegmentNo> = Vec::new();
+    let mut orphans = Vec::new();
+    for (kind, no) in objects.list() {
+        match kind {
+            ObjectKind::Segment if no >= first && !value_segments.contains(&no) => candidates.push(no),
+            ObjectKind::Segment if !known_segments.contains(&no) => orphans.push((kind, no)),
+            ObjectKind::Keys if !known_keys.contains(&no) => orphans.push((kind, no)),
+            _ => {}
+        }
+    }
+    candidates.sort_unstable();
+    let from = ReplayFrom {
+        database: state.identity,
+        lsn: state.log.begin,
+        segment: state.log.segment,
+        durable: state.log.durable,
+    };
+    let mut sequence = state.log.sequence;
+    let flushed: BTreeMap<StoreNo, u64> =
+        state.stores.iter().map(|(no, store)| (*no, store.flushed)).collect();
+    let mut last = 0;
+    let mut on_frame = |frame: crate::log::frame::Frame, place: crate::log::replay::FramePlace| {
+        if frame.sequence <= last {
+            return Err(Error::corrupted(format!(
+                "the log's frame at LSN {} has sequence number {}, and {last} was before",
+                frame.lsn, frame.sequence
+            )));
+        }
+        last = frame.sequence;
+        sequence = sequence.max(frame.sequence);
+        let appended = Appended { segment: place.segment, offset: place.payload, end: frame.lsn };
+        for operation in frame.payload.operations().flatten() {
+            // What is written out already, or belongs to a store that was dropped, is passed over.
+            if let Some(store) = stores.get(&operation.store)
+                && flushed.get(&operation.store).is_some_and(|flushed| frame.lsn >= *flushed)
+            {
+                let table = store.view.read().active.clone();
+                super::core::insert(&table, store, operation, frame.sequence, appended);
+            }
+        }
+        Ok(())
+    };
+    let mut on_progress = |progress: &RecoveryProgress| {
+        if let Some(told) = &options.progress {
+            told(progress);
+        }
+    };
+    let replayed =
+        replay(objects, &opener.segments, &candidates, from, &mut on_frame, &mut on_progress).await?;
+    for no in candidates {
+        let is_log = replayed.segments.iter().any(|segment| segment.no == no);
+        if !is_log && !known_segments.contains(&no) {
+            orphans.push((ObjectKind::Segment, no));
+        }
+    }
+    Ok(Recovered { stores, sequence, replayed, orphans })
+}
+
+/// Makes what was recovered durable, and begins a new part of the log.
+async fn begin_writing(
+    opener: &Opener,
+    mut state: DatabaseRecord,
+    recovered: &Recovered,
+    crash: CrashPoints,
+    environment: Arc<dyn Environment>,
+    is_fast_full: Arc<AtomicBool>,
+) -> Result<Writing> {
+    let objects = &opener.objects;
+    let Replayed { cut, end, segments, last, .. } = &recovered.replayed;
+    if let Some((object, used)) = last {
+        settle_segment(object, *used).await?;
+    }
+    state.log = LogRecord {
+        // What was replayed is durable now, and a later opening must not find less.
+        durable: *cut,
+        segment: segments.first().map(|segment| segment.no).or(state.log.segment),
+        ..state.log
+    };
+    let options = LogOptions {
+        segment_bytes: state.settings.log_segment_bytes,
+        group_bytes: state.settings.log_group_bytes,
+        class: log_class(objects.volume(), &state.settings),
+        overflow_class: objects.volume().classes().get(1).map(|class| class.name.clone()),
+        passes_class_over: is_fast_full,
+        database: state.identity,
+        epoch: state.epoch,
+        start: *end,
+        durable: *cut,
+    };
+    debug_assert!(end.is_multiple_of(BLOCK));
+    let manifest = Manifest::begin(objects.clone(), state, crash.clone()).await?;
+    // CRASH: the next opening finds the same orphans.
+    crash.reached("open.before-orphans");
+    for (kind, no) in &recovered.orphans {
+        objects.delete(*kind, *no).await?;
+    }
+    // CRASH: as before, or they are gone.
+    crash.reached("open.after-orphans");
+    let placed: Vec<PlacedSegment> = segments.clone();
+    let log = Log::start(options, placed, objects.clone(), opener.segments.clone(), environment, crash);
+    Ok(Writing { log, manifest })
+}
+
+/// Cuts off what was torn, and makes what stands before it durable: it may have been read from a cache of the device.
+async fn settle_segment(object: &tanada_volume::Object, used: u64) -> Result<()> {
+    let failed = |error| Error::volume("cannot settle the log's last segment", &error);
+    let used = used.next_multiple_of(BLOCK);
+    object.resize(used).await.map_err(failed)?;
+    match object.write_bytes(used, &[0; BLOCK as usize]).await {
+        Err(error) if error.kind() != tanada_volume::ErrorKind::NoSpace => return Err(failed(error)),
+        _ => {}
+    }
+    object.sync().await.map_err(failed)
+}
+
+fn log_class(volume: &Volume, settings: &DatabaseSettings) -> Option<String> {
+    let fastest = || volume.classes().first().map(|class| class.name.clone());
+    settings.log_class.clone().or_else(fastest)
+}
+
+/// What of the memory is for the cache: all but the memory tables that may be there at once, and an eighth for buffers.
+fn cache_bytes(settings: &DatabaseSettings) -> u64 {
+    let tables = settings.table_bytes() * (settings.waiting_tables as u64 + 1);
+    let rest = settings.memory_bytes.saturating_sub(tables.min(settings.memory_bytes / 2));
+    rest - settings.memory_bytes / 8
+}
+
+/// Makes a record of a new store.
+pub(crate) fn store_records(no: StoreNo, name: &str, settings: &crate::StoreSettings) -> Vec<Record> {
+    vec![
+        Record::Store { no, name: name.to_owned() },
+        Record::StoreSettings { no, settings: Box::new(settings.clone()) },
+    ]
+}

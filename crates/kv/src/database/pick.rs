@@ -1,0 +1,90 @@
+//! Which job of a store is next: what its tree needs, given what else refers to the log's segments.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::core::{Core, Writing};
+use super::store::StoreState;
+use crate::entry::SegmentNo;
+use crate::objects::ObjectKind;
+use crate::tree::pick::{Job, LogSegmentUse, PickSettings, Surroundings, pick};
+use crate::tree::{Kvset, KvsetNo, LeafNo, TreeState};
+
+/// The next job; a thorough one leaves nothing at the root and one kvset in each leaf.
+pub(crate) fn next_job(
+    tree: &TreeState,
+    settings: &PickSettings,
+    around: &Surroundings,
+    is_thorough: bool,
+) -> Option<Job> {
+    let picked = pick(tree, settings, around).map(|picked| picked.job);
+    if picked.is_some() || !is_thorough {
+        return picked;
+    }
+    if !tree.root.is_empty() {
+        return Some(Job::Spill { kvsets: tree.root.iter().map(|kvset| kvset.no()).collect() });
+    }
+    // Copies on the fastest class are part of it: at the bottom of a leaf all of its kvsets are merged.
+    let all = |leaf: &crate::tree::Leaf<Arc<Kvset>>| -> Vec<KvsetNo> {
+        leaf.kvsets.iter().map(|kvset| kvset.no()).collect()
+    };
+    let leaf: Option<(LeafNo, Vec<KvsetNo>)> =
+        tree.leaves.iter().map(|leaf| (leaf.no, all(leaf))).find(|(_, kvsets)| kvsets.len() > 1);
+    leaf.map(|(leaf, kvsets)| Job::Compact { leaf, kvsets, emptied: BTreeSet::new() })
+}
+
+impl Core {
+    pub(crate) fn pick_settings(&self, store: &StoreState) -> PickSettings {
+        PickSettings {
+            leaf_bytes: store.settings.leaf_bytes,
+            space_amplification: store.settings.space_amplification,
+            // A spill takes in what came meanwhile, and writers are slowed only when spills cannot keep pace.
+            root_kvsets: (self.settings.slow_root_kvsets / 4).clamp(2, 8),
+            ..PickSettings::default()
+        }
+    }
+
+    /// What the tree of a store does not know.
+    pub(crate) fn surroundings(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+        tree: &TreeState,
+    ) -> Surroundings {
+        let mut elsewhere: BTreeSet<SegmentNo> = writing.log.segments().into_iter().collect();
+        for other in &*self.stores.read() {
+            if Arc::ptr_eq(other, store) {
+                let root = tree.root.iter().flat_map(|kvset| &kvset.record().info.references);
+                elsewhere.extend(root.map(|references| references.segment));
+            } else {
+                elsewhere.extend(other.view.read().tree.clone().references().into_keys());
+            }
+        }
+        let leaves = tree.leaves.iter().flat_map(|leaf| &leaf.kvsets);
+        let references = leaves.flat_map(|kvset| &kvset.record().info.references);
+        let logs: BTreeSet<SegmentNo> = references.map(|references| references.segment).collect();
+        let logs = logs.into_iter().filter(|no| !tree.segments.contains_key(no));
+        let log_segments: BTreeMap<SegmentNo, LogSegmentUse> = logs
+            .filter_map(|no| {
+                let object =
+                    self.objects.volume().open_object(&self.objects.name(ObjectKind::Segment, no)).ok()?;
+                let is_needed_elsewhere = elsewhere.contains(&no);
+                Some((no, LogSegmentUse { bytes: object.size_bytes(), is_needed_elsewhere }))
+            })
+            .collect();
+        Surroundings { log_pressure: self.log_pressure(), log_segments }
+    }
+
+    /// How much the fastest class presses for log segments to be emptied: 1 at its limit.
+    fn log_pressure(&self) -> f64 {
+        let Some(limit) = self.settings.fast_class_bytes else { return 0.0 };
+        // Before it is reached, so that there is time to make room.
+        self.fast_class_bytes() as f64 / (limit.max(1) as f64 * 0.75)
+    }
+
+    /// Bytes that the database takes up on the fastest class.
+    pub(crate) fn fast_class_bytes(&self) -> u64 {
+        let fastest = self.class_statistics().into_iter().next().unwrap_or_default();
+        fastest.segment_bytes + fastest.key_bytes + fastest.manifest_bytes
+    }
+}

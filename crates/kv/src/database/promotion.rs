@@ -1,0 +1,92 @@
+//! Copying values that are read often from slow classes to the fastest one, within a budget of bytes.
+//!
+//! Reads that went to a slow class are counted by key. Now and then the worker that finds no other job of the store takes the keys that were
+//! read more than once, as many as the budget of the time since allows, and repeats their versions in promoted kvsets with values on the fastest
+//! class. Nothing is moved: without the copies nothing is lost.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use super::core::{Core, Writing};
+use super::store::StoreState;
+use crate::Result;
+use crate::counters::Counter;
+use crate::tree::jobs::promote::promote_keys;
+use crate::tree::{FoundVersion, TreeState};
+
+/// Reads that make a key worth copying.
+const LEAST_READS: u32 = 2;
+
+/// Reads after which it is looked whether something is worth copying.
+const LOOK_AFTER: u64 = 256;
+
+/// The shortest time between two promotions of a store, and the longest whose budget is saved up.
+const SHORTEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// When a store was promoted last.
+#[derive(Debug, Default)]
+pub(crate) struct Promotion {
+    last: Mutex<Duration>,
+    reads: Counter,
+}
+
+impl Core {
+    fn fastest_class(&self) -> Option<String> {
+        let classes = self.objects.volume().classes();
+        // With one class there is nothing to gain.
+        (classes.len() > 1).then(|| classes[0].name.clone())
+    }
+
+    /// The value, counted if it came from a slow class.
+    pub(crate) async fn value_counting(
+        &self,
+        store: &StoreState,
+        tree: &TreeState,
+        key: &[u8],
+        found: &FoundVersion,
+    ) -> Result<Option<Bytes>> {
+        let Some(fastest) = self.fastest_class() else { return found.value().await };
+        let value = found.value_counting(key, tree, &store.hot, &fastest).await;
+        store.promotion.reads.add(1);
+        if store.promotion.reads.get().is_multiple_of(LOOK_AFTER) {
+            self.background.work.notify();
+        }
+        value
+    }
+
+    /// Promotes what is worth it; whether anything was. The caller has the store's turn.
+    pub(crate) async fn promote_next(&self, writing: &Writing, store: &Arc<StoreState>) -> Result<bool> {
+        let rate = store.settings.promoted_bytes_per_second;
+        let Some(fastest) = self.fastest_class().filter(|_| rate > 0) else { return Ok(false) };
+        let now = self.environment.now();
+        let elapsed = now.saturating_sub(*store.promotion.last.lock());
+        if elapsed < SHORTEST || self.is_fast_full.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let budget = (elapsed.min(LONGEST).as_secs_f64() * rate as f64) as u64;
+        let keys = store.hot.take(LEAST_READS, budget);
+        if keys.is_empty() {
+            return Ok(false);
+        }
+        *store.promotion.last.lock() = now;
+        let tree = store.view.read().tree.clone();
+        let context = self.job_context(store)?;
+        let output = promote_keys(&context, &tree, &keys, &fastest).await?;
+        self.counters.promoted_bytes.add(output.value_bytes_written);
+        self.counters.job_key_bytes.add(output.key_bytes_written);
+        self.counters.job_value_bytes.add(output.value_bytes_written);
+        if output.edit.is_empty() || store.is_dropped.load(Ordering::Acquire) {
+            output.abandon(&context, &tree).await;
+            return Ok(false);
+        }
+        // CRASH: what was written are orphans.
+        self.crash.reached("job.before-manifest");
+        self.install(writing, store, &output.edit, &[]).await?;
+        Ok(true)
+    }
+}

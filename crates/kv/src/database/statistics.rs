@@ -1,0 +1,320 @@
+//! Counting what a database does, and what it takes up.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Database;
+use super::core::Core;
+use super::pressure::Cause;
+use crate::counters::Counter;
+use crate::latency::{Latencies, LatencySummary};
+use crate::objects::ObjectKind;
+
+/// Counters of an open database.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) written_operations: Counter,
+    /// Bytes of batches: keys, values, and a little for each operation.
+    pub(crate) written_bytes: Counter,
+    pub(crate) loaded_bytes: Counter,
+    pub(crate) gets: Counter,
+    pub(crate) gets_from_memory: Counter,
+    pub(crate) flushes: Counter,
+    pub(crate) flushed_key_bytes: Counter,
+    pub(crate) jobs: Counter,
+    pub(crate) jobs_without_space: Counter,
+    pub(crate) job_key_bytes: Counter,
+    pub(crate) job_value_bytes: Counter,
+    pub(crate) job_read_bytes: Counter,
+    pub(crate) promoted_bytes: Counter,
+    pub(crate) slowed: Counter,
+    pub(crate) memory_stalls: Stalls,
+    pub(crate) root_stalls: Stalls,
+    pub(crate) log_stalls: Stalls,
+    pub(crate) deleted_objects: Counter,
+    /// Where the log has to be before tables are looked at that nobody writes to.
+    pub(crate) next_look: Counter,
+    pub(crate) writes: Latencies,
+    pub(crate) reads: Latencies,
+}
+
+/// Times that writers had to wait.
+#[derive(Debug, Default)]
+pub(crate) struct Stalls {
+    pub(crate) count: Counter,
+    pub(crate) us: Counter,
+}
+
+impl Stalls {
+    fn summary(&self, cause: &str) -> StallStatistics {
+        StallStatistics { cause: cause.to_owned(), count: self.count.get(), us: self.us.get() }
+    }
+}
+
+impl Counters {
+    pub(crate) fn stalled(&self, cause: Cause, took: Duration) {
+        let stalls = match cause {
+            Cause::MemoryTables => &self.memory_stalls,
+            Cause::RootKvsets => &self.root_stalls,
+            Cause::Log => &self.log_stalls,
+        };
+        stalls.count.add(1);
+        stalls.us.add(took.as_micros() as u64);
+    }
+
+    /// Whether an operation is one of those that are measured.
+    pub(crate) fn is_measured(counter: &Counter) -> bool {
+        counter.get().is_multiple_of(16)
+    }
+}
+
+/// Counters of a database since it was opened, and what it takes up now.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Statistics {
+    /// Puts, deletes and ranges that were written.
+    pub operations_written: u64,
+    /// Bytes of them: keys, values, and 26 bytes each.
+    pub bytes_written: u64,
+    /// Bytes of bulk loads.
+    pub bytes_loaded: u64,
+    /// Bytes written by cause.
+    pub written_by: WrittenBytes,
+    /// Bytes written to objects over bytes written by users.
+    pub write_amplification: f64,
+    /// Bytes of all objects over those of keys and values in kvsets that are in use; versions that only snapshots see count as in use.
+    pub space_amplification: f64,
+    /// Look-ups.
+    pub gets: u64,
+    /// Those of them that memory tables answered.
+    pub gets_from_memory: u64,
+    /// Pages, filters and values that were read because the cache did not have them.
+    pub cache_loads: u64,
+    /// Those over look-ups that memory tables did not answer.
+    pub read_amplification: f64,
+    /// Bytes in the cache.
+    pub cache_bytes: u64,
+    /// Bytes in memory tables.
+    pub memory_table_bytes: u64,
+    /// Syncs of the log.
+    pub log_syncs: u64,
+    /// Memory tables that were written out.
+    pub flushes: u64,
+    /// Tree jobs, and those that found no space.
+    pub jobs: u64,
+    /// See above.
+    pub jobs_without_space: u64,
+    /// Bytes of values that were copied to the fastest class because they are read often.
+    pub bytes_promoted: u64,
+    /// Objects that were deleted.
+    pub objects_deleted: u64,
+    /// Writes that were slowed.
+    pub writes_slowed: u64,
+    /// Writes that had to wait, by cause.
+    pub stalls: Vec<StallStatistics>,
+    /// Snapshots that are held.
+    pub snapshots: usize,
+    /// Bytes on each class, fastest first.
+    pub classes: Vec<ClassStatistics>,
+    /// The stores, in order of their making.
+    pub stores: Vec<StoreStatistics>,
+    /// Batches, and what waited for the log to be durable.
+    pub writes: LatencySummary,
+    /// Look-ups.
+    pub reads: LatencySummary,
+}
+
+/// Bytes that were written, by cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WrittenBytes {
+    /// To the log, padding included.
+    pub log: u64,
+    /// Keys of memory tables.
+    pub flush_keys: u64,
+    /// Keys by jobs.
+    pub job_keys: u64,
+    /// Values by jobs.
+    pub job_values: u64,
+    /// To the manifest.
+    pub manifest: u64,
+}
+
+/// Writes that had to wait for one cause.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct StallStatistics {
+    /// `memory tables`, `root kvsets` or `log`.
+    pub cause: String,
+    /// How often.
+    pub count: u64,
+    /// How long, all together, in microseconds.
+    pub us: u64,
+}
+
+/// What a database takes up on a class.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ClassStatistics {
+    /// The class's name.
+    pub name: String,
+    /// Bytes of log and value segments.
+    pub segment_bytes: u64,
+    /// Bytes of key files.
+    pub key_bytes: u64,
+    /// Bytes of the manifest.
+    pub manifest_bytes: u64,
+}
+
+/// What a store consists of.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct StoreStatistics {
+    /// Its name.
+    pub name: String,
+    /// Memory tables that wait to be written out.
+    pub waiting_tables: usize,
+    /// Kvsets at the root.
+    pub root_kvsets: usize,
+    /// Leaves, and the kvsets in all of them.
+    pub leaves: usize,
+    /// See above.
+    pub leaf_kvsets: usize,
+    /// Versions in kvsets.
+    pub versions: u64,
+    /// Bytes of their keys.
+    pub key_bytes: u64,
+    /// Bytes of values beside their keys.
+    pub inline_bytes: u64,
+    /// Bytes of values in segments that are in use.
+    pub value_bytes: u64,
+    /// Value segments.
+    pub value_segments: usize,
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+impl Database {
+    /// Counters since the opening, and what there is now.
+    pub fn statistics(&self) -> Statistics {
+        self.core.statistics()
+    }
+}
+
+impl Core {
+    fn statistics(&self) -> Statistics {
+        let counters = &self.counters;
+        let mut written_by = WrittenBytes {
+            flush_keys: counters.flushed_key_bytes.get(),
+            job_keys: counters.job_key_bytes.get(),
+            job_values: counters.job_value_bytes.get(),
+            ..WrittenBytes::default()
+        };
+        let mut log_syncs = 0;
+        if let Some(writing) = &self.writing {
+            written_by.log = writing.log.counters().written_bytes.get();
+            written_by.manifest = writing.manifest.written_bytes.get();
+            log_syncs = writing.log.counters().syncs.get();
+        }
+        let all = written_by.log
+            + written_by.flush_keys
+            + written_by.job_keys
+            + written_by.job_values
+            + written_by.manifest;
+        let stores: Vec<StoreStatistics> = self.store_statistics();
+        let classes = self.class_statistics();
+        let in_use =
+            stores.iter().map(|store| store.key_bytes + store.inline_bytes + store.value_bytes).sum();
+        let taken =
+            classes.iter().map(|class| class.segment_bytes + class.key_bytes + class.manifest_bytes).sum();
+        let user_bytes = counters.written_bytes.get() + counters.loaded_bytes.get();
+        let cache = self.opener.cache.counters();
+        let tree_gets = counters.gets.get().saturating_sub(counters.gets_from_memory.get());
+        Statistics {
+            operations_written: counters.written_operations.get(),
+            bytes_written: counters.written_bytes.get(),
+            bytes_loaded: counters.loaded_bytes.get(),
+            written_by,
+            write_amplification: ratio(all, user_bytes),
+            space_amplification: ratio(taken, in_use),
+            gets: counters.gets.get(),
+            gets_from_memory: counters.gets_from_memory.get(),
+            cache_loads: cache.loads,
+            read_amplification: ratio(cache.loads, tree_gets),
+            cache_bytes: cache.upper_bytes + cache.lower_bytes,
+            memory_table_bytes: self.memory_table_bytes(),
+            log_syncs,
+            flushes: counters.flushes.get(),
+            jobs: counters.jobs.get(),
+            jobs_without_space: counters.jobs_without_space.get(),
+            bytes_promoted: counters.promoted_bytes.get(),
+            objects_deleted: counters.deleted_objects.get(),
+            writes_slowed: counters.slowed.get(),
+            stalls: vec![
+                counters.memory_stalls.summary("memory tables"),
+                counters.root_stalls.summary("root kvsets"),
+                counters.log_stalls.summary("log"),
+            ],
+            snapshots: self.snapshots.held().0,
+            classes,
+            stores,
+            writes: counters.writes.summary(),
+            reads: counters.reads.summary(),
+        }
+    }
+
+    fn memory_table_bytes(&self) -> u64 {
+        let stores = self.stores.read();
+        let tables = stores.iter().map(|store| {
+            let view = store.view.read();
+            view.active.bytes() + view.waiting.iter().map(|table| table.bytes()).sum::<u64>()
+        });
+        tables.sum()
+    }
+
+    fn store_statistics(&self) -> Vec<StoreStatistics> {
+        let stores = self.stores.read().clone();
+        let statistics = stores.iter().map(|store| {
+            let view = store.view.read().clone();
+            let mut statistics = StoreStatistics {
+                name: store.name.clone(),
+                waiting_tables: view.waiting.len(),
+                root_kvsets: view.tree.root.len(),
+                leaves: view.tree.leaves.len(),
+                leaf_kvsets: view.tree.leaves.iter().map(|leaf| leaf.kvsets.len()).sum(),
+                value_segments: view.tree.segments.len(),
+                ..StoreStatistics::default()
+            };
+            for kvset in view.tree.kvsets() {
+                let info = &kvset.record().info;
+                statistics.versions += info.entries;
+                statistics.key_bytes += info.key_bytes;
+                statistics.inline_bytes += info.inline_bytes;
+                statistics.value_bytes += info.referenced_bytes();
+            }
+            statistics
+        });
+        statistics.collect()
+    }
+
+    /// Bytes of chunks of the database's objects, by class.
+    pub(crate) fn class_statistics(&self) -> Vec<ClassStatistics> {
+        let volume = self.objects.volume();
+        let classes = volume.classes();
+        let mut statistics: Vec<ClassStatistics> = classes
+            .iter()
+            .map(|class| ClassStatistics { name: class.name.clone(), ..ClassStatistics::default() })
+            .collect();
+        for (kind, no) in self.objects.list() {
+            let Ok(object) = volume.open_object(&self.objects.name(kind, no)) else { continue };
+            for home in object.chunks(0..u64::MAX).into_iter().filter_map(|chunk| chunk.home) {
+                let index = classes.iter().position(|class| class.number == home.class);
+                let Some(class) = index.map(|index| &mut statistics[index]) else { continue };
+                *match kind {
+                    ObjectKind::Segment => &mut class.segment_bytes,
+                    ObjectKind::Keys => &mut class.key_bytes,
+                    ObjectKind::Manifest => &mut class.manifest_bytes,
+                } += volume.chunk_bytes();
+            }
+        }
+        statistics
+    }
+}

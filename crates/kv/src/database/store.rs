@@ -1,0 +1,261 @@
+//! A store: what its handles share, and what users call.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+use bytes::Bytes;
+use parking_lot::RwLock;
+
+use super::batch::{Batch, behind_prefix, expiry};
+use super::core::Core;
+use super::promotion::Promotion;
+use super::snapshot::Snapshot;
+use crate::entry::SequenceNo;
+use crate::log::frame::{OperationKind, StoreNo};
+use crate::memory::MemoryTable;
+use crate::settings::{StoreSettings, WriteOptions};
+use crate::transaction::{Cursor, CursorOptions};
+use crate::tree::TreeState;
+use crate::tree::heat::HotKeys;
+use crate::{Error, ErrorKind, Result};
+
+/// Where a store's versions are; each part is older than the one before.
+#[derive(Debug, Clone)]
+pub(crate) struct View {
+    /// Written to.
+    pub(crate) active: Arc<MemoryTable>,
+    /// Full, newest first; each is written out, oldest first.
+    pub(crate) waiting: Vec<Arc<MemoryTable>>,
+    pub(crate) tree: Arc<TreeState>,
+}
+
+/// Keys whose reads are counted at once.
+const MOST_HOT_KEYS: usize = 1 << 16;
+
+/// What all handles of a store share.
+#[derive(Debug)]
+pub(crate) struct StoreState {
+    /// The identity of its database.
+    pub(crate) database: u64,
+    pub(crate) no: StoreNo,
+    pub(crate) name: String,
+    pub(crate) settings: StoreSettings,
+    /// Changed under the commit lock alone, as far as the memory tables go.
+    pub(crate) view: RwLock<View>,
+    /// What its writers have to be spared; see [`super::pressure`].
+    pub(crate) pressure: AtomicU8,
+    /// One job of its tree at a time.
+    pub(crate) has_job: AtomicBool,
+    /// What is read often from slow classes.
+    pub(crate) hot: HotKeys,
+    pub(crate) promotion: Promotion,
+    /// The largest sequence number that left the memory tables.
+    pub(crate) flushed_sequence: AtomicU64,
+    pub(crate) is_dropped: AtomicBool,
+}
+
+impl StoreState {
+    pub(crate) fn new(
+        database: u64,
+        no: StoreNo,
+        name: &str,
+        settings: &StoreSettings,
+        active: MemoryTable,
+        tree: TreeState,
+    ) -> Arc<StoreState> {
+        let view = View { active: Arc::new(active), waiting: Vec::new(), tree: Arc::new(tree) };
+        Arc::new(StoreState {
+            database,
+            no,
+            name: name.to_owned(),
+            settings: settings.clone(),
+            view: RwLock::new(view),
+            pressure: AtomicU8::new(0),
+            has_job: AtomicBool::new(false),
+            hot: HotKeys::new(if settings.promoted_bytes_per_second > 0 { MOST_HOT_KEYS } else { 0 }),
+            promotion: Promotion::default(),
+            flushed_sequence: AtomicU64::new(0),
+            is_dropped: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether anything was done to a key from `start` to `end` after `since`; also if that is not known any more.
+    pub(crate) fn may_have_changed(&self, start: &[u8], end: Option<&[u8]>, since: SequenceNo) -> bool {
+        let view = self.view.read();
+        self.flushed_sequence.load(Ordering::Acquire) > since
+            || view.active.changed_in(start, end, since)
+            || view.waiting.iter().any(|table| table.changed_in(start, end, since))
+    }
+
+    pub(crate) fn check_there(&self) -> Result<()> {
+        if self.is_dropped.load(Ordering::Acquire) {
+            return Err(Error::new(ErrorKind::NotFound, format!("store {:?} was dropped", self.name)));
+        }
+        Ok(())
+    }
+
+    /// When an entry expires that is written now, if the settings say so.
+    pub(crate) fn default_expiry(&self, core: &Core) -> Option<u32> {
+        let time_to_live_s = self.settings.time_to_live_s?;
+        Some(expiry(core.environment.wall_time_s(), time_to_live_s))
+    }
+}
+
+/// A handle of a store. Cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    core: Arc<Core>,
+    state: Arc<StoreState>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("name", &self.state.name).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    pub(crate) fn new(core: Arc<Core>, state: Arc<StoreState>) -> Store {
+        Store { core, state }
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    pub(crate) fn state(&self) -> &Arc<StoreState> {
+        &self.state
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.state.name
+    }
+
+    /// Its settings.
+    pub fn settings(&self) -> &StoreSettings {
+        &self.state.settings
+    }
+
+    /// Writes a key as the settings say.
+    ///
+    /// # Errors
+    /// As [`Database::write`](crate::Database::write).
+    pub async fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.put_with(key, value, &WriteOptions::default()).await
+    }
+
+    /// Writes a key.
+    ///
+    /// # Errors
+    /// As [`Database::write`](crate::Database::write).
+    pub async fn put_with(&self, key: &[u8], value: &[u8], options: &WriteOptions) -> Result<()> {
+        let mut batch = Batch::for_one(key, value);
+        batch.put(self, key, value);
+        self.core.write(batch, options).await
+    }
+
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Device`.
+    pub async fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
+        self.core.get(&self.state, key, None).await
+    }
+
+    /// The value that a key had.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get); `InvalidInput` if the snapshot is another database's.
+    pub async fn get_at(&self, snapshot: &Snapshot, key: &[u8]) -> Result<Option<Bytes>> {
+        let sequence = self.sequence_of(snapshot)?;
+        self.core.get(&self.state, key, Some(sequence)).await
+    }
+
+    pub(crate) fn sequence_of(&self, snapshot: &Snapshot) -> Result<SequenceNo> {
+        if !snapshot.is_of(&self.core.snapshots) {
+            return Err(Error::invalid("the snapshot is of another database, or of an earlier opening"));
+        }
+        Ok(snapshot.sequence())
+    }
+
+    /// Deletes a key.
+    ///
+    /// # Errors
+    /// As [`Database::write`](crate::Database::write).
+    pub async fn delete(&self, key: &[u8]) -> Result<()> {
+        self.delete_with(key, &WriteOptions::default()).await
+    }
+
+    /// Deletes a key.
+    ///
+    /// # Errors
+    /// As [`Database::write`](crate::Database::write).
+    pub async fn delete_with(&self, key: &[u8], options: &WriteOptions) -> Result<()> {
+        let mut batch = Batch::for_one(key, b"");
+        batch.delete(self, key);
+        self.core.write(batch, options).await
+    }
+
+    /// Deletes all keys that begin with `prefix`, in time that does not depend on how many they are.
+    ///
+    /// # Errors
+    /// As [`Database::write`](crate::Database::write).
+    pub async fn delete_prefix(&self, prefix: &[u8]) -> Result<()> {
+        self.delete_range(prefix, behind_prefix(prefix).as_deref()).await
+    }
+
+    /// Deletes the keys from `start` on that are smaller than `end`; all from `start` on without an end. In time that does not depend on how many
+    /// they are.
+    ///
+    /// # Errors
+    /// As [`Database::write`](crate::Database::write).
+    pub async fn delete_range(&self, start: &[u8], end: Option<&[u8]>) -> Result<()> {
+        let mut batch = Batch::new();
+        batch.delete_range(self, start, end);
+        self.core.write(batch, &WriteOptions::default()).await
+    }
+
+    /// Reads, changes and writes a key, so that no other write to it comes between; `change` may be called more than once. `None` deletes.
+    /// What was written.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get) and [`Database::write`](crate::Database::write).
+    pub async fn update(
+        &self,
+        key: &[u8],
+        change: impl Fn(Option<&Bytes>) -> Option<Bytes>,
+        options: &WriteOptions,
+    ) -> Result<Option<Bytes>> {
+        loop {
+            let open = self.core.open_transaction();
+            let old = self.core.get(&self.state, key, Some(open.sequence())).await?;
+            let new = change(old.as_ref());
+            let mut batch = Batch::for_one(key, new.as_deref().unwrap_or_default());
+            match &new {
+                Some(value) => batch.put(self, key, value),
+                None => batch.add(&self.state, OperationKind::Delete, key, b"", None),
+            }
+            match self.core.commit(batch, options, Some((&open, None))).await {
+                // Somebody was faster: what was read is not what is there.
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                Err(error) => return Err(error),
+                Ok(()) => return Ok(new),
+            }
+        }
+    }
+
+    /// Writes out what is in memory, and does all jobs of the tree, those included that could wait: afterwards a key is in one place.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Corrupted`, `Device`.
+    pub async fn compact(&self) -> Result<()> {
+        self.core.compact(&self.state).await
+    }
+
+    /// A cursor before the first key.
+    pub fn cursor(&self, options: CursorOptions) -> Cursor {
+        Cursor::new(self, options)
+    }
+}

@@ -1,0 +1,76 @@
+//! What a store holds: versions of keys, and ranges that were deleted.
+//!
+//! Versions are ordered by key ascending, then by sequence number descending, so that the newest version of a key comes first. A version is
+//! visible to a snapshot whose sequence number is not smaller. A range tombstone hides all older versions of the keys in its range.
+
+use bytes::Bytes;
+
+/// A commit's number: higher is later. All operations of one batch or transaction share one.
+pub(crate) type SequenceNo = u64;
+
+/// The number of a log or value segment of a database; never given twice.
+pub(crate) type SegmentNo = u64;
+
+/// Longest key.
+pub const LONGEST_KEY: usize = 64 << 10;
+
+/// Longest value.
+pub const LONGEST_VALUE: usize = 64 << 20;
+
+/// How a stored value is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub(crate) enum Codec {
+    #[default]
+    None = 0,
+    Lz4 = 1,
+    Zstd = 2,
+}
+
+/// Where a large value lies: in a log segment or in a value segment, which look the same from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pointer {
+    pub(crate) segment: SegmentNo,
+    /// Of the first stored byte.
+    pub(crate) offset: u64,
+    pub(crate) stored_len: u32,
+    /// The value's length; differs from `stored_len` if it is compressed.
+    pub(crate) len: u32,
+    pub(crate) codec: Codec,
+    /// CRC-32C of the stored bytes.
+    pub(crate) checksum: u32,
+}
+
+/// What a version says of its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Content {
+    Deleted,
+    Inline(Bytes),
+    At(Pointer),
+}
+
+/// One version of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Version {
+    pub(crate) sequence: SequenceNo,
+    /// Seconds since 1970 from which on it counts as deleted.
+    pub(crate) expires_s: Option<u32>,
+    pub(crate) content: Content,
+}
+
+/// Hides the versions of the keys in a range that are older than it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RangeTombstone {
+    /// The first key.
+    pub(crate) start: Bytes,
+    /// The first key behind the range; `None` for a range without end.
+    pub(crate) end: Option<Bytes>,
+    pub(crate) sequence: SequenceNo,
+}
+
+impl RangeTombstone {
+    /// Whether `key` lies in the range.
+    pub(crate) fn covers(&self, key: &[u8]) -> bool {
+        *self.start <= *key && self.end.as_ref().is_none_or(|end| key < &**end)
+    }
+}

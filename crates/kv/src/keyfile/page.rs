@@ -1,0 +1,327 @@
+//! Pages: entries in order, searched without decoding them all.
+//!
+//! ```text
+//! header   checksum u32, page number u32, end of the entries u32, units u16, units of the leaf page before u16 and behind u16 (0 if there is
+//!          none), restarts u16, entries u16, kind u8, 0 u8: 24 bytes
+//! entries  shared varint, suffix length varint, payload length varint, suffix, payload
+//! zeros
+//! restarts offset u16 each, up to the end of the page
+//! ```
+//!
+//! A key is what it shares with the key before, and a suffix; at every restart the whole key is there. A search goes by halves over the
+//! restarts, then entry by entry, comparing suffixes only where the key before matched so far: no key is put together.
+//!
+//! Entries are ordered by key ascending, then by sequence number descending. A page has one *unit* (4 KiB by default) unless its first entry
+//! needs more; then it has no second entry.
+//!
+//! The checksum is over all other bytes of the page, and begins with the number of the file: a page of another file, or of another place in
+//! this one, is not taken for it.
+
+use std::cmp::Ordering;
+
+use bytes::Bytes;
+
+use crate::entry::SequenceNo;
+use crate::wire::{Decoder, Malformed};
+
+/// Bytes of the header.
+pub(super) const HEADER_BYTES: usize = 24;
+
+/// Entries from one restart to the next.
+pub(super) const RESTART_INTERVAL: usize = 16;
+
+/// What a page holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PageKind {
+    /// Versions of keys.
+    Leaf = 1,
+    /// Pages below it.
+    Index = 2,
+    /// A part of the filter.
+    Filter = 3,
+}
+
+/// Where a page is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PageAddress {
+    /// In units from the beginning of the file.
+    pub(crate) no: u32,
+    pub(crate) units: u16,
+}
+
+/// A page whose checksum was right.
+#[derive(Debug, Clone)]
+pub(crate) struct Page {
+    bytes: Bytes,
+    pub(crate) kind: PageKind,
+    pub(crate) address: PageAddress,
+    /// The leaf pages before and behind this one, if it is one.
+    pub(crate) previous: Option<PageAddress>,
+    pub(crate) next: Option<PageAddress>,
+    pub(crate) entries: u16,
+    entries_end: u32,
+    restarts: u16,
+}
+
+/// An entry as it lies in a page.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RawEntry<'a> {
+    /// Bytes that its key shares with the key before.
+    pub(crate) shared: usize,
+    /// The rest of its key.
+    pub(crate) suffix: &'a [u8],
+    pub(crate) payload: &'a [u8],
+    /// Where the payload begins in the page.
+    pub(crate) payload_at: usize,
+    /// Where the next entry begins.
+    pub(crate) end: usize,
+}
+
+/// Where a search ended: at the first entry that is not smaller.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found<'a> {
+    /// Of the entry.
+    pub(crate) at: usize,
+    /// Whether its key is the one that was sought.
+    pub(crate) is_equal: bool,
+    pub(crate) entry: RawEntry<'a>,
+}
+
+/// The checksum of a page of file `file_no`, without its first four bytes.
+pub(super) fn checksum(file_no: u64, page: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&file_no.to_be_bytes()), page.get(4..).unwrap_or_default())
+}
+
+/// The sequence number of a payload: it follows the flags.
+#[inline]
+pub(crate) fn sequence_of(payload: &[u8]) -> Result<SequenceNo, Malformed> {
+    Decoder::at(payload, 1).varint()
+}
+
+impl Page {
+    /// Checks the page at `address` of file `file_no`.
+    ///
+    /// # Errors
+    /// If it is not what was written there.
+    pub(crate) fn parse(bytes: Bytes, file_no: u64, address: PageAddress) -> Result<Page, Malformed> {
+        let mut decoder = Decoder::new(&bytes);
+        if decoder.u32()? != checksum(file_no, &bytes) {
+            return Err(Malformed { at: 0, what: "a page's checksum is wrong" });
+        }
+        if decoder.u32()? != address.no {
+            return Err(Malformed { at: 4, what: "a page lies where another one should" });
+        }
+        let entries_end = decoder.u32()?;
+        let (units, units_before, units_behind) = (decoder.u16()?, decoder.u16()?, decoder.u16()?);
+        let (restarts, entries) = (decoder.u16()?, decoder.u16()?);
+        let kind = match decoder.u8()? {
+            1 => PageKind::Leaf,
+            2 => PageKind::Index,
+            3 => PageKind::Filter,
+            _ => return Err(Malformed { at: 22, what: "an unknown kind of page" }),
+        };
+        if units != address.units {
+            return Err(Malformed { at: 12, what: "a page has another length" });
+        }
+        let restarts_at = bytes.len().checked_sub(2 * usize::from(restarts));
+        let fits = restarts_at
+            .is_some_and(|restarts_at| (HEADER_BYTES..=restarts_at).contains(&(entries_end as usize)));
+        let is_empty = entries == 0 || restarts == 0;
+        if !fits || (is_empty && kind != PageKind::Filter) {
+            return Err(Malformed { at: 8, what: "a page's parts overlap" });
+        }
+        let neighbour = |no: Option<u32>, units: u16| no.map(|no| PageAddress { no, units });
+        let no_before = address.no.checked_sub(u32::from(units_before));
+        let no_behind = address.no.checked_add(u32::from(units));
+        Ok(Page {
+            bytes,
+            kind,
+            address,
+            previous: neighbour(no_before, units_before).filter(|_| units_before > 0),
+            next: neighbour(no_behind, units_behind).filter(|_| units_behind > 0),
+            entries,
+            entries_end,
+            restarts,
+        })
+    }
+
+    /// Bytes in memory.
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// All its bytes.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// What lies between the header and the restarts.
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.bytes[HEADER_BYTES..self.entries_end as usize]
+    }
+
+    pub(crate) fn restarts(&self) -> usize {
+        usize::from(self.restarts)
+    }
+
+    /// Where restart `index` is.
+    #[inline]
+    pub(crate) fn restart(&self, index: usize) -> Result<usize, Malformed> {
+        let at = self.bytes.len() - 2 * (usize::from(self.restarts) - index);
+        Decoder::at(&self.bytes, at).u16().map(usize::from)
+    }
+
+    /// Whether there is no entry at `at`, because it is the end.
+    #[inline]
+    pub(crate) fn is_end(&self, at: usize) -> bool {
+        at >= self.entries_end as usize
+    }
+
+    /// Behind the last entry.
+    pub(crate) fn entries_end(&self) -> usize {
+        self.entries_end as usize
+    }
+
+    /// The last restart that is not behind `at`; the first one if all are.
+    pub(crate) fn restart_at_or_before(&self, at: usize) -> Result<usize, Malformed> {
+        let (mut low, mut high) = (0, self.restarts());
+        while low + 1 < high {
+            let middle = usize::midpoint(low, high);
+            if self.restart(middle)? <= at {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        self.restart(low)
+    }
+
+    /// Whether its last entry is of `key`.
+    pub(crate) fn ends_with(&self, key: &[u8]) -> Result<bool, Malformed> {
+        let mut at = self.restart_at_or_before(self.entries_end())?;
+        let mut last = Vec::new();
+        while !self.is_end(at) {
+            let entry = self.entry(at)?;
+            last.truncate(entry.shared);
+            last.extend_from_slice(entry.suffix);
+            at = entry.end;
+        }
+        Ok(last == key)
+    }
+
+    /// The entry at `at`.
+    #[inline]
+    pub(crate) fn entry(&self, at: usize) -> Result<RawEntry<'_>, Malformed> {
+        let bytes = &self.bytes[..self.entries_end as usize];
+        // Nearly always the three lengths take a byte each.
+        let (shared, suffix_len, payload_len, suffix_at) = match bytes.get(at..at + 3) {
+            Some(&[shared, suffix_len, payload_len]) if (shared | suffix_len | payload_len) < 0x80 => {
+                (usize::from(shared), usize::from(suffix_len), usize::from(payload_len), at + 3)
+            }
+            _ => {
+                let mut decoder = Decoder::at(bytes, at);
+                let lengths = (decoder.varint_usize()?, decoder.varint_usize()?, decoder.varint_usize()?);
+                (lengths.0, lengths.1, lengths.2, decoder.position())
+            }
+        };
+        let payload_at = suffix_at.saturating_add(suffix_len);
+        let end = payload_at.saturating_add(payload_len);
+        match (bytes.get(suffix_at..payload_at), bytes.get(payload_at..end)) {
+            (Some(suffix), Some(payload)) => Ok(RawEntry { shared, suffix, payload, payload_at, end }),
+            _ => Err(Malformed { at, what: "an entry ends behind its page" }),
+        }
+    }
+
+    /// The last restart whose entry is before `(key, sequence)`, or with `or_equal` not behind it; the first one if there is none. And the
+    /// restart that follows it.
+    fn restart_before(
+        &self,
+        key: &[u8],
+        sequence: SequenceNo,
+        or_equal: bool,
+    ) -> Result<(usize, usize), Malformed> {
+        let (mut low, mut high) = (0, self.restarts());
+        while low + 1 < high {
+            let middle = usize::midpoint(low, high);
+            let entry = self.entry(self.restart(middle)?)?;
+            let order = match entry.suffix.cmp(key) {
+                Ordering::Equal => sequence.cmp(&sequence_of(entry.payload)?),
+                unequal => unequal,
+            };
+            if order == Ordering::Less || (or_equal && order == Ordering::Equal) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        let next = if low + 1 < self.restarts() { self.restart(low + 1)? } else { usize::MAX };
+        Ok((self.restart(low)?, next))
+    }
+
+    /// The first entry that is not before `(key, sequence)`, and where it is; `None` if all are.
+    pub(crate) fn search(&self, key: &[u8], sequence: SequenceNo) -> Result<Option<Found<'_>>, Malformed> {
+        let (mut at, next_restart) = self.restart_before(key, sequence, false)?;
+        // Bytes that the sought key has in common with the key before, which is smaller.
+        let mut matched = 0;
+        while !self.is_end(at) {
+            let entry = self.entry(at)?;
+            if at == next_restart {
+                matched = 0;
+            }
+            match compare(&entry, key, sequence, &mut matched)? {
+                Ordering::Less => at = entry.end,
+                order => return Ok(Some(Found { at, is_equal: order == Ordering::Equal, entry })),
+            }
+        }
+        Ok(None)
+    }
+
+    /// In an index page: the last entry that is not behind `(key, sequence)`, or the first one, and the entry that follows it.
+    pub(crate) fn search_child(&self, key: &[u8], sequence: SequenceNo) -> Result<RawEntry<'_>, Malformed> {
+        // The next restart is behind what is sought, so that it does not matter that it shares nothing with the entry before.
+        let (mut at, _) = self.restart_before(key, sequence, true)?;
+        let mut child = self.entry(at)?;
+        let mut matched = 0;
+        while !self.is_end(at) {
+            let entry = self.entry(at)?;
+            match compare(&entry, key, sequence, &mut matched)? {
+                Ordering::Less => child = entry,
+                // With the same key: exactly this one only if the numbers are the same, too.
+                Ordering::Equal if sequence_of(entry.payload)? == sequence => return Ok(entry),
+                _ => return Ok(child),
+            }
+            at = entry.end;
+        }
+        Ok(child)
+    }
+}
+
+/// Compares an entry with what is sought, given how much of it matched the entry before (which is smaller). Equal means the same key, and a
+/// sequence number that is not larger.
+#[inline]
+fn compare(
+    entry: &RawEntry<'_>,
+    key: &[u8],
+    sequence: SequenceNo,
+    matched: &mut usize,
+) -> Result<Ordering, Malformed> {
+    if entry.shared != *matched {
+        // It differs from the entry before behind where that differed from the key (so it is smaller, too), or where that still matched.
+        return Ok(entry.shared.cmp(matched).reverse());
+    }
+    let rest = &key[*matched..];
+    let common = entry.suffix.iter().zip(rest).take_while(|(a, b)| a == b).count();
+    match (entry.suffix.get(common), rest.get(common)) {
+        (None, None) => {
+            *matched += common;
+            let is_older = sequence_of(entry.payload)? <= sequence;
+            Ok(if is_older { Ordering::Equal } else { Ordering::Less })
+        }
+        (Some(_), None) => Ok(Ordering::Greater),
+        (Some(a), Some(b)) if a > b => Ok(Ordering::Greater),
+        _ => {
+            *matched += common;
+            Ok(Ordering::Less)
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Reads key files.
+//!
+//! A look-up: 1. is the key within the file's keys; 2. does the filter let it pass; 3. from the resident root down the index; 4. the leaf page. Every page
+//! comes from the cache, or from the device in one I/O.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tanada_io::{Buffer, BufferPool};
+use tanada_volume::{BLOCK_BYTES, Object};
+
+use super::filter::{FilterPart, KeyHash};
+use super::footer::{FOOTER_BYTES, Footer, FooterError, parse_tail};
+use super::info::KeyFileInfo;
+use super::page::{Page, PageAddress, PageKind};
+use super::payload;
+use crate::cache::{Cache, CacheKey, Cached, Owner, Rank};
+use crate::entry::{SequenceNo, Version};
+use crate::objects::Lease;
+use crate::tombstone::RangeTombstones;
+use crate::wire::Malformed;
+use crate::{Error, ErrorKind, Result};
+
+/// An open key file. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct KeyFile {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    file_no: u64,
+    object: Object,
+    _lease: Lease,
+    cache: Arc<Cache>,
+    buffers: Arc<BufferPool>,
+    owner: Owner,
+    footer: Footer,
+    root: Option<Arc<Page>>,
+    info: KeyFileInfo,
+    tombstones: RangeTombstones,
+}
+
+impl fmt::Debug for KeyFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyFile").field("file_no", &self.shared.file_no).finish_non_exhaustive()
+    }
+}
+
+/// A buffer, shared without copying it.
+struct Owned(Buffer);
+
+impl AsRef<[u8]> for Owned {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Reads whole blocks: `len` bytes at `offset`, all of them there.
+pub(crate) async fn read_blocks(
+    object: &Object,
+    buffers: &Arc<BufferPool>,
+    offset: u64,
+    len: usize,
+) -> Result<Bytes> {
+    let read = object.read(offset, buffers.allocate(len)).await;
+    let buffer = read.map_err(|error| {
+        Error::volume(
+            format!("cannot read {len} bytes at offset {offset} of object {:?}", object.name()),
+            &error,
+        )
+    })?;
+    if buffer.len() != len {
+        let name = object.name();
+        return Err(Error::corrupted(format!("object {name:?}: {len} bytes at offset {offset} are cut off")));
+    }
+    Ok(Bytes::from_owner(Owned(buffer)))
+}
+
+impl KeyFile {
+    /// Opens the file that was written as `file_no`.
+    ///
+    /// # Errors
+    /// `Corrupted` if it is not one, `FutureFormat`, or if a device fails.
+    pub(crate) async fn open(
+        file_no: u64,
+        object: Object,
+        lease: Lease,
+        cache: &Arc<Cache>,
+        buffers: &Arc<BufferPool>,
+    ) -> Result<KeyFile> {
+        let size = object.size_bytes();
+        let footer_at = size.checked_sub(FOOTER_BYTES as u64).filter(|at| at.is_multiple_of(BLOCK_BYTES));
+        let Some(footer_at) = footer_at else {
+            return Err(Error::corrupted(format!(
+                "object {:?}: {size} bytes are no key file",
+                object.name()
+            )));
+        };
+        let block = read_blocks(&object, buffers, footer_at, FOOTER_BYTES).await?;
+        let footer = Footer::parse(&block, file_no, footer_at).map_err(|error| match error {
+            FooterError::Malformed(malformed) => malformed.of(object.name(), footer_at),
+            FooterError::Future(format) => Error::new(
+                ErrorKind::FutureFormat,
+                format!("object {:?} has format {format} of a later version", object.name()),
+            ),
+        })?;
+        let (info, tombstones) = read_tail(&object, buffers, &footer).await?;
+        let tombstones = RangeTombstones::new(tombstones);
+        let mut shared = Shared {
+            file_no,
+            object,
+            _lease: lease,
+            cache: cache.clone(),
+            buffers: buffers.clone(),
+            owner: Owner::next(),
+            footer,
+            root: None,
+            info,
+            tombstones,
+        };
+        if let Some((levels, address)) = footer.root {
+            let page = shared.read_page(address).await?;
+            shared.check_kind(&page, levels)?;
+            shared.root = Some(Arc::new(page));
+        }
+        Ok(KeyFile { shared: Arc::new(shared) })
+    }
+
+    pub(crate) fn no(&self) -> u64 {
+        self.shared.file_no
+    }
+
+    pub(crate) fn info(&self) -> &KeyFileInfo {
+        &self.shared.info
+    }
+
+    /// Its range tombstones.
+    pub(crate) fn tombstones(&self) -> &RangeTombstones {
+        &self.shared.tombstones
+    }
+
+    pub(super) fn cache(&self) -> &Cache {
+        &self.shared.cache
+    }
+
+    /// The error for bytes of `page` that are not what was written.
+    pub(super) fn malformed(&self, page: PageAddress, malformed: Malformed) -> Error {
+        self.shared.malformed(page, malformed)
+    }
+
+    /// The newest version of `key` that `snapshot` sees, range tombstones not looked at.
+    ///
+    /// # Errors
+    /// `Corrupted`, or if a device fails.
+    pub(crate) async fn get(
+        &self,
+        key: &[u8],
+        hash: KeyHash,
+        snapshot: SequenceNo,
+    ) -> Result<Option<Version>> {
+        let info = &self.shared.info;
+        if key < &*info.first_key || key > &*info.last_key || snapshot < info.smallest_sequence {
+            return Ok(None);
+        }
+        if !self.may_contain(hash).await? {
+            return Ok(None);
+        }
+        let Some(mut leaf) = self.leaf_for(key, snapshot).await? else { return Ok(None) };
+        loop {
+            match self.search(&leaf, key, snapshot)? {
+                Searched::Found(version) => return Ok(Some(version)),
+                Searched::Absent => return Ok(None),
+                // The key's newer versions end the page; the ones that the snapshot sees may begin the next one.
+                Searched::Behind => match leaf.next {
+                    Some(next) => leaf = self.leaf(next).await?,
+                    None => return Ok(None),
+                },
+            }
+        }
+    }
+
+    fn search(&self, leaf: &Page, key: &[u8], snapshot: SequenceNo) -> Result<Searched> {
+        let searched = || -> Result<Searched, Malformed> {
+            match leaf.search(key, snapshot)? {
+                Some(found) if found.is_equal => {
+                    let entry = found.entry;
+                    Ok(Searched::Found(payload::version(leaf.bytes(), entry.payload_at, entry.end)?))
+                }
+                Some(_) => Ok(Searched::Absent),
+                None if leaf.ends_with(key)? => Ok(Searched::Behind),
+                None => Ok(Searched::Absent),
+            }
+        };
+        searched().map_err(|malformed| self.malformed(leaf.address, malformed))
+    }
+
+    async fn may_contain(&self, hash: KeyHash) -> Result<bool> {
+        let shared = &*self.shared;
+        let Some(address) = shared.footer.filter.page_of(hash) else { return Ok(true) };
+        let key = CacheKey { owner: shared.owner, position: u64::from(address.no) };
+        let cached = match shared.cache.get(Rank::Upper, &key) {
+            Some(cached) => cached,
+            None => shared.cache.get_or_load(Rank::Upper, key, shared.load_filter(address)).await?,
+        };
+        match cached {
+            Cached::Filter(part) => Ok(part.may_contain(hash)),
+            _ => Err(shared.malformed(address, Malformed { at: 0, what: "no part of a filter" })),
+        }
+    }
+
+    /// The leaf page where `(key, sequence)` is, or would be; `None` if there is no page.
+    pub(super) async fn leaf_for(&self, key: &[u8], sequence: SequenceNo) -> Result<Option<Arc<Page>>> {
+        let shared = &*self.shared;
+        let (Some(root), Some((levels, _))) = (&shared.root, shared.footer.root) else { return Ok(None) };
+        let mut page = root.clone();
+        for level in (0..levels).rev() {
+            let child = page.search_child(key, sequence).and_then(|entry| payload::page(entry.payload));
+            let child = child.map_err(|malformed| shared.malformed(page.address, malformed))?;
+            page = self.page(child, level).await?;
+        }
+        Ok(Some(page))
+    }
+
+    /// The first leaf page.
+    pub(super) async fn first_leaf(&self) -> Result<Option<Arc<Page>>> {
+        self.leaf_for(&[], SequenceNo::MAX).await
+    }
+
+    /// The last leaf page.
+    pub(super) async fn last_leaf(&self) -> Result<Option<Arc<Page>>> {
+        self.leaf_for(&self.shared.info.last_key, 0).await
+    }
+
+    /// A leaf page if it is held.
+    pub(super) fn cached_leaf(&self, address: PageAddress) -> Option<Arc<Page>> {
+        let key = CacheKey { owner: self.shared.owner, position: u64::from(address.no) };
+        match self.shared.cache.get(Rank::Lower, &key) {
+            Some(Cached::Page(page)) => Some(page),
+            _ => None,
+        }
+    }
+
+    /// The leaf page at `address`.
+    pub(super) async fn leaf(&self, address: PageAddress) -> Result<Arc<Page>> {
+        self.page(address, 0).await
+    }
+
+    async fn page(&self, address: PageAddress, level: u8) -> Result<Arc<Page>> {
+        let shared = &*self.shared;
+        let key = CacheKey { owner: shared.owner, position: u64::from(address.no) };
+        let rank = if level == 0 { Rank::Lower } else { Rank::Upper };
+        let cached = match shared.cache.get(rank, &key) {
+            Some(cached) => cached,
+            None => shared.cache.get_or_load(rank, key, shared.load_page(address, level)).await?,
+        };
+        match cached {
+            Cached::Page(page) => Ok(page),
+            _ => Err(shared.malformed(address, Malformed { at: 22, what: "another kind of page" })),
+        }
+    }
+
+    /// The bytes of the leaf pages from `no` on, about `len` of them; they are not cached.
+    pub(super) async fn read_leaves(&self, no: u32, len: usize) -> Result<Bytes> {
+        let shared = &*self.shared;
+        let unit = u64::from(shared.footer.unit_bytes);
+        let (from, end) = (u64::from(no) * unit, u64::from(shared.footer.leaves_end) * unit);
+        let len = (len as u64).next_multiple_of(unit).min(end.saturating_sub(from)) as usize;
+        read_blocks(&shared.object, &shared.buffers, from, len).await
+    }
+
+    /// The leaf page at `address`, whose bytes were read.
+    pub(super) fn parse_leaf(&self, bytes: Bytes, address: PageAddress) -> Result<Page> {
+        let page = Page::parse(bytes, self.shared.file_no, address);
+        let page = page.map_err(|malformed| self.malformed(address, malformed))?;
+        self.shared.check_kind(&page, 0)?;
+        Ok(page)
+    }
+
+    /// Bytes of a page at `address`.
+    pub(super) fn page_bytes(&self, address: PageAddress) -> usize {
+        usize::from(address.units) * self.shared.footer.unit_bytes as usize
+    }
+}
+
+/// What a leaf page says of a key.
+enum Searched {
+    Found(Version),
+    Absent,
+    /// It may be in the next page.
+    Behind,
+}
+
+impl Shared {
+    fn malformed(&self, page: PageAddress, malformed: Malformed) -> Error {
+        malformed.of(self.object.name(), u64::from(page.no) * u64::from(self.footer.unit_bytes))
+    }
+
+    async fn read_page(&self, address: PageAddress) -> Result<Page> {
+        let unit = u64::from(self.footer.unit_bytes);
+        let offset = u64::from(address.no) * unit;
+        let len = u64::from(address.units) * unit;
+        if offset + len > self.footer.tail_offset {
+            return Err(self.malformed(address, Malformed { at: 0, what: "no page" }));
+        }
+        let bytes = read_blocks(&self.object, &self.buffers, offset, len as usize).await?;
+        Page::parse(bytes, self.file_no, address).map_err(|malformed| self.malformed(address, malformed))
+    }
+
+    fn check_kind(&self, page: &Page, level: u8) -> Result<()> {
+        let expected = if level == 0 { PageKind::Leaf } else { PageKind::Index };
+        if page.kind == expected {
+            return Ok(());
+        }
+        Err(self.malformed(page.address, Malformed { at: 22, what: "another kind of page" }))
+    }
+
+    async fn load_page(&self, address: PageAddress, level: u8) -> Result<Cached> {
+        let page = self.read_page(address).await?;
+        self.check_kind(&page, level)?;
+        Ok(Cached::Page(Arc::new(page)))
+    }
+
+    async fn load_filter(&self, address: PageAddress) -> Result<Cached> {
+        let page = self.read_page(address).await?;
+        let part = FilterPart::parse(&page, self.footer.filter.hashes);
+        Ok(Cached::Filter(Arc::new(part.map_err(|malformed| self.malformed(address, malformed))?)))
+    }
+}
+
+async fn read_tail(
+    object: &Object,
+    buffers: &Arc<BufferPool>,
+    footer: &Footer,
+) -> Result<(KeyFileInfo, Vec<crate::entry::RangeTombstone>)> {
+    let offset = footer.tail_offset;
+    let malformed = |malformed: Malformed| malformed.of(object.name(), offset);
+    if !offset.is_multiple_of(BLOCK_BYTES) {
+        return Err(malformed(Malformed { at: 0, what: "a key file's tail begins within a block" }));
+    }
+    let len = footer.tail_bytes.next_multiple_of(BLOCK_BYTES) as usize;
+    let bytes = read_blocks(object, buffers, offset, len).await?;
+    let tail = &bytes[..footer.tail_bytes as usize];
+    if crc32c::crc32c(tail) != footer.tail_checksum {
+        return Err(malformed(Malformed { at: 0, what: "the checksum of a key file's tail is wrong" }));
+    }
+    parse_tail(tail).map_err(malformed)
+}

@@ -1,0 +1,110 @@
+//! How long operations took.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::counters::Counter;
+
+/// Parts of a power of two that are told apart.
+const STEPS: u64 = 4;
+
+const BUCKETS: usize = 40 * STEPS as usize;
+
+/// Counts durations by their size, to a fifth or so.
+#[derive(Debug)]
+pub(crate) struct Latencies {
+    buckets: [Counter; BUCKETS],
+}
+
+impl Default for Latencies {
+    fn default() -> Latencies {
+        Latencies { buckets: std::array::from_fn(|_| Counter::default()) }
+    }
+}
+
+/// The bucket of a duration.
+fn bucket(duration: Duration) -> usize {
+    let ns = (duration.as_nanos() as u64).max(STEPS);
+    let power = u64::from(ns.ilog2());
+    let step = (ns >> (power - STEPS.ilog2() as u64)) - STEPS;
+    ((power * STEPS + step) as usize).min(BUCKETS - 1)
+}
+
+/// The largest duration of a bucket, about.
+fn limit(bucket: usize) -> Duration {
+    let (power, step) = (bucket as u64 / STEPS, bucket as u64 % STEPS);
+    Duration::from_nanos(((STEPS + step + 1) << power) / STEPS)
+}
+
+impl Latencies {
+    pub(crate) fn add(&self, duration: Duration) {
+        self.buckets[bucket(duration)].add(1);
+    }
+
+    pub(crate) fn summary(&self) -> LatencySummary {
+        let counts: Vec<u64> = self.buckets.iter().map(Counter::get).collect();
+        let count: u64 = counts.iter().sum();
+        let percentile = |share: f64| {
+            let wanted = (count as f64 * share).ceil() as u64;
+            let mut sum = 0;
+            let reached = counts.iter().position(|bucket| {
+                sum += bucket;
+                sum >= wanted && sum > 0
+            });
+            reached.map_or(0.0, |bucket| limit(bucket).as_nanos() as f64 / 1000.0)
+        };
+        LatencySummary {
+            samples: count,
+            us_p50: percentile(0.5),
+            us_p99: percentile(0.99),
+            us_p999: percentile(0.999),
+            us_max: percentile(1.0),
+        }
+    }
+}
+
+/// How long the operations of one kind took, of one in sixteen.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct LatencySummary {
+    /// Operations that were measured.
+    pub samples: u64,
+    /// Half of them took no longer, in microseconds,
+    pub us_p50: f64,
+    /// 99 of 100,
+    pub us_p99: f64,
+    /// 999 of 1000,
+    pub us_p999: f64,
+    /// and all of them.
+    pub us_max: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_found_in_their_buckets() {
+        let mut last = 0;
+        for ns in (4..5000u64).chain((1..40).map(|power| 1 << power)).filter(|ns| *ns >= 4) {
+            let duration = Duration::from_nanos(ns);
+            let bucket = bucket(duration);
+            assert!(limit(bucket) >= duration && limit(bucket) <= duration * 3 / 2, "{ns}");
+            last = last.max(bucket);
+        }
+        assert!(last < BUCKETS);
+    }
+
+    #[test]
+    fn percentiles_are_of_what_was_added() {
+        let latencies = Latencies::default();
+        assert_eq!(latencies.summary(), LatencySummary::default());
+        for us in 1..=1000 {
+            latencies.add(Duration::from_micros(us));
+        }
+        let summary = latencies.summary();
+        assert_eq!(summary.samples, 1000);
+        assert!((500.0..650.0).contains(&summary.us_p50), "{summary:?}");
+        assert!((990.0..1300.0).contains(&summary.us_p99), "{summary:?}");
+    }
+}

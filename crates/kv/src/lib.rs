@@ -1,0 +1,99 @@
+//! An embeddable key-value engine over storage of several speeds.
+//!
+//! Above: whoever embeds it, and native tables. Below: `tanada-volume`.
+//!
+//! - A [`Database`] is a set of objects of a volume; it has named [`Store`]s of sorted keys and values.
+//! - What is written goes to a log, which is the first home of long values, and to memory; keys are written out sorted, and values move to slower
+//!   classes or stay, as each store's settings say.
+//! - A [`Batch`] is atomic over all stores; a [`Transaction`] reads from a snapshot, sees what it wrote, and fails with
+//!   [`ErrorKind::Conflict`] if another one was first; a [`Cursor`] walks in both directions.
+//! - Everything is asynchronous and runs wherever its futures are polled; [`blocking`] is for threads that wait.
+//!
+//! ```
+//! use tanada_io::{Device, DeviceOptions};
+//! use tanada_kv::{Batch, CursorOptions, Database, DatabaseSettings, Isolation, OpenOptions, StoreSettings};
+//! use tanada_kv::{ThreadEnvironment, WriteOptions};
+//! use tanada_volume::{ClassSettings, Parts, Volume, VolumeSettings};
+//!
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let device = |name: &str| {
+//! #     Device::open(folder.path().join(name), &DeviceOptions { create: true, ..DeviceOptions::default() })
+//! # };
+//! # let parts = Parts::new(device("metadata")?).with_class("flash", vec![device("flash")?]);
+//! # let class = ClassSettings { name: "flash".to_owned(), size_bytes: 256 << 20, ..ClassSettings::default() };
+//! # let settings = VolumeSettings { id: *b"16 random bytes!", classes: vec![class], ..VolumeSettings::default() };
+//! # futures::executor::block_on(async {
+//! # let volume = Volume::create(parts, &settings).await?;
+//! let environment = ThreadEnvironment::new();
+//! let database = Database::create(&volume, "shop", &DatabaseSettings::default(), environment.clone()).await?;
+//! let lines = database.create_store("lines", &StoreSettings::default()).await?;
+//! lines.put(b"2026-01-01/1", b"rice").await?; // durable within 100 ms
+//! let mut batch = Batch::new();
+//! batch.put(&lines, b"2026-01-01/2", b"tea");
+//! batch.put(&lines, b"2026-01-02/1", b"salt");
+//! database.write(batch, &WriteOptions::sync()).await?; // durable now
+//! assert_eq!(lines.get(b"2026-01-01/1").await?.as_deref(), Some(&b"rice"[..]));
+//!
+//! let mut cursor = lines.cursor(CursorOptions::prefix(b"2026-01-01/"));
+//! while let Some((key, value)) = cursor.next().await? {
+//!     println!("{key:?} {value:?}");
+//! }
+//!
+//! let mut transaction = database.begin(Isolation::Snapshot);
+//! let tea = transaction.get(&lines, b"2026-01-01/2").await?.unwrap();
+//! transaction.put(&lines, b"2026-01-02/2", &tea);
+//! transaction.commit(&WriteOptions::sync()).await?;
+//! database.close().await?;
+//!
+//! let database = Database::open(&volume, "shop", &OpenOptions::default(), environment).await?;
+//! let lines = database.open_store("lines")?;
+//! assert_eq!(lines.get(b"2026-01-02/2").await?.as_deref(), Some(&b"tea"[..]));
+//! # database.close().await?;
+//! # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+//! # Ok::<(), tanada_io::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod blocking;
+mod cache;
+mod counters;
+mod crash;
+mod database;
+mod entry;
+mod environment;
+mod error;
+mod keyfile;
+mod latency;
+mod log;
+mod manifest;
+mod memory;
+mod merge;
+mod notify;
+mod objects;
+mod settings;
+mod stream;
+#[cfg(test)]
+mod test_volume;
+#[cfg(test)]
+mod testing;
+mod tombstone;
+mod transaction;
+mod tree;
+mod value;
+mod wire;
+
+pub use crash::{CRASH_POINTS, CrashPoints, CrashProbe};
+pub use database::{
+    Batch, BulkLoad, CheckReport, ClassStatistics, Database, Snapshot, StallStatistics, Statistics, Store,
+    StoreStatistics, WrittenBytes,
+};
+pub use entry::{LONGEST_KEY, LONGEST_VALUE};
+pub use environment::{BackgroundTask, Environment, LiveEnvironment, ThreadEnvironment};
+pub use error::{Error, ErrorKind, Result};
+pub use latency::LatencySummary;
+pub use settings::{
+    Compression, DatabaseSettings, Durability, LONGEST_NAME, OnProgress, OpenOptions, RecoveryProgress,
+    StoreSettings, WriteOptions,
+};
+pub use transaction::{Cursor, CursorOptions, Isolation, Transaction};
+pub use tree::policy::{ClassChoice, LevelClasses, MediaPolicy, PolicyTemplate};

@@ -1,0 +1,252 @@
+//! What is appended comes back after a replay; what is damaged is found, or cut off.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tanada_volume::Object;
+
+use super::frame::{FRAME_HEADER, NewOperation, OperationKind, Payload, PayloadBuilder};
+use super::replay::{FramePlace, ReplayFrom, Replayed, replay};
+use super::writer::{Log, LogOptions};
+use super::{BLOCK, Lsn};
+use crate::ErrorKind;
+use crate::cache::Cache;
+use crate::crash::CrashPoints;
+use crate::entry::{Codec, SegmentNo};
+use crate::environment::wait_for;
+use crate::objects::{ObjectKind, Objects};
+use crate::test_volume::TestVolume;
+use crate::value::Segments;
+
+const DATABASE: u64 = 99;
+
+fn payload(tag: u64, len: usize) -> Payload {
+    let mut builder = PayloadBuilder::default();
+    let value = vec![tag as u8; len];
+    builder.push(&NewOperation {
+        store: 1,
+        kind: OperationKind::Put,
+        key: &tag.to_be_bytes(),
+        value: &value,
+        value_len: len as u32,
+        codec: Codec::None,
+        expires_s: None,
+    });
+    builder.finish()
+}
+
+fn options(epoch: u64, start: Lsn) -> LogOptions {
+    LogOptions {
+        segment_bytes: 1 << 20,
+        group_bytes: 64 << 10,
+        class: Some("fast".to_owned()),
+        overflow_class: None,
+        passes_class_over: Arc::default(),
+        database: DATABASE,
+        epoch,
+        start,
+        durable: start,
+    }
+}
+
+fn start(volume: &TestVolume, objects: &Arc<Objects>, epoch: u64, from: Lsn) -> Arc<Log> {
+    {
+        let (segments, crash) = (Segments::new(objects, &Cache::new(1 << 20)), CrashPoints::default());
+        Log::start(options(epoch, from), Vec::new(), objects.clone(), segments, volume.environment(), crash)
+    }
+}
+
+/// Appends a frame, waiting for room as often as it takes; the LSN behind it.
+fn append(log: &Log, tag: u64, len: usize) -> Lsn {
+    let payload = payload(tag, len);
+    loop {
+        if let Some(appended) = log.append(&payload, tag, Some(1000)).unwrap() {
+            return appended.end;
+        }
+        wait_for(log.room(payload.frame_len())).unwrap();
+    }
+}
+
+fn segments(objects: &Objects) -> Vec<SegmentNo> {
+    let mut all: Vec<_> = objects.list().into_iter().map(|(_, no)| no).collect();
+    all.sort_unstable();
+    all
+}
+
+fn from_start() -> ReplayFrom {
+    ReplayFrom { database: DATABASE, lsn: 0, segment: None, durable: 0 }
+}
+
+/// Tags of the frames, their places, and the end.
+fn read(objects: &Arc<Objects>, from: ReplayFrom) -> crate::Result<(Vec<(u64, FramePlace, Lsn)>, Replayed)> {
+    let mut frames = Vec::new();
+    let mut on_frame = |frame: super::frame::Frame, place: FramePlace| {
+        frames.push((frame.sequence, place, frame.lsn + frame.payload.frame_len() as u64));
+        Ok(())
+    };
+    let found = {
+        let values = Segments::new(objects, &Cache::new(1 << 20));
+        wait_for(replay(objects, &values, &segments(objects), from, &mut on_frame, &mut |_| ()))?
+    };
+    Ok((frames, found))
+}
+
+fn segment(objects: &Arc<Objects>, no: SegmentNo) -> Object {
+    objects.open(ObjectKind::Segment, no).unwrap().1
+}
+
+#[test]
+fn frames_come_back_over_many_segments() {
+    let volume = TestVolume::new();
+    let objects = volume.objects();
+    let log = start(&volume, &objects, 1, 0);
+    let mut last = 0;
+    for tag in 0..400 {
+        last = append(&log, tag, if tag == 7 { 3 << 20 } else { 100 + (tag as usize * 37) % 20_000 });
+    }
+    wait_for(log.sync_to(last)).unwrap();
+    assert!(log.durable() >= last);
+    wait_for(log.close()).unwrap();
+    let (frames, found) = read(&objects, from_start()).unwrap();
+    assert!(frames.iter().map(|(tag, _, _)| *tag).eq(0..400));
+    assert!(found.segments.len() > 4, "{}", found.segments.len());
+    assert_eq!(found.end, last.next_multiple_of(BLOCK));
+    // A place leads to the payload.
+    let (tag, place, _) = frames[200];
+    let object = segment(&objects, place.segment);
+    let bytes = object.read_bytes(place.payload, 5000);
+    let expected = payload(tag, 100 + (200 * 37) % 20_000);
+    assert_eq!(wait_for(bytes).unwrap(), expected.bytes[..5000.min(expected.bytes.len())]);
+}
+
+#[test]
+fn what_is_not_synced_is_durable_in_time() {
+    let volume = TestVolume::new();
+    let objects = volume.objects();
+    let log = start(&volume, &objects, 1, 0);
+    wait_for(log.room(100)).unwrap();
+    let end = log.append(&payload(1, 10), 1, Some(20)).unwrap().unwrap().end;
+    while log.durable() < end {
+        std::thread::yield_now();
+    }
+    log.stop();
+    assert_eq!(read(&objects, from_start()).unwrap().0.len(), 1);
+}
+
+#[test]
+fn the_log_goes_on_where_it_was_cut() {
+    let volume = TestVolume::new();
+    let objects = volume.objects();
+    let mut next = 0;
+    let mut tags = Vec::new();
+    for epoch in 1..5 {
+        let log = start(&volume, &objects, epoch, next);
+        for tag in 0..3 {
+            let end = append(&log, epoch * 10 + tag, 5000);
+            tags.push(epoch * 10 + tag);
+            wait_for(log.sync_to(end)).unwrap();
+        }
+        // A group that is written and torn: nobody was told of it.
+        let lost = append(&log, epoch * 10 + 9, 9000);
+        wait_for(log.close()).unwrap();
+        let last = *log.segments().last().unwrap();
+        let (frames, found) = read(&objects, from_start()).unwrap();
+        let (_, place, end) = *frames.last().unwrap();
+        assert_eq!((place.segment, end), (last, lost));
+        let block = segment(&objects, last);
+        wait_for(block.write_bytes(place.payload + 8000, &[0; 100])).unwrap();
+        let (frames, cut) = read(&objects, from_start()).unwrap();
+        assert!(frames.iter().map(|(tag, _, _)| *tag).eq(tags.iter().copied()));
+        assert!(cut.end <= found.end);
+        next = cut.end;
+    }
+}
+
+#[test]
+fn damage_below_what_was_durable_is_an_error() {
+    let volume = TestVolume::new();
+    let objects = volume.objects();
+    let log = start(&volume, &objects, 1, 0);
+    for tag in 0..5 {
+        let end = append(&log, tag, 5000);
+        wait_for(log.sync_to(end)).unwrap();
+    }
+    wait_for(log.close()).unwrap();
+    let (frames, found) = read(&objects, from_start()).unwrap();
+    let damage = |frame: usize, byte: u8| {
+        let place = frames[frame].1;
+        let object = segment(&objects, place.segment);
+        wait_for(object.write_bytes(place.payload + 3000, &[byte])).unwrap();
+    };
+    damage(2, 0xee);
+    let error = read(&objects, from_start()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupted);
+    damage(2, 2);
+    assert_eq!(read(&objects, from_start()).unwrap().0.len(), 5);
+    // Nothing in the log says of the last one that it was durable, but the manifest may know.
+    damage(4, 0xee);
+    assert_eq!(read(&objects, from_start()).unwrap().0.len(), 4);
+    let known = ReplayFrom { durable: found.end, ..from_start() };
+    assert_eq!(read(&objects, known).unwrap_err().kind(), ErrorKind::Corrupted);
+}
+
+#[test]
+fn a_replay_begins_in_the_middle() {
+    let volume = TestVolume::new();
+    let objects = volume.objects();
+    let log = start(&volume, &objects, 1, 0);
+    let mut cuts = Vec::new();
+    for tag in 0..300 {
+        if tag % 50 == 0 {
+            cuts.push((tag, log.cut()));
+        }
+        append(&log, tag, 9000);
+    }
+    wait_for(log.close()).unwrap();
+    for (tag, lsn) in cuts {
+        let from = ReplayFrom { lsn, segment: log.segment_at(lsn), ..from_start() };
+        let (frames, _) = read(&objects, from).unwrap();
+        assert!(frames.iter().map(|(tag, _, _)| *tag).eq(tag..300), "from {lsn}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Whatever one byte is changed to: all frames come back, or a beginning of them that has all that a later group calls durable, or an error.
+    #[test]
+    fn a_changed_byte_loses_nothing_silently(
+        lens in proptest::collection::vec((1usize..30_000, any::<bool>()), 1..30),
+        at in any::<proptest::sample::Index>(),
+        bits in 1u8..,
+    ) {
+        let volume = TestVolume::new();
+        let objects = volume.objects();
+        let log = start(&volume, &objects, 1, 0);
+        let mut durable = Vec::new();
+        for (tag, (len, sync)) in lens.iter().enumerate() {
+            let end = append(&log, tag as u64, *len);
+            if *sync {
+                wait_for(log.sync_to(end)).unwrap();
+                durable.push(tag);
+            }
+        }
+        wait_for(log.close()).unwrap();
+        let whole = read(&objects, from_start()).unwrap().0;
+        prop_assert_eq!(whole.len(), lens.len());
+        let (_, place, _) = whole[at.index(whole.len())];
+        let object = segment(&objects, place.segment);
+        let offset = place.payload - FRAME_HEADER as u64 + (at.index(1000) as u64);
+        let byte = wait_for(object.read_bytes(offset, 1)).unwrap()[0];
+        wait_for(object.write_bytes(offset, &[byte ^ bits])).unwrap();
+        match read(&objects, from_start()) {
+            Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Corrupted),
+            Ok((frames, _)) => {
+                prop_assert!(frames.iter().map(|frame| frame.0).eq(0..frames.len() as u64));
+                // The last group but one said so, if there was one.
+                let known = durable.iter().rev().nth(1).map_or(0, |tag| tag + 1);
+                prop_assert!(frames.len() >= known.min(whole.len()), "{} of {known}", frames.len());
+            }
+        }
+    }
+}

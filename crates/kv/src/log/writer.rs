@@ -1,0 +1,654 @@
+//! Writing the log.
+//!
+//! Callers append frames under the database's commit lock, one after another; a task in the background writes them:
+//!
+//! 1. [`Log::append`] copies a frame into the open group, and says where in which segment its payload lies. A group that is full, or at whose
+//!    end the segment ends, is closed. If there is no room (no segment is prepared, or too much waits to be written), the caller awaits
+//!    [`Log::room`] without the lock and tries again.
+//! 2. The task writes closed groups. When somebody waits for durability, or the oldest write that is not durable comes of age, it closes
+//!    the open group too, writes, and makes all segments durable that it wrote to.
+//! 3. Then, and only then, the durable position moves, and those who wait are told, in the log's order.
+//! 4. Another task prepares the next segment when the last one that was prepared is taken.
+//!
+//! Invariants: `durable <= written <= end`; groups of a segment are contiguous; after a failed write or sync nothing is appended any more and
+//! nobody is told that anything is durable.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::channel::oneshot;
+use futures::future::{Either, join_all, select};
+use parking_lot::Mutex;
+use tanada_io::Buffer;
+
+use super::frame::{FRAME_HEADER, Payload, frame_header};
+use super::group::{GROUP_HEADER, GroupHeader, LOG_FORMAT};
+use super::segment::{LogSegment, PlacedSegment};
+use super::{BLOCK, Lsn};
+use crate::crash::CrashPoints;
+use crate::entry::{SegmentNo, SequenceNo};
+use crate::environment::Environment;
+use crate::notify::{Notify, TaskCount};
+use crate::objects::Objects;
+use crate::value::Segments;
+use crate::{Error, ErrorKind, Result};
+
+/// Groups that may wait to be written, in times of their usual size.
+const MOST_WAITING: u64 = 16;
+
+/// What a log is told.
+#[derive(Debug, Clone)]
+pub(crate) struct LogOptions {
+    pub(crate) segment_bytes: u64,
+    pub(crate) group_bytes: u64,
+    pub(crate) class: Option<String>,
+    /// Where segments go instead as long as that is said.
+    pub(crate) overflow_class: Option<String>,
+    pub(crate) passes_class_over: Arc<AtomicBool>,
+    /// The database's identity.
+    pub(crate) database: u64,
+    pub(crate) epoch: u64,
+    /// Where the log goes on.
+    pub(crate) start: Lsn,
+    /// What is durable of what was there before: up to a block less.
+    pub(crate) durable: Lsn,
+}
+
+/// Where a frame was put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Appended {
+    pub(crate) segment: SegmentNo,
+    /// Of the payload, in the segment.
+    pub(crate) offset: u64,
+    /// Where the log ends now.
+    pub(crate) end: Lsn,
+}
+
+/// A group in memory.
+struct Group {
+    segment: LogSegment,
+    lsn: Lsn,
+    /// In the segment.
+    offset: u64,
+    buffer: Buffer,
+    /// Bytes so far.
+    len: usize,
+}
+
+impl Group {
+    /// Bytes that can be added.
+    fn room(&self) -> usize {
+        self.buffer.len() - self.len
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len == GROUP_HEADER
+    }
+
+    fn end(&self) -> Lsn {
+        self.lsn + self.len as u64
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.buffer[self.len..self.len + bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+
+    /// Completes the header and the padding.
+    fn close(&mut self, options: &LogOptions, durable: Lsn) {
+        let header = GroupHeader {
+            lsn: self.lsn,
+            durable,
+            segment: self.segment.no,
+            database: options.database,
+            epoch: options.epoch,
+            format: LOG_FORMAT,
+            len: self.len as u32,
+        };
+        self.buffer[..GROUP_HEADER].copy_from_slice(&header.encode());
+        let padded = self.len.next_multiple_of(BLOCK as usize);
+        self.buffer[self.len..padded].fill(0);
+        self.buffer.truncate(padded);
+    }
+}
+
+/// The segment that is being filled.
+struct Filling {
+    segment: LogSegment,
+    start: Lsn,
+    /// Bytes that are in use, all groups that were begun counted.
+    used: u64,
+}
+
+#[derive(Default)]
+struct Wanted {
+    /// The time at which the log has to be made durable up to its end, and how long after a write that was.
+    deadline: Option<(Duration, u16)>,
+    /// Those who wait until the log is durable up to a position; the number tells apart those at the same.
+    waiters: BTreeMap<(Lsn, u64), oneshot::Sender<Result<()>>>,
+    waiter_no: u64,
+    /// Those who wait for room.
+    without_room: Vec<oneshot::Sender<()>>,
+}
+
+struct State {
+    filling: Option<Filling>,
+    prepared: Option<LogSegment>,
+    /// Bytes that the next segment has to hold at least, and why there is none.
+    next_bytes: u64,
+    prepare_error: Option<Error>,
+    open: Option<Group>,
+    closed: VecDeque<Group>,
+    closed_bytes: u64,
+    /// All segments with frames that may be needed for a recovery, in the log's order.
+    placed: Vec<PlacedSegment>,
+    end: Lsn,
+    durable: Lsn,
+    wanted: Wanted,
+    failed: Option<Error>,
+    is_closing: bool,
+}
+
+/// A log that is written to.
+pub(crate) struct Log {
+    options: LogOptions,
+    objects: Arc<Objects>,
+    segments: Arc<Segments>,
+    environment: Arc<dyn Environment>,
+    crash: CrashPoints,
+    state: Mutex<State>,
+    /// There is something to write.
+    work: Notify,
+    /// A segment is to be prepared.
+    prepare: Notify,
+    counters: LogCounters,
+    /// Tasks that have not ended.
+    tasks: TaskCount,
+}
+
+/// Counters of a log.
+#[derive(Debug, Default)]
+pub(crate) struct LogCounters {
+    pub(crate) written_bytes: crate::counters::Counter,
+    pub(crate) groups: crate::counters::Counter,
+    pub(crate) syncs: crate::counters::Counter,
+    pub(crate) segments: crate::counters::Counter,
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl Log {
+    /// A log that goes on at `options.start` in a new segment; its tasks run until [`close`](Self::close) or until it is dropped. `placed` are
+    /// the segments before, as far as they are still needed.
+    pub(crate) fn start(
+        options: LogOptions,
+        placed: Vec<PlacedSegment>,
+        objects: Arc<Objects>,
+        segments: Arc<Segments>,
+        environment: Arc<dyn Environment>,
+        crash: CrashPoints,
+    ) -> Arc<Log> {
+        debug_assert!(options.start.is_multiple_of(BLOCK));
+        let state = State {
+            filling: None,
+            prepared: None,
+            next_bytes: options.segment_bytes,
+            prepare_error: None,
+            open: None,
+            closed: VecDeque::new(),
+            closed_bytes: 0,
+            placed,
+            end: options.start,
+            durable: options.durable,
+            wanted: Wanted::default(),
+            failed: None,
+            is_closing: false,
+        };
+        let log = Arc::new(Log {
+            options,
+            objects,
+            segments,
+            environment,
+            crash,
+            state: Mutex::new(state),
+            work: Notify::default(),
+            prepare: Notify::default(),
+            counters: LogCounters::default(),
+            tasks: TaskCount::default(),
+        });
+        log.tasks.spawn(&*log.environment, write_groups(log.clone()));
+        log.tasks.spawn(&*log.environment, prepare_segments(log.clone()));
+        log
+    }
+
+    /// Returns when its tasks have ended, after [`stop`](Self::stop) or [`fail`](Self::fail).
+    pub(crate) async fn ended(&self) {
+        self.tasks.ended().await;
+    }
+
+    pub(crate) fn counters(&self) -> &LogCounters {
+        &self.counters
+    }
+
+    /// Where the next frame goes at the earliest.
+    pub(crate) fn end(&self) -> Lsn {
+        self.state.lock().end
+    }
+
+    /// What was durable when it was asked.
+    pub(crate) fn durable(&self) -> Lsn {
+        self.state.lock().durable
+    }
+
+    /// The oldest segment that is needed to replay from `lsn`, if there is one.
+    pub(crate) fn segment_at(&self, lsn: Lsn) -> Option<SegmentNo> {
+        let state = self.state.lock();
+        let first = state.placed.iter().rev().find(|segment| segment.start <= lsn);
+        first.or(state.placed.first()).map(|segment| segment.no)
+    }
+
+    /// Segments that no replay from `lsn` needs; they are the log's no more.
+    pub(crate) fn forget_before(&self, lsn: Lsn) -> Vec<PlacedSegment> {
+        let mut state = self.state.lock();
+        // The last one is being written to.
+        let last_needed = state.placed.iter().rposition(|segment| segment.start <= lsn).unwrap_or(0);
+        state.placed.drain(..last_needed).collect()
+    }
+
+    /// Numbers of the segments that the log needs.
+    pub(crate) fn segments(&self) -> Vec<SegmentNo> {
+        let state = self.state.lock();
+        let prepared = state.prepared.iter().map(|segment| segment.no);
+        state.placed.iter().map(|segment| segment.no).chain(prepared).collect()
+    }
+
+    /// Closes the open group, so that the log's end is where a replay can begin. That position.
+    pub(crate) fn cut(&self) -> Lsn {
+        let mut state = self.state.lock();
+        self.close_group(&mut state);
+        state.end
+    }
+
+    /// Adds a frame; `None` if there is no room now. `within_ms` is how soon it has to be durable without anybody waiting.
+    ///
+    /// # Errors
+    /// If an earlier write failed, or the log is closed.
+    pub(crate) fn append(
+        &self,
+        payload: &Payload,
+        sequence: SequenceNo,
+        within_ms: Option<u16>,
+    ) -> Result<Option<Appended>> {
+        let mut state = self.state.lock();
+        if let Some(error) = &state.failed {
+            return Err(error.clone());
+        }
+        if state.is_closing {
+            return Err(Error::new(ErrorKind::Closed, "the database is closed"));
+        }
+        let len = payload.frame_len();
+        if state.open.as_ref().is_none_or(|group| group.room() < len) && !self.open_group(&mut state, len) {
+            return Ok(None);
+        }
+        let Some(group) = &mut state.open else { return Ok(None) };
+        group.push(&frame_header(payload, group.end(), sequence, self.options.epoch));
+        let offset = group.offset + group.len as u64;
+        group.push(&payload.bytes);
+        let (segment, end, is_full) = (group.segment.no, group.end(), group.room() <= FRAME_HEADER);
+        state.end = end;
+        if is_full {
+            self.close_group(&mut state);
+        }
+        if let Some(ms) = within_ms
+            && state.wanted.deadline.is_none_or(|(_, earlier)| ms < earlier)
+        {
+            // A part of the time is left for writing.
+            let deadline = self.environment.now() + Duration::from_micros(u64::from(ms) * 750);
+            if state.wanted.deadline.is_none_or(|(earlier, _)| deadline < earlier) {
+                state.wanted.deadline = Some((deadline, ms));
+                drop(state);
+                self.work.notify();
+            }
+        }
+        Ok(Some(Appended { segment, offset, end }))
+    }
+
+    /// Opens a group that a frame of `len` bytes fits in; whether there was room for it.
+    fn open_group(&self, state: &mut State, len: usize) -> bool {
+        if state.closed_bytes >= MOST_WAITING * self.options.group_bytes {
+            return false;
+        }
+        self.close_group(state);
+        let needed = ((GROUP_HEADER + len) as u64).next_multiple_of(BLOCK);
+        let fits = |filling: &Filling| filling.used + needed <= filling.segment.capacity;
+        if !state.filling.as_ref().is_some_and(fits) {
+            // A segment that is too small for this frame serves for the next ones.
+            match state.prepared.take_if(|segment| segment.capacity >= needed) {
+                Some(segment) => {
+                    let values = self.segments.add(segment.lease.clone(), segment.object.clone());
+                    let placed = PlacedSegment { no: segment.no, segment: values, start: state.end };
+                    state.placed.push(placed);
+                    state.filling = Some(Filling { segment, start: state.end, used: 0 });
+                    state.next_bytes = self.options.segment_bytes;
+                    self.counters.segments.add(1);
+                    self.prepare.notify();
+                }
+                None => {
+                    state.next_bytes = state.next_bytes.max(needed);
+                    if let Some(too_small) = state.prepared.take() {
+                        too_small.lease.retire();
+                    }
+                    self.prepare.notify();
+                    return false;
+                }
+            }
+        }
+        let Some(filling) = &state.filling else { return false };
+        let left = filling.segment.capacity - filling.used;
+        let capacity = needed.max(self.options.group_bytes).min(left);
+        let lsn = filling.start + filling.used;
+        debug_assert_eq!(lsn, state.end.next_multiple_of(BLOCK));
+        state.open = Some(Group {
+            segment: filling.segment.clone(),
+            lsn,
+            offset: filling.used,
+            buffer: self.objects.buffers().allocate(capacity as usize),
+            len: GROUP_HEADER,
+        });
+        true
+    }
+
+    /// Hands the open group over to be written, if there is anything in it.
+    fn close_group(&self, state: &mut State) {
+        let Some(mut group) = state.open.take() else { return };
+        if group.is_empty() {
+            return;
+        }
+        group.close(&self.options, state.durable);
+        if let Some(filling) = &mut state.filling {
+            filling.used = group.offset + group.buffer.len() as u64;
+        }
+        state.end = group.lsn + group.buffer.len() as u64;
+        state.closed_bytes += group.buffer.len() as u64;
+        state.closed.push_back(group);
+        self.work.notify();
+    }
+
+    /// Waits until a frame of `len` bytes can be appended, or somebody else was faster.
+    ///
+    /// # Errors
+    /// `NoSpace` if no segment can be made for it; or as [`append`](Self::append).
+    pub(crate) async fn room(&self, len: usize) -> Result<()> {
+        let needed = ((GROUP_HEADER + len) as u64).next_multiple_of(BLOCK);
+        loop {
+            let freed = {
+                let mut state = self.state.lock();
+                if let Some(error) = state.failed.clone().or_else(|| state.prepare_error.take()) {
+                    return Err(error);
+                }
+                if state.is_closing {
+                    return Err(Error::new(ErrorKind::Closed, "the database is closed"));
+                }
+                let has_place = state.closed_bytes < MOST_WAITING * self.options.group_bytes;
+                let fits = |segment: &LogSegment| segment.capacity >= needed;
+                let is_filling = state.filling.as_ref();
+                let filling_fits =
+                    is_filling.is_some_and(|filling| filling.used + needed <= filling.segment.capacity);
+                if has_place && (filling_fits || state.prepared.as_ref().is_some_and(fits)) {
+                    return Ok(());
+                }
+                let (sender, freed) = oneshot::channel();
+                state.wanted.without_room.push(sender);
+                if has_place {
+                    state.next_bytes = state.next_bytes.max(needed);
+                    self.prepare.notify();
+                }
+                freed
+            };
+            self.work.notify();
+            let _ = freed.await;
+        }
+    }
+
+    /// Returns when the log is durable up to `lsn`.
+    ///
+    /// # Errors
+    /// If a write or sync failed: nothing is known of what came after the durable position.
+    pub(crate) fn sync_to(&self, lsn: Lsn) -> impl Future<Output = Result<()>> + Send + use<> {
+        let waiting = {
+            let mut state = self.state.lock();
+            if state.durable >= lsn {
+                Either::Left(Ok(()))
+            } else if let Some(error) = &state.failed {
+                Either::Left(Err(error.clone()))
+            } else {
+                let (sender, receiver) = oneshot::channel();
+                let no = state.wanted.waiter_no;
+                state.wanted.waiter_no += 1;
+                state.wanted.waiters.insert((lsn, no), sender);
+                Either::Right(receiver)
+            }
+        };
+        if matches!(waiting, Either::Right(_)) {
+            self.work.notify();
+        }
+        async move {
+            match waiting {
+                Either::Left(result) => result,
+                Either::Right(receiver) => receiver.await.unwrap_or_else(|_| {
+                    Err(Error::new(ErrorKind::Closed, "the log was dropped before the write was durable"))
+                }),
+            }
+        }
+    }
+
+    /// Why nothing can be written, if so.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        self.state.lock().failed.clone()
+    }
+
+    /// From here on every write fails with `error`.
+    pub(crate) fn fail(&self, error: &Error) {
+        let (waiters, without_room) = {
+            let mut state = self.state.lock();
+            if state.failed.is_none() {
+                let message = format!(
+                    "the database takes no more writes, because an earlier one failed ({error}): open it anew"
+                );
+                state.failed = Some(Error::new(ErrorKind::Poisoned, message));
+            }
+            (std::mem::take(&mut state.wanted.waiters), std::mem::take(&mut state.wanted.without_room))
+        };
+        for (_, waiter) in waiters {
+            let _ = waiter.send(Err(error.clone()));
+        }
+        drop(without_room);
+        self.work.notify();
+        self.prepare.notify();
+    }
+
+    /// Makes everything durable and ends the tasks.
+    ///
+    /// # Errors
+    /// As [`sync_to`](Self::sync_to).
+    pub(crate) async fn close(&self) -> Result<()> {
+        let end = {
+            let mut state = self.state.lock();
+            state.is_closing = true;
+            self.close_group(&mut state);
+            state.end
+        };
+        let synced = self.sync_to(end).await;
+        self.stop();
+        synced
+    }
+
+    /// Ends the tasks, whatever is not written yet.
+    pub(crate) fn stop(&self) {
+        let without_room = {
+            let mut state = self.state.lock();
+            state.is_closing = true;
+            state.wanted.deadline = None;
+            if let Some(unused) = state.prepared.take() {
+                unused.lease.retire();
+            }
+            std::mem::take(&mut state.wanted.without_room)
+        };
+        drop(without_room);
+        self.work.notify();
+        self.prepare.notify();
+    }
+}
+
+/// What the writing task has to do next.
+enum Next {
+    /// Write these groups; make everything up to the position durable then, if there is one.
+    Write(Vec<Group>, Option<Lsn>),
+    /// Nothing before this time, if there is one.
+    Wait(Option<Duration>),
+    End,
+}
+
+impl Log {
+    fn next(&self, now: Duration) -> Next {
+        let mut state = self.state.lock();
+        if state.failed.is_some() {
+            return Next::End;
+        }
+        let durable = state.durable;
+        let is_due = state.wanted.deadline.is_some_and(|(deadline, _)| deadline <= now);
+        let is_wanted = state.wanted.waiters.last_key_value().is_some_and(|((lsn, _), _)| *lsn > durable);
+        if is_due || is_wanted {
+            self.close_group(&mut state);
+            state.wanted.deadline = None;
+        }
+        let sync_to = ((is_due || is_wanted) && state.end > durable).then_some(state.end);
+        if !state.closed.is_empty() || sync_to.is_some() {
+            let groups = state.closed.drain(..).collect();
+            return Next::Write(groups, sync_to);
+        }
+        if state.is_closing {
+            return Next::End;
+        }
+        Next::Wait(state.wanted.deadline.map(|(deadline, _)| deadline))
+    }
+
+    /// Writes groups; those of one segment are noted as written there.
+    async fn write(&self, groups: Vec<Group>, dirty: &mut Vec<LogSegment>) -> Result<()> {
+        for group in &groups {
+            if dirty.last().is_none_or(|segment| segment.no != group.segment.no) {
+                dirty.push(group.segment.clone());
+            }
+        }
+        // CRASH: nobody was told that any of it is durable.
+        self.crash.reached("log.before-write");
+        let writes = groups.into_iter().map(|group| async move {
+            let Group { segment, offset, buffer, .. } = group;
+            let bytes = buffer.len() as u64;
+            let written = segment.object.write(offset, buffer).await.map(drop);
+            (bytes, written.map_err(|error| Error::volume("cannot write the log", &error)))
+        });
+        let written = join_all(writes).await;
+        let bytes: u64 = written.iter().map(|(bytes, _)| bytes).sum();
+        self.counters.written_bytes.add(bytes);
+        self.counters.groups.add(written.len() as u64);
+        let without_room = {
+            let mut state = self.state.lock();
+            state.closed_bytes -= bytes;
+            std::mem::take(&mut state.wanted.without_room)
+        };
+        drop(without_room);
+        written.into_iter().map(|(_, written)| written).collect()
+    }
+
+    async fn make_durable(&self, end: Lsn, dirty: &mut Vec<LogSegment>) -> Result<()> {
+        // CRASH: as before; any part of what was written may be there, and a replay ends at the first frame that is not.
+        self.crash.reached("log.before-sync");
+        let syncs = dirty.drain(..).map(|segment| async move {
+            segment.object.sync().await.map_err(|error| Error::volume("cannot sync the log", &error))
+        });
+        join_all(syncs).await.into_iter().collect::<Result<()>>()?;
+        self.counters.syncs.add(1);
+        // CRASH: it is durable, and nobody knows: as if the acknowledgements had been lost.
+        self.crash.reached("log.after-sync");
+        let told = {
+            let mut state = self.state.lock();
+            state.durable = state.durable.max(end);
+            let later = state.wanted.waiters.split_off(&(end + 1, 0));
+            std::mem::replace(&mut state.wanted.waiters, later)
+        };
+        for (_, waiter) in told {
+            let _ = waiter.send(Ok(()));
+        }
+        Ok(())
+    }
+}
+
+/// The task that writes.
+async fn write_groups(log: Arc<Log>) {
+    let mut dirty = Vec::new();
+    loop {
+        let noticed = log.work.notified();
+        match log.next(log.environment.now()) {
+            Next::Write(groups, sync_to) => {
+                let mut done = log.write(groups, &mut dirty).await;
+                if let (Ok(()), Some(end)) = (&done, sync_to) {
+                    done = log.make_durable(end, &mut dirty).await;
+                }
+                if let Err(error) = done {
+                    log.fail(&error);
+                }
+            }
+            Next::Wait(None) => noticed.await,
+            Next::Wait(Some(deadline)) => {
+                let left = deadline.saturating_sub(log.environment.now());
+                let slept = log.environment.sleep(left);
+                drop(select(Box::pin(noticed), slept).await);
+            }
+            Next::End => return,
+        }
+    }
+}
+
+/// The task that prepares segments ahead.
+async fn prepare_segments(log: Arc<Log>) {
+    loop {
+        let noticed = log.prepare.notified();
+        let wanted = {
+            let state = log.state.lock();
+            if state.is_closing || state.failed.is_some() {
+                return;
+            }
+            let is_missing = state.prepared.is_none() && state.prepare_error.is_none();
+            is_missing.then_some(state.next_bytes)
+        };
+        let Some(bytes) = wanted else {
+            noticed.await;
+            continue;
+        };
+        let passes_over = log.options.passes_class_over.load(Ordering::Relaxed);
+        let overflow = log.options.overflow_class.as_ref().filter(|_| passes_over);
+        let class = overflow.or(log.options.class.as_ref()).map(String::as_str);
+        let prepared = LogSegment::prepare(&log.objects, class, bytes).await;
+        // CRASH: nothing leads to the segment; the next opening deletes it.
+        log.crash.reached("log.after-prepare");
+        let without_room = {
+            let mut state = log.state.lock();
+            match prepared {
+                Ok(segment) if state.is_closing => segment.lease.retire(),
+                Ok(segment) => state.prepared = Some(segment),
+                // Whoever needs the room is told, and asks again later.
+                Err(error) => state.prepare_error = Some(error),
+            }
+            std::mem::take(&mut state.wanted.without_room)
+        };
+        drop(without_room);
+    }
+}

@@ -1,0 +1,338 @@
+//! Reading and writing manifests.
+
+use std::sync::Arc;
+
+use futures::lock::Mutex;
+use tanada_volume::Object;
+
+use super::frame::{self, BLOCK};
+use super::record::Record;
+use super::state::DatabaseRecord;
+use crate::counters::Counter;
+use crate::crash::CrashPoints;
+use crate::objects::{Lease, ObjectKind, Objects};
+use crate::wire::Decoder;
+use crate::{Error, ErrorKind, Result};
+
+/// Bytes of records in a frame of a snapshot, unless one record is longer.
+const SNAPSHOT_FRAME: usize = 256 << 10;
+
+/// The manifest of an open database.
+#[derive(Debug)]
+pub(crate) struct Manifest {
+    objects: Arc<Objects>,
+    crash: CrashPoints,
+    rotate_bytes: u64,
+    writer: Mutex<Writer>,
+    pub(crate) written_bytes: Counter,
+    pub(crate) rotations: Counter,
+}
+
+#[derive(Debug)]
+struct Writer {
+    lease: Lease,
+    object: Object,
+    /// Where the next frame goes, and its number.
+    offset: u64,
+    index: u64,
+    snapshot_bytes: u64,
+    state: DatabaseRecord,
+    failed: Option<Error>,
+}
+
+/// What a manifest says, if its snapshot is whole.
+async fn read(object: &Object, no: u64) -> Result<Option<DatabaseRecord>> {
+    let name = object.name();
+    let size = object.size_bytes();
+    let read = object.read_bytes(0, usize::try_from(size).unwrap_or(usize::MAX)).await;
+    let bytes = read.map_err(|error| Error::volume(format!("cannot read {name:?}"), &error))?;
+    let mut state = DatabaseRecord::default();
+    let (mut at, mut index) = (0, 0);
+    while let Some(rest) = bytes.get(at..)
+        && let Some((found, records)) = frame::decode(rest, no)
+        && found == index
+    {
+        let mut decoder = Decoder::new(records);
+        while decoder.finish().is_err() {
+            let record = Record::decode(&mut decoder);
+            let record =
+                record.map_err(|malformed| malformed.of(&name, (at + frame::FRAME_HEADER) as u64))?;
+            state.apply(&record).map_err(|error| Error::new(error.kind(), format!("{name:?}: {error}")))?;
+        }
+        at += frame::padded_len(records.len());
+        index += 1;
+    }
+    if !state.is_whole {
+        return Ok(None);
+    }
+    let mut behind = at + BLOCK;
+    while let Some(rest) = bytes.get(behind..).filter(|rest| !rest.is_empty()) {
+        if frame::decode(rest, no).is_some_and(|(found, _)| found > index) {
+            return Err(Error::corrupted(format!(
+                "object {name:?} is damaged at offset {at}: a frame is not whole, and a later one is"
+            )));
+        }
+        behind += BLOCK;
+    }
+    Ok(Some(state))
+}
+
+/// The state of a database: what the latest manifest with a whole snapshot says. `None` if there is no manifest at all.
+///
+/// # Errors
+/// `Corrupted`, `FutureFormat`, `Device`.
+pub(crate) async fn recover(objects: &Arc<Objects>) -> Result<Option<DatabaseRecord>> {
+    let manifests = objects.list().into_iter().filter(|(kind, _)| *kind == ObjectKind::Manifest);
+    let mut numbers: Vec<u64> = manifests.map(|(_, no)| no).collect();
+    numbers.sort_unstable_by(|a, b| b.cmp(a));
+    let exists = !numbers.is_empty();
+    for no in numbers {
+        let (_, object) = objects.open(ObjectKind::Manifest, no)?;
+        if let Some(state) = read(&object, no).await? {
+            return Ok(Some(state));
+        }
+    }
+    if exists {
+        return Err(Error::corrupted("no manifest of the database is whole"));
+    }
+    Ok(None)
+}
+
+impl Manifest {
+    /// Writes a new manifest, complete and durable, and deletes all others.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Device`.
+    pub(crate) async fn begin(
+        objects: Arc<Objects>,
+        state: DatabaseRecord,
+        crash: CrashPoints,
+    ) -> Result<Manifest> {
+        let rotate_bytes = state.settings.manifest_bytes;
+        let (written_bytes, rotations) = (Counter::default(), Counter::default());
+        let writer = write_snapshot(&objects, state, &crash).await?;
+        written_bytes.add(writer.offset);
+        // CRASH: both are whole and say the same; the later one counts.
+        crash.reached("manifest.before-old-deletion");
+        for (kind, no) in objects.list() {
+            if kind == ObjectKind::Manifest && no != writer.lease.no() {
+                objects.delete(kind, no).await?;
+            }
+        }
+        Ok(Manifest { objects, crash, rotate_bytes, writer: Mutex::new(writer), written_bytes, rotations })
+    }
+
+    /// Makes changes durable, together. `then` is called with the new state, before any other change is made.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Device`; after an error nothing is appended any more.
+    pub(crate) async fn append<T>(
+        &self,
+        records: &[Record],
+        then: impl FnOnce(&DatabaseRecord) -> T,
+    ) -> Result<T> {
+        let mut writer = self.writer.lock().await;
+        if let Some(error) = &writer.failed {
+            return Err(error.clone());
+        }
+        // Records that do not fit are refused before anything is written.
+        let mut state = writer.state.clone();
+        let mut bytes = Vec::new();
+        for record in records {
+            state.apply(record)?;
+            record.encode(&mut bytes);
+        }
+        state.next_object = state.next_object.max(self.objects.next());
+        Record::NextObject(state.next_object).encode(&mut bytes);
+        let written = self.write(&mut writer, &bytes).await;
+        if let Err(error) = &written {
+            let message = format!(
+                "the manifest takes no more changes, because one failed ({error}): open the database anew"
+            );
+            writer.failed = Some(Error::new(ErrorKind::Poisoned, message));
+        }
+        written?;
+        writer.state = state;
+        let result = then(&writer.state);
+        if writer.offset > writer.snapshot_bytes + self.rotate_bytes {
+            self.rotate(&mut writer).await?;
+        }
+        Ok(result)
+    }
+
+    async fn write(&self, writer: &mut Writer, records: &[u8]) -> Result<()> {
+        let bytes = frame::encode(writer.lease.no(), writer.index, records);
+        let failed = |error| Error::volume("cannot write the manifest", &error);
+        // CRASH: the change was not made; what it would have led to is an orphan.
+        self.crash.reached("manifest.before-write");
+        writer.object.write_bytes(writer.offset, &bytes).await.map_err(failed)?;
+        // CRASH: as before, or the frame is whole by chance, and then the change was made.
+        self.crash.reached("manifest.before-sync");
+        writer.object.sync().await.map_err(failed)?;
+        // CRASH: the change was made, and nobody knows.
+        self.crash.reached("manifest.after-sync");
+        writer.offset += bytes.len() as u64;
+        writer.index += 1;
+        self.written_bytes.add(bytes.len() as u64);
+        Ok(())
+    }
+
+    async fn rotate(&self, writer: &mut Writer) -> Result<()> {
+        let next = match write_snapshot(&self.objects, writer.state.clone(), &self.crash).await {
+            Ok(next) => next,
+            // The old one is as good; there will be room another time.
+            Err(error) if error.kind() == ErrorKind::NoSpace => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        self.written_bytes.add(next.offset);
+        let old = std::mem::replace(writer, next);
+        // CRASH: both are whole and say the same; the later one counts.
+        self.crash.reached("manifest.before-old-deletion");
+        self.rotations.add(1);
+        self.objects.delete(ObjectKind::Manifest, old.lease.no()).await
+    }
+}
+
+/// Writes a whole manifest.
+async fn write_snapshot(
+    objects: &Arc<Objects>,
+    mut state: DatabaseRecord,
+    crash: &CrashPoints,
+) -> Result<Writer> {
+    let (lease, object) = objects.create(ObjectKind::Manifest, None)?;
+    let no = lease.no();
+    state.next_object = state.next_object.max(objects.next());
+    state.is_whole = true;
+    let (mut offset, mut index) = (0, 0);
+    let mut records = Vec::new();
+    let snapshot = state.snapshot();
+    let failed = |error| Error::volume("cannot write a manifest", &error);
+    let last = snapshot.len() - 1;
+    for (i, record) in snapshot.iter().enumerate() {
+        record.encode(&mut records);
+        if records.len() >= SNAPSHOT_FRAME || i == last {
+            let bytes = frame::encode(no, index, &records);
+            object.write_bytes(offset, &bytes).await.map_err(failed)?;
+            offset += bytes.len() as u64;
+            index += 1;
+            records.clear();
+        }
+    }
+    // CRASH: the new manifest may be torn; the old one is there.
+    crash.reached("manifest.before-rotation-sync");
+    object.sync().await.map_err(failed)?;
+    Ok(Writer { lease, object, offset, index, snapshot_bytes: offset, state, failed: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::wait_for;
+    use crate::manifest::LogRecord;
+    use crate::settings::{DatabaseSettings, StoreSettings};
+    use crate::test_volume::TestVolume;
+    use crate::tree::{Change, Edit, KvsetRecord, Place, Position};
+
+    fn begin(objects: &Arc<Objects>) -> Manifest {
+        let settings = DatabaseSettings { manifest_bytes: 64 << 10, ..DatabaseSettings::default() };
+        let state = DatabaseRecord { identity: 42, settings, ..DatabaseRecord::default() };
+        wait_for(Manifest::begin(objects.clone(), state, CrashPoints::default())).unwrap()
+    }
+
+    fn changes(no: u64) -> Vec<Record> {
+        let kvset = KvsetRecord { no, ..KvsetRecord::default() };
+        let change = Change::AddKvset { place: Place::Root, position: Position::Top, kvset };
+        vec![
+            Record::Edit { store: 1, edit: Edit { changes: vec![change] } },
+            Record::Flushed { store: 1, lsn: no * 4096 },
+            Record::Log(LogRecord { begin: no, segment: Some(0), durable: no, sequence: no }),
+        ]
+    }
+
+    fn make_store(manifest: &Manifest) {
+        let settings = StoreSettings { separate_from_bytes: 7, ..StoreSettings::default() };
+        let records = [
+            Record::Store { no: 1, name: "lines".to_owned() },
+            Record::StoreSettings { no: 1, settings: Box::new(settings) },
+        ];
+        wait_for(manifest.append(&records, |_| ())).unwrap();
+    }
+
+    fn manifest_object(objects: &Arc<Objects>) -> Object {
+        let all = objects.list();
+        let manifests: Vec<_> = all.iter().filter(|(kind, _)| *kind == ObjectKind::Manifest).collect();
+        assert_eq!(manifests.len(), 1);
+        objects.open(ObjectKind::Manifest, manifests[0].1).unwrap().1
+    }
+
+    #[test]
+    fn changes_come_back_over_rotations() {
+        let volume = TestVolume::new();
+        let objects = volume.objects();
+        assert_eq!(wait_for(recover(&objects)).unwrap(), None);
+        let manifest = begin(&objects);
+        make_store(&manifest);
+        for no in 1..60 {
+            let state = wait_for(manifest.append(&changes(no), Clone::clone)).unwrap();
+            let recovered = wait_for(recover(&objects)).unwrap().unwrap();
+            assert_eq!((recovered.stores, recovered.log), (state.stores, state.log));
+        }
+        assert!(manifest.rotations.get() >= 2);
+        let state = wait_for(recover(&objects)).unwrap().unwrap();
+        assert_eq!(state.identity, 42);
+        let store = &state.stores[&1];
+        assert_eq!(
+            (&*store.name, store.flushed, store.settings.separate_from_bytes),
+            ("lines", 59 * 4096, 7)
+        );
+        assert_eq!(store.tree.root.len(), 59);
+        // Another opening writes it anew.
+        wait_for(Manifest::begin(objects.clone(), state.clone(), CrashPoints::default())).unwrap();
+        let again = wait_for(recover(&objects)).unwrap().unwrap();
+        assert_eq!(again.stores, state.stores);
+        manifest_object(&objects);
+    }
+
+    #[test]
+    fn a_torn_end_is_cut_off_and_a_torn_middle_is_damage() {
+        let volume = TestVolume::new();
+        let objects = volume.objects();
+        let manifest = begin(&objects);
+        make_store(&manifest);
+        let mut states = Vec::new();
+        for no in 1..4 {
+            states.push(wait_for(manifest.append(&changes(no), Clone::clone)).unwrap());
+        }
+        let object = manifest_object(&objects);
+        let size = object.size_bytes();
+        wait_for(object.write_bytes(size - 4090, &[9; 20])).unwrap();
+        assert_eq!(wait_for(recover(&objects)).unwrap().unwrap(), states[1]);
+        let no = manifest.writer.try_lock().unwrap().lease.no();
+        let whole = frame::encode(no, 4, b"");
+        wait_for(object.write_bytes(size - 4096, &whole)).unwrap();
+        wait_for(object.write_bytes(size - 2 * 4096 + 30, &[0xee])).unwrap();
+        assert_eq!(wait_for(recover(&objects)).unwrap_err().kind(), ErrorKind::Corrupted);
+    }
+
+    #[test]
+    fn a_torn_snapshot_leaves_the_one_before() {
+        let volume = TestVolume::new();
+        let objects = volume.objects();
+        let manifest = begin(&objects);
+        make_store(&manifest);
+        let state = wait_for(manifest.append(&changes(1), Clone::clone)).unwrap();
+        let next = wait_for(write_snapshot(&objects, state.clone(), &CrashPoints::default())).unwrap();
+        wait_for(next.object.write_bytes(100, &[7])).unwrap();
+        assert_eq!(wait_for(recover(&objects)).unwrap().unwrap(), state);
+    }
+
+    #[test]
+    fn a_change_that_does_not_fit_is_refused() {
+        let volume = TestVolume::new();
+        let objects = volume.objects();
+        let manifest = begin(&objects);
+        assert!(wait_for(manifest.append(&changes(1), |_| ())).is_err());
+        make_store(&manifest);
+        wait_for(manifest.append(&changes(1), |_| ())).unwrap();
+    }
+}

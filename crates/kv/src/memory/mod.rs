@@ -1,0 +1,17 @@
+//! Memory tables: what was written to a store and is not in a kvset yet.
+//!
+//! - [`table`]: versions by key, newest first;
+//! - [`tombstones`]: deleted ranges, that grow;
+//!
+//! - [`walk`]: versions one after another, in both directions.
+//!
+//! Readers take no lock. There is one writer at a time, which is who holds the commit lock.
+
+pub(crate) mod key;
+pub(crate) mod table;
+pub(crate) mod tombstones;
+pub(crate) mod walk;
+
+pub(crate) use walk::{Long, MemorySource};
+
+pub(crate) use table::{Found, MemoryContent, MemoryTable, MemoryVersion};

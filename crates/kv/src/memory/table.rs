@@ -1,0 +1,310 @@
+//! Versions of a store's keys in memory, on a skip list.
+
+use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use crossbeam_skiplist::SkipMap;
+
+use super::key::{AsVersionKey, VersionKey, VersionKeyRef};
+use super::tombstones::GrowingTombstones;
+use crate::entry::{Content, Pointer, RangeTombstone, SequenceNo, Version};
+use crate::log::Lsn;
+use crate::tombstone::RangeTombstones;
+
+/// What a version takes beside key and value: a node of the list, counted roughly.
+const OVERHEAD: u64 = 200;
+
+/// What a version says of its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum MemoryContent {
+    Deleted,
+    Value {
+        bytes: Bytes,
+        /// Where it lies in the log, if it is to stay apart from its key.
+        home: Option<Pointer>,
+    },
+}
+
+/// A version in memory; its key and number are its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MemoryVersion {
+    pub(crate) expires_s: Option<u32>,
+    pub(crate) content: MemoryContent,
+}
+
+/// What a table says of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// This version.
+    Version(SequenceNo, MemoryVersion),
+    /// A tombstone over a range deleted it.
+    Hidden(SequenceNo),
+}
+
+/// Versions of keys in memory.
+#[derive(Debug)]
+pub(crate) struct MemoryTable {
+    /// Unique among the tables of a database.
+    pub(crate) no: u64,
+    /// No older write is in it.
+    pub(crate) start: Lsn,
+    /// When it is full: no later write is in it.
+    end: OnceLock<Lsn>,
+    versions: SkipMap<VersionKey, MemoryVersion>,
+    tombstones: GrowingTombstones,
+    bytes: AtomicU64,
+}
+
+impl MemoryTable {
+    pub(crate) fn new(no: u64, start: Lsn) -> MemoryTable {
+        let (versions, tombstones) = (SkipMap::new(), GrowingTombstones::default());
+        MemoryTable { no, start, end: OnceLock::new(), versions, tombstones, bytes: AtomicU64::new(0) }
+    }
+
+    /// Adds a version. Of two with one number, written by one batch, the later one counts.
+    pub(crate) fn insert(&self, key: Bytes, sequence: SequenceNo, version: MemoryVersion) {
+        let value_len = match &version.content {
+            MemoryContent::Deleted => 0,
+            MemoryContent::Value { bytes, .. } => bytes.len() as u64,
+        };
+        self.bytes.fetch_add(key.len() as u64 + value_len + OVERHEAD, Ordering::Relaxed);
+        self.versions.insert(VersionKey { key, sequence }, version);
+    }
+
+    pub(crate) fn delete_range(&self, tombstone: RangeTombstone) {
+        let end_len = tombstone.end.as_ref().map_or(0, Bytes::len);
+        self.bytes.fetch_add((tombstone.start.len() + end_len) as u64 + OVERHEAD, Ordering::Relaxed);
+        self.tombstones.add(tombstone);
+    }
+
+    /// Nothing is written to it any more.
+    pub(crate) fn close(&self, end: Lsn) {
+        let _ = self.end.set(end);
+    }
+
+    /// Where the log stood when nothing was written to it any more.
+    pub(crate) fn end(&self) -> Option<Lsn> {
+        self.end.get().copied()
+    }
+
+    /// Bytes that it takes up, roughly.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes() == 0
+    }
+
+    /// What `snapshot` sees of `key` here; `None` if older sources have to be asked.
+    pub(crate) fn get(&self, key: &[u8], snapshot: SequenceNo) -> Option<Found> {
+        let hidden = self.tombstones.newest_over(key, snapshot);
+        let from = VersionKeyRef { key, sequence: snapshot };
+        let from: &dyn AsVersionKey = &from;
+        let found = self.versions.lower_bound(Bound::Included(from)).filter(|entry| *entry.key().key == *key);
+        match (found, hidden) {
+            (Some(entry), hidden) if hidden.is_none_or(|hidden| hidden <= entry.key().sequence) => {
+                Some(Found::Version(entry.key().sequence, entry.value().clone()))
+            }
+            (_, Some(hidden)) => Some(Found::Hidden(hidden)),
+            (_, None) => None,
+        }
+    }
+
+    /// Whether anything was done to a key from `start` to `end` after `since`.
+    pub(crate) fn changed_in(&self, start: &[u8], end: Option<&[u8]>, since: SequenceNo) -> bool {
+        let from = VersionKeyRef { key: start, sequence: SequenceNo::MAX };
+        let from: &dyn AsVersionKey = &from;
+        let mut entry = self.versions.lower_bound(Bound::Included(from));
+        while let Some(version) = entry {
+            if end.is_some_and(|end| *version.key().key >= *end) {
+                break;
+            }
+            if version.key().sequence > since {
+                return true;
+            }
+            entry = version.next();
+        }
+        !self.tombstones.is_empty()
+            && self.tombstones.all().iter().any(|tombstone| {
+                tombstone.sequence > since
+                    && end.is_none_or(|end| *tombstone.start < *end)
+                    && tombstone.end.as_ref().is_none_or(|its_end| **its_end > *start)
+            })
+    }
+
+    /// All range tombstones now.
+    pub(crate) fn tombstones(&self) -> Arc<RangeTombstones> {
+        self.tombstones.all()
+    }
+
+    /// Up to `count` versions from `from` on, in order.
+    pub(crate) fn forward(
+        &self,
+        from: Bound<VersionKeyRef<'_>>,
+        count: usize,
+    ) -> Vec<(VersionKey, MemoryVersion)> {
+        let bound = as_bound(&from);
+        let mut versions = Vec::with_capacity(count);
+        let mut entry = self.versions.lower_bound(bound);
+        while let Some(version) = entry.take_if(|_| versions.len() < count) {
+            versions.push((version.key().clone(), version.value().clone()));
+            entry = version.next();
+        }
+        versions
+    }
+
+    /// Up to `count` versions before `before`, the last one first.
+    pub(crate) fn backward(
+        &self,
+        before: Bound<VersionKeyRef<'_>>,
+        count: usize,
+    ) -> Vec<(VersionKey, MemoryVersion)> {
+        let bound = as_bound(&before);
+        let mut versions = Vec::with_capacity(count);
+        let mut entry = self.versions.upper_bound(bound);
+        while let Some(version) = entry.take_if(|_| versions.len() < count) {
+            versions.push((version.key().clone(), version.value().clone()));
+            entry = version.prev();
+        }
+        versions
+    }
+}
+
+fn as_bound<'a>(bound: &'a Bound<VersionKeyRef<'_>>) -> Bound<&'a (dyn AsVersionKey + 'a)> {
+    match bound {
+        Bound::Included(key) => Bound::Included(key),
+        Bound::Excluded(key) => Bound::Excluded(key),
+        Bound::Unbounded => Bound::Unbounded,
+    }
+}
+
+impl MemoryVersion {
+    /// As a kvset keeps it: long values where they lie in the log, short ones with their keys.
+    pub(crate) fn to_version(&self, sequence: SequenceNo) -> Version {
+        let content = match &self.content {
+            MemoryContent::Deleted => Content::Deleted,
+            MemoryContent::Value { home: Some(pointer), .. } => Content::At(*pointer),
+            MemoryContent::Value { bytes, home: None } => Content::Inline(bytes.clone()),
+        };
+        Version { sequence, expires_s: self.expires_s, content }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Put(u8, u8),
+        Delete(u8),
+        DeleteRange(u8, Option<u8>),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            4 => (0u8..20, any::<u8>()).prop_map(|(key, value)| Step::Put(key, value)),
+            2 => (0u8..20).prop_map(Step::Delete),
+            1 => (0u8..20, proptest::option::of(0u8..20)).prop_map(|(start, end)| Step::DeleteRange(start, end)),
+        ];
+        proptest::collection::vec(step, 0..60)
+    }
+
+    fn value(bytes: &'static [u8]) -> MemoryVersion {
+        let content = MemoryContent::Value { bytes: Bytes::from_static(bytes), home: None };
+        MemoryVersion { expires_s: None, content }
+    }
+
+    proptest! {
+        /// At every sequence number the table gives what a map held then.
+        #[test]
+        fn every_snapshot_is_as_it_was(steps in steps()) {
+            let table = MemoryTable::new(1, 0);
+            let mut states: Vec<BTreeMap<u8, Option<u8>>> = vec![BTreeMap::new()];
+            for (i, step) in steps.iter().enumerate() {
+                let sequence = i as u64 + 1;
+                let mut state = states[i].clone();
+                match step {
+                    Step::Put(key, byte) => {
+                        let content = MemoryContent::Value { bytes: Bytes::from(vec![*byte]), home: None };
+                        table.insert(Bytes::from(vec![*key]), sequence, MemoryVersion { expires_s: None, content });
+                        state.insert(*key, Some(*byte));
+                    }
+                    Step::Delete(key) => {
+                        let version = MemoryVersion { expires_s: None, content: MemoryContent::Deleted };
+                        table.insert(Bytes::from(vec![*key]), sequence, version);
+                        state.insert(*key, None);
+                    }
+                    Step::DeleteRange(start, end) => {
+                        let bytes = |key: u8| Bytes::from(vec![key]);
+                        table.delete_range(RangeTombstone { start: bytes(*start), end: end.map(bytes), sequence });
+                        for key in *start..end.unwrap_or(20) {
+                            state.insert(key, None);
+                        }
+                    }
+                }
+                states.push(state);
+            }
+            for (sequence, state) in states.iter().enumerate() {
+                for key in 0..20u8 {
+                    let found = table.get(&[key], sequence as u64).map(|found| match found {
+                        Found::Version(_, MemoryVersion { content: MemoryContent::Value { bytes, .. }, .. }) => Some(bytes[0]),
+                        _ => None,
+                    });
+                    prop_assert_eq!(found, state.get(&key).copied(), "key {} at {}", key, sequence);
+                }
+            }
+        }
+
+        #[test]
+        fn walks_give_all_versions_in_order(keys in proptest::collection::btree_set((0u8..9, 1u64..9), 0..40), count in 1usize..9) {
+            let table = MemoryTable::new(1, 0);
+            for (key, sequence) in &keys {
+                table.insert(Bytes::from(vec![*key]), *sequence, value(b"x"));
+            }
+            let mut expected: Vec<(u8, u64)> = keys.into_iter().collect();
+            expected.sort_by_key(|(key, sequence)| (*key, u64::MAX - sequence));
+            let mut forward = Vec::new();
+            let mut last: Option<VersionKey> = None;
+            loop {
+                let from = last.as_ref().map_or(Bound::Unbounded, |last| Bound::Excluded(last.as_version_key()));
+                let more = table.forward(from, count);
+                let Some((key, _)) = more.last() else { break };
+                last = Some(key.clone());
+                forward.extend(more.iter().map(|(key, _)| (key.key[0], key.sequence)));
+            }
+            prop_assert_eq!(&forward, &expected);
+            let mut backward = Vec::new();
+            let mut last: Option<VersionKey> = None;
+            loop {
+                let before = last.as_ref().map_or(Bound::Unbounded, |last| Bound::Excluded(last.as_version_key()));
+                let more = table.backward(before, count);
+                let Some((key, _)) = more.last() else { break };
+                last = Some(key.clone());
+                backward.extend(more.iter().map(|(key, _)| (key.key[0], key.sequence)));
+            }
+            backward.reverse();
+            prop_assert_eq!(&backward, &expected);
+        }
+    }
+
+    #[test]
+    fn changes_of_a_range_are_seen() {
+        let table = MemoryTable::new(1, 0);
+        table.insert(Bytes::from_static(b"b"), 5, value(b"x"));
+        assert!(table.changed_in(b"a", Some(b"c"), 4));
+        assert!(!table.changed_in(b"a", Some(b"c"), 5));
+        assert!(!table.changed_in(b"a", Some(b"b"), 4));
+        assert!(table.changed_in(b"a", None, 4));
+        table.delete_range(RangeTombstone { start: Bytes::from_static(b"m"), end: None, sequence: 9 });
+        assert!(table.changed_in(b"x", Some(b"y"), 8));
+        assert!(!table.changed_in(b"c", Some(b"m"), 8));
+    }
+}

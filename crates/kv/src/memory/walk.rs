@@ -1,0 +1,154 @@
+//! A memory table as a source of merges.
+//!
+//! Versions are taken out of the table a few at a time, which costs one search for all of them.
+
+use std::collections::VecDeque;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+
+use super::key::{AsVersionKey, VersionKey, VersionKeyRef};
+use super::table::{MemoryContent, MemoryTable, MemoryVersion};
+use crate::Result;
+use crate::database::core::plain_value;
+use crate::entry::{Content, SequenceNo, Version};
+use crate::merge::{Direction, Source, Step};
+
+/// Versions that are taken at first, and at most.
+const FEWEST: usize = 4;
+const MOST: usize = 64;
+
+/// What long values are given as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Long {
+    /// Themselves.
+    Values,
+    /// Pointers to where they lie in the log.
+    Pointers,
+}
+
+/// Walks a memory table.
+#[derive(Debug)]
+pub(crate) struct MemorySource {
+    table: Arc<MemoryTable>,
+    long: Long,
+    direction: Direction,
+    taken: VecDeque<(VersionKey, MemoryVersion)>,
+    count: usize,
+}
+
+impl MemorySource {
+    pub(crate) fn new(table: Arc<MemoryTable>, long: Long) -> MemorySource {
+        MemorySource { table, long, direction: Direction::Forward, taken: VecDeque::new(), count: FEWEST }
+    }
+
+    fn take(&mut self, bound: Bound<VersionKeyRef<'_>>) {
+        self.taken = match self.direction {
+            Direction::Forward => self.table.forward(bound, self.count).into(),
+            Direction::Reverse => self.table.backward(bound, self.count).into(),
+        };
+        self.count = (self.count * 2).min(MOST);
+    }
+}
+
+impl Source for MemorySource {
+    fn seek(&mut self, direction: Direction, bound: Option<&[u8]>) -> Result<Step> {
+        self.direction = direction;
+        self.count = FEWEST;
+        // The newest version of a key comes first, so nothing of it lies before this.
+        let first = |key| VersionKeyRef { key, sequence: SequenceNo::MAX };
+        let bound = match (direction, bound) {
+            (_, None) => Bound::Unbounded,
+            (Direction::Forward, Some(key)) => Bound::Included(first(key)),
+            (Direction::Reverse, Some(key)) => Bound::Excluded(first(key)),
+        };
+        self.take(bound);
+        Ok(Step::Done)
+    }
+
+    fn advance(&mut self) -> Result<Step> {
+        if let Some((key, _)) = self.taken.pop_front()
+            && self.taken.is_empty()
+        {
+            self.take(Bound::Excluded(key.as_version_key()));
+        }
+        Ok(Step::Done)
+    }
+
+    fn load(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn key(&self) -> Option<&[u8]> {
+        self.taken.front().map(|(key, _)| &*key.key)
+    }
+
+    fn key_bytes(&self) -> Bytes {
+        self.taken.front().map(|(key, _)| key.key.clone()).unwrap_or_default()
+    }
+
+    fn sequence(&self) -> SequenceNo {
+        self.taken.front().map_or(0, |(key, _)| key.sequence)
+    }
+
+    fn version(&self) -> Result<Version> {
+        let Some((key, version)) = self.taken.front() else {
+            return Err(crate::Error::corrupted("a walk without a version"));
+        };
+        let version = match (&version.content, self.long) {
+            (MemoryContent::Value { bytes, home }, Long::Values) => Version {
+                sequence: key.sequence,
+                expires_s: version.expires_s,
+                content: Content::Inline(plain_value(bytes.clone(), home.as_ref())?),
+            },
+            _ => version.to_version(key.sequence),
+        };
+        Ok(version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_walk_begins_where_it_is_told_and_misses_nothing(
+            keys in proptest::collection::btree_set((0u8..30, 1u64..9), 0..200),
+            bound in proptest::option::of(0u8..30),
+        ) {
+            let table = Arc::new(MemoryTable::new(1, 0));
+            for (key, sequence) in &keys {
+                let content = MemoryContent::Value { bytes: Bytes::from(vec![*key]), home: None };
+                let version = MemoryVersion { expires_s: None, content };
+                table.insert(Bytes::from(vec![*key]), *sequence, version);
+            }
+            let mut sorted: Vec<(u8, u64)> = keys.into_iter().collect();
+            sorted.sort_by_key(|(key, sequence)| (*key, u64::MAX - sequence));
+            for direction in [Direction::Forward, Direction::Reverse] {
+                let mut expected = sorted.clone();
+                match direction {
+                    Direction::Forward => expected.retain(|(key, _)| bound.is_none_or(|bound| *key >= bound)),
+                    Direction::Reverse => {
+                        expected.retain(|(key, _)| bound.is_none_or(|bound| *key < bound));
+                        expected.reverse();
+                    }
+                }
+                let mut source = MemorySource::new(table.clone(), Long::Values);
+                let bytes = bound.map(|bound| [bound]);
+                let mut found = Vec::new();
+                assert_eq!(source.seek(direction, bytes.as_ref().map(|bytes| &bytes[..])).unwrap(), Step::Done);
+                while let Some(key) = source.key() {
+                    found.push((key[0], source.sequence()));
+                    assert_eq!(source.version().unwrap().sequence, source.sequence());
+                    assert_eq!(source.advance().unwrap(), Step::Done);
+                }
+                prop_assert_eq!(found, expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Which versions outlive a merge.
+//!
+//! Point versions and range tombstones of a key make one timeline. A version is seen by the snapshots from its own sequence number up to, and without,
+//! the next one in the timeline; the newest is seen by all that come. What no snapshot sees is dropped. At the bottom of the tree, where nothing older lies below,
+//! deletes are dropped, too, unless an older version of the same key is kept for an older snapshot. What has expired counts as deleted.
+
+use super::kway::Merge;
+use super::source::{Direction, Source, Step};
+use crate::Result;
+use crate::entry::{Content, SequenceNo, Version};
+use crate::merge::view::is_live;
+use crate::tombstone::RangeTombstones;
+
+/// What decides.
+#[derive(Debug, Clone)]
+pub(crate) struct Retention {
+    /// Sequence numbers that somebody still reads at, ascending.
+    pub(crate) snapshots: Vec<SequenceNo>,
+    /// Seconds since 1970.
+    pub(crate) now_s: u64,
+    /// Nothing older than what is merged lies below it.
+    pub(crate) is_bottom: bool,
+}
+
+impl Retention {
+    /// Whether a snapshot is at `from` or later, and before `to`.
+    fn has_snapshot(&self, from: SequenceNo, to: SequenceNo) -> bool {
+        let index = self.snapshots.partition_point(|snapshot| *snapshot < from);
+        self.snapshots.get(index).is_some_and(|snapshot| *snapshot < to)
+    }
+
+    /// Leaves of a key's versions (newest first) those to be kept.
+    pub(crate) fn apply(&self, versions: &mut Vec<Version>, tombstones: &[SequenceNo]) {
+        let mut newer: Option<SequenceNo> = None;
+        versions.retain_mut(|version| {
+            let sequence = version.sequence;
+            if newer == Some(sequence) {
+                // A promoted kvset repeats it.
+                return false;
+            }
+            let tombstone = tombstones.iter().rev().copied().find(|tombstone| *tombstone > sequence);
+            let until = match (newer, tombstone) {
+                (Some(newer), Some(tombstone)) => Some(newer.min(tombstone)),
+                (newer, tombstone) => newer.or(tombstone),
+            };
+            newer = Some(sequence);
+            if !is_live(version, self.now_s) {
+                (version.content, version.expires_s) = (Content::Deleted, None);
+            }
+            until.is_none_or(|until| self.has_snapshot(sequence, until))
+        });
+        if self.is_bottom {
+            let kept = versions.iter().rposition(|version| version.content != Content::Deleted);
+            versions.truncate(kept.map_or(0, |last| last + 1));
+        }
+    }
+
+    /// Whether a range tombstone is kept, of those over the same keys (newest first).
+    pub(crate) fn keeps_tombstone(&self, tombstones: &[SequenceNo], sequence: SequenceNo) -> bool {
+        let newer = tombstones.iter().rev().copied().find(|newer| *newer > sequence);
+        let is_seen = newer.is_none_or(|newer| self.has_snapshot(sequence, newer));
+        // At the bottom it hides only what is kept for a snapshot before it.
+        is_seen && (!self.is_bottom || self.has_snapshot(0, sequence))
+    }
+}
+
+/// A merge, key by key.
+pub(crate) struct Groups<S> {
+    merge: Merge<S>,
+    tombstones: RangeTombstones,
+    key: Vec<u8>,
+    versions: Vec<Version>,
+    before: u64,
+}
+
+impl<S: Source> Groups<S> {
+    /// From the first key on that is not smaller than `start`.
+    ///
+    /// # Errors
+    /// Those of the sources.
+    pub(crate) async fn new(
+        sources: Vec<S>,
+        tombstones: RangeTombstones,
+        start: Option<&[u8]>,
+    ) -> Result<Groups<S>> {
+        let mut merge = Merge::new(sources);
+        merge.seek(Direction::Forward, start).await?;
+        Ok(Groups { merge, tombstones, key: Vec::new(), versions: Vec::new(), before: 0 })
+    }
+
+    pub(crate) fn tombstones(&self) -> &RangeTombstones {
+        &self.tombstones
+    }
+
+    /// The key of the next group, if there is one.
+    pub(crate) fn peek(&self) -> Option<&[u8]> {
+        self.merge.key()
+    }
+
+    /// Collects the versions of the next key and leaves those that are kept; `false` at the end. There may be none left.
+    ///
+    /// # Errors
+    /// Those of the sources.
+    pub(crate) async fn next(&mut self, retention: &Retention) -> Result<bool> {
+        self.versions.clear();
+        let Some(key) = self.merge.key() else { return Ok(false) };
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        while self.merge.key().is_some_and(|key| key == self.key) {
+            self.versions.push(self.merge.version()?);
+            if self.merge.advance()? == Step::Load {
+                self.merge.load().await?;
+            }
+        }
+        self.before += self.versions.len() as u64;
+        retention.apply(&mut self.versions, self.tombstones.sequences_over(&self.key));
+        Ok(true)
+    }
+
+    /// The key, and its versions that are kept, newest first.
+    pub(crate) fn group(&mut self) -> (&[u8], &mut Vec<Version>) {
+        (&self.key, &mut self.versions)
+    }
+
+    /// Versions that were merged so far, kept or not.
+    pub(crate) fn merged(&self) -> u64 {
+        self.before
+    }
+}

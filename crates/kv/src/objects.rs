@@ -1,0 +1,181 @@
+//! The objects of a database: names, numbers, and what is to be deleted.
+//!
+//! Invariants:
+//! - a number is never given twice, be it to a key file or to a segment;
+//! - whatever is read through has a [`Lease`] on its object; when the last lease of an object that was *retired* is gone, its number is to be
+//!   deleted. An object that was not retired is left alone, so that closing a database deletes nothing.
+//!
+//! Retire an object when the manifest record that drops it is durable, not before: after a stop the manifest decides what is referenced.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use tanada_io::BufferPool;
+use tanada_volume::{Attributes, Object, Volume};
+
+use crate::{Error, Result};
+
+/// What an object is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum ObjectKind {
+    Manifest,
+    /// Log segments and value segments.
+    Segment,
+    Keys,
+}
+
+impl ObjectKind {
+    fn prefix(self) -> &'static str {
+        match self {
+            ObjectKind::Manifest => "manifest",
+            ObjectKind::Segment => "segment",
+            ObjectKind::Keys => "keys",
+        }
+    }
+}
+
+/// Makes, finds and deletes the objects of one database.
+pub(crate) struct Objects {
+    volume: Volume,
+    database: String,
+    next: AtomicU64,
+    buffers: Arc<BufferPool>,
+    retired: Mutex<Vec<(ObjectKind, u64)>>,
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Objects").field("database", &self.database).finish_non_exhaustive()
+    }
+}
+
+impl Objects {
+    /// `next` is larger than every number in use.
+    pub(crate) fn new(volume: Volume, database: &str, next: u64, buffers: Arc<BufferPool>) -> Arc<Objects> {
+        let (database, next) = (database.to_owned(), AtomicU64::new(next));
+        Arc::new(Objects { volume, database, next, buffers, retired: Mutex::default() })
+    }
+
+    pub(crate) fn volume(&self) -> &Volume {
+        &self.volume
+    }
+
+    pub(crate) fn buffers(&self) -> &Arc<BufferPool> {
+        &self.buffers
+    }
+
+    /// The name of an object.
+    pub(crate) fn name(&self, kind: ObjectKind, no: u64) -> String {
+        format!("kv/{}/{}-{no}", self.database, kind.prefix())
+    }
+
+    /// What is there, by kind and number.
+    pub(crate) fn list(&self) -> Vec<(ObjectKind, u64)> {
+        let folder = format!("kv/{}/", self.database);
+        let named = |object: Object| {
+            let name = object.name();
+            let (prefix, no) = name.strip_prefix(&folder)?.rsplit_once('-')?;
+            let kinds = [ObjectKind::Manifest, ObjectKind::Segment, ObjectKind::Keys];
+            let kind = kinds.into_iter().find(|kind| kind.prefix() == prefix)?;
+            Some((kind, no.parse().ok()?))
+        };
+        self.volume.objects().into_iter().filter_map(named).collect()
+    }
+
+    /// A number that was never given.
+    pub(crate) fn draw(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A number that is larger than all that were given.
+    pub(crate) fn next(&self) -> u64 {
+        self.next.load(Ordering::Relaxed)
+    }
+
+    /// Makes an object with a number of its own, on `class` if there is room.
+    ///
+    /// # Errors
+    /// `ReadOnly`, `NotFound` if there is no such class.
+    pub(crate) fn create(self: &Arc<Self>, kind: ObjectKind, class: Option<&str>) -> Result<(Lease, Object)> {
+        let no = self.draw();
+        let name = self.name(kind, no);
+        let attributes = Attributes { class: class.map(str::to_owned), ..Attributes::default() };
+        let object = self.volume.create_object(&name, &attributes);
+        let object = object.map_err(|error| Error::volume(format!("cannot make object {name:?}"), &error))?;
+        Ok((self.lease(kind, no), object))
+    }
+
+    /// Opens an object that is there.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub(crate) fn open(self: &Arc<Self>, kind: ObjectKind, no: u64) -> Result<(Lease, Object)> {
+        let name = self.name(kind, no);
+        let object = self.volume.open_object(&name);
+        let object = object.map_err(|error| Error::volume(format!("cannot open object {name:?}"), &error))?;
+        Ok((self.lease(kind, no), object))
+    }
+
+    fn lease(self: &Arc<Self>, kind: ObjectKind, no: u64) -> Lease {
+        let held = Held { objects: self.clone(), kind, no, is_retired: AtomicBool::new(false) };
+        Lease { held: Arc::new(held) }
+    }
+
+    /// Numbers of retired objects that nobody reads any more; each is given once.
+    pub(crate) fn take_retired(&self) -> Vec<(ObjectKind, u64)> {
+        std::mem::take(&mut self.retired.lock())
+    }
+
+    /// Deletes an object; one that is not there is as good as deleted.
+    ///
+    /// # Errors
+    /// `ReadOnly`.
+    pub(crate) async fn delete(&self, kind: ObjectKind, no: u64) -> Result<()> {
+        let name = self.name(kind, no);
+        match self.volume.delete(&name).await {
+            Err(error) if error.kind() != tanada_volume::ErrorKind::NotFound => {
+                Err(Error::volume(format!("cannot delete object {name:?}"), &error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Held {
+    objects: Arc<Objects>,
+    kind: ObjectKind,
+    no: u64,
+    is_retired: AtomicBool,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.is_retired.load(Ordering::Acquire) {
+            self.objects.retired.lock().push((self.kind, self.no));
+        }
+    }
+}
+
+/// Keeps an object from being deleted. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Lease {
+    held: Arc<Held>,
+}
+
+impl Lease {
+    pub(crate) fn no(&self) -> u64 {
+        self.held.no
+    }
+
+    pub(crate) fn kind(&self) -> ObjectKind {
+        self.held.kind
+    }
+
+    /// To be deleted when the last lease is gone.
+    pub(crate) fn retire(&self) {
+        self.held.is_retired.store(true, Ordering::Release);
+    }
+}

@@ -1,0 +1,320 @@
+//! What a database and a store are told, as plain data.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::tree::policy::MediaPolicy;
+use crate::{Error, Result};
+
+/// Longest name of a database or a store, in bytes.
+pub const LONGEST_NAME: usize = 128;
+
+/// Settings of a database: fixed when it is made, and overridden by [`OpenOptions`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DatabaseSettings {
+    /// Memory for everything: memory tables, cache, buffers. Default: 512 MiB.
+    pub memory_bytes: u64,
+    /// A memory table of this size is written out. Default: 64 MiB, at most an eighth of the memory.
+    pub memory_table_bytes: u64,
+    /// Memory tables of a store that may wait to be written out; then writers wait. Default: 4.
+    pub waiting_tables: usize,
+    /// Bytes of a log segment; a larger batch makes a larger one. Default: 64 MiB.
+    pub log_segment_bytes: u64,
+    /// The log's buffer is written when it holds so much, whether anybody waits for it or not. Default: 1 MiB.
+    pub log_group_bytes: u64,
+    /// Log that has to be read again at an opening; more of it has the oldest memory table written out. Default: 1 GiB.
+    pub log_replay_bytes: u64,
+    /// The class of the log. Default: the fastest.
+    pub log_class: Option<String>,
+    /// How durable writes are that say nothing of it. Default: within 100 ms.
+    pub durability: Durability,
+    /// Most bytes of the database on the fastest class; jobs keep it below. Default: no limit but the class's size.
+    pub fast_class_bytes: Option<u64>,
+    /// Root kvsets of a store from which on its writers are slowed. Default: 16.
+    pub slow_root_kvsets: usize,
+    /// Root kvsets of a store at which its writers wait. Default: 32.
+    pub most_root_kvsets: usize,
+    /// Tree jobs at once, over all stores. Default: 2.
+    pub concurrent_jobs: usize,
+    /// A manifest that has grown by so much since its snapshot is written anew. Default: 4 MiB.
+    pub manifest_bytes: u64,
+}
+
+impl Default for DatabaseSettings {
+    fn default() -> DatabaseSettings {
+        DatabaseSettings {
+            memory_bytes: 512 << 20,
+            memory_table_bytes: 64 << 20,
+            waiting_tables: 4,
+            log_segment_bytes: 64 << 20,
+            log_group_bytes: 1 << 20,
+            log_replay_bytes: 1 << 30,
+            log_class: None,
+            durability: Durability::default(),
+            fast_class_bytes: None,
+            slow_root_kvsets: 16,
+            most_root_kvsets: 32,
+            concurrent_jobs: 2,
+            manifest_bytes: 4 << 20,
+        }
+    }
+}
+
+impl DatabaseSettings {
+    /// Bytes at which a memory table is written out.
+    pub(crate) fn table_bytes(&self) -> u64 {
+        self.memory_table_bytes.min(self.memory_bytes / 8).max(64 << 10)
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        let wrong = |what: &str| Err(Error::invalid(format!("settings of a database: {what}")));
+        if self.memory_bytes < 1 << 20 {
+            return wrong("memory_bytes is less than 1 MiB");
+        }
+        if self.log_segment_bytes < 1 << 20 || self.log_segment_bytes > 1 << 40 {
+            return wrong("log_segment_bytes is not between 1 MiB and 1 TiB");
+        }
+        if self.log_group_bytes < 64 << 10 || self.log_group_bytes > self.log_segment_bytes {
+            return wrong("log_group_bytes is not between 64 KiB and log_segment_bytes");
+        }
+        if self.waiting_tables == 0 || self.concurrent_jobs == 0 {
+            return wrong("waiting_tables and concurrent_jobs are at least 1");
+        }
+        if self.most_root_kvsets < 2 || self.slow_root_kvsets > self.most_root_kvsets {
+            return wrong("most_root_kvsets is at least 2 and not less than slow_root_kvsets");
+        }
+        if self.manifest_bytes < 64 << 10 {
+            return wrong("manifest_bytes is less than 64 KiB");
+        }
+        self.durability.check()
+    }
+}
+
+/// How values are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compression {
+    /// As they are.
+    #[default]
+    None,
+    /// Fast.
+    Lz4,
+    /// Smaller.
+    Zstd,
+}
+
+/// Settings of a store.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StoreSettings {
+    /// Values that are at least this long are kept apart from their keys. Default: 256 bytes.
+    pub separate_from_bytes: u32,
+    /// Compression of values that are kept apart from their keys. Default: none.
+    pub compression: Compression,
+    /// Entries count as deleted so many seconds after they were written. Default: never.
+    pub time_to_live_s: Option<u32>,
+    /// Which classes keys and values go to. Default: keys to the fastest, values of leaves to the slowest.
+    pub policy: MediaPolicy,
+    /// Bytes of a page of keys: a multiple of 4 KiB, at most 64 KiB. Default: 4 KiB.
+    pub page_bytes: u32,
+    /// Bits of the filters for each key; 0 for none. Default: 10.
+    pub filter_bits_per_key: u32,
+    /// A leaf of the tree is split when it has more bytes of keys and values. Default: 512 MiB.
+    pub leaf_bytes: u64,
+    /// A segment of values is closed when it has so many bytes. Default: 64 MiB.
+    pub value_segment_bytes: u64,
+    /// Bytes of segments of values over the bytes in them that are in use: what is more has garbage collected. Default: 1.3.
+    pub space_amplification: f64,
+    /// Values that are read often from slow classes are copied to the fastest one, so many bytes a second at most. Default: 0, which is never.
+    pub promoted_bytes_per_second: u64,
+}
+
+impl Default for StoreSettings {
+    fn default() -> StoreSettings {
+        StoreSettings {
+            separate_from_bytes: 256,
+            compression: Compression::None,
+            time_to_live_s: None,
+            policy: MediaPolicy::default(),
+            page_bytes: 4096,
+            filter_bits_per_key: 10,
+            leaf_bytes: 512 << 20,
+            value_segment_bytes: 64 << 20,
+            space_amplification: 1.3,
+            promoted_bytes_per_second: 0,
+        }
+    }
+}
+
+impl StoreSettings {
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.separate_from_bytes == 0 || self.separate_from_bytes > 64 << 10 {
+            return Err(Error::invalid(
+                "settings of a store: separate_from_bytes is not between 1 and 65536",
+            ));
+        }
+        if self.page_bytes == 0 || !self.page_bytes.is_multiple_of(4096) || self.page_bytes > 64 << 10 {
+            return Err(Error::invalid("settings of a store: page_bytes is no multiple of 4096 up to 65536"));
+        }
+        if self.space_amplification.is_nan() || self.space_amplification < 1.05 {
+            return Err(Error::invalid("settings of a store: space_amplification is less than 1.05"));
+        }
+        if self.leaf_bytes < 64 << 10 || self.value_segment_bytes < 64 << 10 {
+            return Err(Error::invalid(
+                "settings of a store: leaf_bytes or value_segment_bytes is less than 64 KiB",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// When a write is durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// Before it is acknowledged.
+    Sync,
+    /// So many milliseconds after it was acknowledged, at the latest: from 1 to 1000. What a stop loses is always the end of what was written.
+    Within(u16),
+}
+
+impl Default for Durability {
+    fn default() -> Durability {
+        Durability::Within(100)
+    }
+}
+
+impl Durability {
+    pub(crate) fn check(self) -> Result<()> {
+        match self {
+            Durability::Within(ms) if !(1..=1000).contains(&ms) => {
+                Err(Error::invalid(format!("durability within {ms} ms: from 1 to 1000 are possible")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How a write is made; what is `None` is as the database or the store says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WriteOptions {
+    /// When it is durable. Default: as the database says.
+    pub durability: Option<Durability>,
+    /// Compression of long values. Default: as the store says.
+    pub compression: Option<Compression>,
+    /// Entries count as deleted so many seconds after the write. Default: as the store says.
+    pub time_to_live_s: Option<u32>,
+}
+
+impl WriteOptions {
+    /// Durable before it is acknowledged.
+    pub fn sync() -> WriteOptions {
+        WriteOptions { durability: Some(Durability::Sync), ..WriteOptions::default() }
+    }
+
+    /// Durable after so many milliseconds.
+    pub fn within(ms: u16) -> WriteOptions {
+        WriteOptions { durability: Some(Durability::Within(ms)), ..WriteOptions::default() }
+    }
+}
+
+/// How far a recovery is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RecoveryProgress {
+    /// Bytes of log that were read,
+    pub replayed_bytes: u64,
+    /// of so many at most.
+    pub total_bytes: u64,
+    /// Operations that were replayed.
+    pub operations: u64,
+}
+
+/// Told how far a recovery is, after each group of the log.
+pub type OnProgress = Arc<dyn Fn(&RecoveryProgress) + Send + Sync>;
+
+/// How to open a database.
+#[derive(Clone, Default)]
+pub struct OpenOptions {
+    /// Change nothing. Default: no.
+    pub read_only: bool,
+    /// Other settings than those it has, from now on. Default: those it has.
+    pub settings: Option<DatabaseSettings>,
+    /// Told how far a recovery is.
+    pub progress: Option<OnProgress>,
+    /// Told of crash points.
+    pub crash_points: crate::CrashPoints,
+}
+
+impl fmt::Debug for OpenOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenOptions")
+            .field("read_only", &self.read_only)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::policy::PolicyTemplate;
+
+    #[test]
+    fn defaults_are_as_documented() {
+        let settings = DatabaseSettings::default();
+        assert_eq!(settings.memory_bytes, 512 << 20);
+        assert_eq!(settings.memory_table_bytes, 64 << 20);
+        assert_eq!(settings.waiting_tables, 4);
+        assert_eq!(settings.log_segment_bytes, 64 << 20);
+        assert_eq!(settings.log_group_bytes, 1 << 20);
+        assert_eq!(settings.log_replay_bytes, 1 << 30);
+        assert_eq!(settings.log_class, None);
+        assert_eq!(settings.durability, Durability::Within(100));
+        assert_eq!(settings.fast_class_bytes, None);
+        assert_eq!(settings.slow_root_kvsets, 16);
+        assert_eq!(settings.most_root_kvsets, 32);
+        assert_eq!(settings.concurrent_jobs, 2);
+        assert_eq!(settings.manifest_bytes, 4 << 20);
+        let store = StoreSettings::default();
+        assert_eq!(store.separate_from_bytes, 256);
+        assert_eq!(store.compression, Compression::None);
+        assert_eq!(store.time_to_live_s, None);
+        assert_eq!(store.policy, MediaPolicy::from(PolicyTemplate::StagingMaxCapacity));
+        assert_eq!((store.page_bytes, store.filter_bits_per_key), (4096, 10));
+        assert_eq!((store.leaf_bytes, store.value_segment_bytes), (512 << 20, 64 << 20));
+        assert_eq!((store.space_amplification, store.promoted_bytes_per_second), (1.3, 0));
+        let write = WriteOptions::default();
+        assert_eq!((write.durability, write.compression, write.time_to_live_s), (None, None, None));
+        assert!(!OpenOptions::default().read_only);
+    }
+
+    #[test]
+    fn settings_survive_being_written_and_may_be_partial() {
+        let settings = DatabaseSettings { durability: Durability::Sync, ..DatabaseSettings::default() };
+        let text = serde_json::to_string(&settings).unwrap();
+        assert_eq!(serde_json::from_str::<DatabaseSettings>(&text).unwrap(), settings);
+        let partial: DatabaseSettings =
+            serde_json::from_str(r#"{"memory_bytes": 4194304, "durability": {"within": 7}}"#).unwrap();
+        assert_eq!((partial.memory_bytes, partial.durability), (4 << 20, Durability::Within(7)));
+        assert!(serde_json::from_str::<StoreSettings>(r#"{"no_such": 1}"#).is_err());
+    }
+
+    #[test]
+    fn impossible_settings_are_refused() {
+        assert!(DatabaseSettings::default().check().is_ok());
+        let wrong = [
+            DatabaseSettings { memory_bytes: 0, ..DatabaseSettings::default() },
+            DatabaseSettings { log_group_bytes: 1 << 30, ..DatabaseSettings::default() },
+            DatabaseSettings { waiting_tables: 0, ..DatabaseSettings::default() },
+            DatabaseSettings { most_root_kvsets: 1, ..DatabaseSettings::default() },
+            DatabaseSettings { durability: Durability::Within(0), ..DatabaseSettings::default() },
+        ];
+        for settings in wrong {
+            assert_eq!(settings.check().unwrap_err().kind(), crate::ErrorKind::InvalidInput);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Cursors: keys and values of a store in order, as a snapshot has them.
+//!
+//! A cursor stands in a *gap* between two keys. It walks a merge of all sources, which is built when it is needed and thrown away when the cursor
+//! goes elsewhere: after a seek, a change of direction or a refresh the merge is sought anew at the gap.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::own::Committed;
+use crate::Result;
+use crate::database::{Snapshot, Store, behind_prefix};
+use crate::entry::{Content, SequenceNo};
+use crate::memory::{Long, MemorySource, MemoryTable};
+use crate::merge::{Direction, Source, View, Visibility};
+use crate::tombstone::RangeTombstones;
+
+/// Which keys a cursor walks over.
+#[derive(Debug, Clone, Default)]
+pub struct CursorOptions {
+    /// Only keys that begin so. Default: all.
+    pub prefix: Bytes,
+    /// What was there then. Default: what is there when the cursor is made.
+    pub snapshot: Option<Snapshot>,
+}
+
+impl CursorOptions {
+    /// Only keys that begin with `prefix`.
+    pub fn prefix(prefix: &[u8]) -> CursorOptions {
+        CursorOptions { prefix: Bytes::copy_from_slice(prefix), snapshot: None }
+    }
+}
+
+/// Where a cursor stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Gap {
+    Begin,
+    /// Just before this key, be it there or not.
+    Before(Bytes),
+    /// Just behind it.
+    Behind(Bytes),
+    End,
+}
+
+type Merged = View<Box<dyn Source>>;
+
+/// Walks over the keys of a store; it stands between two of them, at first before all. What it sees does not change until it is
+/// [refreshed](Self::refresh).
+pub struct Cursor {
+    store: Store,
+    prefix: Bytes,
+    snapshot: Snapshot,
+    /// What the transaction wrote that it belongs to.
+    own: Option<Arc<MemoryTable>>,
+    gap: Gap,
+    /// The merge, at the gap.
+    view: Option<Merged>,
+}
+
+impl fmt::Debug for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cursor").field("store", &self.store).field("gap", &self.gap).finish_non_exhaustive()
+    }
+}
+
+/// The first key behind `key`.
+fn successor(key: &[u8]) -> Vec<u8> {
+    [key, b"\0"].concat()
+}
+
+impl Cursor {
+    pub(crate) fn new(store: &Store, options: CursorOptions) -> Cursor {
+        Cursor::over(store, options, None)
+    }
+
+    pub(crate) fn over(store: &Store, options: CursorOptions, own: Option<Arc<MemoryTable>>) -> Cursor {
+        let CursorOptions { prefix, snapshot } = options;
+        let snapshot = snapshot.unwrap_or_else(|| store.core().snapshots.take());
+        Cursor { store: store.clone(), prefix, snapshot, own, gap: Gap::Begin, view: None }
+    }
+
+    /// Goes before the first key that is not smaller than `key`.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Device`; so for all methods.
+    pub async fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.view = None;
+        self.gap = match behind_prefix(&self.prefix) {
+            _ if *key <= *self.prefix => Gap::Begin,
+            Some(end) if *key >= *end => Gap::End,
+            _ => Gap::Before(Bytes::copy_from_slice(key)),
+        };
+        self.store.core().check_open()
+    }
+
+    /// Goes before all keys.
+    pub fn seek_to_begin(&mut self) {
+        self.view = None;
+        self.gap = Gap::Begin;
+    }
+
+    /// Goes behind the last key.
+    ///
+    /// # Errors
+    /// See [`seek`](Self::seek).
+    pub async fn seek_to_end(&mut self) -> Result<()> {
+        self.view = None;
+        self.gap = Gap::End;
+        self.store.core().check_open()
+    }
+
+    /// The key behind the cursor, which goes over it; `None` at the end.
+    ///
+    /// # Errors
+    /// See [`seek`](Self::seek).
+    pub async fn next(&mut self) -> Result<Option<(Bytes, Bytes)>> {
+        self.step(Direction::Forward).await
+    }
+
+    /// The key before the cursor, which goes over it; `None` at the beginning.
+    ///
+    /// # Errors
+    /// See [`seek`](Self::seek).
+    pub async fn previous(&mut self) -> Result<Option<(Bytes, Bytes)>> {
+        self.step(Direction::Reverse).await
+    }
+
+    /// From here on it sees what is there now, and stays where it is. A transaction's cursor goes on to see the transaction's snapshot.
+    pub fn refresh(&mut self) {
+        if self.own.is_none() {
+            self.snapshot = self.store.core().snapshots.take();
+        }
+        self.view = None;
+    }
+
+    /// Where a walk in a direction begins: forward the first key, in reverse the one before which it begins.
+    fn bound(&self, direction: Direction) -> Option<Vec<u8>> {
+        match (&self.gap, direction) {
+            (Gap::Before(key), _) => Some(key.to_vec()),
+            (Gap::Behind(key), _) => Some(successor(key)),
+            (Gap::Begin, _) => Some(self.prefix.to_vec()),
+            (Gap::End, _) => behind_prefix(&self.prefix),
+        }
+    }
+
+    async fn step(&mut self, direction: Direction) -> Result<Option<(Bytes, Bytes)>> {
+        self.store.core().check_open()?;
+        self.store.state().check_there()?;
+        let at_edge = match direction {
+            Direction::Forward => self.gap == Gap::End,
+            Direction::Reverse => self.gap == Gap::Begin,
+        };
+        if at_edge {
+            return Ok(None);
+        }
+        if self.view.as_ref().is_none_or(|view| view.direction() != direction) {
+            let bound = self.bound(direction);
+            let mut view = self.build()?;
+            view.seek(direction, bound.as_deref()).await?;
+            self.view = Some(view);
+        }
+        // An error leaves the cursor where it was.
+        let Some(mut view) = self.view.take() else { return Ok(None) };
+        let is_there = view.step().await?;
+        let content = view.version().map(|version| version.content.clone());
+        let content = content.filter(|_| is_there && view.key().starts_with(&self.prefix));
+        let value = match content {
+            Some(Content::Inline(value)) => value,
+            Some(Content::At(pointer)) => {
+                self.store.core().opener.segments.open(pointer.segment)?.read(&pointer).await?
+            }
+            _ => {
+                self.gap = if direction == Direction::Forward { Gap::End } else { Gap::Begin };
+                return Ok(None);
+            }
+        };
+        let key = Bytes::copy_from_slice(view.key());
+        self.gap = match direction {
+            Direction::Forward => Gap::Behind(key.clone()),
+            Direction::Reverse => Gap::Before(key.clone()),
+        };
+        self.view = Some(view);
+        Ok(Some((key, value)))
+    }
+
+    /// The merge of all sources.
+    fn build(&self) -> Result<Merged> {
+        let core = self.store.core();
+        let snapshot = self.store.sequence_of(&self.snapshot)?;
+        let view = self.store.state().view.read().clone();
+        let tables = std::iter::once(&view.active).chain(&view.waiting);
+        let mut tombstones: Vec<_> = view.tree.tombstones().iter().cloned().collect();
+        let mut sources: Vec<Box<dyn Source>> = Vec::new();
+        for table in tables {
+            tombstones.extend(table.tombstones().iter().cloned());
+            sources.push(Box::new(MemorySource::new(table.clone(), Long::Values)));
+        }
+        sources.extend(view.tree.sources());
+        let mut upper = snapshot;
+        if let Some(own) = &self.own {
+            // What others committed since is hidden here, so that the merge may see everything else.
+            upper = SequenceNo::MAX;
+            tombstones.retain(|tombstone| tombstone.sequence <= snapshot);
+            tombstones.extend(own.tombstones().iter().cloned());
+            let committed = sources.into_iter();
+            sources = committed
+                .map(|source| Box::new(Committed::new(source, snapshot)) as Box<dyn Source>)
+                .collect();
+            sources.insert(0, Box::new(MemorySource::new(own.clone(), Long::Values)));
+        }
+        let tombstones = Arc::new(RangeTombstones::new(tombstones));
+        let visibility = Visibility { snapshot: upper, now_s: core.environment.wall_time_s(), tombstones };
+        Ok(View::new(sources, visibility))
+    }
+}

@@ -1,0 +1,157 @@
+//! Transactions, and cursors over what they or anybody sees.
+//!
+//! A transaction reads from a snapshot. What it writes is kept twice: as a batch, which is what a commit writes, and in memory tables of its own,
+//! which its reads ask first. It is checked when it commits ([`crate::database::conflict`]): of two that wrote the same key the first one wins.
+
+mod cursor;
+mod own;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+pub use cursor::{Cursor, CursorOptions};
+
+use crate::database::conflict::ReadSet;
+use crate::database::core::{Core, OpenTransaction};
+use crate::database::{Batch, Snapshot, Store};
+use crate::entry::{RangeTombstone, SequenceNo};
+use crate::log::frame::StoreNo;
+use crate::memory::{MemoryContent, MemoryTable, MemoryVersion};
+use crate::settings::WriteOptions;
+use crate::{Error, Result};
+
+/// Sequence numbers of a transaction's own writes: newer than all that are committed.
+pub(crate) const OWN_WRITES: SequenceNo = 1 << 62;
+
+/// What a transaction is guarded from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Isolation {
+    /// It reads from a snapshot, and conflicts with whoever wrote the same keys since.
+    #[default]
+    Snapshot,
+    /// Also with whoever wrote what it read: as if transactions came one after another.
+    Serializable,
+}
+
+/// A transaction over all stores of a database. Dropped, it is rolled back.
+#[derive(Debug)]
+pub struct Transaction {
+    open: OpenTransaction,
+    isolation: Isolation,
+    batch: Batch,
+    /// What it wrote, by store.
+    own: Vec<(StoreNo, Arc<MemoryTable>)>,
+    writes: u64,
+    read: ReadSet,
+}
+
+impl Transaction {
+    pub(crate) fn new(core: &Arc<Core>, isolation: Isolation) -> Transaction {
+        Transaction {
+            open: core.open_transaction(),
+            isolation,
+            batch: Batch::new(),
+            own: Vec::new(),
+            writes: 0,
+            read: ReadSet::default(),
+        }
+    }
+
+    /// What it reads from, its own writes not counted.
+    pub fn snapshot(&self) -> &Snapshot {
+        self.open.snapshot()
+    }
+
+    /// The table of its writes to a store, and the number of the next one.
+    fn own(&mut self, store: &Store) -> (&MemoryTable, SequenceNo) {
+        let no = store.state().no;
+        self.writes += 1;
+        let index = self.own.iter().position(|(other, _)| *other == no).unwrap_or_else(|| {
+            self.own.push((no, Arc::new(MemoryTable::new(0, 0))));
+            self.own.len() - 1
+        });
+        (&self.own[index].1, OWN_WRITES + self.writes)
+    }
+
+    /// Writes a key.
+    pub fn put(&mut self, store: &Store, key: &[u8], value: &[u8]) {
+        self.batch.put(store, key, value);
+        let content = MemoryContent::Value { bytes: Bytes::copy_from_slice(value), home: None };
+        let (table, sequence) = self.own(store);
+        table.insert(Bytes::copy_from_slice(key), sequence, MemoryVersion { expires_s: None, content });
+    }
+
+    /// Deletes a key.
+    pub fn delete(&mut self, store: &Store, key: &[u8]) {
+        self.batch.delete(store, key);
+        let version = MemoryVersion { expires_s: None, content: MemoryContent::Deleted };
+        let (table, sequence) = self.own(store);
+        table.insert(Bytes::copy_from_slice(key), sequence, version);
+    }
+
+    /// Deletes the keys from `start` on that are smaller than `end`.
+    pub fn delete_range(&mut self, store: &Store, start: &[u8], end: Option<&[u8]>) {
+        self.batch.delete_range(store, start, end);
+        let (table, sequence) = self.own(store);
+        let (start, end) = (Bytes::copy_from_slice(start), end.map(Bytes::copy_from_slice));
+        table.delete_range(RangeTombstone { start, end, sequence });
+    }
+
+    /// Deletes all keys that begin with `prefix`.
+    pub fn delete_prefix(&mut self, store: &Store, prefix: &[u8]) {
+        let end = crate::database::behind_prefix(prefix);
+        self.delete_range(store, prefix, end.as_deref());
+    }
+
+    /// The value of a key, as the transaction left it.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Device`.
+    pub async fn get(&mut self, store: &Store, key: &[u8]) -> Result<Option<Bytes>> {
+        self.check(store)?;
+        let own = self.own.iter().find(|(no, _)| *no == store.state().no);
+        if let Some(found) = own.and_then(|(_, table)| table.get(key, SequenceNo::MAX)) {
+            return self.open.core().value_of(found);
+        }
+        if self.isolation == Isolation::Serializable {
+            self.read.keys.push((store.state().no, Bytes::copy_from_slice(key)));
+        }
+        self.open.core().get(store.state(), key, Some(self.open.sequence())).await
+    }
+
+    fn check(&self, store: &Store) -> Result<()> {
+        if !Arc::ptr_eq(store.core(), self.open.core()) {
+            return Err(Error::invalid(format!("store {:?} is of another database", store.name())));
+        }
+        Ok(())
+    }
+
+    /// A cursor over what the transaction sees now. Serializable, all keys that it may walk over count as read.
+    pub fn cursor(&mut self, store: &Store, options: CursorOptions) -> Cursor {
+        if self.isolation == Isolation::Serializable {
+            let end = crate::database::behind_prefix(&options.prefix).map(Bytes::from);
+            self.read.ranges.push((store.state().no, options.prefix.clone(), end));
+        }
+        let own = self.own.iter().find(|(no, _)| *no == store.state().no);
+        let options = CursorOptions { snapshot: Some(self.open.snapshot().clone()), ..options };
+        Cursor::over(store, options, own.map(|(_, table)| table.clone()))
+    }
+
+    /// Makes all of it visible, or nothing.
+    ///
+    /// # Errors
+    /// `Conflict`: begin again. Else as [`crate::Database::write`].
+    pub async fn commit(self, options: &WriteOptions) -> Result<()> {
+        let Transaction { open, isolation, batch, read, .. } = self;
+        if batch.is_empty() {
+            // It read from one snapshot, so it is as if it had been alone at that moment.
+            return Ok(());
+        }
+        let read = (isolation == Isolation::Serializable).then_some(&read);
+        open.core().commit(batch, options, Some((&open, read))).await
+    }
+
+    /// Forgets what was written.
+    pub fn rollback(self) {}
+}

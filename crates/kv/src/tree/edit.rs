@@ -1,0 +1,278 @@
+//! How a tree changes: an edit is made durable by the manifest, then applied to the tree in memory.
+//!
+//! The changes of an edit are applied one after the other. Places are named relative to kvsets that are there, because a flush may have put
+//! others on top meanwhile.
+
+use bytes::Bytes;
+
+use crate::entry::SegmentNo;
+use crate::keyfile::KeyFileInfo;
+use crate::wire::{Decoder, Malformed, put_blob, put_varint};
+
+/// The number of a key file, and of the kvset in it. Segments and key files of a database draw numbers from one sequence.
+pub(crate) type KvsetNo = u64;
+
+/// The number of a leaf in its tree; never given twice in it.
+pub(crate) type LeafNo = u64;
+
+/// Where a kvset is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Place {
+    Root,
+    Leaf(LeafNo),
+}
+
+/// Where among the kvsets of a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Position {
+    /// Newest of all.
+    Top,
+    /// Newer than that one by one step.
+    Above(KvsetNo),
+}
+
+/// What a kvset is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum KvsetKind {
+    #[default]
+    Data,
+    /// Repeats versions of the kvsets below it in its leaf, with values that were copied to a faster class. Without it nothing is lost as long as
+    /// those are there.
+    Promoted,
+}
+
+/// A kvset, as the manifest knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct KvsetRecord {
+    pub(crate) no: KvsetNo,
+    pub(crate) kind: KvsetKind,
+    pub(crate) info: KeyFileInfo,
+}
+
+impl AsRef<KvsetRecord> for KvsetRecord {
+    fn as_ref(&self) -> &KvsetRecord {
+        self
+    }
+}
+
+/// A value segment, as the manifest knows it. It leaves the tree when no kvset references it any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SegmentRecord {
+    pub(crate) no: SegmentNo,
+    /// Bytes of values in it, referenced or not.
+    pub(crate) stored_bytes: u64,
+    /// The class it was meant for.
+    pub(crate) class: Option<String>,
+}
+
+/// One step of an edit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// A leaf begins at `start` and ends where the next one begins; the leaf that `start` lay in ends there now.
+    AddLeaf {
+        leaf: LeafNo,
+        start: Bytes,
+    },
+    AddKvset {
+        place: Place,
+        position: Position,
+        kvset: KvsetRecord,
+    },
+    RemoveKvset {
+        place: Place,
+        kvset: KvsetNo,
+    },
+    AddSegment {
+        segment: SegmentRecord,
+    },
+}
+
+/// Changes of a tree that become durable together.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Edit {
+    pub(crate) changes: Vec<Change>,
+}
+
+const FORMAT: u8 = 1;
+
+impl Edit {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        out.push(FORMAT);
+        put_varint(out, self.changes.len() as u64);
+        for change in &self.changes {
+            change.encode(out);
+        }
+    }
+
+    pub(crate) fn decode(decoder: &mut Decoder<'_>) -> Result<Edit, Malformed> {
+        if decoder.u8()? != FORMAT {
+            return Err(decoder.malformed("an edit of an unknown format"));
+        }
+        let mut edit = Edit::default();
+        for _ in 0..decoder.varint()? {
+            edit.changes.push(Change::decode(decoder)?);
+        }
+        Ok(edit)
+    }
+}
+
+impl Change {
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Change::AddLeaf { leaf, start } => {
+                out.push(1);
+                put_varint(out, *leaf);
+                put_blob(out, start);
+            }
+            Change::AddKvset { place, position, kvset } => {
+                out.push(2);
+                place.encode(out);
+                match position {
+                    Position::Top => out.push(0),
+                    Position::Above(below) => {
+                        out.push(1);
+                        put_varint(out, *below);
+                    }
+                }
+                put_varint(out, kvset.no);
+                out.push(u8::from(kvset.kind == KvsetKind::Promoted));
+                kvset.info.encode(out);
+            }
+            Change::RemoveKvset { place, kvset } => {
+                out.push(3);
+                place.encode(out);
+                put_varint(out, *kvset);
+            }
+            Change::AddSegment { segment } => {
+                out.push(4);
+                put_varint(out, segment.no);
+                put_varint(out, segment.stored_bytes);
+                out.push(u8::from(segment.class.is_some()));
+                if let Some(class) = &segment.class {
+                    put_blob(out, class.as_bytes());
+                }
+            }
+        }
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Change, Malformed> {
+        Ok(match decoder.u8()? {
+            1 => Change::AddLeaf { leaf: decoder.varint()?, start: Bytes::copy_from_slice(decoder.blob()?) },
+            2 => Change::AddKvset {
+                place: Place::decode(decoder)?,
+                position: match decoder.u8()? {
+                    0 => Position::Top,
+                    1 => Position::Above(decoder.varint()?),
+                    _ => return Err(decoder.malformed("an unknown position")),
+                },
+                kvset: KvsetRecord {
+                    no: decoder.varint()?,
+                    kind: match decoder.u8()? {
+                        0 => KvsetKind::Data,
+                        1 => KvsetKind::Promoted,
+                        _ => return Err(decoder.malformed("an unknown kind of kvset")),
+                    },
+                    info: KeyFileInfo::decode(decoder)?,
+                },
+            },
+            3 => Change::RemoveKvset { place: Place::decode(decoder)?, kvset: decoder.varint()? },
+            4 => {
+                let (no, stored_bytes) = (decoder.varint()?, decoder.varint()?);
+                let class = match decoder.u8()? {
+                    0 => None,
+                    1 => {
+                        let name = std::str::from_utf8(decoder.blob()?);
+                        Some(name.map_err(|_| decoder.malformed("a class's name is not UTF-8"))?.to_owned())
+                    }
+                    _ => return Err(decoder.malformed("neither a class nor none")),
+                };
+                Change::AddSegment { segment: SegmentRecord { no, stored_bytes, class } }
+            }
+            _ => return Err(decoder.malformed("an unknown change")),
+        })
+    }
+}
+
+impl Place {
+    fn encode(self, out: &mut Vec<u8>) {
+        match self {
+            Place::Root => out.push(0),
+            Place::Leaf(leaf) => {
+                out.push(1);
+                put_varint(out, leaf);
+            }
+        }
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Place, Malformed> {
+        match decoder.u8()? {
+            0 => Ok(Place::Root),
+            1 => Ok(Place::Leaf(decoder.varint()?)),
+            _ => Err(decoder.malformed("an unknown place")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::keyfile::SegmentReferences;
+
+    fn sample() -> Edit {
+        let info = KeyFileInfo {
+            entries: 3,
+            deletes: 1,
+            range_tombstones: 2,
+            key_bytes: 300,
+            inline_bytes: 40,
+            size_bytes: 8192,
+            first_key: Bytes::from_static(b"a"),
+            last_key: Bytes::from(vec![7; 300]),
+            smallest_sequence: 5,
+            largest_sequence: u64::MAX,
+            first_expiry_s: Some(u32::MAX),
+            references: vec![
+                SegmentReferences { segment: 1, values: 2, stored_bytes: 3 },
+                SegmentReferences { segment: 9, values: 1, stored_bytes: 1 << 40 },
+            ],
+        };
+        let kvset = KvsetRecord { no: 77, kind: KvsetKind::Promoted, info };
+        let segment = SegmentRecord { no: 9, stored_bytes: 1 << 40, class: Some("capacity".to_owned()) };
+        let place = Place::Leaf(300);
+        Edit {
+            changes: vec![
+                Change::AddLeaf { leaf: 300, start: Bytes::from_static(b"") },
+                Change::AddSegment { segment },
+                Change::AddKvset { place, position: Position::Top, kvset: KvsetRecord::default() },
+                Change::AddKvset { place, position: Position::Above(0), kvset },
+                Change::RemoveKvset { place: Place::Root, kvset: 4 },
+            ],
+        }
+    }
+
+    #[test]
+    fn an_edit_is_read_as_it_was_written() {
+        let mut out = Vec::new();
+        sample().encode(&mut out);
+        let mut decoder = Decoder::new(&out);
+        assert_eq!(Edit::decode(&mut decoder), Ok(sample()));
+        assert_eq!(decoder.finish(), Ok(()));
+        for len in 0..out.len() {
+            assert!(Edit::decode(&mut Decoder::new(&out[..len])).is_err(), "cut off at {len}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_give_an_edit_or_an_error(mut bytes: Vec<u8>) {
+            bytes.insert(0, FORMAT);
+            let _ = Edit::decode(&mut Decoder::new(&bytes));
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The kvsets of one leaf into one, or into several leaves.
+//!
+//! Values stay where they are and pointers are copied, but for those in segments that are to be emptied: these are written anew, in the order of
+//! their keys, so that what is left of those segments goes with the old kvsets.
+//!
+//! A promoted kvset repeats what lies below it, and need not be merged with that: whatever hides one of its versions came later, lies above it, and is
+//! dropped only in a merge down to the bottom, which it is part of as all are.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::fill::{Target, fill};
+use super::output::Outputs;
+use super::{JobContext, JobOutput, groups, select};
+use crate::entry::SegmentNo;
+use crate::merge::Retention;
+use crate::tree::edit::{Change, KvsetNo, LeafNo, Place, Position};
+use crate::tree::kvset::{Kvset, TreeState};
+use crate::{Error, Result};
+
+/// Merges the kvsets `numbers` of a leaf, neighbours, and writes anew their values in the segments `emptied`.
+///
+/// # Errors
+/// `NoSpace`, `Corrupted`, or if a device fails; the tree is as it was.
+pub(crate) async fn compact(
+    context: &JobContext,
+    tree: &TreeState,
+    leaf: LeafNo,
+    numbers: &[KvsetNo],
+    emptied: &BTreeSet<SegmentNo>,
+) -> Result<JobOutput> {
+    let index = tree.leaves.iter().position(|other| other.no == leaf);
+    let index = index.ok_or_else(|| Error::invalid(format!("there is no leaf {leaf}")))?;
+    let inputs = select(&tree.leaves[index].kvsets, numbers)?;
+    let mut outputs = Outputs::new(context, &inputs, emptied.clone());
+    match write(context, tree, index, &inputs, &mut outputs).await {
+        Ok(output) => Ok(output),
+        Err(error) => {
+            outputs.discard().await;
+            Err(error)
+        }
+    }
+}
+
+async fn write(
+    context: &JobContext,
+    tree: &TreeState,
+    index: usize,
+    inputs: &[Arc<Kvset>],
+    outputs: &mut Outputs<'_>,
+) -> Result<JobOutput> {
+    let leaf = &tree.leaves[index];
+    let Some(newest) = inputs.first() else { return Ok(JobOutput::default()) };
+    let is_bottom = leaf.kvsets.last().map(|kvset| kvset.no()) == inputs.last().map(|kvset| kvset.no());
+    let split_bytes = (inputs.len() == leaf.kvsets.len()).then(|| split_bytes(context, inputs));
+    let retention = Retention { snapshots: context.snapshots.clone(), now_s: context.now_s, is_bottom };
+    let mut groups = groups(inputs, None).await?;
+    let mut next_leaf = tree.next_leaf();
+    let target = Target {
+        leaf: leaf.no,
+        start: leaf.start.clone(),
+        end: tree.leaf_end(index),
+        position: Position::Above(newest.no()),
+        split_bytes,
+    };
+    fill(outputs, &mut groups, &retention, target, &mut next_leaf).await?;
+    outputs.output().versions_merged = groups.merged();
+    let mut output = outputs.finish().await?;
+    let place = Place::Leaf(leaf.no);
+    let removed = inputs.iter().map(|kvset| Change::RemoveKvset { place, kvset: kvset.no() });
+    output.edit.changes.extend(removed);
+    Ok(output)
+}
+
+/// Bytes of each part of a leaf that is too large; if it is not, more than it has.
+fn split_bytes(context: &JobContext, inputs: &[Arc<Kvset>]) -> u64 {
+    let total: u64 = inputs.iter().map(|kvset| kvset.record().info.data_bytes()).sum();
+    // Halves of a leaf that is a little too large would soon be too small.
+    if total <= context.leaf_bytes + context.leaf_bytes / 2 {
+        return u64::MAX;
+    }
+    total / total.div_ceil(context.leaf_bytes)
+}

@@ -1,0 +1,73 @@
+//! Fills a leaf with what a merge has for it.
+
+use bytes::Bytes;
+
+use super::output::{Ending, Outputs};
+use crate::Result;
+use crate::entry::{Content, Version};
+use crate::keyfile::KeyCursor;
+use crate::merge::{Groups, Retention};
+use crate::tree::edit::{LeafNo, Position};
+
+/// A leaf to be filled.
+#[derive(Debug)]
+pub(super) struct Target<'a> {
+    pub(super) leaf: LeafNo,
+    pub(super) start: Bytes,
+    /// The first key behind it.
+    pub(super) end: Option<&'a Bytes>,
+    /// Where in it the kvset goes.
+    pub(super) position: Position,
+    /// It may become several leaves, of about so many bytes each.
+    pub(super) split_bytes: Option<u64>,
+}
+
+fn value_bytes(version: &Version) -> u64 {
+    match &version.content {
+        Content::Deleted => 0,
+        Content::Inline(value) => value.len() as u64,
+        Content::At(pointer) => u64::from(pointer.stored_len),
+    }
+}
+
+/// Passes to `outputs` what `groups` has before the end of `target`. `next_leaf` is a number for a new leaf.
+///
+/// # Errors
+/// `NoSpace`, `Corrupted`, or if a device fails.
+pub(super) async fn fill(
+    outputs: &mut Outputs<'_>,
+    groups: &mut Groups<KeyCursor>,
+    retention: &Retention,
+    target: Target<'_>,
+    next_leaf: &mut LeafNo,
+) -> Result<()> {
+    let Target { mut leaf, mut start, end, mut position, split_bytes } = target;
+    let mut new_leaf = None;
+    let keeps = |all: &[u64], sequence| retention.keeps_tombstone(all, sequence);
+    while groups.peek().is_some_and(|key| end.is_none_or(|end| key < &**end)) {
+        groups.next(retention).await?;
+        let (key, versions) = groups.group();
+        let group_bytes: u64 = versions.iter().map(|version| key.len() as u64 + value_bytes(version)).sum();
+        let before = outputs.kvset_bytes();
+        // A key that would make the leaf too large goes to the next one, so that in the end it has a leaf of its own.
+        let is_full = split_bytes.is_some_and(|split_bytes| {
+            before >= split_bytes
+                || before.saturating_add(group_bytes) > split_bytes.saturating_add(split_bytes / 2)
+        });
+        if is_full && before > 0 && group_bytes > 0 {
+            let split = Bytes::copy_from_slice(key);
+            let tombstones = groups.tombstones().within(&start, Some(&split), keeps);
+            outputs.end(Ending { leaf, position, new_leaf, tombstones });
+            (leaf, start, new_leaf) = (*next_leaf, split.clone(), Some(split));
+            position = Position::Top;
+            *next_leaf += 1;
+        }
+        let (key, versions) = groups.group();
+        for version in versions.drain(..) {
+            outputs.add(key, version).await?;
+        }
+    }
+    let tombstones = groups.tombstones().within(&start, end.map(|end| &**end), keeps);
+    outputs.end(Ending { leaf, position, new_leaf, tombstones });
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! The jobs of a tree: each reads kvsets, writes others, and says in an edit what that makes of the tree. Nothing changes before the manifest has the edit.
+//!
+//! - [`spill`]: from the root into the leaves;
+//! - [`compact`]: the kvsets of one leaf into one, or into several leaves; by the way, values leave segments that are mostly garbage;
+//! - [`promote`]: values that are read often, repeated on a faster class;
+//! - [`fill`]: a leaf, from a merge; [`output`]: the key files and segments that a job writes; [`values`]: the values it moves.
+//!
+//! A job that fails deletes what it wrote, as far as it can; the rest are orphans, deleted when the database is opened.
+
+mod compact;
+mod fill;
+mod output;
+pub(crate) mod promote;
+mod spill;
+mod values;
+
+pub(crate) use compact::compact;
+pub(crate) use spill::{move_down, spill};
+
+use std::sync::Arc;
+
+use super::edit::{Change, Edit, KvsetNo};
+use super::kvset::{Kvset, Opener, TreeState};
+use super::policy::Placement;
+use crate::entry::SequenceNo;
+use crate::keyfile::{Access, KeyCursor, KeyFileOptions};
+use crate::merge::Groups;
+use crate::tombstone::RangeTombstones;
+use crate::{Error, Result};
+
+/// What jobs work with.
+#[derive(Debug, Clone)]
+pub(crate) struct JobContext {
+    pub(crate) opener: Opener,
+    pub(crate) placement: Placement,
+    pub(crate) key_files: KeyFileOptions,
+    /// A value segment is closed when it has so many bytes.
+    pub(crate) segment_bytes: u64,
+    /// A leaf is split when it has more bytes, keys and values.
+    pub(crate) leaf_bytes: u64,
+    /// Values that are moved are held in memory, so many bytes at once.
+    pub(crate) batch_bytes: u64,
+    /// Sequence numbers that somebody reads at, ascending.
+    pub(crate) snapshots: Vec<SequenceNo>,
+    /// Seconds since 1970.
+    pub(crate) now_s: u64,
+}
+
+/// What a job has done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct JobOutput {
+    pub(crate) edit: Edit,
+    /// Bytes of key files and of values that were written.
+    pub(crate) key_bytes_written: u64,
+    pub(crate) value_bytes_written: u64,
+    /// Bytes that were read for values.
+    pub(crate) value_bytes_read: u64,
+    /// Versions that were merged, and those of them that were kept.
+    pub(crate) versions_merged: u64,
+    pub(crate) versions_kept: u64,
+}
+
+/// Bytes of a key file that are read at once.
+const READ_AHEAD_BYTES: usize = 512 << 10;
+
+/// The merge of `kvsets`, newest first, from `start` on.
+async fn groups(kvsets: &[Arc<Kvset>], start: Option<&[u8]>) -> Result<Groups<KeyCursor>> {
+    let tombstones = kvsets.iter().flat_map(|kvset| kvset.tombstones().iter().cloned());
+    let tombstones = RangeTombstones::new(tombstones.collect());
+    let cursors = kvsets.iter().map(|kvset| kvset.cursor(Access::Ahead(READ_AHEAD_BYTES)));
+    Groups::new(cursors.collect(), tombstones, start).await
+}
+
+/// Those of `all` with the given numbers, in their order; they have to be neighbours.
+fn select(all: &[Arc<Kvset>], numbers: &[KvsetNo]) -> Result<Vec<Arc<Kvset>>> {
+    let first = all.iter().position(|kvset| numbers.contains(&kvset.no()));
+    let run = first.and_then(|first| all.get(first..first + numbers.len()));
+    match run.filter(|run| run.iter().all(|kvset| numbers.contains(&kvset.no()))) {
+        Some(run) => Ok(run.to_vec()),
+        None => Err(Error::invalid(format!("kvsets {numbers:?} are not neighbours in the tree"))),
+    }
+}
+
+impl JobOutput {
+    fn add(&mut self, other: JobOutput) {
+        self.edit.changes.extend(other.edit.changes);
+        self.key_bytes_written += other.key_bytes_written;
+        self.value_bytes_written += other.value_bytes_written;
+        self.value_bytes_read += other.value_bytes_read;
+        self.versions_merged += other.versions_merged;
+        self.versions_kept += other.versions_kept;
+    }
+
+    /// Deletes the objects that it made: the edit is not going to be applied.
+    pub(crate) async fn abandon(&self, context: &JobContext, tree: &TreeState) {
+        use crate::objects::ObjectKind;
+        let objects = &context.opener.objects;
+        for change in &self.edit.changes {
+            // An error leaves an orphan, which is deleted when the database is opened.
+            let _ = match change {
+                Change::AddKvset { kvset, .. } if tree.kvsets().all(|known| known.no() != kvset.no) => {
+                    objects.delete(ObjectKind::Keys, kvset.no).await
+                }
+                Change::AddSegment { segment } => objects.delete(ObjectKind::Segment, segment.no).await,
+                _ => Ok(()),
+            };
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! What a job writes.
+//!
+//! 1. Versions are collected in a *batch*, together with the ends of the kvsets they belong to, until their values that are to be moved fill the memory
+//!    that a job may use. A batch goes over many leaves: so values that lie side by side in a log segment, and belong to leaves far apart, are still
+//!    read together.
+//! 2. The values are read, in the order of their segments, and written to the open value segment, in the order of their keys.
+//! 3. The versions are written to key files, with pointers to where their values are now.
+//! 4. At the end all objects are synced, many at once.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::stream::{StreamExt, TryStreamExt};
+use tanada_volume::Object;
+
+use super::values::read_stored;
+use super::{JobContext, JobOutput};
+use crate::Result;
+use crate::entry::{Content, Pointer, RangeTombstone, SegmentNo, Version};
+use crate::keyfile::KeyFileWriter;
+use crate::objects::{Lease, ObjectKind};
+use crate::stream::sync;
+use crate::tree::edit::{Change, KvsetKind, KvsetRecord, LeafNo, Place, Position, SegmentRecord};
+use crate::tree::kvset::Kvset;
+use crate::value::{Segment, SegmentWriter};
+
+/// Objects that are synced at once.
+const SYNCED_AT_ONCE: usize = 32;
+
+/// Versions of a batch, however small they are.
+const MOST_VERSIONS: usize = 1 << 16;
+
+/// Where a kvset goes that is complete.
+#[derive(Debug)]
+pub(super) struct Ending {
+    pub(super) leaf: LeafNo,
+    pub(super) position: Position,
+    /// The leaf is a new one, and begins there.
+    pub(super) new_leaf: Option<Bytes>,
+    pub(super) tombstones: Vec<RangeTombstone>,
+}
+
+#[derive(Debug)]
+enum Step {
+    /// A version whose key ends there in the batch's keys; whether its value is moved.
+    Version(usize, Version, bool),
+    End(Ending),
+}
+
+/// Collects what a job writes.
+pub(super) struct Outputs<'a> {
+    context: &'a JobContext,
+    /// Segments whose values are moved.
+    moved: BTreeSet<SegmentNo>,
+    segments: HashMap<SegmentNo, Segment>,
+    kind: KvsetKind,
+    keys_class: String,
+    values_class: String,
+    keys: Vec<u8>,
+    steps: Vec<Step>,
+    pointers: Vec<Pointer>,
+    batch_bytes: u64,
+    /// Of the kvset that is being collected.
+    kvset_bytes: u64,
+    writer: Option<(Lease, KeyFileWriter)>,
+    values: Option<(Lease, SegmentWriter)>,
+    written: Vec<(Lease, Object)>,
+    output: JobOutput,
+}
+
+impl<'a> Outputs<'a> {
+    /// For a job that reads `inputs` and moves the values that lie in the segments `moved`.
+    pub(super) fn new(
+        context: &'a JobContext,
+        inputs: &[Arc<Kvset>],
+        moved: BTreeSet<SegmentNo>,
+    ) -> Outputs<'a> {
+        let segments = inputs.iter().flat_map(|kvset| kvset.segments());
+        Outputs {
+            context,
+            moved,
+            segments: segments.map(|segment| (segment.no(), segment.clone())).collect(),
+            kind: KvsetKind::Data,
+            keys_class: context.placement.leaf_keys.clone(),
+            values_class: context.placement.leaf_values.clone(),
+            keys: Vec::new(),
+            steps: Vec::new(),
+            pointers: Vec::new(),
+            batch_bytes: 0,
+            kvset_bytes: 0,
+            writer: None,
+            values: None,
+            written: Vec::new(),
+            output: JobOutput::default(),
+        }
+    }
+
+    /// What is written are promoted kvsets, all on `class`.
+    pub(super) fn promoted(mut self, class: &str) -> Outputs<'a> {
+        self.kind = KvsetKind::Promoted;
+        self.keys_class = class.to_owned();
+        self.values_class = class.to_owned();
+        self
+    }
+
+    /// Bytes of the kvset that is being collected, keys and values.
+    pub(super) fn kvset_bytes(&self) -> u64 {
+        self.kvset_bytes
+    }
+
+    pub(super) fn output(&mut self) -> &mut JobOutput {
+        &mut self.output
+    }
+
+    /// Adds a version to the kvset that is being collected.
+    pub(super) async fn add(&mut self, key: &[u8], version: Version) -> Result<()> {
+        let moves = matches!(&version.content, Content::At(pointer) if self.moved.contains(&pointer.segment));
+        self.add_choosing(key, version, moves).await
+    }
+
+    /// Adds a version and says whether its value is moved.
+    pub(super) async fn add_choosing(&mut self, key: &[u8], version: Version, moves: bool) -> Result<()> {
+        let value_bytes = match &version.content {
+            Content::Deleted => 0,
+            Content::Inline(value) => value.len() as u64,
+            Content::At(pointer) => {
+                if moves {
+                    self.pointers.push(*pointer);
+                    self.batch_bytes += u64::from(pointer.stored_len);
+                }
+                u64::from(pointer.stored_len)
+            }
+        };
+        self.kvset_bytes += key.len() as u64 + value_bytes;
+        self.keys.extend_from_slice(key);
+        self.steps.push(Step::Version(self.keys.len(), version, moves));
+        self.output.versions_kept += 1;
+        if self.batch_bytes >= self.context.batch_bytes
+            || self.steps.len() >= MOST_VERSIONS
+            || self.keys.len() as u64 >= self.context.batch_bytes
+        {
+            self.write_batch().await?;
+        }
+        Ok(())
+    }
+
+    /// The kvset that is being collected is complete. Without versions and tombstones there is none.
+    pub(super) fn end(&mut self, ending: Ending) {
+        self.kvset_bytes = 0;
+        self.steps.push(Step::End(ending));
+    }
+
+    async fn write_batch(&mut self) -> Result<()> {
+        let (stored, bytes_read) = read_stored(&self.pointers, &self.segments).await?;
+        self.output.value_bytes_read += bytes_read;
+        let mut stored = self.pointers.drain(..).zip(stored).collect::<Vec<_>>().into_iter();
+        let (keys, steps) = (std::mem::take(&mut self.keys), std::mem::take(&mut self.steps));
+        self.batch_bytes = 0;
+        let mut key_start = 0;
+        for step in steps {
+            match step {
+                Step::Version(key_end, mut version, moves) => {
+                    if let Some((pointer, value)) = moves.then(|| stored.next()).flatten() {
+                        version.content = Content::At(self.move_value(&pointer, &value).await?);
+                    }
+                    let (_, writer) = self.key_writer()?;
+                    writer.add(&keys[key_start..key_end], &version).await?;
+                    key_start = key_end;
+                }
+                Step::End(ending) => self.end_kvset(ending).await?,
+            }
+        }
+        Ok(())
+    }
+
+    fn key_writer(&mut self) -> Result<&mut (Lease, KeyFileWriter)> {
+        if self.writer.is_none() {
+            let objects = &self.context.opener.objects;
+            let (lease, object) = objects.create(ObjectKind::Keys, Some(&self.keys_class))?;
+            let writer = KeyFileWriter::new(lease.no(), object, objects.buffers(), self.context.key_files);
+            self.writer = Some((lease, writer));
+        }
+        self.writer.as_mut().ok_or_else(|| crate::Error::corrupted("a job lost its key file"))
+    }
+
+    async fn move_value(&mut self, from: &Pointer, stored: &[u8]) -> Result<Pointer> {
+        if self.values.as_ref().is_some_and(|(_, values)| values.stored_bytes() >= self.context.segment_bytes)
+        {
+            self.end_segment().await?;
+        }
+        let (_, writer) = match &mut self.values {
+            Some(values) => values,
+            none => {
+                let objects = &self.context.opener.objects;
+                let (lease, object) = objects.create(ObjectKind::Segment, Some(&self.values_class))?;
+                let writer = SegmentWriter::new(lease.no(), object, objects.buffers()).await?;
+                none.insert((lease, writer))
+            }
+        };
+        writer.append_moved(stored, from).await
+    }
+
+    async fn end_segment(&mut self) -> Result<()> {
+        let Some((lease, writer)) = self.values.take() else { return Ok(()) };
+        let segment = SegmentRecord {
+            no: writer.no(),
+            stored_bytes: writer.stored_bytes(),
+            class: Some(self.values_class.clone()),
+        };
+        self.output.value_bytes_written += segment.stored_bytes;
+        self.written.push((lease, writer.finish_unsynced().await?));
+        self.output.edit.changes.push(Change::AddSegment { segment });
+        Ok(())
+    }
+
+    async fn end_kvset(&mut self, ending: Ending) -> Result<()> {
+        if !ending.tombstones.is_empty() {
+            self.key_writer()?;
+        }
+        let Some((lease, mut writer)) = self.writer.take() else { return Ok(()) };
+        for tombstone in ending.tombstones {
+            writer.add_range_tombstone(tombstone);
+        }
+        let (info, object) = writer.finish_unsynced().await?;
+        self.output.key_bytes_written += info.size_bytes;
+        let kvset = KvsetRecord { no: lease.no(), kind: self.kind, info };
+        self.written.push((lease, object));
+        let changes = &mut self.output.edit.changes;
+        let leaf = ending.leaf;
+        if let Some(start) = ending.new_leaf {
+            changes.push(Change::AddLeaf { leaf, start });
+        }
+        changes.push(Change::AddKvset { place: Place::Leaf(leaf), position: ending.position, kvset });
+        Ok(())
+    }
+
+    /// Writes the rest and makes everything durable.
+    pub(super) async fn finish(&mut self) -> Result<JobOutput> {
+        self.write_batch().await?;
+        self.end_segment().await?;
+        // CRASH: what was written is in no manifest: orphans, deleted at the next opening.
+        let syncs: Vec<_> = self.written.iter().map(|(_, object)| sync(object)).collect();
+        futures::stream::iter(syncs).buffer_unordered(SYNCED_AT_ONCE).try_collect::<()>().await?;
+        Ok(std::mem::take(&mut self.output))
+    }
+
+    /// Deletes what was written: the job has failed.
+    pub(super) async fn discard(mut self) {
+        let objects = self.context.opener.objects.clone();
+        let mut made: Vec<(ObjectKind, u64)> = Vec::new();
+        made.extend(self.writer.take().map(|(lease, _)| (ObjectKind::Keys, lease.no())));
+        made.extend(self.values.take().map(|(lease, _)| (ObjectKind::Segment, lease.no())));
+        made.extend(self.written.drain(..).map(|(lease, _)| (lease.kind(), lease.no())));
+        for (kind, no) in made {
+            // An error leaves an orphan, which is deleted when the database is opened.
+            let _ = objects.delete(kind, no).await;
+        }
+    }
+}

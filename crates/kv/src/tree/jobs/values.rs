@@ -1,0 +1,91 @@
+//! Reads many values at once, as they are stored, with as few I/Os as make sense: neighbours in a segment come together, gaps included.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use futures::stream::{StreamExt, TryStreamExt};
+use tanada_volume::BLOCK_BYTES;
+
+use crate::Result;
+use crate::entry::{Pointer, SegmentNo};
+use crate::value::Segment;
+
+/// Most bytes of one I/O.
+const RUN_BYTES: u64 = 1 << 20;
+
+/// A gap of so many bytes is read along: that costs less than one I/O more.
+const GAP_BYTES: u64 = 16 << 10;
+
+/// I/Os at once.
+const READS_AT_ONCE: usize = 16;
+
+/// Values that lie close together.
+struct Run {
+    segment: Segment,
+    from: u64,
+    end: u64,
+    /// Indexes of their pointers.
+    members: Vec<usize>,
+}
+
+/// The stored bytes of all `pointers`, in their order, and how many bytes were read for that.
+///
+/// # Errors
+/// `Corrupted` if what is there is not what was written, or if a device fails.
+pub(super) async fn read_stored(
+    pointers: &[Pointer],
+    segments: &HashMap<SegmentNo, Segment>,
+) -> Result<(Vec<Bytes>, u64)> {
+    let runs = runs(pointers, segments);
+    let bytes_read = runs.iter().map(|run| run.end - run.from).sum();
+    let reads = runs.into_iter().map(|run| async move {
+        if run.from == run.end {
+            return Ok((run, Bytes::new()));
+        }
+        let bytes = run.segment.read_run(run.from, run.end).await?;
+        Ok::<_, crate::Error>((run, bytes))
+    });
+    let mut stored = vec![Bytes::new(); pointers.len()];
+    let mut reads = futures::stream::iter(reads).buffer_unordered(READS_AT_ONCE);
+    while let Some((run, bytes)) = reads.try_next().await? {
+        // Few values would hold on to much memory around them.
+        let wanted: u64 = run.members.iter().map(|index| u64::from(pointers[*index].stored_len)).sum();
+        let is_sparse = wanted < bytes.len() as u64 / 2;
+        for index in run.members {
+            let pointer = &pointers[index];
+            let at = (pointer.offset - run.from) as usize;
+            let value = bytes.get(at..at + pointer.stored_len as usize);
+            let value =
+                value.ok_or_else(|| run.segment.corrupted(pointer, "a value ends behind its segment"))?;
+            let value = if is_sparse { Bytes::copy_from_slice(value) } else { bytes.slice_ref(value) };
+            stored[index] = run.segment.check(pointer, value)?;
+        }
+    }
+    Ok((stored, bytes_read))
+}
+
+fn runs(pointers: &[Pointer], segments: &HashMap<SegmentNo, Segment>) -> Vec<Run> {
+    let mut order: Vec<usize> = (0..pointers.len()).collect();
+    order.sort_unstable_by_key(|index| (pointers[*index].segment, pointers[*index].offset));
+    let mut runs: Vec<Run> = Vec::new();
+    for index in order {
+        let pointer = &pointers[index];
+        let Some(segment) = segments.get(&pointer.segment) else { continue };
+        let from = pointer.offset / BLOCK_BYTES * BLOCK_BYTES;
+        let end = pointer.offset.saturating_add(u64::from(pointer.stored_len));
+        let end = end.checked_next_multiple_of(BLOCK_BYTES).unwrap_or(u64::MAX);
+        let last = runs.last_mut().filter(|run| {
+            run.segment.no() == pointer.segment
+                && from <= run.end.saturating_add(GAP_BYTES)
+                && end.saturating_sub(run.from) <= RUN_BYTES
+        });
+        match last {
+            Some(run) => {
+                run.end = run.end.max(end);
+                run.members.push(index);
+            }
+            None => runs.push(Run { segment: segment.clone(), from, end, members: vec![index] }),
+        }
+    }
+    runs
+}

@@ -1,0 +1,283 @@
+//! Kvsets that are open, and a tree of them.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::stream::{StreamExt, TryStreamExt};
+
+use super::edit::{Change, Edit, KvsetNo, KvsetRecord, SegmentRecord};
+use super::heat::HotKeys;
+use super::shape::{Tree, TreeRecord};
+use crate::cache::Cache;
+use crate::entry::{Content, Pointer, SegmentNo, SequenceNo, Version};
+use crate::keyfile::{Access, KeyCursor, KeyFile, KeyHash};
+use crate::objects::{Lease, ObjectKind, Objects};
+use crate::tombstone::RangeTombstones;
+use crate::value::{Segment, Segments};
+use crate::{Error, Result};
+
+/// Kvsets that are opened at once.
+const OPENED_AT_ONCE: usize = 32;
+
+/// What kvsets are opened with.
+#[derive(Debug, Clone)]
+pub(crate) struct Opener {
+    pub(crate) objects: Arc<Objects>,
+    pub(crate) segments: Arc<Segments>,
+    pub(crate) cache: Arc<Cache>,
+}
+
+/// An open kvset: its key file, and the segments it references, which live as long as it does.
+#[derive(Debug)]
+pub(crate) struct Kvset {
+    record: KvsetRecord,
+    file: KeyFile,
+    lease: Lease,
+    /// As the record's references are ordered.
+    segments: Vec<Segment>,
+}
+
+impl AsRef<KvsetRecord> for Arc<Kvset> {
+    fn as_ref(&self) -> &KvsetRecord {
+        &self.record
+    }
+}
+
+impl Opener {
+    /// Opens a kvset.
+    ///
+    /// # Errors
+    /// `Corrupted`, also if it is not what the manifest knows, or if a device fails.
+    pub(crate) async fn open(&self, record: &KvsetRecord) -> Result<Arc<Kvset>> {
+        let (lease, object) = self.objects.open(ObjectKind::Keys, record.no)?;
+        let opened = KeyFile::open(record.no, object, lease.clone(), &self.cache, self.objects.buffers());
+        let file = opened.await?;
+        if *file.info() != record.info {
+            let name = self.objects.name(ObjectKind::Keys, record.no);
+            return Err(Error::corrupted(format!(
+                "object {name:?} at offset 0: not the key file of the manifest"
+            )));
+        }
+        let references = record.info.references.iter();
+        let segments: Result<Vec<Segment>> =
+            references.map(|references| self.segments.open(references.segment)).collect();
+        Ok(Arc::new(Kvset { record: record.clone(), file, lease, segments: segments? }))
+    }
+
+    /// Opens what `edit` adds and `tree` does not have.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(crate) async fn open_added(
+        &self,
+        tree: &TreeState,
+        edit: &Edit,
+    ) -> Result<HashMap<KvsetNo, Arc<Kvset>>> {
+        let known: HashMap<KvsetNo, &Arc<Kvset>> = tree.kvsets().map(|kvset| (kvset.no(), kvset)).collect();
+        let added = edit.changes.iter().filter_map(|change| match change {
+            Change::AddKvset { kvset, .. } => Some(kvset),
+            _ => None,
+        });
+        let opening = added.map(|record| async {
+            match known.get(&record.no) {
+                Some(kvset) => Ok((record.no, Arc::clone(kvset))),
+                None => Ok((record.no, self.open(record).await?)),
+            }
+        });
+        let opening: Vec<_> = opening.collect();
+        futures::stream::iter(opening).buffer_unordered(OPENED_AT_ONCE).try_collect().await
+    }
+
+    /// Opens all of a tree.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(crate) async fn open_tree(&self, record: &TreeRecord) -> Result<TreeState> {
+        let empty = TreeState::default();
+        let edit = record.to_edit();
+        let opened = self.open_added(&empty, &edit).await?;
+        empty.apply_opened(&edit, &opened)
+    }
+}
+
+impl Kvset {
+    pub(crate) fn no(&self) -> KvsetNo {
+        self.record.no
+    }
+
+    pub(crate) fn record(&self) -> &KvsetRecord {
+        &self.record
+    }
+
+    pub(crate) fn tombstones(&self) -> &RangeTombstones {
+        self.file.tombstones()
+    }
+
+    pub(crate) fn cursor(&self, access: Access) -> KeyCursor {
+        KeyCursor::new(self.file.clone(), access)
+    }
+
+    /// The newest version of `key` in it that `snapshot` sees, range tombstones not looked at.
+    ///
+    /// # Errors
+    /// `Corrupted`, or if a device fails.
+    pub(crate) async fn get(
+        &self,
+        key: &[u8],
+        hash: KeyHash,
+        snapshot: SequenceNo,
+    ) -> Result<Option<Version>> {
+        self.file.get(key, hash, snapshot).await
+    }
+
+    /// The segment that one of its pointers leads to.
+    ///
+    /// # Errors
+    /// `Corrupted` if it does not reference that one.
+    pub(crate) fn segment(&self, pointer: &Pointer) -> Result<&Segment> {
+        let references = &self.record.info.references;
+        let index = references.binary_search_by_key(&pointer.segment, |references| references.segment);
+        index.ok().and_then(|index| self.segments.get(index)).ok_or_else(|| {
+            let (no, segment) = (self.no(), pointer.segment);
+            Error::corrupted(format!(
+                "kvset {no} has a pointer into segment {segment}, which it does not reference"
+            ))
+        })
+    }
+
+    /// The segments it references.
+    pub(crate) fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// Its key file is to be deleted when nobody reads it any more; see [`crate::objects`].
+    pub(crate) fn retire(&self) {
+        self.lease.retire();
+    }
+}
+
+/// A tree of open kvsets. Readers keep the one they began with; what it references stays as long.
+pub(crate) type TreeState = Tree<Arc<Kvset>>;
+
+/// A version and the kvset that it was found in.
+#[derive(Debug, Clone)]
+pub(crate) struct FoundVersion {
+    pub(crate) version: Version,
+    pub(crate) kvset: Arc<Kvset>,
+}
+
+impl FoundVersion {
+    /// The value; `None` for a delete. Whether it has expired is not looked at.
+    ///
+    /// # Errors
+    /// `Corrupted`, or if a device fails.
+    pub(crate) async fn value(&self) -> Result<Option<Bytes>> {
+        match &self.version.content {
+            Content::Deleted => Ok(None),
+            Content::Inline(value) => Ok(Some(value.clone())),
+            Content::At(pointer) => self.kvset.segment(pointer)?.read(pointer).await.map(Some),
+        }
+    }
+
+    /// As [`value`](Self::value); what comes from a value segment of a class that is not `fast` is counted in `hot`, if it came from the device.
+    ///
+    /// # Errors
+    /// As [`value`](Self::value).
+    pub(crate) async fn value_counting(
+        &self,
+        key: &[u8],
+        tree: &TreeState,
+        hot: &HotKeys,
+        fast: &str,
+    ) -> Result<Option<Bytes>> {
+        let Content::At(pointer) = &self.version.content else { return self.value().await };
+        let (value, has_loaded) = self.kvset.segment(pointer)?.read_telling(pointer).await?;
+        let is_slow = |segment: &SegmentRecord| segment.class.as_deref() != Some(fast);
+        if has_loaded && tree.segments.get(&pointer.segment).is_some_and(is_slow) {
+            hot.note(key, pointer.stored_len);
+        }
+        Ok(Some(value))
+    }
+}
+
+impl TreeState {
+    /// The tree after `edit`, whose new kvsets were opened.
+    ///
+    /// # Errors
+    /// `Corrupted` if the edit does not fit.
+    pub(crate) fn apply_opened(
+        &self,
+        edit: &Edit,
+        opened: &HashMap<KvsetNo, Arc<Kvset>>,
+    ) -> Result<TreeState> {
+        self.apply(edit, |record| {
+            let kvset = opened.get(&record.no).cloned();
+            kvset.ok_or_else(|| Error::corrupted(format!("kvset {} was not opened", record.no)))
+        })
+    }
+
+    /// Retires what this tree has and `after` has not: kvsets, and value segments. To be called when the edit between them is durable. Log
+    /// segments are the log's to retire; the numbers of those that this tree alone referenced are returned.
+    pub(crate) fn retire_dropped(&self, after: &TreeState) -> Vec<SegmentNo> {
+        let kept: BTreeSet<KvsetNo> = after.kvsets().map(|kvset| kvset.no()).collect();
+        let references = after.references();
+        let mut dropped_logs = BTreeSet::new();
+        for kvset in self.kvsets().filter(|kvset| !kept.contains(&kvset.no())) {
+            kvset.retire();
+            for segment in kvset.segments().iter().filter(|segment| !references.contains_key(&segment.no())) {
+                if self.segments.contains_key(&segment.no()) {
+                    segment.retire();
+                } else {
+                    dropped_logs.insert(segment.no());
+                }
+            }
+        }
+        dropped_logs.into_iter().collect()
+    }
+
+    /// The newest version of `key` that `snapshot` sees and no range tombstone hides; `hidden_up_to` is the newest range tombstone over the key
+    /// in newer sources (0 for none). It may be a delete, and may have expired.
+    ///
+    /// # Errors
+    /// `Corrupted`, or if a device fails.
+    pub(crate) async fn get(
+        &self,
+        key: &[u8],
+        hash: KeyHash,
+        snapshot: SequenceNo,
+        hidden_up_to: SequenceNo,
+    ) -> Result<Option<FoundVersion>> {
+        let mut hidden_up_to = hidden_up_to;
+        let leaf = self.leaf(key).map(|leaf| &*leaf.kvsets).unwrap_or_default();
+        for kvset in self.root.iter().chain(leaf) {
+            if let Some(sequence) = kvset.tombstones().newest_over(key, snapshot) {
+                hidden_up_to = hidden_up_to.max(sequence);
+            }
+            // Nothing here or in what is older is as new as that.
+            if hidden_up_to > kvset.record.info.largest_sequence {
+                return Ok(None);
+            }
+            if let Some(version) = kvset.get(key, hash, snapshot).await? {
+                let is_hidden = version.sequence < hidden_up_to;
+                return Ok((!is_hidden).then(|| FoundVersion { version, kvset: kvset.clone() }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The kvsets that may have keys in `start..end`, newest first within each place; what a cursor over that range merges. (Leaves hold
+    /// disjoint keys, so their order among each other does not matter.)
+    pub(crate) fn kvsets_within<'a>(
+        &'a self,
+        start: Option<&'a [u8]>,
+        end: Option<&'a [u8]>,
+    ) -> impl Iterator<Item = &'a Arc<Kvset>> {
+        let first = start.and_then(|start| self.leaf_index(start)).unwrap_or(0);
+        let behind = end.map_or(self.leaves.len(), |end| {
+            self.leaves.partition_point(|leaf| *leaf.start < *end).max(first)
+        });
+        let leaves = self.leaves.get(first..behind).unwrap_or_default();
+        self.root.iter().chain(leaves.iter().flat_map(|leaf| &leaf.kvsets))
+    }
+}

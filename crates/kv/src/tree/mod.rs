@@ -1,0 +1,34 @@
+//! The tree of a store: kvsets at its root, newest first, each over all keys; below it leaves of disjoint key ranges, each with kvsets of its
+//! own, newest first.
+//!
+//! - [`edit`]: how a tree changes, and how that is written in a manifest;
+//! - [`shape`]: a tree, and the application of an edit to it;
+//! - [`kvset`]: kvsets that are open, and looking a key up in a tree of them; [`cursor`]: walking one;
+//! - [`pick`]: which job is next; [`jobs`]: doing it;
+//! - [`heat`]: which values are read often enough to be promoted;
+//! - [`policy`]: which class keys and values go to.
+//!
+//! Invariants:
+//! - for one key, a newer source never holds an older version than an older source does, but for promoted kvsets, which repeat versions of those
+//!   below them in their leaf;
+//! - leaves are in the order of their keys, the first begins at the empty key, and each ends where the next begins.
+
+mod cursor;
+pub(crate) mod edit;
+pub(crate) mod heat;
+pub(crate) mod jobs;
+mod kvset;
+#[cfg(test)]
+mod measure;
+pub(crate) mod pick;
+pub(crate) mod policy;
+pub(crate) mod shape;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use edit::{
+    Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo, Place, Position, SegmentRecord,
+};
+pub(crate) use jobs::{JobContext, JobOutput, compact, move_down, spill};
+pub(crate) use kvset::{FoundVersion, Kvset, Opener, TreeState};
+pub(crate) use shape::{Leaf, TreeRecord};

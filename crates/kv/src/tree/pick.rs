@@ -1,0 +1,349 @@
+//! Which job a tree needs most. It looks at records alone and does no I/O.
+//!
+//! Every kind of job has a *pressure*: how near what it works against is to its limit, 1 being at it. The job with the greatest pressure of at least 1
+//! is picked; if the engine says that log segments stand in the way, spills press more.
+//!
+//! 1. Too many kvsets at the root, or too many bytes: spill the oldest, as many as fit in a spill's memory. If it can be moved as it is, it is.
+//! 2. Too many kvsets in a leaf: compact them, keys only. Kvsets that are far larger than all that are newer are left alone, as rewriting their keys
+//!    gains little; unless there are so many of the small ones that they have grown as large. Every merge so at least doubles what it is
+//!    not part of, and a leaf's keys are written a logarithmic number of times.
+//! 3. A leaf that is too large: compact it as a whole, which splits it.
+//! 4. Value segments with too much garbage: compact the leaf that references most of what is left in them, and write those values anew. Log segments that
+//!    only leaves still reference and that are mostly garbage, the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::edit::{KvsetNo, KvsetRecord, LeafNo};
+use super::shape::{Leaf, Tree};
+use crate::entry::SegmentNo;
+
+/// When jobs are due.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PickSettings {
+    /// So many kvsets at the root make a spill. Default: 4.
+    pub(crate) root_kvsets: usize,
+    /// So many bytes of keys and values at the root make a spill. Default: 1 GiB.
+    pub(crate) root_bytes: u64,
+    /// Most bytes of one spill, unless one kvset alone has more. Default: 256 MiB.
+    pub(crate) spill_bytes: u64,
+    /// So many kvsets in a leaf make a compaction. Default: 4.
+    pub(crate) leaf_kvsets: usize,
+    /// A leaf with so many bytes and half of it more is split. Default: 512 MiB.
+    pub(crate) leaf_bytes: u64,
+    /// Bytes of value segments over the bytes in them that are referenced. Default: 1.3.
+    pub(crate) space_amplification: f64,
+}
+
+impl Default for PickSettings {
+    fn default() -> PickSettings {
+        PickSettings {
+            root_kvsets: 4,
+            root_bytes: 1 << 30,
+            spill_bytes: 256 << 20,
+            leaf_kvsets: 4,
+            leaf_bytes: 512 << 20,
+            space_amplification: 1.3,
+        }
+    }
+}
+
+/// What the engine knows beside the tree.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Surroundings {
+    /// Log stands in the way: the fastest class is as full as it may get, or too much of it would have to be replayed. Spills press so much more.
+    pub(crate) log_pressure: f64,
+    /// Bytes that were written to log segments, of those that are read-only by now, and whether anything but the leaves of this store references
+    /// them: memory tables, roots, other stores.
+    pub(crate) log_segments: BTreeMap<SegmentNo, LogSegmentUse>,
+}
+
+/// How a log segment is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LogSegmentUse {
+    pub(crate) bytes: u64,
+    /// Somebody else needs it still, so emptying it here would not free it.
+    pub(crate) is_needed_elsewhere: bool,
+}
+
+/// A job to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Job {
+    /// The root's oldest kvsets, newest of them first.
+    Spill { kvsets: Vec<KvsetNo> },
+    /// Neighbours in a leaf, newest first; values in the emptied segments are written anew.
+    Compact { leaf: LeafNo, kvsets: Vec<KvsetNo>, emptied: BTreeSet<SegmentNo> },
+}
+
+/// A job and how much it presses.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Picked {
+    pub(crate) job: Job,
+    pub(crate) pressure: f64,
+}
+
+/// A kvset whose bytes are so many times those of all newer ones of its leaf is left alone.
+const LEFT_ALONE: u64 = 2;
+
+/// The job that `tree` needs most; `None` if it needs none.
+pub(crate) fn pick<K: AsRef<KvsetRecord> + Clone>(
+    tree: &Tree<K>,
+    settings: &PickSettings,
+    around: &Surroundings,
+) -> Option<Picked> {
+    let spill = pick_spill(tree, settings, around);
+    let leaves = tree.leaves.iter().filter_map(|leaf| pick_leaf(leaf, settings));
+    let garbage = pick_garbage(tree, settings, around);
+    let picked = spill.into_iter().chain(leaves).chain(garbage).filter(|picked| picked.pressure >= 1.0);
+    picked.reduce(|best, other| if other.pressure > best.pressure { other } else { best })
+}
+
+fn data_bytes<K: AsRef<KvsetRecord>>(kvset: &K) -> u64 {
+    kvset.as_ref().info.data_bytes()
+}
+
+/// Bytes of a kvset that a merge of keys writes.
+fn key_bytes<K: AsRef<KvsetRecord>>(kvset: &K) -> u64 {
+    let info = &kvset.as_ref().info;
+    // Pointers and sequence numbers weigh about as much as short keys.
+    info.key_bytes + info.inline_bytes + 16 * info.entries
+}
+
+fn pick_spill<K: AsRef<KvsetRecord>>(
+    tree: &Tree<K>,
+    settings: &PickSettings,
+    around: &Surroundings,
+) -> Option<Picked> {
+    let bytes: u64 = tree.root.iter().map(data_bytes).sum();
+    let by_number = tree.root.len() as f64 / settings.root_kvsets.max(1) as f64;
+    let by_bytes = bytes as f64 / settings.root_bytes.max(1) as f64;
+    let oldest = tree.root.last()?;
+    let mut chosen = vec![oldest.as_ref().no];
+    let mut spilled = data_bytes(oldest);
+    for kvset in tree.root.iter().rev().skip(1) {
+        spilled += data_bytes(kvset);
+        if spilled > settings.spill_bytes {
+            break;
+        }
+        chosen.push(kvset.as_ref().no);
+    }
+    chosen.reverse();
+    let pressure = by_number.max(by_bytes).max(around.log_pressure);
+    Some(Picked { job: Job::Spill { kvsets: chosen }, pressure })
+}
+
+fn numbers<K: AsRef<KvsetRecord>>(kvsets: &[K]) -> Vec<KvsetNo> {
+    kvsets.iter().map(|kvset| kvset.as_ref().no).collect()
+}
+
+fn pick_leaf<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, settings: &PickSettings) -> Option<Picked> {
+    let bytes: u64 = leaf.kvsets.iter().map(data_bytes).sum();
+    let by_bytes = bytes as f64 / (settings.leaf_bytes + settings.leaf_bytes / 2).max(1) as f64;
+    let compact = |kvsets, pressure| {
+        let job = Job::Compact { leaf: leaf.no, kvsets: numbers(kvsets), emptied: BTreeSet::new() };
+        Some(Picked { job, pressure })
+    };
+    // A leaf of one key cannot be split.
+    let has_keys =
+        leaf.kvsets.iter().any(|kvset| kvset.as_ref().info.first_key != kvset.as_ref().info.last_key);
+    if by_bytes > 1.0 && has_keys {
+        return compact(&leaf.kvsets, by_bytes);
+    }
+    if leaf.kvsets.len() < 2 {
+        return None;
+    }
+    let pressure = leaf.kvsets.len() as f64 / settings.leaf_kvsets.max(2) as f64;
+    let mut newer = 0;
+    let mut count = leaf.kvsets.len();
+    for (index, kvset) in leaf.kvsets.iter().enumerate() {
+        if index >= 2 && key_bytes(kvset) > LEFT_ALONE * newer {
+            count = index;
+            break;
+        }
+        newer += key_bytes(kvset);
+    }
+    compact(&leaf.kvsets[..count], pressure)
+}
+
+fn pick_garbage<K: AsRef<KvsetRecord> + Clone>(
+    tree: &Tree<K>,
+    settings: &PickSettings,
+    around: &Surroundings,
+) -> Option<Picked> {
+    let references = tree.references();
+    let live_of = |segment: &SegmentNo| references.get(segment).map_or(0, |(_, stored_bytes)| *stored_bytes);
+    // Everything that emptying here would free: segment, bytes, bytes that are live.
+    let values = tree.segments.values().map(|segment| (segment.no, segment.stored_bytes));
+    let logs = around.log_segments.iter().filter(|(no, usage)| {
+        !usage.is_needed_elsewhere && references.contains_key(no) && !tree.segments.contains_key(no)
+    });
+    let logs = logs.map(|(no, usage)| (*no, usage.bytes));
+    let mut segments: Vec<(SegmentNo, u64, u64)> =
+        values.chain(logs).map(|(no, bytes)| (no, bytes, live_of(&no).min(bytes))).collect();
+    let total: u64 = segments.iter().map(|(_, bytes, _)| bytes).sum();
+    let live: u64 = segments.iter().map(|(_, _, live)| live).sum();
+    let pressure = total as f64 / live.max(1) as f64 / settings.space_amplification.max(1.01);
+    if pressure < 1.0 {
+        return None;
+    }
+    // Emptying the emptiest costs least for what it frees; so many of them that the bound would be kept.
+    segments.sort_by(|a, b| (a.2 as f64 / a.1.max(1) as f64).total_cmp(&(b.2 as f64 / b.1.max(1) as f64)));
+    let allowed = live as f64 * settings.space_amplification;
+    let mut left = total;
+    let mut emptied = BTreeSet::new();
+    for (no, bytes, live) in segments {
+        if left as f64 <= allowed && !emptied.is_empty() {
+            break;
+        }
+        left -= bytes - live;
+        emptied.insert(no);
+    }
+    let most = tree.leaves.iter().max_by_key(|leaf| referenced(leaf, &emptied))?;
+    if referenced(most, &emptied) == 0 {
+        return None;
+    }
+    // Those segments that this leaf has nothing in do not matter to it.
+    emptied.retain(|segment| referenced(most, &BTreeSet::from([*segment])) > 0);
+    let job = Job::Compact { leaf: most.no, kvsets: numbers(&most.kvsets), emptied };
+    Some(Picked { job, pressure })
+}
+
+/// Bytes of `segments` that the kvsets of a leaf reference.
+fn referenced<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, segments: &BTreeSet<SegmentNo>) -> u64 {
+    let references = leaf.kvsets.iter().flat_map(|kvset| &kvset.as_ref().info.references);
+    let of_these = references.filter(|references| segments.contains(&references.segment));
+    of_these.map(|references| references.stored_bytes).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::super::edit::{Change, Edit, Place, Position, SegmentRecord};
+    use super::super::shape::TreeRecord;
+    use super::*;
+    use crate::keyfile::{KeyFileInfo, SegmentReferences};
+
+    const SETTINGS: PickSettings = PickSettings {
+        root_kvsets: 4,
+        root_bytes: 10_000,
+        spill_bytes: 2500,
+        leaf_kvsets: 4,
+        leaf_bytes: 10_000,
+        space_amplification: 1.3,
+    };
+
+    fn kvset(no: KvsetNo, key_bytes: u64, references: &[(SegmentNo, u64)]) -> KvsetRecord {
+        let references = references
+            .iter()
+            .map(|(segment, stored_bytes)| SegmentReferences {
+                segment: *segment,
+                values: 1,
+                stored_bytes: *stored_bytes,
+            })
+            .collect();
+        let (first_key, last_key) = (Bytes::from_static(b"a"), Bytes::from_static(b"z"));
+        let info = KeyFileInfo { key_bytes, first_key, last_key, references, ..KeyFileInfo::default() };
+        KvsetRecord { no, info, ..KvsetRecord::default() }
+    }
+
+    fn tree(root: &[KvsetRecord], leaves: &[&[KvsetRecord]], segments: &[(SegmentNo, u64)]) -> TreeRecord {
+        let mut changes = Vec::new();
+        for (no, stored_bytes) in segments {
+            let segment = SegmentRecord { no: *no, stored_bytes: *stored_bytes, class: None };
+            changes.push(Change::AddSegment { segment });
+        }
+        let mut add = |place, kvsets: &[KvsetRecord]| {
+            let oldest_first = kvsets.iter().rev().cloned();
+            changes.extend(oldest_first.map(|kvset| Change::AddKvset {
+                place,
+                position: Position::Top,
+                kvset,
+            }));
+        };
+        add(Place::Root, root);
+        let mut starts = Vec::new();
+        for (no, kvsets) in leaves.iter().enumerate() {
+            let start = if no == 0 { Bytes::new() } else { Bytes::from(format!("{no}")) };
+            starts.push(Change::AddLeaf { leaf: no as u64, start });
+            add(Place::Leaf(no as u64), kvsets);
+        }
+        starts.append(&mut changes);
+        TreeRecord::default().apply(&Edit { changes: starts }, |record| Ok(record.clone())).unwrap()
+    }
+
+    fn job(tree: &TreeRecord) -> Option<Job> {
+        pick(tree, &SETTINGS, &Surroundings::default()).map(|picked| picked.job)
+    }
+
+    fn compact(leaf: LeafNo, kvsets: &[KvsetNo], emptied: &[SegmentNo]) -> Option<Job> {
+        Some(Job::Compact { leaf, kvsets: kvsets.to_vec(), emptied: emptied.iter().copied().collect() })
+    }
+
+    #[test]
+    fn a_quiet_tree_needs_nothing() {
+        assert_eq!(job(&TreeRecord::default()), None);
+        let leaf = [kvset(10, 100, &[(50, 900)])];
+        assert_eq!(job(&tree(&[kvset(3, 100, &[]), kvset(2, 100, &[])], &[&leaf], &[(50, 1000)])), None);
+    }
+
+    #[test]
+    fn a_full_root_is_spilled_as_far_as_memory_goes() {
+        let root: Vec<_> = (1..=4).rev().map(|no| kvset(no, 100, &[(90 + no, 1000)])).collect();
+        assert_eq!(job(&tree(&root, &[], &[])), Some(Job::Spill { kvsets: vec![2, 1] }));
+        let large = [kvset(9, 100, &[]), kvset(8, 100, &[(98, 20_000)])];
+        assert_eq!(job(&tree(&large, &[], &[])), Some(Job::Spill { kvsets: vec![8] }));
+    }
+
+    #[test]
+    fn log_in_the_way_has_the_root_spilled() {
+        let tree = tree(&[kvset(1, 10, &[])], &[], &[]);
+        assert_eq!(job(&tree), None);
+        let around = Surroundings { log_pressure: 1.5, ..Surroundings::default() };
+        let picked = pick(&tree, &SETTINGS, &around).unwrap();
+        assert_eq!((picked.job, picked.pressure), (Job::Spill { kvsets: vec![1] }, 1.5));
+    }
+
+    #[test]
+    fn small_kvsets_of_a_leaf_are_merged_and_large_ones_left_alone() {
+        let leaf = [kvset(4, 100, &[]), kvset(3, 120, &[]), kvset(2, 130, &[]), kvset(1, 5000, &[])];
+        assert_eq!(job(&tree(&[], &[&leaf], &[])), compact(0, &[4, 3, 2], &[]));
+        let leaf = [kvset(4, 1000, &[]), kvset(3, 1200, &[]), kvset(2, 1300, &[]), kvset(1, 5000, &[])];
+        assert_eq!(job(&tree(&[], &[&leaf], &[])), compact(0, &[4, 3, 2, 1], &[]));
+    }
+
+    #[test]
+    fn a_leaf_that_is_too_large_is_compacted_whole() {
+        let leaf = [kvset(4, 100, &[]), kvset(1, 5000, &[(50, 12_000)])];
+        assert_eq!(job(&tree(&[], &[&[], &leaf], &[(50, 12_000)])), compact(1, &[4, 1], &[]));
+    }
+
+    #[test]
+    fn the_emptiest_segments_are_emptied_where_most_of_them_is() {
+        let segments = [(50, 1000), (51, 1000), (52, 1000)];
+        let leaves = [[kvset(1, 10, &[(50, 100), (52, 400)])], [kvset(2, 10, &[(50, 200), (51, 900)])]];
+        let tree = tree(&[], &[&leaves[0], &leaves[1]], &segments);
+        // 3000 bytes for 1600: without 50 there are 2300, and 2080 are allowed, so 52 goes, too.
+        assert_eq!(job(&tree), compact(0, &[1], &[50, 52]));
+    }
+
+    #[test]
+    fn a_log_segment_is_emptied_if_that_frees_it() {
+        let leaf = [kvset(1, 10, &[(40, 100)])];
+        let tree = tree(&[], &[&leaf], &[]);
+        let mut around = Surroundings::default();
+        assert_eq!(pick(&tree, &SETTINGS, &around), None);
+        let usage = LogSegmentUse { bytes: 1000, is_needed_elsewhere: true };
+        around.log_segments.insert(40, usage);
+        assert_eq!(pick(&tree, &SETTINGS, &around), None);
+        around.log_segments.insert(40, LogSegmentUse { is_needed_elsewhere: false, ..usage });
+        assert_eq!(pick(&tree, &SETTINGS, &around).map(|picked| picked.job), compact(0, &[1], &[40]));
+    }
+
+    #[test]
+    fn defaults_are_as_documented() {
+        let settings = PickSettings::default();
+        assert_eq!((settings.root_kvsets, settings.leaf_kvsets), (4, 4));
+        assert_eq!((settings.root_bytes, settings.spill_bytes), (1 << 30, 256 << 20));
+        assert_eq!((settings.leaf_bytes, settings.space_amplification), (512 << 20, 1.3));
+    }
+}

@@ -1,0 +1,299 @@
+//! A tree as it is at one moment, and what an edit makes of it.
+//!
+//! It is generic over what stands for a kvset: its record alone (for the manifest and for tests of decisions), or an opened one. A tree never
+//! changes: applying an edit gives another one, and readers keep theirs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+
+use super::edit::{Change, Edit, KvsetNo, KvsetRecord, LeafNo, Place, Position, SegmentRecord};
+use crate::entry::SegmentNo;
+use crate::{Error, Result};
+
+/// A range of keys at the bottom of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Leaf<K> {
+    pub(crate) no: LeafNo,
+    /// The first key that may be in it.
+    pub(crate) start: Bytes,
+    /// Newest first.
+    pub(crate) kvsets: Vec<K>,
+}
+
+/// A store's kvsets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tree<K> {
+    /// Newest first.
+    pub(crate) root: Vec<K>,
+    /// By first key, ascending; none only before the first edit that adds one.
+    pub(crate) leaves: Vec<Leaf<K>>,
+    /// The value segments that kvsets reference; what they reference beside these are log segments.
+    pub(crate) segments: BTreeMap<SegmentNo, SegmentRecord>,
+}
+
+/// A tree as the manifest knows it.
+pub(crate) type TreeRecord = Tree<KvsetRecord>;
+
+impl<K> Default for Tree<K> {
+    fn default() -> Tree<K> {
+        Tree { root: Vec::new(), leaves: Vec::new(), segments: BTreeMap::new() }
+    }
+}
+
+impl<K> Tree<K> {
+    /// The index of the leaf that `key` belongs to.
+    pub(crate) fn leaf_index(&self, key: &[u8]) -> Option<usize> {
+        self.leaves.partition_point(|leaf| *leaf.start <= *key).checked_sub(1)
+    }
+
+    /// The leaf that `key` belongs to.
+    pub(crate) fn leaf(&self, key: &[u8]) -> Option<&Leaf<K>> {
+        self.leaves.get(self.leaf_index(key)?)
+    }
+
+    /// The leaf of that number.
+    pub(crate) fn leaf_by_no(&self, no: LeafNo) -> Option<&Leaf<K>> {
+        self.leaves.iter().find(|leaf| leaf.no == no)
+    }
+
+    /// The first key behind the leaf at `index`; `None` for the last one.
+    pub(crate) fn leaf_end(&self, index: usize) -> Option<&Bytes> {
+        self.leaves.get(index + 1).map(|leaf| &leaf.start)
+    }
+
+    /// A number that no leaf has.
+    pub(crate) fn next_leaf(&self) -> LeafNo {
+        self.leaves.iter().map(|leaf| leaf.no + 1).max().unwrap_or(0)
+    }
+
+    /// All kvsets.
+    pub(crate) fn kvsets(&self) -> impl Iterator<Item = &K> {
+        self.root.iter().chain(self.leaves.iter().flat_map(|leaf| &leaf.kvsets))
+    }
+
+    fn place(&mut self, place: Place) -> Option<&mut Vec<K>> {
+        match place {
+            Place::Root => Some(&mut self.root),
+            Place::Leaf(no) => self.leaves.iter_mut().find(|leaf| leaf.no == no).map(|leaf| &mut leaf.kvsets),
+        }
+    }
+}
+
+fn impossible(what: impl Into<String>) -> Error {
+    Error::corrupted(format!("an edit does not fit its tree: {}", what.into()))
+}
+
+impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
+    /// The tree after `edit`; `open` gives what stands for a kvset that it adds.
+    ///
+    /// # Errors
+    /// `Corrupted` if the edit does not fit, and those of `open`.
+    pub(crate) fn apply(&self, edit: &Edit, open: impl FnMut(&KvsetRecord) -> Result<K>) -> Result<Tree<K>> {
+        let mut tree = self.clone();
+        tree.change(edit, open)?;
+        Ok(tree)
+    }
+
+    /// Makes the tree what it is after `edit`, as [`apply`](Self::apply) does. After an error it is neither what it was nor what it should be.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub(crate) fn change(
+        &mut self,
+        edit: &Edit,
+        mut open: impl FnMut(&KvsetRecord) -> Result<K>,
+    ) -> Result<()> {
+        let mut unsure = BTreeSet::new();
+        for change in &edit.changes {
+            match change {
+                Change::AddLeaf { leaf, start } => self.add_leaf(*leaf, start)?,
+                Change::AddSegment { segment } => {
+                    self.segments.insert(segment.no, segment.clone());
+                }
+                Change::AddKvset { place, position, kvset } => {
+                    let opened = open(kvset)?;
+                    let kvsets = self.kvsets_at(*place)?;
+                    let index = match position {
+                        Position::Top => 0,
+                        Position::Above(below) => index_of(kvsets, *below)?,
+                    };
+                    kvsets.insert(index, opened);
+                }
+                Change::RemoveKvset { place, kvset } => {
+                    let kvsets = self.kvsets_at(*place)?;
+                    let removed = kvsets.remove(index_of(kvsets, *kvset)?);
+                    unsure
+                        .extend(removed.as_ref().info.references.iter().map(|references| references.segment));
+                }
+            }
+        }
+        if !unsure.is_empty() {
+            let references = self.kvsets().flat_map(|kvset| &kvset.as_ref().info.references);
+            let referenced: BTreeSet<SegmentNo> = references.map(|references| references.segment).collect();
+            self.segments.retain(|no, _| !unsure.contains(no) || referenced.contains(no));
+        }
+        Ok(())
+    }
+
+    fn kvsets_at(&mut self, place: Place) -> Result<&mut Vec<K>> {
+        self.place(place).ok_or_else(|| impossible(format!("there is no {place:?}")))
+    }
+
+    fn add_leaf(&mut self, no: LeafNo, start: &Bytes) -> Result<()> {
+        if self.leaf_by_no(no).is_some() {
+            return Err(impossible(format!("there is a leaf {no} already")));
+        }
+        if self.leaves.is_empty() && !start.is_empty() {
+            return Err(impossible("the first leaf does not begin at the empty key"));
+        }
+        match self.leaves.binary_search_by(|leaf| leaf.start.cmp(start)) {
+            Ok(_) => Err(impossible("two leaves begin at one key")),
+            Err(index) => {
+                self.leaves.insert(index, Leaf { no, start: start.clone(), kvsets: Vec::new() });
+                Ok(())
+            }
+        }
+    }
+
+    /// What all kvsets together reference: values and stored bytes by segment.
+    pub(crate) fn references(&self) -> BTreeMap<SegmentNo, (u64, u64)> {
+        let mut sums: BTreeMap<SegmentNo, (u64, u64)> = BTreeMap::new();
+        for references in self.kvsets().flat_map(|kvset| &kvset.as_ref().info.references) {
+            let sum = sums.entry(references.segment).or_default();
+            sum.0 += references.values;
+            sum.1 += references.stored_bytes;
+        }
+        sums
+    }
+
+    /// The tree's records.
+    pub(crate) fn record(&self) -> TreeRecord {
+        let records = |kvsets: &[K]| kvsets.iter().map(|kvset| kvset.as_ref().clone()).collect();
+        let leaf =
+            |leaf: &Leaf<K>| Leaf { no: leaf.no, start: leaf.start.clone(), kvsets: records(&leaf.kvsets) };
+        Tree {
+            root: records(&self.root),
+            leaves: self.leaves.iter().map(leaf).collect(),
+            segments: self.segments.clone(),
+        }
+    }
+
+    /// The edit that makes this tree of an empty one.
+    pub(crate) fn to_edit(&self) -> Edit {
+        let mut changes: Vec<Change> = self
+            .leaves
+            .iter()
+            .map(|leaf| Change::AddLeaf { leaf: leaf.no, start: leaf.start.clone() })
+            .collect();
+        changes.extend(self.segments.values().map(|segment| Change::AddSegment { segment: segment.clone() }));
+        let leaves = self.leaves.iter().map(|leaf| (Place::Leaf(leaf.no), &leaf.kvsets));
+        for (place, kvsets) in std::iter::once((Place::Root, &self.root)).chain(leaves) {
+            let oldest_first = kvsets.iter().rev();
+            changes.extend(oldest_first.map(|kvset| Change::AddKvset {
+                place,
+                position: Position::Top,
+                kvset: kvset.as_ref().clone(),
+            }));
+        }
+        Edit { changes }
+    }
+}
+
+fn index_of<K: AsRef<KvsetRecord>>(kvsets: &[K], no: KvsetNo) -> Result<usize> {
+    let index = kvsets.iter().position(|kvset| kvset.as_ref().no == no);
+    index.ok_or_else(|| impossible(format!("there is no kvset {no}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keyfile::{KeyFileInfo, SegmentReferences};
+
+    fn kvset(no: KvsetNo, segments: &[SegmentNo]) -> KvsetRecord {
+        let references = segments.iter().map(|segment| SegmentReferences {
+            segment: *segment,
+            values: 1,
+            stored_bytes: 10,
+        });
+        let info = KeyFileInfo { references: references.collect(), ..KeyFileInfo::default() };
+        KvsetRecord { no, info, ..KvsetRecord::default() }
+    }
+
+    fn add(place: Place, position: Position, kvset: KvsetRecord) -> Change {
+        Change::AddKvset { place, position, kvset }
+    }
+
+    fn apply(tree: &TreeRecord, changes: Vec<Change>) -> Result<TreeRecord> {
+        tree.apply(&Edit { changes }, |record| Ok(record.clone()))
+    }
+
+    fn numbers(kvsets: &[KvsetRecord]) -> Vec<KvsetNo> {
+        kvsets.iter().map(|kvset| kvset.no).collect()
+    }
+
+    fn start() -> TreeRecord {
+        let segment = SegmentRecord { no: 50, stored_bytes: 30, class: None };
+        let changes = vec![
+            Change::AddLeaf { leaf: 0, start: Bytes::new() },
+            Change::AddLeaf { leaf: 1, start: Bytes::from_static(b"m") },
+            Change::AddSegment { segment },
+            add(Place::Root, Position::Top, kvset(10, &[40])),
+            add(Place::Root, Position::Top, kvset(11, &[41])),
+            add(Place::Root, Position::Top, kvset(12, &[])),
+            add(Place::Leaf(1), Position::Top, kvset(13, &[50])),
+        ];
+        apply(&TreeRecord::default(), changes).unwrap()
+    }
+
+    #[test]
+    fn a_spill_is_applied_under_a_newer_flush() {
+        let tree = start();
+        assert_eq!(numbers(&tree.root), [12, 11, 10]);
+        let changes = vec![
+            add(Place::Root, Position::Above(11), kvset(20, &[])),
+            Change::RemoveKvset { place: Place::Root, kvset: 11 },
+            Change::RemoveKvset { place: Place::Root, kvset: 10 },
+            add(Place::Leaf(1), Position::Top, kvset(21, &[50])),
+            Change::RemoveKvset { place: Place::Leaf(1), kvset: 13 },
+        ];
+        let after = apply(&tree, changes).unwrap();
+        assert_eq!(numbers(&after.root), [12, 20]);
+        assert_eq!(numbers(&after.leaf(b"m").unwrap().kvsets), [21]);
+        assert!(after.leaf(b"lzz").unwrap().kvsets.is_empty());
+        assert_eq!(after.references().get(&50), Some(&(1, 10)));
+        assert_eq!(numbers(&tree.root), [12, 11, 10], "the tree before is as it was");
+    }
+
+    #[test]
+    fn a_segment_leaves_with_its_last_reference() {
+        let tree = start();
+        assert!(tree.segments.contains_key(&50));
+        let after = apply(&tree, vec![Change::RemoveKvset { place: Place::Leaf(1), kvset: 13 }]).unwrap();
+        assert!(after.segments.is_empty());
+    }
+
+    #[test]
+    fn a_tree_can_be_made_anew_from_its_edit() {
+        let tree = start();
+        assert_eq!(apply(&TreeRecord::default(), tree.to_edit().changes).unwrap(), tree);
+        assert_eq!(tree.record(), tree);
+    }
+
+    #[test]
+    fn an_edit_that_does_not_fit_is_refused() {
+        let tree = start();
+        let misfits = [
+            Change::AddLeaf { leaf: 1, start: Bytes::from_static(b"x") },
+            Change::AddLeaf { leaf: 2, start: Bytes::from_static(b"m") },
+            Change::RemoveKvset { place: Place::Root, kvset: 13 },
+            Change::RemoveKvset { place: Place::Leaf(5), kvset: 13 },
+            add(Place::Leaf(0), Position::Above(13), kvset(30, &[])),
+        ];
+        for misfit in misfits {
+            assert!(apply(&tree, vec![misfit.clone()]).is_err(), "{misfit:?}");
+        }
+        let late = Change::AddLeaf { leaf: 0, start: Bytes::from_static(b"x") };
+        assert!(apply(&TreeRecord::default(), vec![late]).is_err());
+    }
+}

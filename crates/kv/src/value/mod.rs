@@ -1,0 +1,87 @@
+//! Values that do not lie in key files: written to value segments (the log writes its own), read from segments of both kinds.
+//!
+//! - [`codec`]: compression of single values;
+//! - [`writer`]: one segment from its beginning to its end;
+//! - [`segment`]: one value in one I/O.
+
+pub(crate) mod codec;
+mod segment;
+mod writer;
+
+pub(crate) use segment::{Segment, Segments};
+pub(crate) use writer::SegmentWriter;
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ErrorKind;
+    use crate::entry::Codec;
+    use crate::objects::ObjectKind;
+    use crate::testing::Bench;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn values_come_back_or_the_damage_is_found(
+            values in proptest::collection::vec((proptest::collection::vec(0u8..5, 0..9000), 0usize..3), 1..40),
+            at in any::<prop::sample::Index>(),
+        ) {
+            block_on(async {
+                let bench = Bench::new().await;
+                let segments = Segments::new(&bench.objects, &bench.cache);
+                let (lease, object) = bench.objects.create(ObjectKind::Segment, Some("fast")).unwrap();
+                let mut writer = SegmentWriter::new(lease.no(), object, bench.objects.buffers()).await.unwrap();
+                let mut pointers = Vec::new();
+                for (value, codec) in &values {
+                    let codec = [Codec::None, Codec::Lz4, Codec::Zstd][*codec];
+                    pointers.push(writer.append(value, codec).await.unwrap());
+                }
+                let stored = writer.stored_bytes();
+                assert_eq!(stored, pointers.iter().map(|pointer| u64::from(pointer.stored_len)).sum::<u64>());
+                let object = writer.finish().await.unwrap();
+                let segment = segments.add(lease, object.clone());
+                for _ in 0..2 {
+                    for (pointer, (value, _)) in pointers.iter().zip(&values) {
+                        assert_eq!(&segments.open(segment.no()).unwrap().read(pointer).await.unwrap(), value);
+                    }
+                }
+                let damaged = &pointers[at.index(pointers.len())];
+                if damaged.stored_len > 0 {
+                    let byte = object.read_bytes(damaged.offset, 1).await.unwrap()[0];
+                    object.write_bytes(damaged.offset, &[!byte]).await.unwrap();
+                    let error = segment.read_uncached(damaged).await.unwrap_err();
+                    assert_eq!(error.kind(), ErrorKind::Corrupted);
+                    assert!(error.to_string().contains(&format!("offset {}", damaged.offset)), "{error}");
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn a_segment_is_given_for_deletion_when_nobody_reads_it_and_it_was_retired() {
+        block_on(async {
+            let bench = Bench::new().await;
+            let segments = Segments::new(&bench.objects, &bench.cache);
+            let (lease, object) = bench.objects.create(ObjectKind::Segment, None).unwrap();
+            let no = lease.no();
+            let writer = SegmentWriter::new(no, object, bench.objects.buffers()).await.unwrap();
+            let segment = segments.add(lease, writer.finish().await.unwrap());
+            let reader = segments.open(no).unwrap();
+            drop(segment);
+            drop(reader);
+            assert_eq!(bench.objects.take_retired(), [], "not retired");
+            let segment = segments.open(no).unwrap();
+            segment.retire();
+            assert_eq!(bench.objects.take_retired(), [], "still read");
+            drop(segment);
+            assert_eq!(bench.objects.take_retired(), [(ObjectKind::Segment, no)]);
+            bench.objects.delete(ObjectKind::Segment, no).await.unwrap();
+            assert_eq!(segments.open(no).unwrap_err().kind(), ErrorKind::NotFound);
+            assert_eq!(bench.objects.list(), []);
+        });
+    }
+}

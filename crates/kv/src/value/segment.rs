@@ -1,0 +1,195 @@
+//! Reads values, from log segments and from value segments alike.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use parking_lot::RwLock;
+use tanada_io::BufferPool;
+use tanada_volume::{BLOCK_BYTES, Object};
+
+use super::codec::decompress;
+use crate::cache::{Cache, CacheKey, Cached, Owner, Rank};
+use crate::entry::{Pointer, SegmentNo};
+use crate::keyfile::read_blocks;
+use crate::objects::{Lease, ObjectKind, Objects};
+use crate::{Error, Result};
+
+/// A segment that values are read from. Cheap to clone; as long as there is one, the segment is not deleted.
+#[derive(Clone)]
+pub(crate) struct Segment {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    no: SegmentNo,
+    object: Object,
+    lease: Lease,
+    owner: Owner,
+    cache: Arc<Cache>,
+    buffers: Arc<BufferPool>,
+}
+
+impl fmt::Debug for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Segment").field("no", &self.shared.no).finish_non_exhaustive()
+    }
+}
+
+impl Segment {
+    pub(crate) fn no(&self) -> SegmentNo {
+        self.shared.no
+    }
+
+    /// To be deleted when nobody reads it any more; see [`crate::objects`].
+    pub(crate) fn retire(&self) {
+        self.shared.lease.retire();
+    }
+
+    /// The value that `pointer` leads to, through the cache.
+    ///
+    /// # Errors
+    /// `Corrupted` if what is there is not what was written, or if a device fails.
+    pub(crate) async fn read(&self, pointer: &Pointer) -> Result<Bytes> {
+        self.read_telling(pointer).await.map(|(value, _)| value)
+    }
+
+    /// As [`read`](Self::read), and whether this call went to the device.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(crate) async fn read_telling(&self, pointer: &Pointer) -> Result<(Bytes, bool)> {
+        let shared = &*self.shared;
+        // A value that would push out hundreds of others is better read again.
+        if u64::from(pointer.len) > shared.cache.budget_bytes() / 256 {
+            return self.read_uncached(pointer).await.map(|value| (value, true));
+        }
+        let key = CacheKey { owner: shared.owner, position: pointer.offset };
+        let mut has_loaded = false;
+        let cached = match shared.cache.get(Rank::Lower, &key) {
+            Some(cached) => cached,
+            None => {
+                let load = async {
+                    has_loaded = true;
+                    let value = self.read_uncached(pointer).await?;
+                    // What is cached must not hold on to the blocks around it.
+                    Ok(Cached::Value(Bytes::copy_from_slice(&value)))
+                };
+                shared.cache.get_or_load(Rank::Lower, key, load).await?
+            }
+        };
+        match cached {
+            Cached::Value(value) if value.len() == pointer.len as usize => Ok((value, has_loaded)),
+            _ => Err(self.corrupted(pointer, "two pointers lead to one value and differ")),
+        }
+    }
+
+    /// The value that `pointer` leads to, from the device.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(crate) async fn read_uncached(&self, pointer: &Pointer) -> Result<Bytes> {
+        let stored = self.read_stored(pointer).await?;
+        let value = decompress(pointer.codec, &stored, pointer.len as usize);
+        value.ok_or_else(|| self.corrupted(pointer, "a value cannot be decompressed"))
+    }
+
+    /// The bytes of a value as they are stored, from the device in one I/O.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(crate) async fn read_stored(&self, pointer: &Pointer) -> Result<Bytes> {
+        let len = pointer.stored_len as usize;
+        if len == 0 {
+            return self.check(pointer, Bytes::new());
+        }
+        let end = pointer.offset.checked_add(u64::from(pointer.stored_len));
+        let end = end.filter(|end| *end <= self.shared.object.size_bytes());
+        let Some(end) = end else { return Err(self.corrupted(pointer, "a value ends behind its segment")) };
+        let from = pointer.offset / BLOCK_BYTES * BLOCK_BYTES;
+        let blocks = self.read_run(from, end.next_multiple_of(BLOCK_BYTES)).await?;
+        let at = (pointer.offset - from) as usize;
+        match blocks.get(at..at + len) {
+            Some(stored) => self.check(pointer, blocks.slice_ref(stored)),
+            None => Err(self.corrupted(pointer, "a value ends behind its segment")),
+        }
+    }
+
+    /// The bytes from `from` to `end` (both boundaries of blocks), fewer if the segment ends before.
+    ///
+    /// # Errors
+    /// If a device fails.
+    pub(crate) async fn read_run(&self, from: u64, end: u64) -> Result<Bytes> {
+        let end = end.min(self.shared.object.size_bytes().next_multiple_of(BLOCK_BYTES));
+        if end <= from {
+            return Ok(Bytes::new());
+        }
+        read_blocks(&self.shared.object, &self.shared.buffers, from, (end - from) as usize).await
+    }
+
+    /// `stored` if it is what `pointer` leads to.
+    pub(crate) fn check(&self, pointer: &Pointer, stored: Bytes) -> Result<Bytes> {
+        if crc32c::crc32c(&stored) == pointer.checksum {
+            return Ok(stored);
+        }
+        Err(self.corrupted(pointer, "the checksum of a value is wrong"))
+    }
+
+    pub(crate) fn corrupted(&self, pointer: &Pointer, what: &str) -> Error {
+        let (len, offset, name) = (pointer.stored_len, pointer.offset, self.shared.object.name());
+        Error::corrupted(format!("object {name:?}: {what} ({len} bytes at offset {offset})"))
+    }
+}
+
+/// The segments of a database that are open. Each is open at most once, so that values are cached at most once.
+#[derive(Debug)]
+pub(crate) struct Segments {
+    objects: Arc<Objects>,
+    cache: Arc<Cache>,
+    open: RwLock<HashMap<SegmentNo, Weak<Shared>>>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("no", &self.no).finish_non_exhaustive()
+    }
+}
+
+impl Segments {
+    pub(crate) fn new(objects: &Arc<Objects>, cache: &Arc<Cache>) -> Arc<Segments> {
+        Arc::new(Segments { objects: objects.clone(), cache: cache.clone(), open: RwLock::default() })
+    }
+
+    /// The segment, opened if it is not.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such object.
+    pub(crate) fn open(&self, no: SegmentNo) -> Result<Segment> {
+        if let Some(shared) = self.open.read().get(&no).and_then(Weak::upgrade) {
+            return Ok(Segment { shared });
+        }
+        let (lease, object) = self.objects.open(ObjectKind::Segment, no)?;
+        Ok(self.add(lease, object))
+    }
+
+    /// A segment that was made just now, or found.
+    pub(crate) fn add(&self, lease: Lease, object: Object) -> Segment {
+        let no = lease.no();
+        let mut open = self.open.write();
+        if let Some(shared) = open.get(&no).and_then(Weak::upgrade) {
+            return Segment { shared };
+        }
+        open.retain(|_, shared| shared.strong_count() > 0);
+        let shared = Arc::new(Shared {
+            no,
+            object,
+            lease,
+            owner: Owner::next(),
+            cache: self.cache.clone(),
+            buffers: self.objects.buffers().clone(),
+        });
+        open.insert(no, Arc::downgrade(&shared));
+        Segment { shared }
+    }
+}

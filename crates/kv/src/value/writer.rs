@@ -1,0 +1,110 @@
+//! Writes a value segment.
+//!
+//! After a header of one block's beginning come the values as they are stored, one behind the other; a pointer says all there is to know of one.
+
+use std::sync::Arc;
+
+use tanada_io::BufferPool;
+use tanada_volume::Object;
+
+use super::codec::compress;
+use crate::entry::{Codec, Pointer, SegmentNo};
+use crate::stream::{StreamWriter, sync};
+use crate::{Error, Result};
+
+const MAGIC: &[u8; 8] = b"TANADAVS";
+const FORMAT: u16 = 1;
+
+/// Magic, format u16, segment number u64, checksum u32 of those; zeros up to 64 bytes.
+const HEADER_BYTES: usize = 64;
+
+/// Writes one value segment.
+#[derive(Debug)]
+pub(crate) struct SegmentWriter {
+    no: SegmentNo,
+    stream: StreamWriter,
+    stored_bytes: u64,
+}
+
+impl SegmentWriter {
+    /// Writes segment `no` to `object`, which is empty.
+    ///
+    /// # Errors
+    /// If the volume has no space or a device fails.
+    pub(crate) async fn new(
+        no: SegmentNo,
+        object: Object,
+        buffers: &Arc<BufferPool>,
+    ) -> Result<SegmentWriter> {
+        let mut header = MAGIC.to_vec();
+        header.extend_from_slice(&FORMAT.to_be_bytes());
+        header.extend_from_slice(&no.to_be_bytes());
+        let checksum = crc32c::crc32c(&header);
+        header.extend_from_slice(&checksum.to_be_bytes());
+        header.resize(HEADER_BYTES, 0);
+        let mut stream = StreamWriter::new(object, buffers);
+        stream.append(&header).await?;
+        Ok(SegmentWriter { no, stream, stored_bytes: 0 })
+    }
+
+    pub(crate) fn no(&self) -> SegmentNo {
+        self.no
+    }
+
+    /// Bytes of values so far, as they are stored.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        self.stored_bytes
+    }
+
+    /// Appends a value, compressed if that makes it smaller.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is too long, or if the volume has no space or a device fails.
+    pub(crate) async fn append(&mut self, value: &[u8], codec: Codec) -> Result<Pointer> {
+        let len = u32::try_from(value.len())
+            .map_err(|_| Error::invalid(format!("a value of {} bytes is too long", value.len())))?;
+        match compress(codec, value) {
+            Some(stored) => self.append_stored(&stored, len, codec, crc32c::crc32c(&stored)).await,
+            None => self.append_stored(value, len, Codec::None, crc32c::crc32c(value)).await,
+        }
+    }
+
+    /// Appends the stored bytes of a value that was read from another segment, where `from` led to.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub(crate) async fn append_moved(&mut self, stored: &[u8], from: &Pointer) -> Result<Pointer> {
+        self.append_stored(stored, from.len, from.codec, from.checksum).await
+    }
+
+    async fn append_stored(
+        &mut self,
+        stored: &[u8],
+        len: u32,
+        codec: Codec,
+        checksum: u32,
+    ) -> Result<Pointer> {
+        let offset = self.stream.position();
+        self.stream.append(stored).await?;
+        self.stored_bytes += stored.len() as u64;
+        Ok(Pointer { segment: self.no, offset, stored_len: stored.len() as u32, len, codec, checksum })
+    }
+
+    /// Makes all of it durable.
+    ///
+    /// # Errors
+    /// If the volume has no space or a device fails.
+    pub(crate) async fn finish(self) -> Result<Object> {
+        let object = self.finish_unsynced().await?;
+        sync(&object).await?;
+        Ok(object)
+    }
+
+    /// Writes the rest; the segment is durable after the next sync of its object.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub(crate) async fn finish_unsynced(self) -> Result<Object> {
+        self.stream.finish().await
+    }
+}

@@ -1,0 +1,61 @@
+//! Batches are atomic, and in the order of their operations.
+
+use tanada_kv::blocking::wait;
+use tanada_kv::{Batch, Compression, ErrorKind, LONGEST_KEY, StoreSettings, WriteOptions};
+
+use crate::common::Bench;
+
+#[test]
+fn the_later_operation_counts() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    let other = wait(database.create_store("b", &StoreSettings::default())).unwrap();
+    wait(store.put(b"k0", b"old")).unwrap();
+    let mut batch = Batch::new();
+    batch.put(&store, b"k1", b"1");
+    batch.put(&store, b"k2", b"2");
+    batch.put(&other, b"k2", b"other");
+    batch.delete_prefix(&store, b"k");
+    batch.put(&store, b"k3", b"3");
+    batch.put(&store, b"k3", b"4");
+    batch.put(&store, b"k4", b"4");
+    batch.delete(&store, b"k4");
+    assert_eq!(batch.len(), 6);
+    wait(database.write(batch, &WriteOptions::default())).unwrap();
+    for _ in 0..2 {
+        let get = |key: &[u8]| wait(store.get(key)).unwrap();
+        assert_eq!([get(b"k0"), get(b"k1"), get(b"k2"), get(b"k4")], [None, None, None, None]);
+        assert_eq!(get(b"k3").as_deref(), Some(&b"4"[..]));
+        assert_eq!(wait(other.get(b"k2")).unwrap().as_deref(), Some(&b"other"[..]));
+    }
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn keys_and_values_of_all_sizes_come_back() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let settings = StoreSettings { compression: Compression::Lz4, ..StoreSettings::default() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    let cases = [(0, 0), (1, 255), (2, 256), (300, 1000), (LONGEST_KEY, 10), (9, 5 << 20)];
+    for (key, value) in cases {
+        for compression in [None, Some(Compression::None), Some(Compression::Zstd)] {
+            let (key, value) = (vec![7; key], vec![compression.is_some() as u8; value]);
+            let options = WriteOptions { compression, ..WriteOptions::default() };
+            wait(store.put_with(&key, &value, &options)).unwrap();
+            assert_eq!(wait(store.get(&key)).unwrap().unwrap(), value);
+        }
+    }
+    wait(database.sync()).unwrap();
+    wait(database.abandon());
+    drop((store, database));
+    let database = bench.open();
+    let store = database.open_store("a").unwrap();
+    for (key, value) in cases {
+        assert_eq!(wait(store.get(&vec![7; key])).unwrap().unwrap(), vec![1; value]);
+    }
+    let too_long = wait(store.put(&vec![0; LONGEST_KEY + 1], b""));
+    assert_eq!(too_long.unwrap_err().kind(), ErrorKind::InvalidInput);
+    wait(database.close()).unwrap();
+}

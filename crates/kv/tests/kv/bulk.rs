@@ -1,0 +1,109 @@
+//! Bulk loads and copies.
+
+use tanada_kv::blocking::wait;
+use tanada_kv::{CursorOptions, Database, ErrorKind, OpenOptions, Store, StoreSettings};
+
+use crate::common::Bench;
+
+fn key(no: u32) -> Vec<u8> {
+    format!("key{no:07}").into_bytes()
+}
+
+fn value(no: u32) -> Vec<u8> {
+    vec![no as u8; 20 + (no as usize * 37) % 900]
+}
+
+fn load(store: &Store, numbers: impl Iterator<Item = u32>) {
+    let mut load = wait(store.bulk_load()).unwrap();
+    for no in numbers {
+        wait(load.put(&key(no), &value(no))).unwrap();
+    }
+    wait(load.finish()).unwrap();
+}
+
+fn settings() -> StoreSettings {
+    StoreSettings { leaf_bytes: 256 << 10, value_segment_bytes: 256 << 10, ..StoreSettings::default() }
+}
+
+#[test]
+fn a_load_is_there_as_a_whole_and_writes_each_byte_once() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    load(&store, (0..10_000).filter(|no| no % 2 == 0));
+    let statistics = database.statistics();
+    assert!(statistics.write_amplification < 1.3, "{statistics:?}");
+    assert!(statistics.stores[0].leaves > 5, "{statistics:?}");
+    // Another one between, over what was written meanwhile, and with writes while it runs.
+    wait(store.put(&key(1), b"old")).unwrap();
+    let mut second = wait(store.bulk_load()).unwrap();
+    wait(store.put(&key(3), b"newer")).unwrap();
+    for no in (0..10_000).filter(|no| no % 2 == 1) {
+        wait(second.put(&key(no), &value(no))).unwrap();
+        if no < 100 {
+            assert_eq!(wait(store.get(&key(9))).unwrap(), None);
+        }
+    }
+    let unsorted = wait(second.put(&key(5), b""));
+    assert_eq!(unsorted.unwrap_err().kind(), ErrorKind::InvalidInput);
+    wait(second.finish()).unwrap();
+    let expected = |no: u32| if no == 3 { b"newer".to_vec() } else { value(no) };
+    for round in 0..2 {
+        let database = if round == 0 { database.clone() } else { bench.open() };
+        let store = database.open_store("a").unwrap();
+        let mut cursor = store.cursor(CursorOptions::default());
+        for no in 0..10_000 {
+            let (found, found_value) = wait(cursor.next()).unwrap().unwrap();
+            assert_eq!((found.to_vec(), found_value.to_vec()), (key(no), expected(no)));
+        }
+        assert_eq!(wait(cursor.next()).unwrap(), None);
+        assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
+        wait(database.close()).unwrap();
+    }
+}
+
+#[test]
+fn a_load_that_is_given_up_leaves_nothing() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    let mut load = wait(store.bulk_load()).unwrap();
+    for no in 0..5000 {
+        wait(load.put(&key(no), &value(no))).unwrap();
+    }
+    drop(load);
+    assert_eq!(wait(store.get(&key(1))).unwrap(), None);
+    wait(store.put(&key(1), b"1")).unwrap();
+    wait(database.close()).unwrap();
+    wait(bench.open().close()).unwrap();
+    let left: u64 = bench.objects("segment").iter().map(|object| object.allocated_bytes()).sum();
+    assert!(left <= 3 << 20, "{left}");
+}
+
+#[test]
+fn a_copy_has_what_was_there_at_one_moment() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let a = wait(database.create_store("a", &settings())).unwrap();
+    let b = wait(database.create_store("b", &settings())).unwrap();
+    for no in 0..3000 {
+        wait(a.put(&key(no % 1000), &value(no))).unwrap();
+    }
+    wait(b.put(b"1", b"one")).unwrap();
+    wait(a.delete(&key(7))).unwrap();
+    wait(database.checkpoint("copy")).unwrap();
+    assert_eq!(wait(database.checkpoint("copy")).unwrap_err().kind(), ErrorKind::AlreadyExists);
+    wait(a.put(&key(1), b"later")).unwrap();
+    let copy =
+        wait(Database::open(&bench.volume, "copy", &OpenOptions::default(), bench.environment.clone()))
+            .unwrap();
+    assert_eq!(copy.stores(), ["a", "b"]);
+    let copied = copy.open_store("a").unwrap();
+    for no in 0..1000 {
+        let expected = (no != 7).then(|| value(no + 2000));
+        assert_eq!(wait(copied.get(&key(no))).unwrap().map(|value| value.to_vec()), expected);
+    }
+    assert_eq!(wait(copy.open_store("b").unwrap().get(b"1")).unwrap().as_deref(), Some(&b"one"[..]));
+    wait(copy.close()).unwrap();
+    wait(database.close()).unwrap();
+}

@@ -1,0 +1,36 @@
+//! A check finds damage, and nothing where there is none.
+
+use tanada_kv::StoreSettings;
+use tanada_kv::blocking::wait;
+
+use crate::common::Bench;
+
+#[test]
+fn damage_of_values_and_keys_is_found() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    for no in 0..2000u32 {
+        wait(store.put(&no.to_be_bytes(), &[no as u8; 700])).unwrap();
+    }
+    wait(store.compact()).unwrap();
+    let report = wait(database.check()).unwrap();
+    assert_eq!((report.versions, report.values, report.findings.len()), (2000, 2000, 0), "{report:?}");
+    let damage = |kind: &str, wanted: &[u8]| {
+        // The log may have it too.
+        let mut places = 0;
+        for object in bench.objects(kind) {
+            let bytes = wait(object.read_bytes(0, 8 << 20)).unwrap();
+            if let Some(at) = bytes.windows(wanted.len()).position(|window| window == wanted) {
+                wait(object.write_bytes(at as u64 + 1, &[0xee])).unwrap();
+                places += 1;
+            }
+        }
+        assert!(places > 0);
+    };
+    damage("segment", &[77; 600]);
+    let report = wait(database.check()).unwrap();
+    assert!(!report.findings.is_empty());
+    assert!(report.findings[0].contains("checksum"), "{report:?}");
+    wait(database.close()).unwrap();
+}

@@ -1,0 +1,78 @@
+//! A volume in a folder, and databases in it.
+
+use std::sync::Arc;
+
+use tanada_io::{Device, DeviceOptions};
+use tanada_kv::blocking::wait;
+use tanada_kv::{Database, DatabaseSettings, Environment, OpenOptions, Result, ThreadEnvironment};
+use tanada_volume::{ClassSettings, Object, Parts, Volume, VolumeSettings};
+
+pub struct Bench {
+    pub volume: Volume,
+    pub environment: Arc<dyn Environment>,
+    _folder: tempfile::TempDir,
+}
+
+impl Bench {
+    pub fn new() -> Bench {
+        Bench::with_classes(64 << 20, 512 << 20)
+    }
+
+    pub fn with_classes(fast_bytes: u64, slow_bytes: u64) -> Bench {
+        let folder = tempfile::tempdir().unwrap();
+        let options = DeviceOptions { create: true, ..DeviceOptions::default() };
+        let device = |name: &str| Device::open(folder.path().join(name), &options).unwrap();
+        let parts = Parts::new(device("metadata"))
+            .with_class("fast", vec![device("fast")])
+            .with_class("slow", vec![device("slow")]);
+        let class = |name: &str, size_bytes| ClassSettings {
+            name: name.to_owned(),
+            size_bytes,
+            ..ClassSettings::default()
+        };
+        let settings = VolumeSettings {
+            id: *b"16 random bytes!",
+            chunk_bytes: 256 << 10,
+            classes: vec![class("fast", fast_bytes), class("slow", slow_bytes)],
+            ..VolumeSettings::default()
+        };
+        let volume = wait(Volume::create(parts, &settings)).unwrap();
+        Bench { volume, environment: ThreadEnvironment::new(), _folder: folder }
+    }
+
+    /// Small enough that little data makes everything happen.
+    pub fn settings() -> DatabaseSettings {
+        DatabaseSettings {
+            memory_bytes: 4 << 20,
+            memory_table_bytes: 128 << 10,
+            log_segment_bytes: 1 << 20,
+            log_group_bytes: 64 << 10,
+            ..DatabaseSettings::default()
+        }
+    }
+
+    pub fn create(&self) -> Database {
+        wait(Database::create(&self.volume, "test", &Bench::settings(), self.environment.clone())).unwrap()
+    }
+
+    pub fn try_open(&self) -> Result<Database> {
+        wait(Database::open(&self.volume, "test", &OpenOptions::default(), self.environment.clone()))
+    }
+
+    pub fn open(&self) -> Database {
+        self.try_open().unwrap()
+    }
+
+    /// The objects of the database whose names begin so, oldest first.
+    pub fn objects(&self, kind: &str) -> Vec<Object> {
+        let prefix = format!("kv/test/{kind}-");
+        let mut objects: Vec<(u64, Object)> = self
+            .volume
+            .objects()
+            .into_iter()
+            .filter_map(|object| Some((object.name().strip_prefix(&prefix)?.parse().ok()?, object)))
+            .collect();
+        objects.sort_by_key(|(no, _)| *no);
+        objects.into_iter().map(|(_, object)| object).collect()
+    }
+}

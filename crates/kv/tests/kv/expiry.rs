@@ -1,0 +1,81 @@
+//! Entries that live for a time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tanada_io::BufferPool;
+use tanada_kv::blocking::wait;
+use tanada_kv::{
+    BackgroundTask, CursorOptions, Database, Environment, StoreSettings, ThreadEnvironment, WriteOptions,
+};
+
+use crate::common::Bench;
+
+/// The wall clock is what the test says.
+#[derive(Debug)]
+struct SetClock {
+    inner: Arc<ThreadEnvironment>,
+    wall_time_s: AtomicU64,
+}
+
+impl Environment for SetClock {
+    fn spawn(&self, task: BackgroundTask) {
+        self.inner.spawn(task);
+    }
+
+    fn sleep(&self, duration: Duration) -> BackgroundTask {
+        self.inner.sleep(duration)
+    }
+
+    fn now(&self) -> Duration {
+        self.inner.now()
+    }
+
+    fn wall_time_s(&self) -> u64 {
+        self.wall_time_s.load(Ordering::Relaxed)
+    }
+
+    fn buffers(&self) -> Arc<BufferPool> {
+        self.inner.buffers()
+    }
+}
+
+#[test]
+fn entries_are_gone_when_their_time_is_over() {
+    let bench = Bench::new();
+    let environment =
+        Arc::new(SetClock { inner: ThreadEnvironment::new(), wall_time_s: AtomicU64::new(1_000_000) });
+    let database_settings = Bench::settings();
+    let create = Database::create(&bench.volume, "test", &database_settings, environment.clone());
+    let database = wait(create).unwrap();
+    let settings = StoreSettings { time_to_live_s: Some(100), ..StoreSettings::default() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    let lasting = wait(database.create_store("b", &StoreSettings::default())).unwrap();
+    let short = WriteOptions { time_to_live_s: Some(10), ..WriteOptions::default() };
+    for no in 0..300u32 {
+        wait(store.put(&no.to_be_bytes(), &[1; 500])).unwrap();
+        wait(lasting.put_with(&no.to_be_bytes(), &[1; 50], &short)).unwrap();
+    }
+    wait(lasting.put(b"lasting", b"1")).unwrap();
+    let count = |store: &tanada_kv::Store| {
+        let mut cursor = store.cursor(CursorOptions::default());
+        std::iter::from_fn(|| wait(cursor.next()).unwrap()).count()
+    };
+    let one = 1u32.to_be_bytes();
+    for is_compacted in [false, true] {
+        assert_eq!((count(&store), count(&lasting)), (300, 301));
+        assert!(wait(store.get(&one)).unwrap().is_some());
+        if !is_compacted {
+            wait(store.compact()).unwrap();
+            wait(lasting.compact()).unwrap();
+        }
+    }
+    environment.wall_time_s.store(1_000_010, Ordering::Relaxed);
+    assert_eq!((count(&store), count(&lasting)), (300, 1));
+    assert!(wait(lasting.get(&one)).unwrap().is_none());
+    environment.wall_time_s.store(1_000_100, Ordering::Relaxed);
+    assert_eq!((count(&store), count(&lasting)), (0, 1));
+    assert!(wait(store.get(&one)).unwrap().is_none());
+    wait(database.close()).unwrap();
+}

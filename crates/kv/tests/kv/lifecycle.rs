@@ -1,0 +1,96 @@
+//! Making, opening, closing and destroying databases and stores.
+
+use tanada_kv::blocking::wait;
+use tanada_kv::{Database, DatabaseSettings, ErrorKind, OpenOptions, StoreSettings};
+
+use crate::common::Bench;
+
+#[test]
+fn databases_and_stores_are_found_by_their_names() {
+    let bench = Bench::new();
+    let settings = Bench::settings();
+    let create =
+        |name: &str| wait(Database::create(&bench.volume, name, &settings, bench.environment.clone()));
+    let orders = create("orders").unwrap();
+    let other = create("other").unwrap();
+    assert_eq!(create("orders").unwrap_err().kind(), ErrorKind::AlreadyExists);
+    assert_eq!(create("a/b").unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(Database::names(&bench.volume), ["orders", "other"]);
+
+    let lines = wait(orders.create_store("lines", &StoreSettings::default())).unwrap();
+    wait(orders.create_store("heads", &StoreSettings::default())).unwrap();
+    let twice = wait(orders.create_store("lines", &StoreSettings::default()));
+    assert_eq!(twice.unwrap_err().kind(), ErrorKind::AlreadyExists);
+    assert_eq!(orders.stores(), ["lines", "heads"]);
+    assert_eq!(orders.open_store("feet").unwrap_err().kind(), ErrorKind::NotFound);
+    wait(lines.put(b"1", b"rice")).unwrap();
+    let foreign = wait(other.create_store("lines", &StoreSettings::default())).unwrap();
+    assert_eq!(wait(foreign.get(b"1")).unwrap(), None);
+
+    wait(orders.close()).unwrap();
+    assert_eq!(wait(lines.put(b"2", b"tea")).unwrap_err().kind(), ErrorKind::Closed);
+    let orders =
+        wait(Database::open(&bench.volume, "orders", &OpenOptions::default(), bench.environment.clone()))
+            .unwrap();
+    let lines = orders.open_store("lines").unwrap();
+    assert_eq!(wait(lines.get(b"1")).unwrap().as_deref(), Some(&b"rice"[..]));
+    wait(orders.drop_store("lines")).unwrap();
+    assert_eq!(wait(lines.get(b"1")).unwrap_err().kind(), ErrorKind::NotFound);
+    let lines = wait(orders.create_store("lines", &StoreSettings::default())).unwrap();
+    assert_eq!(wait(lines.get(b"1")).unwrap(), None);
+    wait(orders.close()).unwrap();
+
+    wait(Database::destroy(&bench.volume, "orders", bench.environment.clone())).unwrap();
+    assert_eq!(Database::names(&bench.volume), ["other"]);
+    assert!(bench.volume.objects().iter().all(|object| !object.name().starts_with("kv/orders/")));
+    wait(other.close()).unwrap();
+}
+
+#[test]
+fn a_read_only_opening_changes_nothing() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("lines", &StoreSettings::default())).unwrap();
+    wait(store.put(b"1", b"rice")).unwrap();
+    wait(database.sync()).unwrap();
+    wait(database.abandon());
+    drop((store, database));
+    let names = || bench.volume.objects().iter().map(tanada_volume::Object::name).collect::<Vec<_>>();
+    let before = names();
+    let options = OpenOptions { read_only: true, ..OpenOptions::default() };
+    let database = wait(Database::open(&bench.volume, "test", &options, bench.environment.clone())).unwrap();
+    let store = database.open_store("lines").unwrap();
+    assert_eq!(wait(store.get(b"1")).unwrap().as_deref(), Some(&b"rice"[..]));
+    assert_eq!(wait(store.put(b"1", b"tea")).unwrap_err().kind(), ErrorKind::ReadOnly);
+    wait(database.close()).unwrap();
+    // The next segment may have been under way.
+    assert!(names().iter().all(|name| before.contains(name) || name.contains("segment")));
+}
+
+#[test]
+fn wrong_settings_are_refused() {
+    let bench = Bench::new();
+    let settings = DatabaseSettings { memory_bytes: 1, ..DatabaseSettings::default() };
+    let created = wait(Database::create(&bench.volume, "test", &settings, bench.environment.clone()));
+    assert_eq!(created.unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(bench.try_open().unwrap_err().kind(), ErrorKind::NotFound);
+    assert!(bench.objects("manifest").is_empty());
+}
+
+/// Engine futures run wherever they are polled.
+#[test]
+fn futures_may_change_threads() {
+    fn is_send<T: Send>(_: &T) {}
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("lines", &StoreSettings::default())).unwrap();
+    is_send(&store.get(b"1"));
+    is_send(&store.put(b"1", b"2"));
+    is_send(&store.update(b"1", |old| old.cloned(), &Default::default()));
+    is_send(&database.sync());
+    is_send(&database.close());
+    let mut transaction = database.begin(Default::default());
+    is_send(&transaction.get(&store, b"1"));
+    is_send(&transaction.commit(&Default::default()));
+    wait(database.close()).unwrap();
+}

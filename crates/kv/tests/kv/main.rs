@@ -1,0 +1,13 @@
+//! What a user of the engine relies on, a file for each behaviour.
+
+mod batches;
+mod bulk;
+mod check;
+mod common;
+mod crash_points;
+mod durability;
+mod expiry;
+mod lifecycle;
+mod model;
+mod tiers;
+mod transactions;

@@ -1,0 +1,129 @@
+//! Data many times larger than memory, over classes.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tanada_base::SplitMix64;
+use tanada_kv::blocking::wait;
+use tanada_kv::{Database, DatabaseSettings, StoreSettings, WriteOptions};
+
+use crate::common::Bench;
+
+fn value(no: u64, version: u64) -> Vec<u8> {
+    let mut value = vec![(no ^ version) as u8; 1000];
+    value[..8].copy_from_slice(&no.to_be_bytes());
+    value[8..16].copy_from_slice(&version.to_be_bytes());
+    value
+}
+
+fn settings() -> StoreSettings {
+    StoreSettings { leaf_bytes: 4 << 20, value_segment_bytes: 1 << 20, ..StoreSettings::default() }
+}
+
+/// Four writers over 24 MB of values with 4 MB of memory, each its own keys; then all is there, the values are on the slow class, and little is garbage.
+#[test]
+fn writers_and_readers_over_more_than_memory() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    let versions: Vec<AtomicU64> = (0..16_000).map(|_| AtomicU64::new(0)).collect();
+    std::thread::scope(|scope| {
+        for thread in 0..4u64 {
+            let (store, versions) = (&store, &versions);
+            scope.spawn(move || {
+                let mut random = SplitMix64::new(thread);
+                for step in 1..=10_000u64 {
+                    let no = random.below(4000) * 4 + thread;
+                    let key = no.to_be_bytes();
+                    if step % 4 == 0 {
+                        let found = wait(store.get(&key)).unwrap();
+                        let version = versions[no as usize].load(Ordering::Relaxed);
+                        let expected = (version > 0).then(|| value(no, version));
+                        assert_eq!(found.map(|found| found.to_vec()), expected, "{no}");
+                    } else {
+                        wait(store.put(&key, &value(no, step))).unwrap();
+                        versions[no as usize].store(step, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    let check_all = |database: &Database| {
+        let store = database.open_store("a").unwrap();
+        for no in 0..16_000u64 {
+            let version = versions[no as usize].load(Ordering::Relaxed);
+            let expected = (version > 0).then(|| value(no, version));
+            let found = wait(store.get(&no.to_be_bytes())).unwrap();
+            assert_eq!(found.map(|found| found.to_vec()), expected, "{no}");
+        }
+    };
+    check_all(&database);
+    wait(store.compact()).unwrap();
+    check_all(&database);
+    assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
+    wait(database.sync()).unwrap();
+    wait(database.close()).unwrap();
+    let database = bench.open();
+    check_all(&database);
+    let statistics = database.statistics();
+    assert!(statistics.space_amplification < 2.5, "{statistics:#?}");
+    let slow = &statistics.classes[1];
+    assert!(slow.segment_bytes > 10 << 20, "{statistics:#?}");
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn the_limit_of_the_fastest_class_is_kept() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let limit = 12 << 20;
+    let settings_of_database =
+        DatabaseSettings { fast_class_bytes: Some(limit), memory_bytes: 4 << 20, ..Bench::settings() };
+    let create = Database::create(&bench.volume, "test", &settings_of_database, bench.environment.clone());
+    let database = wait(create).unwrap();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    for no in 0..40_000u64 {
+        wait(store.put_with(&no.to_be_bytes(), &value(no, 1), &WriteOptions::within(1000))).unwrap();
+        if no % 1000 == 0 {
+            let used = &database.statistics().classes[0];
+            let all = used.segment_bytes + used.key_bytes + used.manifest_bytes;
+            assert!(all <= limit + (2 << 20), "{used:?}");
+        }
+    }
+    for no in (0..40_000u64).step_by(111) {
+        assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, 1));
+    }
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn what_is_read_often_is_copied_to_the_fastest_class() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let settings_of_database =
+        DatabaseSettings { memory_bytes: 1 << 20, memory_table_bytes: 128 << 10, ..Bench::settings() };
+    let create = Database::create(&bench.volume, "test", &settings_of_database, bench.environment.clone());
+    let database = wait(create).unwrap();
+    let settings = StoreSettings { promoted_bytes_per_second: 64 << 20, ..settings() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    for no in 0..6000u64 {
+        wait(store.put(&no.to_be_bytes(), &value(no, 1))).unwrap();
+    }
+    wait(store.compact()).unwrap();
+    // Ever the same two thousand, which the cache cannot hold.
+    let mut rounds = 0;
+    while database.statistics().bytes_promoted == 0 && rounds < 1000 {
+        for no in 0..2000u64 {
+            assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, 1));
+        }
+        rounds += 1;
+    }
+    assert!(database.statistics().bytes_promoted > 0, "{:#?}", database.statistics());
+    for no in 0..100u64 {
+        wait(store.put(&no.to_be_bytes(), &value(no, 2))).unwrap();
+    }
+    wait(store.compact()).unwrap();
+    for no in 0..6000u64 {
+        let version = if no < 100 { 2 } else { 1 };
+        assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, version));
+    }
+    assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
+    wait(database.close()).unwrap();
+}

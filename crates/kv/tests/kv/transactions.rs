@@ -1,0 +1,115 @@
+//! Transactions: what they see, and when they fail.
+
+use bytes::Bytes;
+use tanada_kv::blocking::wait;
+use tanada_kv::{Database, ErrorKind, Isolation, Store, StoreSettings, WriteOptions};
+
+use crate::common::Bench;
+
+fn start(bench: &Bench) -> (Database, Store, Store) {
+    let database = bench.create();
+    let a = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    let b = wait(database.create_store("b", &StoreSettings::default())).unwrap();
+    (database, a, b)
+}
+
+fn text(value: Option<Bytes>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| String::from_utf8(value.to_vec()).unwrap())
+}
+
+#[test]
+fn a_transaction_sees_its_snapshot_and_its_own_writes() {
+    let bench = Bench::new();
+    let (database, a, b) = start(&bench);
+    wait(a.put(b"1", b"one")).unwrap();
+    wait(a.put(b"2", b"two")).unwrap();
+    let mut transaction = database.begin(Isolation::Snapshot);
+    wait(a.put(b"1", b"later")).unwrap();
+    assert_eq!(text(wait(transaction.get(&a, b"1")).unwrap()), "one");
+    transaction.put(&b, b"1", b"mine");
+    transaction.delete(&a, b"2");
+    assert_eq!(text(wait(transaction.get(&b, b"1")).unwrap()), "mine");
+    assert_eq!(text(wait(transaction.get(&a, b"2")).unwrap()), "-");
+    assert_eq!(text(wait(b.get(b"1")).unwrap()), "-");
+    transaction.delete_prefix(&b, b"");
+    transaction.put(&b, b"9", b"after");
+    assert_eq!(text(wait(transaction.get(&b, b"1")).unwrap()), "-");
+    wait(transaction.commit(&WriteOptions::default())).unwrap();
+    let all = [wait(a.get(b"1")), wait(a.get(b"2")), wait(b.get(b"1")), wait(b.get(b"9"))];
+    assert_eq!(all.map(|value| text(value.unwrap())), ["later", "-", "-", "after"]);
+    let mut rolled_back = database.begin(Isolation::Snapshot);
+    rolled_back.put(&a, b"1", b"never");
+    rolled_back.rollback();
+    assert_eq!(text(wait(a.get(b"1")).unwrap()), "later");
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn the_first_of_two_writers_wins() {
+    let bench = Bench::new();
+    let (database, a, b) = start(&bench);
+    let mut first = database.begin(Isolation::Snapshot);
+    let mut second = database.begin(Isolation::Snapshot);
+    let mut third = database.begin(Isolation::Snapshot);
+    first.put(&a, b"1", b"first");
+    second.put(&a, b"1", b"second");
+    third.put(&b, b"1", b"third");
+    wait(first.commit(&WriteOptions::default())).unwrap();
+    assert_eq!(wait(second.commit(&WriteOptions::default())).unwrap_err().kind(), ErrorKind::Conflict);
+    wait(third.commit(&WriteOptions::default())).unwrap();
+    assert_eq!(text(wait(a.get(b"1")).unwrap()), "first");
+    // Plain writes and ranges count too.
+    let mut fourth = database.begin(Isolation::Snapshot);
+    fourth.put(&a, b"2", b"fourth");
+    wait(a.put(b"2", b"plain")).unwrap();
+    assert_eq!(wait(fourth.commit(&WriteOptions::default())).unwrap_err().kind(), ErrorKind::Conflict);
+    let mut fifth = database.begin(Isolation::Snapshot);
+    fifth.put(&a, b"3", b"fifth");
+    wait(a.delete_range(b"2", Some(b"4"))).unwrap();
+    assert_eq!(wait(fifth.commit(&WriteOptions::default())).unwrap_err().kind(), ErrorKind::Conflict);
+    let mut sixth = database.begin(Isolation::Snapshot);
+    sixth.delete_prefix(&a, b"7");
+    wait(a.put(b"71", b"plain")).unwrap();
+    assert_eq!(wait(sixth.commit(&WriteOptions::default())).unwrap_err().kind(), ErrorKind::Conflict);
+    wait(database.close()).unwrap();
+}
+
+/// Two that each read what the other writes: under snapshots both may commit, one after another only one.
+#[test]
+fn write_skew_is_for_serializable_to_prevent() {
+    for isolation in [Isolation::Snapshot, Isolation::Serializable] {
+        let bench = Bench::new();
+        let (database, a, _) = start(&bench);
+        let mut first = database.begin(isolation);
+        let mut second = database.begin(isolation);
+        wait(first.get(&a, b"x")).unwrap();
+        wait(second.get(&a, b"y")).unwrap();
+        first.put(&a, b"y", b"1");
+        second.put(&a, b"x", b"1");
+        wait(first.commit(&WriteOptions::default())).unwrap();
+        let second = wait(second.commit(&WriteOptions::default()));
+        assert_eq!(second.is_ok(), isolation == Isolation::Snapshot);
+        wait(database.close()).unwrap();
+    }
+}
+
+#[test]
+fn updates_of_many_threads_are_all_there() {
+    let bench = Bench::new();
+    let (database, a, _) = start(&bench);
+    let add = |old: Option<&Bytes>| {
+        let old = old.map_or(0, |old| u64::from_be_bytes(old[..].try_into().unwrap()));
+        Some(Bytes::copy_from_slice(&(old + 1).to_be_bytes()))
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..500 {
+                    wait(a.update(b"sum", add, &WriteOptions::default())).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(wait(a.get(b"sum")).unwrap().unwrap(), 2000u64.to_be_bytes()[..]);
+    wait(database.close()).unwrap();
+}

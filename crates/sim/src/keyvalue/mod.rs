@@ -1,0 +1,441 @@
+//! Campaigns for the key-value engine: writers, readers and background jobs on simulated disks, power cuts, failing devices, rot.
+//!
+//! 1. A database is made in a small volume of two classes, and [a story](story) is told to it: several writers at once.
+//! 2. Before I/Os and at the engine's crash points power is cut with some chance. What the disks hold then is recovered in a world of its own;
+//!    [the model](model) says whether what is found there may be.
+//! 3. The recovery may be cut as well; or the story goes on from there, ends cleanly, and everything must be there.
+
+mod environment;
+mod model;
+mod story;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tanada_base::SplitMix64;
+use tanada_io::BufferPool;
+use tanada_kv::{
+    CrashPoints, CrashProbe, Database, DatabaseSettings, Environment, OpenOptions, Store, StoreSettings,
+};
+use tanada_volume::{ClassSettings, PlantedBug, Volume, VolumeSettings};
+
+use crate::campaign::Images;
+use crate::campaign::{Case, Density, Failure, Report};
+use crate::campaign::{ClassLayout, Layout, Rig};
+use crate::disk::{DiskSet, Wreck};
+use crate::executor::{Outcome, Simulation, World};
+use crate::fault::Rule;
+use crate::trace::mix;
+use environment::SimEnvironment;
+use model::{Model, STORES, Writer};
+use story::{NAMES, Teller, everything};
+
+/// Writers of a story.
+const WRITERS: u8 = 3;
+
+/// Steps of each.
+const STEPS: u64 = 60;
+
+/// Power cuts during recoveries of recoveries end here.
+const DEEPEST: u32 = 3;
+
+/// How a story is tried.
+#[derive(Debug, Clone)]
+pub struct KeyValueTrial {
+    /// Where and how often power is cut.
+    pub density: Density,
+    /// What goes wrong with I/Os once the database is made. Operations may fail then.
+    pub rules: Vec<Rule>,
+    /// Steps of each writer.
+    pub steps: u64,
+}
+
+impl KeyValueTrial {
+    /// Power cuts alone.
+    pub fn cuts(per_thousand: u32, outcomes: u64) -> KeyValueTrial {
+        KeyValueTrial { density: Density { per_thousand, outcomes }, rules: Vec::new(), steps: STEPS }
+    }
+
+    /// Tells the story of `case` and judges it.
+    ///
+    /// # Errors
+    /// The first promise that was broken.
+    pub fn run(&self, case: &Case) -> Result<Report, Failure> {
+        let (trial, told) = (self.clone(), case.clone());
+        let run = Simulation::run(case.seed, |world| async move { trial.tell(world, told).await });
+        let fail = |what: String| Failure {
+            case: case.clone(),
+            what,
+            settings: self.rules.iter().map(|rule| format!(" FAULT={rule}")).collect(),
+        };
+        let mut report = match run.outcome {
+            Outcome::Done(result) => result.map_err(fail)?,
+            Outcome::Stuck => {
+                return Err(fail("the story is stuck: nothing is ready and nothing in flight".to_owned()));
+            }
+            Outcome::PowerCut | Outcome::Runaway => return Err(fail("the story never ends".to_owned())),
+        };
+        report.stories += 1;
+        report.ios += run.ios;
+        report.traces.push(run.trace);
+        Ok(report)
+    }
+
+    async fn tell(self, world: World, case: Case) -> Result<Report, String> {
+        let rig = Rig::attach(&world, &layout(), Images::default());
+        let buffers = BufferPool::new(0);
+        let volume = Volume::create(
+            rig.parts(&world, &buffers, tanada_volume::CrashPoints::default(), PlantedBug::None),
+            &volume_settings(),
+        )
+        .await
+        .map_err(|error| format!("the volume cannot be made: {error}"))?;
+        let mut random = world.random();
+        let model =
+            Rc::new(RefCell::new(Model { writers: (0..WRITERS).map(|no| Writer::new(b'a' + no)).collect() }));
+        let cutter = Cutter {
+            case,
+            density: self.density,
+            disks: world.disks(),
+            model: model.clone(),
+            state: Rc::default(),
+            world: world.clone(),
+        };
+        let probe = Arc::new(Probe::default());
+        let environment = SimEnvironment::of(&world, &buffers);
+        let crash_points = CrashPoints::to(probe.clone());
+        let made = Database::create_with(&volume, "shop", &settings(), crash_points, environment).await;
+        let database = made.map_err(|error| format!("the database cannot be made: {error}"))?;
+        let mut stores = Vec::new();
+        for name in NAMES {
+            let store = database.create_store(name, &StoreSettings::default()).await;
+            stores.push(store.map_err(|error| format!("store {name} cannot be made: {error}"))?);
+        }
+        database.sync().await.map_err(|error| format!("the first sync failed: {error}"))?;
+        let at_io = cutter.clone();
+        world.observe(move |_| at_io.point());
+        // Crash points are passed on the simulation's one thread, inside of what an I/O woke: the disks are then as before the next I/O.
+        probe.marks.lock().clear();
+        for rule in &self.rules {
+            world.inject(*rule);
+        }
+        let teller = Teller {
+            world: world.clone(),
+            database: database.clone(),
+            stores: as_stores(stores)?,
+            model: model.clone(),
+            expects_errors: !self.rules.is_empty(),
+            operations: Rc::default(),
+        };
+        let tasks: Vec<_> = (0..usize::from(WRITERS))
+            .map(|no| {
+                let seed = random.next_u64();
+                world.spawn(teller.clone().write(no, self.steps, SplitMix64::new(seed)))
+            })
+            .collect();
+        for task in tasks {
+            task.await?;
+        }
+        let closed = database.close().await;
+        if let Err(error) = closed
+            && !teller.expects_errors
+        {
+            return Err(format!("the database cannot be closed: {error}"));
+        }
+        // What was closed is there, whatever happens then.
+        if !teller.expects_errors {
+            for writer in &mut model.borrow_mut().writers {
+                for written in &mut writer.written {
+                    if let model::Progress::Acknowledged { durable_at, .. } = &mut written.progress {
+                        *durable_at = Duration::ZERO;
+                    }
+                }
+            }
+        }
+        cutter.point_surely();
+        let mut state = cutter.state.borrow_mut();
+        if let Some(failure) = state.failure.take() {
+            return Err(failure);
+        }
+        let mut report = std::mem::take(&mut state.report);
+        for (name, count) in &*probe.marks.lock() {
+            *report.marks.entry(name).or_default() += count;
+        }
+        for (name, count) in &*teller.operations.borrow() {
+            *report.operations.entry(name).or_default() += count;
+        }
+        report.faults = world.struck_in_all();
+        Ok(report)
+    }
+}
+
+#[derive(Default)]
+struct Probe {
+    marks: Mutex<BTreeMap<&'static str, u64>>,
+}
+
+impl CrashProbe for Probe {
+    fn reached(&self, name: &'static str) {
+        *self.marks.lock().entry(name).or_default() += 1;
+    }
+}
+
+fn layout() -> Layout {
+    let class = |name, devices, chunks| ClassLayout {
+        name,
+        devices,
+        chunks,
+        segment_bytes: 64 << 10,
+        is_there_from_the_start: true,
+    };
+    Layout {
+        chunk_bytes: CHUNK_BYTES,
+        journal_bytes: 256 << 10,
+        classes: vec![class("fast", 1, FAST_CHUNKS), class("slow", 1, SLOW_CHUNKS)],
+        files: Vec::new(),
+    }
+}
+
+const CHUNK_BYTES: u64 = 64 << 10;
+const FAST_CHUNKS: u64 = 128;
+const SLOW_CHUNKS: u64 = 512;
+
+fn volume_settings() -> VolumeSettings {
+    let class = |name: &str, chunks: u64| ClassSettings {
+        name: name.to_owned(),
+        segment_bytes: 64 << 10,
+        size_bytes: chunks * CHUNK_BYTES,
+    };
+    VolumeSettings {
+        id: *b"a simulated disk",
+        chunk_bytes: CHUNK_BYTES,
+        classes: vec![class("fast", FAST_CHUNKS), class("slow", SLOW_CHUNKS)],
+        journal_bytes: 256 << 10,
+        ..VolumeSettings::default()
+    }
+}
+
+/// So small that little data makes everything happen.
+fn settings() -> DatabaseSettings {
+    DatabaseSettings {
+        memory_bytes: 2 << 20,
+        memory_table_bytes: 64 << 10,
+        log_segment_bytes: 1 << 20,
+        log_group_bytes: 64 << 10,
+        log_replay_bytes: 1 << 20,
+        slow_root_kvsets: 6,
+        most_root_kvsets: 12,
+        manifest_bytes: 64 << 10,
+        ..DatabaseSettings::default()
+    }
+}
+
+fn as_stores(stores: Vec<Store>) -> Result<[Store; STORES], String> {
+    stores.try_into().map_err(|_| "there are too few stores".to_owned())
+}
+
+#[derive(Default)]
+struct Judged {
+    next_point: u64,
+    report: Report,
+    failure: Option<String>,
+}
+
+/// Cuts the power at points of a story. Cheap to clone.
+#[derive(Clone)]
+struct Cutter {
+    case: Case,
+    density: Density,
+    disks: DiskSet,
+    model: Rc<RefCell<Model>>,
+    state: Rc<RefCell<Judged>>,
+    world: World,
+}
+
+impl Cutter {
+    /// A point is passed.
+    fn point(&self) {
+        let no = {
+            let mut state = self.state.borrow_mut();
+            if state.failure.is_some() {
+                return;
+            }
+            state.next_point += 1;
+            state.next_point - 1
+        };
+        let base = mix(mix(self.case.seed, 0xc07), no);
+        let is_chosen = match self.case.point {
+            Some(only) => only == no,
+            None => SplitMix64::new(base).below(1000) < u64::from(self.density.per_thousand),
+        };
+        if is_chosen {
+            self.cut(no, base);
+        }
+    }
+
+    /// The last point of a story, always.
+    fn point_surely(&self) {
+        let no = self.state.borrow().next_point;
+        if self.state.borrow().failure.is_none() {
+            self.cut(no, mix(mix(self.case.seed, 0xc07), no));
+        }
+    }
+
+    fn cut(&self, point: u64, base: u64) {
+        let wreck = self.disks.wreck();
+        let now = self.world.now();
+        let outcomes = self.case.outcome.map_or(0..self.density.outcomes, |only| only..only + 1);
+        let mut report = Report { points: 1, ..Report::default() };
+        for outcome in outcomes {
+            let mut random = SplitMix64::new(mix(base, outcome + 1));
+            let model = self.model.borrow().clone();
+            if let Err(what) = judge(&wreck, model, now, &mut random, &mut report, 0) {
+                self.state.borrow_mut().failure = Some(format!("POINT={point} OUTCOME={outcome}: {what}"));
+                break;
+            }
+        }
+        self.state.borrow_mut().report.add(&report);
+    }
+}
+
+/// How a recovery goes on once everything was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sequel {
+    CutDuring,
+    GoOn,
+    Nothing,
+}
+
+/// Judges one outcome of a power cut at `now` of the story.
+fn judge(
+    wreck: &Wreck,
+    model: Model,
+    now: Duration,
+    random: &mut SplitMix64,
+    report: &mut Report,
+    depth: u32,
+) -> Result<(), String> {
+    report.cuts += 1;
+    report.second_cuts += u64::from(depth > 0);
+    let images: Images = wreck.survivors(random).into_iter().collect();
+    let sequel = match random.below(8) {
+        _ if depth >= DEEPEST => Sequel::Nothing,
+        0 | 1 => Sequel::CutDuring,
+        2 => Sequel::GoOn,
+        _ => Sequel::Nothing,
+    };
+    let during: Rc<RefCell<Option<Wreck>>> = Rc::default();
+    let marks = Arc::new(Probe::default());
+    let recovery = Recovery {
+        model: model.clone(),
+        now,
+        sequel,
+        cut_at: random.below(30),
+        during: during.clone(),
+        marks: marks.clone(),
+        seed: random.next_u64(),
+    };
+    let run = Simulation::run(random.next_u64(), |world| async move { recovery.run(world, images).await });
+    for (name, count) in &*marks.marks.lock() {
+        *report.marks.entry(name).or_default() += count;
+    }
+    match run.outcome {
+        Outcome::Done(result) => result?,
+        Outcome::Stuck => {
+            return Err("the recovery is stuck: nothing is ready and nothing in flight".to_owned());
+        }
+        Outcome::PowerCut | Outcome::Runaway => return Err("the recovery never ends".to_owned()),
+    }
+    if let Some(wreck) = during.take() {
+        let judged = judge(&wreck, model, now, random, report, depth + 1);
+        return judged.map_err(|why| format!("after a power cut during the recovery: {why}"));
+    }
+    Ok(())
+}
+
+/// One recovery in its world.
+struct Recovery {
+    model: Model,
+    now: Duration,
+    sequel: Sequel,
+    /// The I/O of the opening before which the power is cut a second time.
+    cut_at: u64,
+    during: Rc<RefCell<Option<Wreck>>>,
+    marks: Arc<Probe>,
+    seed: u64,
+}
+
+impl Recovery {
+    async fn run(mut self, world: World, images: Images) -> Result<(), String> {
+        let rig = Rig::attach(&world, &layout(), images);
+        let buffers = BufferPool::new(0);
+        let parts = rig.parts(&world, &buffers, tanada_volume::CrashPoints::default(), PlantedBug::None);
+        let volume = Volume::open(parts, &tanada_volume::OpenOptions::default())
+            .await
+            .map_err(|error| format!("the volume cannot be opened: {error}"))?;
+        let is_opening = Rc::new(Cell::new(true));
+        if self.sequel == Sequel::CutDuring {
+            let (disks, during, is_opening) = (world.disks(), self.during.clone(), is_opening.clone());
+            let mut left = self.cut_at;
+            world.observe(move |_| {
+                if is_opening.get() && left == 0 && during.borrow().is_none() {
+                    *during.borrow_mut() = Some(disks.wreck());
+                }
+                left = left.saturating_sub(1);
+            });
+        }
+        let environment: Arc<dyn Environment> = SimEnvironment::of(&world, &buffers);
+        let (database, stores) = self.open(&volume, &environment).await?;
+        is_opening.set(false);
+        self.model.judge(&everything(&stores).await?, self.now)?;
+        if self.sequel != Sequel::GoOn {
+            return Ok(());
+        }
+        let teller = Teller {
+            world: world.clone(),
+            database: database.clone(),
+            stores,
+            model: Rc::new(RefCell::new(self.model.clone())),
+            expects_errors: false,
+            operations: Rc::default(),
+        };
+        for no in 0..usize::from(WRITERS) {
+            let random = SplitMix64::new(mix(self.seed, no as u64));
+            teller
+                .clone()
+                .write(no, 15, random)
+                .await
+                .map_err(|what| format!("after the recovery: {what}"))?;
+        }
+        let model = teller.model.clone();
+        drop(teller);
+        database.close().await.map_err(|error| format!("it cannot be closed after the recovery: {error}"))?;
+        let (database, stores) = self.open(&volume, &environment).await?;
+        let found = everything(&stores).await?;
+        let judged = model.borrow_mut().judge(&found, Duration::MAX);
+        judged.map_err(|what| format!("closed after the recovery and opened once more: {what}"))?;
+        database.close().await.map_err(|error| format!("it cannot be closed in the end: {error}"))
+    }
+
+    async fn open(
+        &self,
+        volume: &Volume,
+        environment: &Arc<dyn Environment>,
+    ) -> Result<(Database, [Store; STORES]), String> {
+        let options =
+            OpenOptions { crash_points: CrashPoints::to(self.marks.clone()), ..OpenOptions::default() };
+        let database = Database::open(volume, "shop", &options, environment.clone())
+            .await
+            .map_err(|error| format!("the database cannot be opened: {error}"))?;
+        let mut stores = Vec::new();
+        for name in NAMES {
+            let store = database.open_store(name);
+            stores.push(store.map_err(|error| format!("store {name} is not there: {error}"))?);
+        }
+        Ok((database, as_stores(stores)?))
+    }
+}

@@ -1,0 +1,283 @@
+//! What must be in a database, and what may be.
+//!
+//! Each writer owns the keys that begin with its letter, in all stores, and writes one batch after the other. With each it puts the batch's number
+//! under a key of its own, so what is found says how many of its batches are there.
+//!
+//! After a power cut, for each writer:
+//! - what is found is exactly what its first `n` batches make: no batch is there in part, none is missing in between;
+//! - `n` covers all that was acknowledged as durable, and all whose time to become durable was over;
+//! - what is lost is a suffix over all writers: nobody's batch is there that began after a lost one was acknowledged.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Stores of the database.
+pub(super) const STORES: usize = 2;
+
+/// What one batch does to one store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Change {
+    Put(usize, Vec<u8>, Vec<u8>),
+    Delete(usize, Vec<u8>),
+    /// From the first key to the one behind the last.
+    DeleteRange(usize, Vec<u8>, Vec<u8>),
+}
+
+/// How far a batch got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// It was asked for.
+    Asked,
+    /// It was acknowledged then, and is to be durable then.
+    Acknowledged { at: Duration, durable_at: Duration },
+    /// It failed: it may be there or not.
+    Failed,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Written {
+    changes: Vec<Change>,
+    pub(super) asked_at: Duration,
+    pub(super) progress: Progress,
+}
+
+/// The keys and values of all stores.
+pub(super) type State = [BTreeMap<Vec<u8>, Vec<u8>>; STORES];
+
+/// One writer's batches.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Writer {
+    pub(super) letter: u8,
+    /// What there was before the first,
+    base: State,
+    /// and how many batches had made it.
+    before: u64,
+    pub(super) written: Vec<Written>,
+}
+
+/// The number of batches under a writer's own key: 0 if there is none, `None` if it is no number.
+fn count_in(state: &State, counter: &[u8]) -> Option<u64> {
+    match state[0].get(counter) {
+        None => Some(0),
+        Some(value) => Some(u64::from_be_bytes(value.as_slice().try_into().ok()?)),
+    }
+}
+
+fn apply(state: &mut State, change: &Change) {
+    match change {
+        Change::Put(store, key, value) => {
+            state[*store].insert(key.clone(), value.clone());
+        }
+        Change::Delete(store, key) => {
+            state[*store].remove(key);
+        }
+        Change::DeleteRange(store, start, end) => {
+            if start < end {
+                let gone: Vec<Vec<u8>> =
+                    state[*store].range(start.clone()..end.clone()).map(|(key, _)| key.clone()).collect();
+                gone.iter().for_each(|key| drop(state[*store].remove(key)));
+            }
+        }
+    }
+}
+
+impl Writer {
+    pub(super) fn new(letter: u8) -> Writer {
+        Writer { letter, ..Writer::default() }
+    }
+
+    /// The key that counts its batches.
+    pub(super) fn counter(&self) -> Vec<u8> {
+        vec![self.letter, b'#']
+    }
+
+    /// A batch begins; its number.
+    pub(super) fn begin(&mut self, mut changes: Vec<Change>, asked_at: Duration) -> (usize, Vec<Change>) {
+        let no = self.written.len();
+        let count = (self.before + no as u64 + 1).to_be_bytes().to_vec();
+        changes.push(Change::Put(0, self.counter(), count));
+        self.written.push(Written { changes: changes.clone(), asked_at, progress: Progress::Asked });
+        (no, changes)
+    }
+
+    /// What its first batches make.
+    pub(super) fn after(&self, batches: usize) -> State {
+        let mut state = self.base.clone();
+        for written in &self.written[..batches] {
+            written.changes.iter().for_each(|change| apply(&mut state, change));
+        }
+        state
+    }
+
+    /// What was found is what there is from now on.
+    pub(super) fn continue_from(&mut self, state: State) {
+        self.before = count_in(&state, &self.counter()).unwrap_or_default();
+        (self.base, self.written) = (state, Vec::new());
+    }
+
+    /// The fewest batches that must be there at `now`.
+    fn floor(&self, now: Duration) -> usize {
+        let is_durable = |written: &Written| match written.progress {
+            Progress::Acknowledged { durable_at, .. } => durable_at <= now,
+            Progress::Asked | Progress::Failed => false,
+        };
+        self.written.iter().rposition(is_durable).map_or(0, |last| last + 1)
+    }
+
+    /// How many of its batches are found in `state`, which has no other writer's keys.
+    pub(super) fn found(&self, state: &State, now: Duration) -> Result<usize, String> {
+        let name = char::from(self.letter);
+        let all =
+            count_in(state, &self.counter()).ok_or_else(|| format!("writer {name}: its count is torn"))?;
+        let count = all
+            .checked_sub(self.before)
+            .ok_or_else(|| format!("writer {name}: only {all} batches are there"))?;
+        let count = count as usize;
+        let (floor, most) = (self.floor(now), self.written.len());
+        if count < floor || count > most {
+            return Err(format!(
+                "writer {name}: {count} batches are there, of {most}, and {floor} were durable"
+            ));
+        }
+        let expected = self.after(count);
+        for store in 0..STORES {
+            if let Some(what) = difference(&state[store], &expected[store]) {
+                return Err(format!("writer {name}, store {store}, after {count} batches of {most}: {what}"));
+            }
+        }
+        Ok(count)
+    }
+}
+
+/// The first difference of what is found to what is expected.
+pub(super) fn difference(
+    found: &BTreeMap<Vec<u8>, Vec<u8>>,
+    expected: &BTreeMap<Vec<u8>, Vec<u8>>,
+) -> Option<String> {
+    let name = |key: &[u8]| String::from_utf8_lossy(key).into_owned();
+    for (key, value) in expected {
+        match found.get(key) {
+            None => return Some(format!("key {:?} is missing", name(key))),
+            Some(other) if other != value => {
+                return Some(format!(
+                    "key {:?} has another value: {} bytes {:02x?} instead of {} bytes {:02x?}",
+                    name(key),
+                    other.len(),
+                    &other[..other.len().min(8)],
+                    value.len(),
+                    &value[..value.len().min(8)]
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    found
+        .keys()
+        .find(|key| !expected.contains_key(*key))
+        .map(|key| format!("key {:?} should not be there", name(key)))
+}
+
+/// All writers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Model {
+    pub(super) writers: Vec<Writer>,
+}
+
+impl Model {
+    /// Judges what is found after a power cut at `now`, and goes on from there.
+    pub(super) fn judge(&mut self, found: &State, now: Duration) -> Result<(), String> {
+        let mut states: Vec<State> = vec![State::default(); self.writers.len()];
+        for (store, keys) in found.iter().enumerate() {
+            for (key, value) in keys {
+                let owner = self.writers.iter().position(|writer| key.first() == Some(&writer.letter));
+                let Some(owner) = owner else {
+                    return Err(format!("store {store}: nobody wrote key {key:02x?}"));
+                };
+                states[owner][store].insert(key.clone(), value.clone());
+            }
+        }
+        let mut counts = Vec::new();
+        for (writer, state) in self.writers.iter().zip(&states) {
+            counts.push(writer.found(state, now)?);
+        }
+        let last_asked = |(writer, count): (&Writer, &usize)| {
+            count.checked_sub(1).map(|last| writer.written[last].asked_at)
+        };
+        let newest = self.writers.iter().zip(&counts).filter_map(last_asked).max();
+        for (writer, count) in self.writers.iter().zip(&counts) {
+            let Some(lost) = writer.written.get(*count) else { continue };
+            if let (Progress::Acknowledged { at, .. }, Some(newest)) = (lost.progress, newest)
+                && at < newest
+            {
+                let name = char::from(writer.letter);
+                return Err(format!(
+                    "writer {name}: batch {count}, acknowledged at {at:?}, is lost, and one that began at {newest:?} is there"
+                ));
+            }
+        }
+        for (writer, state) in self.writers.iter_mut().zip(states) {
+            writer.continue_from(state);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn put(key: &[u8], value: &[u8]) -> Change {
+        Change::Put(1, key.to_vec(), value.to_vec())
+    }
+
+    fn written(writer: &mut Writer, changes: Vec<Change>, at: u32, durable_at: u32) {
+        let (no, _) = writer.begin(changes, SECOND * at);
+        writer.written[no].progress =
+            Progress::Acknowledged { at: SECOND * at, durable_at: SECOND * durable_at };
+    }
+
+    fn two() -> Model {
+        let mut model = Model { writers: vec![Writer::new(b'a'), Writer::new(b'b')] };
+        written(&mut model.writers[0], vec![put(b"a1", b"x")], 1, 1);
+        written(&mut model.writers[0], vec![Change::Delete(1, b"a1".to_vec())], 3, 10);
+        written(&mut model.writers[1], vec![put(b"b1", b"y"), put(b"b2", b"z")], 5, 10);
+        model
+    }
+
+    fn both(model: &Model, counts: [usize; 2]) -> State {
+        let mut state = model.writers[0].after(counts[0]);
+        for (store, keys) in model.writers[1].after(counts[1]).into_iter().enumerate() {
+            state[store].extend(keys);
+        }
+        state
+    }
+
+    #[test]
+    fn a_suffix_may_be_lost_and_nothing_else() {
+        let model = two();
+        for counts in [[1, 0], [2, 0], [2, 1]] {
+            assert_eq!(model.clone().judge(&both(&model, counts), SECOND * 6), Ok(()), "{counts:?}");
+        }
+        let judged = |counts| model.clone().judge(&both(&model, counts), SECOND * 6).unwrap_err();
+        assert!(judged([0, 0]).contains("1 were durable"), "{}", judged([0, 0]));
+        assert!(judged([1, 1]).contains("is lost"), "{}", judged([1, 1]));
+        // Later all of it has to be there.
+        assert!(model.clone().judge(&both(&model, [2, 0]), SECOND * 11).is_err());
+    }
+
+    #[test]
+    fn a_batch_is_there_as_a_whole_or_not_at_all() {
+        let model = two();
+        let mut state = both(&model, [2, 1]);
+        state[1].remove(&b"b2"[..]);
+        assert!(model.clone().judge(&state, SECOND * 6).unwrap_err().contains("missing"));
+        state[1].insert(b"b2".to_vec(), b"other".to_vec());
+        assert!(model.clone().judge(&state, SECOND * 6).unwrap_err().contains("another value"));
+        state[1].insert(b"b2".to_vec(), b"z".to_vec());
+        assert_eq!(model.clone().judge(&state, SECOND * 6), Ok(()));
+        state[1].insert(b"a1".to_vec(), b"x".to_vec());
+        assert!(model.clone().judge(&state, SECOND * 6).unwrap_err().contains("should not be there"));
+    }
+}

@@ -1,0 +1,40 @@
+//! The key-value engine's promises after power cuts, failing devices and rot.
+
+use tanada_kv::CRASH_POINTS;
+use tanada_sim::{Case, Fault, KeyValueTrial, Report, Rule};
+
+fn told(seeds: std::ops::Range<u64>, trial: &KeyValueTrial) -> Report {
+    let mut total = Report::default();
+    for seed in seeds {
+        let case = Case::new("key-value", seed);
+        match trial.run(&case) {
+            Ok(report) => total.add(&report),
+            Err(failure) => panic!("{failure}"),
+        }
+    }
+    println!("{total}");
+    total.operations.iter().chain(&total.marks).for_each(|(name, count)| println!("{count:>9} {name}"));
+    total
+}
+
+#[test]
+fn what_was_acknowledged_survives_power_cuts() {
+    let report = told(0..40, &KeyValueTrial::cuts(150, 3));
+    assert!(report.cuts > 5000, "{report}");
+    let rare = ["create.before-manifest", "checkpoint.before-manifest", "bulk.before-manifest"];
+    for name in CRASH_POINTS.iter().filter(|name| !rare.contains(name)) {
+        assert!(report.marks.contains_key(name), "{name} was never passed");
+    }
+}
+
+/// Any write or sync that fails ends the writes, not the reads; and what was durable before is there after the next opening.
+#[test]
+fn a_device_that_fails_costs_nothing_that_was_durable() {
+    let mut struck = 0;
+    for no in (0..400).step_by(7) {
+        let rules = vec![Rule::nth(Fault::Error, no)];
+        let trial = KeyValueTrial { rules, ..KeyValueTrial::cuts(20, 1) };
+        struck += told(no..no + 1, &trial).faults;
+    }
+    assert!(struck > 20, "{struck}");
+}

@@ -1,0 +1,27 @@
+//! Whole benchmarks: engines beside each other on the same media, and Tanada with and without a staging class.
+//!
+//! - [`run_ycsb`]: the load and workloads A to F, on Tanada and, if its program is there, on another engine, taking turns.
+//! - [`run_hse`]: the published evaluation of HSE, on emulated devices: a staging class before the capacity class, or not.
+//! - [`Job`]: one phase of one engine, as plain data: what a process of its own is told to do.
+
+mod charts;
+mod hse;
+mod job;
+mod page;
+mod peer;
+mod places;
+mod ycsb;
+
+pub use hse::{HseOptions, run_hse};
+pub use job::Job;
+pub use page::html;
+pub use peer::Peer;
+pub use ycsb::{YcsbOptions, run_ycsb};
+
+/// Told what comes next.
+pub type Progress = fn(&str);
+
+/// Only a capacity class.
+pub(crate) const CAPACITY_ONLY: &str = "capacity";
+/// A staging class before the capacity class.
+pub(crate) const WITH_STAGING: &str = "staging";

@@ -1,0 +1,137 @@
+//! A report as an HTML page with charts.
+
+use super::charts::{Side, bars, lines};
+use crate::Result;
+use crate::measure::Run;
+use crate::report::{Report, median};
+
+/// What of a run is shown.
+type Figure = fn(&Run) -> f64;
+
+/// A page with the figures of a report of [`run_ycsb`](super::run_ycsb) or [`run_hse`](super::run_hse).
+///
+/// # Errors
+/// If a chart cannot be drawn.
+pub fn html(report: &Report) -> Result<String> {
+    let runs: Vec<Run> =
+        report.runs.iter().filter_map(|run| serde_json::from_value(run.clone()).ok()).collect();
+    let title = match report.benchmark.as_str() {
+        "hse" => "What a staging class gives: YCSB on emulated devices",
+        _ => "YCSB",
+    };
+    let mut page = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n\
+         <style>body{{font-family:sans-serif;max-width:62em;margin:2em auto}}pre{{background:#f4f4f4;padding:1em;overflow:auto}}\
+         </style></head><body>\n<h1>{title}</h1>\n<p>{}</p>\n",
+        escaped(&media(report))
+    );
+    let mut phases: Vec<String> = Vec::new();
+    for run in &runs {
+        if !phases.contains(&run.phase) {
+            phases.push(run.phase.clone());
+        }
+    }
+    let figures: [(&str, Figure); 7] = [
+        ("Operations a second", |run| run.operations_per_second),
+        ("Reads: 99.9th percentile, us", |run| run.us_p999("read")),
+        ("Updates: 99.9th percentile, us", |run| run.us_p999("update")),
+        ("Bytes written to capacity, MB", |run| run.class_bytes_written("capacity") as f64 / 1e6),
+        ("Bytes written to staging, MB", |run| run.class_bytes_written("staging") as f64 / 1e6),
+        ("CPU seconds for a million operations", |run| {
+            (run.cpu_user_s + run.cpu_system_s) / run.operations.max(1) as f64 * 1e6
+        }),
+        ("Most main memory, MB", |run| run.memory_bytes_most as f64 / 1e6),
+    ];
+    for (label, figure) in figures {
+        let chart = bars(label, &phases, &sides(&runs, &phases, figure))?;
+        page += &format!("<h2>{label}</h2>\n{chart}\n");
+    }
+    for phase in &phases {
+        let first: Vec<&Run> = runs.iter().filter(|run| run.phase == *phase && run.round == 0).collect();
+        let interval_s = first.first().map_or(1.0, |run| run.interval_s);
+        let sides: Vec<Side> =
+            first.iter().map(|run| Side { name: side_name(run), values: run.throughput.clone() }).collect();
+        let chart = lines("operations a second", interval_s, &sides)?;
+        page += &format!("<h2>Throughput over time: {}</h2>\n{chart}\n", escaped(phase));
+    }
+    let summary = serde_json::to_string_pretty(&report.summary).unwrap_or_default();
+    page += &format!("<h2>Summary</h2>\n<pre>{}</pre>\n", escaped(&summary));
+    let tables: Vec<String> = report.tables.iter().map(ToString::to_string).collect();
+    page += &format!("<h2>Tables</h2>\n<pre>{}</pre>\n", escaped(&tables.join("\n")));
+    let settings = serde_json::to_string_pretty(&report.settings).unwrap_or_default();
+    page += &format!("<h2>Settings</h2>\n<pre>{}</pre>\n</body></html>\n", escaped(&settings));
+    Ok(page)
+}
+
+/// What it ran on, in a sentence.
+fn media(report: &Report) -> String {
+    match report.settings["media"].as_str() {
+        Some("limited") => "All engines ran on loop devices that the kernel limits to the same rates: capacity 400/120 MB/s and 15,000/4,000 IOPS, \
+             staging 1,000/400 MB/s and 60,000/30,000 IOPS."
+            .to_owned(),
+        Some("unlimited") => "All engines ran on loop devices on this machine's disk, without limits.".to_owned(),
+        Some(_) => "All engines ran on this machine's disk.".to_owned(),
+        None => {
+            let model = |key: &str| report.settings[key].as_str().unwrap_or_default().to_owned();
+            let (capacity, staging) = (model("capacity_model"), model("staging_model"));
+            format!("Devices are emulated ({capacity}; {staging}) and times are virtual (docs/device-models.md).")
+        }
+    }
+}
+
+fn side_name(run: &Run) -> String {
+    format!("{}, {}", run.engine, if run.tiers == "staging" { "with staging" } else { "capacity only" })
+}
+
+/// Medians over the rounds, for each side and phase.
+fn sides(runs: &[Run], phases: &[String], figure: Figure) -> Vec<Side> {
+    let mut names: Vec<String> = runs.iter().map(side_name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let value = |name: &str, phase: &str| {
+        let is_meant = |run: &&Run| run.phase == phase && side_name(run) == name;
+        median(runs.iter().filter(is_meant).map(figure).filter(|value| value.is_finite()))
+    };
+    let side = |name: String| {
+        let values = phases.iter().map(|phase| value(&name, phase)).collect();
+        Side { name, values }
+    };
+    names.into_iter().map(side).collect()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::path::Path;
+
+    #[test]
+    fn a_page_has_a_bar_for_each_side_and_a_line_for_each_phase() {
+        let mut report = Report::new("ycsb", &json!({"media": "limited"}), Path::new("/"));
+        for engine in ["tanada", "rocks<db>"] {
+            for phase in ["load", "a"] {
+                report.add_run(&Run {
+                    engine: engine.to_owned(),
+                    tiers: "staging".to_owned(),
+                    phase: phase.to_owned(),
+                    operations_per_second: 5000.0,
+                    interval_s: 0.5,
+                    throughput: vec![4000.0, 6000.0],
+                    ..Run::default()
+                });
+            }
+        }
+        let page = html(&report).unwrap();
+        assert_eq!(page.matches("<svg").count(), 7 + 2);
+        assert!(page.contains("tanada, with staging") && !page.contains("<db>"));
+        let runs: Vec<Run> =
+            report.runs.iter().map(|run| serde_json::from_value::<Run>(run.clone()).unwrap()).collect();
+        let phases = ["load".to_owned(), "a".to_owned()];
+        let sides = sides(&runs, &phases, |run| run.operations_per_second);
+        assert_eq!((sides.len(), &sides[0].values), (2, &vec![5000.0, 5000.0]));
+    }
+}

@@ -1,0 +1,75 @@
+//! Another engine, in a program of its own: it is told a [`Job`] as JSON on its standard input and answers with a [`Run`] on its standard output.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde::Serialize;
+
+use super::Job;
+use crate::measure::Run;
+use crate::{Error, ErrorKind, Result};
+
+/// The program's name.
+const PROGRAM: &str = "tanada-compare";
+
+/// An engine to compare with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Peer {
+    /// The program that runs it.
+    pub program: PathBuf,
+    /// What the program calls it: `rocksdb`, `rocksdb-blob`, `fjall`.
+    pub engine: String,
+}
+
+impl Peer {
+    /// The engine, run by the program that lies beside this one.
+    ///
+    /// # Errors
+    /// `Missing` if it does not.
+    pub fn beside_this_program(engine: &str) -> Result<Peer> {
+        let own = std::env::current_exe().map_err(Error::failed)?;
+        let beside = own.ancestors().skip(1).take(2).map(|folder| folder.join(PROGRAM));
+        let found = beside.clone().find(|path| path.is_file());
+        found.map(|program| Peer { program, engine: engine.to_owned() }).ok_or_else(|| {
+            let folder = own.parent().unwrap_or(&own).display();
+            let how = "build it in crates/compare with cargo build --release and put it there";
+            Error::new(ErrorKind::Missing, format!("{PROGRAM} is not in {folder}: {how}"))
+        })
+    }
+
+    /// Has the program do `job`.
+    ///
+    /// # Errors
+    /// If it cannot be started, fails, or answers with something else.
+    pub(super) fn perform(&self, job: &Job) -> Result<Run> {
+        let program = self.program.display();
+        let mut child =
+            Command::new(&self.program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(
+                |error| Error::new(ErrorKind::Missing, format!("cannot start {program}: {error}")),
+            )?;
+        let text = serde_json::to_vec(job).map_err(Error::failed)?;
+        if let Some(mut input) = child.stdin.take() {
+            // A program that does not listen says on its own what is wrong.
+            let _ = input.write_all(&text);
+        }
+        let output = child.wait_with_output().map_err(Error::failed)?;
+        if !output.status.success() {
+            return Err(Error::failed(format!("{program} failed with {}", output.status)));
+        }
+        serde_json::from_slice(&output.stdout)
+            .map_err(|error| Error::failed(format!("{program} did not answer with a run: {error}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_not_there_is_named() {
+        let error = Peer::beside_this_program("rocksdb").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Missing);
+        assert!(error.to_string().contains("tanada-compare is not in"));
+    }
+}

@@ -1,0 +1,373 @@
+//! `tanada bench ycsb`: the load and the workloads, on Tanada and on another engine.
+//!
+//! 1. Each engine gets media of its own: equal ones, empty.
+//! 2. The load, then the workloads in their order, each on what the one before it left. D and E add records; YCSB's order has D and E last.
+//! 3. Rounds take turns: the engine that was first in one is last in the next. Figures are medians over the rounds.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::places::{Places, Sizes};
+use super::{CAPACITY_ONLY, Job, Peer, Progress, WITH_STAGING};
+use crate::drive::{Clients, Driver, Phase};
+use crate::measure::Run;
+use crate::media::MediaKind;
+use crate::report::{Report, Table, median};
+use crate::workload::{Records, Workload};
+use crate::{Error, Result};
+
+/// The name of Tanada's runs.
+pub(super) const OWN: &str = "tanada";
+
+/// Settings of the benchmark.
+#[derive(Debug, Clone, Serialize)]
+pub struct YcsbOptions {
+    /// A folder to make files in; they are removed afterwards.
+    pub directory: PathBuf,
+    /// What the files lie on.
+    pub media: MediaKind,
+    /// Which classes there are, in turn: `capacity`, `staging`.
+    pub tiers: Vec<String>,
+    /// The records.
+    pub records: Records,
+    /// Operations of each workload.
+    pub operations: u64,
+    /// A workload ends after so many seconds at the latest; 0 for no end.
+    pub seconds: f64,
+    /// A workload runs for so many seconds before it is measured: every phase begins with cold caches.
+    pub warm_up_s: f64,
+    /// The workloads, in their order.
+    pub workloads: Vec<Workload>,
+    /// How clients run; with `Tasks`, another engine gets as many threads.
+    pub clients: Clients,
+    /// Operations a second that are due; 0 for a closed loop.
+    pub target_per_second: f64,
+    /// Whether an update replaces the whole record.
+    pub update_all_fields: bool,
+    /// Memory for everything an engine keeps in it.
+    pub memory_bytes: u64,
+    /// Bytes that an engine may use of the staging class, as a share of the data.
+    pub staging_share: f64,
+    /// A write is durable after so many milliseconds at the latest; 0 for before it is acknowledged.
+    pub durable_within_ms: u16,
+    /// Rounds.
+    pub rounds: usize,
+    /// Threads of Tanada; 0 for one per core.
+    pub threads: usize,
+    /// Whether Tanada runs; without it only the other engine does.
+    pub own: bool,
+    /// The engine to compare with.
+    pub against: Option<Peer>,
+    /// Settings of Tanada's database and store, as a list of both; null for its own.
+    pub engine_settings: serde_json::Value,
+}
+
+impl YcsbOptions {
+    /// Two million records of 1,000 bytes, four threads, 1.5 GiB of memory, staging for 30 % of the data; three rounds of 30 s a workload.
+    pub fn new(directory: impl Into<PathBuf>) -> YcsbOptions {
+        YcsbOptions {
+            directory: directory.into(),
+            media: MediaKind::available(),
+            tiers: vec![WITH_STAGING.to_owned()],
+            records: Records { count: 2_000_000, ..Records::default() },
+            operations: 10_000_000,
+            seconds: 30.0,
+            warm_up_s: 10.0,
+            workloads: vec![Workload::A, Workload::B, Workload::C, Workload::F, Workload::D, Workload::E],
+            clients: Clients::Threads(4),
+            target_per_second: 0.0,
+            update_all_fields: true,
+            memory_bytes: 1536 << 20,
+            staging_share: 0.3,
+            durable_within_ms: 100,
+            rounds: 3,
+            threads: 0,
+            own: true,
+            against: None,
+            engine_settings: serde_json::Value::Null,
+        }
+    }
+
+    /// A quarter of a million records, at most a second a workload, one round: under a minute.
+    pub fn quick(directory: impl Into<PathBuf>) -> YcsbOptions {
+        YcsbOptions {
+            records: Records { count: 250_000, ..Records::default() },
+            seconds: 1.0,
+            warm_up_s: 0.0,
+            memory_bytes: 64 << 20,
+            rounds: 1,
+            ..YcsbOptions::new(directory)
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        let tiers_are_known =
+            self.tiers.iter().all(|tiers| [CAPACITY_ONLY, WITH_STAGING].contains(&tiers.as_str()));
+        if !tiers_are_known || self.tiers.is_empty() || self.rounds == 0 {
+            return Err(Error::invalid("there is at least one round, and the tiers are capacity or staging"));
+        }
+        if self.staging_share.is_nan() || self.staging_share <= 0.0 || self.memory_bytes < 8 << 20 {
+            return Err(Error::invalid(
+                "the staging class is larger than nothing, and memory at least 8 MiB",
+            ));
+        }
+        Ok(())
+    }
+
+    fn sizes(&self) -> Sizes {
+        let data = self.records.logical_bytes(self.records.count);
+        let staging = ((data as f64 * self.staging_share) as u64).max(128 << 20);
+        Sizes { staging_bytes: staging >> 20 << 20, capacity_bytes: (3 * data + (512 << 20)) >> 20 << 20 }
+    }
+
+    fn engines(&self) -> Vec<&str> {
+        let peer = self.against.iter().map(|peer| peer.engine.as_str());
+        self.own.then_some(OWN).into_iter().chain(peer).collect()
+    }
+}
+
+/// Runs the benchmark. `progress` is told before each part what comes.
+///
+/// # Errors
+/// If media cannot be made, an engine fails, or options make no sense.
+pub fn run_ycsb(options: &YcsbOptions, progress: Progress) -> Result<Report> {
+    options.check()?;
+    let mut report = Report::new("ycsb", options, &options.directory);
+    let mut runs = Vec::new();
+    for round in 0..options.rounds {
+        for tiers in &options.tiers {
+            let mut engines = options.engines();
+            if round % 2 == 1 {
+                engines.reverse();
+            }
+            for engine in engines {
+                runs.extend(data_set(options, engine, tiers, round, progress)?);
+            }
+        }
+    }
+    runs.iter().for_each(|run| report.add_run(run));
+    summarize(options, &runs, &mut report);
+    Ok(report)
+}
+
+/// All phases of one engine on one data set.
+fn data_set(
+    options: &YcsbOptions,
+    engine: &str,
+    tiers: &str,
+    round: usize,
+    progress: Progress,
+) -> Result<Vec<Run>> {
+    let places = Places::create(&options.directory, options.media, tiers, options.sizes())?;
+    let peer = options.against.as_ref().filter(|peer| peer.engine == engine && engine != OWN);
+    let mut records = options.records;
+    let mut runs = Vec::new();
+    let phases = std::iter::once(Phase::Load).chain(options.workloads.iter().copied().map(Phase::Run));
+    for phase in phases {
+        progress(&format!("{engine}, {tiers}, {}, round {} of {}", phase.name(), round + 1, options.rounds));
+        let clients = match (options.clients, peer) {
+            (Clients::Tasks(count), Some(_)) => Clients::Threads(count),
+            (clients, _) => clients,
+        };
+        let target_per_second = if phase == Phase::Load { 0.0 } else { options.target_per_second };
+        let job = Job {
+            engine: engine.to_owned(),
+            tiers: tiers.to_owned(),
+            phase,
+            round,
+            driver: Driver {
+                records,
+                operations: options.operations,
+                seconds: options.seconds,
+                clients,
+                target_per_second,
+                distribution: None,
+                update_all_fields: options.update_all_fields,
+                interval_s: if options.seconds > 0.0 && options.seconds < 10.0 { 0.1 } else { 1.0 },
+                seed: round as u64,
+            },
+            classes: places.classes.clone(),
+            has_devices: places.has_devices,
+            memory_bytes: options.memory_bytes,
+            durable_within_ms: options.durable_within_ms,
+            warm_up_s: options.warm_up_s,
+            settles: true,
+            threads: options.threads,
+            engine_settings: match peer {
+                Some(_) => serde_json::Value::Null,
+                None => options.engine_settings.clone(),
+            },
+        };
+        let run = match peer {
+            Some(peer) => peer.perform(&job),
+            None => job.perform(),
+        };
+        let run =
+            run.map_err(|error| Error::failed(format!("{engine}, {tiers}, {}: {error}", phase.name())))?;
+        records.count = run.records;
+        runs.push(run);
+    }
+    Ok(runs)
+}
+
+/// Medians over the rounds of one engine.
+struct Medians<'a> {
+    runs: &'a [Run],
+    tiers: &'a str,
+}
+
+impl Medians<'_> {
+    fn of(&self, engine: &str, phase: &str, figure: impl Fn(&Run) -> f64) -> f64 {
+        let is_meant = |run: &&Run| run.engine == engine && run.tiers == self.tiers && run.phase == phase;
+        let figures = self.runs.iter().filter(is_meant).map(figure);
+        median(figures.filter(|figure| figure.is_finite()))
+    }
+}
+
+fn summarize(options: &YcsbOptions, runs: &[Run], report: &mut Report) {
+    // Summaries are those of the run with staging, where there is one.
+    let with_staging = options.tiers.iter().find(|tiers| *tiers == WITH_STAGING);
+    let Some(tiers) = with_staging.or(options.tiers.first()) else { return };
+    let medians = Medians { runs, tiers };
+    let phases: Vec<String> =
+        std::iter::once("load".to_owned()).chain(options.workloads.iter().map(Workload::to_string)).collect();
+    for tiers in &options.tiers {
+        report.tables.push(table(options, &Medians { runs, tiers }, &phases));
+    }
+    if let Some(peer) = &options.against {
+        let other = peer.engine.replace('-', "_");
+        let ratio = |phase: &str, figure: &dyn Fn(&Run) -> f64| {
+            medians.of(OWN, phase, figure) / medians.of(&peer.engine, phase, figure)
+        };
+        for phase in &phases {
+            let value = ratio(phase, &|run| run.operations_per_second);
+            report.summarize(&format!("{phase}_over_{other}"), value);
+        }
+        for phase in phases.iter().filter(|phase| ["a", "f"].contains(&phase.as_str())) {
+            report.summarize(&format!("{phase}_p999_over_{other}"), ratio(phase, &|run| run.us_p999("read")));
+        }
+        for class in ["capacity", "staging"] {
+            let value = medians.of(&peer.engine, "load", |run| run.write_amplification(class));
+            report.summarize(&format!("{other}_{class}_bytes_over_logical_load"), value);
+        }
+    }
+    if !options.own {
+        report.summary.retain(|key, _| key.contains("_bytes_"));
+        return;
+    }
+    for class in ["capacity", "staging"] {
+        let value = medians.of(OWN, "load", |run| run.write_amplification(class));
+        report.summarize(&format!("{class}_bytes_over_logical_load"), value);
+    }
+    let own = runs.iter().filter(|run| run.engine == OWN);
+    let most = own.map(|run| run.memory_bytes_most).max().unwrap_or(0);
+    report.summarize("memory_over_budget", most as f64 / options.memory_bytes as f64);
+}
+
+fn table(options: &YcsbOptions, medians: &Medians<'_>, phases: &[String]) -> Table {
+    let mut table = Table::new(&[
+        medians.tiers,
+        "phase",
+        "op/s",
+        "read p99.9 us",
+        "write p99.9 us",
+        "CPU s",
+        "MiB",
+        "capacity x",
+        "staging x",
+        "space x",
+        "settle s",
+    ]);
+    for engine in options.engines() {
+        for phase in phases {
+            let of = |figure: &dyn Fn(&Run) -> f64| medians.of(engine, phase, figure);
+            let write = |run: &Run| {
+                let operations = ["update", "insert", "read_modify_write"].iter();
+                operations
+                    .map(|operation| run.us_p999(operation))
+                    .find(|us| us.is_finite())
+                    .unwrap_or(f64::NAN)
+            };
+            let read = |run: &Run| {
+                let us = run.us_p999("read");
+                if us.is_finite() { us } else { run.us_p999("scan") }
+            };
+            table.add(vec![
+                engine.to_owned(),
+                phase.clone(),
+                format!("{:.0}", of(&|run| run.operations_per_second)),
+                format!("{:.0}", of(&read)),
+                format!("{:.0}", of(&write)),
+                format!("{:.1}", of(&|run| run.cpu_user_s + run.cpu_system_s)),
+                format!("{:.0}", of(&|run| run.memory_bytes_most as f64) / f64::from(1 << 20)),
+                format!("{:.2}", of(&|run| run.write_amplification("capacity"))),
+                format!("{:.2}", of(&|run| run.write_amplification("staging"))),
+                format!("{:.2}", of(&Run::space_amplification)),
+                format!("{:.1}", of(&|run| run.settle_s)),
+            ]);
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn run(engine: &str, phase: &str, rate: f64, us_p999: f64) -> Run {
+        let summary = crate::measure::LatencySummary { us_p999, count: 1, ..Default::default() };
+        let written =
+            crate::engine::ClassBytes { name: "staging".to_owned(), bytes_read: 0, bytes_written: 300 };
+        Run {
+            engine: engine.to_owned(),
+            tiers: WITH_STAGING.to_owned(),
+            phase: phase.to_owned(),
+            operations_per_second: rate,
+            latencies: [("read".to_owned(), summary)].into(),
+            classes_settled: vec![written],
+            logical_bytes_written: 200,
+            memory_bytes_most: 3 << 20,
+            ..Run::default()
+        }
+    }
+
+    #[test]
+    fn ratios_are_those_of_medians_and_have_their_keys() {
+        let peer = Peer { program: PathBuf::new(), engine: "rocksdb".to_owned() };
+        let options = YcsbOptions {
+            against: Some(peer),
+            memory_bytes: 6 << 20,
+            workloads: vec![Workload::A, Workload::F],
+            ..YcsbOptions::new("/")
+        };
+        let mut runs = Vec::new();
+        for (rate, us) in [(100.0, 10.0), (300.0, 30.0), (900.0, 20.0)] {
+            for phase in ["load", "a", "f"] {
+                runs.push(run(OWN, phase, rate, us));
+                runs.push(run("rocksdb", phase, rate / 2.0, us * 4.0));
+            }
+        }
+        let mut report = Report::new("ycsb", &(), Path::new("/"));
+        summarize(&options, &runs, &mut report);
+        for key in ["load_over_rocksdb", "a_over_rocksdb", "f_over_rocksdb"] {
+            assert_eq!(report.summary[key], 2.0, "{key}");
+        }
+        for key in ["a_p999_over_rocksdb", "f_p999_over_rocksdb"] {
+            assert_eq!(report.summary[key], 0.25, "{key}");
+        }
+        assert_eq!(report.summary["staging_bytes_over_logical_load"], 1.5);
+        assert_eq!(report.summary["capacity_bytes_over_logical_load"], 0.0);
+        assert_eq!(report.summary["memory_over_budget"], 0.5);
+        assert!(report.tables[0].to_string().contains("rocksdb"));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let refused = |options: YcsbOptions| run_ycsb(&options, |_| {}).is_err();
+        assert!(refused(YcsbOptions { rounds: 0, ..YcsbOptions::quick("/") }));
+        assert!(refused(YcsbOptions { tiers: vec!["tape".to_owned()], ..YcsbOptions::quick("/") }));
+        assert!(refused(YcsbOptions { staging_share: f64::NAN, ..YcsbOptions::quick("/") }));
+    }
+}

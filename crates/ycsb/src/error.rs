@@ -1,0 +1,64 @@
+//! The crate's error.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// What a caller can do about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The arguments are wrong.
+    InvalidInput,
+    /// The machine, its privileges or its programs do not give what the benchmark needs; the message says what.
+    Missing,
+    /// An engine failed, or gave a wrong answer.
+    Failed,
+}
+
+/// What failed, and what to do.
+#[derive(Debug, Clone)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+}
+
+/// Result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error of `kind`.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error { kind, message: message.into() }
+    }
+    /// An engine failed, or the machine did.
+    pub fn failed(message: impl fmt::Display) -> Error {
+        Error::new(ErrorKind::Failed, message.to_string())
+    }
+    /// The arguments are wrong.
+    pub fn invalid(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::InvalidInput, message)
+    }
+    /// What a caller can do.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+    /// "cannot `what` `path`: why".
+    pub(crate) fn at_path(what: &str, path: &Path, error: &io::Error) -> Error {
+        Error::failed(format!("cannot {what} {}: {error}", path.display()))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<tanada_io::Error> for Error {
+    fn from(error: tanada_io::Error) -> Error {
+        Error::failed(error)
+    }
+}

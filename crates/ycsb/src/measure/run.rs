@@ -1,0 +1,87 @@
+//! The figures of one run of one phase: what goes into a report's `runs`, and what the program for other engines prints.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::LatencySummary;
+use crate::engine::{ClassBytes, EngineStatistics};
+
+/// One phase of one engine.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The engine.
+    pub engine: String,
+    /// What it ran on: `capacity` or `staging` (and capacity).
+    pub tiers: String,
+    /// `load`, or a workload's letter.
+    pub phase: String,
+    /// Which round.
+    pub round: usize,
+    /// Operations done.
+    pub operations: u64,
+    /// Seconds from the first one's beginning to the last one's end, by the run's clock.
+    pub seconds: f64,
+    /// Operations a second.
+    pub operations_per_second: f64,
+    /// Operations a second that were asked for; 0 for as many as possible.
+    pub target_per_second: f64,
+    /// Latencies by operation.
+    pub latencies: BTreeMap<String, LatencySummary>,
+    /// Length of an interval of `throughput`, in seconds.
+    pub interval_s: f64,
+    /// Operations a second in each interval.
+    pub throughput: Vec<f64>,
+    /// CPU seconds of the process outside the kernel.
+    pub cpu_user_s: f64,
+    /// CPU seconds of the process in the kernel.
+    pub cpu_system_s: f64,
+    /// The most main memory the process had.
+    pub memory_bytes_most: u64,
+    /// Bytes of keys and values that were inserted or updated.
+    pub logical_bytes_written: u64,
+    /// Bytes of keys and values that are there afterwards.
+    pub logical_bytes_stored: u64,
+    /// Bytes by class until the last operation ended.
+    pub classes: Vec<ClassBytes>,
+    /// Bytes by class after data had settled, from the beginning on.
+    pub classes_settled: Vec<ClassBytes>,
+    /// Seconds that settling took.
+    pub settle_s: f64,
+    /// Bytes that the engine's files take afterwards, by class.
+    pub stored_bytes: BTreeMap<String, u64>,
+    /// Records there are afterwards.
+    pub records: u64,
+    /// Seconds that opening took.
+    pub open_s: f64,
+    /// What the engine counted.
+    pub statistics: EngineStatistics,
+}
+
+impl Run {
+    /// Bytes written to a class after data had settled, 0 for one that is not there.
+    pub fn class_bytes_written(&self, class: &str) -> u64 {
+        self.classes_settled.iter().filter(|found| found.name == class).map(|found| found.bytes_written).sum()
+    }
+
+    /// Bytes written to a class for each byte that was inserted or updated; `NaN` where nothing was.
+    pub fn write_amplification(&self, class: &str) -> f64 {
+        if self.logical_bytes_written == 0 {
+            return f64::NAN;
+        }
+        self.class_bytes_written(class) as f64 / self.logical_bytes_written as f64
+    }
+
+    /// Bytes on all classes for each byte of keys and values.
+    pub fn space_amplification(&self) -> f64 {
+        if self.logical_bytes_stored == 0 {
+            return f64::NAN;
+        }
+        self.stored_bytes.values().sum::<u64>() as f64 / self.logical_bytes_stored as f64
+    }
+
+    /// A percentile of an operation's latencies, `NaN` where there were none.
+    pub fn us_p999(&self, operation: &str) -> f64 {
+        self.latencies.get(operation).map_or(f64::NAN, |summary| summary.us_p999)
+    }
+}

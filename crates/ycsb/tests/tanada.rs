@@ -1,0 +1,42 @@
+//! The comparison itself, small, on Tanada alone: every key is there, and nothing is left behind.
+
+#![allow(clippy::unwrap_used, reason = "a test fails so")]
+
+use tanada_ycsb::bench::{YcsbOptions, html, run_ycsb};
+use tanada_ycsb::drive::Clients;
+use tanada_ycsb::media::MediaKind;
+use tanada_ycsb::report::Report;
+use tanada_ycsb::workload::Records;
+
+fn assert_figures(report: &Report, keys: &[&str]) {
+    for key in keys {
+        let figure = report.summary[*key].as_f64();
+        assert!(figure.is_some_and(|figure| figure.is_finite()), "{key}: {:?}", report.summary);
+    }
+    let page = html(report).unwrap();
+    assert!(page.contains("<svg") && page.contains(keys[0]));
+}
+
+#[test]
+fn all_workloads_run_with_staging_and_without() {
+    for clients in [Clients::Threads(2), Clients::Tasks(16)] {
+        let folder = tempfile::tempdir().unwrap();
+        let options = YcsbOptions {
+            media: MediaKind::Folder,
+            tiers: vec!["capacity".to_owned(), "staging".to_owned()],
+            records: Records { count: 3000, ..Records::default() },
+            operations: 500,
+            warm_up_s: 0.05,
+            memory_bytes: 8 << 20,
+            clients,
+            ..YcsbOptions::quick(folder.path())
+        };
+        let report = run_ycsb(&options, |_| {}).unwrap();
+        assert_eq!(report.runs.len(), 2 * 7);
+        assert_figures(
+            &report,
+            &["capacity_bytes_over_logical_load", "staging_bytes_over_logical_load", "memory_over_budget"],
+        );
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "something is left behind");
+    }
+}

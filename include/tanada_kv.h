@@ -1,0 +1,98 @@
+/*
+ * tanada_kv.h: the key-value engine of Tanada for programs in C.
+ *
+ * A database lies in a volume: a folder that `tanada volume create` or tanada_kv_create_volume makes. All calls block; all may be called from any
+ * thread, a cursor or a transaction from one at a time. Keys and values are any bytes.
+ *
+ * Calls give TANADA_KV_OK, or another code; then tanada_kv_error() tells what failed, in words, until the next call on the same thread.
+ */
+#ifndef TANADA_KV_H
+#define TANADA_KV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tanada_kv tanada_kv;
+typedef struct tanada_kv_store tanada_kv_store;
+typedef struct tanada_kv_cursor tanada_kv_cursor;
+typedef struct tanada_kv_transaction tanada_kv_transaction;
+
+enum {
+    TANADA_KV_OK = 0,
+    TANADA_KV_NOT_FOUND = 1,    /* no such key, database or store; the end of a cursor */
+    TANADA_KV_INVALID = 2,      /* the arguments are wrong */
+    TANADA_KV_EXISTS = 3,       /* there is one already */
+    TANADA_KV_CONFLICT = 4,     /* another transaction was first: begin again */
+    TANADA_KV_NO_SPACE = 5,     /* everything can still be read */
+    TANADA_KV_READ_ONLY = 6,
+    TANADA_KV_LOCKED = 7,       /* another process has it */
+    TANADA_KV_CORRUPTED = 8,    /* bytes on a device are not what was written */
+    TANADA_KV_DEVICE = 9,       /* a device failed: close and open again */
+    TANADA_KV_CLOSED = 10,
+    TANADA_KV_PANIC = 11        /* a defect of the engine */
+};
+
+/* Flags of tanada_kv_open. */
+enum {
+    TANADA_KV_CREATE = 1,       /* make the database if there is none */
+    TANADA_KV_READ = 2          /* change nothing */
+};
+
+/* Flags of writes. */
+enum {
+    TANADA_KV_SYNC = 1          /* durable before the call returns; without it within 100 ms */
+};
+
+/* What the last call on this thread that failed says; never NULL. */
+const char *tanada_kv_error(void);
+
+/* Makes a volume with one class of `bytes` in the folder `path`. */
+int tanada_kv_create_volume(const char *path, uint64_t bytes);
+
+int tanada_kv_open(const char *volume, const char *database, uint32_t flags, tanada_kv **out);
+
+/* Makes everything durable. Stores, cursors and transactions have to be given back before. The handle is gone whatever is returned. */
+int tanada_kv_close(tanada_kv *database);
+
+/* Makes everything durable that was written before. */
+int tanada_kv_sync(tanada_kv *database);
+
+/* Opens a store; makes it with TANADA_KV_CREATE. */
+int tanada_kv_store_open(tanada_kv *database, const char *name, uint32_t flags, tanada_kv_store **out);
+void tanada_kv_store_free(tanada_kv_store *store);
+
+int tanada_kv_put(tanada_kv_store *store, const void *key, size_t key_len, const void *value, size_t value_len, uint32_t flags);
+int tanada_kv_delete(tanada_kv_store *store, const void *key, size_t key_len, uint32_t flags);
+int tanada_kv_delete_prefix(tanada_kv_store *store, const void *prefix, size_t prefix_len, uint32_t flags);
+
+/* The value is the caller's, to be given back with tanada_kv_free. */
+int tanada_kv_get(tanada_kv_store *store, const void *key, size_t key_len, void **value, size_t *value_len);
+void tanada_kv_free(void *value, size_t value_len);
+
+/* A cursor over keys that begin with the prefix, as they are now. What next and previous give is the cursor's until its next call. */
+int tanada_kv_cursor_open(tanada_kv_store *store, const void *prefix, size_t prefix_len, tanada_kv_cursor **out);
+int tanada_kv_cursor_seek(tanada_kv_cursor *cursor, const void *key, size_t key_len);
+int tanada_kv_cursor_seek_to_end(tanada_kv_cursor *cursor);
+int tanada_kv_cursor_next(tanada_kv_cursor *cursor, const void **key, size_t *key_len, const void **value, size_t *value_len);
+int tanada_kv_cursor_previous(tanada_kv_cursor *cursor, const void **key, size_t *key_len, const void **value, size_t *value_len);
+void tanada_kv_cursor_free(tanada_kv_cursor *cursor);
+
+/* A transaction over all stores: it reads from a snapshot and sees its own writes. */
+int tanada_kv_begin(tanada_kv *database, int serializable, tanada_kv_transaction **out);
+int tanada_kv_transaction_put(tanada_kv_transaction *transaction, tanada_kv_store *store, const void *key, size_t key_len, const void *value, size_t value_len);
+int tanada_kv_transaction_delete(tanada_kv_transaction *transaction, tanada_kv_store *store, const void *key, size_t key_len);
+int tanada_kv_transaction_get(tanada_kv_transaction *transaction, tanada_kv_store *store, const void *key, size_t key_len, void **value, size_t *value_len);
+
+/* Both end it; the handle is gone whatever is returned. */
+int tanada_kv_commit(tanada_kv_transaction *transaction, uint32_t flags);
+void tanada_kv_rollback(tanada_kv_transaction *transaction);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
