@@ -14,6 +14,7 @@
 //! Invariants: no byte behind the durable position is ever needed to read one before it; a segment's number, database and epoch (the number of the
 //! opening that wrote it) are in each group, so that nothing stale is taken for the log.
 
+mod filling;
 pub(crate) mod frame;
 pub(crate) mod group;
 pub(crate) mod replay;

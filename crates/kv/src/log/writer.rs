@@ -22,10 +22,10 @@ use std::time::Duration;
 use futures::channel::oneshot;
 use futures::future::{Either, join_all, select};
 use parking_lot::Mutex;
-use tanada_io::Buffer;
 
+use super::filling::Group;
 use super::frame::{FRAME_HEADER, Payload, frame_header};
-use super::group::{GROUP_HEADER, GroupHeader, LOG_FORMAT};
+use super::group::GROUP_HEADER;
 use super::segment::{LogSegment, PlacedSegment};
 use super::{BLOCK, Lsn};
 use crate::crash::CrashPoints;
@@ -65,54 +65,6 @@ pub(crate) struct Appended {
     pub(crate) offset: u64,
     /// Where the log ends now.
     pub(crate) end: Lsn,
-}
-
-/// A group in memory.
-struct Group {
-    segment: LogSegment,
-    lsn: Lsn,
-    /// In the segment.
-    offset: u64,
-    buffer: Buffer,
-    /// Bytes so far.
-    len: usize,
-}
-
-impl Group {
-    /// Bytes that can be added.
-    fn room(&self) -> usize {
-        self.buffer.len() - self.len
-    }
-
-    fn is_empty(&self) -> bool {
-        self.len == GROUP_HEADER
-    }
-
-    fn end(&self) -> Lsn {
-        self.lsn + self.len as u64
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        self.buffer[self.len..self.len + bytes.len()].copy_from_slice(bytes);
-        self.len += bytes.len();
-    }
-
-    /// Completes the header and the padding.
-    fn close(&mut self, options: &LogOptions, durable: Lsn) {
-        let header = GroupHeader {
-            lsn: self.lsn,
-            durable,
-            segment: self.segment.no,
-            database: options.database,
-            epoch: options.epoch,
-            format: LOG_FORMAT,
-            len: self.len as u32,
-        };
-        self.buffer[..GROUP_HEADER].copy_from_slice(&header.encode());
-        let padded = self.len.next_multiple_of(BLOCK as usize);
-        self.buffer[self.len..padded].fill(0);
-        self.buffer.truncate(padded);
-    }
 }
 
 /// The segment that is being filled.
@@ -371,7 +323,7 @@ impl Log {
         if group.is_empty() {
             return;
         }
-        group.close(&self.options, state.durable);
+        group.close(self.options.database, self.options.epoch, state.durable);
         if let Some(filling) = &mut state.filling {
             filling.used = group.offset + group.buffer.len() as u64;
         }
@@ -565,7 +517,7 @@ impl Log {
             std::mem::take(&mut state.wanted.without_room)
         };
         drop(without_room);
-        written.into_iter().map(|(_, written)| written).collect()
+        written.into_iter().try_for_each(|(_, written)| written)
     }
 
     async fn make_durable(&self, end: Lsn, dirty: &mut Vec<LogSegment>) -> Result<()> {

@@ -1,4 +1,5 @@
 //! What a user of the engine relies on, a file for each behaviour.
+#![allow(clippy::unwrap_used)]
 
 mod batches;
 mod bulk;
