@@ -1,11 +1,7 @@
 //! `tanada bench`: the benchmarks, as table on stdout and JSON in a file.
 
-<<<<<<< HEAD
-=======
 mod keyvalue;
 
-use std::future::Future;
->>>>>>> kv-sim
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 

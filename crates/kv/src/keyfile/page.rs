@@ -58,7 +58,6 @@ pub(crate) struct Page {
     /// The leaf pages before and behind this one, if it is one.
     pub(crate) previous: Option<PageAddress>,
     pub(crate) next: Option<PageAddress>,
-    pub(crate) entries: u16,
     entries_end: u32,
     restarts: u16,
 }
@@ -139,7 +138,6 @@ impl Page {
             address,
             previous: neighbour(no_before, units_before).filter(|_| units_before > 0),
             next: neighbour(no_behind, units_behind).filter(|_| units_behind > 0),
-            entries,
             entries_end,
             restarts,
         })

@@ -127,10 +127,6 @@ impl KeyFile {
         Ok(KeyFile { shared: Arc::new(shared) })
     }
 
-    pub(crate) fn no(&self) -> u64 {
-        self.shared.file_no
-    }
-
     pub(crate) fn info(&self) -> &KeyFileInfo {
         &self.shared.info
     }
@@ -138,10 +134,6 @@ impl KeyFile {
     /// Its range tombstones.
     pub(crate) fn tombstones(&self) -> &RangeTombstones {
         &self.shared.tombstones
-    }
-
-    pub(super) fn cache(&self) -> &Cache {
-        &self.shared.cache
     }
 
     /// The error for bytes of `page` that are not what was written.

@@ -103,17 +103,6 @@ impl KeyFileWriter {
         self.info.entries == 0 && self.tombstones.is_empty()
     }
 
-    /// Versions so far.
-    pub(crate) fn entries(&self) -> u64 {
-        self.info.entries
-    }
-
-    /// Bytes of keys and values so far, wherever they lie.
-    pub(crate) fn data_bytes(&self) -> u64 {
-        let referenced: u64 = self.references.iter().map(|references| references.stored_bytes).sum();
-        self.info.key_bytes + self.info.inline_bytes + referenced
-    }
-
     /// Adds a version: with a larger key than the one before, or the same key and a smaller sequence number.
     ///
     /// # Errors

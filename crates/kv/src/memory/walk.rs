@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures::future::BoxFuture;
 
 use super::key::{AsVersionKey, VersionKey, VersionKeyRef};
@@ -83,10 +82,6 @@ impl Source for MemorySource {
 
     fn key(&self) -> Option<&[u8]> {
         self.taken.front().map(|(key, _)| &*key.key)
-    }
-
-    fn key_bytes(&self) -> Bytes {
-        self.taken.front().map(|(key, _)| key.key.clone()).unwrap_or_default()
     }
 
     fn sequence(&self) -> SequenceNo {

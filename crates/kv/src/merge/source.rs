@@ -1,6 +1,5 @@
 //! What a merge draws from.
 
-use bytes::Bytes;
 use futures::future::BoxFuture;
 
 use crate::Result;
@@ -50,11 +49,6 @@ pub(crate) trait Source: Send {
 
     /// The key of the version it is at; `None` at the end, or while it has to load.
     fn key(&self) -> Option<&[u8]>;
-
-    /// The key, to be held for longer; sources that hold it as such need not copy it.
-    fn key_bytes(&self) -> Bytes {
-        Bytes::copy_from_slice(self.key().unwrap_or_default())
-    }
 
     /// The sequence number of the version it is at. Without a version it means nothing.
     fn sequence(&self) -> SequenceNo;

@@ -1,6 +1,5 @@
 //! What a transaction's snapshot sees of a source, so that it can be merged with the transaction's own writes, whose numbers are larger than all others.
 
-use bytes::Bytes;
 use futures::future::BoxFuture;
 
 use crate::Result;
@@ -51,10 +50,6 @@ impl Source for Committed {
 
     fn key(&self) -> Option<&[u8]> {
         self.source.key()
-    }
-
-    fn key_bytes(&self) -> Bytes {
-        self.source.key_bytes()
     }
 
     fn sequence(&self) -> SequenceNo {

@@ -265,19 +265,4 @@ impl TreeState {
         }
         Ok(None)
     }
-
-    /// The kvsets that may have keys in `start..end`, newest first within each place; what a cursor over that range merges. (Leaves hold
-    /// disjoint keys, so their order among each other does not matter.)
-    pub(crate) fn kvsets_within<'a>(
-        &'a self,
-        start: Option<&'a [u8]>,
-        end: Option<&'a [u8]>,
-    ) -> impl Iterator<Item = &'a Arc<Kvset>> {
-        let first = start.and_then(|start| self.leaf_index(start)).unwrap_or(0);
-        let behind = end.map_or(self.leaves.len(), |end| {
-            self.leaves.partition_point(|leaf| *leaf.start < *end).max(first)
-        });
-        let leaves = self.leaves.get(first..behind).unwrap_or_default();
-        self.root.iter().chain(leaves.iter().flat_map(|leaf| &leaf.kvsets))
-    }
 }

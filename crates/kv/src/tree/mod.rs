@@ -26,9 +26,7 @@ pub(crate) mod shape;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use edit::{
-    Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo, Place, Position, SegmentRecord,
-};
+pub(crate) use edit::{Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo, Place, Position};
 pub(crate) use jobs::{JobContext, JobOutput, compact, move_down, spill};
 pub(crate) use kvset::{FoundVersion, Kvset, Opener, TreeState};
 pub(crate) use shape::{Leaf, TreeRecord};

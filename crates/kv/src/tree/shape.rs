@@ -168,6 +168,7 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
     }
 
     /// The tree's records.
+    #[cfg(test)]
     pub(crate) fn record(&self) -> TreeRecord {
         let records = |kvsets: &[K]| kvsets.iter().map(|kvset| kvset.as_ref().clone()).collect();
         let leaf =

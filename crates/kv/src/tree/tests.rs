@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use tanada_base::SplitMix64;
 
 use super::heat::HotKeys;
-use super::jobs::promote::{demote, promote, promote_keys};
+use super::jobs::promote::{promote, promote_keys};
 use super::pick::{Job, PickSettings, Surroundings, pick};
 use super::policy::{MediaPolicy, Placement, PolicyTemplate};
 use super::*;
@@ -21,6 +21,15 @@ use crate::testing::Bench;
 use crate::tombstone::RangeTombstones;
 use crate::value::{SegmentWriter, Segments};
 use crate::wire::Decoder;
+
+/// The edit that takes the promoted kvsets of a leaf away.
+fn demote(tree: &TreeState, leaf: LeafNo) -> Edit {
+    let kvsets = tree.leaf_by_no(leaf).map(|leaf| &*leaf.kvsets).unwrap_or_default();
+    let promoted = kvsets.iter().filter(|kvset| kvset.record().kind == KvsetKind::Promoted);
+    let place = Place::Leaf(leaf);
+    let changes = promoted.map(|kvset| Change::RemoveKvset { place, kvset: kvset.no() });
+    Edit { changes: changes.collect() }
+}
 
 const NOW_S: u64 = 1000;
 

@@ -15,7 +15,7 @@ use crate::entry::{Content, Version};
 use crate::keyfile::{Access, KeyCursor};
 use crate::merge::{Direction, Merge, is_live};
 use crate::tombstone::RangeTombstones;
-use crate::tree::edit::{Change, Edit, KvsetKind, LeafNo, Place, Position};
+use crate::tree::edit::{LeafNo, Position};
 use crate::tree::kvset::{Kvset, TreeState};
 use crate::tree::shape::Leaf;
 use crate::{Error, Result};
@@ -101,13 +101,4 @@ async fn write(
 async fn newest(merge: &mut Merge<KeyCursor>, key: &[u8]) -> Result<Option<Version>> {
     merge.seek(Direction::Forward, Some(key)).await?;
     if merge.key() == Some(key) { merge.version().map(Some) } else { Ok(None) }
-}
-
-/// The edit that takes the promoted kvsets of a leaf away.
-pub(crate) fn demote(tree: &TreeState, leaf: LeafNo) -> Edit {
-    let kvsets = tree.leaf_by_no(leaf).map(|leaf| &*leaf.kvsets).unwrap_or_default();
-    let promoted = kvsets.iter().filter(|kvset| kvset.record().kind == KvsetKind::Promoted);
-    let place = Place::Leaf(leaf);
-    let changes = promoted.map(|kvset| Change::RemoveKvset { place, kvset: kvset.no() });
-    Edit { changes: changes.collect() }
 }
