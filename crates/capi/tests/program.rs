@@ -5,7 +5,7 @@ use std::process::Command;
 
 /// The folder where cargo put the library for this test.
 fn library() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
+    let test = std::env::current_exe().expect("a test knows its own path");
     let folders = test.ancestors().skip(1).take(2);
     let is_there = |folder: &&Path| folder.join("libtanada_kv_c.so").exists();
     folders.into_iter().find(is_there).expect("the library lies beside the tests").to_path_buf()

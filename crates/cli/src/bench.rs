@@ -214,6 +214,8 @@ pub async fn run(arguments: BenchArguments) -> Outcome {
         Benchmark::Ooode(arguments) => (&arguments.common.json, &None),
         Benchmark::Pst(arguments) => (&arguments.json, &arguments.html),
         Benchmark::Volume(arguments) => (&arguments.json, &None),
+        Benchmark::Ycsb(arguments) => (&arguments.common.json, &arguments.common.html),
+        Benchmark::Hse(arguments) => (&arguments.common.json, &arguments.common.html),
     };
     for path in json.iter().chain(html).filter(|path| *path != Path::new("-")) {
         writable(path)?;

@@ -38,3 +38,14 @@ fn a_device_that_fails_costs_nothing_that_was_durable() {
     }
     assert!(struck > 20, "{struck}");
 }
+
+/// A flipped bit is an error, or nobody reads it.
+#[test]
+fn rot_is_never_read_as_data() {
+    let mut noticed = 0;
+    for seed in 0..6 {
+        let case = Case::new("key-value", seed);
+        noticed += KeyValueTrial::cuts(0, 1).rot(&case, 60).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+    assert!(noticed > 20, "{noticed}");
+}

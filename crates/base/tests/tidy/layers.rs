@@ -3,14 +3,15 @@
 use crate::{assert_none, files};
 
 /// The house from the ground up. A crate may use those before it.
-const HOUSE: [&str; 12] = [
+const HOUSE: [&str; 13] = [
     "tanada-base",
     "tanada-io",
     "tanada-volume",
     "tanada-placement",
-    "tanada-sim",
     "tanada-innodb",
     "tanada-kv",
+    "tanada-capi",
+    "tanada-sim",
     "tanada-query",
     "tanada-ycsb",
     "tanada-compare",
@@ -36,7 +37,7 @@ fn crates_use_only_what_is_below_them() {
 }
 
 #[test]
-fn only_io_may_have_unsafe_code() {
+fn only_io_and_the_border_to_c_may_have_unsafe_code() {
     let roots = files("crates", "rs")
         .into_iter()
         .filter(|(path, _)| path.ends_with("src/lib.rs") || path.ends_with("src/main.rs"));
@@ -45,7 +46,7 @@ fn only_io_may_have_unsafe_code() {
 }
 
 fn check_unsafe(path: &str, text: &str) -> Option<String> {
-    let allowed = path.starts_with("crates/io/");
+    let allowed = path.starts_with("crates/io/") || path.starts_with("crates/capi/");
     (!allowed && !text.contains("#![forbid(unsafe_code)]"))
         .then(|| format!("{path}: does not forbid unsafe code"))
 }

@@ -60,7 +60,8 @@ pub(crate) struct Writing {
 /// See the module's head.
 pub(crate) struct Core {
     pub(crate) name: String,
-    pub(crate) identity: u64,
+    /// Which of the databases that this process has opened.
+    pub(crate) instance: u64,
     pub(crate) settings: DatabaseSettings,
     pub(crate) objects: Arc<Objects>,
     pub(crate) opener: Opener,
@@ -184,7 +185,7 @@ impl Core {
         durability.check()?;
         let now_s = if options.time_to_live_s.is_some() { self.environment.wall_time_s() } else { 0 };
         let (payload, stores) = batch.finish(options, now_s)?;
-        if stores.iter().any(|store| store.database != self.identity) {
+        if stores.iter().any(|store| store.database != self.instance) {
             return Err(Error::invalid("a batch for stores of another database"));
         }
         if payload.operations == 0 && check.is_none_or(|(_, read)| read.is_none()) {

@@ -104,7 +104,7 @@ impl Database {
             let mut stores = self.core.stores.write();
             let table = MemoryTable::new(table_no, writing.log.end());
             let tree = crate::tree::TreeState::default();
-            let store = StoreState::new(self.core.identity, no, name, settings, table, tree);
+            let store = StoreState::new(self.core.instance, no, name, settings, table, tree);
             stores.push(store.clone());
             store
         };

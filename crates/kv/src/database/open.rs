@@ -189,7 +189,8 @@ impl Database {
         let cache = Cache::new(cache_bytes(&state.settings));
         let segments = Segments::new(&objects, &cache);
         let opener = Opener { objects: objects.clone(), segments, cache };
-        let recovered = recover(&opener, &state, options, &next_table).await?;
+        let instance = NEXT_INSTANCE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let recovered = recover(&opener, &state, options, (instance, &next_table)).await?;
         let sequence = recovered.sequence;
         state.log.sequence = sequence;
         state.epoch += 1;
@@ -211,7 +212,7 @@ impl Database {
         snapshots.publish(sequence);
         let core = Arc::new(Core {
             name: name.to_owned(),
-            identity: state.identity,
+            instance,
             settings: state.settings,
             objects,
             opener,
@@ -233,6 +234,9 @@ impl Database {
     }
 }
 
+/// Databases that were opened in this process are told apart by a number: those of two volumes may have the same identity.
+static NEXT_INSTANCE: AtomicU64 = AtomicU64::new(1);
+
 fn next_identity(volume: &Volume) -> u64 {
     volume.objects().iter().map(tanada_volume::Object::id).max().unwrap_or(0) + 1
 }
@@ -242,7 +246,7 @@ async fn recover(
     opener: &Opener,
     state: &DatabaseRecord,
     options: &OpenOptions,
-    next_table: &AtomicU64,
+    (instance, next_table): (u64, &AtomicU64),
 ) -> Result<Recovered> {
     let objects = &opener.objects;
     let table = || {
@@ -252,7 +256,7 @@ async fn recover(
     let mut stores: BTreeMap<StoreNo, Arc<StoreState>> = BTreeMap::new();
     for (no, store) in &state.stores {
         let tree = opener.open_tree(&store.tree).await?;
-        let store = StoreState::new(state.identity, *no, &store.name, &store.settings, table(), tree);
+        let store = StoreState::new(instance, *no, &store.name, &store.settings, table(), tree);
         stores.insert(*no, store);
     }
     let mut known_segments: Vec<SegmentNo> = Vec::new();

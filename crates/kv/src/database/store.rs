@@ -36,7 +36,7 @@ const MOST_HOT_KEYS: usize = 1 << 16;
 /// What all handles of a store share.
 #[derive(Debug)]
 pub(crate) struct StoreState {
-    /// The identity of its database.
+    /// Which of the databases that this process has opened is its own.
     pub(crate) database: u64,
     pub(crate) no: StoreNo,
     pub(crate) name: String,

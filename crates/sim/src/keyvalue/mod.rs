@@ -1,7 +1,7 @@
 //! Campaigns for the key-value engine: writers, readers and background jobs on simulated disks, power cuts, failing devices, rot.
 //!
 //! 1. A database is made in a small volume of two classes, and [a story](story) is told to it: several writers at once.
-//! 2. Before I/Os and at the engine's crash points power is cut with some chance. What the disks hold then is recovered in a world of its own;
+//! 2. Before I/Os power is cut with some chance; crash points are counted, so that none is never passed. What the disks hold then is recovered in a world of its own;
 //!    [the model](model) says whether what is found there may be.
 //! 3. The recovery may be cut as well; or the story goes on from there, ends cleanly, and everything must be there.
 
@@ -24,14 +24,14 @@ use tanada_kv::{
 use tanada_volume::{ClassSettings, PlantedBug, Volume, VolumeSettings};
 
 use crate::campaign::Images;
-use crate::campaign::{Case, Density, Failure, Report};
+use crate::campaign::{Case, Density, Failure, Report, Trial};
 use crate::campaign::{ClassLayout, Layout, Rig};
 use crate::disk::{DiskSet, Wreck};
 use crate::executor::{Outcome, Simulation, World};
 use crate::fault::Rule;
 use crate::trace::mix;
 use environment::SimEnvironment;
-use model::{Model, STORES, Writer};
+use model::{Model, STORES, State, Writer};
 use story::{NAMES, Teller, everything};
 
 /// Writers of a story.
@@ -60,6 +60,57 @@ impl KeyValueTrial {
         KeyValueTrial { density: Density { per_thousand, outcomes }, rules: Vec::new(), steps: STEPS }
     }
 
+    /// The same cuts and faults as those of a volume's trial.
+    pub fn of(trial: &Trial) -> KeyValueTrial {
+        KeyValueTrial { density: trial.density, rules: trial.rules.clone(), steps: STEPS }
+    }
+
+    /// Writes, closes, lets bits of the classes' disks rot, one after the other, and reads everything again: what is read is right or an error.
+    /// Gives how often it was an error.
+    ///
+    /// # Errors
+    /// What was read wrongly.
+    pub fn rot(&self, case: &Case, flips: u64) -> Result<u64, Failure> {
+        let (trial, told) = (self.clone(), case.clone());
+        let run = Simulation::run(case.seed, |world| async move {
+            let mut written = State::default();
+            trial
+                .tell_of(&world, told, |model| {
+                    for writer in &model.writers {
+                        for (all, own) in written.iter_mut().zip(writer.after(writer.written.len())) {
+                            all.extend(own);
+                        }
+                    }
+                })
+                .await
+                .map(|_| written)
+        });
+        let fail = |what: String| Failure { case: case.clone(), what, settings: String::new() };
+        let Outcome::Done(Ok(written)) = run.outcome else {
+            return Err(fail("the story did not end".to_owned()));
+        };
+        let sound: Images = run.wreck.survivors(&mut SplitMix64::new(1)).into_iter().collect();
+        let mut random = SplitMix64::new(mix(case.seed, 0x707));
+        let mut noticed = 0;
+        for flip in 0..flips {
+            let mut images = sound.clone();
+            let class = if random.below(2) == 0 { "fast.0" } else { "slow.0" };
+            if let Some(image) = images.get_mut(class) {
+                let at = random.below(image.size_bytes().max(1));
+                image.flip(at, random.below(8) as u32);
+            }
+            let expected = written.clone();
+            let run =
+                Simulation::run(flip, |world| async move { read_again(world, images, &expected).await });
+            match run.outcome {
+                Outcome::Done(Ok(is_noticed)) => noticed += u64::from(is_noticed),
+                Outcome::Done(Err(what)) => return Err(fail(format!("flip {flip} in {class}: {what}"))),
+                _ => return Err(fail(format!("flip {flip} in {class}: reading never ends"))),
+            }
+        }
+        Ok(noticed)
+    }
+
     /// Tells the story of `case` and judges it.
     ///
     /// # Errors
@@ -86,10 +137,14 @@ impl KeyValueTrial {
     }
 
     async fn tell(self, world: World, case: Case) -> Result<Report, String> {
-        let rig = Rig::attach(&world, &layout(), Images::default());
+        self.tell_of(&world, case, |_| {}).await
+    }
+
+    async fn tell_of(&self, world: &World, case: Case, told: impl FnOnce(&Model)) -> Result<Report, String> {
+        let rig = Rig::attach(world, &layout(), Images::default());
         let buffers = BufferPool::new(0);
         let volume = Volume::create(
-            rig.parts(&world, &buffers, tanada_volume::CrashPoints::default(), PlantedBug::None),
+            rig.parts(world, &buffers, tanada_volume::CrashPoints::default(), PlantedBug::None),
             &volume_settings(),
         )
         .await
@@ -106,7 +161,7 @@ impl KeyValueTrial {
             world: world.clone(),
         };
         let probe = Arc::new(Probe::default());
-        let environment = SimEnvironment::of(&world, &buffers);
+        let environment = SimEnvironment::of(world, &buffers);
         let crash_points = CrashPoints::to(probe.clone());
         let made = Database::create_with(&volume, "shop", &settings(), crash_points, environment).await;
         let database = made.map_err(|error| format!("the database cannot be made: {error}"))?;
@@ -146,6 +201,7 @@ impl KeyValueTrial {
         {
             return Err(format!("the database cannot be closed: {error}"));
         }
+        told(&model.borrow());
         // What was closed is there, whatever happens then.
         if !teller.expects_errors {
             for writer in &mut model.borrow_mut().writers {
@@ -171,6 +227,45 @@ impl KeyValueTrial {
         report.faults = world.struck_in_all();
         Ok(report)
     }
+}
+
+/// Opens what rotted and reads all of it; whether the damage was noticed.
+async fn read_again(world: World, images: Images, expected: &State) -> Result<bool, String> {
+    let rig = Rig::attach(&world, &layout(), images);
+    let buffers = BufferPool::new(0);
+    let parts = rig.parts(&world, &buffers, tanada_volume::CrashPoints::default(), PlantedBug::None);
+    let Ok(volume) = Volume::open(parts, &tanada_volume::OpenOptions::default()).await else {
+        return Ok(true);
+    };
+    let environment: Arc<dyn Environment> = SimEnvironment::of(&world, &buffers);
+    let options = OpenOptions { read_only: true, ..OpenOptions::default() };
+    let Ok(database) = Database::open(&volume, "shop", &options, environment).await else { return Ok(true) };
+    let mut is_noticed = false;
+    for (name, expected) in NAMES.iter().zip(expected) {
+        let Ok(store) = database.open_store(name) else { return Ok(true) };
+        for (key, value) in expected {
+            match store.get(key).await {
+                Ok(found) if found.as_deref() == Some(&**value) => {}
+                Ok(found) => {
+                    let len = found.map(|value| value.len());
+                    return Err(format!(
+                        "key {key:02x?} of {} bytes gives {len:?} bytes and no error",
+                        value.len()
+                    ));
+                }
+                Err(_) => is_noticed = true,
+            }
+        }
+        match story::walked(&store, tanada_kv::CursorOptions::default(), true).await {
+            Ok(found) => {
+                if let Some(what) = model::difference(&found?, expected) {
+                    return Err(format!("walked over without an error: {what}"));
+                }
+            }
+            Err(_) => is_noticed = true,
+        }
+    }
+    Ok(is_noticed)
 }
 
 #[derive(Default)]

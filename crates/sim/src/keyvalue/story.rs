@@ -1,4 +1,4 @@
-//! A story told to a database: several writers, readers of what they wrote, snapshots, and now and then a compaction or a reopening.
+//! A story told to a database: several writers, readers of what they wrote, snapshots; the engine's own jobs run beside them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -190,7 +190,7 @@ impl Teller {
 }
 
 /// All that a cursor finds; an error in words if it goes the wrong way.
-async fn walked(
+pub(super) async fn walked(
     store: &Store,
     options: CursorOptions,
     is_forward: bool,
