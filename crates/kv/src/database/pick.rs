@@ -10,6 +10,9 @@ use crate::objects::ObjectKind;
 use crate::tree::pick::{Job, LogSegmentUse, PickSettings, Surroundings, pick};
 use crate::tree::{Kvset, KvsetNo, LeafNo, TreeState};
 
+/// Batches that a spill is done in, at most.
+const BATCHES_OF_A_SPILL: u64 = 4;
+
 /// The next job; a thorough one leaves nothing at the root and one kvset in each leaf.
 pub(crate) fn next_job(
     tree: &TreeState,
@@ -40,6 +43,9 @@ impl Core {
             space_amplification: store.settings.space_amplification,
             // A spill takes in what came meanwhile, and writers are slowed only when spills cannot keep pace.
             root_kvsets: (self.settings.slow_root_kvsets / 4).clamp(2, 8),
+            // A batch of a job is a range of keys, whose values lie all over the log. With few batches each of them wants most of what lies
+            // between its values too, so that the log is read in long runs, and not often.
+            spill_bytes: BATCHES_OF_A_SPILL * self.job_bytes(),
             ..PickSettings::default()
         }
     }

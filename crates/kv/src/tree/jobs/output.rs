@@ -14,7 +14,6 @@ use bytes::Bytes;
 use futures::stream::{StreamExt, TryStreamExt};
 use tanada_volume::Object;
 
-use super::values::read_stored;
 use super::{JobContext, JobOutput};
 use crate::Result;
 use crate::entry::{Content, Pointer, RangeTombstone, SegmentNo, Version};
@@ -23,7 +22,7 @@ use crate::objects::{Lease, ObjectKind};
 use crate::stream::sync;
 use crate::tree::edit::{Change, KvsetKind, KvsetRecord, LeafNo, Place, Position, SegmentRecord};
 use crate::tree::kvset::Kvset;
-use crate::value::{Segment, SegmentWriter};
+use crate::value::{Segment, SegmentWriter, read_stored};
 
 /// Objects that are synced at once.
 const SYNCED_AT_ONCE: usize = 32;
