@@ -9,6 +9,7 @@ use tanada_volume::BLOCK_BYTES;
 use super::Segment;
 use crate::Result;
 use crate::entry::{Pointer, SegmentNo};
+use crate::notify::yield_now;
 
 /// Most bytes of one I/O, if that is not too large a part of what is read at once.
 const RUN_BYTES: u64 = 1 << 20;
@@ -63,6 +64,7 @@ pub(crate) async fn read_stored(
             let value = if is_sparse { Bytes::copy_from_slice(value) } else { bytes.slice_ref(value) };
             stored[index] = run.segment.check(pointer, value)?;
         }
+        yield_now().await;
     }
     Ok((stored, bytes_read))
 }

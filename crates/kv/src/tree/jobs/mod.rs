@@ -59,6 +59,9 @@ pub(crate) struct JobOutput {
     pub(crate) versions_kept: u64,
 }
 
+/// Versions after which other tasks of the thread have their turn: the log's above all.
+const VERSIONS_AT_ONCE: usize = 256;
+
 /// Bytes of a key file that are read at once.
 const READ_AHEAD_BYTES: usize = 512 << 10;
 
