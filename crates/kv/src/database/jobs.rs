@@ -191,6 +191,7 @@ impl Core {
         self.background.progress.notify();
         self.background.work.notify();
         self.delete_retired().await?;
+        self.watch_fast_class();
         Ok(true)
     }
 

@@ -78,14 +78,27 @@ impl Core {
                 Some((no, LogSegmentUse { bytes: object.size_bytes(), is_needed_elsewhere }))
             })
             .collect();
-        Surroundings { log_pressure: self.log_pressure(), log_segments }
+        let log_bytes = tree.root.iter().map(|kvset| kvset.record().info.data_bytes()).sum();
+        Surroundings { log_pressure: self.log_pressure(log_bytes), log_segments }
     }
 
-    /// How much the fastest class presses for log segments to be emptied: 1 at its limit.
-    fn log_pressure(&self) -> f64 {
-        let Some(limit) = self.settings.fast_class_bytes else { return 0.0 };
-        // Before it is reached, so that there is time to make room.
-        self.fast_class_bytes() as f64 / (limit.max(1) as f64 * 0.75)
+    /// How much the fastest class presses for log segments to be emptied: 1 if that is due. The store's root keeps `log_bytes` in them.
+    fn log_pressure(&self, log_bytes: u64) -> f64 {
+        // Before a limit is reached, so that there is time to make room.
+        let by_limit = self
+            .settings
+            .fast_class_bytes
+            .map_or(0.0, |limit| self.fast_class_bytes() as f64 / (limit.max(1) as f64 * 0.75));
+        // The log would go on to a slow class once this one is full. What is free is to be no less than what spills could free.
+        let volume = self.objects.volume();
+        let by_room = match &volume.classes()[..] {
+            [fastest, _, ..] => {
+                let free = fastest.chunks.saturating_sub(fastest.taken) * volume.chunk_bytes();
+                log_bytes as f64 / free.max(1) as f64
+            }
+            _ => 0.0,
+        };
+        by_limit.max(by_room)
     }
 
     /// Bytes that the database takes up on the fastest class.
