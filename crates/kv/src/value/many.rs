@@ -71,8 +71,8 @@ pub(crate) async fn read_stored(
 
 fn runs(pointers: &[Pointer], segments: &HashMap<SegmentNo, Segment>) -> Vec<Run> {
     let wanted: u64 = pointers.iter().map(|pointer| u64::from(pointer.stored_len)).sum();
-    // So that what is on its way needs no more memory than what has come.
-    let run_bytes = (wanted / READS_AT_ONCE as u64).clamp(LEAST_RUN_BYTES, RUN_BYTES);
+    // So that what is on its way needs little memory beside what has come.
+    let run_bytes = (wanted / (4 * READS_AT_ONCE as u64)).clamp(LEAST_RUN_BYTES, RUN_BYTES);
     let mut order: Vec<usize> = (0..pointers.len()).collect();
     order.sort_unstable_by_key(|index| (pointers[*index].segment, pointers[*index].offset));
     let mut runs: Vec<Run> = Vec::new();
