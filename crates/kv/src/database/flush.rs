@@ -56,11 +56,12 @@ impl Core {
     }
 
     /// Looks whether the fastest class is as full as it may get.
-    fn watch_fast_class(&self) {
+    pub(crate) fn watch_fast_class(&self) {
         if let Some(limit) = self.settings.fast_class_bytes {
             let used = self.fast_class_bytes();
             // Log segments are prepared ahead, so there has to be room for two.
-            let reserve = (2 * self.settings.log_segment_bytes).min(limit / 4);
+            let reserve =
+                (2 * super::open::log_segment_bytes(self.objects.volume(), &self.settings)).min(limit / 4);
             self.is_fast_full.store(used + reserve > limit, Ordering::Relaxed);
         }
     }

@@ -23,9 +23,6 @@ use crate::{ErrorKind, Result};
 use super::pick;
 use crate::tree::pick::Job;
 
-/// Bytes of values that a job holds in memory at once.
-const BATCH_BYTES: u64 = 8 << 20;
-
 /// How long a store's jobs rest after one found no space.
 const REST: Duration = Duration::from_secs(1);
 
@@ -127,6 +124,12 @@ impl Core {
         }
     }
 
+    /// Bytes of values that a job may hold in memory at once: the jobs that run together share what is there for buffers.
+    pub(crate) fn job_bytes(&self) -> u64 {
+        let jobs = self.settings.concurrent_jobs.min(self.stores.read().len()).max(1) as u64;
+        (self.settings.memory_bytes / 8 / jobs).max(256 << 10)
+    }
+
     pub(crate) fn job_context(&self, store: &StoreState) -> Result<JobContext> {
         let settings = &store.settings;
         Ok(JobContext {
@@ -138,7 +141,7 @@ impl Core {
             },
             segment_bytes: settings.value_segment_bytes,
             leaf_bytes: settings.leaf_bytes,
-            batch_bytes: BATCH_BYTES.min(self.settings.memory_bytes / 16).max(256 << 10),
+            batch_bytes: self.job_bytes(),
             snapshots: self.snapshots.to_keep(),
             now_s: self.environment.wall_time_s(),
         })
@@ -188,6 +191,7 @@ impl Core {
         self.background.progress.notify();
         self.background.work.notify();
         self.delete_retired().await?;
+        self.watch_fast_class();
         Ok(true)
     }
 

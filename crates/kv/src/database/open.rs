@@ -41,6 +41,9 @@ use crate::tree::Opener;
 use crate::value::Segments;
 use crate::{Error, ErrorKind, Result};
 
+/// Log segments that the fastest class has room for, at least.
+const LOG_SEGMENTS_OF_A_CLASS: u64 = 16;
+
 /// A name of a database or a store.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
@@ -348,7 +351,7 @@ async fn begin_writing(
         ..state.log
     };
     let options = LogOptions {
-        segment_bytes: state.settings.log_segment_bytes,
+        segment_bytes: log_segment_bytes(objects.volume(), &state.settings),
         group_bytes: state.settings.log_group_bytes,
         class: log_class(objects.volume(), &state.settings),
         overflow_class: objects.volume().classes().get(1).map(|class| class.name.clone()),
@@ -382,6 +385,14 @@ async fn settle_segment(object: &tanada_volume::Object, used: u64) -> Result<()>
         _ => {}
     }
     object.sync().await.map_err(failed)
+}
+
+/// Bytes of a log segment: as set, but no more than a sixteenth of a fastest class that is not the only one, for there a segment takes up room as
+/// long as anything in it has not moved down, and one is always being filled and another one ready.
+pub(crate) fn log_segment_bytes(volume: &Volume, settings: &DatabaseSettings) -> u64 {
+    let [fastest, _, ..] = &volume.classes()[..] else { return settings.log_segment_bytes };
+    let share = fastest.chunks.saturating_mul(volume.chunk_bytes()) / LOG_SEGMENTS_OF_A_CLASS;
+    settings.log_segment_bytes.min(share.max(settings.log_group_bytes).max(1 << 20))
 }
 
 fn log_class(volume: &Volume, settings: &DatabaseSettings) -> Option<String> {

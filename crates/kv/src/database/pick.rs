@@ -10,6 +10,9 @@ use crate::objects::ObjectKind;
 use crate::tree::pick::{Job, LogSegmentUse, PickSettings, Surroundings, pick};
 use crate::tree::{Kvset, KvsetNo, LeafNo, TreeState};
 
+/// Batches that a spill is done in, at most.
+const BATCHES_OF_A_SPILL: u64 = 4;
+
 /// The next job; a thorough one leaves nothing at the root and one kvset in each leaf.
 pub(crate) fn next_job(
     tree: &TreeState,
@@ -40,6 +43,9 @@ impl Core {
             space_amplification: store.settings.space_amplification,
             // A spill takes in what came meanwhile, and writers are slowed only when spills cannot keep pace.
             root_kvsets: (self.settings.slow_root_kvsets / 4).clamp(2, 8),
+            // A batch of a job is a range of keys, whose values lie all over the log. With few batches each of them wants most of what lies
+            // between its values too, so that the log is read in long runs, and not often.
+            spill_bytes: BATCHES_OF_A_SPILL * self.job_bytes(),
             ..PickSettings::default()
         }
     }
@@ -72,14 +78,27 @@ impl Core {
                 Some((no, LogSegmentUse { bytes: object.size_bytes(), is_needed_elsewhere }))
             })
             .collect();
-        Surroundings { log_pressure: self.log_pressure(), log_segments }
+        let log_bytes = tree.root.iter().map(|kvset| kvset.record().info.data_bytes()).sum();
+        Surroundings { log_pressure: self.log_pressure(log_bytes), log_segments }
     }
 
-    /// How much the fastest class presses for log segments to be emptied: 1 at its limit.
-    fn log_pressure(&self) -> f64 {
-        let Some(limit) = self.settings.fast_class_bytes else { return 0.0 };
-        // Before it is reached, so that there is time to make room.
-        self.fast_class_bytes() as f64 / (limit.max(1) as f64 * 0.75)
+    /// How much the fastest class presses for log segments to be emptied: 1 if that is due. The store's root keeps `log_bytes` in them.
+    fn log_pressure(&self, log_bytes: u64) -> f64 {
+        // Before a limit is reached, so that there is time to make room.
+        let by_limit = self
+            .settings
+            .fast_class_bytes
+            .map_or(0.0, |limit| self.fast_class_bytes() as f64 / (limit.max(1) as f64 * 0.75));
+        // The log would go on to a slow class once this one is full. What is free is to be no less than what spills could free.
+        let volume = self.objects.volume();
+        let by_room = match &volume.classes()[..] {
+            [fastest, _, ..] => {
+                let free = fastest.chunks.saturating_sub(fastest.taken) * volume.chunk_bytes();
+                log_bytes as f64 / free.max(1) as f64
+            }
+            _ => 0.0,
+        };
+        by_limit.max(by_room)
     }
 
     /// Bytes that the database takes up on the fastest class.

@@ -120,6 +120,19 @@ fn frames_come_back_over_many_segments() {
 }
 
 #[test]
+fn a_segment_that_was_prepared_too_small_is_no_obstacle() {
+    let volume = TestVolume::new();
+    let objects = volume.objects();
+    let log = start(&volume, &objects, 1, 0);
+    wait_for(log.room(100)).unwrap();
+    // Nothing was appended: what was prepared is ready, and for this one another has to be made.
+    wait_for(log.room(3 << 20)).unwrap();
+    append(&log, 1, 3 << 20);
+    wait_for(log.close()).unwrap();
+    assert_eq!(read(&objects, from_start()).unwrap().0.len(), 1);
+}
+
+#[test]
 fn what_is_not_synced_is_durable_in_time() {
     let volume = TestVolume::new();
     let objects = volume.objects();

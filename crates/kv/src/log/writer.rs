@@ -360,6 +360,10 @@ impl Log {
                 state.wanted.without_room.push(sender);
                 if has_place {
                     state.next_bytes = state.next_bytes.max(needed);
+                    // It was being prepared before anybody knew how large it has to be.
+                    if let Some(too_small) = state.prepared.take() {
+                        too_small.lease.retire();
+                    }
                     self.prepare.notify();
                 }
                 freed

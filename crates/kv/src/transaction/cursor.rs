@@ -1,17 +1,19 @@
 //! Cursors: keys and values of a store in order, as a snapshot has them.
 //!
 //! A cursor stands in a *gap* between two keys. It walks a merge of all sources, which is built when it is needed and thrown away when the cursor
-//! goes elsewhere: after a seek, a change of direction or a refresh the merge is sought anew at the gap.
+//! goes elsewhere: after a seek, a change of direction or a refresh the merge is sought anew at the gap. The merge may be ahead of the gap by what
+//! was [read ahead](super::ahead).
 
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::ahead::Ahead;
 use super::own::Committed;
 use crate::Result;
 use crate::database::{Snapshot, Store, behind_prefix};
-use crate::entry::{Content, SequenceNo};
+use crate::entry::SequenceNo;
 use crate::memory::{Long, MemorySource, MemoryTable};
 use crate::merge::{Direction, Source, View, Visibility};
 use crate::tombstone::RangeTombstones;
@@ -54,8 +56,9 @@ pub struct Cursor {
     /// What the transaction wrote that it belongs to.
     own: Option<Arc<MemoryTable>>,
     gap: Gap,
-    /// The merge, at the gap.
+    /// The merge, behind what was read ahead from the gap.
     view: Option<Merged>,
+    ahead: Ahead,
 }
 
 impl fmt::Debug for Cursor {
@@ -77,7 +80,15 @@ impl Cursor {
     pub(crate) fn over(store: &Store, options: CursorOptions, own: Option<Arc<MemoryTable>>) -> Cursor {
         let CursorOptions { prefix, snapshot } = options;
         let snapshot = snapshot.unwrap_or_else(|| store.core().snapshots.take());
-        Cursor { store: store.clone(), prefix, snapshot, own, gap: Gap::Begin, view: None }
+        Cursor {
+            store: store.clone(),
+            prefix,
+            snapshot,
+            own,
+            gap: Gap::Begin,
+            view: None,
+            ahead: Ahead::default(),
+        }
     }
 
     /// Goes before the first key that is not smaller than `key`.
@@ -85,7 +96,7 @@ impl Cursor {
     /// # Errors
     /// `Corrupted`, `Device`; so for all methods.
     pub async fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.view = None;
+        self.leave();
         self.gap = match behind_prefix(&self.prefix) {
             _ if *key <= *self.prefix => Gap::Begin,
             Some(end) if *key >= *end => Gap::End,
@@ -96,7 +107,7 @@ impl Cursor {
 
     /// Goes before all keys.
     pub fn seek_to_begin(&mut self) {
-        self.view = None;
+        self.leave();
         self.gap = Gap::Begin;
     }
 
@@ -105,7 +116,7 @@ impl Cursor {
     /// # Errors
     /// See [`seek`](Self::seek).
     pub async fn seek_to_end(&mut self) -> Result<()> {
-        self.view = None;
+        self.leave();
         self.gap = Gap::End;
         self.store.core().check_open()
     }
@@ -131,7 +142,7 @@ impl Cursor {
         if self.own.is_none() {
             self.snapshot = self.store.core().snapshots.take();
         }
-        self.view = None;
+        self.leave();
     }
 
     /// Where a walk in a direction begins: forward the first key, in reverse the one before which it begins.
@@ -154,34 +165,56 @@ impl Cursor {
         if at_edge {
             return Ok(None);
         }
-        if self.view.as_ref().is_none_or(|view| view.direction() != direction) {
-            let bound = self.bound(direction);
-            let mut view = self.build()?;
-            view.seek(direction, bound.as_deref()).await?;
-            self.view = Some(view);
+        if self.view.as_ref().is_some_and(|view| view.direction() != direction) {
+            self.leave();
         }
-        // An error leaves the cursor where it was.
-        let Some(mut view) = self.view.take() else { return Ok(None) };
-        let is_there = view.step().await?;
-        let content = view.version().map(|version| version.content.clone());
-        let content = content.filter(|_| is_there && view.key().starts_with(&self.prefix));
-        let value = match content {
-            Some(Content::Inline(value)) => value,
-            Some(Content::At(pointer)) => {
-                self.store.core().opener.segments.open(pointer.segment)?.read(&pointer).await?
-            }
-            _ => {
-                self.gap = if direction == Direction::Forward { Gap::End } else { Gap::Begin };
-                return Ok(None);
-            }
+        if self.ahead.ready() == 0 && !self.ahead.is_end() {
+            self.read_ahead(direction).await?;
+        }
+        let Some((key, value)) = self.ahead.take() else {
+            self.leave();
+            self.gap = if direction == Direction::Forward { Gap::End } else { Gap::Begin };
+            return Ok(None);
         };
-        let key = Bytes::copy_from_slice(view.key());
         self.gap = match direction {
             Direction::Forward => Gap::Behind(key.clone()),
             Direction::Reverse => Gap::Before(key.clone()),
         };
-        self.view = Some(view);
         Ok(Some((key, value)))
+    }
+
+    /// Forgets the merge: the cursor goes elsewhere.
+    fn leave(&mut self) {
+        self.view = None;
+        self.ahead.clear();
+    }
+
+    /// Reads what comes next, if nothing is there that was read ahead.
+    async fn read_ahead(&mut self, direction: Direction) -> Result<()> {
+        // What a transaction writes itself, its cursors see at once.
+        let mut keys = if self.own.is_some() { 1 } else { self.ahead.next_keys() };
+        loop {
+            // If this fails or is dropped on its way, the merge is built anew at the gap.
+            let mut view = match self.view.take() {
+                Some(view) => view,
+                None => {
+                    let bound = self.bound(direction);
+                    let mut view = self.build()?;
+                    view.seek(direction, bound.as_deref()).await?;
+                    view
+                }
+            };
+            let segments = self.store.core().opener.segments.clone();
+            match self.ahead.fill(&mut view, &self.prefix, &segments, keys).await {
+                Ok(()) => {
+                    self.view = Some(view);
+                    return Ok(());
+                }
+                // What can be read before it is given out before the error.
+                Err(_) if keys > 1 => keys = 1,
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// The merge of all sources.

@@ -3,6 +3,7 @@
 //! A transaction reads from a snapshot. What it writes is kept twice: as a batch, which is what a commit writes, and in memory tables of its own,
 //! which its reads ask first. It is checked when it commits ([`crate::database::conflict`]): of two that wrote the same key the first one wins.
 
+mod ahead;
 mod cursor;
 mod own;
 

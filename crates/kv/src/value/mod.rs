@@ -2,12 +2,15 @@
 //!
 //! - [`codec`]: compression of single values;
 //! - [`writer`]: one segment from its beginning to its end;
-//! - [`segment`]: one value in one I/O.
+//! - [`segment`]: one value in one I/O;
+//! - [`many`]: many values, neighbours together.
 
 pub(crate) mod codec;
+mod many;
 mod segment;
 mod writer;
 
+pub(crate) use many::read_stored;
 pub(crate) use segment::{Segment, Segments};
 pub(crate) use writer::SegmentWriter;
 

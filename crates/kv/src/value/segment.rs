@@ -1,6 +1,7 @@
 //! Reads values, from log segments and from value segments alike.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
@@ -10,6 +11,7 @@ use tanada_io::BufferPool;
 use tanada_volume::{BLOCK_BYTES, Object};
 
 use super::codec::decompress;
+use super::many::read_stored;
 use crate::cache::{Cache, CacheKey, Cached, Owner, Rank};
 use crate::entry::{Pointer, SegmentNo};
 use crate::keyfile::read_blocks;
@@ -61,8 +63,7 @@ impl Segment {
     /// As [`read`](Self::read).
     pub(crate) async fn read_telling(&self, pointer: &Pointer) -> Result<(Bytes, bool)> {
         let shared = &*self.shared;
-        // A value that would push out hundreds of others is better read again.
-        if u64::from(pointer.len) > shared.cache.budget_bytes() / 256 {
+        if !self.is_cacheable(pointer) {
             return self.read_uncached(pointer).await.map(|value| (value, true));
         }
         let key = CacheKey { owner: shared.owner, position: pointer.offset };
@@ -85,14 +86,44 @@ impl Segment {
         }
     }
 
+    fn is_cacheable(&self, pointer: &Pointer) -> bool {
+        // A value that would push out hundreds of others is better read again.
+        u64::from(pointer.len) <= self.shared.cache.budget_bytes() / 256
+    }
+
+    fn cached(&self, pointer: &Pointer) -> Option<Bytes> {
+        let key = CacheKey { owner: self.shared.owner, position: pointer.offset };
+        match self.shared.cache.get(Rank::Lower, &key)? {
+            Cached::Value(value) if value.len() == pointer.len as usize => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The value that is stored as `stored`, which is cached from now on.
+    async fn keep(&self, pointer: &Pointer, stored: &Bytes) -> Result<Bytes> {
+        let value = self.decompressed(pointer, stored)?;
+        // It is not to hold on to what was read along.
+        let value = Bytes::copy_from_slice(&value);
+        if self.is_cacheable(pointer) {
+            let key = CacheKey { owner: self.shared.owner, position: pointer.offset };
+            let load = async { Ok(Cached::Value(value.clone())) };
+            self.shared.cache.get_or_load(Rank::Lower, key, load).await?;
+        }
+        Ok(value)
+    }
+
+    fn decompressed(&self, pointer: &Pointer, stored: &Bytes) -> Result<Bytes> {
+        let value = decompress(pointer.codec, stored, pointer.len as usize);
+        value.ok_or_else(|| self.corrupted(pointer, "a value cannot be decompressed"))
+    }
+
     /// The value that `pointer` leads to, from the device.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     pub(crate) async fn read_uncached(&self, pointer: &Pointer) -> Result<Bytes> {
         let stored = self.read_stored(pointer).await?;
-        let value = decompress(pointer.codec, &stored, pointer.len as usize);
-        value.ok_or_else(|| self.corrupted(pointer, "a value cannot be decompressed"))
+        self.decompressed(pointer, &stored)
     }
 
     /// The bytes of a value as they are stored, from the device in one I/O.
@@ -171,6 +202,35 @@ impl Segments {
         }
         let (lease, object) = self.objects.open(ObjectKind::Segment, no)?;
         Ok(self.add(lease, object))
+    }
+
+    /// The values that `pointers` lead to, in their order, through the cache; neighbours are read together.
+    ///
+    /// # Errors
+    /// As [`Segment::read`], for any of them.
+    pub(crate) async fn read_all(&self, pointers: &[Pointer]) -> Result<Vec<Bytes>> {
+        let mut segments: HashMap<SegmentNo, Segment> = HashMap::new();
+        let mut values = vec![Bytes::new(); pointers.len()];
+        let mut missing = Vec::new();
+        for (index, pointer) in pointers.iter().enumerate() {
+            let segment = match segments.entry(pointer.segment) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(self.open(pointer.segment)?),
+            };
+            match segment.cached(pointer) {
+                Some(value) => values[index] = value,
+                None => missing.push(index),
+            }
+        }
+        let wanted: Vec<Pointer> = missing.iter().map(|index| pointers[*index]).collect();
+        let (stored, _) = read_stored(&wanted, &segments).await?;
+        for (index, stored) in missing.into_iter().zip(stored) {
+            let pointer = &pointers[index];
+            if let Some(segment) = segments.get(&pointer.segment) {
+                values[index] = segment.keep(pointer, &stored).await?;
+            }
+        }
+        Ok(values)
     }
 
     /// A segment that was made just now, or found.

@@ -6,6 +6,7 @@ mod bulk;
 mod check;
 mod common;
 mod crash_points;
+mod cursors;
 mod durability;
 mod expiry;
 mod lifecycle;

@@ -2,11 +2,13 @@
 
 use bytes::Bytes;
 
+use super::VERSIONS_AT_ONCE;
 use super::output::{Ending, Outputs};
 use crate::Result;
 use crate::entry::{Content, Version};
 use crate::keyfile::KeyCursor;
 use crate::merge::{Groups, Retention};
+use crate::notify::yield_now;
 use crate::tree::edit::{LeafNo, Position};
 
 /// A leaf to be filled.
@@ -44,8 +46,13 @@ pub(super) async fn fill(
     let Target { mut leaf, mut start, end, mut position, split_bytes } = target;
     let mut new_leaf = None;
     let keeps = |all: &[u64], sequence| retention.keeps_tombstone(all, sequence);
+    let mut keys = 0usize;
     while groups.peek().is_some_and(|key| end.is_none_or(|end| key < &**end)) {
         groups.next(retention).await?;
+        keys += 1;
+        if keys.is_multiple_of(VERSIONS_AT_ONCE) {
+            yield_now().await;
+        }
         let (key, versions) = groups.group();
         let group_bytes: u64 = versions.iter().map(|version| key.len() as u64 + value_bytes(version)).sum();
         let before = outputs.kvset_bytes();

@@ -3,7 +3,7 @@
 //! - [`spill`]: from the root into the leaves;
 //! - [`compact`]: the kvsets of one leaf into one, or into several leaves; by the way, values leave segments that are mostly garbage;
 //! - [`promote`]: values that are read often, repeated on a faster class;
-//! - [`fill`]: a leaf, from a merge; [`output`]: the key files and segments that a job writes; [`values`]: the values it moves.
+//! - [`fill`]: a leaf, from a merge; [`output`]: the key files and segments that a job writes.
 //!
 //! A job that fails deletes what it wrote, as far as it can; the rest are orphans, deleted when the database is opened.
 
@@ -12,7 +12,6 @@ mod fill;
 mod output;
 pub(crate) mod promote;
 mod spill;
-mod values;
 
 pub(crate) use compact::compact;
 pub(crate) use spill::{move_down, spill};
@@ -59,6 +58,9 @@ pub(crate) struct JobOutput {
     pub(crate) versions_merged: u64,
     pub(crate) versions_kept: u64,
 }
+
+/// Versions after which other tasks of the thread have their turn: the log's above all.
+const VERSIONS_AT_ONCE: usize = 256;
 
 /// Bytes of a key file that are read at once.
 const READ_AHEAD_BYTES: usize = 512 << 10;

@@ -14,16 +14,16 @@ use bytes::Bytes;
 use futures::stream::{StreamExt, TryStreamExt};
 use tanada_volume::Object;
 
-use super::values::read_stored;
-use super::{JobContext, JobOutput};
+use super::{JobContext, JobOutput, VERSIONS_AT_ONCE};
 use crate::Result;
 use crate::entry::{Content, Pointer, RangeTombstone, SegmentNo, Version};
 use crate::keyfile::KeyFileWriter;
+use crate::notify::yield_now;
 use crate::objects::{Lease, ObjectKind};
 use crate::stream::sync;
 use crate::tree::edit::{Change, KvsetKind, KvsetRecord, LeafNo, Place, Position, SegmentRecord};
 use crate::tree::kvset::Kvset;
-use crate::value::{Segment, SegmentWriter};
+use crate::value::{Segment, SegmentWriter, read_stored};
 
 /// Objects that are synced at once.
 const SYNCED_AT_ONCE: usize = 32;
@@ -158,7 +158,10 @@ impl<'a> Outputs<'a> {
         let (keys, steps) = (std::mem::take(&mut self.keys), std::mem::take(&mut self.steps));
         self.batch_bytes = 0;
         let mut key_start = 0;
-        for step in steps {
+        for (done, step) in steps.into_iter().enumerate() {
+            if done % VERSIONS_AT_ONCE == VERSIONS_AT_ONCE - 1 {
+                yield_now().await;
+            }
             match step {
                 Step::Version(key_end, mut version, moves) => {
                     if let Some((pointer, value)) = moves.then(|| stored.next()).flatten() {

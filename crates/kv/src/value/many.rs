@@ -6,12 +6,16 @@ use bytes::Bytes;
 use futures::stream::{StreamExt, TryStreamExt};
 use tanada_volume::BLOCK_BYTES;
 
+use super::Segment;
 use crate::Result;
 use crate::entry::{Pointer, SegmentNo};
-use crate::value::Segment;
+use crate::notify::yield_now;
 
-/// Most bytes of one I/O.
+/// Most bytes of one I/O, if that is not too large a part of what is read at once.
 const RUN_BYTES: u64 = 1 << 20;
+
+/// Least bytes of which that is said.
+const LEAST_RUN_BYTES: u64 = 64 << 10;
 
 /// A gap of so many bytes is read along: that costs less than one I/O more.
 const GAP_BYTES: u64 = 16 << 10;
@@ -32,7 +36,7 @@ struct Run {
 ///
 /// # Errors
 /// `Corrupted` if what is there is not what was written, or if a device fails.
-pub(super) async fn read_stored(
+pub(crate) async fn read_stored(
     pointers: &[Pointer],
     segments: &HashMap<SegmentNo, Segment>,
 ) -> Result<(Vec<Bytes>, u64)> {
@@ -50,7 +54,7 @@ pub(super) async fn read_stored(
     while let Some((run, bytes)) = reads.try_next().await? {
         // Few values would hold on to much memory around them.
         let wanted: u64 = run.members.iter().map(|index| u64::from(pointers[*index].stored_len)).sum();
-        let is_sparse = wanted < bytes.len() as u64 / 2;
+        let is_sparse = wanted < bytes.len() as u64 / 8 * 7;
         for index in run.members {
             let pointer = &pointers[index];
             let at = (pointer.offset - run.from) as usize;
@@ -60,11 +64,15 @@ pub(super) async fn read_stored(
             let value = if is_sparse { Bytes::copy_from_slice(value) } else { bytes.slice_ref(value) };
             stored[index] = run.segment.check(pointer, value)?;
         }
+        yield_now().await;
     }
     Ok((stored, bytes_read))
 }
 
 fn runs(pointers: &[Pointer], segments: &HashMap<SegmentNo, Segment>) -> Vec<Run> {
+    let wanted: u64 = pointers.iter().map(|pointer| u64::from(pointer.stored_len)).sum();
+    // So that what is on its way needs little memory beside what has come.
+    let run_bytes = (wanted / (4 * READS_AT_ONCE as u64)).clamp(LEAST_RUN_BYTES, RUN_BYTES);
     let mut order: Vec<usize> = (0..pointers.len()).collect();
     order.sort_unstable_by_key(|index| (pointers[*index].segment, pointers[*index].offset));
     let mut runs: Vec<Run> = Vec::new();
@@ -77,7 +85,7 @@ fn runs(pointers: &[Pointer], segments: &HashMap<SegmentNo, Segment>) -> Vec<Run
         let last = runs.last_mut().filter(|run| {
             run.segment.no() == pointer.segment
                 && from <= run.end.saturating_add(GAP_BYTES)
-                && end.saturating_sub(run.from) <= RUN_BYTES
+                && end.saturating_sub(run.from) <= run_bytes
         });
         match last {
             Some(run) => {

@@ -1,0 +1,102 @@
+//! What a cursor has read ahead.
+//!
+//! Neighbours in the order of keys are often neighbours in a segment too: values moved there in that order. So a cursor decides on several keys, and reads
+//! their values together. The first time these are few, for many cursors are asked for little; then more each time, up to a bound.
+//!
+//! Only for what cannot change under the cursor: what a snapshot sees.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use crate::Result;
+use crate::entry::Content;
+use crate::merge::{Source, View};
+use crate::value::Segments;
+
+/// Keys that are read together at first, how many times more the next time, and at most.
+const FIRST_KEYS: usize = 8;
+const GROWTH: usize = 2;
+const MOST_KEYS: usize = 64;
+
+/// With so many bytes of values there are enough keys.
+const ENOUGH_BYTES: u64 = 128 << 10;
+
+/// Keys and values that come next.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    ready: VecDeque<(Bytes, Bytes)>,
+    /// Keys that were read together last time.
+    keys: usize,
+    /// Behind what is ready there is nothing.
+    is_end: bool,
+}
+
+impl Ahead {
+    /// Forgets what was read.
+    pub(super) fn clear(&mut self) {
+        *self = Ahead::default();
+    }
+
+    /// What comes next.
+    pub(super) fn take(&mut self) -> Option<(Bytes, Bytes)> {
+        self.ready.pop_front()
+    }
+
+    pub(super) fn ready(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Whether there is nothing behind what is ready.
+    pub(super) fn is_end(&self) -> bool {
+        self.is_end
+    }
+
+    /// Keys to be read together next.
+    pub(super) fn next_keys(&self) -> usize {
+        (self.keys * GROWTH).clamp(FIRST_KEYS, MOST_KEYS)
+    }
+
+    /// Reads up to `keys` keys that begin with `prefix`, and their values.
+    ///
+    /// # Errors
+    /// `Corrupted`, or if a device fails; for any of them.
+    pub(super) async fn fill<S: Source>(
+        &mut self,
+        view: &mut View<S>,
+        prefix: &[u8],
+        segments: &Segments,
+        keys: usize,
+    ) -> Result<()> {
+        let mut entries: Vec<(Bytes, Bytes)> = Vec::with_capacity(keys);
+        let mut pointers = Vec::new();
+        let mut pointed = Vec::new();
+        let mut bytes = 0;
+        let mut is_end = false;
+        while entries.len() < keys && bytes < ENOUGH_BYTES {
+            let is_there = view.step().await?;
+            let version = view.version().filter(|_| is_there && view.key().starts_with(prefix));
+            let value = match version.map(|version| &version.content) {
+                Some(Content::Inline(value)) => value.clone(),
+                Some(Content::At(pointer)) => {
+                    bytes += u64::from(pointer.stored_len);
+                    pointed.push(entries.len());
+                    pointers.push(*pointer);
+                    Bytes::new()
+                }
+                Some(Content::Deleted) | None => {
+                    is_end = true;
+                    break;
+                }
+            };
+            entries.push((Bytes::copy_from_slice(view.key()), value));
+        }
+        for (index, value) in pointed.into_iter().zip(segments.read_all(&pointers).await?) {
+            entries[index].1 = value;
+        }
+        self.ready.extend(entries);
+        self.keys = keys;
+        self.is_end = is_end;
+        Ok(())
+    }
+}
