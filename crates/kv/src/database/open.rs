@@ -11,7 +11,7 @@
 //!
 //! Opening read-only does 1 to 3 and changes nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
@@ -244,6 +244,40 @@ fn next_identity(volume: &Volume) -> u64 {
     volume.objects().iter().map(tanada_volume::Object::id).max().unwrap_or(0) + 1
 }
 
+/// The objects of a database, by what they are to it.
+struct Sorted {
+    /// Segments that trees know.
+    known_segments: BTreeSet<SegmentNo>,
+    /// Segments that may be of the log, ascending.
+    candidates: Vec<SegmentNo>,
+    /// What nothing leads to.
+    orphans: Vec<(ObjectKind, u64)>,
+}
+
+fn sorted(objects: &Objects, state: &DatabaseRecord) -> Sorted {
+    let mut known_segments: BTreeSet<SegmentNo> = BTreeSet::new();
+    let mut value_segments: BTreeSet<SegmentNo> = BTreeSet::new();
+    let mut known_keys: BTreeSet<u64> = BTreeSet::new();
+    for store in state.stores.values() {
+        known_segments.extend(store.tree.references().keys());
+        value_segments.extend(store.tree.segments.keys());
+        known_keys.extend(store.tree.kvsets().map(|kvset| kvset.no));
+    }
+    known_segments.extend(&value_segments);
+    let first = state.log.segment.unwrap_or(0);
+    let (mut candidates, mut orphans) = (Vec::new(), Vec::new());
+    for (kind, no) in objects.list() {
+        match kind {
+            ObjectKind::Segment if no >= first && !value_segments.contains(&no) => candidates.push(no),
+            ObjectKind::Segment if !known_segments.contains(&no) => orphans.push((kind, no)),
+            ObjectKind::Keys if !known_keys.contains(&no) => orphans.push((kind, no)),
+            _ => {}
+        }
+    }
+    candidates.sort_unstable();
+    Sorted { known_segments, candidates, orphans }
+}
+
 /// Replays the log into memory tables.
 async fn recover(
     opener: &Opener,
@@ -262,27 +296,7 @@ async fn recover(
         let store = StoreState::new(instance, *no, &store.name, &store.settings, table(), tree);
         stores.insert(*no, store);
     }
-    let mut known_segments: Vec<SegmentNo> = Vec::new();
-    let mut known_keys: Vec<u64> = Vec::new();
-    for store in state.stores.values() {
-        known_segments.extend(store.tree.references().keys());
-        known_segments.extend(store.tree.segments.keys());
-        known_keys.extend(store.tree.kvsets().map(|kvset| kvset.no));
-    }
-    let value_segments: Vec<SegmentNo> =
-        state.stores.values().flat_map(|store| store.tree.segments.keys().copied()).collect();
-    let first = state.log.segment.unwrap_or(0);
-    let mut candidates: Vec<SegmentNo> = Vec::new();
-    let mut orphans = Vec::new();
-    for (kind, no) in objects.list() {
-        match kind {
-            ObjectKind::Segment if no >= first && !value_segments.contains(&no) => candidates.push(no),
-            ObjectKind::Segment if !known_segments.contains(&no) => orphans.push((kind, no)),
-            ObjectKind::Keys if !known_keys.contains(&no) => orphans.push((kind, no)),
-            _ => {}
-        }
-    }
-    candidates.sort_unstable();
+    let Sorted { known_segments, candidates, mut orphans } = sorted(objects, state);
     let from = ReplayFrom {
         database: state.identity,
         lsn: state.log.begin,

@@ -127,6 +127,11 @@ impl KeyFile {
         Ok(KeyFile { shared: Arc::new(shared) })
     }
 
+    #[cfg(test)]
+    pub(crate) fn no(&self) -> u64 {
+        self.shared.file_no
+    }
+
     pub(crate) fn info(&self) -> &KeyFileInfo {
         &self.shared.info
     }

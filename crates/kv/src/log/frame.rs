@@ -316,13 +316,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn operations() -> impl Strategy<Value = Vec<(u8, u32, Vec<u8>, Vec<u8>, Option<u32>)>> {
+    /// What, store, key, value, expiry.
+    type Drawn = (u8, u32, Vec<u8>, Vec<u8>, Option<u32>);
+
+    fn operations() -> impl Strategy<Value = Vec<Drawn>> {
         let bytes = || proptest::collection::vec(any::<u8>(), 0..300);
         let expires = proptest::option::of(1u32..);
         proptest::collection::vec((1u8..=4, any::<u32>(), bytes(), bytes(), expires), 0..8)
     }
 
-    fn build(operations: &[(u8, u32, Vec<u8>, Vec<u8>, Option<u32>)]) -> Payload {
+    fn build(operations: &[Drawn]) -> Payload {
         let mut builder = PayloadBuilder::default();
         for (kind, store, key, value, expires_s) in operations {
             builder.push(&NewOperation {

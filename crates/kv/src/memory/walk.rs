@@ -106,6 +106,8 @@ impl Source for MemorySource {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use proptest::prelude::*;
 
     use super::*;

@@ -3,7 +3,7 @@
 use tanada_kv::blocking::wait;
 use tanada_kv::{Batch, Compression, ErrorKind, LONGEST_KEY, StoreSettings, WriteOptions};
 
-use crate::common::Bench;
+use crate::volumes::Bench;
 
 #[test]
 fn the_later_operation_counts() {

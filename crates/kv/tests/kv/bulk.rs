@@ -3,7 +3,7 @@
 use tanada_kv::blocking::wait;
 use tanada_kv::{CursorOptions, Database, ErrorKind, OpenOptions, Store, StoreSettings};
 
-use crate::common::Bench;
+use crate::volumes::Bench;
 
 fn key(no: u32) -> Vec<u8> {
     format!("key{no:07}").into_bytes()

@@ -3,7 +3,7 @@
 use tanada_kv::StoreSettings;
 use tanada_kv::blocking::wait;
 
-use crate::common::Bench;
+use crate::volumes::Bench;
 
 #[test]
 fn damage_of_values_and_keys_is_found() {

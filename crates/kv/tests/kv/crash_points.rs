@@ -8,7 +8,7 @@ use tanada_kv::{
     CRASH_POINTS, CrashPoints, CrashProbe, Database, DatabaseSettings, OpenOptions, StoreSettings,
 };
 
-use crate::common::Bench;
+use crate::volumes::Bench;
 
 #[derive(Default)]
 struct Passed(Mutex<BTreeSet<&'static str>>);

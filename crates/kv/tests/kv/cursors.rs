@@ -3,7 +3,7 @@
 use tanada_kv::blocking::wait;
 use tanada_kv::{CursorOptions, Database, ErrorKind, Store, StoreSettings};
 
-use crate::common::Bench;
+use crate::volumes::Bench;
 
 fn value(no: u64) -> Vec<u8> {
     let mut value = vec![no as u8; 1000];

@@ -3,7 +3,7 @@
 use tanada_kv::blocking::wait;
 use tanada_kv::{Batch, ErrorKind, StoreSettings, WriteOptions};
 
-use crate::common::Bench;
+use crate::volumes::Bench;
 
 #[test]
 fn synced_writes_survive_without_a_close() {

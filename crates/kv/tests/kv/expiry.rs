@@ -10,7 +10,7 @@ use tanada_kv::{
     BackgroundTask, CursorOptions, Database, Environment, StoreSettings, ThreadEnvironment, WriteOptions,
 };
 
-use crate::common::Bench;
+use crate::volumes::Bench;
 
 /// The wall clock is what the test says.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use tanada_kv::blocking::wait;
 use tanada_kv::{Database, DatabaseSettings, ErrorKind, OpenOptions, StoreSettings};
 
-use crate::common::Bench;
+use crate::volumes::Bench;
 
 #[test]
 fn databases_and_stores_are_found_by_their_names() {

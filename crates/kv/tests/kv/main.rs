@@ -4,7 +4,6 @@
 mod batches;
 mod bulk;
 mod check;
-mod common;
 mod crash_points;
 mod cursors;
 mod durability;
@@ -13,3 +12,4 @@ mod lifecycle;
 mod model;
 mod tiers;
 mod transactions;
+mod volumes;

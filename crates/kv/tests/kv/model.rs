@@ -6,7 +6,7 @@ use tanada_base::SplitMix64;
 use tanada_kv::blocking::wait;
 use tanada_kv::{Batch, CursorOptions, Database, Snapshot, Store, StoreSettings, WriteOptions};
 
-use crate::common::Bench;
+use crate::volumes::Bench;
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 

@@ -6,7 +6,7 @@ use tanada_base::SplitMix64;
 use tanada_kv::blocking::wait;
 use tanada_kv::{Database, DatabaseSettings, StoreSettings, WriteOptions};
 
-use crate::common::Bench;
+use crate::volumes::Bench;
 
 fn value(no: u64, version: u64) -> Vec<u8> {
     let mut value = vec![(no ^ version) as u8; 1000];

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use tanada_kv::blocking::wait;
 use tanada_kv::{Database, ErrorKind, Isolation, Store, StoreSettings, WriteOptions};
 
-use crate::common::Bench;
+use crate::volumes::Bench;
 
 fn start(bench: &Bench) -> (Database, Store, Store) {
     let database = bench.create();

@@ -165,12 +165,7 @@ impl KeyValueTrial {
         let crash_points = CrashPoints::to(probe.clone());
         let made = Database::create_with(&volume, "shop", &settings(), crash_points, environment).await;
         let database = made.map_err(|error| format!("the database cannot be made: {error}"))?;
-        let mut stores = Vec::new();
-        for name in NAMES {
-            let store = database.create_store(name, &StoreSettings::default()).await;
-            stores.push(store.map_err(|error| format!("store {name} cannot be made: {error}"))?);
-        }
-        database.sync().await.map_err(|error| format!("the first sync failed: {error}"))?;
+        let stores = make_stores(&database).await?;
         let at_io = cutter.clone();
         world.observe(move |_| at_io.point());
         // Crash points are passed on the simulation's one thread, inside of what an I/O woke: the disks are then as before the next I/O.
@@ -181,7 +176,7 @@ impl KeyValueTrial {
         let teller = Teller {
             world: world.clone(),
             database: database.clone(),
-            stores: as_stores(stores)?,
+            stores,
             model: model.clone(),
             expects_errors: !self.rules.is_empty(),
             operations: Rc::default(),
@@ -204,13 +199,7 @@ impl KeyValueTrial {
         told(&model.borrow());
         // What was closed is there, whatever happens then.
         if !teller.expects_errors {
-            for writer in &mut model.borrow_mut().writers {
-                for written in &mut writer.written {
-                    if let model::Progress::Acknowledged { durable_at, .. } = &mut written.progress {
-                        *durable_at = Duration::ZERO;
-                    }
-                }
-            }
+            model.borrow_mut().closed();
         }
         cutter.point_surely();
         let mut state = cutter.state.borrow_mut();
@@ -227,6 +216,16 @@ impl KeyValueTrial {
         report.faults = world.struck_in_all();
         Ok(report)
     }
+}
+
+async fn make_stores(database: &Database) -> Result<[Store; STORES], String> {
+    let mut stores = Vec::new();
+    for name in NAMES {
+        let store = database.create_store(name, &StoreSettings::default()).await;
+        stores.push(store.map_err(|error| format!("store {name} cannot be made: {error}"))?);
+    }
+    database.sync().await.map_err(|error| format!("the first sync failed: {error}"))?;
+    as_stores(stores)
 }
 
 /// Opens what rotted and reads all of it; whether the damage was noticed.

@@ -184,6 +184,15 @@ pub(super) struct Model {
 }
 
 impl Model {
+    /// The database was closed: all that was acknowledged is durable.
+    pub(super) fn closed(&mut self) {
+        for written in self.writers.iter_mut().flat_map(|writer| &mut writer.written) {
+            if let Progress::Acknowledged { durable_at, .. } = &mut written.progress {
+                *durable_at = Duration::ZERO;
+            }
+        }
+    }
+
     /// Judges what is found after a power cut at `now`, and goes on from there.
     pub(super) fn judge(&mut self, found: &State, now: Duration) -> Result<(), String> {
         let mut states: Vec<State> = vec![State::default(); self.writers.len()];
