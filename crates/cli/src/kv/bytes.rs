@@ -12,7 +12,7 @@ pub(super) fn parsed(text: &str, hex: bool) -> Outcome<Cow<'_, [u8]>> {
     }
     let wrong = || Failure::usage(format!("'{text}' is not an even number of hexadecimal digits"));
     let digits = text.strip_prefix("0x").unwrap_or(text);
-    if !digits.is_ascii() || !digits.len().is_multiple_of(2) {
+    if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) || !digits.len().is_multiple_of(2) {
         return Err(wrong());
     }
     let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| wrong());
