@@ -122,7 +122,7 @@ pub struct StoreSettings {
     pub page_bytes: u32,
     /// Bits of the filters for each key; 0 for none. Default: 10.
     pub filter_bits_per_key: u32,
-    /// A leaf of the tree is split when it has more bytes of keys and values. Default: 512 MiB.
+    /// Bytes of keys and values that a leaf of the tree is to have; half as many again, and it is split. Default: 512 MiB.
     pub leaf_bytes: u64,
     /// A segment of values is closed when it has so many bytes. Default: 64 MiB.
     pub value_segment_bytes: u64,

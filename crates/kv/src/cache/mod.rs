@@ -1,4 +1,4 @@
-//! The cache of an environment: pages of key files, parts of filters, and values, in bounded memory.
+//! The cache of a database: pages of key files, parts of filters, and values, in bounded memory.
 //!
 //! Invariants:
 //! - what it holds weighs no more than its budget, but for what is being put in;

@@ -1,6 +1,6 @@
 //! Jobs of the trees.
 //!
-//! 1. A free worker asks each store's tree which job is next, beginning with the store that has waited longest; one job of a store at a time.
+//! 1. A free worker asks each store's tree which job is next, beginning with the store that has most kvsets at its root; one job of a store at a time.
 //! 2. The job reads and writes, without any lock.
 //! 3. Its edit goes to the manifest, and then to the store's view. What the new tree does not reference is retired: it is deleted when nobody reads it
 //!    any more.
@@ -24,7 +24,7 @@ use super::pick;
 use crate::tree::pick::Job;
 
 /// How long a store's jobs rest after one found no space.
-const REST: Duration = Duration::from_secs(1);
+const REST: Duration = Duration::from_millis(100);
 
 /// The right to do a job of a store.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl Core {
                 },
                 Err(error) if error.kind() == ErrorKind::NoSpace => {
                     self.counters.jobs_without_space.add(1);
-                    self.environment.sleep(REST.min(Duration::from_millis(100))).await;
+                    self.environment.sleep(REST).await;
                 }
                 Err(error) => {
                     writing.log.fail(&error);

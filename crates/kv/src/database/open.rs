@@ -417,8 +417,8 @@ fn log_class(volume: &Volume, settings: &DatabaseSettings) -> Option<String> {
 /// What of the memory is for the cache: all but the memory tables that may be there at once, and an eighth for buffers.
 fn cache_bytes(settings: &DatabaseSettings) -> u64 {
     let tables = settings.table_bytes() * (settings.waiting_tables as u64 + 1);
-    let rest = settings.memory_bytes.saturating_sub(tables.min(settings.memory_bytes / 2));
-    rest - settings.memory_bytes / 8
+    let buffers = settings.memory_bytes / 8;
+    settings.memory_bytes.saturating_sub(tables + buffers).max(settings.memory_bytes / 16)
 }
 
 /// Makes a record of a new store.

@@ -12,15 +12,19 @@
 //!
 //! Invariants: `durable <= written <= end`; groups of a segment are contiguous; after a failed write or sync nothing is appended any more and
 //! nobody is told that anything is durable.
+//!
+//! The two tasks are in [`tasks`].
+
+mod tasks;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use futures::channel::oneshot;
-use futures::future::{Either, join_all, select};
+use futures::future::Either;
 use parking_lot::Mutex;
 
 use super::filling::Group;
@@ -175,8 +179,8 @@ impl Log {
             counters: LogCounters::default(),
             tasks: TaskCount::default(),
         });
-        log.tasks.spawn(&*log.environment, write_groups(log.clone()));
-        log.tasks.spawn(&*log.environment, prepare_segments(log.clone()));
+        log.tasks.spawn(&*log.environment, tasks::write_groups(log.clone()));
+        log.tasks.spawn(&*log.environment, tasks::prepare_segments(log.clone()));
         log
     }
 
@@ -460,151 +464,5 @@ impl Log {
         drop(without_room);
         self.work.notify();
         self.prepare.notify();
-    }
-}
-
-/// What the writing task has to do next.
-enum Next {
-    /// Write these groups; make everything up to the position durable then, if there is one.
-    Write(Vec<Group>, Option<Lsn>),
-    /// Nothing before this time, if there is one.
-    Wait(Option<Duration>),
-    End,
-}
-
-impl Log {
-    fn next(&self, now: Duration) -> Next {
-        let mut state = self.state.lock();
-        if state.failed.is_some() {
-            return Next::End;
-        }
-        let durable = state.durable;
-        let is_due = state.wanted.deadline.is_some_and(|(deadline, _)| deadline <= now);
-        let is_wanted = state.wanted.waiters.last_key_value().is_some_and(|((lsn, _), _)| *lsn > durable);
-        if is_due || is_wanted {
-            self.close_group(&mut state);
-            state.wanted.deadline = None;
-        }
-        let sync_to = ((is_due || is_wanted) && state.end > durable).then_some(state.end);
-        if !state.closed.is_empty() || sync_to.is_some() {
-            let groups = state.closed.drain(..).collect();
-            return Next::Write(groups, sync_to);
-        }
-        if state.is_closing {
-            return Next::End;
-        }
-        Next::Wait(state.wanted.deadline.map(|(deadline, _)| deadline))
-    }
-
-    /// Writes groups; those of one segment are noted as written there.
-    async fn write(&self, groups: Vec<Group>, dirty: &mut Vec<LogSegment>) -> Result<()> {
-        for group in &groups {
-            if dirty.last().is_none_or(|segment| segment.no != group.segment.no) {
-                dirty.push(group.segment.clone());
-            }
-        }
-        // CRASH: nobody was told that any of it is durable.
-        self.crash.reached("log.before-write");
-        let writes = groups.into_iter().map(|group| async move {
-            let Group { segment, offset, buffer, .. } = group;
-            let bytes = buffer.len() as u64;
-            let written = segment.object.write(offset, buffer).await.map(drop);
-            (bytes, written.map_err(|error| Error::volume("cannot write the log", &error)))
-        });
-        let written = join_all(writes).await;
-        let bytes: u64 = written.iter().map(|(bytes, _)| bytes).sum();
-        self.counters.written_bytes.add(bytes);
-        self.counters.groups.add(written.len() as u64);
-        let without_room = {
-            let mut state = self.state.lock();
-            state.closed_bytes -= bytes;
-            std::mem::take(&mut state.wanted.without_room)
-        };
-        drop(without_room);
-        written.into_iter().try_for_each(|(_, written)| written)
-    }
-
-    async fn make_durable(&self, end: Lsn, dirty: &mut Vec<LogSegment>) -> Result<()> {
-        // CRASH: as before; any part of what was written may be there, and a replay ends at the first frame that is not.
-        self.crash.reached("log.before-sync");
-        let syncs = dirty.drain(..).map(|segment| async move {
-            segment.object.sync().await.map_err(|error| Error::volume("cannot sync the log", &error))
-        });
-        join_all(syncs).await.into_iter().collect::<Result<()>>()?;
-        self.counters.syncs.add(1);
-        // CRASH: it is durable, and nobody knows: as if the acknowledgements had been lost.
-        self.crash.reached("log.after-sync");
-        let told = {
-            let mut state = self.state.lock();
-            state.durable = state.durable.max(end);
-            let later = state.wanted.waiters.split_off(&(end + 1, 0));
-            std::mem::replace(&mut state.wanted.waiters, later)
-        };
-        for (_, waiter) in told {
-            let _ = waiter.send(Ok(()));
-        }
-        Ok(())
-    }
-}
-
-/// The task that writes.
-async fn write_groups(log: Arc<Log>) {
-    let mut dirty = Vec::new();
-    loop {
-        let noticed = log.work.notified();
-        match log.next(log.environment.now()) {
-            Next::Write(groups, sync_to) => {
-                let mut done = log.write(groups, &mut dirty).await;
-                if let (Ok(()), Some(end)) = (&done, sync_to) {
-                    done = log.make_durable(end, &mut dirty).await;
-                }
-                if let Err(error) = done {
-                    log.fail(&error);
-                }
-            }
-            Next::Wait(None) => noticed.await,
-            Next::Wait(Some(deadline)) => {
-                let left = deadline.saturating_sub(log.environment.now());
-                let slept = log.environment.sleep(left);
-                drop(select(Box::pin(noticed), slept).await);
-            }
-            Next::End => return,
-        }
-    }
-}
-
-/// The task that prepares segments ahead.
-async fn prepare_segments(log: Arc<Log>) {
-    loop {
-        let noticed = log.prepare.notified();
-        let wanted = {
-            let state = log.state.lock();
-            if state.is_closing || state.failed.is_some() {
-                return;
-            }
-            let is_missing = state.prepared.is_none() && state.prepare_error.is_none();
-            is_missing.then_some(state.next_bytes)
-        };
-        let Some(bytes) = wanted else {
-            noticed.await;
-            continue;
-        };
-        let passes_over = log.options.passes_class_over.load(Ordering::Relaxed);
-        let overflow = log.options.overflow_class.as_ref().filter(|_| passes_over);
-        let class = overflow.or(log.options.class.as_ref()).map(String::as_str);
-        let prepared = LogSegment::prepare(&log.objects, class, bytes).await;
-        // CRASH: nothing leads to the segment; the next opening deletes it.
-        log.crash.reached("log.after-prepare");
-        let without_room = {
-            let mut state = log.state.lock();
-            match prepared {
-                Ok(segment) if state.is_closing => segment.lease.retire(),
-                Ok(segment) => state.prepared = Some(segment),
-                // Whoever needs the room is told, and asks again later.
-                Err(error) => state.prepare_error = Some(error),
-            }
-            std::mem::take(&mut state.wanted.without_room)
-        };
-        drop(without_room);
     }
 }

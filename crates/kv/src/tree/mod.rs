@@ -18,8 +18,6 @@ pub(crate) mod edit;
 pub(crate) mod heat;
 pub(crate) mod jobs;
 mod kvset;
-#[cfg(test)]
-mod measure;
 pub(crate) mod pick;
 pub(crate) mod policy;
 pub(crate) mod shape;

@@ -60,6 +60,7 @@ pub(crate) struct Surroundings {
 /// How a log segment is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LogSegmentUse {
+    /// What it takes up.
     pub(crate) bytes: u64,
     /// Somebody else needs it still, so emptying it here would not free it.
     pub(crate) is_needed_elsewhere: bool,

@@ -35,7 +35,7 @@ pub(crate) struct JobContext {
     pub(crate) key_files: KeyFileOptions,
     /// A value segment is closed when it has so many bytes.
     pub(crate) segment_bytes: u64,
-    /// A leaf is split when it has more bytes, keys and values.
+    /// Bytes of keys and values that a leaf is to have; half as many again, and it is split.
     pub(crate) leaf_bytes: u64,
     /// Values that are moved are held in memory, so many bytes at once.
     pub(crate) batch_bytes: u64,
