@@ -15,8 +15,8 @@ pub mod fio;
 pub mod io;
 pub mod ooode;
 pub mod pst;
-pub mod report;
 pub mod sample;
 pub mod volume;
 
 pub use error::{Error, ErrorKind, Result};
+pub use tanada_ycsb::report;
