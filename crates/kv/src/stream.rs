@@ -74,7 +74,7 @@ impl StreamWriter {
         self.append(&vec![0; len as usize]).await
     }
 
-    /// Everything is durable when it returns.
+    /// Everything is written when it returns, and durable after the next [`sync`] of the object.
     ///
     /// # Errors
     /// As [`append`](Self::append).
@@ -84,9 +84,6 @@ impl StreamWriter {
             self.send().await?;
         }
         self.wait().await?;
-        let synced = self.object.sync().await;
-        synced
-            .map_err(|error| Error::volume(format!("cannot sync object {:?}", self.object.name()), &error))?;
         Ok(self.object)
     }
 

@@ -11,6 +11,10 @@ use tanada_ycsb::media::MediaKind;
 use tanada_ycsb::report::Report;
 use tanada_ycsb::workload::Workload;
 
+/// As the command line has it: values are allocated on one thread and freed on another, which glibc's allocator answers with twice the memory.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// YCSB for Tanada's key-value engine and others.
 #[derive(Parser)]
 struct Command {

@@ -1,8 +1,8 @@
 //! The cache of a database: pages of key files, parts of filters, and values, in bounded memory.
 //!
 //! Invariants:
-//! - what it holds weighs no more than its budget, but for what is being put in;
-//! - what leads to leaf pages (index pages and filters) is not pushed out by leaf pages and values, up to half of the budget; what it does not need
+//! - what it holds weighs no more than its budget, but for what is being put in; of a budget that memory tables share, it has what they do not take;
+//! - what leads to leaf pages (index pages and filters) is not pushed out by leaf pages and values, up to half of what it has; what it does not need
 //!   of that half the others have;
 //! - of the requests for something that is not held, one loads it and the others wait for it; if it fails or is dropped, the next one takes over.
 //!
@@ -56,7 +56,7 @@ pub(crate) enum Cached {
     Value(Bytes),
 }
 
-/// What an entry costs beside its bytes.
+/// What an entry costs beside its bytes, and beside the quarter of them that an allocator rounds up by and holds back for later.
 const ENTRY_BYTES: u64 = 160;
 
 #[derive(Debug, Clone)]
@@ -69,7 +69,7 @@ impl Weighter<CacheKey, Cached> for ByBytes {
             Cached::Filter(part) => part.size_bytes(),
             Cached::Value(value) => value.len(),
         };
-        bytes as u64 + ENTRY_BYTES
+        bytes as u64 / 4 * 5 + ENTRY_BYTES
     }
 }
 
@@ -80,6 +80,8 @@ pub(crate) struct Cache {
     upper: Ranked,
     lower: Ranked,
     budget_bytes: u64,
+    /// What others take of the budget.
+    lent_bytes: AtomicU64,
     /// What the upper rank weighed when the lower one's part was set.
     settled_bytes: AtomicU64,
     loads: AtomicU64,
@@ -103,6 +105,7 @@ impl Cache {
             upper,
             lower,
             budget_bytes,
+            lent_bytes: AtomicU64::new(0),
             settled_bytes: AtomicU64::new(0),
             loads: AtomicU64::new(0),
         })
@@ -115,9 +118,21 @@ impl Cache {
         }
     }
 
-    /// The budget.
+    /// What it may hold now.
     pub(crate) fn budget_bytes(&self) -> u64 {
-        self.budget_bytes
+        self.budget_bytes.saturating_sub(self.lent_bytes.load(Ordering::Relaxed))
+    }
+
+    /// Others take `bytes` of the budget from now on, instead of what they took before.
+    pub(crate) fn lend(&self, bytes: u64) {
+        if self.lent_bytes.swap(bytes, Ordering::Relaxed) == bytes {
+            return;
+        }
+        let budget_bytes = self.budget_bytes();
+        self.upper.set_capacity(budget_bytes / 2);
+        let weight = self.upper.weight();
+        self.settled_bytes.store(weight, Ordering::Relaxed);
+        self.lower.set_capacity(budget_bytes.saturating_sub(weight));
     }
 
     /// What is held of `key`.
@@ -158,7 +173,7 @@ impl Cache {
         let swapped =
             self.settled_bytes.compare_exchange(settled, weight, Ordering::Relaxed, Ordering::Relaxed);
         if swapped.is_ok() {
-            self.lower.set_capacity(self.budget_bytes.saturating_sub(weight));
+            self.lower.set_capacity(self.budget_bytes().saturating_sub(weight));
         }
     }
 
@@ -207,6 +222,28 @@ mod tests {
             let after = cache.counters();
             assert!(after.upper_bytes + after.lower_bytes <= (1 << 20) + (8 << 10), "{after:?}");
             assert!(after.upper_bytes >= 60 * 4096, "{after:?}");
+        });
+    }
+
+    #[test]
+    fn what_is_lent_comes_back() {
+        block_on(async {
+            let cache = Cache::new(1 << 20);
+            let owner = Owner::next();
+            let fill = async |rank| {
+                for position in 0..1000 {
+                    put(&cache, rank, owner, position, 4096).await;
+                }
+                cache.counters()
+            };
+            fill(Rank::Upper).await;
+            cache.lend(768 << 10);
+            let lent = fill(Rank::Lower).await;
+            assert!(lent.upper_bytes + lent.lower_bytes <= (256 << 10) + (8 << 10), "{lent:?}");
+            assert!(lent.lower_bytes > 64 << 10, "{lent:?}");
+            cache.lend(0);
+            let back = fill(Rank::Lower).await;
+            assert!(back.upper_bytes + back.lower_bytes > 900 << 10, "{back:?}");
         });
     }
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::Weak;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -21,6 +21,8 @@ pub(crate) struct Background {
     pub(crate) progress: Notify,
     /// Why what waits cannot be written out, as long as that is so.
     pub(crate) failed: Mutex<Option<Error>>,
+    /// Jobs that are being done.
+    pub(crate) jobs: AtomicUsize,
     is_stopping: AtomicBool,
     tasks: TaskCount,
 }

@@ -78,6 +78,8 @@ pub(crate) struct Core {
     pub(crate) counters: Counters,
     /// The fastest class is as full as it may get.
     pub(crate) is_fast_full: Arc<AtomicBool>,
+    /// There are values in the log that are going to move to another class.
+    pub(crate) log_comes_free: Arc<AtomicBool>,
     pub(crate) is_closed: AtomicBool,
 }
 

@@ -34,6 +34,9 @@ use crate::{Error, ErrorKind, Result};
 /// Keys after which other tasks of the thread have their turn.
 const KEYS_AT_ONCE: u64 = 256;
 
+/// So often it is looked what memory tables hold, all together, while one is filled.
+const LOOKS_A_TABLE: u64 = 4;
+
 /// How long to wait for space.
 const RETRY: Duration = Duration::from_millis(100);
 
@@ -83,7 +86,9 @@ impl Core {
     /// together take up too much.
     fn look_around(&self, writing: &Writing, end: Lsn) {
         let table_bytes = self.settings.table_bytes();
-        self.counters.next_look.set(end + table_bytes / 4);
+        self.counters.next_look.set(end + table_bytes / LOOKS_A_TABLE);
+        // The cache has to give way.
+        self.background.work.notify();
         let stores = self.stores.read().clone();
         let mut active: Vec<(Arc<MemoryTable>, &Arc<StoreState>)> =
             stores.iter().map(|store| (store.view.read().active.clone(), store)).collect();
@@ -116,11 +121,28 @@ impl Core {
         self.background.work.notify();
     }
 
+    /// Leaves the cache what memory tables and jobs do not take. To be called when these came, grew or went, without a lock: what the cache drops takes
+    /// time.
+    pub(crate) fn share_memory(&self) {
+        let table_bytes = self.settings.table_bytes();
+        let tables: u64 = self.stores.read().iter().map(|store| store.table_bytes()).sum();
+        let filled_meanwhile = if self.writing.is_some() { table_bytes / LOOKS_A_TABLE } else { 0 };
+        let jobs = self.background.jobs.load(Ordering::Relaxed) as u64 * self.job_bytes();
+        // The log's groups and I/O buffers.
+        let buffers = self.settings.memory_bytes / 8;
+        let most = self.settings.memory_bytes - buffers;
+        self.opener.cache.lend((buffers + tables + filled_meanwhile + jobs).min(most));
+    }
+
     /// Writes out the table that has waited longest; whether there was one.
     pub(crate) async fn flush_next(&self) -> bool {
         let Ok(writing) = self.writing() else { return false };
+        self.share_memory();
         let Some((store, table)) = self.oldest_waiting() else { return false };
-        match self.flush(writing, &store, &table).await {
+        let flushed = self.flush(writing, &store, &table).await;
+        drop(table);
+        self.share_memory();
+        match flushed {
             Ok(()) => {
                 self.background.failed.lock().take();
                 self.background.progress.notify();

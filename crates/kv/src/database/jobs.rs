@@ -62,6 +62,26 @@ impl Drop for Turn {
     }
 }
 
+/// Memory that a job takes from the cache.
+struct JobMemory<'a> {
+    core: &'a Core,
+}
+
+impl JobMemory<'_> {
+    fn take(core: &Core) -> JobMemory<'_> {
+        core.background.jobs.fetch_add(1, Ordering::Relaxed);
+        core.share_memory();
+        JobMemory { core }
+    }
+}
+
+impl Drop for JobMemory<'_> {
+    fn drop(&mut self) {
+        self.core.background.jobs.fetch_sub(1, Ordering::Relaxed);
+        self.core.share_memory();
+    }
+}
+
 impl Core {
     /// Does one job, if there is one to do; whether there was.
     pub(crate) async fn job_next(&self) -> bool {
@@ -159,6 +179,7 @@ impl Core {
         let around = self.surroundings(writing, store, &tree);
         let job = pick::next_job(&tree, &self.pick_settings(store), &around, is_thorough);
         let Some(job) = job else { return Ok(false) };
+        let _memory = JobMemory::take(self);
         let output = match &job {
             Job::Spill { kvsets } => {
                 let oldest = kvsets.last().copied().unwrap_or_default();

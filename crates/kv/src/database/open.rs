@@ -189,7 +189,7 @@ impl Database {
     ) -> Result<Database> {
         let objects = numbered(&objects, &state, name);
         let next_table = AtomicU64::new(1);
-        let cache = Cache::new(cache_bytes(&state.settings));
+        let cache = Cache::new(state.settings.memory_bytes);
         let segments = Segments::new(&objects, &cache);
         let opener = Opener { objects: objects.clone(), segments, cache };
         let instance = NEXT_INSTANCE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -200,6 +200,7 @@ impl Database {
         let crash = options.crash_points.clone();
         let mut writing = None;
         let is_fast_full = Arc::new(AtomicBool::new(false));
+        let log_comes_free = Arc::new(AtomicBool::new(false));
         if !options.read_only {
             let begun = begin_writing(
                 &opener,
@@ -207,7 +208,7 @@ impl Database {
                 &recovered,
                 crash.clone(),
                 environment.clone(),
-                is_fast_full.clone(),
+                (is_fast_full.clone(), log_comes_free.clone()),
             );
             writing = Some(begun.await?);
         }
@@ -230,8 +231,10 @@ impl Database {
             background: Background::default(),
             counters: Counters::default(),
             is_fast_full,
+            log_comes_free,
             is_closed: AtomicBool::new(false),
         });
+        core.share_memory();
         Core::start_background(&core);
         Ok(Database { core })
     }
@@ -351,7 +354,7 @@ async fn begin_writing(
     recovered: &Recovered,
     crash: CrashPoints,
     environment: Arc<dyn Environment>,
-    is_fast_full: Arc<AtomicBool>,
+    (passes_class_over, comes_free): (Arc<AtomicBool>, Arc<AtomicBool>),
 ) -> Result<Writing> {
     let objects = &opener.objects;
     let Replayed { cut, end, segments, last, .. } = &recovered.replayed;
@@ -369,7 +372,8 @@ async fn begin_writing(
         group_bytes: state.settings.log_group_bytes,
         class: log_class(objects.volume(), &state.settings),
         overflow_class: objects.volume().classes().get(1).map(|class| class.name.clone()),
-        passes_class_over: is_fast_full,
+        passes_class_over,
+        comes_free,
         database: state.identity,
         epoch: state.epoch,
         start: *end,
@@ -412,13 +416,6 @@ pub(crate) fn log_segment_bytes(volume: &Volume, settings: &DatabaseSettings) ->
 fn log_class(volume: &Volume, settings: &DatabaseSettings) -> Option<String> {
     let fastest = || volume.classes().first().map(|class| class.name.clone());
     settings.log_class.clone().or_else(fastest)
-}
-
-/// What of the memory is for the cache: all but the memory tables that may be there at once, and an eighth for buffers.
-fn cache_bytes(settings: &DatabaseSettings) -> u64 {
-    let tables = settings.table_bytes() * (settings.waiting_tables as u64 + 1);
-    let buffers = settings.memory_bytes / 8;
-    settings.memory_bytes.saturating_sub(tables + buffers).max(settings.memory_bytes / 16)
 }
 
 /// Makes a record of a new store.

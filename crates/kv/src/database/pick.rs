@@ -10,9 +10,6 @@ use crate::objects::ObjectKind;
 use crate::tree::pick::{Job, LogSegmentUse, PickSettings, Surroundings, pick};
 use crate::tree::{Kvset, KvsetNo, LeafNo, TreeState};
 
-/// Batches that a spill is done in, at most.
-const BATCHES_OF_A_SPILL: u64 = 4;
-
 /// The next job; a thorough one leaves nothing at the root and one kvset in each leaf.
 pub(crate) fn next_job(
     tree: &TreeState,
@@ -41,11 +38,11 @@ impl Core {
         PickSettings {
             leaf_bytes: store.settings.leaf_bytes,
             space_amplification: store.settings.space_amplification,
-            // A spill takes in what came meanwhile, and writers are slowed only when spills cannot keep pace.
-            root_kvsets: (self.settings.slow_root_kvsets / 4).clamp(2, 8),
-            // A batch of a job is a range of keys, whose values lie all over the log. With few batches each of them wants most of what lies
-            // between its values too, so that the log is read in long runs, and not often.
-            spill_bytes: BATCHES_OF_A_SPILL * self.job_bytes(),
+            // Writers are slowed only when spills cannot keep pace.
+            root_kvsets: (self.settings.slow_root_kvsets / 2).max(2),
+            // One batch of a job: its values, read back in the order of the log, are most of what lies there. A batch that is a part of the keys wants
+            // a part of what lies there, and yet reads nearly all of it.
+            spill_bytes: self.job_bytes(),
             ..PickSettings::default()
         }
     }

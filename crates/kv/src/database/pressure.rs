@@ -58,6 +58,15 @@ impl Core {
             Pressure::Stop(_) => 2,
         };
         store.pressure.store(level, Ordering::Release);
+        let comes_free = self.stores.read().iter().any(|store| self.moves_log(store));
+        self.log_comes_free.store(comes_free, Ordering::Relaxed);
+    }
+
+    /// Whether what the store has in the log is on its way to another class.
+    fn moves_log(&self, store: &StoreState) -> bool {
+        let view = store.view.read();
+        let is_above = !view.waiting.is_empty() || !view.tree.root.is_empty();
+        is_above && self.placement(&store.settings).is_ok_and(|placement| placement.moves_values)
     }
 
     /// Waits until the store takes a write.

@@ -262,12 +262,7 @@ impl Core {
     }
 
     fn memory_table_bytes(&self) -> u64 {
-        let stores = self.stores.read();
-        let tables = stores.iter().map(|store| {
-            let view = store.view.read();
-            view.active.bytes() + view.waiting.iter().map(|table| table.bytes()).sum::<u64>()
-        });
-        tables.sum()
+        self.stores.read().iter().map(|store| store.table_bytes()).sum()
     }
 
     fn store_statistics(&self) -> Vec<StoreStatistics> {

@@ -88,6 +88,12 @@ impl StoreState {
             || view.waiting.iter().any(|table| table.changed_in(start, end, since))
     }
 
+    /// Bytes in its memory tables.
+    pub(crate) fn table_bytes(&self) -> u64 {
+        let view = self.view.read();
+        view.active.bytes() + view.waiting.iter().map(|table| table.bytes()).sum::<u64>()
+    }
+
     pub(crate) fn check_there(&self) -> Result<()> {
         if self.is_dropped.load(Ordering::Acquire) {
             return Err(Error::new(ErrorKind::NotFound, format!("store {:?} was dropped", self.name)));

@@ -42,6 +42,7 @@ fn options(epoch: u64, start: Lsn) -> LogOptions {
         class: Some("fast".to_owned()),
         overflow_class: None,
         passes_class_over: Arc::default(),
+        comes_free: Arc::default(),
         database: DATABASE,
         epoch,
         start,

@@ -8,7 +8,8 @@
 //! 2. The task writes closed groups. When somebody waits for durability, or the oldest write that is not durable comes of age, it closes
 //!    the open group too, writes, and makes all segments durable that it wrote to.
 //! 3. Then, and only then, the durable position moves, and those who wait are told, in the log's order.
-//! 4. Another task prepares the next segment when the last one that was prepared is taken.
+//! 4. Another task prepares the next segment when the last one that was prepared is taken. If the log's class has no room for it, and values are on their
+//!    way from there to a slower one, it waits a while: a log that goes on on the slow class is written there, and what is spilled from it again.
 //!
 //! Invariants: `durable <= written <= end`; groups of a segment are contiguous; after a failed write or sync nothing is appended any more and
 //! nobody is told that anything is durable.
@@ -52,6 +53,8 @@ pub(crate) struct LogOptions {
     /// Where segments go instead as long as that is said.
     pub(crate) overflow_class: Option<String>,
     pub(crate) passes_class_over: Arc<AtomicBool>,
+    /// What was logged moves down, so that a class without room will have some soon.
+    pub(crate) comes_free: Arc<AtomicBool>,
     /// The database's identity.
     pub(crate) database: u64,
     pub(crate) epoch: u64,

@@ -14,7 +14,7 @@ use crate::log::Lsn;
 use crate::tombstone::RangeTombstones;
 
 /// What a version takes beside key and value: a node of the list, counted roughly.
-const OVERHEAD: u64 = 200;
+const OVERHEAD: u64 = 250;
 
 /// What a version says of its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +69,8 @@ impl MemoryTable {
             MemoryContent::Deleted => 0,
             MemoryContent::Value { bytes, .. } => bytes.len() as u64,
         };
-        self.bytes.fetch_add(key.len() as u64 + value_len + OVERHEAD, Ordering::Relaxed);
+        // An allocator rounds up, and holds back for later.
+        self.bytes.fetch_add((key.len() as u64 + value_len) / 4 * 5 + OVERHEAD, Ordering::Relaxed);
         self.versions.insert(VersionKey { key, sequence }, version);
     }
 

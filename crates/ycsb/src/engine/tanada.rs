@@ -23,7 +23,7 @@ use crate::{Error, Result};
 /// The database's name, and the store's.
 const NAME: &str = "ycsb";
 /// Memory that I/O buffers take besides the database's own.
-const REGISTERED_BYTES: usize = 16 << 20;
+const REGISTERED_BYTES: usize = 4 << 20;
 
 /// A media class: what a folder is used as.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

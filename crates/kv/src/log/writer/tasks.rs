@@ -12,6 +12,10 @@ use crate::log::filling::Group;
 use crate::log::segment::LogSegment;
 use crate::{Error, Result};
 
+/// How long a segment waits for room on its class, and how often it looks.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
 /// What the writing task has to do next.
 enum Next {
     /// Write these groups; make everything up to the position durable then, if there is one.
@@ -122,8 +126,25 @@ pub(super) async fn write_groups(log: Arc<Log>) {
     }
 }
 
+impl Log {
+    /// Whether the class has too little room for a segment of `bytes`, and will have more. As much again is left to the keys that are written out
+    /// meanwhile.
+    fn room_comes(&self, class: Option<&str>, bytes: u64) -> bool {
+        if !self.options.comes_free.load(Ordering::Relaxed) {
+            return false;
+        }
+        let volume = self.objects.volume();
+        let classes = volume.classes();
+        let class = classes.iter().find(|info| Some(info.name.as_str()) == class);
+        class.is_some_and(|class| {
+            class.chunks.saturating_sub(class.taken).saturating_mul(volume.chunk_bytes()) < 2 * bytes
+        })
+    }
+}
+
 /// The task that prepares segments ahead.
 pub(super) async fn prepare_segments(log: Arc<Log>) {
+    let mut waited = Duration::ZERO;
     loop {
         let noticed = log.prepare.notified();
         let wanted = {
@@ -141,6 +162,12 @@ pub(super) async fn prepare_segments(log: Arc<Log>) {
         let passes_over = log.options.passes_class_over.load(Ordering::Relaxed);
         let overflow = log.options.overflow_class.as_ref().filter(|_| passes_over);
         let class = overflow.or(log.options.class.as_ref()).map(String::as_str);
+        if overflow.is_none() && waited < LONGEST_WAIT && log.room_comes(class, bytes) {
+            log.environment.sleep(LOOK_EVERY).await;
+            waited += LOOK_EVERY;
+            continue;
+        }
+        waited = Duration::ZERO;
         let prepared = LogSegment::prepare(&log.objects, class, bytes).await;
         // CRASH: nothing leads to the segment; the next opening deletes it.
         log.crash.reached("log.after-prepare");

@@ -1,7 +1,7 @@
 //! What a job writes.
 //!
-//! 1. Versions are collected in a *batch*, together with the ends of the kvsets they belong to, until their values that are to be moved fill the memory
-//!    that a job may use. A batch goes over many leaves: so values that lie side by side in a log segment, and belong to leaves far apart, are still
+//! 1. Versions are collected in a *batch*, together with the ends of the kvsets they belong to, until they and those of their values that are to be moved
+//!    fill the memory that a job may use. A batch goes over many leaves: so values that lie side by side in a log segment, and belong to leaves far apart, are still
 //!    read together.
 //! 2. The values are read, in the order of their segments, and written to the open value segment, in the order of their keys.
 //! 3. The versions are written to key files, with pointers to where their values are now.
@@ -27,9 +27,6 @@ use crate::value::{Segment, SegmentWriter, read_stored};
 
 /// Objects that are synced at once.
 const SYNCED_AT_ONCE: usize = 32;
-
-/// Versions of a batch, however small they are.
-const MOST_VERSIONS: usize = 1 << 16;
 
 /// Where a kvset goes that is complete.
 #[derive(Debug)]
@@ -134,12 +131,10 @@ impl<'a> Outputs<'a> {
         };
         self.kvset_bytes += key.len() as u64 + value_bytes;
         self.keys.extend_from_slice(key);
+        self.batch_bytes += (key.len() + size_of::<Step>()) as u64;
         self.steps.push(Step::Version(self.keys.len(), version, moves));
         self.output.versions_kept += 1;
-        if self.batch_bytes >= self.context.batch_bytes
-            || self.steps.len() >= MOST_VERSIONS
-            || self.keys.len() as u64 >= self.context.batch_bytes
-        {
+        if self.batch_bytes >= self.context.batch_bytes {
             self.write_batch().await?;
         }
         Ok(())
