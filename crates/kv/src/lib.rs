@@ -56,6 +56,7 @@
 
 pub mod blocking;
 mod cache;
+mod classes;
 mod counters;
 mod crash;
 mod database;

@@ -38,7 +38,7 @@ impl Database {
     async fn copy_to(&self, copy: &Database, snapshot: &super::Snapshot) -> Result<()> {
         for name in self.stores() {
             let store = self.open_store(&name)?;
-            let target = copy.create_store(&name, store.settings()).await?;
+            let target = copy.create_store(&name, &store.settings()).await?;
             let mut load = target.bulk_load().await?;
             let options = CursorOptions { snapshot: Some(snapshot.clone()), ..CursorOptions::default() };
             let mut cursor = store.cursor(options);

@@ -28,6 +28,7 @@ use super::pressure::Cause;
 use super::snapshot::Snapshots;
 use super::statistics::Counters;
 use super::store::StoreState;
+use crate::classes::Classes;
 use crate::crash::CrashPoints;
 use crate::entry::{Codec, Pointer, RangeTombstone, SequenceNo};
 use crate::environment::Environment;
@@ -76,8 +77,8 @@ pub(crate) struct Core {
     pub(crate) next_store: AtomicU32,
     pub(crate) background: Background,
     pub(crate) counters: Counters,
-    /// The fastest class is as full as it may get.
-    pub(crate) is_fast_full: Arc<AtomicBool>,
+    /// Say what goes where.
+    pub(crate) classes: Arc<Classes>,
     pub(crate) is_closed: AtomicBool,
 }
 

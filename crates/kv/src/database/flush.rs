@@ -25,9 +25,7 @@ use crate::memory::{Long, MemorySource, MemoryTable};
 use crate::merge::{Groups, Retention};
 use crate::notify::yield_now;
 use crate::objects::ObjectKind;
-use crate::settings::StoreSettings;
 use crate::tombstone::RangeTombstones;
-use crate::tree::policy::Placement;
 use crate::tree::{Change, Edit, KvsetKind, KvsetRecord, Place, Position};
 use crate::{Error, ErrorKind, Result};
 
@@ -38,23 +36,6 @@ const KEYS_AT_ONCE: u64 = 256;
 const RETRY: Duration = Duration::from_millis(100);
 
 impl Core {
-    /// Where keys and values of a store go now.
-    pub(crate) fn placement(&self, settings: &StoreSettings) -> Result<Placement> {
-        let classes = self.objects.volume().classes();
-        let names: Vec<String> = classes.into_iter().map(|class| class.name).collect();
-        let log_class = self.settings.log_class.as_ref().or(names.first());
-        let log_class = log_class.ok_or_else(|| Error::invalid("the volume has no class"))?;
-        let mut placement = settings.policy.resolve(&names, log_class)?;
-        if self.is_fast_full.load(Ordering::Relaxed)
-            && let [fastest, next, ..] = &names[..]
-        {
-            // The limit of the fastest class is kept by passing it over, as one that is full is.
-            let classes = [&mut placement.root_keys, &mut placement.leaf_keys, &mut placement.leaf_values];
-            classes.into_iter().filter(|class| *class == fastest).for_each(|class| class.clone_from(next));
-        }
-        Ok(placement)
-    }
-
     /// Looks whether the fastest class is as full as it may get.
     pub(crate) fn watch_fast_class(&self) {
         if let Some(limit) = self.settings.fast_class_bytes {
@@ -62,7 +43,7 @@ impl Core {
             // Log segments are prepared ahead, so there has to be room for two.
             let reserve =
                 (2 * super::open::log_segment_bytes(self.objects.volume(), &self.settings)).min(limit / 4);
-            self.is_fast_full.store(used + reserve > limit, Ordering::Relaxed);
+            self.classes.set_fast_full(used + reserve > limit);
         }
     }
 
@@ -241,7 +222,7 @@ impl Core {
 
     /// Writes a table's key file; `None` if nothing in it has to be kept.
     async fn write_table(&self, store: &StoreState, table: &Arc<MemoryTable>) -> Result<Option<KvsetRecord>> {
-        let placement = self.placement(&store.settings)?;
+        let placement = self.classes.placement(&store.policy())?;
         let (lease, object) = self.objects.create(ObjectKind::Keys, Some(&placement.root_keys))?;
         let no = lease.no();
         let written = self.write_versions(store, table, no, object).await;

@@ -2,7 +2,8 @@
 //!
 //! - [`core`]: what its handles share; the way of writes and reads;
 //! - [`open`]: making, opening, recovering;
-//! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`jobs`]: tree jobs; [`pressure`]: holding writers back;
+//! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`jobs`]: tree jobs; [`relocation`]: bringing things to
+//!   where policies want them; [`pressure`]: holding writers back;
 //! - [`batch`], [`store`], [`snapshot`]: what users hold;
 //! - [`conflict`]: what transactions have to know of each other.
 
@@ -19,6 +20,7 @@ mod open;
 mod pick;
 mod pressure;
 mod promotion;
+mod relocation;
 pub(crate) mod snapshot;
 mod statistics;
 pub(crate) mod store;
@@ -90,7 +92,7 @@ impl Database {
         open::check_name(name)?;
         settings.check()?;
         let writing = self.core.writing()?;
-        self.core.placement(settings)?;
+        self.core.classes.check_names(settings.policy.names())?;
         let exists = || Error::new(ErrorKind::AlreadyExists, format!("there is a store {name:?} already"));
         let no = {
             let stores = self.core.stores.read();

@@ -25,6 +25,7 @@ use super::snapshot::Snapshots;
 use super::statistics::Counters;
 use super::store::StoreState;
 use crate::cache::Cache;
+use crate::classes::Classes;
 use crate::crash::CrashPoints;
 use crate::entry::{SegmentNo, SequenceNo};
 use crate::environment::Environment;
@@ -103,6 +104,7 @@ impl Database {
     ) -> Result<Database> {
         check_name(name)?;
         settings.check()?;
+        Classes::new(volume, None).check_names(settings.log_class.as_deref())?;
         let objects = objects_of(volume, name, &*environment);
         if objects.list().iter().any(|(kind, _)| *kind == ObjectKind::Manifest) {
             return Err(Error::new(
@@ -199,7 +201,7 @@ impl Database {
         state.epoch += 1;
         let crash = options.crash_points.clone();
         let mut writing = None;
-        let is_fast_full = Arc::new(AtomicBool::new(false));
+        let classes = Classes::new(objects.volume(), state.settings.log_class.as_deref());
         if !options.read_only {
             let begun = begin_writing(
                 &opener,
@@ -207,7 +209,7 @@ impl Database {
                 &recovered,
                 crash.clone(),
                 environment.clone(),
-                is_fast_full.clone(),
+                classes.clone(),
             );
             writing = Some(begun.await?);
         }
@@ -229,7 +231,7 @@ impl Database {
             next_store: AtomicU32::new(state.next_store.max(1)),
             background: Background::default(),
             counters: Counters::default(),
-            is_fast_full,
+            classes,
             is_closed: AtomicBool::new(false),
         });
         Core::start_background(&core);
@@ -351,7 +353,7 @@ async fn begin_writing(
     recovered: &Recovered,
     crash: CrashPoints,
     environment: Arc<dyn Environment>,
-    is_fast_full: Arc<AtomicBool>,
+    classes: Arc<Classes>,
 ) -> Result<Writing> {
     let objects = &opener.objects;
     let Replayed { cut, end, segments, last, .. } = &recovered.replayed;
@@ -367,16 +369,13 @@ async fn begin_writing(
     let options = LogOptions {
         segment_bytes: log_segment_bytes(objects.volume(), &state.settings),
         group_bytes: state.settings.log_group_bytes,
-        class: log_class(objects.volume(), &state.settings),
-        overflow_class: objects.volume().classes().get(1).map(|class| class.name.clone()),
-        passes_class_over: is_fast_full,
         database: state.identity,
         epoch: state.epoch,
         start: *end,
         durable: *cut,
     };
     debug_assert!(end.is_multiple_of(BLOCK));
-    let manifest = Manifest::begin(objects.clone(), state, crash.clone()).await?;
+    let manifest = Manifest::begin(objects.clone(), classes.clone(), state, crash.clone()).await?;
     // CRASH: the next opening finds the same orphans.
     crash.reached("open.before-orphans");
     for (kind, no) in &recovered.orphans {
@@ -385,7 +384,8 @@ async fn begin_writing(
     // CRASH: as before, or they are gone.
     crash.reached("open.after-orphans");
     let placed: Vec<PlacedSegment> = segments.clone();
-    let log = Log::start(options, placed, objects.clone(), opener.segments.clone(), environment, crash);
+    let segments = opener.segments.clone();
+    let log = Log::start(options, classes, placed, objects.clone(), segments, environment, crash);
     Ok(Writing { log, manifest })
 }
 
@@ -407,11 +407,6 @@ pub(crate) fn log_segment_bytes(volume: &Volume, settings: &DatabaseSettings) ->
     let [fastest, _, ..] = &volume.classes()[..] else { return settings.log_segment_bytes };
     let share = fastest.chunks.saturating_mul(volume.chunk_bytes()) / LOG_SEGMENTS_OF_A_CLASS;
     settings.log_segment_bytes.min(share.max(settings.log_group_bytes).max(1 << 20))
-}
-
-fn log_class(volume: &Volume, settings: &DatabaseSettings) -> Option<String> {
-    let fastest = || volume.classes().first().map(|class| class.name.clone());
-    settings.log_class.clone().or_else(fastest)
 }
 
 /// What of the memory is for the cache: all but the memory tables that may be there at once, and an eighth for buffers.

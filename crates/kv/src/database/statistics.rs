@@ -28,6 +28,7 @@ pub(crate) struct Counters {
     pub(crate) job_value_bytes: Counter,
     pub(crate) job_read_bytes: Counter,
     pub(crate) promoted_bytes: Counter,
+    pub(crate) relocated_bytes: Counter,
     pub(crate) slowed: Counter,
     pub(crate) memory_stalls: Stalls,
     pub(crate) root_stalls: Stalls,
@@ -106,6 +107,8 @@ pub struct Statistics {
     pub jobs_without_space: u64,
     /// Bytes of values that were copied to the fastest class because they are read often.
     pub bytes_promoted: u64,
+    /// Bytes that were moved to the classes that policies want.
+    pub bytes_relocated: u64,
     /// Objects that were deleted.
     pub objects_deleted: u64,
     /// Writes that were slowed.
@@ -246,6 +249,7 @@ impl Core {
             jobs: counters.jobs.get(),
             jobs_without_space: counters.jobs_without_space.get(),
             bytes_promoted: counters.promoted_bytes.get(),
+            bytes_relocated: counters.relocated_bytes.get(),
             objects_deleted: counters.deleted_objects.get(),
             writes_slowed: counters.slowed.get(),
             stalls: vec![

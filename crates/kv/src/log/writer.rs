@@ -20,7 +20,6 @@ mod tasks;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use futures::channel::oneshot;
@@ -32,6 +31,7 @@ use super::frame::{FRAME_HEADER, Payload, frame_header};
 use super::group::GROUP_HEADER;
 use super::segment::{LogSegment, PlacedSegment};
 use super::{BLOCK, Lsn};
+use crate::classes::Classes;
 use crate::crash::CrashPoints;
 use crate::entry::{SegmentNo, SequenceNo};
 use crate::environment::Environment;
@@ -48,10 +48,6 @@ const MOST_WAITING: u64 = 16;
 pub(crate) struct LogOptions {
     pub(crate) segment_bytes: u64,
     pub(crate) group_bytes: u64,
-    pub(crate) class: Option<String>,
-    /// Where segments go instead as long as that is said.
-    pub(crate) overflow_class: Option<String>,
-    pub(crate) passes_class_over: Arc<AtomicBool>,
     /// The database's identity.
     pub(crate) database: u64,
     pub(crate) epoch: u64,
@@ -111,6 +107,8 @@ struct State {
 /// A log that is written to.
 pub(crate) struct Log {
     options: LogOptions,
+    /// Say where new segments go.
+    classes: Arc<Classes>,
     objects: Arc<Objects>,
     segments: Arc<Segments>,
     environment: Arc<dyn Environment>,
@@ -145,6 +143,7 @@ impl Log {
     /// the segments before, as far as they are still needed.
     pub(crate) fn start(
         options: LogOptions,
+        classes: Arc<Classes>,
         placed: Vec<PlacedSegment>,
         objects: Arc<Objects>,
         segments: Arc<Segments>,
@@ -169,6 +168,7 @@ impl Log {
         };
         let log = Arc::new(Log {
             options,
+            classes,
             objects,
             segments,
             environment,

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, ErrorKind, Result};
-
 /// A class, by its name or by its place among the volume's classes. As JSON: `"fastest"`, `"slowest"`, or a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
@@ -134,31 +132,50 @@ pub(crate) struct Placement {
     pub(crate) moves_values: bool,
 }
 
-impl MediaPolicy {
-    /// What the policy says in a volume of `classes`, fastest first, with the log on `log_class`.
-    ///
-    /// # Errors
-    /// `NotFound` if there is no class of a name.
-    pub(crate) fn resolve(&self, classes: &[String], log_class: &str) -> Result<Placement> {
-        let resolve = |choice: &ClassChoice| {
-            let class = match choice {
-                ClassChoice::Fastest => classes.first(),
-                ClassChoice::Slowest => classes.last(),
-                ClassChoice::Named(name) => classes.iter().find(|class| *class == name),
-            };
-            class.cloned().ok_or_else(|| {
-                let choice = String::from(choice.clone());
-                Error::new(
-                    ErrorKind::NotFound,
-                    format!("a policy names class {choice:?}, which the volume has not"),
-                )
-            })
+/// A class of the volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OfferedClass {
+    pub(crate) name: String,
+    /// Nothing new goes to one that is drained, or whose device is missing.
+    pub(crate) takes_objects: bool,
+}
+
+impl ClassChoice {
+    /// The class that is meant, of `classes`, fastest first. In place of one that takes no objects it is the next slower one that does, or a faster
+    /// one; in place of one that is there no more, the slowest. `None` if there is no class.
+    pub(crate) fn resolve(&self, classes: &[OfferedClass]) -> Option<String> {
+        let any_takes = classes.iter().any(|class| class.takes_objects);
+        let takes = |class: &&OfferedClass| class.takes_objects || !any_takes;
+        let (faster, slower) = match self {
+            ClassChoice::Fastest => classes.split_at(0),
+            ClassChoice::Slowest => classes.split_at(classes.len()),
+            ClassChoice::Named(name) => {
+                let index = classes.iter().position(|class| class.name == *name);
+                classes.split_at(index.unwrap_or(classes.len()))
+            }
         };
-        let leaf_values = resolve(&self.leaf.values)?;
-        Ok(Placement {
-            root_keys: resolve(&self.root.keys)?,
-            leaf_keys: resolve(&self.leaf.keys)?,
-            moves_values: leaf_values != log_class,
+        let class = slower.iter().find(takes).or_else(|| faster.iter().rev().find(takes));
+        class.map(|class| class.name.clone())
+    }
+}
+
+impl MediaPolicy {
+    /// The names of classes in it.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let choices = [&self.root.keys, &self.root.values, &self.leaf.keys, &self.leaf.values];
+        choices.into_iter().filter_map(|choice| match choice {
+            ClassChoice::Named(name) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// What the policy says in a volume of `classes`, fastest first, with the log on `log_class`; `None` if there is no class.
+    pub(crate) fn resolve(&self, classes: &[OfferedClass], log_class: &ClassChoice) -> Option<Placement> {
+        let leaf_values = self.leaf.values.resolve(classes)?;
+        Some(Placement {
+            root_keys: self.root.keys.resolve(classes)?,
+            leaf_keys: self.leaf.keys.resolve(classes)?,
+            moves_values: leaf_values != log_class.resolve(classes)?,
             leaf_values,
         })
     }
@@ -168,9 +185,14 @@ impl MediaPolicy {
 mod tests {
     use super::*;
 
+    fn offered(classes: &[(&str, bool)]) -> Vec<OfferedClass> {
+        let offered = classes.iter().map(|(name, takes_objects)| (name.to_string(), *takes_objects));
+        offered.map(|(name, takes_objects)| OfferedClass { name, takes_objects }).collect()
+    }
+
     fn resolve(policy: &MediaPolicy) -> Placement {
-        let classes = ["nvme", "sata", "disk"].map(str::to_owned);
-        policy.resolve(&classes, "nvme").unwrap()
+        let classes = offered(&[("nvme", true), ("sata", true), ("disk", true)]);
+        policy.resolve(&classes, &ClassChoice::Fastest).unwrap()
     }
 
     #[test]
@@ -194,13 +216,29 @@ mod tests {
         let policy: MediaPolicy = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&policy).unwrap(), text);
         assert_eq!(resolve(&policy).leaf_keys, "sata");
-        assert_eq!(policy.resolve(&["disk".to_owned()], "disk").unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(policy.names().collect::<Vec<_>>(), ["sata"]);
         assert!(serde_json::from_str::<MediaPolicy>(r#""staging_never""#).is_err());
     }
 
     #[test]
     fn with_one_class_values_stay() {
-        let placement = MediaPolicy::default().resolve(&["disk".to_owned()], "disk").unwrap();
-        assert!(!placement.moves_values);
+        let placement = MediaPolicy::default().resolve(&offered(&[("disk", true)]), &ClassChoice::Fastest);
+        assert!(!placement.unwrap().moves_values);
+        assert_eq!(MediaPolicy::default().resolve(&[], &ClassChoice::Fastest), None);
+    }
+
+    #[test]
+    fn a_class_that_takes_nothing_is_passed_over() {
+        let resolve = |choice: &str, classes: &[(&str, bool)]| {
+            ClassChoice::from(choice.to_owned()).resolve(&offered(classes)).unwrap()
+        };
+        let without_fastest = [("nvme", false), ("sata", true), ("disk", true)];
+        assert_eq!(resolve("fastest", &without_fastest), "sata");
+        assert_eq!(resolve("nvme", &without_fastest), "sata");
+        let without_slowest = [("nvme", true), ("sata", true), ("disk", false)];
+        assert_eq!(resolve("slowest", &without_slowest), "sata");
+        assert_eq!(resolve("disk", &without_slowest), "sata");
+        assert_eq!(resolve("gone", &without_slowest), "sata");
+        assert_eq!(resolve("nvme", &[("nvme", false)]), "nvme");
     }
 }

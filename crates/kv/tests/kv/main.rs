@@ -10,6 +10,7 @@ mod durability;
 mod expiry;
 mod lifecycle;
 mod model;
+mod policies;
 mod tiers;
 mod transactions;
 mod volumes;

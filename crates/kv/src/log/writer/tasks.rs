@@ -1,7 +1,6 @@
 //! The log's tasks in the background: one writes groups and makes them durable, one prepares segments ahead.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::future::{join_all, select};
@@ -138,10 +137,8 @@ pub(super) async fn prepare_segments(log: Arc<Log>) {
             noticed.await;
             continue;
         };
-        let passes_over = log.options.passes_class_over.load(Ordering::Relaxed);
-        let overflow = log.options.overflow_class.as_ref().filter(|_| passes_over);
-        let class = overflow.or(log.options.class.as_ref()).map(String::as_str);
-        let prepared = LogSegment::prepare(&log.objects, class, bytes).await;
+        let class = log.classes.of_log();
+        let prepared = LogSegment::prepare(&log.objects, class.as_deref(), bytes).await;
         // CRASH: nothing leads to the segment; the next opening deletes it.
         log.crash.reached("log.after-prepare");
         let without_room = {
