@@ -99,6 +99,23 @@ impl Classes {
         usable.next().zip(usable.next())
     }
 
+    /// Whether a policy can be followed.
+    ///
+    /// # Errors
+    /// `NotFound` if it names a class that is not there; `InvalidInput` if it wants values of the root elsewhere than in the log.
+    pub(crate) fn check(&self, policy: &MediaPolicy) -> Result<()> {
+        self.check_names(policy.names())?;
+        let offered = self.offered();
+        let log = self.log_class.resolve(&offered);
+        if policy.root.values == ClassChoice::Log || policy.root.values.resolve(&offered) == log {
+            return Ok(());
+        }
+        let (wanted, log) = (String::from(policy.root.values.clone()), log.unwrap_or_default());
+        Err(Error::invalid(format!(
+            "root.values of a policy is {wanted:?}, but values of the root are in the log, which lies on class {log:?}: say \"log\", or set log_class of the database"
+        )))
+    }
+
     /// Whether the classes that a policy or a setting names are there.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
+use tanada_volume::Claim;
 
 use super::background::Background;
 use super::batch::Batch;
@@ -80,6 +81,8 @@ pub(crate) struct Core {
     /// Say what goes where.
     pub(crate) classes: Arc<Classes>,
     pub(crate) is_closed: AtomicBool,
+    /// The right to have it open in this process, until it is closed.
+    pub(crate) claim: Mutex<Option<Arc<Claim>>>,
 }
 
 impl fmt::Debug for Core {

@@ -141,6 +141,20 @@ impl Core {
         oldest.min_by_key(|(_, table)| table.no)
     }
 
+    /// Writes out everything and ends the work in the background.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Device`.
+    pub(crate) async fn end(&self, writing: &Writing) -> Result<()> {
+        self.background.end().await;
+        let flushed = self.flush_all(writing).await;
+        let closed = writing.log.close().await;
+        writing.log.ended().await;
+        flushed.and(closed)?;
+        self.note_end(writing).await?;
+        self.delete_retired().await
+    }
+
     /// Writes out everything.
     ///
     /// # Errors

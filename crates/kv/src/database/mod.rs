@@ -55,7 +55,7 @@ impl Database {
         &self.core.name
     }
 
-    /// Makes everything durable and stops the background work. Handles are of no use afterwards.
+    /// Makes everything durable and stops the background work. Handles are of no use afterwards, and the database can be opened again.
     ///
     /// # Errors
     /// As [`sync`](Self::sync).
@@ -63,14 +63,12 @@ impl Database {
         if self.core.is_closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        let Some(writing) = &self.core.writing else { return Ok(()) };
-        self.core.background.end().await;
-        let flushed = self.core.flush_all(writing).await;
-        let closed = writing.log.close().await;
-        writing.log.ended().await;
-        flushed.and(closed)?;
-        self.core.note_end(writing).await?;
-        self.core.delete_retired().await
+        let ended = match &self.core.writing {
+            Some(writing) => self.core.end(writing).await,
+            None => Ok(()),
+        };
+        self.core.claim.lock().take();
+        ended
     }
 
     /// Stops the background work and leaves everything as it is: what a stop of the process would leave. Handles are of no use afterwards.
@@ -82,6 +80,7 @@ impl Database {
             self.core.background.end().await;
             writing.log.ended().await;
         }
+        self.core.claim.lock().take();
     }
 
     /// Makes a store.
@@ -92,7 +91,7 @@ impl Database {
         open::check_name(name)?;
         settings.check()?;
         let writing = self.core.writing()?;
-        self.core.classes.check_names(settings.policy.names())?;
+        self.core.classes.check(&settings.policy)?;
         let exists = || Error::new(ErrorKind::AlreadyExists, format!("there is a store {name:?} already"));
         let no = {
             let stores = self.core.stores.read();

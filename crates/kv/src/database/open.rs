@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use parking_lot::{Mutex, RwLock};
-use tanada_volume::Volume;
+use tanada_volume::{Claim, Volume};
 
 use super::Database;
 use super::background::Background;
@@ -54,6 +54,14 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// The right to have a database open in this process.
+fn claim(volume: &Volume, name: &str, is_exclusive: bool) -> Result<Arc<Claim>> {
+    let claim = volume.claim(&format!("kv/{name}"), is_exclusive);
+    claim.map(Arc::new).map_err(|error| {
+        Error::volume(format!("cannot open database {name:?}: close the other opening first"), &error)
+    })
 }
 
 /// All objects of a database, whatever numbers they have.
@@ -106,12 +114,17 @@ impl Database {
         settings.check()?;
         Classes::new(volume, None).check_names(settings.log_class.as_deref())?;
         let objects = objects_of(volume, name, &*environment);
-        if objects.list().iter().any(|(kind, _)| *kind == ObjectKind::Manifest) {
-            return Err(Error::new(
-                ErrorKind::AlreadyExists,
-                format!("there is a database {name:?} already"),
-            ));
-        }
+        let check_not_there = || match objects.list().iter().any(|(kind, _)| *kind == ObjectKind::Manifest) {
+            true => {
+                let message = format!("there is a database {name:?} already");
+                Err(Error::new(ErrorKind::AlreadyExists, message))
+            }
+            false => Ok(()),
+        };
+        check_not_there()?;
+        let claim = claim(volume, name, true)?;
+        // Somebody else may have made it meanwhile.
+        check_not_there()?;
         // What a database of that name left when it was being made or destroyed.
         for (kind, no) in objects.list() {
             objects.delete(kind, no).await?;
@@ -125,13 +138,14 @@ impl Database {
         // CRASH: there is no database.
         crash.reached("create.before-manifest");
         let options = OpenOptions { crash_points: crash, ..OpenOptions::default() };
-        Database::start(objects, name, state, &options, environment).await
+        Database::start(objects, (name, claim), state, &options, environment).await
     }
 
-    /// Opens a database and replays its log.
+    /// Opens a database and replays its log. In a process it is open once for writing, or read-only any number of times, until it is closed, or its
+    /// last handle was dropped and what was under way has ended.
     ///
     /// # Errors
-    /// `NotFound`, `Corrupted`, `FutureFormat`, `Device`.
+    /// `Locked` if it is open already; `NotFound`, `Corrupted`, `FutureFormat`, `Device`.
     pub async fn open(
         volume: &Volume,
         name: &str,
@@ -139,6 +153,7 @@ impl Database {
         environment: Arc<dyn Environment>,
     ) -> Result<Database> {
         check_name(name)?;
+        let claim = claim(volume, name, !options.read_only)?;
         let objects = objects_of(volume, name, &*environment);
         let recovered = crate::manifest::journal::recover(&objects).await?;
         let missing = || Error::new(ErrorKind::NotFound, format!("there is no database {name:?}"));
@@ -147,15 +162,16 @@ impl Database {
             settings.check()?;
             state.settings = settings.clone();
         }
-        Database::start(objects, name, state, options, environment).await
+        Database::start(objects, (name, claim), state, options, environment).await
     }
 
     /// Deletes a database that is not open.
     ///
     /// # Errors
-    /// `NotFound`, `Device`.
+    /// `Locked` if it is open; `NotFound`, `Device`.
     pub async fn destroy(volume: &Volume, name: &str, environment: Arc<dyn Environment>) -> Result<()> {
         check_name(name)?;
+        let _claim = claim(volume, name, true)?;
         let objects = objects_of(volume, name, &*environment);
         let mut all = objects.list();
         if all.is_empty() {
@@ -184,7 +200,7 @@ impl Database {
 
     async fn start(
         objects: Arc<Objects>,
-        name: &str,
+        (name, claim): (&str, Arc<Claim>),
         mut state: DatabaseRecord,
         options: &OpenOptions,
         environment: Arc<dyn Environment>,
@@ -210,6 +226,7 @@ impl Database {
                 crash.clone(),
                 environment.clone(),
                 classes.clone(),
+                claim.clone(),
             );
             writing = Some(begun.await?);
         }
@@ -233,6 +250,7 @@ impl Database {
             counters: Counters::default(),
             classes,
             is_closed: AtomicBool::new(false),
+            claim: Mutex::new(Some(claim)),
         });
         Core::start_background(&core);
         Ok(Database { core })
@@ -354,6 +372,7 @@ async fn begin_writing(
     crash: CrashPoints,
     environment: Arc<dyn Environment>,
     classes: Arc<Classes>,
+    claim: Arc<Claim>,
 ) -> Result<Writing> {
     let objects = &opener.objects;
     let Replayed { cut, end, segments, last, .. } = &recovered.replayed;
@@ -386,6 +405,7 @@ async fn begin_writing(
     let placed: Vec<PlacedSegment> = segments.clone();
     let segments = opener.segments.clone();
     let log = Log::start(options, classes, placed, objects.clone(), segments, environment, crash);
+    log.keep_until_ended(claim);
     Ok(Writing { log, manifest })
 }
 

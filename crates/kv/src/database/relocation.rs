@@ -63,7 +63,7 @@ impl Core {
     pub(crate) async fn set_policy(&self, store: &Arc<StoreState>, policy: &MediaPolicy) -> Result<()> {
         let writing = self.writing()?;
         store.check_there()?;
-        self.classes.check_names(policy.names())?;
+        self.classes.check(policy)?;
         let settings = StoreSettings { policy: policy.clone(), ..store.settings.clone() };
         let record = Record::StoreSettings { no: store.no, settings: Box::new(settings) };
         writing.manifest.append(&[record], |_| store.set_policy(policy.clone())).await?;
@@ -131,7 +131,7 @@ impl Core {
         let is_data = |kvset: &&Arc<Kvset>| kvset.record().kind == KvsetKind::Data;
         let leaves = || tree.leaves.iter().flat_map(|leaf| &leaf.kvsets);
         let promoted = leaves().filter(|kvset| !is_data(kvset));
-        let copies: BTreeSet<SegmentNo> = promoted.flat_map(|kvset| referenced(kvset)).collect();
+        let copies: BTreeSet<SegmentNo> = promoted.flat_map(referenced).collect();
 
         let root = tree.root.iter().map(|kvset| (kvset.no(), &wanted.root_keys));
         let leaf = leaves().filter(is_data).map(|kvset| (kvset.no(), &wanted.leaf_keys));
@@ -148,7 +148,7 @@ impl Core {
         }
         // Log segments that went elsewhere because there was no room, and that leaves keep their values in.
         let in_use: BTreeSet<SegmentNo> = writing.log.segments().into_iter().collect();
-        let mut logs: BTreeSet<SegmentNo> = leaves().flat_map(|kvset| referenced(kvset)).collect();
+        let mut logs: BTreeSet<SegmentNo> = leaves().flat_map(referenced).collect();
         logs.retain(|no| !tree.segments.contains_key(no) && !in_use.contains(no));
         logs.into_iter().find_map(|no| if_misplaced(ObjectKind::Segment, no, &wanted.leaf_values, None))
     }

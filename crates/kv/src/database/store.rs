@@ -159,7 +159,7 @@ impl Store {
     /// beside other work, as long as the fastest class has room to spare, and by [`compact`](Self::compact) at once.
     ///
     /// # Errors
-    /// `NotFound` if it names a class that the volume has not; `ReadOnly`, `Device`.
+    /// `NotFound` if it names a class that the volume has not; `InvalidInput` if its `root.values` is not the log's class; `ReadOnly`, `Device`.
     pub async fn set_policy(&self, policy: &MediaPolicy) -> Result<()> {
         self.core.set_policy(&self.state, policy).await
     }

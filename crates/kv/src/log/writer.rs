@@ -25,6 +25,7 @@ use std::time::Duration;
 use futures::channel::oneshot;
 use futures::future::Either;
 use parking_lot::Mutex;
+use tanada_volume::Claim;
 
 use super::filling::Group;
 use super::frame::{FRAME_HEADER, Payload, frame_header};
@@ -121,6 +122,8 @@ pub(crate) struct Log {
     counters: LogCounters,
     /// Tasks that have not ended.
     tasks: TaskCount,
+    /// What the task that writes lets go when it has ended.
+    kept: Mutex<Option<Arc<Claim>>>,
 }
 
 /// Counters of a log.
@@ -167,6 +170,7 @@ impl Log {
             is_closing: false,
         };
         let log = Arc::new(Log {
+            kept: Mutex::default(),
             options,
             classes,
             objects,
@@ -182,6 +186,11 @@ impl Log {
         log.tasks.spawn(&*log.environment, tasks::write_groups(log.clone()));
         log.tasks.spawn(&*log.environment, tasks::prepare_segments(log.clone()));
         log
+    }
+
+    /// Nobody else is to have the database open before the last write has come to its end.
+    pub(crate) fn keep_until_ended(&self, claim: Arc<Claim>) {
+        *self.kept.lock() = Some(claim);
     }
 
     /// Returns when its tasks have ended, after [`stop`](Self::stop) or [`fail`](Self::fail).

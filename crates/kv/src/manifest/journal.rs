@@ -305,6 +305,37 @@ mod tests {
         manifest_object(&objects);
     }
 
+    /// Records of a later version are whole, so what they are is no damage.
+    #[test]
+    fn what_only_a_later_version_knows_is_said_to_be_that() {
+        let edit = |bytes: &[u8]| [&[6, 1], bytes].concat();
+        let settings = br#"{"no_such_setting": 1}"#;
+        let later = [
+            (vec![12], "record of kind 12"),
+            (edit(&[2, 0]), "edit of format 2"),
+            (edit(&[1, 1, 5]), "change of kind 5"),
+            ([&[2, settings.len() as u8], &settings[..]].concat(), "settings"),
+            (vec![1, 2, 42, 1], "format 2"),
+        ];
+        for (records, named) in later {
+            let volume = TestVolume::new();
+            let objects = volume.objects();
+            let manifest = begin(&objects);
+            make_store(&manifest);
+            let mut writer = manifest.writer.try_lock().unwrap();
+            wait_for(manifest.write(&mut writer, &records)).unwrap();
+            let error = wait_for(recover(&objects)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::FutureFormat, "{error}");
+            assert!(error.to_string().contains(named), "{error}");
+        }
+        // Zero was never a kind.
+        let volume = TestVolume::new();
+        let objects = volume.objects();
+        let manifest = begin(&objects);
+        wait_for(manifest.write(&mut manifest.writer.try_lock().unwrap(), &[0])).unwrap();
+        assert_eq!(wait_for(recover(&objects)).unwrap_err().kind(), ErrorKind::Corrupted);
+    }
+
     #[test]
     fn a_torn_end_is_cut_off_and_a_torn_middle_is_damage() {
         let volume = TestVolume::new();

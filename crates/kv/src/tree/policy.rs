@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A class, by its name or by its place among the volume's classes. As JSON: `"fastest"`, `"slowest"`, or a name.
+/// A class, by its name or by its place among the volume's classes. As JSON: `"fastest"`, `"slowest"`, `"log"`, or a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum ClassChoice {
@@ -10,6 +10,8 @@ pub enum ClassChoice {
     Fastest,
     /// The slowest class.
     Slowest,
+    /// The class of the log: values stay in its segments.
+    Log,
     /// The class of that name.
     Named(String),
 }
@@ -19,6 +21,7 @@ impl From<String> for ClassChoice {
         match name.as_str() {
             "fastest" => ClassChoice::Fastest,
             "slowest" => ClassChoice::Slowest,
+            "log" => ClassChoice::Log,
             _ => ClassChoice::Named(name),
         }
     }
@@ -29,6 +32,7 @@ impl From<ClassChoice> for String {
         match choice {
             ClassChoice::Fastest => "fastest".to_owned(),
             ClassChoice::Slowest => "slowest".to_owned(),
+            ClassChoice::Log => "log".to_owned(),
             ClassChoice::Named(name) => name,
         }
     }
@@ -40,7 +44,8 @@ impl From<ClassChoice> for String {
 pub struct LevelClasses {
     /// Key files.
     pub keys: ClassChoice,
-    /// Values that are kept apart from their keys. At the root they are in the log.
+    /// Values that are kept apart from their keys. Those of the root are in the log and nowhere else: a policy that wants them on another class than
+    /// the log's is refused.
     pub values: ClassChoice,
 }
 
@@ -79,13 +84,13 @@ pub enum PolicyTemplate {
 
 impl From<PolicyTemplate> for MediaPolicy {
     fn from(template: PolicyTemplate) -> MediaPolicy {
-        use ClassChoice::{Fastest, Slowest};
+        use ClassChoice::{Fastest, Log, Slowest};
         let level = |keys, values| LevelClasses { keys, values };
         let (root, leaf) = match template {
-            PolicyTemplate::StagingOnly => (level(Fastest, Fastest), level(Fastest, Fastest)),
-            PolicyTemplate::StagingMaxCapacity => (level(Fastest, Fastest), level(Fastest, Slowest)),
-            PolicyTemplate::StagingMinCapacity => (level(Fastest, Fastest), level(Slowest, Slowest)),
-            PolicyTemplate::CapacityOnly => (level(Slowest, Slowest), level(Slowest, Slowest)),
+            PolicyTemplate::StagingOnly => (level(Fastest, Log), level(Fastest, Fastest)),
+            PolicyTemplate::StagingMaxCapacity => (level(Fastest, Log), level(Fastest, Slowest)),
+            PolicyTemplate::StagingMinCapacity => (level(Fastest, Log), level(Slowest, Slowest)),
+            PolicyTemplate::CapacityOnly => (level(Slowest, Log), level(Slowest, Slowest)),
         };
         MediaPolicy { root, leaf }
     }
@@ -147,7 +152,8 @@ impl ClassChoice {
         let any_takes = classes.iter().any(|class| class.takes_objects);
         let takes = |class: &&OfferedClass| class.takes_objects || !any_takes;
         let (faster, slower) = match self {
-            ClassChoice::Fastest => classes.split_at(0),
+            // What the log's class is, whoever asks has to say.
+            ClassChoice::Fastest | ClassChoice::Log => classes.split_at(0),
             ClassChoice::Slowest => classes.split_at(classes.len()),
             ClassChoice::Named(name) => {
                 let index = classes.iter().position(|class| class.name == *name);
@@ -171,10 +177,14 @@ impl MediaPolicy {
 
     /// What the policy says in a volume of `classes`, fastest first, with the log on `log_class`; `None` if there is no class.
     pub(crate) fn resolve(&self, classes: &[OfferedClass], log_class: &ClassChoice) -> Option<Placement> {
-        let leaf_values = self.leaf.values.resolve(classes)?;
+        let resolve = |choice: &ClassChoice| match choice {
+            ClassChoice::Log => log_class.resolve(classes),
+            other => other.resolve(classes),
+        };
+        let leaf_values = resolve(&self.leaf.values)?;
         Some(Placement {
-            root_keys: self.root.keys.resolve(classes)?,
-            leaf_keys: self.leaf.keys.resolve(classes)?,
+            root_keys: resolve(&self.root.keys)?,
+            leaf_keys: resolve(&self.leaf.keys)?,
             moves_values: leaf_values != log_class.resolve(classes)?,
             leaf_values,
         })

@@ -85,6 +85,17 @@ fn another_policy_brings_everything_to_where_it_says() {
     )
     .unwrap();
     assert_eq!(wait(store.set_policy(&missing)).unwrap_err().kind(), ErrorKind::NotFound);
+    // Values of the root are in the log, and nowhere else.
+    let elsewhere: MediaPolicy = serde_json::from_str(
+        r#"{"root": {"keys": "fastest", "values": "slowest"}, "leaf": {"keys": "slow", "values": "log"}}"#,
+    )
+    .unwrap();
+    let refused = wait(store.set_policy(&elsewhere)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+    assert!(refused.to_string().contains("root.values"), "{refused}");
+    let settings = StoreSettings { policy: elsewhere, ..StoreSettings::default() };
+    assert_eq!(wait(database.create_store("b", &settings)).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(store.settings().policy, PolicyTemplate::StagingOnly.into());
     wait(database.close()).unwrap();
 }
 

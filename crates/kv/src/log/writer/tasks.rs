@@ -116,7 +116,10 @@ pub(super) async fn write_groups(log: Arc<Log>) {
                 let slept = log.environment.sleep(left);
                 drop(select(Box::pin(noticed), slept).await);
             }
-            Next::End => return,
+            Next::End => {
+                log.kept.lock().take();
+                return;
+            }
         }
     }
 }
