@@ -74,8 +74,6 @@ mod objects;
 mod settings;
 mod stream;
 #[cfg(test)]
-mod test_volume;
-#[cfg(test)]
 mod testing;
 mod tombstone;
 mod transaction;

@@ -16,7 +16,7 @@ use crate::crash::CrashPoints;
 use crate::entry::{Codec, SegmentNo};
 use crate::environment::wait_for;
 use crate::objects::{ObjectKind, Objects};
-use crate::test_volume::TestVolume;
+use crate::testing::TestVolume;
 use crate::value::Segments;
 
 const DATABASE: u64 = 99;

@@ -237,7 +237,7 @@ mod tests {
     use crate::environment::wait_for;
     use crate::manifest::LogRecord;
     use crate::settings::{DatabaseSettings, StoreSettings};
-    use crate::test_volume::TestVolume;
+    use crate::testing::TestVolume;
     use crate::tree::{Change, Edit, KvsetRecord, Place, Position};
 
     fn classes(objects: &Objects) -> Arc<Classes> {

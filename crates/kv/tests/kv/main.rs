@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod batches;
+mod blocking;
 mod bulk;
 mod check;
 mod crash_points;
