@@ -78,6 +78,8 @@ pub(crate) struct Core {
     pub(crate) next_store: AtomicU32,
     pub(crate) background: Background,
     pub(crate) counters: Counters,
+    /// How long each write is slowed because the fastest class is nearly full.
+    pub(crate) slowed_us: AtomicU32,
     /// Say what goes where.
     pub(crate) classes: Arc<Classes>,
     pub(crate) is_closed: AtomicBool,

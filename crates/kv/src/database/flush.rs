@@ -36,15 +36,18 @@ const KEYS_AT_ONCE: u64 = 256;
 const RETRY: Duration = Duration::from_millis(100);
 
 impl Core {
-    /// Looks whether the fastest class is as full as it may get.
+    /// Looks whether the fastest class is as full as it may get, or nearly.
     pub(crate) fn watch_fast_class(&self) {
+        let mut share = None;
         if let Some(limit) = self.settings.fast_class_bytes {
             let used = self.fast_class_bytes();
             // Log segments are prepared ahead, so there has to be room for two.
             let reserve =
                 (2 * super::open::log_segment_bytes(self.objects.volume(), &self.settings)).min(limit / 4);
             self.classes.set_fast_full(used + reserve > limit);
+            share = Some((used + reserve) as f64 / limit.max(1) as f64);
         }
+        self.update_room(share);
     }
 
     /// Closes tables that are full, under the commit lock.
@@ -334,7 +337,7 @@ impl Core {
     }
 
     /// Segments that trees reference, over all stores.
-    fn referenced_segments(&self) -> BTreeSet<SegmentNo> {
+    pub(crate) fn referenced_segments(&self) -> BTreeSet<SegmentNo> {
         let stores = self.stores.read();
         let trees = stores.iter().map(|store| store.view.read().tree.clone());
         trees.flat_map(|tree| tree.references().into_keys().collect::<Vec<_>>()).collect()

@@ -251,6 +251,7 @@ impl Database {
             classes,
             is_closed: AtomicBool::new(false),
             claim: Mutex::new(Some(claim)),
+            slowed_us: AtomicU32::new(0),
         });
         Core::start_background(&core);
         Ok(Database { core })

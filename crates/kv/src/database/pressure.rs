@@ -2,6 +2,9 @@
 //!
 //! Each store has a level: none, *slow* (each write waits a little, the longer the more kvsets are at the root) or *stop* (writes wait until something was
 //! done). It is set whenever tables or kvsets come or go; a write looks at it without a lock.
+//!
+//! The database has one more: writes are slowed when the fastest class is nearly as full as it may get, and a spill is due that would free some of it;
+//! so that spills can keep pace, before the log goes to a slower class. They are never stopped for that: the log has a place to go to.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,6 +21,8 @@ pub(crate) enum Cause {
     MemoryTables,
     /// There are too many kvsets at the root.
     RootKvsets,
+    /// The fastest class is nearly full, and spills lag behind.
+    FastClass,
     /// The log has no room: it is written to, or a segment is being prepared.
     Log,
 }
@@ -31,6 +36,17 @@ enum Pressure {
 
 /// The longest that a write is slowed.
 const SLOWEST: Duration = Duration::from_millis(1);
+
+/// The longest that it is slowed for room on the fastest class.
+const SLOWEST_FOR_ROOM: Duration = Duration::from_micros(250);
+
+/// How much of what the fastest class may hold is in use when writes begin to be slowed.
+const SLOWED_FROM: f64 = 0.875;
+
+/// How long writes are slowed when so much of what the fastest class may hold is in use, what the log needs next counted.
+fn slowed_for_room(share: f64) -> Duration {
+    SLOWEST_FOR_ROOM.mul_f64(((share - SLOWED_FROM) / (1.0 - SLOWED_FROM)).clamp(0.0, 1.0))
+}
 
 impl Core {
     fn pressure(&self, store: &StoreState) -> Pressure {
@@ -50,6 +66,36 @@ impl Core {
         Pressure::Slow(SLOWEST * (kvsets - settings.slow_root_kvsets + 1) as u32 / steps)
     }
 
+    /// To be called when something came to the fastest class or left it, and `used` says how much of what the database may have there is in use.
+    pub(crate) fn update_room(&self, used: Option<f64>) {
+        let reserve = super::open::log_segment_bytes(self.objects.volume(), &self.settings) * 2;
+        // From the room of four segments to that of two.
+        let by_room = self.free_on_fastest().map(|free| {
+            let begins = (2 * reserve) as f64;
+            1.0 - (1.0 - SLOWED_FROM) * (free as f64 - reserve as f64) / (begins - reserve as f64)
+        });
+        let share = used.unwrap_or(0.0).max(by_room.unwrap_or(0.0));
+        let time =
+            if share > SLOWED_FROM && self.spills_lag() { slowed_for_room(share) } else { Duration::ZERO };
+        self.slowed_us.store(time.as_micros() as u32, Ordering::Relaxed);
+    }
+
+    /// Whether a spill is due that would take values from the fastest class.
+    fn spills_lag(&self) -> bool {
+        let fastest = self.classes.fastest();
+        self.stores.read().iter().any(|store| {
+            let Ok(placement) = self.classes.wanted(&store.policy()) else { return false };
+            let tree = store.view.read().tree.clone();
+            let log_bytes: u64 = tree.root.iter().map(|kvset| kvset.record().info.referenced_bytes()).sum();
+            let is_due = tree.root.len() >= self.pick_settings(store).root_kvsets
+                || self.log_pressure(log_bytes) >= 1.0;
+            placement.moves_values
+                && fastest.as_ref() != Some(&placement.leaf_values)
+                && log_bytes > 0
+                && is_due
+        })
+    }
+
     /// To be called when tables or kvsets of a store came or went.
     pub(crate) fn update_pressure(&self, store: &StoreState) {
         let level = match self.pressure(store) {
@@ -65,6 +111,13 @@ impl Core {
     /// # Errors
     /// If it never will: the database is closed or poisoned.
     pub(crate) async fn admit(&self, store: &Arc<StoreState>) -> Result<()> {
+        let slowed_us = self.slowed_us.load(Ordering::Relaxed);
+        if slowed_us > 0 {
+            let time = Duration::from_micros(u64::from(slowed_us));
+            self.counters.slowed.add(1);
+            self.counters.stalled(Cause::FastClass, time);
+            self.environment.sleep(time).await;
+        }
         if store.pressure.load(Ordering::Acquire) == 0 {
             return Ok(());
         }
@@ -98,5 +151,20 @@ impl Core {
             self.counters.stalled(cause, took);
         }
         admitted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_are_slowed_gradually_and_no_more_than_so_much() {
+        assert_eq!(slowed_for_room(0.0), Duration::ZERO);
+        assert_eq!(slowed_for_room(SLOWED_FROM), Duration::ZERO);
+        let half = slowed_for_room((1.0 + SLOWED_FROM) / 2.0);
+        assert!(half > SLOWEST_FOR_ROOM / 3 && half < SLOWEST_FOR_ROOM * 2 / 3, "{half:?}");
+        assert_eq!(slowed_for_room(1.0), SLOWEST_FOR_ROOM);
+        assert_eq!(slowed_for_room(7.0), SLOWEST_FOR_ROOM);
     }
 }
