@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use super::core::Core;
 use super::store::StoreState;
+use crate::entry::SegmentNo;
+use crate::objects::ObjectKind;
 use crate::{Error, ErrorKind, Result};
 
 /// Why writers are held back.
@@ -82,18 +84,31 @@ impl Core {
 
     /// Whether a spill is due that would take values from the fastest class.
     fn spills_lag(&self) -> bool {
-        let fastest = self.classes.fastest();
+        let Some(fastest) = self.classes.fastest() else { return false };
+        let classes = self.objects.volume().classes();
+        let Some(class) = classes.iter().find(|class| class.name == fastest) else { return false };
         self.stores.read().iter().any(|store| {
-            let Ok(placement) = self.classes.wanted(&store.policy()) else { return false };
+            let placement = self.classes.wanted(&store.policy());
+            let frees =
+                placement.is_ok_and(|placement| placement.moves_values && placement.leaf_values != fastest);
             let tree = store.view.read().tree.clone();
-            let log_bytes: u64 = tree.root.iter().map(|kvset| kvset.record().info.referenced_bytes()).sum();
+            if !frees || tree.root.is_empty() {
+                return false;
+            }
+            let references = tree.root.iter().flat_map(|kvset| &kvset.record().info.references);
+            let there = references.filter(|references| self.lies_on(references.segment, class.number));
+            let log_bytes: u64 = there.map(|references| references.stored_bytes).sum();
             let is_due = tree.root.len() >= self.pick_settings(store).root_kvsets
                 || self.log_pressure(log_bytes) >= 1.0;
-            placement.moves_values
-                && fastest.as_ref() != Some(&placement.leaf_values)
-                && log_bytes > 0
-                && is_due
+            log_bytes > 0 && is_due
         })
+    }
+
+    /// Whether a segment, which may have been meant for another class, lies on this one.
+    fn lies_on(&self, segment: SegmentNo, class: u8) -> bool {
+        let object = self.objects.find(ObjectKind::Segment, segment);
+        let first = object.and_then(|object| object.chunks(0..1).first().and_then(|chunk| chunk.home));
+        first.is_some_and(|home| home.class == class)
     }
 
     /// To be called when tables or kvsets of a store came or went.

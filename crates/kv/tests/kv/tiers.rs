@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tanada_base::SplitMix64;
 use tanada_kv::blocking::wait;
 use tanada_kv::{Database, DatabaseSettings, PolicyTemplate, StoreSettings, WriteOptions};
+use tanada_volume::Attributes;
 
 use crate::volumes::Bench;
 
@@ -94,11 +95,17 @@ fn the_limit_of_the_fastest_class_is_kept() {
     wait(database.close()).unwrap();
 }
 
-/// Writes while no spill can be done, because a load has the store's turn; the times they were slowed for room, and what the log took of the fastest class.
-fn slowed_for_room(policy: PolicyTemplate) -> u64 {
+/// Writes while no spill can be done, because a load has the store's turn; the times they were slowed for room. The database may have `limit` on the
+/// fastest class, of which others have `taken`.
+fn slowed_for_room(policy: PolicyTemplate, limit: Option<u64>, taken: u64) -> u64 {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let attributes = Attributes { pin: Some("fast".to_owned()), ..Attributes::default() };
+    let others = bench.volume.create_object("others", &attributes).unwrap();
+    for chunk in 0..taken / (256 << 10) {
+        wait(others.write_bytes(chunk * (256 << 10), &[1])).unwrap();
+    }
     let settings_of_database = DatabaseSettings {
-        fast_class_bytes: Some(12 << 20),
+        fast_class_bytes: limit,
         slow_root_kvsets: 1000,
         most_root_kvsets: 2000,
         ..Bench::settings()
@@ -134,13 +141,17 @@ fn slowed_for_room(policy: PolicyTemplate) -> u64 {
 
 #[test]
 fn writes_are_slowed_before_the_log_leaves_the_fastest_class() {
-    assert!(slowed_for_room(PolicyTemplate::StagingMaxCapacity) > 100);
+    assert!(slowed_for_room(PolicyTemplate::StagingMaxCapacity, Some(12 << 20), 0) > 100);
+    // Or before the class is full.
+    assert!(slowed_for_room(PolicyTemplate::StagingMaxCapacity, None, 48 << 20) > 100);
 }
 
 /// Where spills free nothing, waiting for them helps nobody.
 #[test]
 fn writes_are_not_slowed_for_room_that_no_spill_makes() {
-    assert_eq!(slowed_for_room(PolicyTemplate::StagingOnly), 0);
+    assert_eq!(slowed_for_room(PolicyTemplate::StagingOnly, Some(12 << 20), 0), 0);
+    // All is on the slow class anyway, for others have the fast one.
+    assert_eq!(slowed_for_room(PolicyTemplate::StagingMaxCapacity, None, 64 << 20), 0);
 }
 
 /// What the log has ready is no growth of the data.
