@@ -20,6 +20,8 @@ typedef struct tanada_kv tanada_kv;
 typedef struct tanada_kv_store tanada_kv_store;
 typedef struct tanada_kv_cursor tanada_kv_cursor;
 typedef struct tanada_kv_transaction tanada_kv_transaction;
+typedef struct tanada_kv_batch tanada_kv_batch;
+typedef struct tanada_kv_snapshot tanada_kv_snapshot;
 
 enum {
     TANADA_KV_OK = 0,
@@ -29,8 +31,8 @@ enum {
     TANADA_KV_CONFLICT = 4,     /* another transaction was first: begin again */
     TANADA_KV_NO_SPACE = 5,     /* everything can still be read */
     TANADA_KV_READ_ONLY = 6,
-    TANADA_KV_LOCKED = 7,       /* another process has it */
-    TANADA_KV_CORRUPTED = 8,    /* bytes on a device are not what was written */
+    TANADA_KV_LOCKED = 7,       /* another process has it, or it is open already */
+    TANADA_KV_CORRUPTED = 8,    /* bytes on a device are not what was written, or a later version wrote them */
     TANADA_KV_DEVICE = 9,       /* a device failed: close and open again */
     TANADA_KV_CLOSED = 10,
     TANADA_KV_PANIC = 11        /* a defect of the engine */
@@ -44,8 +46,11 @@ enum {
 
 /* Flags of writes. */
 enum {
-    TANADA_KV_SYNC = 1          /* durable before the call returns; without it within 100 ms */
+    TANADA_KV_SYNC = 1          /* durable before the call returns; without it as the database has it: within 100 ms, unless set otherwise */
 };
+
+/* Another flag of writes: durable within so many milliseconds, from 1 to 1000. */
+#define TANADA_KV_WITHIN_MS(ms) ((uint32_t)(ms) << 16)
 
 /* What the last call on this thread that failed says; never NULL. */
 const char *tanada_kv_error(void);
@@ -54,6 +59,12 @@ const char *tanada_kv_error(void);
 int tanada_kv_create_volume(const char *path, uint64_t bytes);
 
 int tanada_kv_open(const char *volume, const char *database, uint32_t flags, tanada_kv **out);
+
+/*
+ * The same with settings: JSON with the names and values of docs/kv.md, such as {"memory_bytes": 67108864, "durability": {"within": 10}}; what is left
+ * out has its default. A database that is made has them for good, one that is there until it is closed. NULL is as tanada_kv_open.
+ */
+int tanada_kv_open_with(const char *volume, const char *database, uint32_t flags, const char *settings, tanada_kv **out);
 
 /* Makes everything durable. Stores, cursors and transactions have to be given back before. The handle is gone whatever is returned. */
 int tanada_kv_close(tanada_kv *database);
@@ -65,9 +76,32 @@ int tanada_kv_sync(tanada_kv *database);
 int tanada_kv_store_open(tanada_kv *database, const char *name, uint32_t flags, tanada_kv_store **out);
 void tanada_kv_store_free(tanada_kv_store *store);
 
+/* The same; a store that is made has these settings: JSON such as {"compression": "lz4", "policy": "staging_only"}. NULL for the defaults. */
+int tanada_kv_store_open_with(tanada_kv *database, const char *name, uint32_t flags, const char *settings, tanada_kv_store **out);
+
+/* Changes which classes keys and values go to, for good: JSON, the name of a template in quotes or an object. What lies elsewhere is moved beside other
+ * work, and by tanada_kv_compact at once. */
+int tanada_kv_set_policy(tanada_kv_store *store, const char *policy);
+
+/* Brings the store into order: afterwards each key is in one place, and everything where the policy says. */
+int tanada_kv_compact(tanada_kv_store *store);
+
 int tanada_kv_put(tanada_kv_store *store, const void *key, size_t key_len, const void *value, size_t value_len, uint32_t flags);
 int tanada_kv_delete(tanada_kv_store *store, const void *key, size_t key_len, uint32_t flags);
 int tanada_kv_delete_prefix(tanada_kv_store *store, const void *prefix, size_t prefix_len, uint32_t flags);
+
+/* Deletes the keys from `start` on that are smaller than `end`; all from `start` on if `end` is NULL. */
+int tanada_kv_delete_range(tanada_kv_store *store, const void *start, size_t start_len, const void *end, size_t end_len, uint32_t flags);
+
+/* A batch, over stores of one database: all of it is written, or nothing. Of two operations on one key the later one counts. */
+int tanada_kv_batch_new(tanada_kv_batch **out);
+int tanada_kv_batch_put(tanada_kv_batch *batch, tanada_kv_store *store, const void *key, size_t key_len, const void *value, size_t value_len);
+int tanada_kv_batch_delete(tanada_kv_batch *batch, tanada_kv_store *store, const void *key, size_t key_len);
+int tanada_kv_batch_delete_range(tanada_kv_batch *batch, tanada_kv_store *store, const void *start, size_t start_len, const void *end, size_t end_len);
+
+/* Both end it; the handle is gone whatever is returned. */
+int tanada_kv_write(tanada_kv *database, tanada_kv_batch *batch, uint32_t flags);
+void tanada_kv_batch_free(tanada_kv_batch *batch);
 
 /* The value is the caller's, to be given back with tanada_kv_free. */
 int tanada_kv_get(tanada_kv_store *store, const void *key, size_t key_len, void **value, size_t *value_len);
@@ -80,6 +114,12 @@ int tanada_kv_cursor_seek_to_end(tanada_kv_cursor *cursor);
 int tanada_kv_cursor_next(tanada_kv_cursor *cursor, const void **key, size_t *key_len, const void **value, size_t *value_len);
 int tanada_kv_cursor_previous(tanada_kv_cursor *cursor, const void **key, size_t *key_len, const void **value, size_t *value_len);
 void tanada_kv_cursor_free(tanada_kv_cursor *cursor);
+
+/* What is there now, in all stores, to be read later. To be given back before the database is closed. */
+int tanada_kv_snapshot_take(tanada_kv *database, tanada_kv_snapshot **out);
+int tanada_kv_get_at(tanada_kv_store *store, tanada_kv_snapshot *snapshot, const void *key, size_t key_len, void **value, size_t *value_len);
+int tanada_kv_cursor_open_at(tanada_kv_store *store, tanada_kv_snapshot *snapshot, const void *prefix, size_t prefix_len, tanada_kv_cursor **out);
+void tanada_kv_snapshot_free(tanada_kv_snapshot *snapshot);
 
 /* A transaction over all stores: it reads from a snapshot and sees its own writes. */
 int tanada_kv_begin(tanada_kv *database, int serializable, tanada_kv_transaction **out);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use tanada_kv::{Cursor, Database, Environment, Store, ThreadEnvironment, Transaction};
+use tanada_kv::{Batch, Cursor, Database, Environment, Snapshot, Store, ThreadEnvironment, Transaction};
 use tanada_volume::directory::Directory;
 
 /// A database and the volume that was opened for it.
@@ -32,6 +32,16 @@ impl CursorHandle {
         let (key, value) = self.shown.insert((key, value));
         (key, value)
     }
+}
+
+/// A batch.
+pub struct BatchHandle {
+    pub(crate) batch: Batch,
+}
+
+/// A snapshot.
+pub struct SnapshotHandle {
+    pub(crate) snapshot: Snapshot,
 }
 
 /// A transaction.

@@ -5,9 +5,12 @@
 //! Every function checks what it is given as far as that can be done, gives a code, and keeps the message of a failure for its thread. A panic of the
 //! engine ends at this border, as a code.
 
+mod batch;
 mod code;
 mod handles;
 mod memory;
+mod settings;
+mod snapshot;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::path::Path;
@@ -32,8 +35,75 @@ const READ: u32 = 2;
 /// Durable before the call returns.
 const SYNC: u32 = 1;
 
+/// How a write is made: durable at once, or after as many milliseconds as the upper half says, or as the database has it.
 fn write_options(flags: u32) -> WriteOptions {
-    if flags & SYNC != 0 { WriteOptions::sync() } else { WriteOptions::default() }
+    match (flags & SYNC != 0, (flags >> 16) as u16) {
+        (true, _) => WriteOptions::sync(),
+        (false, 0) => WriteOptions::default(),
+        (false, ms) => WriteOptions::within(ms),
+    }
+}
+
+/// Opens a database; one that is made gets the settings, one that is there has them until it is closed.
+///
+/// # Safety
+/// The strings end with a zero or are NULL; `out` can be written or is NULL.
+unsafe fn open_database(
+    volume: *const c_char,
+    database: *const c_char,
+    flags: u32,
+    settings: Option<DatabaseSettings>,
+    out: *mut *mut DatabaseHandle,
+) -> Result<(), Failure> {
+    // SAFETY: as the caller promises.
+    let (volume, name) = unsafe { (Path::new(text(volume)?), text(database)?) };
+    let read_only = flags & READ != 0;
+    let options = VolumeOptions { read_only, ..VolumeOptions::default() };
+    let directory = wait(Directory::open(volume, &options, Settings::default()))?;
+    let environment = handles::environment();
+    let options = OpenOptions { read_only, settings: settings.clone(), ..OpenOptions::default() };
+    let opened = match wait(Database::open(directory.volume(), name, &options, environment.clone())) {
+        Err(error) if error.kind() == ErrorKind::NotFound && flags & CREATE != 0 && !read_only => {
+            let settings = settings.unwrap_or_default();
+            wait(Database::create(directory.volume(), name, &settings, environment))
+        }
+        opened => opened,
+    };
+    let handle = match opened {
+        Ok(database) => DatabaseHandle { database, directory, read_only },
+        Err(error) => {
+            if !read_only {
+                // Why the database cannot be opened is what matters.
+                let _ = wait(directory.close());
+            }
+            return Err(error.into());
+        }
+    };
+    // SAFETY: as the caller promises.
+    unsafe { give(out, handle) }
+}
+
+/// Opens a store; one that is made gets the settings.
+///
+/// # Safety
+/// `database` is open, `name` ends with a zero, `out` can be written; each may be NULL.
+unsafe fn open_store(
+    database: *mut DatabaseHandle,
+    name: *const c_char,
+    flags: u32,
+    settings: &StoreSettings,
+    out: *mut *mut StoreHandle,
+) -> Result<(), Failure> {
+    // SAFETY: as the caller promises.
+    let (handle, name) = unsafe { (memory::borrow(database)?, text(name)?) };
+    let store = match handle.database.open_store(name) {
+        Err(error) if error.kind() == ErrorKind::NotFound && flags & CREATE != 0 => {
+            wait(handle.database.create_store(name, settings))
+        }
+        opened => opened,
+    };
+    // SAFETY: as the caller promises.
+    unsafe { give(out, StoreHandle { store: store?, database: handle.database.clone() }) }
 }
 
 /// What the last call on this thread that failed says.
@@ -69,33 +139,8 @@ pub unsafe extern "C" fn tanada_kv_open(
     flags: u32,
     out: *mut *mut DatabaseHandle,
 ) -> c_int {
-    guarded(|| {
-        // SAFETY: as the caller promises.
-        let (volume, name) = unsafe { (Path::new(text(volume)?), text(database)?) };
-        let read_only = flags & READ != 0;
-        let options = VolumeOptions { read_only, ..VolumeOptions::default() };
-        let directory = wait(Directory::open(volume, &options, Settings::default()))?;
-        let environment = handles::environment();
-        let options = OpenOptions { read_only, ..OpenOptions::default() };
-        let opened = match wait(Database::open(directory.volume(), name, &options, environment.clone())) {
-            Err(error) if error.kind() == ErrorKind::NotFound && flags & CREATE != 0 && !read_only => {
-                wait(Database::create(directory.volume(), name, &DatabaseSettings::default(), environment))
-            }
-            opened => opened,
-        };
-        let handle = match opened {
-            Ok(database) => DatabaseHandle { database, directory, read_only },
-            Err(error) => {
-                if !read_only {
-                    // Why the database cannot be opened is what matters.
-                    let _ = wait(directory.close());
-                }
-                return Err(error.into());
-            }
-        };
-        // SAFETY: as the caller promises.
-        unsafe { give(out, handle) }
-    })
+    // SAFETY: as the caller promises.
+    guarded(|| unsafe { open_database(volume, database, flags, None, out) })
 }
 
 /// Closes a database and its volume.
@@ -139,18 +184,8 @@ pub unsafe extern "C" fn tanada_kv_store_open(
     flags: u32,
     out: *mut *mut StoreHandle,
 ) -> c_int {
-    guarded(|| {
-        // SAFETY: as the caller promises.
-        let (handle, name) = unsafe { (memory::borrow(database)?, text(name)?) };
-        let store = match handle.database.open_store(name) {
-            Err(error) if error.kind() == ErrorKind::NotFound && flags & CREATE != 0 => {
-                wait(handle.database.create_store(name, &StoreSettings::default()))
-            }
-            opened => opened,
-        };
-        // SAFETY: as the caller promises.
-        unsafe { give(out, StoreHandle { store: store?, database: handle.database.clone() }) }
-    })
+    // SAFETY: as the caller promises.
+    guarded(|| unsafe { open_store(database, name, flags, &StoreSettings::default(), out) })
 }
 
 /// Gives a store back.

@@ -26,6 +26,81 @@ static void put(tanada_kv_store *store, const char *key, const char *value) {
     OK(tanada_kv_put(store, key, strlen(key), value, strlen(value), 0));
 }
 
+static int has(tanada_kv_store *store, const char *key) {
+    void *value;
+    size_t value_len;
+    int code = tanada_kv_get(store, key, strlen(key), &value, &value_len);
+    if (code == TANADA_KV_OK) tanada_kv_free(value, value_len);
+    TRUE(code == TANADA_KV_OK || code == TANADA_KV_NOT_FOUND);
+    return code == TANADA_KV_OK;
+}
+
+/* Batches, ranges, snapshots, settings and policies. */
+static void more(const char *volume) {
+    tanada_kv *database;
+    tanada_kv_store *store, *other;
+    const char *settings = "{\"memory_bytes\": 8388608, \"durability\": {\"within\": 10}}";
+    CHECK(TANADA_KV_INVALID, tanada_kv_open_with(volume, "more", TANADA_KV_CREATE, "{\"memory\": 1}", &database));
+    TRUE(strstr(tanada_kv_error(), "settings of a database") != NULL);
+    CHECK(TANADA_KV_INVALID, tanada_kv_open_with(volume, "more", TANADA_KV_CREATE, "{\"memory_bytes\": 1}", &database));
+    OK(tanada_kv_open_with(volume, "more", TANADA_KV_CREATE, settings, &database));
+    CHECK(TANADA_KV_INVALID, tanada_kv_store_open_with(database, "a", TANADA_KV_CREATE, "{\"page_bytes\": 1}", &store));
+    OK(tanada_kv_store_open_with(database, "a", TANADA_KV_CREATE, "{\"compression\": \"lz4\"}", &store));
+    OK(tanada_kv_store_open_with(database, "b", TANADA_KV_CREATE, NULL, &other));
+
+    tanada_kv_batch *batch;
+    put(store, "0", "old");
+    OK(tanada_kv_batch_new(&batch));
+    OK(tanada_kv_batch_put(batch, store, "1", 1, "one", 3));
+    OK(tanada_kv_batch_put(batch, store, "2", 1, "two", 3));
+    OK(tanada_kv_batch_put(batch, other, "3", 1, "three", 5));
+    OK(tanada_kv_batch_delete(batch, store, "0", 1));
+    OK(tanada_kv_batch_delete_range(batch, store, "2", 1, "3", 1));
+    TRUE(has(store, "0") && !has(store, "1"));
+    OK(tanada_kv_write(database, batch, TANADA_KV_SYNC));
+    TRUE(!has(store, "0") && has(store, "1") && !has(store, "2") && has(other, "3"));
+    OK(tanada_kv_batch_new(&batch));
+    OK(tanada_kv_batch_put(batch, store, "9", 1, "never", 5));
+    tanada_kv_batch_free(batch);
+    TRUE(!has(store, "9"));
+
+    OK(tanada_kv_put(store, "4", 1, "four", 4, TANADA_KV_WITHIN_MS(5)));
+    CHECK(TANADA_KV_INVALID, tanada_kv_put(store, "4", 1, "four", 4, TANADA_KV_WITHIN_MS(2000)));
+    tanada_kv_snapshot *snapshot;
+    tanada_kv_cursor *cursor;
+    const void *key, *shown;
+    void *value;
+    size_t key_len, shown_len, value_len;
+    OK(tanada_kv_snapshot_take(database, &snapshot));
+    OK(tanada_kv_delete_range(store, "1", 1, "2", 1, 0));
+    TRUE(!has(store, "1") && has(store, "4"));
+    OK(tanada_kv_delete_range(store, "1", 1, NULL, 0, TANADA_KV_SYNC));
+    TRUE(!has(store, "4"));
+    OK(tanada_kv_get_at(store, snapshot, "4", 1, &value, &value_len));
+    TRUE(value_len == 4 && memcmp(value, "four", 4) == 0);
+    tanada_kv_free(value, value_len);
+    OK(tanada_kv_cursor_open_at(store, snapshot, NULL, 0, &cursor));
+    OK(tanada_kv_cursor_next(cursor, &key, &key_len, &shown, &shown_len));
+    TRUE(key_len == 1 && memcmp(key, "1", 1) == 0);
+    tanada_kv_cursor_free(cursor);
+    tanada_kv_snapshot_free(snapshot);
+
+    put(store, "5", "five");
+    CHECK(TANADA_KV_INVALID, tanada_kv_set_policy(store, "\"no_such_policy\""));
+    CHECK(TANADA_KV_INVALID, tanada_kv_set_policy(store, NULL));
+    OK(tanada_kv_set_policy(store, "\"capacity_only\""));
+    OK(tanada_kv_compact(store));
+    TRUE(has(store, "5"));
+    tanada_kv_store_free(store);
+    tanada_kv_store_free(other);
+    OK(tanada_kv_close(database));
+    OK(tanada_kv_open_with(volume, "more", 0, "{\"memory_bytes\": 4194304}", &database));
+    OK(tanada_kv_store_open(database, "a", 0, &store));
+    TRUE(has(store, "5") && !has(store, "4"));
+    tanada_kv_store_free(store);
+    OK(tanada_kv_close(database));
+}
+
 int main(int count, char **arguments) {
     tanada_kv *database;
     tanada_kv_store *store;
@@ -101,6 +176,7 @@ int main(int count, char **arguments) {
     CHECK(TANADA_KV_INVALID, tanada_kv_put(store, NULL, 3, "y", 1, 0));
     tanada_kv_store_free(store);
     OK(tanada_kv_close(database));
+    more(volume);
     puts("all is well");
     return 0;
 }

@@ -56,6 +56,7 @@
 
 pub mod blocking;
 mod cache;
+mod classes;
 mod counters;
 mod crash;
 mod database;
@@ -72,8 +73,6 @@ mod notify;
 mod objects;
 mod settings;
 mod stream;
-#[cfg(test)]
-mod test_volume;
 #[cfg(test)]
 mod testing;
 mod tombstone;

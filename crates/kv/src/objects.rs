@@ -97,12 +97,18 @@ impl Objects {
     /// Makes an object with a number of its own, on `class` if there is room.
     ///
     /// # Errors
-    /// `ReadOnly`, `NotFound` if there is no such class.
+    /// `ReadOnly`.
     pub(crate) fn create(self: &Arc<Self>, kind: ObjectKind, class: Option<&str>) -> Result<(Lease, Object)> {
         let no = self.draw();
         let name = self.name(kind, no);
         let attributes = Attributes { class: class.map(str::to_owned), ..Attributes::default() };
-        let object = self.volume.create_object(&name, &attributes);
+        let object = match self.volume.create_object(&name, &attributes) {
+            // The class was removed a moment ago: whichever has room takes it.
+            Err(error) if error.kind() == tanada_volume::ErrorKind::NotFound => {
+                self.volume.create_object(&name, &Attributes::default())
+            }
+            made => made,
+        };
         let object = object.map_err(|error| Error::volume(format!("cannot make object {name:?}"), &error))?;
         Ok((self.lease(kind, no), object))
     }
@@ -116,6 +122,11 @@ impl Objects {
         let object = self.volume.open_object(&name);
         let object = object.map_err(|error| Error::volume(format!("cannot open object {name:?}"), &error))?;
         Ok((self.lease(kind, no), object))
+    }
+
+    /// The object itself, if it is there; whoever asks makes sure that it is not deleted meanwhile, or does not mind.
+    pub(crate) fn find(&self, kind: ObjectKind, no: u64) -> Option<Object> {
+        self.volume.open_object(&self.name(kind, no)).ok()
     }
 
     fn lease(self: &Arc<Self>, kind: ObjectKind, no: u64) -> Lease {

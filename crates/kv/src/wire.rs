@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Bytes that are not what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,17 +15,42 @@ pub(crate) struct Malformed {
     /// Where, from the first byte that was decoded.
     pub(crate) at: usize,
     pub(crate) what: &'static str,
+    pub(crate) newer: Option<Newer>,
+}
+
+/// What is whole, but only a later version of the program knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Newer {
+    /// A number of a kind or a format that is larger than all `known` ones.
+    Numbered { found: u64, known: u64 },
+    /// Settings that are not known.
+    Settings,
 }
 
 impl Malformed {
+    pub(crate) fn new(at: usize, what: &'static str) -> Malformed {
+        Malformed { at, what, newer: None }
+    }
+
     /// The error to report: these bytes began at `offset` of `object`.
     pub(crate) fn of(self, object: impl fmt::Display, offset: u64) -> Error {
-        Error::corrupted(format!(
-            "object {object:?}: {} at offset {}",
-            self.what,
-            offset + self.at as u64,
-            object = object.to_string()
-        ))
+        let (what, at, object) = (self.what, offset + self.at as u64, object.to_string());
+        match self.newer {
+            None => Error::corrupted(format!("object {object:?}: {what} at offset {at}")),
+            Some(newer) => {
+                let numbers = match newer {
+                    Newer::Numbered { found, known } => {
+                        (format!(" {found}"), format!("knows {known} at most"))
+                    }
+                    Newer::Settings => (String::new(), "does not know all of them".to_owned()),
+                };
+                let message = format!(
+                    "object {object:?}: {what}{} at offset {at}, and this program {}: a later version of it wrote that",
+                    numbers.0, numbers.1
+                );
+                Error::new(ErrorKind::FutureFormat, message)
+            }
+        }
     }
 }
 
@@ -67,7 +92,17 @@ impl<'a> Decoder<'a> {
 
     #[inline]
     pub(crate) fn malformed(&self, what: &'static str) -> Malformed {
-        Malformed { at: self.at, what }
+        Malformed::new(self.at, what)
+    }
+
+    /// What has a number of kind or format that is larger than all `known` ones.
+    pub(crate) fn unknown(&self, what: &'static str, found: impl Into<u64>, known: u64) -> Malformed {
+        match found.into() {
+            found if found > known => {
+                Malformed { newer: Some(Newer::Numbered { found, known }), ..self.malformed(what) }
+            }
+            _ => self.malformed("an unknown kind"),
+        }
     }
 
     #[inline]
@@ -134,13 +169,13 @@ impl<'a> Decoder<'a> {
     #[inline]
     pub(crate) fn varint_usize(&mut self) -> Result<usize, Malformed> {
         let at = self.at;
-        usize::try_from(self.varint()?).map_err(|_| Malformed { at, what: "a length is too large" })
+        usize::try_from(self.varint()?).map_err(|_| Malformed::new(at, "a length is too large"))
     }
 
     #[inline]
     pub(crate) fn varint_u32(&mut self) -> Result<u32, Malformed> {
         let at = self.at;
-        u32::try_from(self.varint()?).map_err(|_| Malformed { at, what: "a number is too large" })
+        u32::try_from(self.varint()?).map_err(|_| Malformed::new(at, "a number is too large"))
     }
 
     #[inline]

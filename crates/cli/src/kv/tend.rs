@@ -83,8 +83,11 @@ pub(super) async fn compact(place: &Place) -> Outcome {
     let compacted = compacted.await;
     let after = database.statistics();
     closing(&database, compacted).await?;
+    // What the log has ready is made in full before anything is in it, and would hide what was gained.
     let bytes = |statistics: &tanada_kv::Statistics| -> u64 {
-        statistics.classes.iter().map(|class| class.segment_bytes + class.key_bytes).sum()
+        let classes = statistics.classes.iter();
+        classes.map(|class| class.segment_bytes + class.key_bytes - class.log_bytes).sum()
     };
-    say(&format!("{} before, {} now\n", size(bytes(&before)), size(bytes(&after))))
+    let in_use = size(after.bytes_in_use);
+    say(&format!("{} before, {} now, {in_use} of it in use\n", size(bytes(&before)), size(bytes(&after))))
 }

@@ -157,6 +157,16 @@ impl BulkLoad {
     /// # Errors
     /// `InvalidInput` if it is not larger, or key or value are too long; `NoSpace`, `Device`.
     pub async fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.put_expiring(key, value, self.expires_s).await
+    }
+
+    /// The same, with a time at which it expires that is not the store's.
+    pub(crate) async fn put_expiring(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        expires_s: Option<u32>,
+    ) -> Result<()> {
         if self.last.as_ref().is_some_and(|last| key <= &last[..]) {
             return Err(Error::invalid(format!("key {key:?} of a load is not larger than the one before")));
         }
@@ -169,7 +179,7 @@ impl BulkLoad {
             Content::Inline(Bytes::copy_from_slice(value))
         };
         self.enter_leaf(key).await?;
-        let version = Version { sequence: self.sequence, expires_s: self.expires_s, content };
+        let version = Version { sequence: self.sequence, expires_s, content };
         let Some(keys) = &mut self.keys else { return Ok(()) };
         keys.writer.add(key, &version).await?;
         keys.bytes += (key.len() + value.len()) as u64;

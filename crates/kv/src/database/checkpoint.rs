@@ -1,6 +1,7 @@
 //! Copying a database while it is in use.
 //!
 //! The copy has what one snapshot sees, in all stores: it is loaded, sorted, into a new database, without the garbage and the history of the old one.
+//! What expires does so at the same time in both.
 
 use std::sync::Arc;
 
@@ -38,12 +39,12 @@ impl Database {
     async fn copy_to(&self, copy: &Database, snapshot: &super::Snapshot) -> Result<()> {
         for name in self.stores() {
             let store = self.open_store(&name)?;
-            let target = copy.create_store(&name, store.settings()).await?;
+            let target = copy.create_store(&name, &store.settings()).await?;
             let mut load = target.bulk_load().await?;
             let options = CursorOptions { snapshot: Some(snapshot.clone()), ..CursorOptions::default() };
             let mut cursor = store.cursor(options);
-            while let Some((key, value)) = cursor.next().await? {
-                load.put(&key, &value).await?;
+            while let Some(entry) = cursor.next_entry().await? {
+                load.put_expiring(&entry.key, &entry.value, entry.expires_s).await?;
             }
             load.finish().await?;
         }

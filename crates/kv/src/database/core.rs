@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
+use tanada_volume::Claim;
 
 use super::background::Background;
 use super::batch::Batch;
@@ -28,6 +29,7 @@ use super::pressure::Cause;
 use super::snapshot::Snapshots;
 use super::statistics::Counters;
 use super::store::StoreState;
+use crate::classes::Classes;
 use crate::crash::CrashPoints;
 use crate::entry::{Codec, Pointer, RangeTombstone, SequenceNo};
 use crate::environment::Environment;
@@ -76,11 +78,13 @@ pub(crate) struct Core {
     pub(crate) next_store: AtomicU32,
     pub(crate) background: Background,
     pub(crate) counters: Counters,
-    /// The fastest class is as full as it may get.
-    pub(crate) is_fast_full: Arc<AtomicBool>,
-    /// There are values in the log that are going to move to another class.
-    pub(crate) log_comes_free: Arc<AtomicBool>,
+    /// How long each write is slowed because the fastest class is nearly full.
+    pub(crate) slowed_us: AtomicU32,
+    /// Say what goes where.
+    pub(crate) classes: Arc<Classes>,
     pub(crate) is_closed: AtomicBool,
+    /// The right to have it open in this process, until it is closed.
+    pub(crate) claim: Mutex<Option<Arc<Claim>>>,
 }
 
 impl fmt::Debug for Core {

@@ -25,9 +25,7 @@ use crate::memory::{Long, MemorySource, MemoryTable};
 use crate::merge::{Groups, Retention};
 use crate::notify::yield_now;
 use crate::objects::ObjectKind;
-use crate::settings::StoreSettings;
 use crate::tombstone::RangeTombstones;
-use crate::tree::policy::Placement;
 use crate::tree::{Change, Edit, KvsetKind, KvsetRecord, Place, Position};
 use crate::{Error, ErrorKind, Result};
 
@@ -41,32 +39,18 @@ const LOOKS_A_TABLE: u64 = 4;
 const RETRY: Duration = Duration::from_millis(100);
 
 impl Core {
-    /// Where keys and values of a store go now.
-    pub(crate) fn placement(&self, settings: &StoreSettings) -> Result<Placement> {
-        let classes = self.objects.volume().classes();
-        let names: Vec<String> = classes.into_iter().map(|class| class.name).collect();
-        let log_class = self.settings.log_class.as_ref().or(names.first());
-        let log_class = log_class.ok_or_else(|| Error::invalid("the volume has no class"))?;
-        let mut placement = settings.policy.resolve(&names, log_class)?;
-        if self.is_fast_full.load(Ordering::Relaxed)
-            && let [fastest, next, ..] = &names[..]
-        {
-            // The limit of the fastest class is kept by passing it over, as one that is full is.
-            let classes = [&mut placement.root_keys, &mut placement.leaf_keys, &mut placement.leaf_values];
-            classes.into_iter().filter(|class| *class == fastest).for_each(|class| class.clone_from(next));
-        }
-        Ok(placement)
-    }
-
-    /// Looks whether the fastest class is as full as it may get.
+    /// Looks whether the fastest class is as full as it may get, or nearly.
     pub(crate) fn watch_fast_class(&self) {
+        let mut share = None;
         if let Some(limit) = self.settings.fast_class_bytes {
             let used = self.fast_class_bytes();
             // Log segments are prepared ahead, so there has to be room for two.
             let reserve =
                 (2 * super::open::log_segment_bytes(self.objects.volume(), &self.settings)).min(limit / 4);
-            self.is_fast_full.store(used + reserve > limit, Ordering::Relaxed);
+            self.classes.set_fast_full(used + reserve > limit);
+            share = Some((used + reserve) as f64 / limit.max(1) as f64);
         }
+        self.update_room(share);
     }
 
     /// Closes tables that are full, under the commit lock.
@@ -182,6 +166,20 @@ impl Core {
         oldest.min_by_key(|(_, table)| table.no)
     }
 
+    /// Writes out everything and ends the work in the background.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Device`.
+    pub(crate) async fn end(&self, writing: &Writing) -> Result<()> {
+        self.background.end().await;
+        let flushed = self.flush_all(writing).await;
+        let closed = writing.log.close().await;
+        writing.log.ended().await;
+        flushed.and(closed)?;
+        self.note_end(writing).await?;
+        self.delete_retired().await
+    }
+
     /// Writes out everything.
     ///
     /// # Errors
@@ -263,7 +261,7 @@ impl Core {
 
     /// Writes a table's key file; `None` if nothing in it has to be kept.
     async fn write_table(&self, store: &StoreState, table: &Arc<MemoryTable>) -> Result<Option<KvsetRecord>> {
-        let placement = self.placement(&store.settings)?;
+        let placement = self.classes.placement(&store.policy())?;
         let (lease, object) = self.objects.create(ObjectKind::Keys, Some(&placement.root_keys))?;
         let no = lease.no();
         let written = self.write_versions(store, table, no, object).await;
@@ -361,7 +359,7 @@ impl Core {
     }
 
     /// Segments that trees reference, over all stores.
-    fn referenced_segments(&self) -> BTreeSet<SegmentNo> {
+    pub(crate) fn referenced_segments(&self) -> BTreeSet<SegmentNo> {
         let stores = self.stores.read();
         let trees = stores.iter().map(|store| store.view.read().tree.clone());
         trees.flat_map(|tree| tree.references().into_keys().collect::<Vec<_>>()).collect()

@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::core::{Core, Writing};
+use super::relocation::Correction;
 use super::store::StoreState;
 use crate::keyfile::KeyFileOptions;
 use crate::manifest::{DatabaseRecord, Record};
@@ -139,7 +140,7 @@ impl Core {
             let did = self.do_job(writing, store, true).await;
             drop(turn);
             if !did? {
-                return Ok(());
+                return self.delete_retired().await;
             }
         }
     }
@@ -154,7 +155,7 @@ impl Core {
         let settings = &store.settings;
         Ok(JobContext {
             opener: self.opener.clone(),
-            placement: self.placement(settings)?,
+            placement: self.classes.placement(&store.policy())?,
             key_files: KeyFileOptions {
                 page_bytes: settings.page_bytes,
                 filter_bits_per_key: settings.filter_bits_per_key,
@@ -178,7 +179,19 @@ impl Core {
         let context = self.job_context(store)?;
         let around = self.surroundings(writing, store, &tree);
         let job = pick::next_job(&tree, &self.pick_settings(store), &around, is_thorough);
-        let Some(job) = job else { return Ok(false) };
+        let job = match job {
+            Some(job) => job,
+            None => match self.correction(writing, store, &tree, is_thorough)? {
+                Some(Correction::Rewrite(job)) => job,
+                Some(Correction::Move(misplaced)) => {
+                    self.move_misplaced(writing, store, misplaced).await?;
+                    self.delete_retired().await?;
+                    self.watch_fast_class();
+                    return Ok(true);
+                }
+                None => return Ok(false),
+            },
+        };
         let _memory = JobMemory::take(self);
         let output = match &job {
             Job::Spill { kvsets } => {
@@ -211,6 +224,8 @@ impl Core {
         self.update_pressure(store);
         self.background.progress.notify();
         self.background.work.notify();
+        // As long as anybody has the old tree, what only it references is not deleted.
+        drop((tree, output, context));
         self.delete_retired().await?;
         self.watch_fast_class();
         Ok(true)

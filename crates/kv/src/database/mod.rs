@@ -2,7 +2,8 @@
 //!
 //! - [`core`]: what its handles share; the way of writes and reads;
 //! - [`open`]: making, opening, recovering;
-//! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`jobs`]: tree jobs; [`pressure`]: holding writers back;
+//! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`jobs`]: tree jobs; [`relocation`]: bringing things to
+//!   where policies want them; [`pressure`]: holding writers back;
 //! - [`batch`], [`store`], [`snapshot`]: what users hold;
 //! - [`conflict`]: what transactions have to know of each other.
 
@@ -19,6 +20,7 @@ mod open;
 mod pick;
 mod pressure;
 mod promotion;
+mod relocation;
 pub(crate) mod snapshot;
 mod statistics;
 pub(crate) mod store;
@@ -53,7 +55,7 @@ impl Database {
         &self.core.name
     }
 
-    /// Makes everything durable and stops the background work. Handles are of no use afterwards.
+    /// Makes everything durable and stops the background work. Handles are of no use afterwards, and the database can be opened again.
     ///
     /// # Errors
     /// As [`sync`](Self::sync).
@@ -61,14 +63,12 @@ impl Database {
         if self.core.is_closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        let Some(writing) = &self.core.writing else { return Ok(()) };
-        self.core.background.end().await;
-        let flushed = self.core.flush_all(writing).await;
-        let closed = writing.log.close().await;
-        writing.log.ended().await;
-        flushed.and(closed)?;
-        self.core.note_end(writing).await?;
-        self.core.delete_retired().await
+        let ended = match &self.core.writing {
+            Some(writing) => self.core.end(writing).await,
+            None => Ok(()),
+        };
+        self.core.claim.lock().take();
+        ended
     }
 
     /// Stops the background work and leaves everything as it is: what a stop of the process would leave. Handles are of no use afterwards.
@@ -80,6 +80,7 @@ impl Database {
             self.core.background.end().await;
             writing.log.ended().await;
         }
+        self.core.claim.lock().take();
     }
 
     /// Makes a store.
@@ -90,7 +91,7 @@ impl Database {
         open::check_name(name)?;
         settings.check()?;
         let writing = self.core.writing()?;
-        self.core.placement(settings)?;
+        self.core.classes.check(&settings.policy)?;
         let exists = || Error::new(ErrorKind::AlreadyExists, format!("there is a store {name:?} already"));
         let no = {
             let stores = self.core.stores.read();

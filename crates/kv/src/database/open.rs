@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use parking_lot::{Mutex, RwLock};
-use tanada_volume::Volume;
+use tanada_volume::{Claim, Volume};
 
 use super::Database;
 use super::background::Background;
@@ -25,6 +25,7 @@ use super::snapshot::Snapshots;
 use super::statistics::Counters;
 use super::store::StoreState;
 use crate::cache::Cache;
+use crate::classes::Classes;
 use crate::crash::CrashPoints;
 use crate::entry::{SegmentNo, SequenceNo};
 use crate::environment::Environment;
@@ -53,6 +54,14 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// The right to have a database open in this process.
+fn claim(volume: &Volume, name: &str, is_exclusive: bool) -> Result<Arc<Claim>> {
+    let claim = volume.claim(&format!("kv/{name}"), is_exclusive);
+    claim.map(Arc::new).map_err(|error| {
+        Error::volume(format!("cannot open database {name:?}: close the other opening first"), &error)
+    })
 }
 
 /// All objects of a database, whatever numbers they have.
@@ -103,13 +112,19 @@ impl Database {
     ) -> Result<Database> {
         check_name(name)?;
         settings.check()?;
+        Classes::new(volume, None).check_names(settings.log_class.as_deref())?;
         let objects = objects_of(volume, name, &*environment);
-        if objects.list().iter().any(|(kind, _)| *kind == ObjectKind::Manifest) {
-            return Err(Error::new(
-                ErrorKind::AlreadyExists,
-                format!("there is a database {name:?} already"),
-            ));
-        }
+        let check_not_there = || match objects.list().iter().any(|(kind, _)| *kind == ObjectKind::Manifest) {
+            true => {
+                let message = format!("there is a database {name:?} already");
+                Err(Error::new(ErrorKind::AlreadyExists, message))
+            }
+            false => Ok(()),
+        };
+        check_not_there()?;
+        let claim = claim(volume, name, true)?;
+        // Somebody else may have made it meanwhile.
+        check_not_there()?;
         // What a database of that name left when it was being made or destroyed.
         for (kind, no) in objects.list() {
             objects.delete(kind, no).await?;
@@ -123,13 +138,14 @@ impl Database {
         // CRASH: there is no database.
         crash.reached("create.before-manifest");
         let options = OpenOptions { crash_points: crash, ..OpenOptions::default() };
-        Database::start(objects, name, state, &options, environment).await
+        Database::start(objects, (name, claim), state, &options, environment).await
     }
 
-    /// Opens a database and replays its log.
+    /// Opens a database and replays its log. In a process it is open once for writing, or read-only any number of times, until it is closed, or its
+    /// last handle was dropped and what was under way has ended.
     ///
     /// # Errors
-    /// `NotFound`, `Corrupted`, `FutureFormat`, `Device`.
+    /// `Locked` if it is open already; `NotFound`, `Corrupted`, `FutureFormat`, `Device`.
     pub async fn open(
         volume: &Volume,
         name: &str,
@@ -137,6 +153,7 @@ impl Database {
         environment: Arc<dyn Environment>,
     ) -> Result<Database> {
         check_name(name)?;
+        let claim = claim(volume, name, !options.read_only)?;
         let objects = objects_of(volume, name, &*environment);
         let recovered = crate::manifest::journal::recover(&objects).await?;
         let missing = || Error::new(ErrorKind::NotFound, format!("there is no database {name:?}"));
@@ -145,15 +162,16 @@ impl Database {
             settings.check()?;
             state.settings = settings.clone();
         }
-        Database::start(objects, name, state, options, environment).await
+        Database::start(objects, (name, claim), state, options, environment).await
     }
 
     /// Deletes a database that is not open.
     ///
     /// # Errors
-    /// `NotFound`, `Device`.
+    /// `Locked` if it is open; `NotFound`, `Device`.
     pub async fn destroy(volume: &Volume, name: &str, environment: Arc<dyn Environment>) -> Result<()> {
         check_name(name)?;
+        let _claim = claim(volume, name, true)?;
         let objects = objects_of(volume, name, &*environment);
         let mut all = objects.list();
         if all.is_empty() {
@@ -182,7 +200,7 @@ impl Database {
 
     async fn start(
         objects: Arc<Objects>,
-        name: &str,
+        (name, claim): (&str, Arc<Claim>),
         mut state: DatabaseRecord,
         options: &OpenOptions,
         environment: Arc<dyn Environment>,
@@ -199,8 +217,7 @@ impl Database {
         state.epoch += 1;
         let crash = options.crash_points.clone();
         let mut writing = None;
-        let is_fast_full = Arc::new(AtomicBool::new(false));
-        let log_comes_free = Arc::new(AtomicBool::new(false));
+        let classes = Classes::new(objects.volume(), state.settings.log_class.as_deref());
         if !options.read_only {
             let begun = begin_writing(
                 &opener,
@@ -208,7 +225,8 @@ impl Database {
                 &recovered,
                 crash.clone(),
                 environment.clone(),
-                (is_fast_full.clone(), log_comes_free.clone()),
+                classes.clone(),
+                claim.clone(),
             );
             writing = Some(begun.await?);
         }
@@ -230,9 +248,10 @@ impl Database {
             next_store: AtomicU32::new(state.next_store.max(1)),
             background: Background::default(),
             counters: Counters::default(),
-            is_fast_full,
-            log_comes_free,
+            classes,
             is_closed: AtomicBool::new(false),
+            claim: Mutex::new(Some(claim)),
+            slowed_us: AtomicU32::new(0),
         });
         core.share_memory();
         Core::start_background(&core);
@@ -354,7 +373,8 @@ async fn begin_writing(
     recovered: &Recovered,
     crash: CrashPoints,
     environment: Arc<dyn Environment>,
-    (passes_class_over, comes_free): (Arc<AtomicBool>, Arc<AtomicBool>),
+    classes: Arc<Classes>,
+    claim: Arc<Claim>,
 ) -> Result<Writing> {
     let objects = &opener.objects;
     let Replayed { cut, end, segments, last, .. } = &recovered.replayed;
@@ -370,17 +390,13 @@ async fn begin_writing(
     let options = LogOptions {
         segment_bytes: log_segment_bytes(objects.volume(), &state.settings),
         group_bytes: state.settings.log_group_bytes,
-        class: log_class(objects.volume(), &state.settings),
-        overflow_class: objects.volume().classes().get(1).map(|class| class.name.clone()),
-        passes_class_over,
-        comes_free,
         database: state.identity,
         epoch: state.epoch,
         start: *end,
         durable: *cut,
     };
     debug_assert!(end.is_multiple_of(BLOCK));
-    let manifest = Manifest::begin(objects.clone(), state, crash.clone()).await?;
+    let manifest = Manifest::begin(objects.clone(), classes.clone(), state, crash.clone()).await?;
     // CRASH: the next opening finds the same orphans.
     crash.reached("open.before-orphans");
     for (kind, no) in &recovered.orphans {
@@ -389,7 +405,9 @@ async fn begin_writing(
     // CRASH: as before, or they are gone.
     crash.reached("open.after-orphans");
     let placed: Vec<PlacedSegment> = segments.clone();
-    let log = Log::start(options, placed, objects.clone(), opener.segments.clone(), environment, crash);
+    let segments = opener.segments.clone();
+    let log = Log::start(options, classes, placed, objects.clone(), segments, environment, crash);
+    log.keep_until_ended(claim);
     Ok(Writing { log, manifest })
 }
 
@@ -411,11 +429,6 @@ pub(crate) fn log_segment_bytes(volume: &Volume, settings: &DatabaseSettings) ->
     let [fastest, _, ..] = &volume.classes()[..] else { return settings.log_segment_bytes };
     let share = fastest.chunks.saturating_mul(volume.chunk_bytes()) / LOG_SEGMENTS_OF_A_CLASS;
     settings.log_segment_bytes.min(share.max(settings.log_group_bytes).max(1 << 20))
-}
-
-fn log_class(volume: &Volume, settings: &DatabaseSettings) -> Option<String> {
-    let fastest = || volume.classes().first().map(|class| class.name.clone());
-    settings.log_class.clone().or_else(fastest)
 }
 
 /// Makes a record of a new store.

@@ -80,7 +80,7 @@ impl Core {
     }
 
     /// How much the fastest class presses for log segments to be emptied: 1 if that is due. The store's root keeps `log_bytes` in them.
-    fn log_pressure(&self, log_bytes: u64) -> f64 {
+    pub(crate) fn log_pressure(&self, log_bytes: u64) -> f64 {
         // Before a limit is reached, so that there is time to make room.
         let by_limit = self
             .settings
@@ -88,11 +88,8 @@ impl Core {
             .map_or(0.0, |limit| self.fast_class_bytes() as f64 / (limit.max(1) as f64 * 0.75));
         // The log would go on to a slow class once this one is full. What is free is to be no less than what spills could free.
         let volume = self.objects.volume();
-        let by_room = match &volume.classes()[..] {
-            [fastest, _, ..] => {
-                let free = fastest.chunks.saturating_sub(fastest.taken) * volume.chunk_bytes();
-                log_bytes as f64 / free.max(1) as f64
-            }
+        let by_room = match self.free_on_fastest() {
+            Some(free) if volume.classes().len() > 1 => log_bytes as f64 / free.max(1) as f64,
             _ => 0.0,
         };
         by_limit.max(by_room)
@@ -100,7 +97,17 @@ impl Core {
 
     /// Bytes that the database takes up on the fastest class.
     pub(crate) fn fast_class_bytes(&self) -> u64 {
-        let fastest = self.class_statistics().into_iter().next().unwrap_or_default();
-        fastest.segment_bytes + fastest.key_bytes + fastest.manifest_bytes
+        let fastest = self.classes.fastest();
+        let statistics = self.class_statistics().into_iter();
+        let fastest = statistics.filter(|class| fastest.as_ref() == Some(&class.name));
+        fastest.map(|class| class.segment_bytes + class.key_bytes + class.manifest_bytes).sum()
+    }
+
+    /// Bytes that are free on the fastest class, whoever else uses it.
+    pub(crate) fn free_on_fastest(&self) -> Option<u64> {
+        let volume = self.objects.volume();
+        let fastest = self.classes.fastest()?;
+        let fastest = volume.classes().into_iter().find(|class| class.name == fastest)?;
+        Some(fastest.chunks.saturating_sub(fastest.taken) * volume.chunk_bytes())
     }
 }

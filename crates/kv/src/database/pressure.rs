@@ -2,6 +2,10 @@
 //!
 //! Each store has a level: none, *slow* (each write waits a little, the longer the more kvsets are at the root) or *stop* (writes wait until something was
 //! done). It is set whenever tables or kvsets come or go; a write looks at it without a lock.
+//!
+//! The database has one more: writes are slowed when the fastest class is nearly as full as it may get, and a spill is due that would free some of it;
+//! so that spills can keep pace, before the log goes to a slower class. They are never stopped for that: the log has a place to go to. A class that is full
+//! without such a limit is the log's affair, which waits a while for room (`log::writer`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,6 +13,8 @@ use std::time::Duration;
 
 use super::core::Core;
 use super::store::StoreState;
+use crate::entry::SegmentNo;
+use crate::objects::ObjectKind;
 use crate::{Error, ErrorKind, Result};
 
 /// Why writers are held back.
@@ -18,6 +24,8 @@ pub(crate) enum Cause {
     MemoryTables,
     /// There are too many kvsets at the root.
     RootKvsets,
+    /// The fastest class is nearly full, and spills lag behind.
+    FastClass,
     /// The log has no room: it is written to, or a segment is being prepared.
     Log,
 }
@@ -31,6 +39,17 @@ enum Pressure {
 
 /// The longest that a write is slowed.
 const SLOWEST: Duration = Duration::from_millis(1);
+
+/// The longest that it is slowed for room on the fastest class.
+const SLOWEST_FOR_ROOM: Duration = Duration::from_micros(250);
+
+/// How much of what the fastest class may hold is in use when writes begin to be slowed.
+const SLOWED_FROM: f64 = 0.875;
+
+/// How long writes are slowed when so much of what the fastest class may hold is in use, what the log needs next counted.
+fn slowed_for_room(share: f64) -> Duration {
+    SLOWEST_FOR_ROOM.mul_f64(((share - SLOWED_FROM) / (1.0 - SLOWED_FROM)).clamp(0.0, 1.0))
+}
 
 impl Core {
     fn pressure(&self, store: &StoreState) -> Pressure {
@@ -50,6 +69,45 @@ impl Core {
         Pressure::Slow(SLOWEST * (kvsets - settings.slow_root_kvsets + 1) as u32 / steps)
     }
 
+    /// To be called when something came to the fastest class or left it, and `used` says how much of what the database may have there is in use.
+    pub(crate) fn update_room(&self, used: Option<f64>) {
+        let share = used.unwrap_or(0.0);
+        let time =
+            if share > SLOWED_FROM && self.spills_lag() { slowed_for_room(share) } else { Duration::ZERO };
+        self.slowed_us.store(time.as_micros() as u32, Ordering::Relaxed);
+    }
+
+    /// Bytes of values at the store's root that a spill would take from the fastest class.
+    fn spillable_bytes(&self, store: &StoreState) -> u64 {
+        let Some(fastest) = self.classes.fastest() else { return 0 };
+        let classes = self.objects.volume().classes();
+        let Some(class) = classes.iter().find(|class| class.name == fastest) else { return 0 };
+        let placement = self.classes.wanted(&store.policy());
+        if !placement.is_ok_and(|placement| placement.moves_values && placement.leaf_values != fastest) {
+            return 0;
+        }
+        let tree = store.view.read().tree.clone();
+        let references = tree.root.iter().flat_map(|kvset| &kvset.record().info.references);
+        let there = references.filter(|references| self.lies_on(references.segment, class.number));
+        there.map(|references| references.stored_bytes).sum()
+    }
+
+    /// Whether a spill is due that would take values from the fastest class.
+    fn spills_lag(&self) -> bool {
+        self.stores.read().iter().any(|store| {
+            let bytes = self.spillable_bytes(store);
+            let kvsets = store.view.read().tree.root.len();
+            bytes > 0 && (kvsets >= self.pick_settings(store).root_kvsets || self.log_pressure(bytes) >= 1.0)
+        })
+    }
+
+    /// Whether a segment, which may have been meant for another class, lies on this one.
+    fn lies_on(&self, segment: SegmentNo, class: u8) -> bool {
+        let object = self.objects.find(ObjectKind::Segment, segment);
+        let first = object.and_then(|object| object.chunks(0..1).first().and_then(|chunk| chunk.home));
+        first.is_some_and(|home| home.class == class)
+    }
+
     /// To be called when tables or kvsets of a store came or went.
     pub(crate) fn update_pressure(&self, store: &StoreState) {
         let level = match self.pressure(store) {
@@ -58,15 +116,8 @@ impl Core {
             Pressure::Stop(_) => 2,
         };
         store.pressure.store(level, Ordering::Release);
-        let comes_free = self.stores.read().iter().any(|store| self.moves_log(store));
-        self.log_comes_free.store(comes_free, Ordering::Relaxed);
-    }
-
-    /// Whether what the store has in the log is on its way to another class.
-    fn moves_log(&self, store: &StoreState) -> bool {
-        let view = store.view.read();
-        let is_above = !view.waiting.is_empty() || !view.tree.root.is_empty();
-        is_above && self.placement(&store.settings).is_ok_and(|placement| placement.moves_values)
+        let comes_free = self.stores.read().iter().any(|store| self.spillable_bytes(store) > 0);
+        self.classes.set_log_comes_free(comes_free);
     }
 
     /// Waits until the store takes a write.
@@ -74,6 +125,13 @@ impl Core {
     /// # Errors
     /// If it never will: the database is closed or poisoned.
     pub(crate) async fn admit(&self, store: &Arc<StoreState>) -> Result<()> {
+        let slowed_us = self.slowed_us.load(Ordering::Relaxed);
+        if slowed_us > 0 {
+            let time = Duration::from_micros(u64::from(slowed_us));
+            self.counters.slowed.add(1);
+            self.counters.stalled(Cause::FastClass, time);
+            self.environment.sleep(time).await;
+        }
         if store.pressure.load(Ordering::Acquire) == 0 {
             return Ok(());
         }
@@ -107,5 +165,20 @@ impl Core {
             self.counters.stalled(cause, took);
         }
         admitted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_are_slowed_gradually_and_no_more_than_so_much() {
+        assert_eq!(slowed_for_room(0.0), Duration::ZERO);
+        assert_eq!(slowed_for_room(SLOWED_FROM), Duration::ZERO);
+        let half = slowed_for_room((1.0 + SLOWED_FROM) / 2.0);
+        assert!(half > SLOWEST_FOR_ROOM / 3 && half < SLOWEST_FOR_ROOM * 2 / 3, "{half:?}");
+        assert_eq!(slowed_for_room(1.0), SLOWEST_FOR_ROOM);
+        assert_eq!(slowed_for_room(7.0), SLOWEST_FOR_ROOM);
     }
 }

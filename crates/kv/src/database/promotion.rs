@@ -37,9 +37,9 @@ pub(crate) struct Promotion {
 
 impl Core {
     fn fastest_class(&self) -> Option<String> {
-        let classes = self.objects.volume().classes();
+        let mut classes = self.classes.usable().into_iter();
         // With one class there is nothing to gain.
-        (classes.len() > 1).then(|| classes[0].name.clone())
+        classes.next().filter(|_| classes.next().is_some())
     }
 
     /// The value, counted if it came from a slow class.
@@ -65,7 +65,7 @@ impl Core {
         let Some(fastest) = self.fastest_class().filter(|_| rate > 0) else { return Ok(false) };
         let now = self.environment.now();
         let elapsed = now.saturating_sub(*store.promotion.last.lock());
-        if elapsed < SHORTEST || self.is_fast_full.load(Ordering::Relaxed) {
+        if elapsed < SHORTEST || self.classes.is_fast_full() {
             return Ok(false);
         }
         let budget = (elapsed.min(LONGEST).as_secs_f64() * rate as f64) as u64;

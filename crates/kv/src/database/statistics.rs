@@ -28,9 +28,11 @@ pub(crate) struct Counters {
     pub(crate) job_value_bytes: Counter,
     pub(crate) job_read_bytes: Counter,
     pub(crate) promoted_bytes: Counter,
+    pub(crate) relocated_bytes: Counter,
     pub(crate) slowed: Counter,
     pub(crate) memory_stalls: Stalls,
     pub(crate) root_stalls: Stalls,
+    pub(crate) room_stalls: Stalls,
     pub(crate) log_stalls: Stalls,
     pub(crate) deleted_objects: Counter,
     /// Where the log has to be before tables are looked at that nobody writes to.
@@ -57,6 +59,7 @@ impl Counters {
         let stalls = match cause {
             Cause::MemoryTables => &self.memory_stalls,
             Cause::RootKvsets => &self.root_stalls,
+            Cause::FastClass => &self.room_stalls,
             Cause::Log => &self.log_stalls,
         };
         stalls.count.add(1);
@@ -82,6 +85,10 @@ pub struct Statistics {
     pub written_by: WrittenBytes,
     /// Bytes written to objects over bytes written by users.
     pub write_amplification: f64,
+    /// Bytes of keys and values in kvsets that are in use.
+    pub bytes_in_use: u64,
+    /// Bytes that objects take up: those, garbage, what the log has and has ready, the manifest, and what is left of their last chunks.
+    pub bytes_allocated: u64,
     /// Bytes of all objects over those of keys and values in kvsets that are in use; versions that only snapshots see count as in use.
     pub space_amplification: f64,
     /// Look-ups.
@@ -106,11 +113,13 @@ pub struct Statistics {
     pub jobs_without_space: u64,
     /// Bytes of values that were copied to the fastest class because they are read often.
     pub bytes_promoted: u64,
+    /// Bytes that were moved to the classes that policies want.
+    pub bytes_relocated: u64,
     /// Objects that were deleted.
     pub objects_deleted: u64,
     /// Writes that were slowed.
     pub writes_slowed: u64,
-    /// Writes that had to wait, by cause.
+    /// Writes that had to wait, by cause; because the fast class is nearly full they are slowed only.
     pub stalls: Vec<StallStatistics>,
     /// Snapshots that are held.
     pub snapshots: usize,
@@ -157,6 +166,9 @@ pub struct ClassStatistics {
     pub name: String,
     /// Bytes of log and value segments.
     pub segment_bytes: u64,
+    /// Those of segments that no kvset has values in: what the log is being written to, has ready, or would be replayed from. They are made in
+    /// full before anything is written to them.
+    pub log_bytes: u64,
     /// Bytes of key files.
     pub key_bytes: u64,
     /// Bytes of the manifest.
@@ -234,6 +246,8 @@ impl Core {
             bytes_loaded: counters.loaded_bytes.get(),
             written_by,
             write_amplification: ratio(all, user_bytes),
+            bytes_in_use: in_use,
+            bytes_allocated: taken,
             space_amplification: ratio(taken, in_use),
             gets: counters.gets.get(),
             gets_from_memory: counters.gets_from_memory.get(),
@@ -246,11 +260,13 @@ impl Core {
             jobs: counters.jobs.get(),
             jobs_without_space: counters.jobs_without_space.get(),
             bytes_promoted: counters.promoted_bytes.get(),
+            bytes_relocated: counters.relocated_bytes.get(),
             objects_deleted: counters.deleted_objects.get(),
             writes_slowed: counters.slowed.get(),
             stalls: vec![
                 counters.memory_stalls.summary("memory tables"),
                 counters.root_stalls.summary("root kvsets"),
+                counters.room_stalls.summary("fast class"),
                 counters.log_stalls.summary("log"),
             ],
             snapshots: self.snapshots.held().0,
@@ -298,11 +314,14 @@ impl Core {
             .iter()
             .map(|class| ClassStatistics { name: class.name.clone(), ..ClassStatistics::default() })
             .collect();
+        let referenced = self.referenced_segments();
         for (kind, no) in self.objects.list() {
             let Ok(object) = volume.open_object(&self.objects.name(kind, no)) else { continue };
+            let is_logs_own = kind == ObjectKind::Segment && !referenced.contains(&no);
             for home in object.chunks(0..u64::MAX).into_iter().filter_map(|chunk| chunk.home) {
                 let index = classes.iter().position(|class| class.number == home.class);
                 let Some(class) = index.map(|index| &mut statistics[index]) else { continue };
+                class.log_bytes += if is_logs_own { volume.chunk_bytes() } else { 0 };
                 *match kind {
                     ObjectKind::Segment => &mut class.segment_bytes,
                     ObjectKind::Keys => &mut class.key_bytes,

@@ -18,6 +18,7 @@ use crate::settings::{StoreSettings, WriteOptions};
 use crate::transaction::{Cursor, CursorOptions};
 use crate::tree::TreeState;
 use crate::tree::heat::HotKeys;
+use crate::tree::policy::MediaPolicy;
 use crate::{Error, ErrorKind, Result};
 
 /// Where a store's versions are; each part is older than the one before.
@@ -40,7 +41,9 @@ pub(crate) struct StoreState {
     pub(crate) database: u64,
     pub(crate) no: StoreNo,
     pub(crate) name: String,
+    /// As they were when it was opened; only the policy may be another one by now.
     pub(crate) settings: StoreSettings,
+    policy: RwLock<MediaPolicy>,
     /// Changed under the commit lock alone, as far as the memory tables go.
     pub(crate) view: RwLock<View>,
     /// What its writers have to be spared; see [`super::pressure`].
@@ -70,6 +73,7 @@ impl StoreState {
             no,
             name: name.to_owned(),
             settings: settings.clone(),
+            policy: RwLock::new(settings.policy.clone()),
             view: RwLock::new(view),
             pressure: AtomicU8::new(0),
             has_job: AtomicBool::new(false),
@@ -92,6 +96,19 @@ impl StoreState {
     pub(crate) fn table_bytes(&self) -> u64 {
         let view = self.view.read();
         view.active.bytes() + view.waiting.iter().map(|table| table.bytes()).sum::<u64>()
+    }
+
+    /// Which classes keys and values go to now.
+    pub(crate) fn policy(&self) -> MediaPolicy {
+        self.policy.read().clone()
+    }
+
+    pub(crate) fn set_policy(&self, policy: MediaPolicy) {
+        *self.policy.write() = policy;
+    }
+
+    pub(crate) fn settings_now(&self) -> StoreSettings {
+        StoreSettings { policy: self.policy(), ..self.settings.clone() }
     }
 
     pub(crate) fn check_there(&self) -> Result<()> {
@@ -140,8 +157,17 @@ impl Store {
     }
 
     /// Its settings.
-    pub fn settings(&self) -> &StoreSettings {
-        &self.state.settings
+    pub fn settings(&self) -> StoreSettings {
+        self.state.settings_now()
+    }
+
+    /// Changes which classes keys and values go to, for good. What is written from now on goes where the policy says; what lies elsewhere is moved
+    /// beside other work, as long as the fastest class has room to spare, and by [`compact`](Self::compact) at once.
+    ///
+    /// # Errors
+    /// `NotFound` if it names a class that the volume has not; `InvalidInput` if its `root.values` is not the log's class; `ReadOnly`, `Device`.
+    pub async fn set_policy(&self, policy: &MediaPolicy) -> Result<()> {
+        self.core.set_policy(&self.state, policy).await
     }
 
     /// Writes a key as the settings say.

@@ -132,9 +132,7 @@ impl KeyCursor {
         self.ahead = Some((address.no, self.file.read_leaves(address.no, wanted).await?));
         match self.read_ahead(address)? {
             Some(page) => Ok(page),
-            None => {
-                Err(self.file.malformed(address, Malformed { at: 0, what: "a page ends behind its file" }))
-            }
+            None => Err(self.file.malformed(address, Malformed::new(0, "a page ends behind its file"))),
         }
     }
 
@@ -214,7 +212,7 @@ impl KeyCursor {
     #[inline]
     fn set(&mut self, at: usize, entry: &RawEntry<'_>) -> Result<(), Malformed> {
         if entry.shared > self.key.len() {
-            return Err(Malformed { at, what: "a key shares more than there is" });
+            return Err(Malformed::new(at, "a key shares more than there is"));
         }
         self.key.truncate(entry.shared);
         self.key.extend_from_slice(entry.suffix);

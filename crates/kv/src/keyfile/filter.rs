@@ -72,7 +72,7 @@ impl FilterPart {
     pub(super) fn parse(page: &Page, hashes: u16) -> Result<FilterPart, Malformed> {
         let body = page.body();
         if page.kind != PageKind::Filter || body.is_empty() || !body.len().is_multiple_of(8) {
-            return Err(Malformed { at: 22, what: "no part of a filter where one should be" });
+            return Err(Malformed::new(22, "no part of a filter where one should be"));
         }
         let mut decoder = Decoder::new(body);
         let words: Result<Vec<u64>, Malformed> = (0..body.len() / 8).map(|_| decoder.u64()).collect();

@@ -20,7 +20,7 @@ use crate::wire::{Decoder, Malformed, put_blob, put_varint};
 pub(super) const FOOTER_BYTES: usize = BLOCK_BYTES as usize;
 
 const MAGIC: &[u8; 8] = b"TANADAKF";
-const FORMAT: u16 = 1;
+pub(super) const FORMAT: u16 = 1;
 
 /// An index of more levels is none.
 pub(super) const MOST_LEVELS: u8 = 16;
@@ -82,14 +82,14 @@ impl Footer {
     pub(crate) fn parse(block: &[u8], file_no: u64, offset: u64) -> Result<Footer, FooterError> {
         let Some((body, checksum)) = block.split_last_chunk::<4>().filter(|_| block.len() == FOOTER_BYTES)
         else {
-            return Err(Malformed { at: 0, what: "a key file's footer is cut off" }.into());
+            return Err(Malformed::new(0, "a key file's footer is cut off").into());
         };
         if crc32c::crc32c(body) != u32::from_be_bytes(*checksum) {
-            return Err(Malformed { at: 0, what: "the checksum of a key file's footer is wrong" }.into());
+            return Err(Malformed::new(0, "the checksum of a key file's footer is wrong").into());
         }
         let mut decoder = Decoder::new(body);
         if decoder.take(MAGIC.len())? != MAGIC {
-            return Err(Malformed { at: 0, what: "not a key file" }.into());
+            return Err(Malformed::new(0, "not a key file").into());
         }
         let format = decoder.u16()?;
         if format != FORMAT {

@@ -105,10 +105,10 @@ impl Page {
     pub(crate) fn parse(bytes: Bytes, file_no: u64, address: PageAddress) -> Result<Page, Malformed> {
         let mut decoder = Decoder::new(&bytes);
         if decoder.u32()? != checksum(file_no, &bytes) {
-            return Err(Malformed { at: 0, what: "a page's checksum is wrong" });
+            return Err(Malformed::new(0, "a page's checksum is wrong"));
         }
         if decoder.u32()? != address.no {
-            return Err(Malformed { at: 4, what: "a page lies where another one should" });
+            return Err(Malformed::new(4, "a page lies where another one should"));
         }
         let entries_end = decoder.u32()?;
         let (units, units_before, units_behind) = (decoder.u16()?, decoder.u16()?, decoder.u16()?);
@@ -117,17 +117,17 @@ impl Page {
             1 => PageKind::Leaf,
             2 => PageKind::Index,
             3 => PageKind::Filter,
-            _ => return Err(Malformed { at: 22, what: "an unknown kind of page" }),
+            _ => return Err(Malformed::new(22, "an unknown kind of page")),
         };
         if units != address.units {
-            return Err(Malformed { at: 12, what: "a page has another length" });
+            return Err(Malformed::new(12, "a page has another length"));
         }
         let restarts_at = bytes.len().checked_sub(2 * usize::from(restarts));
         let fits = restarts_at
             .is_some_and(|restarts_at| (HEADER_BYTES..=restarts_at).contains(&(entries_end as usize)));
         let is_empty = entries == 0 || restarts == 0;
         if !fits || (is_empty && kind != PageKind::Filter) {
-            return Err(Malformed { at: 8, what: "a page's parts overlap" });
+            return Err(Malformed::new(8, "a page's parts overlap"));
         }
         let neighbour = |no: Option<u32>, units: u16| no.map(|no| PageAddress { no, units });
         let no_before = address.no.checked_sub(u32::from(units_before));
@@ -226,7 +226,7 @@ impl Page {
         let end = payload_at.saturating_add(payload_len);
         match (bytes.get(suffix_at..payload_at), bytes.get(payload_at..end)) {
             (Some(suffix), Some(payload)) => Ok(RawEntry { shared, suffix, payload, payload_at, end }),
-            _ => Err(Malformed { at, what: "an entry ends behind its page" }),
+            _ => Err(Malformed::new(at, "an entry ends behind its page")),
         }
     }
 

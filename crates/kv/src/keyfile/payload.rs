@@ -51,7 +51,7 @@ pub(super) fn put_version(out: &mut Vec<u8>, version: &Version) {
 
 /// The version in the payload at `payload_at..end` of `page`; an inline value shares the page's memory.
 pub(super) fn version(page: &Bytes, payload_at: usize, end: usize) -> Result<Version, Malformed> {
-    let bytes = page.get(..end).ok_or(Malformed { at: payload_at, what: "an entry ends behind its page" })?;
+    let bytes = page.get(..end).ok_or(Malformed::new(payload_at, "an entry ends behind its page"))?;
     let mut decoder = Decoder::at(bytes, payload_at);
     let flags = decoder.u8()?;
     let sequence = decoder.varint()?;
@@ -68,7 +68,7 @@ pub(super) fn version(page: &Bytes, payload_at: usize, end: usize) -> Result<Ver
     };
     let has_codec = matches!(content, Content::At(_));
     if flags & UNUSED != 0 || (!has_codec && flags >> CODEC_SHIFT != 0) {
-        return Err(Malformed { at: payload_at, what: "unknown flags of a version" });
+        return Err(Malformed::new(payload_at, "unknown flags of a version"));
     }
     decoder.finish()?;
     Ok(Version { sequence, expires_s, content })
@@ -99,7 +99,7 @@ pub(super) fn put_page(out: &mut Vec<u8>, sequence: SequenceNo, address: PageAdd
 pub(super) fn page(payload: &[u8]) -> Result<PageAddress, Malformed> {
     let mut decoder = Decoder::new(payload);
     if decoder.u8()? != PAGE {
-        return Err(Malformed { at: 0, what: "a version where a page below should be" });
+        return Err(Malformed::new(0, "a version where a page below should be"));
     }
     decoder.varint()?;
     let no = decoder.varint_u32()?;

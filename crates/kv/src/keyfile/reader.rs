@@ -11,7 +11,7 @@ use tanada_io::{Buffer, BufferPool};
 use tanada_volume::{BLOCK_BYTES, Object};
 
 use super::filter::{FilterPart, KeyHash};
-use super::footer::{FOOTER_BYTES, Footer, FooterError, parse_tail};
+use super::footer::{FOOTER_BYTES, FORMAT, Footer, FooterError, parse_tail};
 use super::info::KeyFileInfo;
 use super::page::{Page, PageAddress, PageKind};
 use super::payload;
@@ -102,7 +102,10 @@ impl KeyFile {
             FooterError::Malformed(malformed) => malformed.of(object.name(), footer_at),
             FooterError::Future(format) => Error::new(
                 ErrorKind::FutureFormat,
-                format!("object {:?} has format {format} of a later version", object.name()),
+                format!(
+                    "object {:?}: a key file of format {format} at offset {footer_at}, and this program knows {FORMAT} at most",
+                    object.name()
+                ),
             ),
         })?;
         let (info, tombstones) = read_tail(&object, buffers, &footer).await?;
@@ -202,7 +205,7 @@ impl KeyFile {
         };
         match cached {
             Cached::Filter(part) => Ok(part.may_contain(hash)),
-            _ => Err(shared.malformed(address, Malformed { at: 0, what: "no part of a filter" })),
+            _ => Err(shared.malformed(address, Malformed::new(0, "no part of a filter"))),
         }
     }
 
@@ -253,7 +256,7 @@ impl KeyFile {
         };
         match cached {
             Cached::Page(page) => Ok(page),
-            _ => Err(shared.malformed(address, Malformed { at: 22, what: "another kind of page" })),
+            _ => Err(shared.malformed(address, Malformed::new(22, "another kind of page"))),
         }
     }
 
@@ -298,7 +301,7 @@ impl Shared {
         let offset = u64::from(address.no) * unit;
         let len = u64::from(address.units) * unit;
         if offset + len > self.footer.tail_offset {
-            return Err(self.malformed(address, Malformed { at: 0, what: "no page" }));
+            return Err(self.malformed(address, Malformed::new(0, "no page")));
         }
         let bytes = read_blocks(&self.object, &self.buffers, offset, len as usize).await?;
         Page::parse(bytes, self.file_no, address).map_err(|malformed| self.malformed(address, malformed))
@@ -309,7 +312,7 @@ impl Shared {
         if page.kind == expected {
             return Ok(());
         }
-        Err(self.malformed(page.address, Malformed { at: 22, what: "another kind of page" }))
+        Err(self.malformed(page.address, Malformed::new(22, "another kind of page")))
     }
 
     async fn load_page(&self, address: PageAddress, level: u8) -> Result<Cached> {
@@ -333,13 +336,13 @@ async fn read_tail(
     let offset = footer.tail_offset;
     let malformed = |malformed: Malformed| malformed.of(object.name(), offset);
     if !offset.is_multiple_of(BLOCK_BYTES) {
-        return Err(malformed(Malformed { at: 0, what: "a key file's tail begins within a block" }));
+        return Err(malformed(Malformed::new(0, "a key file's tail begins within a block")));
     }
     let len = footer.tail_bytes.next_multiple_of(BLOCK_BYTES) as usize;
     let bytes = read_blocks(object, buffers, offset, len).await?;
     let tail = &bytes[..footer.tail_bytes as usize];
     if crc32c::crc32c(tail) != footer.tail_checksum {
-        return Err(malformed(Malformed { at: 0, what: "the checksum of a key file's tail is wrong" }));
+        return Err(malformed(Malformed::new(0, "the checksum of a key file's tail is wrong")));
     }
     parse_tail(tail).map_err(malformed)
 }

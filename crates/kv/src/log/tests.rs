@@ -11,11 +11,12 @@ use super::writer::{Log, LogOptions};
 use super::{BLOCK, Lsn};
 use crate::ErrorKind;
 use crate::cache::Cache;
+use crate::classes::Classes;
 use crate::crash::CrashPoints;
 use crate::entry::{Codec, SegmentNo};
 use crate::environment::wait_for;
 use crate::objects::{ObjectKind, Objects};
-use crate::test_volume::TestVolume;
+use crate::testing::TestVolume;
 use crate::value::Segments;
 
 const DATABASE: u64 = 99;
@@ -39,10 +40,6 @@ fn options(epoch: u64, start: Lsn) -> LogOptions {
     LogOptions {
         segment_bytes: 1 << 20,
         group_bytes: 64 << 10,
-        class: Some("fast".to_owned()),
-        overflow_class: None,
-        passes_class_over: Arc::default(),
-        comes_free: Arc::default(),
         database: DATABASE,
         epoch,
         start,
@@ -53,7 +50,9 @@ fn options(epoch: u64, start: Lsn) -> LogOptions {
 fn start(volume: &TestVolume, objects: &Arc<Objects>, epoch: u64, from: Lsn) -> Arc<Log> {
     {
         let (segments, crash) = (Segments::new(objects, &Cache::new(1 << 20)), CrashPoints::default());
-        Log::start(options(epoch, from), Vec::new(), objects.clone(), segments, volume.environment(), crash)
+        let (options, classes) = (options(epoch, from), Classes::new(&volume.volume, None));
+        let environment = volume.environment();
+        Log::start(options, classes, Vec::new(), objects.clone(), segments, environment, crash)
     }
 }
 

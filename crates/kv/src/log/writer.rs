@@ -21,18 +21,19 @@ mod tasks;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use futures::channel::oneshot;
 use futures::future::Either;
 use parking_lot::Mutex;
+use tanada_volume::Claim;
 
 use super::filling::Group;
 use super::frame::{FRAME_HEADER, Payload, frame_header};
 use super::group::GROUP_HEADER;
 use super::segment::{LogSegment, PlacedSegment};
 use super::{BLOCK, Lsn};
+use crate::classes::Classes;
 use crate::crash::CrashPoints;
 use crate::entry::{SegmentNo, SequenceNo};
 use crate::environment::Environment;
@@ -49,12 +50,6 @@ const MOST_WAITING: u64 = 16;
 pub(crate) struct LogOptions {
     pub(crate) segment_bytes: u64,
     pub(crate) group_bytes: u64,
-    pub(crate) class: Option<String>,
-    /// Where segments go instead as long as that is said.
-    pub(crate) overflow_class: Option<String>,
-    pub(crate) passes_class_over: Arc<AtomicBool>,
-    /// What was logged moves down, so that a class without room will have some soon.
-    pub(crate) comes_free: Arc<AtomicBool>,
     /// The database's identity.
     pub(crate) database: u64,
     pub(crate) epoch: u64,
@@ -114,6 +109,8 @@ struct State {
 /// A log that is written to.
 pub(crate) struct Log {
     options: LogOptions,
+    /// Say where new segments go.
+    classes: Arc<Classes>,
     objects: Arc<Objects>,
     segments: Arc<Segments>,
     environment: Arc<dyn Environment>,
@@ -126,6 +123,8 @@ pub(crate) struct Log {
     counters: LogCounters,
     /// Tasks that have not ended.
     tasks: TaskCount,
+    /// What the task that writes lets go when it has ended.
+    kept: Mutex<Option<Arc<Claim>>>,
 }
 
 /// Counters of a log.
@@ -148,6 +147,7 @@ impl Log {
     /// the segments before, as far as they are still needed.
     pub(crate) fn start(
         options: LogOptions,
+        classes: Arc<Classes>,
         placed: Vec<PlacedSegment>,
         objects: Arc<Objects>,
         segments: Arc<Segments>,
@@ -171,7 +171,9 @@ impl Log {
             is_closing: false,
         };
         let log = Arc::new(Log {
+            kept: Mutex::default(),
             options,
+            classes,
             objects,
             segments,
             environment,
@@ -185,6 +187,11 @@ impl Log {
         log.tasks.spawn(&*log.environment, tasks::write_groups(log.clone()));
         log.tasks.spawn(&*log.environment, tasks::prepare_segments(log.clone()));
         log
+    }
+
+    /// Nobody else is to have the database open before the last write has come to its end.
+    pub(crate) fn keep_until_ended(&self, claim: Arc<Claim>) {
+        *self.kept.lock() = Some(claim);
     }
 
     /// Returns when its tasks have ended, after [`stop`](Self::stop) or [`fail`](Self::fail).

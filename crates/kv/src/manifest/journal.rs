@@ -8,6 +8,7 @@ use tanada_volume::Object;
 use super::frame::{self, BLOCK};
 use super::record::Record;
 use super::state::DatabaseRecord;
+use crate::classes::Classes;
 use crate::counters::Counter;
 use crate::crash::CrashPoints;
 use crate::objects::{Lease, ObjectKind, Objects};
@@ -21,6 +22,8 @@ const SNAPSHOT_FRAME: usize = 256 << 10;
 #[derive(Debug)]
 pub(crate) struct Manifest {
     objects: Arc<Objects>,
+    /// Say where a new manifest goes: where the log does.
+    classes: Arc<Classes>,
     crash: CrashPoints,
     rotate_bytes: u64,
     writer: Mutex<Writer>,
@@ -105,12 +108,13 @@ impl Manifest {
     /// `NoSpace`, `Device`.
     pub(crate) async fn begin(
         objects: Arc<Objects>,
+        classes: Arc<Classes>,
         state: DatabaseRecord,
         crash: CrashPoints,
     ) -> Result<Manifest> {
         let rotate_bytes = state.settings.manifest_bytes;
         let (written_bytes, rotations) = (Counter::default(), Counter::default());
-        let writer = write_snapshot(&objects, state, &crash).await?;
+        let writer = write_snapshot(&objects, &classes, state, &crash).await?;
         written_bytes.add(writer.offset);
         // CRASH: both are whole and say the same; the later one counts.
         crash.reached("manifest.before-old-deletion");
@@ -119,7 +123,8 @@ impl Manifest {
                 objects.delete(kind, no).await?;
             }
         }
-        Ok(Manifest { objects, crash, rotate_bytes, writer: Mutex::new(writer), written_bytes, rotations })
+        let writer = Mutex::new(writer);
+        Ok(Manifest { objects, classes, crash, rotate_bytes, writer, written_bytes, rotations })
     }
 
     /// Makes changes durable, together. `then` is called with the new state, before any other change is made.
@@ -178,7 +183,8 @@ impl Manifest {
     }
 
     async fn rotate(&self, writer: &mut Writer) -> Result<()> {
-        let next = match write_snapshot(&self.objects, writer.state.clone(), &self.crash).await {
+        let state = writer.state.clone();
+        let next = match write_snapshot(&self.objects, &self.classes, state, &self.crash).await {
             Ok(next) => next,
             // The old one is as good; there will be room another time.
             Err(error) if error.kind() == ErrorKind::NoSpace => return Ok(()),
@@ -196,10 +202,11 @@ impl Manifest {
 /// Writes a whole manifest.
 async fn write_snapshot(
     objects: &Arc<Objects>,
+    classes: &Classes,
     mut state: DatabaseRecord,
     crash: &CrashPoints,
 ) -> Result<Writer> {
-    let (lease, object) = objects.create(ObjectKind::Manifest, None)?;
+    let (lease, object) = objects.create(ObjectKind::Manifest, classes.of_log().as_deref())?;
     let no = lease.no();
     state.next_object = state.next_object.max(objects.next());
     state.is_whole = true;
@@ -230,13 +237,17 @@ mod tests {
     use crate::environment::wait_for;
     use crate::manifest::LogRecord;
     use crate::settings::{DatabaseSettings, StoreSettings};
-    use crate::test_volume::TestVolume;
+    use crate::testing::TestVolume;
     use crate::tree::{Change, Edit, KvsetRecord, Place, Position};
+
+    fn classes(objects: &Objects) -> Arc<Classes> {
+        Classes::new(objects.volume(), None)
+    }
 
     fn begin(objects: &Arc<Objects>) -> Manifest {
         let settings = DatabaseSettings { manifest_bytes: 64 << 10, ..DatabaseSettings::default() };
         let state = DatabaseRecord { identity: 42, settings, ..DatabaseRecord::default() };
-        wait_for(Manifest::begin(objects.clone(), state, CrashPoints::default())).unwrap()
+        wait_for(Manifest::begin(objects.clone(), classes(objects), state, CrashPoints::default())).unwrap()
     }
 
     fn changes(no: u64) -> Vec<Record> {
@@ -287,10 +298,42 @@ mod tests {
         );
         assert_eq!(store.tree.root.len(), 59);
         // Another opening writes it anew.
-        wait_for(Manifest::begin(objects.clone(), state.clone(), CrashPoints::default())).unwrap();
+        wait_for(Manifest::begin(objects.clone(), classes(&objects), state.clone(), CrashPoints::default()))
+            .unwrap();
         let again = wait_for(recover(&objects)).unwrap().unwrap();
         assert_eq!(again.stores, state.stores);
         manifest_object(&objects);
+    }
+
+    /// Records of a later version are whole, so what they are is no damage.
+    #[test]
+    fn what_only_a_later_version_knows_is_said_to_be_that() {
+        let edit = |bytes: &[u8]| [&[6, 1], bytes].concat();
+        let settings = br#"{"no_such_setting": 1}"#;
+        let later = [
+            (vec![12], "record of kind 12"),
+            (edit(&[2, 0]), "edit of format 2"),
+            (edit(&[1, 1, 5]), "change of kind 5"),
+            ([&[2, settings.len() as u8], &settings[..]].concat(), "settings"),
+            (vec![1, 2, 42, 1], "format 2"),
+        ];
+        for (records, named) in later {
+            let volume = TestVolume::new();
+            let objects = volume.objects();
+            let manifest = begin(&objects);
+            make_store(&manifest);
+            let mut writer = manifest.writer.try_lock().unwrap();
+            wait_for(manifest.write(&mut writer, &records)).unwrap();
+            let error = wait_for(recover(&objects)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::FutureFormat, "{error}");
+            assert!(error.to_string().contains(named), "{error}");
+        }
+        // Zero was never a kind.
+        let volume = TestVolume::new();
+        let objects = volume.objects();
+        let manifest = begin(&objects);
+        wait_for(manifest.write(&mut manifest.writer.try_lock().unwrap(), &[0])).unwrap();
+        assert_eq!(wait_for(recover(&objects)).unwrap_err().kind(), ErrorKind::Corrupted);
     }
 
     #[test]
@@ -321,7 +364,9 @@ mod tests {
         let manifest = begin(&objects);
         make_store(&manifest);
         let state = wait_for(manifest.append(&changes(1), Clone::clone)).unwrap();
-        let next = wait_for(write_snapshot(&objects, state.clone(), &CrashPoints::default())).unwrap();
+        let next =
+            wait_for(write_snapshot(&objects, &classes(&objects), state.clone(), &CrashPoints::default()))
+                .unwrap();
         wait_for(next.object.write_bytes(100, &[7])).unwrap();
         assert_eq!(wait_for(recover(&objects)).unwrap().unwrap(), state);
     }

@@ -5,7 +5,7 @@ use crate::log::Lsn;
 use crate::log::frame::StoreNo;
 use crate::settings::{DatabaseSettings, StoreSettings};
 use crate::tree::Edit;
-use crate::wire::{Decoder, Malformed, put_blob, put_varint};
+use crate::wire::{Decoder, Malformed, Newer, put_blob, put_varint};
 
 /// Format of manifests.
 pub(crate) const FORMAT: u64 = 1;
@@ -69,7 +69,11 @@ fn put_json<T: serde::Serialize>(out: &mut Vec<u8>, value: &T) {
 
 fn json<T: serde::de::DeserializeOwned>(decoder: &mut Decoder<'_>) -> Result<T, Malformed> {
     let blob = decoder.blob()?;
-    serde_json::from_slice(blob).map_err(|_| decoder.malformed("settings cannot be read"))
+    serde_json::from_slice(blob).map_err(|_| match serde_json::from_slice::<serde_json::Value>(blob) {
+        // The frame's checksum was right, and it is JSON: with settings, or values of them, that are not known here.
+        Ok(_) => Malformed { newer: Some(Newer::Settings), ..decoder.malformed("settings") },
+        Err(_) => decoder.malformed("settings cannot be read"),
+    })
 }
 
 fn string(decoder: &mut Decoder<'_>) -> Result<String, Malformed> {
@@ -155,7 +159,7 @@ impl Record {
             9 => Record::Epoch(decoder.varint()?),
             10 => Record::NextObject(decoder.varint()?),
             11 => Record::SnapshotEnd,
-            _ => return Err(decoder.malformed("an unknown record")),
+            kind => return Err(decoder.unknown("a record of kind", kind, 11)),
         })
     }
 }

@@ -49,7 +49,7 @@ impl DatabaseRecord {
                 if *format > FORMAT {
                     return Err(Error::new(
                         ErrorKind::FutureFormat,
-                        format!("the manifest has format {format}, and this program knows {FORMAT}"),
+                        format!("the manifest has format {format}, and this program knows {FORMAT} at most"),
                     ));
                 }
                 *self = DatabaseRecord {

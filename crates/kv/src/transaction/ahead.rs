@@ -22,10 +22,18 @@ const MOST_KEYS: usize = 64;
 /// With so many bytes of values there are enough keys.
 const ENOUGH_BYTES: u64 = 128 << 10;
 
+/// A key, its value, and when it expires.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) key: Bytes,
+    pub(crate) value: Bytes,
+    pub(crate) expires_s: Option<u32>,
+}
+
 /// Keys and values that come next.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
-    ready: VecDeque<(Bytes, Bytes)>,
+    ready: VecDeque<Entry>,
     /// Keys that were read together last time.
     keys: usize,
     /// Behind what is ready there is nothing.
@@ -39,7 +47,7 @@ impl Ahead {
     }
 
     /// What comes next.
-    pub(super) fn take(&mut self) -> Option<(Bytes, Bytes)> {
+    pub(super) fn take(&mut self) -> Option<Entry> {
         self.ready.pop_front()
     }
 
@@ -68,7 +76,7 @@ impl Ahead {
         segments: &Segments,
         keys: usize,
     ) -> Result<()> {
-        let mut entries: Vec<(Bytes, Bytes)> = Vec::with_capacity(keys);
+        let mut entries: Vec<Entry> = Vec::with_capacity(keys);
         let mut pointers = Vec::new();
         let mut pointed = Vec::new();
         let mut bytes = 0;
@@ -76,6 +84,7 @@ impl Ahead {
         while entries.len() < keys && bytes < ENOUGH_BYTES {
             let is_there = view.step().await?;
             let version = view.version().filter(|_| is_there && view.key().starts_with(prefix));
+            let expires_s = version.and_then(|version| version.expires_s);
             let value = match version.map(|version| &version.content) {
                 Some(Content::Inline(value)) => value.clone(),
                 Some(Content::At(pointer)) => {
@@ -89,10 +98,10 @@ impl Ahead {
                     break;
                 }
             };
-            entries.push((Bytes::copy_from_slice(view.key()), value));
+            entries.push(Entry { key: Bytes::copy_from_slice(view.key()), value, expires_s });
         }
         for (index, value) in pointed.into_iter().zip(segments.read_all(&pointers).await?) {
-            entries[index].1 = value;
+            entries[index].value = value;
         }
         self.ready.extend(entries);
         self.keys = keys;

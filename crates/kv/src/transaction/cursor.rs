@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::ahead::Ahead;
+use super::ahead::{Ahead, Entry};
 use super::own::Committed;
 use crate::Result;
 use crate::database::{Snapshot, Store, behind_prefix};
@@ -126,6 +126,11 @@ impl Cursor {
     /// # Errors
     /// See [`seek`](Self::seek).
     pub async fn next(&mut self) -> Result<Option<(Bytes, Bytes)>> {
+        Ok(self.next_entry().await?.map(|entry| (entry.key, entry.value)))
+    }
+
+    /// The same, with the time at which it expires.
+    pub(crate) async fn next_entry(&mut self) -> Result<Option<Entry>> {
         self.step(Direction::Forward).await
     }
 
@@ -134,7 +139,8 @@ impl Cursor {
     /// # Errors
     /// See [`seek`](Self::seek).
     pub async fn previous(&mut self) -> Result<Option<(Bytes, Bytes)>> {
-        self.step(Direction::Reverse).await
+        let entry = self.step(Direction::Reverse).await?;
+        Ok(entry.map(|entry| (entry.key, entry.value)))
     }
 
     /// From here on it sees what is there now, and stays where it is. A transaction's cursor goes on to see the transaction's snapshot.
@@ -155,7 +161,7 @@ impl Cursor {
         }
     }
 
-    async fn step(&mut self, direction: Direction) -> Result<Option<(Bytes, Bytes)>> {
+    async fn step(&mut self, direction: Direction) -> Result<Option<Entry>> {
         self.store.core().check_open()?;
         self.store.state().check_there()?;
         let at_edge = match direction {
@@ -171,16 +177,16 @@ impl Cursor {
         if self.ahead.ready() == 0 && !self.ahead.is_end() {
             self.read_ahead(direction).await?;
         }
-        let Some((key, value)) = self.ahead.take() else {
+        let Some(entry) = self.ahead.take() else {
             self.leave();
             self.gap = if direction == Direction::Forward { Gap::End } else { Gap::Begin };
             return Ok(None);
         };
         self.gap = match direction {
-            Direction::Forward => Gap::Behind(key.clone()),
-            Direction::Reverse => Gap::Before(key.clone()),
+            Direction::Forward => Gap::Behind(entry.key.clone()),
+            Direction::Reverse => Gap::Before(entry.key.clone()),
         };
-        Ok(Some((key, value)))
+        Ok(Some(entry))
     }
 
     /// Forgets the merge: the cursor goes elsewhere.

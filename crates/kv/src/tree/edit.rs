@@ -109,8 +109,9 @@ impl Edit {
     }
 
     pub(crate) fn decode(decoder: &mut Decoder<'_>) -> Result<Edit, Malformed> {
-        if decoder.u8()? != FORMAT {
-            return Err(decoder.malformed("an edit of an unknown format"));
+        let format = decoder.u8()?;
+        if format != FORMAT {
+            return Err(decoder.unknown("an edit of format", format, u64::from(FORMAT)));
         }
         let mut edit = Edit::default();
         for _ in 0..decoder.varint()? {
@@ -174,7 +175,7 @@ impl Change {
                     kind: match decoder.u8()? {
                         0 => KvsetKind::Data,
                         1 => KvsetKind::Promoted,
-                        _ => return Err(decoder.malformed("an unknown kind of kvset")),
+                        kind => return Err(decoder.unknown("a kvset of kind", kind, 1)),
                     },
                     info: KeyFileInfo::decode(decoder)?,
                 },
@@ -192,7 +193,7 @@ impl Change {
                 };
                 Change::AddSegment { segment: SegmentRecord { no, stored_bytes, class } }
             }
-            _ => return Err(decoder.malformed("an unknown change")),
+            kind => return Err(decoder.unknown("a change of kind", kind, 4)),
         })
     }
 }

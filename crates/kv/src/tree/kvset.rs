@@ -45,11 +45,15 @@ impl AsRef<KvsetRecord> for Arc<Kvset> {
 }
 
 impl Opener {
-    /// Opens a kvset.
+    /// Opens a kvset, some of whose segments may be `value_segments`.
     ///
     /// # Errors
     /// `Corrupted`, also if it is not what the manifest knows, or if a device fails.
-    pub(crate) async fn open(&self, record: &KvsetRecord) -> Result<Arc<Kvset>> {
+    pub(crate) async fn open(
+        &self,
+        record: &KvsetRecord,
+        value_segments: &BTreeSet<SegmentNo>,
+    ) -> Result<Arc<Kvset>> {
         let (lease, object) = self.objects.open(ObjectKind::Keys, record.no)?;
         let opened = KeyFile::open(record.no, object, lease.clone(), &self.cache, self.objects.buffers());
         let file = opened.await?;
@@ -60,9 +64,11 @@ impl Opener {
             )));
         }
         let references = record.info.references.iter();
-        let segments: Result<Vec<Segment>> =
-            references.map(|references| self.segments.open(references.segment)).collect();
-        Ok(Arc::new(Kvset { record: record.clone(), file, lease, segments: segments? }))
+        let segments = references.map(|references| {
+            self.segments.open_as(references.segment, value_segments.contains(&references.segment))
+        });
+        let segments = segments.collect::<Result<Vec<Segment>>>()?;
+        Ok(Arc::new(Kvset { record: record.clone(), file, lease, segments }))
     }
 
     /// Opens what `edit` adds and `tree` does not have.
@@ -75,14 +81,21 @@ impl Opener {
         edit: &Edit,
     ) -> Result<HashMap<KvsetNo, Arc<Kvset>>> {
         let known: HashMap<KvsetNo, &Arc<Kvset>> = tree.kvsets().map(|kvset| (kvset.no(), kvset)).collect();
+        let known = &known;
         let added = edit.changes.iter().filter_map(|change| match change {
             Change::AddKvset { kvset, .. } => Some(kvset),
             _ => None,
         });
-        let opening = added.map(|record| async {
+        let new_segments = edit.changes.iter().filter_map(|change| match change {
+            Change::AddSegment { segment } => Some(segment.no),
+            _ => None,
+        });
+        let value_segments: BTreeSet<SegmentNo> = tree.segments.keys().copied().chain(new_segments).collect();
+        let value_segments = &value_segments;
+        let opening = added.map(|record| async move {
             match known.get(&record.no) {
                 Some(kvset) => Ok((record.no, Arc::clone(kvset))),
-                None => Ok((record.no, self.open(record).await?)),
+                None => Ok((record.no, self.open(record, value_segments).await?)),
             }
         });
         let opening: Vec<_> = opening.collect();

@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, ErrorKind, Result};
-
-/// A class, by its name or by its place among the volume's classes. As JSON: `"fastest"`, `"slowest"`, or a name.
+/// A class, by its name or by its place among the volume's classes. As JSON: `"fastest"`, `"slowest"`, `"log"`, or a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum ClassChoice {
@@ -12,6 +10,8 @@ pub enum ClassChoice {
     Fastest,
     /// The slowest class.
     Slowest,
+    /// The class of the log: values stay in its segments.
+    Log,
     /// The class of that name.
     Named(String),
 }
@@ -21,6 +21,7 @@ impl From<String> for ClassChoice {
         match name.as_str() {
             "fastest" => ClassChoice::Fastest,
             "slowest" => ClassChoice::Slowest,
+            "log" => ClassChoice::Log,
             _ => ClassChoice::Named(name),
         }
     }
@@ -31,6 +32,7 @@ impl From<ClassChoice> for String {
         match choice {
             ClassChoice::Fastest => "fastest".to_owned(),
             ClassChoice::Slowest => "slowest".to_owned(),
+            ClassChoice::Log => "log".to_owned(),
             ClassChoice::Named(name) => name,
         }
     }
@@ -42,7 +44,8 @@ impl From<ClassChoice> for String {
 pub struct LevelClasses {
     /// Key files.
     pub keys: ClassChoice,
-    /// Values that are kept apart from their keys. At the root they are in the log.
+    /// Values that are kept apart from their keys. Those of the root are in the log and nowhere else: a policy that wants them on another class than
+    /// the log's is refused.
     pub values: ClassChoice,
 }
 
@@ -81,13 +84,13 @@ pub enum PolicyTemplate {
 
 impl From<PolicyTemplate> for MediaPolicy {
     fn from(template: PolicyTemplate) -> MediaPolicy {
-        use ClassChoice::{Fastest, Slowest};
+        use ClassChoice::{Fastest, Log, Slowest};
         let level = |keys, values| LevelClasses { keys, values };
         let (root, leaf) = match template {
-            PolicyTemplate::StagingOnly => (level(Fastest, Fastest), level(Fastest, Fastest)),
-            PolicyTemplate::StagingMaxCapacity => (level(Fastest, Fastest), level(Fastest, Slowest)),
-            PolicyTemplate::StagingMinCapacity => (level(Fastest, Fastest), level(Slowest, Slowest)),
-            PolicyTemplate::CapacityOnly => (level(Slowest, Slowest), level(Slowest, Slowest)),
+            PolicyTemplate::StagingOnly => (level(Fastest, Log), level(Fastest, Fastest)),
+            PolicyTemplate::StagingMaxCapacity => (level(Fastest, Log), level(Fastest, Slowest)),
+            PolicyTemplate::StagingMinCapacity => (level(Fastest, Log), level(Slowest, Slowest)),
+            PolicyTemplate::CapacityOnly => (level(Slowest, Log), level(Slowest, Slowest)),
         };
         MediaPolicy { root, leaf }
     }
@@ -134,31 +137,55 @@ pub(crate) struct Placement {
     pub(crate) moves_values: bool,
 }
 
+/// A class of the volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OfferedClass {
+    pub(crate) name: String,
+    /// Nothing new goes to one that is drained, or whose device is missing.
+    pub(crate) takes_objects: bool,
+}
+
+impl ClassChoice {
+    /// The class that is meant, of `classes`, fastest first. In place of one that takes no objects it is the next slower one that does, or a faster
+    /// one; in place of one that is there no more, the slowest. `None` if there is no class.
+    pub(crate) fn resolve(&self, classes: &[OfferedClass]) -> Option<String> {
+        let any_takes = classes.iter().any(|class| class.takes_objects);
+        let takes = |class: &&OfferedClass| class.takes_objects || !any_takes;
+        let (faster, slower) = match self {
+            // What the log's class is, whoever asks has to say.
+            ClassChoice::Fastest | ClassChoice::Log => classes.split_at(0),
+            ClassChoice::Slowest => classes.split_at(classes.len()),
+            ClassChoice::Named(name) => {
+                let index = classes.iter().position(|class| class.name == *name);
+                classes.split_at(index.unwrap_or(classes.len()))
+            }
+        };
+        let class = slower.iter().find(takes).or_else(|| faster.iter().rev().find(takes));
+        class.map(|class| class.name.clone())
+    }
+}
+
 impl MediaPolicy {
-    /// What the policy says in a volume of `classes`, fastest first, with the log on `log_class`.
-    ///
-    /// # Errors
-    /// `NotFound` if there is no class of a name.
-    pub(crate) fn resolve(&self, classes: &[String], log_class: &str) -> Result<Placement> {
-        let resolve = |choice: &ClassChoice| {
-            let class = match choice {
-                ClassChoice::Fastest => classes.first(),
-                ClassChoice::Slowest => classes.last(),
-                ClassChoice::Named(name) => classes.iter().find(|class| *class == name),
-            };
-            class.cloned().ok_or_else(|| {
-                let choice = String::from(choice.clone());
-                Error::new(
-                    ErrorKind::NotFound,
-                    format!("a policy names class {choice:?}, which the volume has not"),
-                )
-            })
+    /// The names of classes in it.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let choices = [&self.root.keys, &self.root.values, &self.leaf.keys, &self.leaf.values];
+        choices.into_iter().filter_map(|choice| match choice {
+            ClassChoice::Named(name) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// What the policy says in a volume of `classes`, fastest first, with the log on `log_class`; `None` if there is no class.
+    pub(crate) fn resolve(&self, classes: &[OfferedClass], log_class: &ClassChoice) -> Option<Placement> {
+        let resolve = |choice: &ClassChoice| match choice {
+            ClassChoice::Log => log_class.resolve(classes),
+            other => other.resolve(classes),
         };
         let leaf_values = resolve(&self.leaf.values)?;
-        Ok(Placement {
+        Some(Placement {
             root_keys: resolve(&self.root.keys)?,
             leaf_keys: resolve(&self.leaf.keys)?,
-            moves_values: leaf_values != log_class,
+            moves_values: leaf_values != log_class.resolve(classes)?,
             leaf_values,
         })
     }
@@ -168,9 +195,14 @@ impl MediaPolicy {
 mod tests {
     use super::*;
 
+    fn offered(classes: &[(&str, bool)]) -> Vec<OfferedClass> {
+        let offered = classes.iter().map(|(name, takes_objects)| (name.to_string(), *takes_objects));
+        offered.map(|(name, takes_objects)| OfferedClass { name, takes_objects }).collect()
+    }
+
     fn resolve(policy: &MediaPolicy) -> Placement {
-        let classes = ["nvme", "sata", "disk"].map(str::to_owned);
-        policy.resolve(&classes, "nvme").unwrap()
+        let classes = offered(&[("nvme", true), ("sata", true), ("disk", true)]);
+        policy.resolve(&classes, &ClassChoice::Fastest).unwrap()
     }
 
     #[test]
@@ -194,13 +226,29 @@ mod tests {
         let policy: MediaPolicy = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&policy).unwrap(), text);
         assert_eq!(resolve(&policy).leaf_keys, "sata");
-        assert_eq!(policy.resolve(&["disk".to_owned()], "disk").unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(policy.names().collect::<Vec<_>>(), ["sata"]);
         assert!(serde_json::from_str::<MediaPolicy>(r#""staging_never""#).is_err());
     }
 
     #[test]
     fn with_one_class_values_stay() {
-        let placement = MediaPolicy::default().resolve(&["disk".to_owned()], "disk").unwrap();
-        assert!(!placement.moves_values);
+        let placement = MediaPolicy::default().resolve(&offered(&[("disk", true)]), &ClassChoice::Fastest);
+        assert!(!placement.unwrap().moves_values);
+        assert_eq!(MediaPolicy::default().resolve(&[], &ClassChoice::Fastest), None);
+    }
+
+    #[test]
+    fn a_class_that_takes_nothing_is_passed_over() {
+        let resolve = |choice: &str, classes: &[(&str, bool)]| {
+            ClassChoice::from(choice.to_owned()).resolve(&offered(classes)).unwrap()
+        };
+        let without_fastest = [("nvme", false), ("sata", true), ("disk", true)];
+        assert_eq!(resolve("fastest", &without_fastest), "sata");
+        assert_eq!(resolve("nvme", &without_fastest), "sata");
+        let without_slowest = [("nvme", true), ("sata", true), ("disk", false)];
+        assert_eq!(resolve("slowest", &without_slowest), "sata");
+        assert_eq!(resolve("disk", &without_slowest), "sata");
+        assert_eq!(resolve("gone", &without_slowest), "sata");
+        assert_eq!(resolve("nvme", &[("nvme", false)]), "nvme");
     }
 }

@@ -11,7 +11,7 @@ use tanada_base::SplitMix64;
 use super::heat::HotKeys;
 use super::jobs::promote::{promote, promote_keys};
 use super::pick::{Job, PickSettings, Surroundings, pick};
-use super::policy::{MediaPolicy, Placement, PolicyTemplate};
+use super::policy::{ClassChoice, MediaPolicy, OfferedClass, PolicyTemplate};
 use super::*;
 use crate::entry::{Codec, Content, RangeTombstone, SequenceNo, Version};
 use crate::keyfile::{Access, KeyFileOptions, KeyFileWriter, KeyHash};
@@ -84,8 +84,9 @@ impl World {
         let bench = Bench::new().await;
         let segments = Segments::new(&bench.objects, &bench.cache);
         let opener = Opener { objects: bench.objects.clone(), segments, cache: bench.cache.clone() };
-        let placement: Placement =
-            MediaPolicy::from(template).resolve(&["fast".to_owned(), "slow".to_owned()], "fast").unwrap();
+        let classes =
+            ["fast", "slow"].map(|name| OfferedClass { name: name.to_owned(), takes_objects: true });
+        let placement = MediaPolicy::from(template).resolve(&classes, &ClassChoice::Fastest).unwrap();
         let context = JobContext {
             opener,
             placement,

@@ -1,11 +1,13 @@
 //! Values that do not lie in key files: written to value segments (the log writes its own), read from segments of both kinds.
 //!
 //! - [`codec`]: compression of single values;
+//! - [`header`]: what a value segment begins with;
 //! - [`writer`]: one segment from its beginning to its end;
 //! - [`segment`]: one value in one I/O;
 //! - [`many`]: many values, neighbours together.
 
 pub(crate) mod codec;
+mod header;
 mod many;
 mod segment;
 mod writer;

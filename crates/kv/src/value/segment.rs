@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use tanada_io::BufferPool;
 use tanada_volume::{BLOCK_BYTES, Object};
 
 use super::codec::decompress;
+use super::header;
 use super::many::read_stored;
 use crate::cache::{Cache, CacheKey, Cached, Owner, Rank};
 use crate::entry::{Pointer, SegmentNo};
@@ -31,6 +33,8 @@ struct Shared {
     owner: Owner,
     cache: Arc<Cache>,
     buffers: Arc<BufferPool>,
+    /// It is a value segment whose header was not looked at yet.
+    is_unverified: AtomicBool,
 }
 
 impl fmt::Debug for Segment {
@@ -87,8 +91,8 @@ impl Segment {
     }
 
     fn is_cacheable(&self, pointer: &Pointer) -> bool {
-        // A value that would push out hundreds of others is better read again.
-        u64::from(pointer.len) <= self.shared.cache.budget_bytes() / 256
+        // A value that would push out hundreds of others is better read again; an empty one lies where the next one does.
+        pointer.len > 0 && u64::from(pointer.len) <= self.shared.cache.budget_bytes() / 256
     }
 
     fn cached(&self, pointer: &Pointer) -> Option<Bytes> {
@@ -156,7 +160,19 @@ impl Segment {
         if end <= from {
             return Ok(Bytes::new());
         }
+        if self.shared.is_unverified.load(Ordering::Acquire) {
+            self.verify().await?;
+        }
         read_blocks(&self.shared.object, &self.shared.buffers, from, (end - from) as usize).await
+    }
+
+    /// Looks at the header, before anything else is read of it.
+    async fn verify(&self) -> Result<()> {
+        let Shared { no, object, buffers, .. } = &*self.shared;
+        let block = read_blocks(object, buffers, 0, BLOCK_BYTES as usize).await?;
+        header::check(&block, *no).map_err(|malformed| malformed.of(object.name(), 0))?;
+        self.shared.is_unverified.store(false, Ordering::Release);
+        Ok(())
     }
 
     /// `stored` if it is what `pointer` leads to.
@@ -197,11 +213,19 @@ impl Segments {
     /// # Errors
     /// `NotFound` if there is no such object.
     pub(crate) fn open(&self, no: SegmentNo) -> Result<Segment> {
+        self.open_as(no, false)
+    }
+
+    /// A segment that begins with the header of a value segment, if `has_header`, which is looked at when it is read first.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(crate) fn open_as(&self, no: SegmentNo, has_header: bool) -> Result<Segment> {
         if let Some(shared) = self.open.read().get(&no).and_then(Weak::upgrade) {
             return Ok(Segment { shared });
         }
         let (lease, object) = self.objects.open(ObjectKind::Segment, no)?;
-        Ok(self.add(lease, object))
+        Ok(self.add_as(lease, object, has_header))
     }
 
     /// The values that `pointers` lead to, in their order, through the cache; neighbours are read together.
@@ -235,6 +259,10 @@ impl Segments {
 
     /// A segment that was made just now, or found.
     pub(crate) fn add(&self, lease: Lease, object: Object) -> Segment {
+        self.add_as(lease, object, false)
+    }
+
+    fn add_as(&self, lease: Lease, object: Object, is_unverified: bool) -> Segment {
         let no = lease.no();
         let mut open = self.open.write();
         if let Some(shared) = open.get(&no).and_then(Weak::upgrade) {
@@ -248,6 +276,7 @@ impl Segments {
             owner: Owner::next(),
             cache: self.cache.clone(),
             buffers: self.objects.buffers().clone(),
+            is_unverified: AtomicBool::new(is_unverified),
         });
         open.insert(no, Arc::downgrade(&shared));
         Segment { shared }

@@ -8,15 +8,10 @@ use tanada_io::BufferPool;
 use tanada_volume::Object;
 
 use super::codec::compress;
+use super::header;
 use crate::entry::{Codec, Pointer, SegmentNo};
 use crate::stream::{StreamWriter, sync};
 use crate::{Error, Result};
-
-const MAGIC: &[u8; 8] = b"TANADAVS";
-const FORMAT: u16 = 1;
-
-/// Magic, format u16, segment number u64, checksum u32 of those; zeros up to 64 bytes.
-const HEADER_BYTES: usize = 64;
 
 /// Writes one value segment.
 #[derive(Debug)]
@@ -36,14 +31,8 @@ impl SegmentWriter {
         object: Object,
         buffers: &Arc<BufferPool>,
     ) -> Result<SegmentWriter> {
-        let mut header = MAGIC.to_vec();
-        header.extend_from_slice(&FORMAT.to_be_bytes());
-        header.extend_from_slice(&no.to_be_bytes());
-        let checksum = crc32c::crc32c(&header);
-        header.extend_from_slice(&checksum.to_be_bytes());
-        header.resize(HEADER_BYTES, 0);
         let mut stream = StreamWriter::new(object, buffers);
-        stream.append(&header).await?;
+        stream.append(&header::encode(no)).await?;
         Ok(SegmentWriter { no, stream, stored_bytes: 0 })
     }
 

@@ -1,7 +1,7 @@
 //! A check finds damage, and nothing where there is none.
 
-use tanada_kv::StoreSettings;
 use tanada_kv::blocking::wait;
+use tanada_kv::{ErrorKind, StoreSettings};
 
 use crate::volumes::Bench;
 
@@ -32,5 +32,33 @@ fn damage_of_values_and_keys_is_found() {
     let report = wait(database.check()).unwrap();
     assert!(!report.findings.is_empty());
     assert!(report.findings[0].contains("checksum"), "{report:?}");
+    wait(database.close()).unwrap();
+}
+
+/// A segment that is not what the manifest says is not read at all.
+#[test]
+fn the_header_of_a_value_segment_is_looked_at() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    for no in 0..500u32 {
+        wait(store.put(&no.to_be_bytes(), &[no as u8; 700])).unwrap();
+    }
+    wait(store.compact()).unwrap();
+    wait(database.close()).unwrap();
+    let has_values = |object: &tanada_volume::Object| {
+        object.size_bytes() > 8 && *wait(object.read_bytes(0, 8)).unwrap() == *b"TANADAVS"
+    };
+    let segments: Vec<_> = bench.objects("segment").into_iter().filter(has_values).collect();
+    assert!(!segments.is_empty());
+    for segment in &segments {
+        wait(segment.write_bytes(17, &[0xee])).unwrap();
+    }
+    let database = bench.open();
+    let store = database.open_store("a").unwrap();
+    let error = wait(store.get(&1u32.to_be_bytes())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupted);
+    assert!(error.to_string().contains(&segments[0].name()), "{error}");
+    assert!(error.to_string().contains("offset 0"), "{error}");
     wait(database.close()).unwrap();
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use tanada_io::BufferPool;
 use tanada_kv::blocking::wait;
 use tanada_kv::{
-    BackgroundTask, CursorOptions, Database, Environment, StoreSettings, ThreadEnvironment, WriteOptions,
+    BackgroundTask, CursorOptions, Database, Environment, OpenOptions, StoreSettings, ThreadEnvironment,
+    WriteOptions,
 };
 
 use crate::volumes::Bench;
@@ -71,11 +72,19 @@ fn entries_are_gone_when_their_time_is_over() {
             wait(lasting.compact()).unwrap();
         }
     }
+    wait(database.checkpoint("copy")).unwrap();
+    let options = OpenOptions::default();
+    let copy = wait(Database::open(&bench.volume, "copy", &options, environment.clone())).unwrap();
+    let (copied, copied_lasting) = (copy.open_store("a").unwrap(), copy.open_store("b").unwrap());
+    assert_eq!((count(&copied), count(&copied_lasting)), (300, 301));
     environment.wall_time_s.store(1_000_010, Ordering::Relaxed);
     assert_eq!((count(&store), count(&lasting)), (300, 1));
+    assert_eq!((count(&copied), count(&copied_lasting)), (300, 1));
     assert!(wait(lasting.get(&one)).unwrap().is_none());
     environment.wall_time_s.store(1_000_100, Ordering::Relaxed);
     assert_eq!((count(&store), count(&lasting)), (0, 1));
     assert!(wait(store.get(&one)).unwrap().is_none());
+    assert_eq!((count(&copied), count(&copied_lasting)), (0, 1));
+    wait(copy.close()).unwrap();
     wait(database.close()).unwrap();
 }

@@ -67,6 +67,47 @@ fn a_read_only_opening_changes_nothing() {
     assert!(names().iter().all(|name| before.contains(name) || name.contains("segment")));
 }
 
+/// A second opening would not know what the first one writes and deletes.
+#[test]
+fn a_database_is_open_once_for_writing_or_several_times_for_reading() {
+    let bench = Bench::new();
+    let writer = bench.create();
+    wait(writer.create_store("lines", &StoreSettings::default())).unwrap();
+    let read = || {
+        let options = OpenOptions::read_only();
+        wait(Database::open(&bench.volume, "test", &options, bench.environment.clone()))
+    };
+    for refused in [bench.try_open().unwrap_err(), read().unwrap_err()] {
+        assert_eq!(refused.kind(), ErrorKind::Locked);
+        assert!(refused.to_string().contains("\"test\""), "{refused}");
+        assert!(refused.to_string().contains("open for writing in this process"), "{refused}");
+    }
+    let destroyed = wait(Database::destroy(&bench.volume, "test", bench.environment.clone()));
+    assert_eq!(destroyed.unwrap_err().kind(), ErrorKind::Locked);
+    wait(writer.close()).unwrap();
+    // Its handle is still there.
+    let readers = [read().unwrap(), read().unwrap()];
+    assert!(bench.try_open().unwrap_err().to_string().contains("open for reading"));
+    let [first, second] = readers;
+    wait(first.close()).unwrap();
+    assert_eq!(bench.try_open().unwrap_err().kind(), ErrorKind::Locked);
+    drop(second);
+    let writer = bench.open();
+    drop(writer);
+    // What was under way when the last handle went comes to its end.
+    let mut rounds = 0;
+    let writer = loop {
+        match bench.try_open() {
+            Ok(writer) => break writer,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Locked),
+        }
+        rounds += 1;
+        assert!(rounds < 1000);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    };
+    wait(writer.close()).unwrap();
+}
+
 #[test]
 fn wrong_settings_are_refused() {
     let bench = Bench::new();

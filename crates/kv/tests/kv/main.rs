@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod batches;
+mod blocking;
 mod bulk;
 mod check;
 mod crash_points;
@@ -10,6 +11,7 @@ mod durability;
 mod expiry;
 mod lifecycle;
 mod model;
+mod policies;
 mod tiers;
 mod transactions;
 mod volumes;

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tanada_base::SplitMix64;
 use tanada_kv::blocking::wait;
-use tanada_kv::{Database, DatabaseSettings, StoreSettings, WriteOptions};
+use tanada_kv::{Database, DatabaseSettings, PolicyTemplate, StoreSettings, WriteOptions};
+use tanada_volume::Attributes;
 
 use crate::volumes::Bench;
 
@@ -91,6 +92,89 @@ fn the_limit_of_the_fastest_class_is_kept() {
     for no in (0..40_000u64).step_by(111) {
         assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, 1));
     }
+    wait(database.close()).unwrap();
+}
+
+/// Writes while no spill can be done, because a load has the store's turn; the times they were slowed for room. The database may have `limit` on the
+/// fastest class.
+fn slowed_for_room(policy: PolicyTemplate, limit: Option<u64>) -> u64 {
+    held_back("fast class", policy, limit, 0)
+}
+
+/// The same, for any `cause`; others have `taken` of the class.
+fn held_back(cause: &str, policy: PolicyTemplate, limit: Option<u64>, taken: u64) -> u64 {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let attributes = Attributes { pin: Some("fast".to_owned()), ..Attributes::default() };
+    let others = bench.volume.create_object("others", &attributes).unwrap();
+    for chunk in 0..taken / (256 << 10) {
+        wait(others.write_bytes(chunk * (256 << 10), &[1])).unwrap();
+    }
+    let settings_of_database = DatabaseSettings {
+        fast_class_bytes: limit,
+        slow_root_kvsets: 1000,
+        most_root_kvsets: 2000,
+        ..Bench::settings()
+    };
+    let create = Database::create(&bench.volume, "test", &settings_of_database, bench.environment.clone());
+    let database = wait(create).unwrap();
+    let settings = StoreSettings { policy: policy.into(), ..settings() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    let load = wait(store.bulk_load()).unwrap();
+    let within = WriteOptions::within(1000);
+    for no in 0..16_000u64 {
+        wait(store.put_with(&no.to_be_bytes(), &value(no, 1), &within)).unwrap();
+    }
+    let slowed = |database: &Database| {
+        let stalls = database.statistics().stalls;
+        stalls.iter().find(|stall| stall.cause == cause).unwrap().count
+    };
+    let slowed_before = slowed(&database);
+    drop(load);
+    wait(store.compact()).unwrap();
+    // With room again nobody is slowed.
+    let slowed_after = slowed(&database);
+    for no in 0..50u64 {
+        wait(store.put_with(&no.to_be_bytes(), &value(no, 1), &within)).unwrap();
+    }
+    assert_eq!(slowed(&database), slowed_after);
+    for no in (0..16_000u64).step_by(111) {
+        assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, 1));
+    }
+    wait(database.close()).unwrap();
+    slowed_before
+}
+
+#[test]
+fn writes_are_slowed_before_the_log_leaves_the_fastest_class() {
+    assert!(slowed_for_room(PolicyTemplate::StagingMaxCapacity, Some(12 << 20)) > 100);
+    // Without a limit the log waits for room.
+    assert!(held_back("log", PolicyTemplate::StagingMaxCapacity, None, 48 << 20) > 0);
+}
+
+/// Where spills free nothing, waiting for them helps nobody.
+#[test]
+fn writes_are_not_slowed_for_room_that_no_spill_makes() {
+    assert_eq!(slowed_for_room(PolicyTemplate::StagingOnly, Some(12 << 20)), 0);
+    // All is on the slow class anyway, for others have the fast one.
+    assert_eq!(held_back("fast class", PolicyTemplate::StagingMaxCapacity, None, 64 << 20), 0);
+}
+
+/// What the log has ready is no growth of the data.
+#[test]
+fn statistics_tell_what_is_in_use_from_what_is_allocated() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    for no in 0..100u64 {
+        wait(store.put(&no.to_be_bytes(), &value(no, 1))).unwrap();
+    }
+    wait(store.compact()).unwrap();
+    let statistics = database.statistics();
+    assert_eq!(statistics.bytes_in_use, 100 * 1008);
+    let log_bytes: u64 = statistics.classes.iter().map(|class| class.log_bytes).sum();
+    assert!(log_bytes >= 1 << 20, "{statistics:#?}");
+    // A chunk for the keys, one for the values, one for the manifest.
+    assert!(statistics.bytes_allocated - log_bytes <= 3 * (256 << 10), "{statistics:#?}");
     wait(database.close()).unwrap();
 }
 

@@ -6,7 +6,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tanada_base::SplitMix64;
-use tanada_kv::{Batch, CursorOptions, Database, Durability, Isolation, Snapshot, Store, WriteOptions};
+use tanada_kv::{
+    Batch, CursorOptions, Database, Durability, Isolation, PolicyTemplate, Snapshot, Store, WriteOptions,
+};
 
 use super::model::{Change, Model, Progress, STORES, State, difference};
 use crate::executor::World;
@@ -46,6 +48,7 @@ impl Teller {
                 1..=3 => self.read(no, &mut random).await?,
                 4 => self.walk(no, None, &mut random).await?,
                 5 => self.look_back(no, &mut random).await?,
+                6 => self.change_policy(&mut random).await?,
                 _ => {
                     if !self.batch(no, letter, &mut random).await? {
                         return Ok(());
@@ -54,6 +57,18 @@ impl Teller {
             }
         }
         Ok(())
+    }
+
+    /// Has everything that a store holds brought elsewhere.
+    async fn change_policy(&self, random: &mut SplitMix64) -> Result<(), String> {
+        self.count("policy");
+        let templates =
+            [PolicyTemplate::StagingOnly, PolicyTemplate::StagingMaxCapacity, PolicyTemplate::CapacityOnly];
+        let policy = templates[random.below(templates.len() as u64) as usize].into();
+        match self.stores[random.below(STORES as u64) as usize].set_policy(&policy).await {
+            Err(error) if !self.expects_errors => Err(format!("a policy cannot be changed: {error}")),
+            _ => Ok(()),
+        }
     }
 
     /// Writes a batch; `false` if that failed, as it may.

@@ -16,6 +16,7 @@ use parking_lot::{Mutex, RwLock};
 use tanada_base::Clock;
 use tanada_io::BufferPool;
 
+use super::claims::Claims;
 use crate::adopted::Opener;
 use crate::chunk::Place;
 use crate::class::{Class, ClassList};
@@ -82,6 +83,7 @@ pub(crate) struct Core {
     pub(crate) read_only: Option<Error>,
     pub(crate) was_clean: bool,
     pub(crate) is_closed: AtomicBool,
+    pub(crate) claims: Claims,
 }
 
 impl fmt::Debug for Core {
@@ -129,6 +131,7 @@ impl Core {
             read_only: from.read_only,
             was_clean: from.was_clean,
             is_closed: AtomicBool::new(false),
+            claims: Claims::default(),
         })
     }
 

@@ -1,11 +1,13 @@
 //! An open volume.
 //!
 //! - [`core`]: what all handles share; free space;
+//! - [`claims`]: names that users claim;
 //! - [`classes`]: adding, draining, removing and resizing classes;
 //! - [`open`]: making a volume, opening one, recovering;
 //! - [`namespace`]: objects by name;
 //! - [`snapshot`]: the records of a checkpoint.
 
+mod claims;
 mod classes;
 mod core;
 mod namespace;
@@ -17,6 +19,7 @@ use std::sync::atomic::Ordering;
 
 use futures::future::join_all;
 
+pub use self::claims::Claim;
 pub use self::classes::ClassInfo;
 pub(crate) use self::core::{Core, Reserved};
 pub(crate) use snapshot::MappingRuns;

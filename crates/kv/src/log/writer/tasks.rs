@@ -1,7 +1,6 @@
 //! The log's tasks in the background: one writes groups and makes them durable, one prepares segments ahead.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::future::{join_all, select};
@@ -121,7 +120,10 @@ pub(super) async fn write_groups(log: Arc<Log>) {
                 let slept = log.environment.sleep(left);
                 drop(select(Box::pin(noticed), slept).await);
             }
-            Next::End => return,
+            Next::End => {
+                log.kept.lock().take();
+                return;
+            }
         }
     }
 }
@@ -130,7 +132,7 @@ impl Log {
     /// Whether the class has too little room for a segment of `bytes`, and will have more. As much again is left to the keys that are written out
     /// meanwhile.
     fn room_comes(&self, class: Option<&str>, bytes: u64) -> bool {
-        if !self.options.comes_free.load(Ordering::Relaxed) {
+        if !self.classes.log_comes_free() {
             return false;
         }
         let volume = self.objects.volume();
@@ -159,16 +161,14 @@ pub(super) async fn prepare_segments(log: Arc<Log>) {
             noticed.await;
             continue;
         };
-        let passes_over = log.options.passes_class_over.load(Ordering::Relaxed);
-        let overflow = log.options.overflow_class.as_ref().filter(|_| passes_over);
-        let class = overflow.or(log.options.class.as_ref()).map(String::as_str);
-        if overflow.is_none() && waited < LONGEST_WAIT && log.room_comes(class, bytes) {
+        let class = log.classes.of_log();
+        if waited < LONGEST_WAIT && log.room_comes(class.as_deref(), bytes) {
             log.environment.sleep(LOOK_EVERY).await;
             waited += LOOK_EVERY;
             continue;
         }
         waited = Duration::ZERO;
-        let prepared = LogSegment::prepare(&log.objects, class, bytes).await;
+        let prepared = LogSegment::prepare(&log.objects, class.as_deref(), bytes).await;
         // CRASH: nothing leads to the segment; the next opening deletes it.
         log.crash.reached("log.after-prepare");
         let without_room = {

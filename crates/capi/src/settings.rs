@@ -1,0 +1,91 @@
+//! Settings and policies, as JSON.
+
+use std::ffi::{c_char, c_int};
+
+use serde::de::DeserializeOwned;
+use tanada_kv::blocking::wait;
+
+use crate::code::{Code, Failure, guarded};
+use crate::handles::{DatabaseHandle, StoreHandle};
+use crate::memory::{self, text};
+
+/// What a JSON text says; `None` if it is NULL.
+///
+/// # Safety
+/// It ends with a zero and lives as long as it is used, or is NULL.
+unsafe fn json<T: DeserializeOwned>(string: *const c_char, what: &str) -> Result<Option<T>, Failure> {
+    if string.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: as the caller promises.
+    let text = unsafe { text(string) }?;
+    let value = serde_json::from_str(text);
+    value.map(Some).map_err(|error| Failure::of(Code::Invalid, format!("{what}: {error}")))
+}
+
+/// Opens a database with settings.
+///
+/// # Safety
+/// The strings end with a zero or are NULL; `out` can be written or is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_open_with(
+    volume: *const c_char,
+    database: *const c_char,
+    flags: u32,
+    settings: *const c_char,
+    out: *mut *mut DatabaseHandle,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let settings = unsafe { json(settings, "settings of a database") }?;
+        // SAFETY: as the caller promises.
+        unsafe { crate::open_database(volume, database, flags, settings, out) }
+    })
+}
+
+/// Opens a store, or makes it with settings.
+///
+/// # Safety
+/// `database` is open, the strings end with a zero, `out` can be written; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_store_open_with(
+    database: *mut DatabaseHandle,
+    name: *const c_char,
+    flags: u32,
+    settings: *const c_char,
+    out: *mut *mut StoreHandle,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let settings = unsafe { json(settings, "settings of a store") }?;
+        // SAFETY: as the caller promises.
+        unsafe { crate::open_store(database, name, flags, &settings.unwrap_or_default(), out) }
+    })
+}
+
+/// Changes which classes keys and values of a store go to.
+///
+/// # Safety
+/// `store` is open, `policy` ends with a zero; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_set_policy(store: *mut StoreHandle, policy: *const c_char) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let (handle, policy) = unsafe { (memory::borrow(store)?, json(policy, "a policy")?) };
+        let policy = policy.ok_or(Failure::of(Code::Invalid, "a policy is NULL"))?;
+        Ok(wait(handle.store.set_policy(&policy))?)
+    })
+}
+
+/// Does all jobs of a store.
+///
+/// # Safety
+/// `store` is open, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_compact(store: *mut StoreHandle) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let handle = unsafe { memory::borrow(store) }?;
+        Ok(wait(handle.store.compact())?)
+    })
+}

@@ -1,0 +1,147 @@
+//! The classes of the volume, as they are when something is placed: they come, are drained and go while the database is in use.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tanada_volume::Volume;
+
+use crate::tree::policy::{ClassChoice, MediaPolicy, OfferedClass, Placement};
+use crate::{Error, ErrorKind, Result};
+
+/// Says which class something goes to.
+pub(crate) struct Classes {
+    volume: Volume,
+    log_class: ClassChoice,
+    is_fast_full: AtomicBool,
+    /// There are values in the log that are going to move to another class.
+    log_comes_free: AtomicBool,
+}
+
+impl fmt::Debug for Classes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Classes").field("log_class", &self.log_class).finish_non_exhaustive()
+    }
+}
+
+impl Classes {
+    /// For a database whose log is wanted on `log_class`, which is the fastest if nothing is said.
+    pub(crate) fn new(volume: &Volume, log_class: Option<&str>) -> Arc<Classes> {
+        let log_class = log_class.map_or(ClassChoice::Fastest, |name| ClassChoice::Named(name.to_owned()));
+        let (is_fast_full, log_comes_free) = (AtomicBool::new(false), AtomicBool::new(false));
+        Arc::new(Classes { volume: volume.clone(), log_class, is_fast_full, log_comes_free })
+    }
+
+    /// All of them, fastest first.
+    fn offered(&self) -> Vec<OfferedClass> {
+        let classes = self.volume.classes().into_iter();
+        let offered = classes.map(|class| OfferedClass {
+            takes_objects: !class.is_draining && !class.is_failed,
+            name: class.name,
+        });
+        offered.collect()
+    }
+
+    /// Names of those that take objects, fastest first.
+    pub(crate) fn usable(&self) -> Vec<String> {
+        let usable = self.offered().into_iter().filter(|class| class.takes_objects);
+        usable.map(|class| class.name).collect()
+    }
+
+    /// The fastest that takes objects.
+    pub(crate) fn fastest(&self) -> Option<String> {
+        self.usable().into_iter().next()
+    }
+
+    /// Whether the fastest class is as full as the database may make it.
+    pub(crate) fn is_fast_full(&self) -> bool {
+        self.is_fast_full.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_fast_full(&self, is_full: bool) {
+        self.is_fast_full.store(is_full, Ordering::Relaxed);
+    }
+
+    /// Whether values in the log are on their way to another class, so that the log's will have more room.
+    pub(crate) fn log_comes_free(&self) -> bool {
+        self.log_comes_free.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_log_comes_free(&self, comes_free: bool) {
+        self.log_comes_free.store(comes_free, Ordering::Relaxed);
+    }
+
+    /// Where the policy wants things, whether there is room or not.
+    ///
+    /// # Errors
+    /// `InvalidInput` if there is no class.
+    pub(crate) fn wanted(&self, policy: &MediaPolicy) -> Result<Placement> {
+        let placement = policy.resolve(&self.offered(), &self.log_class);
+        placement.ok_or_else(|| Error::invalid("the volume has no class"))
+    }
+
+    /// Where things go now: the limit of the fastest class is kept by passing it over, as one that is full is.
+    ///
+    /// # Errors
+    /// As [`wanted`](Self::wanted).
+    pub(crate) fn placement(&self, policy: &MediaPolicy) -> Result<Placement> {
+        let mut placement = self.wanted(policy)?;
+        if let Some((fastest, next)) = self.passed_over() {
+            let classes = [&mut placement.root_keys, &mut placement.leaf_keys, &mut placement.leaf_values];
+            classes.into_iter().filter(|class| **class == fastest).for_each(|class| class.clone_from(&next));
+        }
+        Ok(placement)
+    }
+
+    /// The class of new segments of the log, and of the manifest.
+    pub(crate) fn of_log(&self) -> Option<String> {
+        let class = self.log_class.resolve(&self.offered())?;
+        match self.passed_over() {
+            Some((fastest, next)) if class == fastest => Some(next),
+            _ => Some(class),
+        }
+    }
+
+    /// The fastest class and the one that is used instead of it, if it is as full as it may get.
+    fn passed_over(&self) -> Option<(String, String)> {
+        if !self.is_fast_full() {
+            return None;
+        }
+        let mut usable = self.usable().into_iter();
+        usable.next().zip(usable.next())
+    }
+
+    /// Whether a policy can be followed.
+    ///
+    /// # Errors
+    /// `NotFound` if it names a class that is not there; `InvalidInput` if it wants values of the root elsewhere than in the log.
+    pub(crate) fn check(&self, policy: &MediaPolicy) -> Result<()> {
+        self.check_names(policy.names())?;
+        let offered = self.offered();
+        let log = self.log_class.resolve(&offered);
+        if policy.root.values == ClassChoice::Log || policy.root.values.resolve(&offered) == log {
+            return Ok(());
+        }
+        let (wanted, log) = (String::from(policy.root.values.clone()), log.unwrap_or_default());
+        Err(Error::invalid(format!(
+            "root.values of a policy is {wanted:?}, but values of the root are in the log, which lies on class {log:?}: say \"log\", or set log_class of the database"
+        )))
+    }
+
+    /// Whether the classes that a policy or a setting names are there.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub(crate) fn check_names<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<()> {
+        let offered = self.offered();
+        for name in names {
+            if !offered.iter().any(|class| class.name == name) {
+                return Err(Error::new(
+                    ErrorKind::NotFound,
+                    format!("class {name:?} is named, which the volume has not"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}

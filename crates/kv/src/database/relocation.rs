@@ -1,0 +1,249 @@
+//! Bringing what a tree has to the classes that its policy wants: after another policy was set, a class came or went, or one that was full has room.
+//!
+//! What decides is the class that an object is meant for, not where it found room: so what does not fit in is not tried for ever.
+//!
+//! 1. Only a tree that needs no other job is looked at. Of what is meant for another class than the policy wants now, one object has its turn.
+//! 2. Key files and value segments are moved as they are, by the volume, a few MiB at a time and the slower the more others do; then other jobs have their
+//!    turn. Readers notice nothing.
+//! 3. With its last chunk the object is meant for its new class; of a value segment the tree is told so, too. A stop before that has the next opening
+//!    do what is left.
+//! 4. Values that leaves have in the log's segments, and that the policy wants elsewhere, are written anew with a compaction of the leaf, for such a
+//!    segment may be used by other stores, too.
+//!
+//! Nothing goes to the fastest class that the log could want soon.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tanada_volume::{Attributes, Budget, Object, Relocated, Relocation};
+
+use super::Database;
+use super::core::{Core, Writing};
+use super::store::StoreState;
+use crate::entry::SegmentNo;
+use crate::manifest::Record;
+use crate::objects::ObjectKind;
+use crate::settings::StoreSettings;
+use crate::tree::edit::SegmentRecord;
+use crate::tree::pick::Job;
+use crate::tree::policy::{MediaPolicy, Placement};
+use crate::tree::{Change, Edit, Kvset, KvsetKind, TreeState};
+use crate::{Error, ErrorKind, Result};
+
+/// Bytes that are moved before other jobs have their turn.
+const STEP_BYTES: u64 = 8 << 20;
+
+/// Chunks that are copied at once.
+const CHUNKS_AT_ONCE: usize = 4;
+
+/// Log segments that the fastest class has room for still when something was moved there.
+const SPARED_LOG_SEGMENTS: u64 = 4;
+
+/// Of the pressure on the fastest class at which jobs are due, the share up to which it is filled in the background.
+const FILLED_SHARE: f64 = 0.67;
+
+/// An object that is meant for another class than the policy wants.
+#[derive(Debug)]
+pub(crate) struct Misplaced {
+    object: Object,
+    wanted: String,
+    /// What the tree knows of it, if it is a value segment.
+    segment: Option<SegmentRecord>,
+}
+
+/// What is to be done about something that does not lie where the policy wants it.
+#[derive(Debug)]
+pub(crate) enum Correction {
+    Move(Misplaced),
+    Rewrite(Job),
+}
+
+impl Core {
+    /// Changes the policy of a store, for good.
+    pub(crate) async fn set_policy(&self, store: &Arc<StoreState>, policy: &MediaPolicy) -> Result<()> {
+        let writing = self.writing()?;
+        store.check_there()?;
+        self.classes.check(policy)?;
+        let settings = StoreSettings { policy: policy.clone(), ..store.settings.clone() };
+        let record = Record::StoreSettings { no: store.no, settings: Box::new(settings) };
+        writing.manifest.append(&[record], |_| store.set_policy(policy.clone())).await?;
+        self.background.work.notify();
+        Ok(())
+    }
+
+    /// Empties a class of the volume.
+    async fn drain_class(&self, class: &str) -> Result<Relocated> {
+        let relocation = Relocation {
+            who: format!("kv/{}", self.name),
+            why: "the class is drained".to_owned(),
+            ..Relocation::default()
+        };
+        let volume = self.objects.volume();
+        let drained = volume.drain_class(class, &relocation).await;
+        // Where the policies now want things may be elsewhere than where they were moved to.
+        self.background.work.notify();
+        drained.map_err(|error| Error::volume(format!("cannot empty class {class:?}"), &error))
+    }
+
+    /// What of the tree does not lie where the policy wants it and can be brought there now.
+    pub(crate) fn correction(
+        &self,
+        writing: &Writing,
+        store: &StoreState,
+        tree: &TreeState,
+        is_thorough: bool,
+    ) -> Result<Option<Correction>> {
+        let wanted = self.classes.wanted(&store.policy())?;
+        let misplaced = self.misplaced(writing, store, tree, &wanted, is_thorough);
+        if let Some(misplaced) = misplaced {
+            return Ok(Some(Correction::Move(misplaced)));
+        }
+        let rewrite = wanted.moves_values.then(|| leaving_the_log(tree)).flatten();
+        Ok(rewrite.map(Correction::Rewrite))
+    }
+
+    fn misplaced(
+        &self,
+        writing: &Writing,
+        store: &StoreState,
+        tree: &TreeState,
+        wanted: &Placement,
+        is_thorough: bool,
+    ) -> Option<Misplaced> {
+        let fastest = self.classes.fastest();
+        let is_promoting = store.settings.promoted_bytes_per_second > 0 && !is_thorough;
+        let mut has_room: Option<bool> = None;
+        let mut may_go_to = |class: &String| {
+            fastest.as_ref() != Some(class)
+                || *has_room.get_or_insert_with(|| self.has_room_on_fastest(tree, is_thorough))
+        };
+        let mut if_misplaced = |kind, no, wanted: &String, segment: Option<&SegmentRecord>| {
+            let object = self.objects.find(kind, no)?;
+            let meant = object.attributes().class;
+            let is_known = segment.is_none_or(|segment| segment.class.as_ref() == Some(wanted));
+            // Values on the fastest class may be copies of what is read often.
+            let may_stay = is_promoting && segment.is_some() && meant == fastest;
+            if (meant.as_ref() == Some(wanted) && is_known) || may_stay || !may_go_to(wanted) {
+                return None;
+            }
+            Some(Misplaced { object, wanted: wanted.clone(), segment: segment.cloned() })
+        };
+        let is_data = |kvset: &&Arc<Kvset>| kvset.record().kind == KvsetKind::Data;
+        let leaves = || tree.leaves.iter().flat_map(|leaf| &leaf.kvsets);
+        let promoted = leaves().filter(|kvset| !is_data(kvset));
+        let copies: BTreeSet<SegmentNo> = promoted.flat_map(referenced).collect();
+
+        let root = tree.root.iter().map(|kvset| (kvset.no(), &wanted.root_keys));
+        let leaf = leaves().filter(is_data).map(|kvset| (kvset.no(), &wanted.leaf_keys));
+        let mut keys = leaf.chain(root);
+        let found = keys.find_map(|(no, class)| if_misplaced(ObjectKind::Keys, no, class, None));
+        let mut values = tree.segments.values().filter(|segment| !copies.contains(&segment.no));
+        let found = found.or_else(|| {
+            values.find_map(|segment| {
+                if_misplaced(ObjectKind::Segment, segment.no, &wanted.leaf_values, Some(segment))
+            })
+        });
+        if found.is_some() || wanted.moves_values {
+            return found;
+        }
+        // Log segments that went elsewhere because there was no room, and that leaves keep their values in.
+        let in_use: BTreeSet<SegmentNo> = writing.log.segments().into_iter().collect();
+        let mut logs: BTreeSet<SegmentNo> = leaves().flat_map(referenced).collect();
+        logs.retain(|no| !tree.segments.contains_key(no) && !in_use.contains(no));
+        logs.into_iter().find_map(|no| if_misplaced(ObjectKind::Segment, no, &wanted.leaf_values, None))
+    }
+
+    /// Whether a step's bytes more are no burden to the fastest class.
+    fn has_room_on_fastest(&self, tree: &TreeState, is_thorough: bool) -> bool {
+        let reserve =
+            SPARED_LOG_SEGMENTS * super::open::log_segment_bytes(self.objects.volume(), &self.settings);
+        let fits_class = self.free_on_fastest().is_some_and(|free| free >= STEP_BYTES + reserve);
+        let limit = self.settings.fast_class_bytes;
+        let fits_limit = limit.is_none_or(|limit| {
+            self.fast_class_bytes() + STEP_BYTES.min(limit / 8) + reserve.min(limit / 4) <= limit
+        });
+        let log_bytes = tree.root.iter().map(|kvset| kvset.record().info.data_bytes()).sum();
+        let is_quiet = is_thorough || self.log_pressure(log_bytes) < FILLED_SHARE;
+        fits_class && fits_limit && is_quiet && !self.classes.is_fast_full()
+    }
+
+    /// Moves a part of an object, or notes that it is where it belongs.
+    pub(crate) async fn move_misplaced(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+        misplaced: Misplaced,
+    ) -> Result<()> {
+        let Misplaced { object, wanted, segment } = misplaced;
+        let volume = self.objects.volume();
+        let classes = volume.classes();
+        let Some(class) = classes.iter().find(|class| class.name == wanted) else { return Ok(()) };
+        let chunks = object.chunks(0..u64::MAX).into_iter();
+        let elsewhere = chunks.filter(|chunk| chunk.home.is_some_and(|home| home.class != class.number));
+        let elsewhere: Vec<u64> = elsewhere.map(|chunk| chunk.no).collect();
+        let step = (STEP_BYTES / volume.chunk_bytes()).max(1) as usize;
+        let step = &elsewhere[..step.min(elsewhere.len())];
+        if let (Some(first), Some(last)) = (step.first(), step.last()) {
+            let relocation = Relocation {
+                budget: Budget { concurrency: CHUNKS_AT_ONCE, ..Budget::default() },
+                who: format!("kv/{}", self.name),
+                why: format!("the policy of store {:?}", store.name),
+                ..Relocation::default()
+            };
+            match object.move_to(*first..*last + 1, &wanted, &relocation).await {
+                Ok(moved) => {
+                    self.counters.relocated_bytes.add(moved.bytes);
+                    if moved.done > 0 && step.len() < elsewhere.len() {
+                        return Ok(());
+                    }
+                }
+                // What cannot be moved stays, as what is written there would go elsewhere.
+                Err(error) if error.kind() == tanada_volume::ErrorKind::NoSpace => {
+                    self.counters.jobs_without_space.add(1);
+                }
+                Err(_) => {}
+            }
+        }
+        let attributes = Attributes { class: Some(wanted.clone()), ..object.attributes() };
+        match object.set_attributes(&attributes) {
+            Ok(()) => {}
+            // The class or the object has gone meanwhile.
+            Err(error) if error.kind() == tanada_volume::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(Error::volume("cannot say where an object belongs", &error)),
+        }
+        let Some(segment) = segment else { return Ok(()) };
+        let segment = SegmentRecord { class: Some(wanted), ..segment };
+        let edit = Edit { changes: vec![Change::AddSegment { segment }] };
+        match self.install(writing, store, &edit, &[]).await {
+            Err(_) if store.check_there().is_err() => Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            installed => installed,
+        }
+    }
+}
+
+impl Database {
+    /// Empties a class of the volume while it is in use, so that [`Volume::remove_class`](tanada_volume::Volume::remove_class) can take it away. It is
+    /// [`Volume::drain_class`](tanada_volume::Volume::drain_class): whatever lies there is moved, other databases' objects too, and nothing new goes
+    /// there, from now on and until `fill_class`. Policies that name the class or mean it take the next slower one, or a faster one, instead.
+    ///
+    /// # Errors
+    /// `NotFound`; `NoSpace` if the other classes cannot take all of it: what was moved stays moved; `Device`.
+    pub async fn drain_class(&self, class: &str) -> Result<Relocated> {
+        self.core.drain_class(class).await
+    }
+}
+
+fn referenced(kvset: &Arc<Kvset>) -> impl Iterator<Item = SegmentNo> {
+    kvset.record().info.references.iter().map(|references| references.segment)
+}
+
+/// The compaction of a leaf that has values in segments of the log.
+fn leaving_the_log(tree: &TreeState) -> Option<Job> {
+    tree.leaves.iter().find_map(|leaf| {
+        let segments = leaf.kvsets.iter().flat_map(referenced);
+        let emptied: BTreeSet<SegmentNo> = segments.filter(|no| !tree.segments.contains_key(no)).collect();
+        let kvsets = leaf.kvsets.iter().map(|kvset| kvset.no()).collect();
+        (!emptied.is_empty()).then_some(Job::Compact { leaf: leaf.no, kvsets, emptied })
+    })
+}
