@@ -82,6 +82,8 @@ mod tree;
 mod value;
 mod wire;
 
+#[doc(hidden)]
+pub use crash::PlantedBug;
 pub use crash::{CRASH_POINTS, CrashPoints, CrashProbe};
 pub use database::{
     Batch, BulkLoad, CheckReport, ClassStatistics, Database, Snapshot, StallStatistics, Statistics, Store,

@@ -12,7 +12,7 @@
 
 use tanada_volume::Object;
 
-use super::frame::{Frame, decode_frame};
+use super::frame::{Frame, claimed_frame, decode_frame};
 use super::group::{GROUP_HEADER, GroupHeader, LOG_FORMAT};
 use super::segment::PlacedSegment;
 use super::{BLOCK, Lsn};
@@ -37,6 +37,8 @@ pub(crate) struct ReplayFrom {
     pub(crate) segment: Option<SegmentNo>,
     /// The log was durable up to here at least.
     pub(crate) durable: Lsn,
+    /// The first frame that is torn is taken for whole: only as a bug.
+    pub(crate) takes_torn: bool,
 }
 
 /// What was found.
@@ -194,6 +196,7 @@ impl Replay<'_> {
         mut lsn: Lsn,
         on_frame: &mut (dyn FnMut(Frame, FramePlace) -> Result<()> + Send),
     ) -> Result<Lsn> {
+        let takes_torn = self.from.takes_torn;
         let candidate = &mut self.candidates[i];
         loop {
             let offset = lsn - first.lsn;
@@ -207,7 +210,9 @@ impl Replay<'_> {
             let mut at = GROUP_HEADER;
             while at < group.len as usize {
                 let rest = bytes.get(at..).unwrap_or_default();
-                let Some(frame) = decode_frame(rest, lsn + at as u64, first.epoch) else {
+                let whole = decode_frame(rest, lsn + at as u64, first.epoch);
+                let torn = || takes_torn.then(|| claimed_frame(rest, lsn + at as u64, first.epoch)).flatten();
+                let Some(frame) = whole.or_else(torn) else {
                     return Ok(lsn + at as u64);
                 };
                 let payload = offset + (at + super::frame::FRAME_HEADER) as u64;

@@ -9,7 +9,7 @@ use super::frame::{self, BLOCK};
 use super::record::Record;
 use super::state::DatabaseRecord;
 use crate::counters::Counter;
-use crate::crash::CrashPoints;
+use crate::crash::{CrashPoints, PlantedBug};
 use crate::objects::{Lease, ObjectKind, Objects};
 use crate::wire::Decoder;
 use crate::{Error, ErrorKind, Result};
@@ -168,7 +168,9 @@ impl Manifest {
         writer.object.write_bytes(writer.offset, &bytes).await.map_err(failed)?;
         // CRASH: as before, or the frame is whole by chance, and then the change was made.
         self.crash.reached("manifest.before-sync");
-        writer.object.sync().await.map_err(failed)?;
+        if !self.crash.has(PlantedBug::SkipManifestSync) {
+            writer.object.sync().await.map_err(failed)?;
+        }
         // CRASH: the change was made, and nobody knows.
         self.crash.reached("manifest.after-sync");
         writer.offset += bytes.len() as u64;

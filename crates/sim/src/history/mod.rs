@@ -196,9 +196,11 @@ impl History {
         (transaction.end, transaction.ended) = (end, Some(now));
     }
 
-    /// A stop from now on cannot undo it.
+    /// A stop from now on cannot undo it, nor what came before it. One that wrote nothing is never durable: what it read may be lost.
     pub fn durable(&mut self, no: TransactionNo) {
-        self.transactions[no].is_durable = true;
+        let transaction = &mut self.transactions[no];
+        let is_write = |operation: &Operation| matches!(operation, Operation::Write(..));
+        transaction.is_durable = transaction.operations.iter().any(is_write);
     }
 
     /// Everything stops, and this is what is found then. An end of what was not durable may be lost, over all transactions.

@@ -212,6 +212,13 @@ fn a_stop_loses_an_end_of_what_was_not_durable_and_nothing_else() {
         })
         .collect();
     history.durable(0);
+    // Who read the second one has not made it durable.
+    let reader = history.begin();
+    history.begun(reader);
+    history.read(reader, 1, Some(values[1]));
+    history.committing(reader);
+    history.committed(reader);
+    history.durable(reader);
     let stopped = |found: &[usize]| {
         let mut history = history.clone();
         let found = found.iter().map(|no| (*no as Key, values[*no])).collect();

@@ -19,8 +19,10 @@ fn told(seeds: std::ops::Range<u64>, trial: &KeyValueTrial) -> Report {
 
 #[test]
 fn what_was_acknowledged_survives_power_cuts() {
-    let report = told(0..40, &KeyValueTrial::cuts(150, 3));
-    assert!(report.cuts > 5000, "{report}");
+    let report = told(0..42, &KeyValueTrial::cuts(160, 3));
+    assert!(report.cuts >= 10_000, "{report}");
+    // Transactions met each other.
+    assert!(report.operations["conflict"] > 100, "{report}");
     let rare = ["create.before-manifest", "checkpoint.before-manifest", "bulk.before-manifest"];
     for name in CRASH_POINTS.iter().filter(|name| !rare.contains(name)) {
         assert!(report.marks.contains_key(name), "{name} was never passed");
