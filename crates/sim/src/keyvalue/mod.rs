@@ -227,19 +227,7 @@ impl KeyValueTrial {
             expects_errors: !self.rules.is_empty(),
             operations: Rc::default(),
         };
-        let mut tasks: Vec<_> = (0..usize::from(WRITERS))
-            .map(|no| {
-                let seed = random.next_u64();
-                world.spawn(teller.clone().write(no, self.steps, SplitMix64::new(seed)))
-            })
-            .collect();
-        for _ in 0..CONTENDERS {
-            let seed = random.next_u64();
-            tasks.push(world.spawn(teller.clone().contend(self.transactions, SplitMix64::new(seed))));
-        }
-        for task in tasks {
-            task.await?;
-        }
+        self.all_parts(&teller, &mut random).await?;
         model.borrow().contended.check()?;
         let closed = database.close().await;
         if let Err(error) = closed
@@ -266,6 +254,24 @@ impl KeyValueTrial {
         }
         report.faults = world.struck_in_all();
         Ok(report)
+    }
+
+    /// All writers and contenders of a story, at once.
+    async fn all_parts(&self, teller: &Teller, random: &mut SplitMix64) -> Result<(), String> {
+        let mut tasks: Vec<_> = (0..usize::from(WRITERS))
+            .map(|no| {
+                let seed = random.next_u64();
+                teller.world.spawn(teller.clone().write(no, self.steps, SplitMix64::new(seed)))
+            })
+            .collect();
+        for _ in 0..CONTENDERS {
+            let seed = random.next_u64();
+            tasks.push(teller.world.spawn(teller.clone().contend(self.transactions, SplitMix64::new(seed))));
+        }
+        for task in tasks {
+            task.await?;
+        }
+        Ok(())
     }
 }
 
