@@ -1,6 +1,6 @@
 //! Points where a stop is most interesting, named so that a simulation can count that it reached them all, or stop there.
 //!
-//! Each has a `// CRASH:` comment in the code that says why a stop just there is safe, and an entry in [`CRASH_POINTS`].
+//! Each has one `// CRASH:` comment in the code that says why a stop just there is safe, and an entry in [`CRASH_POINTS`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,11 +16,13 @@ pub const CRASH_POINTS: &[&str] = &[
     "manifest.after-sync",
     "manifest.before-rotation-sync",
     "manifest.before-old-deletion",
+    "manifest.before-rotated-deletion",
     "flush.before-keys",
     "flush.before-manifest",
     "flush.after-manifest",
     "job.before-manifest",
     "job.after-manifest",
+    "promotion.before-manifest",
     "object.before-deletion",
     "open.before-orphans",
     "open.after-orphans",

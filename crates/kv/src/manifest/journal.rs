@@ -189,7 +189,7 @@ impl Manifest {
         self.written_bytes.add(next.offset);
         let old = std::mem::replace(writer, next);
         // CRASH: both are whole and say the same; the later one counts.
-        self.crash.reached("manifest.before-old-deletion");
+        self.crash.reached("manifest.before-rotated-deletion");
         self.rotations.add(1);
         self.objects.delete(ObjectKind::Manifest, old.lease.no()).await
     }
