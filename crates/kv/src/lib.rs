@@ -62,6 +62,9 @@ mod database;
 mod entry;
 mod environment;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod keyfile;
 mod latency;
 mod log;
