@@ -56,3 +56,9 @@ fn rot_is_never_read_as_data() {
     }
     assert!(noticed > 20, "{noticed}");
 }
+
+/// The next segment of the same opening begins in the block behind it, so replay went on there, and a batch was missing in between.
+#[test]
+fn a_torn_frame_in_the_last_block_of_a_segment_ends_the_log() {
+    told(291..292, &KeyValueTrial::cuts(100, 3));
+}
