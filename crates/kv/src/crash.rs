@@ -1,6 +1,6 @@
 //! Points where a stop is most interesting, named so that a simulation can count that it reached them all, or stop there.
 //!
-//! Each has a `// CRASH:` comment in the code that says why a stop just there is safe, and an entry in [`CRASH_POINTS`].
+//! Each has one `// CRASH:` comment in the code that says why a stop just there is safe, and an entry in [`CRASH_POINTS`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,11 +16,13 @@ pub const CRASH_POINTS: &[&str] = &[
     "manifest.after-sync",
     "manifest.before-rotation-sync",
     "manifest.before-old-deletion",
+    "manifest.before-rotated-deletion",
     "flush.before-keys",
     "flush.before-manifest",
     "flush.after-manifest",
     "job.before-manifest",
     "job.after-manifest",
+    "promotion.before-manifest",
     "object.before-deletion",
     "open.before-orphans",
     "open.after-orphans",
@@ -39,12 +41,49 @@ pub trait CrashProbe: Send + Sync {
 #[derive(Clone, Default)]
 pub struct CrashPoints {
     probe: Option<Arc<dyn CrashProbe>>,
+    bug: PlantedBug,
+}
+
+/// A bug on demand: a simulation that does not find it guards nothing. Never set outside of tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[doc(hidden)]
+pub enum PlantedBug {
+    /// None.
+    #[default]
+    None,
+    /// Commits are not checked for conflicts.
+    LeaveOutConflicts,
+    /// What a transaction read is not checked.
+    ForgetReads,
+    /// A transaction's snapshot has the number of the commit that comes next.
+    SnapshotTooLate,
+    /// The last operation of a batch is not replayed.
+    ReplayInPart,
+    /// Who waits for the log is told before it is synced.
+    AcknowledgeBeforeSync,
+    /// Deletes are dropped where older versions lie below.
+    DropDeletes,
+    /// The log is cut one frame behind the one that is torn.
+    CutTooLate,
+    /// A change of the manifest counts before it is durable.
+    SkipManifestSync,
 }
 
 impl CrashPoints {
     /// Reports to `probe`.
     pub fn to(probe: Arc<dyn CrashProbe>) -> CrashPoints {
-        CrashPoints { probe: Some(probe) }
+        CrashPoints { probe: Some(probe), bug: PlantedBug::None }
+    }
+
+    /// The same, with a bug.
+    #[doc(hidden)]
+    pub fn with_bug(self, bug: PlantedBug) -> CrashPoints {
+        CrashPoints { bug, ..self }
+    }
+
+    /// Whether the engine is asked to have `bug`.
+    pub(crate) fn has(&self, bug: PlantedBug) -> bool {
+        self.bug == bug
     }
 
     pub(crate) fn reached(&self, name: &'static str) {

@@ -63,6 +63,9 @@ mod database;
 mod entry;
 mod environment;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod keyfile;
 mod latency;
 mod log;
@@ -81,6 +84,8 @@ mod tree;
 mod value;
 mod wire;
 
+#[doc(hidden)]
+pub use crash::PlantedBug;
 pub use crash::{CRASH_POINTS, CrashPoints, CrashProbe};
 pub use database::{
     Batch, BulkLoad, CheckReport, ClassStatistics, Database, Snapshot, StallStatistics, Statistics, Store,

@@ -4,6 +4,7 @@
 //!
 //! - [`Simulation::run`] runs a scenario on one thread in virtual time; a seed decides everything that is left open.
 //! - A [`SimDisk`] gives [`Device`](tanada_io::Device)s that fail by [`Rule`]s and lose what was not synced.
+//! - A [`History`](history::History) of concurrent transactions says which isolation level it keeps to.
 //! - A [`Wreck`] is what a power cut finds; many different [survivors](Wreck::survivors) are drawn from one.
 //!
 //! ```
@@ -33,6 +34,7 @@ mod campaign;
 mod disk;
 mod executor;
 mod fault;
+pub mod history;
 mod keyvalue;
 mod oracle;
 mod trace;

@@ -30,7 +30,7 @@ use super::snapshot::Snapshots;
 use super::statistics::Counters;
 use super::store::StoreState;
 use crate::classes::Classes;
-use crate::crash::CrashPoints;
+use crate::crash::{CrashPoints, PlantedBug};
 use crate::entry::{Codec, Pointer, RangeTombstone, SequenceNo};
 use crate::environment::Environment;
 use crate::keyfile::KeyHash;
@@ -154,7 +154,8 @@ impl Core {
     pub(crate) fn open_transaction(self: &Arc<Self>) -> OpenTransaction {
         let mut commit = self.commit.lock();
         // Nothing is committed between the two.
-        let snapshot = self.snapshots.take();
+        let ahead = u64::from(self.crash.has(PlantedBug::SnapshotTooLate));
+        let snapshot = self.snapshots.take_ahead(ahead);
         commit.recent.opened(snapshot.sequence());
         drop(commit);
         OpenTransaction { core: self.clone(), snapshot }
@@ -239,7 +240,9 @@ impl Core {
                 let store = stores.iter().find(|store| store.no == no);
                 store.is_none_or(|store| store.may_have_changed(start, end, open.sequence()))
             };
-            if commit.recent.conflicts(payload, read, open.sequence(), is_range_changed) {
+            let read = read.filter(|_| !self.crash.has(PlantedBug::ForgetReads));
+            let has_conflict = commit.recent.conflicts(payload, read, open.sequence(), is_range_changed);
+            if has_conflict && !self.crash.has(PlantedBug::LeaveOutConflicts) {
                 return Err(Error::new(
                     ErrorKind::Conflict,
                     "another commit wrote the same since the transaction began",

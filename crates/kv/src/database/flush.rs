@@ -17,6 +17,7 @@ use std::time::Duration;
 use super::core::{Core, Writing};
 use super::pressure::Cause;
 use super::store::StoreState;
+use crate::crash::PlantedBug;
 use crate::entry::SegmentNo;
 use crate::keyfile::{KeyFileOptions, KeyFileWriter};
 use crate::log::Lsn;
@@ -291,7 +292,7 @@ impl Core {
         let retention = Retention {
             snapshots: self.snapshots.to_keep(),
             now_s: self.environment.wall_time_s(),
-            is_bottom: false,
+            is_bottom: self.crash.has(PlantedBug::DropDeletes),
         };
         let tombstones: RangeTombstones = (*table.tombstones()).clone();
         let kept = tombstones.within(b"", None, |all, sequence| retention.keeps_tombstone(all, sequence));

@@ -26,7 +26,7 @@ use super::statistics::Counters;
 use super::store::StoreState;
 use crate::cache::Cache;
 use crate::classes::Classes;
-use crate::crash::CrashPoints;
+use crate::crash::{CrashPoints, PlantedBug};
 use crate::entry::{SegmentNo, SequenceNo};
 use crate::environment::Environment;
 use crate::log::BLOCK;
@@ -324,6 +324,7 @@ async fn recover(
         lsn: state.log.begin,
         segment: state.log.segment,
         durable: state.log.durable,
+        takes_torn: options.crash_points.has(PlantedBug::CutTooLate),
     };
     let mut sequence = state.log.sequence;
     let flushed: BTreeMap<StoreNo, u64> =
@@ -339,7 +340,9 @@ async fn recover(
         last = frame.sequence;
         sequence = sequence.max(frame.sequence);
         let appended = Appended { segment: place.segment, offset: place.payload, end: frame.lsn };
-        for operation in frame.payload.operations().flatten() {
+        let left_out = usize::from(options.crash_points.has(PlantedBug::ReplayInPart));
+        let replayed = (frame.payload.operations as usize).saturating_sub(left_out).max(1);
+        for operation in frame.payload.operations().flatten().take(replayed) {
             // What is written out already, or belongs to a store that was dropped, is passed over.
             if let Some(store) = stores.get(&operation.store)
                 && flushed.get(&operation.store).is_some_and(|flushed| frame.lsn >= *flushed)

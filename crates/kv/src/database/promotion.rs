@@ -85,7 +85,7 @@ impl Core {
             return Ok(false);
         }
         // CRASH: what was written are orphans.
-        self.crash.reached("job.before-manifest");
+        self.crash.reached("promotion.before-manifest");
         self.install(writing, store, &output.edit, &[]).await?;
         Ok(true)
     }

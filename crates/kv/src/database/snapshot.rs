@@ -35,8 +35,13 @@ impl Snapshots {
 
     /// Registers what is visible now.
     pub(crate) fn take(self: &Arc<Self>) -> Snapshot {
+        self.take_ahead(0)
+    }
+
+    /// The same, and what is to come: only as a bug.
+    pub(crate) fn take_ahead(self: &Arc<Self>, ahead: SequenceNo) -> Snapshot {
         let mut registered = self.registered.lock();
-        let sequence = self.visible();
+        let sequence = self.visible() + ahead;
         *registered.entry(sequence).or_default() += 1;
         Snapshot { held: Arc::new(Held { snapshots: self.clone(), sequence }) }
     }

@@ -11,6 +11,8 @@ mod builder;
 mod cursor;
 mod filter;
 mod footer;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod hostile;
 mod info;
 mod page;
 mod payload;

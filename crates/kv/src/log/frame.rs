@@ -290,6 +290,11 @@ pub(crate) struct Frame {
 
 /// The frame that begins with `bytes`, if it is whole, and is the one at `lsn`.
 pub(crate) fn decode_frame(bytes: &[u8], lsn: Lsn, epoch: u64) -> Option<Frame> {
+    claimed_frame(bytes, lsn, epoch).filter(|frame| frame.payload.is_whole())
+}
+
+/// The frame whose header `bytes` begin with; the payload need not be whole.
+pub(crate) fn claimed_frame(bytes: &[u8], lsn: Lsn, epoch: u64) -> Option<Frame> {
     let mut reader = Reader::new(bytes);
     if reader.u32().ok()? != MAGIC {
         return None;
@@ -308,7 +313,7 @@ pub(crate) fn decode_frame(bytes: &[u8], lsn: Lsn, epoch: u64) -> Option<Frame> 
     }
     let payload = reader.take(len).ok()?;
     let payload = Payload { bytes: Bytes::copy_from_slice(payload), checksum, operations };
-    payload.is_whole().then_some(Frame { lsn, sequence, payload })
+    Some(Frame { lsn, sequence, payload })
 }
 
 #[cfg(test)]

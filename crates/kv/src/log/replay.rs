@@ -12,7 +12,7 @@
 
 use tanada_volume::Object;
 
-use super::frame::{Frame, decode_frame};
+use super::frame::{Frame, claimed_frame, decode_frame};
 use super::group::{GROUP_HEADER, GroupHeader, LOG_FORMAT};
 use super::segment::PlacedSegment;
 use super::{BLOCK, Lsn};
@@ -37,6 +37,8 @@ pub(crate) struct ReplayFrom {
     pub(crate) segment: Option<SegmentNo>,
     /// The log was durable up to here at least.
     pub(crate) durable: Lsn,
+    /// The first frame that is torn is taken for whole: only as a bug.
+    pub(crate) takes_torn: bool,
 }
 
 /// What was found.
@@ -175,25 +177,29 @@ impl Replay<'_> {
             let placed = &self.candidates[i];
             let segment = values.add(placed.lease.clone(), placed.window.object.clone());
             segments.push(PlacedSegment { no: placed.no, segment, start: first.lsn });
-            cut = self.read_segment(i, first, end, on_frame).await?;
+            let (read, is_torn) = self.read_segment(i, first, end, on_frame).await?;
+            cut = read;
             end = cut.next_multiple_of(BLOCK);
             last = Some((self.candidates[i].window.object.clone(), end - first.lsn));
             // A segment whose first group is not whole is its own successor.
-            let next = self.successor(end, first.epoch);
+            // Behind a torn frame only what a later opening wrote goes on, which has cut it off: the next segment of the same opening may begin in the very next block.
+            let next = self.successor(end, first.epoch + u64::from(is_torn));
             current = next.filter(|next| segments.iter().all(|read| read.no != self.candidates[*next].no));
         }
         self.check_end(cut).await?;
         Ok(Replayed { cut, end, segments, last })
     }
 
-    /// Reads the groups of a segment from `lsn` on; where the first frame is that is not whole, or the first group.
+    /// Reads the groups of a segment from `lsn` on; where the first frame is that is not whole, or the first group; and whether it
+    /// is a frame.
     async fn read_segment(
         &mut self,
         i: usize,
         first: GroupHeader,
         mut lsn: Lsn,
         on_frame: &mut (dyn FnMut(Frame, FramePlace) -> Result<()> + Send),
-    ) -> Result<Lsn> {
+    ) -> Result<(Lsn, bool)> {
+        let takes_torn = self.from.takes_torn;
         let candidate = &mut self.candidates[i];
         loop {
             let offset = lsn - first.lsn;
@@ -202,13 +208,15 @@ impl Replay<'_> {
                 let same = |group: &GroupHeader| (group.segment, group.database, group.epoch);
                 same(group) == same(&first) && group.lsn == lsn
             };
-            let Some(group) = GroupHeader::decode(bytes).filter(expected) else { return Ok(lsn) };
+            let Some(group) = GroupHeader::decode(bytes).filter(expected) else { return Ok((lsn, false)) };
             let bytes = candidate.window.at(offset, u64::from(group.len)).await?;
             let mut at = GROUP_HEADER;
             while at < group.len as usize {
                 let rest = bytes.get(at..).unwrap_or_default();
-                let Some(frame) = decode_frame(rest, lsn + at as u64, first.epoch) else {
-                    return Ok(lsn + at as u64);
+                let whole = decode_frame(rest, lsn + at as u64, first.epoch);
+                let torn = || takes_torn.then(|| claimed_frame(rest, lsn + at as u64, first.epoch)).flatten();
+                let Some(frame) = whole.or_else(torn) else {
+                    return Ok((lsn + at as u64, true));
                 };
                 let payload = offset + (at + super::frame::FRAME_HEADER) as u64;
                 at += frame.payload.frame_len();

@@ -74,7 +74,7 @@ fn segments(objects: &Objects) -> Vec<SegmentNo> {
 }
 
 fn from_start() -> ReplayFrom {
-    ReplayFrom { database: DATABASE, lsn: 0, segment: None, durable: 0 }
+    ReplayFrom { database: DATABASE, lsn: 0, segment: None, durable: 0, takes_torn: false }
 }
 
 /// A frame's sequence number, which is its tag, its place, and where it ends.

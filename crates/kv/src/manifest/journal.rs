@@ -10,7 +10,7 @@ use super::record::Record;
 use super::state::DatabaseRecord;
 use crate::classes::Classes;
 use crate::counters::Counter;
-use crate::crash::CrashPoints;
+use crate::crash::{CrashPoints, PlantedBug};
 use crate::objects::{Lease, ObjectKind, Objects};
 use crate::wire::Decoder;
 use crate::{Error, ErrorKind, Result};
@@ -173,7 +173,9 @@ impl Manifest {
         writer.object.write_bytes(writer.offset, &bytes).await.map_err(failed)?;
         // CRASH: as before, or the frame is whole by chance, and then the change was made.
         self.crash.reached("manifest.before-sync");
-        writer.object.sync().await.map_err(failed)?;
+        if !self.crash.has(PlantedBug::SkipManifestSync) {
+            writer.object.sync().await.map_err(failed)?;
+        }
         // CRASH: the change was made, and nobody knows.
         self.crash.reached("manifest.after-sync");
         writer.offset += bytes.len() as u64;
@@ -193,7 +195,7 @@ impl Manifest {
         self.written_bytes.add(next.offset);
         let old = std::mem::replace(writer, next);
         // CRASH: both are whole and say the same; the later one counts.
-        self.crash.reached("manifest.before-old-deletion");
+        self.crash.reached("manifest.before-rotated-deletion");
         self.rotations.add(1);
         self.objects.delete(ObjectKind::Manifest, old.lease.no()).await
     }

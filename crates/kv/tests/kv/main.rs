@@ -9,6 +9,7 @@ mod crash_points;
 mod cursors;
 mod durability;
 mod expiry;
+mod format;
 mod lifecycle;
 mod model;
 mod policies;

@@ -51,6 +51,17 @@ const PLANTED_BUGS: [PlantedBug; 10] = [
     PlantedBug::TrustMirrors,
 ];
 
+const KEY_VALUE_BUGS: [tanada_kv::PlantedBug; 8] = [
+    tanada_kv::PlantedBug::LeaveOutConflicts,
+    tanada_kv::PlantedBug::ForgetReads,
+    tanada_kv::PlantedBug::SnapshotTooLate,
+    tanada_kv::PlantedBug::ReplayInPart,
+    tanada_kv::PlantedBug::AcknowledgeBeforeSync,
+    tanada_kv::PlantedBug::DropDeletes,
+    tanada_kv::PlantedBug::CutTooLate,
+    tanada_kv::PlantedBug::SkipManifestSync,
+];
+
 /// How a story is tried.
 #[derive(Debug, Clone)]
 pub struct Trial {
@@ -58,6 +69,8 @@ pub struct Trial {
     pub density: Density,
     /// A bug that the volume is asked to have.
     pub planted_bug: PlantedBug,
+    /// The same of the key-value engine, if the story is told to it.
+    pub key_value_bug: tanada_kv::PlantedBug,
     /// What goes wrong with I/Os once the volume is made. Operations may fail then.
     pub rules: Vec<Rule>,
     /// Cut the power while the volume is made, too.
@@ -72,6 +85,7 @@ impl Trial {
         Trial {
             density: Density { per_thousand, outcomes },
             planted_bug: PlantedBug::None,
+            key_value_bug: tanada_kv::PlantedBug::None,
             rules: Vec::new(),
             cuts_creation: false,
             is_aloud: false,
@@ -120,9 +134,14 @@ impl Trial {
             "CREATION" => self.cuts_creation = number()? > 0,
             "FAULT" => self.rules.push(value.parse()?),
             "BUG" => {
+                if let Some(bug) = KEY_VALUE_BUGS.iter().find(|bug| format!("{bug:?}") == value) {
+                    self.key_value_bug = *bug;
+                    return Ok(true);
+                }
                 let bug = PLANTED_BUGS.iter().find(|bug| format!("{bug:?}") == value);
-                self.planted_bug =
-                    *bug.ok_or_else(|| format!("there is no planted bug {value}: {PLANTED_BUGS:?}"))?;
+                self.planted_bug = *bug.ok_or_else(|| {
+                    format!("there is no planted bug {value}: {PLANTED_BUGS:?} {KEY_VALUE_BUGS:?}")
+                })?;
             }
             _ => return Ok(false),
         }

@@ -25,6 +25,16 @@ struct Queue {
     waker: Option<Waker>,
 }
 
+/// Forgets what was handed over and never begun: such tasks hold the environment, which holds them.
+struct Emptied(Arc<Mutex<Queue>>);
+
+impl Drop for Emptied {
+    fn drop(&mut self) {
+        let never_begun = std::mem::take(&mut self.0.lock().tasks);
+        drop(never_begun);
+    }
+}
+
 /// Tasks and time of one simulation.
 pub(super) struct SimEnvironment {
     queue: Arc<Mutex<Queue>>,
@@ -36,8 +46,9 @@ pub(super) struct SimEnvironment {
 impl SimEnvironment {
     pub(super) fn of(world: &World, buffers: &Arc<BufferPool>) -> Arc<SimEnvironment> {
         let queue: Arc<Mutex<Queue>> = Arc::default();
-        let (tasks, inner) = (queue.clone(), world.clone());
+        let (tasks, inner, emptied) = (queue.clone(), world.clone(), Emptied(queue.clone()));
         world.spawn(async move {
+            let _emptied = emptied;
             loop {
                 let task = poll_fn(|context| {
                     let mut queue = tasks.lock();
@@ -90,5 +101,34 @@ impl Environment for SimEnvironment {
 
     fn buffers(&self) -> Arc<BufferPool> {
         self.buffers.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::Simulation;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    /// Else each recovery that ends in memory would leave a whole database and its disks behind.
+    #[test]
+    fn a_task_that_never_began_keeps_nothing_alive() {
+        let kept = Rc::new(RefCell::new(None));
+        let given = kept.clone();
+        let run = Simulation::run(1, |world| async move {
+            world.sleep(Duration::from_millis(1)).await;
+            let environment = SimEnvironment::of(&world, &BufferPool::new(0));
+            *given.borrow_mut() = Some(Arc::downgrade(&environment));
+            // The first task has begun when the second one is handed over, and the story ends before that is taken up.
+            environment.spawn(Box::pin(std::future::pending()));
+            world.sleep(Duration::from_millis(1)).await;
+            let held = environment.clone();
+            environment.spawn(Box::pin(async move {
+                held.sleep(Duration::from_secs(1)).await;
+            }));
+        });
+        drop(run);
+        assert!(kept.borrow().as_ref().unwrap().upgrade().is_none());
     }
 }

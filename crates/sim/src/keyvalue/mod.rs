@@ -1,10 +1,12 @@
 //! Campaigns for the key-value engine: writers, readers and background jobs on simulated disks, power cuts, failing devices, rot.
 //!
-//! 1. A database is made in a small volume of two classes, and [a story](story) is told to it: several writers at once.
+//! 1. A database is made in a small volume of two classes, and [a story](story) is told to it: several writers at once, each with keys of its own, and beside them
+//!    [transactions](contention) over the same few keys.
 //! 2. Before I/Os power is cut with some chance; crash points are counted, so that none is never passed. What the disks hold then is recovered in a world of its own;
 //!    [the model](model) says whether what is found there may be.
 //! 3. The recovery may be cut as well; or the story goes on from there, ends cleanly, and everything must be there.
 
+mod contention;
 mod environment;
 mod model;
 mod story;
@@ -19,9 +21,10 @@ use parking_lot::Mutex;
 use tanada_base::SplitMix64;
 use tanada_io::BufferPool;
 use tanada_kv::{
-    CrashPoints, CrashProbe, Database, DatabaseSettings, Environment, OpenOptions, Store, StoreSettings,
+    CrashPoints, CrashProbe, Database, DatabaseSettings, Environment, OpenOptions, PlantedBug, Store,
+    StoreSettings,
 };
-use tanada_volume::{ClassSettings, PlantedBug, Volume, VolumeSettings};
+use tanada_volume::{ClassSettings, Volume, VolumeSettings};
 
 use crate::campaign::Images;
 use crate::campaign::{Case, Density, Failure, Report, Trial};
@@ -29,7 +32,9 @@ use crate::campaign::{ClassLayout, Layout, Rig};
 use crate::disk::{DiskSet, Wreck};
 use crate::executor::{Outcome, Simulation, World};
 use crate::fault::Rule;
+use crate::history::Level;
 use crate::trace::mix;
+use contention::Contended;
 use environment::SimEnvironment;
 use model::{Model, STORES, State, Writer};
 use story::{NAMES, Teller, everything};
@@ -39,6 +44,10 @@ const WRITERS: u8 = 3;
 
 /// Steps of each.
 const STEPS: u64 = 60;
+
+/// Those who share keys, and transactions of each.
+const CONTENDERS: u64 = 2;
+const TRANSACTIONS: u64 = 25;
 
 /// Power cuts during recoveries of recoveries end here.
 const DEEPEST: u32 = 3;
@@ -52,17 +61,32 @@ pub struct KeyValueTrial {
     pub rules: Vec<Rule>,
     /// Steps of each writer.
     pub steps: u64,
+    /// Transactions of each who shares keys with others.
+    pub transactions: u64,
+    /// A bug that the engine is asked to have.
+    pub planted_bug: PlantedBug,
 }
 
 impl KeyValueTrial {
     /// Power cuts alone.
     pub fn cuts(per_thousand: u32, outcomes: u64) -> KeyValueTrial {
-        KeyValueTrial { density: Density { per_thousand, outcomes }, rules: Vec::new(), steps: STEPS }
+        KeyValueTrial {
+            density: Density { per_thousand, outcomes },
+            rules: Vec::new(),
+            steps: STEPS,
+            transactions: TRANSACTIONS,
+            planted_bug: PlantedBug::None,
+        }
     }
 
     /// The same cuts and faults as those of a volume's trial.
     pub fn of(trial: &Trial) -> KeyValueTrial {
-        KeyValueTrial { density: trial.density, rules: trial.rules.clone(), steps: STEPS }
+        KeyValueTrial {
+            density: trial.density,
+            rules: trial.rules.clone(),
+            planted_bug: trial.key_value_bug,
+            ..KeyValueTrial::cuts(0, 0)
+        }
     }
 
     /// Writes, closes, lets bits of the classes' disks rot, one after the other, and reads everything again: what is read is right or an error.
@@ -71,7 +95,7 @@ impl KeyValueTrial {
     /// # Errors
     /// What was read wrongly.
     pub fn rot(&self, case: &Case, flips: u64) -> Result<u64, Failure> {
-        let (trial, told) = (self.clone(), case.clone());
+        let (trial, told) = (KeyValueTrial { transactions: 0, ..self.clone() }, case.clone());
         let run = Simulation::run(case.seed, |world| async move {
             let mut written = State::default();
             trial
@@ -125,11 +149,7 @@ impl KeyValueTrial {
     pub fn run(&self, case: &Case) -> Result<Report, Failure> {
         let (trial, told) = (self.clone(), case.clone());
         let run = Simulation::run(case.seed, |world| async move { trial.tell(world, told).await });
-        let fail = |what: String| Failure {
-            case: case.clone(),
-            what,
-            settings: self.rules.iter().map(|rule| format!(" FAULT={rule}")).collect(),
-        };
+        let fail = |what: String| Failure { case: case.clone(), what, settings: self.settings() };
         let mut report = match run.outcome {
             Outcome::Done(result) => result.map_err(fail)?,
             Outcome::Stuck => {
@@ -143,6 +163,15 @@ impl KeyValueTrial {
         Ok(report)
     }
 
+    /// What differs from power cuts alone, as words of a command.
+    fn settings(&self) -> String {
+        let mut words: String = self.rules.iter().map(|rule| format!(" FAULT={rule}")).collect();
+        if self.planted_bug != PlantedBug::None {
+            words.push_str(&format!(" BUG={:?}", self.planted_bug));
+        }
+        words
+    }
+
     async fn tell(self, world: World, case: Case) -> Result<Report, String> {
         self.tell_of(&world, case, |_| {}).await
     }
@@ -151,14 +180,23 @@ impl KeyValueTrial {
         let rig = Rig::attach(world, &layout(), Images::default());
         let buffers = BufferPool::new(0);
         let volume = Volume::create(
-            rig.parts(world, &buffers, tanada_volume::CrashPoints::default(), PlantedBug::None),
+            rig.parts(
+                world,
+                &buffers,
+                tanada_volume::CrashPoints::default(),
+                tanada_volume::PlantedBug::None,
+            ),
             &volume_settings(),
         )
         .await
         .map_err(|error| format!("the volume cannot be made: {error}"))?;
         let mut random = world.random();
-        let model =
-            Rc::new(RefCell::new(Model { writers: (0..WRITERS).map(|no| Writer::new(b'a' + no)).collect() }));
+        // One story after the other keeps to one level and the other.
+        let level = if case.seed.is_multiple_of(2) { Level::Snapshot } else { Level::Serializable };
+        let model = Rc::new(RefCell::new(Model {
+            writers: (0..WRITERS).map(|no| Writer::new(b'a' + no)).collect(),
+            contended: Contended::new(level),
+        }));
         let cutter = Cutter {
             case,
             density: self.density,
@@ -166,10 +204,11 @@ impl KeyValueTrial {
             model: model.clone(),
             state: Rc::default(),
             world: world.clone(),
+            planted_bug: self.planted_bug,
         };
         let probe = Arc::new(Probe::default());
         let environment = SimEnvironment::of(world, &buffers);
-        let crash_points = CrashPoints::to(probe.clone());
+        let crash_points = CrashPoints::to(probe.clone()).with_bug(self.planted_bug);
         let made = Database::create_with(&volume, "shop", &settings(), crash_points, environment).await;
         let database = made.map_err(|error| format!("the database cannot be made: {error}"))?;
         let stores = make_stores(&database).await?;
@@ -188,15 +227,8 @@ impl KeyValueTrial {
             expects_errors: !self.rules.is_empty(),
             operations: Rc::default(),
         };
-        let tasks: Vec<_> = (0..usize::from(WRITERS))
-            .map(|no| {
-                let seed = random.next_u64();
-                world.spawn(teller.clone().write(no, self.steps, SplitMix64::new(seed)))
-            })
-            .collect();
-        for task in tasks {
-            task.await?;
-        }
+        self.all_parts(&teller, &mut random).await?;
+        model.borrow().contended.check()?;
         let closed = database.close().await;
         if let Err(error) = closed
             && !teller.expects_errors
@@ -223,6 +255,24 @@ impl KeyValueTrial {
         report.faults = world.struck_in_all();
         Ok(report)
     }
+
+    /// All writers and contenders of a story, at once.
+    async fn all_parts(&self, teller: &Teller, random: &mut SplitMix64) -> Result<(), String> {
+        let mut tasks: Vec<_> = (0..usize::from(WRITERS))
+            .map(|no| {
+                let seed = random.next_u64();
+                teller.world.spawn(teller.clone().write(no, self.steps, SplitMix64::new(seed)))
+            })
+            .collect();
+        for _ in 0..CONTENDERS {
+            let seed = random.next_u64();
+            tasks.push(teller.world.spawn(teller.clone().contend(self.transactions, SplitMix64::new(seed))));
+        }
+        for task in tasks {
+            task.await?;
+        }
+        Ok(())
+    }
 }
 
 async fn make_stores(database: &Database) -> Result<[Store; STORES], String> {
@@ -239,7 +289,8 @@ async fn make_stores(database: &Database) -> Result<[Store; STORES], String> {
 async fn read_again(world: World, images: Images, expected: &State) -> Result<bool, String> {
     let rig = Rig::attach(&world, &layout(), images);
     let buffers = BufferPool::new(0);
-    let parts = rig.parts(&world, &buffers, tanada_volume::CrashPoints::default(), PlantedBug::None);
+    let parts =
+        rig.parts(&world, &buffers, tanada_volume::CrashPoints::default(), tanada_volume::PlantedBug::None);
     let Ok(volume) = Volume::open(parts, &tanada_volume::OpenOptions::default()).await else {
         return Ok(true);
     };
@@ -355,6 +406,7 @@ struct Cutter {
     model: Rc<RefCell<Model>>,
     state: Rc<RefCell<Judged>>,
     world: World,
+    planted_bug: PlantedBug,
 }
 
 impl Cutter {
@@ -394,7 +446,7 @@ impl Cutter {
         for outcome in outcomes {
             let mut random = SplitMix64::new(mix(base, outcome + 1));
             let model = self.model.borrow().clone();
-            if let Err(what) = judge(&wreck, model, now, &mut random, &mut report, 0) {
+            if let Err(what) = judge(&wreck, (model, self.planted_bug), now, &mut random, &mut report, 0) {
                 self.state.borrow_mut().failure = Some(format!("POINT={point} OUTCOME={outcome}: {what}"));
                 break;
             }
@@ -414,7 +466,7 @@ enum Sequel {
 /// Judges one outcome of a power cut at `now` of the story.
 fn judge(
     wreck: &Wreck,
-    model: Model,
+    (model, planted_bug): (Model, PlantedBug),
     now: Duration,
     random: &mut SplitMix64,
     report: &mut Report,
@@ -433,6 +485,7 @@ fn judge(
     let marks = Arc::new(Probe::default());
     let recovery = Recovery {
         model: model.clone(),
+        planted_bug,
         now,
         sequel,
         cut_at: random.below(30),
@@ -452,7 +505,7 @@ fn judge(
         Outcome::PowerCut | Outcome::Runaway => return Err("the recovery never ends".to_owned()),
     }
     if let Some(wreck) = during.take() {
-        let judged = judge(&wreck, model, now, random, report, depth + 1);
+        let judged = judge(&wreck, (model, planted_bug), now, random, report, depth + 1);
         return judged.map_err(|why| format!("after a power cut during the recovery: {why}"));
     }
     Ok(())
@@ -461,6 +514,7 @@ fn judge(
 /// One recovery in its world.
 struct Recovery {
     model: Model,
+    planted_bug: PlantedBug,
     now: Duration,
     sequel: Sequel,
     /// The I/O of the opening before which the power is cut a second time.
@@ -474,7 +528,12 @@ impl Recovery {
     async fn run(mut self, world: World, images: Images) -> Result<(), String> {
         let rig = Rig::attach(&world, &layout(), images);
         let buffers = BufferPool::new(0);
-        let parts = rig.parts(&world, &buffers, tanada_volume::CrashPoints::default(), PlantedBug::None);
+        let parts = rig.parts(
+            &world,
+            &buffers,
+            tanada_volume::CrashPoints::default(),
+            tanada_volume::PlantedBug::None,
+        );
         let volume = Volume::open(parts, &tanada_volume::OpenOptions::default())
             .await
             .map_err(|error| format!("the volume cannot be opened: {error}"))?;
@@ -512,11 +571,18 @@ impl Recovery {
                 .await
                 .map_err(|what| format!("after the recovery: {what}"))?;
         }
+        let contenders = (0..CONTENDERS).map(|no| SplitMix64::new(mix(self.seed, 0x100 + no)));
+        let contenders: Vec<_> =
+            contenders.map(|random| world.spawn(teller.clone().contend(6, random))).collect();
+        for task in contenders {
+            task.await.map_err(|what| format!("after the recovery: {what}"))?;
+        }
         let model = teller.model.clone();
         drop(teller);
         database.close().await.map_err(|error| format!("it cannot be closed after the recovery: {error}"))?;
         let (database, stores) = self.open(&volume, &environment).await?;
         let found = everything(&stores).await?;
+        model.borrow_mut().closed();
         let judged = model.borrow_mut().judge(&found, Duration::MAX);
         judged.map_err(|what| format!("closed after the recovery and opened once more: {what}"))?;
         database.close().await.map_err(|error| format!("it cannot be closed in the end: {error}"))
@@ -527,8 +593,8 @@ impl Recovery {
         volume: &Volume,
         environment: &Arc<dyn Environment>,
     ) -> Result<(Database, [Store; STORES]), String> {
-        let options =
-            OpenOptions { crash_points: CrashPoints::to(self.marks.clone()), ..OpenOptions::default() };
+        let crash_points = CrashPoints::to(self.marks.clone()).with_bug(self.planted_bug);
+        let options = OpenOptions { crash_points, ..OpenOptions::default() };
         let database = Database::open(volume, "shop", &options, environment.clone())
             .await
             .map_err(|error| format!("the database cannot be opened: {error}"))?;

@@ -7,9 +7,13 @@
 //! - what is found is exactly what its first `n` batches make: no batch is there in part, none is missing in between;
 //! - `n` covers all that was acknowledged as durable, and all whose time to become durable was over;
 //! - what is lost is a suffix over all writers: nobody's batch is there that began after a lost one was acknowledged.
+//!
+//! Keys that several share are the subject of [`super::contention`].
 
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+use super::contention::{self, Contended};
 
 /// Stores of the database.
 pub(super) const STORES: usize = 2;
@@ -181,6 +185,7 @@ pub(super) fn difference(
 #[derive(Debug, Clone, Default)]
 pub(super) struct Model {
     pub(super) writers: Vec<Writer>,
+    pub(super) contended: Contended,
 }
 
 impl Model {
@@ -191,13 +196,19 @@ impl Model {
                 *durable_at = Duration::ZERO;
             }
         }
+        self.contended.closed();
     }
 
     /// Judges what is found after a power cut at `now`, and goes on from there.
     pub(super) fn judge(&mut self, found: &State, now: Duration) -> Result<(), String> {
         let mut states: Vec<State> = vec![State::default(); self.writers.len()];
+        let mut contended = BTreeMap::new();
         for (store, keys) in found.iter().enumerate() {
             for (key, value) in keys {
+                if let Some(no) = contention::key_no(store, key) {
+                    contended.insert(no, contention::value_no(value)?);
+                    continue;
+                }
                 let owner = self.writers.iter().position(|writer| key.first() == Some(&writer.letter));
                 let Some(owner) = owner else {
                     return Err(format!("store {store}: nobody wrote key {key:02x?}"));
@@ -205,6 +216,7 @@ impl Model {
                 states[owner][store].insert(key.clone(), value.clone());
             }
         }
+        self.contended.judge(&contended, now)?;
         let mut counts = Vec::new();
         for (writer, state) in self.writers.iter().zip(&states) {
             counts.push(writer.found(state, now)?);
@@ -248,7 +260,7 @@ mod tests {
     }
 
     fn two() -> Model {
-        let mut model = Model { writers: vec![Writer::new(b'a'), Writer::new(b'b')] };
+        let mut model = Model { writers: vec![Writer::new(b'a'), Writer::new(b'b')], ..Model::default() };
         written(&mut model.writers[0], vec![put(b"a1", b"x")], 1, 1);
         written(&mut model.writers[0], vec![Change::Delete(1, b"a1".to_vec())], 3, 10);
         written(&mut model.writers[1], vec![put(b"b1", b"y"), put(b"b2", b"z")], 5, 10);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::future::{join_all, select};
 
 use super::Log;
+use crate::crash::PlantedBug;
 use crate::log::Lsn;
 use crate::log::filling::Group;
 use crate::log::segment::LogSegment;
@@ -79,6 +80,9 @@ impl Log {
     async fn make_durable(&self, end: Lsn, dirty: &mut Vec<LogSegment>) -> Result<()> {
         // CRASH: as before; any part of what was written may be there, and a replay ends at the first frame that is not.
         self.crash.reached("log.before-sync");
+        if self.crash.has(PlantedBug::AcknowledgeBeforeSync) {
+            self.tell(end);
+        }
         let syncs = dirty.drain(..).map(|segment| async move {
             segment.object.sync().await.map_err(|error| Error::volume("cannot sync the log", &error))
         });
@@ -86,6 +90,12 @@ impl Log {
         self.counters.syncs.add(1);
         // CRASH: it is durable, and nobody knows: as if the acknowledgements had been lost.
         self.crash.reached("log.after-sync");
+        self.tell(end);
+        Ok(())
+    }
+
+    /// Tells those who wait that the log is durable up to `end`.
+    fn tell(&self, end: Lsn) {
         let told = {
             let mut state = self.state.lock();
             state.durable = state.durable.max(end);
@@ -95,7 +105,6 @@ impl Log {
         for (_, waiter) in told {
             let _ = waiter.send(Ok(()));
         }
-        Ok(())
     }
 }
 

@@ -237,7 +237,7 @@ impl<'a> Outputs<'a> {
     pub(super) async fn finish(&mut self) -> Result<JobOutput> {
         self.write_batch().await?;
         self.end_segment().await?;
-        // CRASH: what was written is in no manifest: orphans, deleted at the next opening.
+        // After a stop here it is in no manifest: orphans, deleted at the next opening.
         let syncs: Vec<_> = self.written.iter().map(|(_, object)| sync(object)).collect();
         futures::stream::iter(syncs).buffer_unordered(SYNCED_AT_ONCE).try_collect::<()>().await?;
         Ok(std::mem::take(&mut self.output))
