@@ -15,6 +15,7 @@ use std::time::Duration;
 use super::core::{Core, Writing};
 use super::relocation::Correction;
 use super::store::StoreState;
+use crate::entry::Pointer;
 use crate::keyfile::KeyFileOptions;
 use crate::manifest::{DatabaseRecord, Record};
 use crate::notify::Notify;
@@ -189,7 +190,10 @@ impl Core {
                     self.watch_fast_class();
                     return Ok(true);
                 }
-                None => return Ok(false),
+                None => match self.scattered(store, &tree) {
+                    Some(job) => job,
+                    None => return Ok(false),
+                },
             },
         };
         let _memory = JobMemory::take(self);
@@ -229,6 +233,27 @@ impl Core {
         self.delete_retired().await?;
         self.watch_fast_class();
         Ok(true)
+    }
+
+    /// A scan read `loaded` from a device, from `first` on.
+    pub(crate) fn note_scan(&self, store: &StoreState, first: &[u8], mut loaded: Vec<Pointer>) {
+        let tree = store.view.read().tree.clone();
+        // What lies in the log is spilled in any case.
+        loaded.retain(|pointer| tree.segments.contains_key(&pointer.segment));
+        let Some(leaf) = tree.leaf(first).map(|leaf| leaf.no) else { return };
+        if store.scattered.note(leaf, tree.value_bytes(leaf), &mut loaded) {
+            self.background.work.notify();
+        }
+    }
+
+    /// The job that brings the values of a leaf together.
+    fn scattered(&self, store: &StoreState, tree: &TreeState) -> Option<Job> {
+        let leaf = tree.leaf_by_no(store.scattered.take(tree)?)?;
+        let references = leaf.kvsets.iter().flat_map(|kvset| &kvset.record().info.references);
+        let segments = references.map(|references| references.segment);
+        let emptied = segments.filter(|segment| tree.segments.contains_key(segment)).collect();
+        let kvsets = leaf.kvsets.iter().map(|kvset| kvset.no()).collect();
+        Some(Job::Compact { leaf: leaf.no, kvsets, emptied })
     }
 
     /// Makes an edit of a store's tree, and what else there is to say, durable and visible.

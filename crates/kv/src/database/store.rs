@@ -19,6 +19,7 @@ use crate::transaction::{Cursor, CursorOptions};
 use crate::tree::TreeState;
 use crate::tree::heat::HotKeys;
 use crate::tree::policy::MediaPolicy;
+use crate::tree::scattered::Scattered;
 use crate::{Error, ErrorKind, Result};
 
 /// Where a store's versions are; each part is older than the one before.
@@ -53,6 +54,8 @@ pub(crate) struct StoreState {
     /// What is read often from slow classes.
     pub(crate) hot: HotKeys,
     pub(crate) promotion: Promotion,
+    /// What scans have to read piece by piece.
+    pub(crate) scattered: Scattered,
     /// The largest sequence number that left the memory tables.
     pub(crate) flushed_sequence: AtomicU64,
     pub(crate) is_dropped: AtomicBool,
@@ -79,6 +82,7 @@ impl StoreState {
             has_job: AtomicBool::new(false),
             hot: HotKeys::new(if settings.promoted_bytes_per_second > 0 { MOST_HOT_KEYS } else { 0 }),
             promotion: Promotion::default(),
+            scattered: Scattered::default(),
             flushed_sequence: AtomicU64::new(0),
             is_dropped: AtomicBool::new(false),
         })

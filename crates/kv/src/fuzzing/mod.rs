@@ -197,7 +197,7 @@ impl Files {
                 assert!(pointer.codec == Codec::None || value.len() == pointer.len as usize);
             }
         }
-        segments.read_all(&pointers).await.map(|values| values.len())
+        segments.read_all(&pointers).await.map(|(values, _)| values.len())
     }
 }
 

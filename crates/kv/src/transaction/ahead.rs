@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use crate::Result;
-use crate::entry::Content;
+use crate::entry::{Content, Pointer};
 use crate::merge::{Source, View};
 use crate::value::Segments;
 
@@ -51,6 +51,11 @@ impl Ahead {
         self.ready.pop_front()
     }
 
+    /// The first key that is ready.
+    pub(super) fn first_key(&self) -> Option<Bytes> {
+        self.ready.front().map(|entry| entry.key.clone())
+    }
+
     pub(super) fn ready(&self) -> usize {
         self.ready.len()
     }
@@ -65,7 +70,7 @@ impl Ahead {
         (self.keys * GROWTH).clamp(FIRST_KEYS, MOST_KEYS)
     }
 
-    /// Reads up to `keys` keys that begin with `prefix`, and their values.
+    /// Reads up to `keys` keys that begin with `prefix`, and their values. The pointers to those that came from a device.
     ///
     /// # Errors
     /// `Corrupted`, or if a device fails; for any of them.
@@ -75,7 +80,7 @@ impl Ahead {
         prefix: &[u8],
         segments: &Segments,
         keys: usize,
-    ) -> Result<()> {
+    ) -> Result<Vec<Pointer>> {
         let mut entries: Vec<Entry> = Vec::with_capacity(keys);
         let mut pointers = Vec::new();
         let mut pointed = Vec::new();
@@ -100,12 +105,13 @@ impl Ahead {
             };
             entries.push(Entry { key: Bytes::copy_from_slice(view.key()), value, expires_s });
         }
-        for (index, value) in pointed.into_iter().zip(segments.read_all(&pointers).await?) {
+        let (values, loaded) = segments.read_all(&pointers).await?;
+        for (index, value) in pointed.into_iter().zip(values) {
             entries[index].value = value;
         }
         self.ready.extend(entries);
         self.keys = keys;
         self.is_end = is_end;
-        Ok(())
+        Ok(loaded)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::stream::{StreamExt, TryStreamExt};
 
-use super::edit::{Change, Edit, KvsetNo, KvsetRecord, SegmentRecord};
+use super::edit::{Change, Edit, KvsetNo, KvsetRecord, LeafNo, SegmentRecord};
 use super::heat::HotKeys;
 use super::shape::{Tree, TreeRecord};
 use crate::cache::Cache;
@@ -228,6 +228,13 @@ impl TreeState {
             let kvset = opened.get(&record.no).cloned();
             kvset.ok_or_else(|| Error::corrupted(format!("kvset {} was not opened", record.no)))
         })
+    }
+
+    /// Bytes of values that a leaf has in segments.
+    pub(crate) fn value_bytes(&self, leaf: LeafNo) -> u64 {
+        let kvsets = self.leaf_by_no(leaf).map(|leaf| &*leaf.kvsets).unwrap_or_default();
+        let references = kvsets.iter().flat_map(|kvset| &kvset.record().info.references);
+        references.map(|references| references.stored_bytes).sum()
     }
 
     /// Retires what this tree has and `after` has not: kvsets, and value segments. To be called when the edit between them is durable. Log

@@ -6,6 +6,7 @@
 //! - [`kvset`]: kvsets that are open, and looking a key up in a tree of them; [`cursor`]: walking one;
 //! - [`pick`]: which job is next; [`jobs`]: doing it;
 //! - [`heat`]: which values are read often enough to be promoted;
+//! - [`scattered`]: which leaves are to be brought in order because scans read them piece by piece;
 //! - [`policy`]: which class keys and values go to.
 //!
 //! Invariants:
@@ -20,6 +21,7 @@ pub(crate) mod jobs;
 mod kvset;
 pub(crate) mod pick;
 pub(crate) mod policy;
+pub(crate) mod scattered;
 pub(crate) mod shape;
 #[cfg(test)]
 mod tests;

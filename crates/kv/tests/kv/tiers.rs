@@ -1,10 +1,11 @@
 //! Data many times larger than memory, over classes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tanada_base::SplitMix64;
 use tanada_kv::blocking::wait;
-use tanada_kv::{Database, DatabaseSettings, PolicyTemplate, StoreSettings, WriteOptions};
+use tanada_kv::{CursorOptions, Database, DatabaseSettings, PolicyTemplate, StoreSettings, WriteOptions};
 use tanada_volume::Attributes;
 
 use crate::volumes::Bench;
@@ -92,6 +93,46 @@ fn the_limit_of_the_fastest_class_is_kept() {
     for no in (0..40_000u64).step_by(111) {
         assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, 1));
     }
+    wait(database.close()).unwrap();
+}
+
+/// Values of neighbours were written by many spills; when scans have read them one by one often enough, they are written anew in the order of keys.
+#[test]
+fn scans_bring_values_together() {
+    const KEYS: u64 = 12_000;
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    for step in 0..KEYS {
+        let no = step * 7919 % KEYS;
+        wait(store.put(&no.to_be_bytes(), &value(no, 1))).unwrap();
+    }
+    wait(store.compact()).unwrap();
+    // Reads of the slow class in a walk over all keys.
+    let walk = || {
+        let reads = || bench.volume.classes()[1].statistics.read.ios;
+        let before = reads();
+        let mut cursor = store.cursor(CursorOptions::default());
+        for no in 0..KEYS {
+            let found = wait(cursor.next()).unwrap();
+            assert_eq!(found.map(|(_, found)| found.to_vec()), Some(value(no, 1)), "{no}");
+        }
+        reads() - before
+    };
+    let at_first = walk();
+    let jobs = || database.statistics().jobs;
+    let before = jobs();
+    for _ in 0..100 {
+        walk();
+        if jobs() > before + 2 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    wait(store.compact()).unwrap();
+    let at_last = walk();
+    assert!(at_last * 4 < at_first, "{at_first} reads at first, {at_last} at last");
+    assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
     wait(database.close()).unwrap();
 }
 

@@ -50,7 +50,7 @@ impl Places {
             } else {
                 let limits = (media == MediaKind::Limited).then_some(&limits);
                 // An engine that treats its limit as a wish (RocksDB its paths' sizes) must not run out of space for that.
-                let disk_bytes = if name == "staging" { 3 * size_bytes } else { size_bytes } + SPARE_BYTES;
+                let disk_bytes = if name == "staging" { 8 * size_bytes } else { size_bytes } + SPARE_BYTES;
                 disks.push(LoopDisk::create(folder.path(), name, disk_bytes, limits)?);
             }
             classes.push(ClassFolder { name: name.to_owned(), path, size_bytes, model: None });
