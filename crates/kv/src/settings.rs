@@ -63,6 +63,13 @@ impl Default for DatabaseSettings {
     }
 }
 
+/// What no number of bytes exceeds, so that sums of them have room.
+const MOST_BYTES: u64 = 1 << 50;
+
+/// Tables that wait and jobs at once, and kvsets at a root, at most.
+const MOST_TASKS: usize = 1024;
+const MOST_KVSETS: usize = 1 << 16;
+
 impl DatabaseSettings {
     /// Bytes at which a memory table is written out.
     pub(crate) fn table_bytes(&self) -> u64 {
@@ -71,8 +78,8 @@ impl DatabaseSettings {
 
     pub(crate) fn check(&self) -> Result<()> {
         let wrong = |what: &str| Err(Error::invalid(format!("settings of a database: {what}")));
-        if self.memory_bytes < 1 << 20 {
-            return wrong("memory_bytes is less than 1 MiB");
+        if self.memory_bytes < 1 << 20 || self.memory_bytes > MOST_BYTES {
+            return wrong("memory_bytes is not between 1 MiB and 1 PiB");
         }
         if self.log_segment_bytes < 1 << 20 || self.log_segment_bytes > 1 << 40 {
             return wrong("log_segment_bytes is not between 1 MiB and 1 TiB");
@@ -80,14 +87,22 @@ impl DatabaseSettings {
         if self.log_group_bytes < 64 << 10 || self.log_group_bytes > self.log_segment_bytes {
             return wrong("log_group_bytes is not between 64 KiB and log_segment_bytes");
         }
-        if self.waiting_tables == 0 || self.concurrent_jobs == 0 {
-            return wrong("waiting_tables and concurrent_jobs are at least 1");
+        if !(1..=MOST_TASKS).contains(&self.waiting_tables)
+            || !(1..=MOST_TASKS).contains(&self.concurrent_jobs)
+        {
+            return wrong("waiting_tables and concurrent_jobs are not between 1 and 1024");
         }
-        if self.most_root_kvsets < 2 || self.slow_root_kvsets > self.most_root_kvsets {
-            return wrong("most_root_kvsets is at least 2 and not less than slow_root_kvsets");
+        if self.most_root_kvsets < 2
+            || self.most_root_kvsets > MOST_KVSETS
+            || self.slow_root_kvsets > self.most_root_kvsets
+        {
+            return wrong("most_root_kvsets is not between 2 and 65536, or less than slow_root_kvsets");
         }
-        if self.manifest_bytes < 64 << 10 {
-            return wrong("manifest_bytes is less than 64 KiB");
+        if self.manifest_bytes < 64 << 10 || self.manifest_bytes > 1 << 40 {
+            return wrong("manifest_bytes is not between 64 KiB and 1 TiB");
+        }
+        if self.log_replay_bytes > MOST_BYTES || self.fast_class_bytes.is_some_and(|bytes| bytes < 1 << 20) {
+            return wrong("log_replay_bytes is more than 1 PiB, or fast_class_bytes less than 1 MiB");
         }
         self.durability.check()
     }
@@ -159,13 +174,22 @@ impl StoreSettings {
         if self.page_bytes == 0 || !self.page_bytes.is_multiple_of(4096) || self.page_bytes > 64 << 10 {
             return Err(Error::invalid("settings of a store: page_bytes is no multiple of 4096 up to 65536"));
         }
-        if self.space_amplification.is_nan() || self.space_amplification < 1.05 {
-            return Err(Error::invalid("settings of a store: space_amplification is less than 1.05"));
-        }
-        if self.leaf_bytes < 64 << 10 || self.value_segment_bytes < 64 << 10 {
+        if !(1.05..=1000.0).contains(&self.space_amplification) {
             return Err(Error::invalid(
-                "settings of a store: leaf_bytes or value_segment_bytes is less than 64 KiB",
+                "settings of a store: space_amplification is not between 1.05 and 1000",
             ));
+        }
+        let segment_bytes = 64 << 10..=MOST_BYTES;
+        if !segment_bytes.contains(&self.leaf_bytes) || !segment_bytes.contains(&self.value_segment_bytes) {
+            return Err(Error::invalid(
+                "settings of a store: leaf_bytes or value_segment_bytes is not between 64 KiB and 1 PiB",
+            ));
+        }
+        if self.filter_bits_per_key > 64 {
+            return Err(Error::invalid("settings of a store: filter_bits_per_key is more than 64"));
+        }
+        if self.time_to_live_s == Some(0) {
+            return Err(Error::invalid("settings of a store: time_to_live_s is 0: leave it out for never"));
         }
         Ok(())
     }
@@ -312,6 +336,19 @@ mod tests {
             DatabaseSettings { waiting_tables: 0, ..DatabaseSettings::default() },
             DatabaseSettings { most_root_kvsets: 1, ..DatabaseSettings::default() },
             DatabaseSettings { durability: Durability::Within(0), ..DatabaseSettings::default() },
+            DatabaseSettings { concurrent_jobs: usize::MAX, ..DatabaseSettings::default() },
+            DatabaseSettings { manifest_bytes: u64::MAX, ..DatabaseSettings::default() },
+            DatabaseSettings { memory_bytes: u64::MAX, ..DatabaseSettings::default() },
+        ];
+        for settings in wrong {
+            assert_eq!(settings.check().unwrap_err().kind(), crate::ErrorKind::InvalidInput);
+        }
+        assert!(StoreSettings::default().check().is_ok());
+        let wrong = [
+            StoreSettings { leaf_bytes: u64::MAX, ..StoreSettings::default() },
+            StoreSettings { filter_bits_per_key: u32::MAX, ..StoreSettings::default() },
+            StoreSettings { space_amplification: f64::NAN, ..StoreSettings::default() },
+            StoreSettings { time_to_live_s: Some(0), ..StoreSettings::default() },
         ];
         for settings in wrong {
             assert_eq!(settings.check().unwrap_err().kind(), crate::ErrorKind::InvalidInput);

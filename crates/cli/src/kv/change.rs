@@ -86,58 +86,110 @@ pub struct LoadArguments {
 const BATCH_BYTES: usize = 256 << 10;
 
 pub(super) async fn load(place: &Place, arguments: LoadArguments) -> Outcome {
-    let lines: Box<dyn BufRead> = match arguments.file.as_deref().filter(|file| *file != Path::new("-")) {
-        None => Box::new(BufReader::new(std::io::stdin())),
-        Some(path) => {
-            let file = std::fs::File::open(path)
-                .map_err(|error| Failure::failed(format!("cannot read {}: {error}", path.display())))?;
-            Box::new(BufReader::new(file))
-        }
+    let input: Box<dyn Read + Send> = match arguments.file.as_deref().filter(|file| *file != Path::new("-")) {
+        None => Box::new(std::io::stdin()),
+        Some(path) => Box::new(
+            std::fs::File::open(path)
+                .map_err(|error| Failure::failed(format!("cannot read {}: {error}", path.display())))?,
+        ),
     };
     let database = place.write(true).await?;
     let loaded = async {
         let store = place.store_or_new(&database).await?;
-        load_lines(place, &database, &store, lines).await
+        let mut loading = Loading { place, database: &database, store, pairs: 0, bytes: 0 };
+        let loaded = loading.all(lines(input)?).await;
+        let written = count(loading.pairs, "key");
+        loaded.map_err(|failure| Failure::failed(format!("{failure}; {written} before that are written")))?;
+        Ok((loading.pairs, loading.bytes))
     };
     let loaded = loaded.await;
     let (pairs, bytes) = closing(&database, loaded).await?;
     say(&format!("{} written, {}\n", count(pairs, "key"), size(bytes)))
 }
 
-async fn load_lines(
-    place: &Place,
-    database: &Database,
-    store: &Store,
-    mut lines: Box<dyn BufRead>,
-) -> Outcome<(u64, u64)> {
-    let (mut pairs, mut bytes) = (0, 0);
-    let (mut batch, mut batch_bytes) = (Batch::new(), 0);
-    let mut line = Vec::new();
-    for no in 1.. {
-        line.clear();
-        let read = lines
-            .read_until(b'\n', &mut line)
-            .map_err(|error| Failure::failed(format!("cannot read line {no}: {error}")))?;
-        if read == 0 {
-            break;
+/// Lines that were read together, without their ends.
+type Lines = std::io::Result<Vec<Vec<u8>>>;
+
+/// Reads lines on a thread of its own, for whoever waits for input must not keep the log from being written. What is there is passed on before more is
+/// waited for.
+fn lines(input: Box<dyn Read + Send>) -> Outcome<tokio::sync::mpsc::Receiver<Lines>> {
+    let (sender, receiver) = tokio::sync::mpsc::channel(4);
+    let read = move || {
+        let mut input = BufReader::with_capacity(BATCH_BYTES, input);
+        loop {
+            let (mut lines, mut bytes) = (Vec::new(), 0);
+            let more = loop {
+                let mut line = Vec::new();
+                match input.read_until(b'\n', &mut line) {
+                    Ok(0) => break Ok(false),
+                    Ok(read) => bytes += read,
+                    Err(error) => break Err(error),
+                }
+                line.pop_if(|last| *last == b'\n');
+                lines.push(line);
+                if bytes >= BATCH_BYTES || input.buffer().is_empty() {
+                    break Ok(true);
+                }
+            };
+            let is_last = !matches!(more, Ok(true));
+            let has_gone = !lines.is_empty() && sender.blocking_send(Ok(lines)).is_err();
+            if let Err(error) = more {
+                let _ = sender.blocking_send(Err(error));
+            }
+            if is_last || has_gone {
+                return;
+            }
         }
-        let text = line.strip_suffix(b"\n").unwrap_or(&line);
-        let (key, value) =
-            pair(text, place.hex).map_err(|what| Failure::failed(format!("line {no}: {what}")))?;
-        batch.put(store, &key, &value);
-        pairs += 1;
-        batch_bytes += key.len() + value.len();
-        if batch_bytes >= BATCH_BYTES {
-            bytes += std::mem::take(&mut batch_bytes) as u64;
-            database.write(std::mem::take(&mut batch), &WriteOptions::default()).await?;
+    };
+    let started = std::thread::Builder::new().name("lines".to_owned()).spawn(read);
+    started.map_err(|error| Failure::failed(format!("cannot start a thread that reads: {error}")))?;
+    Ok(receiver)
+}
+
+/// A load that is under way.
+struct Loading<'a> {
+    place: &'a Place,
+    database: &'a Database,
+    store: Store,
+    /// Keys that were written, and bytes of them and their values.
+    pairs: u64,
+    bytes: u64,
+}
+
+impl Loading<'_> {
+    async fn all(&mut self, mut lines: tokio::sync::mpsc::Receiver<Lines>) -> Outcome {
+        let mut no = 0u64;
+        while let Some(read) = lines.recv().await {
+            let read = read
+                .map_err(|error| Failure::failed(format!("cannot read what follows line {no}: {error}")))?;
+            let mut wrong = None;
+            let (mut batch, mut pairs, mut bytes) = (Batch::new(), 0, 0);
+            for line in read {
+                no += 1;
+                match pair(&line, self.place.hex) {
+                    Ok((key, value)) => {
+                        batch.put(&self.store, &key, &value);
+                        (pairs, bytes) = (pairs + 1, bytes + (key.len() + value.len()) as u64);
+                    }
+                    Err(what) => {
+                        wrong = Some(Failure::failed(format!("line {no}: {what}")));
+                        break;
+                    }
+                }
+            }
+            if pairs > 0 {
+                let first = no - pairs + u64::from(wrong.is_none());
+                let written = self.database.write(batch, &WriteOptions::default()).await;
+                written.map_err(|error| Failure::failed(format!("from line {first} on: {error}")))?;
+                (self.pairs, self.bytes) = (self.pairs + pairs, self.bytes + bytes);
+            }
+            if let Some(wrong) = wrong {
+                self.database.sync().await?;
+                return Err(wrong);
+            }
         }
+        Ok(self.database.sync().await?)
     }
-    bytes += batch_bytes as u64;
-    if !batch.is_empty() {
-        database.write(batch, &WriteOptions::default()).await?;
-    }
-    database.sync().await?;
-    Ok((pairs, bytes))
 }
 
 /// The key and the value of a line.

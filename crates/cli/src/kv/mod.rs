@@ -20,6 +20,9 @@ use tanada_volume::directory::Directory;
 
 use crate::failure::{Failure, Outcome};
 
+/// The name of a database and a store that nobody names.
+const DEFAULT: &str = "default";
+
 /// Arguments of `tanada kv`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -35,10 +38,10 @@ pub struct KvArguments {
     #[arg(value_name = "DIR")]
     volume: PathBuf,
     /// The database; the first put or load makes it
-    #[arg(long, value_name = "NAME", default_value = "default")]
+    #[arg(long, value_name = "NAME", default_value = DEFAULT)]
     database: String,
     /// The store in it; the first put or load makes it
-    #[arg(long, value_name = "NAME", default_value = "default")]
+    #[arg(long, value_name = "NAME", default_value = DEFAULT)]
     store: String,
     /// Keys and values are hexadecimal digits
     #[arg(long)]
@@ -143,6 +146,14 @@ impl Place {
 
     fn store(&self, database: &Database) -> Outcome<Store> {
         Ok(database.open_store(&self.store)?)
+    }
+
+    /// Whether the store is there, if one was named.
+    fn named_store(&self, database: &Database) -> Outcome {
+        if self.store != DEFAULT {
+            self.store(database)?;
+        }
+        Ok(())
     }
 
     /// The store; made first if there is none.

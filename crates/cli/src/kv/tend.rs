@@ -17,7 +17,7 @@ pub struct StatArguments {
 pub(super) async fn stat(place: &Place, arguments: StatArguments) -> Outcome {
     let database = place.read().await?;
     let statistics = database.statistics();
-    closing(&database, Ok(())).await?;
+    closing(&database, place.named_store(&database)).await?;
     arguments.output.print(&statistics, |statistics| {
         let mut classes = Table::new(&["class", "log and values", "keys", "manifest"]);
         for class in &statistics.classes {
@@ -32,7 +32,7 @@ pub(super) async fn stat(place: &Place, arguments: StatArguments) -> Outcome {
         for store in &statistics.stores {
             stores.add(vec![
                 store.name.clone(),
-                store.versions.to_string(),
+                (store.versions + store.logged_versions).to_string(),
                 size(store.key_bytes),
                 size(store.inline_bytes + store.value_bytes),
                 (store.root_kvsets + store.leaf_kvsets).to_string(),
@@ -52,17 +52,24 @@ pub struct CheckArguments {
 
 pub(super) async fn check(place: &Place, arguments: CheckArguments) -> Outcome {
     let database = place.read().await?;
-    let checked = async { Ok(database.check().await?) };
+    let checked = async {
+        place.named_store(&database)?;
+        Ok(database.check().await?)
+    };
     let checked = checked.await;
     let report = closing(&database, checked).await?;
     arguments.output.print(&report, |report| {
         let mut text = format!(
-            "{}, {}, {} ({}) read and verified\n",
+            "{}, {}, {} ({}) read and verified",
             count(report.kvsets, "kvset"),
             count(report.versions, "version"),
             count(report.values, "value"),
             size(report.value_bytes)
         );
+        if report.logged_versions > 0 {
+            text += &format!(", and {} in the log", count(report.logged_versions, "version"));
+        }
+        text.push('\n');
         report.findings.iter().for_each(|finding| text += &format!("{finding}\n"));
         text
     })?;

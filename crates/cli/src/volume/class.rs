@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use tanada_base::ByteSize;
-use tanada_volume::{ErrorKind, Relocated, Relocation, Volume};
+use tanada_volume::{ClassInfo, ErrorKind, Relocated, Relocation, Volume};
 
 use super::progress::Progress;
 use super::relocate::BudgetArguments;
-use super::spec::{ClassSpec, FORM};
+use super::spec::{ClassSpec, FORM, check_free};
 use super::{Machine, VolumeFolder};
 use crate::failure::{Failure, Outcome};
 use crate::output::{count, say, size};
@@ -95,6 +95,7 @@ pub(super) async fn run(machine: &Machine, arguments: ClassArguments) -> Outcome
 async fn add(machine: &Machine, arguments: AddArguments) -> Outcome {
     let AddArguments { folder, class, before } = arguments;
     let config = class.config(&folder.volume)?;
+    check_free(&[&config], &folder.volume)?;
     machine
         .write(&folder.volume, async |directory| {
             let classes = directory.volume().classes();
@@ -116,6 +117,12 @@ async fn drain(machine: &Machine, arguments: DrainArguments) -> Outcome {
     let moved = machine
         .write(&folder.volume, async |directory| {
             let volume = directory.volume();
+            let takes = |info: &ClassInfo| info.name != class && !info.is_draining && !info.is_failed;
+            if volume.classes().iter().any(|info| info.name == class) && !volume.classes().iter().any(takes) {
+                return Err(Failure::failed(format!(
+                    "class {class} is the only one that takes chunks: add another class before it is drained"
+                )));
+            }
             let relocation = watched(budget.relocation("class drain"), volume, &class)?;
             Ok(volume.drain_class(&class, &relocation).await?)
         })

@@ -7,6 +7,7 @@ mod failures;
 mod innodb;
 mod interactive;
 mod killed;
+mod kv;
 mod simulate;
 mod volume;
 

@@ -37,6 +37,9 @@ pub struct CheckReport {
     pub kvsets: u64,
     /// Versions in them.
     pub versions: u64,
+    /// Versions that are in the log alone, whose checksums were verified when it was written or replayed.
+    #[serde(default)]
+    pub logged_versions: u64,
     /// Values in segments.
     pub values: u64,
     /// Bytes of those, as they are stored.
@@ -81,6 +84,7 @@ impl Core {
         let tree = store.view.read().tree.clone();
         let counted = tree.kvsets().map(|kvset| (kvset.no(), Counted::default())).collect();
         report.kvsets += tree.kvsets().count() as u64;
+        report.logged_versions += store.logged_versions();
         let mut checking = Checking { store: &store.name, report, counted, pending: Vec::new() };
         if tree.leaves.is_empty() {
             checking.check_range(&tree.root, None, None).await?;

@@ -125,6 +125,11 @@ impl Database {
         let claim = claim(volume, name, true)?;
         // Somebody else may have made it meanwhile.
         check_not_there()?;
+        if objects.list().iter().any(|(kind, _)| *kind == ObjectKind::Keys) {
+            return Err(Error::corrupted(format!(
+                "database {name:?} lacks its manifest, and a new one would take what is left of it: restore it from a copy, or destroy it"
+            )));
+        }
         // What a database of that name left when it was being made or destroyed.
         for (kind, no) in objects.list() {
             objects.delete(kind, no).await?;
@@ -160,9 +165,17 @@ impl Database {
         let mut state = recovered.ok_or_else(missing)?;
         if let Some(settings) = &options.settings {
             settings.check()?;
+            Classes::new(volume, None).check_names(settings.log_class.as_deref())?;
             state.settings = settings.clone();
         }
-        Database::start(objects, (name, claim), state, options, environment).await
+        let started = Database::start(objects, (name, claim), state, options, environment).await;
+        // There is a database; what is not found is a part of it.
+        started.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => {
+                Error::corrupted(format!("database {name:?} lacks a part: {error}; restore it from a copy"))
+            }
+            _ => error,
+        })
     }
 
     /// Deletes a database that is not open.

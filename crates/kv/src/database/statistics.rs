@@ -190,6 +190,8 @@ pub struct StoreStatistics {
     pub leaf_kvsets: usize,
     /// Versions in kvsets.
     pub versions: u64,
+    /// Versions in memory tables, and otherwise in the log alone.
+    pub logged_versions: u64,
     /// Bytes of their keys.
     pub key_bytes: u64,
     /// Bytes of values beside their keys.
@@ -288,6 +290,7 @@ impl Core {
             let mut statistics = StoreStatistics {
                 name: store.name.clone(),
                 waiting_tables: view.waiting.len(),
+                logged_versions: store.logged_versions(),
                 root_kvsets: view.tree.root.len(),
                 leaves: view.tree.leaves.len(),
                 leaf_kvsets: view.tree.leaves.iter().map(|leaf| leaf.kvsets.len()).sum(),

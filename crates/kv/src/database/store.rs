@@ -102,6 +102,12 @@ impl StoreState {
         view.active.bytes() + view.waiting.iter().map(|table| table.bytes()).sum::<u64>()
     }
 
+    /// Versions in its memory tables.
+    pub(crate) fn logged_versions(&self) -> u64 {
+        let view = self.view.read();
+        view.active.versions() + view.waiting.iter().map(|table| table.versions()).sum::<u64>()
+    }
+
     /// Which classes keys and values go to now.
     pub(crate) fn policy(&self) -> MediaPolicy {
         self.policy.read().clone()

@@ -90,6 +90,11 @@ impl MemoryTable {
         self.end.get().copied()
     }
 
+    /// Versions in it.
+    pub(crate) fn versions(&self) -> u64 {
+        self.versions.len() as u64
+    }
+
     /// Bytes that it takes up, roughly.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)

@@ -62,10 +62,21 @@ pub struct MediaPolicy {
 
 /// How a policy is written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a policy is staging_only, staging_max_capacity, staging_min_capacity or capacity_only, or {\"root\": {\"keys\": CLASS, \"values\": \"log\"}, \"leaf\": {\"keys\": CLASS, \"values\": CLASS}}, CLASS being fastest, slowest, log or a name"
+)]
 enum PolicyText {
     Template(PolicyTemplate),
-    Custom { root: LevelClasses, leaf: LevelClasses },
+    Custom(CustomPolicy),
+}
+
+/// A policy level by level.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CustomPolicy {
+    root: LevelClasses,
+    leaf: LevelClasses,
 }
 
 /// A policy with a name.
@@ -100,7 +111,7 @@ impl From<PolicyText> for MediaPolicy {
     fn from(text: PolicyText) -> MediaPolicy {
         match text {
             PolicyText::Template(template) => template.into(),
-            PolicyText::Custom { root, leaf } => MediaPolicy { root, leaf },
+            PolicyText::Custom(CustomPolicy { root, leaf }) => MediaPolicy { root, leaf },
         }
     }
 }
@@ -115,7 +126,7 @@ impl From<MediaPolicy> for PolicyText {
         ];
         match templates.into_iter().find(|template| MediaPolicy::from(*template) == policy) {
             Some(template) => PolicyText::Template(template),
-            None => PolicyText::Custom { root: policy.root, leaf: policy.leaf },
+            None => PolicyText::Custom(CustomPolicy { root: policy.root, leaf: policy.leaf }),
         }
     }
 }

@@ -83,6 +83,7 @@ impl HseOptions {
     }
 
     fn check(&self) -> Result<()> {
+        self.records.check()?;
         let is_usable = self.rounds > 0 && self.clients > 0 && self.threads > 0 && self.staging_share > 0.0;
         if is_usable {
             Ok(())

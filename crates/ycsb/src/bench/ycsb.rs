@@ -103,6 +103,7 @@ impl YcsbOptions {
     }
 
     fn check(&self) -> Result<()> {
+        self.records.check()?;
         let tiers_are_known =
             self.tiers.iter().all(|tiers| [CAPACITY_ONLY, WITH_STAGING].contains(&tiers.as_str()));
         if !tiers_are_known || self.tiers.is_empty() || self.rounds == 0 {

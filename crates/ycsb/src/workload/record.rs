@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use tanada_base::SplitMix64;
 
 use crate::draw::fnv_hash_64;
+use crate::{Error, Result};
 
 /// Bytes of a field's stamp.
 const STAMP: usize = 8;
@@ -62,6 +63,17 @@ impl Field {
 }
 
 impl Records {
+    /// Whether so many can be made.
+    ///
+    /// # Errors
+    /// `InvalidInput` if not.
+    pub fn check(&self) -> Result<()> {
+        if (1..=1 << 40).contains(&self.count) {
+            return Ok(());
+        }
+        Err(Error::invalid(format!("{} records: from 1 to 2^40 are possible", self.count)))
+    }
+
     /// Bytes of a value.
     pub fn value_bytes(&self) -> usize {
         self.fields * self.field_bytes
