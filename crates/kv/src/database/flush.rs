@@ -42,14 +42,14 @@ const RETRY: Duration = Duration::from_millis(100);
 impl Core {
     /// Looks whether the fastest class is as full as it may get, or nearly.
     pub(crate) fn watch_fast_class(&self) {
-        let mut share = None;
+        let mut share = 0.0;
         if let Some(limit) = self.settings.fast_class_bytes {
             let used = self.fast_class_bytes();
             // Log segments are prepared ahead, so there has to be room for two.
             let reserve =
                 (2 * super::open::log_segment_bytes(self.objects.volume(), &self.settings)).min(limit / 4);
             self.classes.set_fast_full(used + reserve > limit);
-            share = Some((used + reserve) as f64 / limit.max(1) as f64);
+            share = (used + reserve) as f64 / limit.max(1) as f64;
         }
         self.update_room(share);
     }

@@ -69,11 +69,10 @@ impl Core {
         Pressure::Slow(SLOWEST * (kvsets - settings.slow_root_kvsets + 1) as u32 / steps)
     }
 
-    /// To be called when something came to the fastest class or left it, and `used` says how much of what the database may have there is in use.
-    pub(crate) fn update_room(&self, used: Option<f64>) {
-        let share = used.unwrap_or(0.0);
-        let time =
-            if share > SLOWED_FROM && self.spills_lag() { slowed_for_room(share) } else { Duration::ZERO };
+    /// To be called when something came to the fastest class or left it, and `share` of what the database may have there is in use.
+    pub(crate) fn update_room(&self, share: f64) {
+        let lags = share > SLOWED_FROM && self.spills_lag();
+        let time = if lags { slowed_for_room(share) } else { Duration::ZERO };
         self.slowed_us.store(time.as_micros() as u32, Ordering::Relaxed);
     }
 
@@ -94,7 +93,9 @@ impl Core {
 
     /// Whether a spill is due that would take values from the fastest class.
     fn spills_lag(&self) -> bool {
-        self.stores.read().iter().any(|store| {
+        // Not under the lock of the list, which what follows takes again: between the two somebody may wait to change it.
+        let stores = self.stores.read().clone();
+        stores.iter().any(|store| {
             let bytes = self.spillable_bytes(store);
             let kvsets = store.view.read().tree.root.len();
             bytes > 0 && (kvsets >= self.pick_settings(store).root_kvsets || self.log_pressure(bytes) >= 1.0)
@@ -116,7 +117,8 @@ impl Core {
             Pressure::Stop(_) => 2,
         };
         store.pressure.store(level, Ordering::Release);
-        let comes_free = self.stores.read().iter().any(|store| self.spillable_bytes(store) > 0);
+        let stores = self.stores.read().clone();
+        let comes_free = stores.iter().any(|store| self.spillable_bytes(store) > 0);
         self.classes.set_log_comes_free(comes_free);
     }
 

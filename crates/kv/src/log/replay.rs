@@ -181,9 +181,10 @@ impl Replay<'_> {
             cut = read;
             end = cut.next_multiple_of(BLOCK);
             last = Some((self.candidates[i].window.object.clone(), end - first.lsn));
-            // A segment whose first group is not whole is its own successor.
-            // Behind a torn frame only what a later opening wrote goes on, which has cut it off: the next segment of the same opening may begin in the very next block.
+            // Behind a torn frame only what a later opening wrote goes on, which has cut it off: the next segment of the same opening may begin in the very
+            // next block.
             let next = self.successor(end, first.epoch + u64::from(is_torn));
+            // A segment whose first group is not whole is its own successor.
             current = next.filter(|next| segments.iter().all(|read| read.no != self.candidates[*next].no));
         }
         self.check_end(cut).await?;
