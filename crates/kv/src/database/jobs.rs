@@ -15,10 +15,10 @@ use std::time::Duration;
 use super::core::{Core, Writing};
 use super::relocation::Correction;
 use super::store::StoreState;
-use crate::entry::Pointer;
 use crate::keyfile::KeyFileOptions;
 use crate::manifest::{DatabaseRecord, Record};
 use crate::notify::Notify;
+use crate::transaction::Scan;
 use crate::tree::{Edit, JobContext, JobOutput, TreeState};
 use crate::{ErrorKind, Result};
 
@@ -235,13 +235,14 @@ impl Core {
         Ok(true)
     }
 
-    /// A scan read `loaded` from a device, from `first` on.
-    pub(crate) fn note_scan(&self, store: &StoreState, first: &[u8], mut loaded: Vec<Pointer>) {
+    /// Notes what a scan had to read piece by piece.
+    pub(crate) fn note_scan(&self, store: &StoreState, scan: Scan) {
+        let Scan { first: Some(first), mut pointers, loaded: 2.. } = scan else { return };
         let tree = store.view.read().tree.clone();
         // What lies in the log is spilled in any case.
-        loaded.retain(|pointer| tree.segments.contains_key(&pointer.segment));
-        let Some(leaf) = tree.leaf(first).map(|leaf| leaf.no) else { return };
-        if store.scattered.note(leaf, tree.value_bytes(leaf), &mut loaded) {
+        pointers.retain(|pointer| tree.segments.contains_key(&pointer.segment));
+        let Some(leaf) = tree.leaf(&first).map(|leaf| leaf.no) else { return };
+        if store.scattered.note(leaf, tree.value_bytes(leaf), &mut pointers, scan.loaded) {
             self.background.work.notify();
         }
     }

@@ -30,6 +30,17 @@ pub(crate) struct Entry {
     pub(crate) expires_s: Option<u32>,
 }
 
+/// What was read together.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    /// The first key, if there is one.
+    pub(crate) first: Option<Bytes>,
+    /// Where the values lie that are kept apart from their keys.
+    pub(crate) pointers: Vec<Pointer>,
+    /// Those of them that came from a device.
+    pub(crate) loaded: usize,
+}
+
 /// Keys and values that come next.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
@@ -51,11 +62,6 @@ impl Ahead {
         self.ready.pop_front()
     }
 
-    /// The first key that is ready.
-    pub(super) fn first_key(&self) -> Option<Bytes> {
-        self.ready.front().map(|entry| entry.key.clone())
-    }
-
     pub(super) fn ready(&self) -> usize {
         self.ready.len()
     }
@@ -70,7 +76,7 @@ impl Ahead {
         (self.keys * GROWTH).clamp(FIRST_KEYS, MOST_KEYS)
     }
 
-    /// Reads up to `keys` keys that begin with `prefix`, and their values. The pointers to those that came from a device.
+    /// Reads up to `keys` keys that begin with `prefix`, and their values.
     ///
     /// # Errors
     /// `Corrupted`, or if a device fails; for any of them.
@@ -80,7 +86,7 @@ impl Ahead {
         prefix: &[u8],
         segments: &Segments,
         keys: usize,
-    ) -> Result<Vec<Pointer>> {
+    ) -> Result<Scan> {
         let mut entries: Vec<Entry> = Vec::with_capacity(keys);
         let mut pointers = Vec::new();
         let mut pointed = Vec::new();
@@ -112,6 +118,6 @@ impl Ahead {
         self.ready.extend(entries);
         self.keys = keys;
         self.is_end = is_end;
-        Ok(loaded)
+        Ok(Scan { first: self.ready.front().map(|entry| entry.key.clone()), pointers, loaded })
     }
 }

@@ -212,12 +212,9 @@ impl Cursor {
             };
             let segments = self.store.core().opener.segments.clone();
             match self.ahead.fill(&mut view, &self.prefix, &segments, keys).await {
-                Ok(loaded) => {
+                Ok(scan) => {
                     self.view = Some(view);
-                    if loaded.len() > 1 {
-                        let first = self.ahead.first_key().unwrap_or_default();
-                        self.store.core().note_scan(self.store.state(), &first, loaded);
-                    }
+                    self.store.core().note_scan(self.store.state(), scan);
                     return Ok(());
                 }
                 // What can be read before it is given out before the error.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+pub(crate) use ahead::Scan;
 pub use cursor::{Cursor, CursorOptions};
 
 use crate::database::conflict::ReadSet;

@@ -228,12 +228,12 @@ impl Segments {
         Ok(self.add_as(lease, object, has_header))
     }
 
-    /// The values that `pointers` lead to, in their order, through the cache; neighbours are read together. And the pointers of those that came from
-    /// a device.
+    /// The values that `pointers` lead to, in their order, through the cache; neighbours are read together. And how many of
+    /// them came from a device.
     ///
     /// # Errors
     /// As [`Segment::read`], for any of them.
-    pub(crate) async fn read_all(&self, pointers: &[Pointer]) -> Result<(Vec<Bytes>, Vec<Pointer>)> {
+    pub(crate) async fn read_all(&self, pointers: &[Pointer]) -> Result<(Vec<Bytes>, usize)> {
         let mut segments: HashMap<SegmentNo, Segment> = HashMap::new();
         let mut values = vec![Bytes::new(); pointers.len()];
         let mut missing = Vec::new();
@@ -255,7 +255,7 @@ impl Segments {
                 values[index] = segment.keep(pointer, &stored).await?;
             }
         }
-        Ok((values, wanted))
+        Ok((values, wanted.len()))
     }
 
     /// A segment that was made just now, or found.
