@@ -2,6 +2,7 @@
 
 use tanada_kv::blocking::wait;
 use tanada_kv::{Database, DatabaseSettings, ErrorKind, OpenOptions, StoreSettings};
+use tanada_volume::Attributes;
 
 use crate::volumes::Bench;
 
@@ -134,4 +135,61 @@ fn futures_may_change_threads() {
     is_send(&transaction.get(&store, b"1"));
     is_send(&transaction.commit(&Default::default()));
     wait(database.close()).unwrap();
+}
+
+#[test]
+fn a_database_that_lacks_a_part_is_neither_new_nor_whole() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("lines", &StoreSettings::default())).unwrap();
+    wait(store.put(b"1", b"rice")).unwrap();
+    wait(store.compact()).unwrap();
+    wait(database.close()).unwrap();
+    drop((store, database));
+    let create = || {
+        let settings = Bench::settings();
+        wait(Database::create(&bench.volume, "test", &settings, bench.environment.clone()))
+    };
+    let remove = |kind: &str| {
+        for object in bench.objects(kind) {
+            wait(bench.volume.delete(&object.name())).unwrap();
+        }
+    };
+    let keys = bench.objects("keys");
+    assert!(!keys.is_empty());
+    // Without its manifest what is left is not taken for remains and deleted.
+    let manifest = bench.objects("manifest");
+    let saved: Vec<_> = manifest
+        .iter()
+        .map(|object| (object.name(), wait(object.read_bytes(0, object.size_bytes() as usize)).unwrap()))
+        .collect();
+    remove("manifest");
+    assert_eq!(bench.try_open().unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(create().unwrap_err().kind(), ErrorKind::Corrupted);
+    assert_eq!(bench.objects("keys").len(), keys.len());
+    for (name, bytes) in saved {
+        let object = bench.volume.create_object(&name, &Attributes::default()).unwrap();
+        wait(object.write_bytes(0, &bytes)).unwrap();
+    }
+    wait(bench.open().close()).unwrap();
+    // Without a key file it is damaged, and says which.
+    let missing = bench.objects("keys")[0].name();
+    remove("keys");
+    let error = bench.try_open().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupted);
+    assert!(error.to_string().contains(&missing), "{error}");
+    wait(Database::destroy(&bench.volume, "test", bench.environment.clone())).unwrap();
+    wait(create().unwrap().close()).unwrap();
+}
+
+#[test]
+fn a_log_class_that_is_not_there_is_refused_at_an_opening_too() {
+    let bench = Bench::new();
+    wait(bench.create().close()).unwrap();
+    let settings = DatabaseSettings { log_class: Some("none".to_owned()), ..Bench::settings() };
+    let options = OpenOptions { settings: Some(settings), ..OpenOptions::default() };
+    let opened = wait(Database::open(&bench.volume, "test", &options, bench.environment.clone()));
+    let error = opened.unwrap_err();
+    assert!(error.kind() == ErrorKind::NotFound && error.to_string().contains("\"none\""), "{error}");
+    wait(bench.open().close()).unwrap();
 }

@@ -197,3 +197,15 @@ fn log_and_manifest_lie_on_the_fastest_class() {
     assert_eq!(bench.volume.classes()[0].taken, 0);
     wait(database.close()).unwrap();
 }
+
+#[test]
+fn a_policy_that_cannot_be_read_says_what_can() {
+    for wrong in [
+        r#""nowhere""#,
+        r#"{"root": {"keys": "fastest", "values": "log"}, "leaf": {"keys": "fastest", "values": "slowest"}, "foo": 1}"#,
+        r#"{"root": {"keys": "fastest", "values": "log"}}"#,
+    ] {
+        let error = serde_json::from_str::<MediaPolicy>(wrong).unwrap_err().to_string();
+        assert!(error.contains("staging_max_capacity") && error.contains("slowest"), "{wrong}: {error}");
+    }
+}

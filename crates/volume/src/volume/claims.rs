@@ -21,26 +21,29 @@ pub struct Claim {
     name: String,
 }
 
+impl Claims {
+    fn claim(&self, name: &str, is_exclusive: bool) -> Result<Claim> {
+        let mut held = self.0.lock();
+        match held.get_mut(name) {
+            None => drop(held.insert(name.to_owned(), usize::from(!is_exclusive))),
+            Some(sharers) if *sharers > 0 && !is_exclusive => *sharers += 1,
+            Some(sharers) => {
+                let how = if *sharers > 0 { "for reading" } else { "for writing" };
+                let message = format!("{name} is open {how} in this process already");
+                return Err(Error::new(ErrorKind::Locked, message));
+            }
+        }
+        Ok(Claim { claims: self.clone(), name: name.to_owned() })
+    }
+}
+
 impl Volume {
     /// Claims a name among all who use this opening of the volume.
     ///
     /// # Errors
     /// `Locked` if somebody has it, unless both share it.
     pub fn claim(&self, name: &str, is_exclusive: bool) -> Result<Claim> {
-        let claims = self.core.claims.clone();
-        {
-            let mut held = claims.0.lock();
-            match held.get_mut(name) {
-                None => drop(held.insert(name.to_owned(), usize::from(!is_exclusive))),
-                Some(sharers) if *sharers > 0 && !is_exclusive => *sharers += 1,
-                Some(sharers) => {
-                    let how = if *sharers > 0 { "for reading" } else { "for writing" };
-                    let message = format!("{name} is open {how} in this process already");
-                    return Err(Error::new(ErrorKind::Locked, message));
-                }
-            }
-        }
-        Ok(Claim { claims, name: name.to_owned() })
+        self.core.claims.claim(name, is_exclusive)
     }
 }
 
@@ -53,5 +56,37 @@ impl Drop for Claim {
                 held.remove(&self.name);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(claims: &Claims, is_exclusive: bool) -> Result<Claim> {
+        claims.claim("kv/shop", is_exclusive)
+    }
+
+    #[test]
+    fn a_name_is_claimed_by_one_or_shared() {
+        let claims = Claims::default();
+        let writer = claim(&claims, true).unwrap();
+        for is_exclusive in [true, false] {
+            let error = claim(&claims, is_exclusive).unwrap_err();
+            assert!(
+                error.kind() == ErrorKind::Locked && error.to_string().contains("for writing"),
+                "{error}"
+            );
+        }
+        drop(claims.claim("kv/other", true).unwrap());
+        drop(writer);
+        let readers = [claim(&claims, false).unwrap(), claim(&claims, false).unwrap()];
+        let [first, second] = readers;
+        drop(first);
+        let error = claim(&claims, true).unwrap_err();
+        assert!(error.to_string().contains("for reading"), "{error}");
+        drop(second);
+        drop(claim(&claims, true).unwrap());
+        assert!(claims.0.lock().is_empty());
     }
 }

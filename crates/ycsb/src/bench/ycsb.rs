@@ -370,6 +370,12 @@ mod tests {
         let refused = |options: YcsbOptions| run_ycsb(&options, |_| {}).is_err();
         assert!(refused(YcsbOptions { rounds: 0, ..YcsbOptions::quick("/") }));
         assert!(refused(YcsbOptions { tiers: vec!["tape".to_owned()], ..YcsbOptions::quick("/") }));
+        for count in [0, u64::MAX] {
+            assert!(refused(YcsbOptions {
+                records: Records { count, ..Records::default() },
+                ..YcsbOptions::quick("/")
+            }));
+        }
         assert!(refused(YcsbOptions { staging_share: f64::NAN, ..YcsbOptions::quick("/") }));
     }
 }
