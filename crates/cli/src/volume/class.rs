@@ -8,7 +8,7 @@ use tanada_volume::{ClassInfo, ErrorKind, Relocated, Relocation, Volume};
 
 use super::progress::Progress;
 use super::relocate::BudgetArguments;
-use super::spec::{ClassSpec, FORM, check_free};
+use super::spec::{ClassSpec, FORM};
 use super::{Machine, VolumeFolder};
 use crate::failure::{Failure, Outcome};
 use crate::output::{count, say, size};
@@ -95,7 +95,6 @@ pub(super) async fn run(machine: &Machine, arguments: ClassArguments) -> Outcome
 async fn add(machine: &Machine, arguments: AddArguments) -> Outcome {
     let AddArguments { folder, class, before } = arguments;
     let config = class.config(&folder.volume)?;
-    check_free(&[&config], &folder.volume)?;
     machine
         .write(&folder.volume, async |directory| {
             let classes = directory.volume().classes();

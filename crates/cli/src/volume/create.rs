@@ -7,7 +7,7 @@ use tanada_base::ByteSize;
 use tanada_volume::directory::Directory;
 use tanada_volume::{ErrorKind, VolumeSettings};
 
-use super::spec::{ClassSpec, FORM, check_free};
+use super::spec::{ClassSpec, FORM};
 use super::{Machine, VolumeFolder};
 use crate::failure::{Failure, Outcome};
 use crate::output::{count, say, size};
@@ -45,7 +45,6 @@ pub(super) async fn run(machine: &Machine, arguments: CreateArguments) -> Outcom
         ..VolumeSettings::default()
     };
     let configs: Vec<_> = classes.iter().map(|class| class.config(&folder.volume)).collect::<Outcome<_>>()?;
-    check_free(&configs.iter().collect::<Vec<_>>(), &folder.volume)?;
     let made = Directory::create(&folder.volume, &settings, &configs, machine.settings()).await;
     let directory = made.map_err(|error| match error.kind() {
         ErrorKind::InvalidInput => Failure::usage(error),

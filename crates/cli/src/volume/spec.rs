@@ -1,6 +1,5 @@
 //! A class as it is written on the command line: `NAME=PATH[:PATH]...[,size=SIZE][,model=MODEL][,stripe=SIZE]`.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -70,44 +69,6 @@ impl FromStr for ClassSpec {
         let (size, stripe) = (bytes("size", size)?, bytes("stripe", stripe)?);
         Ok(ClassSpec { name: name.to_owned(), paths, size, stripe, model })
     }
-}
-
-/// A class must not take what others need: none of its paths twice, and no file with data in it.
-///
-/// # Errors
-/// If it would.
-pub fn check_free(configs: &[&ClassConfig], volume: &Path) -> Outcome {
-    let mut seen = Vec::new();
-    for path in configs.iter().flat_map(|config| &config.paths) {
-        let path = volume.join(path);
-        if path.is_dir() {
-            // A file is made in it, with a name that nobody has.
-            continue;
-        }
-        let whole = path.canonicalize().unwrap_or_else(|_| path.clone());
-        if seen.contains(&whole) {
-            return Err(Failure::usage(format!(
-                "{} is named twice: each device is of one class, once",
-                path.display()
-            )));
-        }
-        seen.push(whole);
-        if path.is_file() && has_data(&path)? {
-            return Err(Failure::failed(format!(
-                "{} has data in it, which would be overwritten: name another file, or remove it if nobody needs it",
-                path.display()
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Whether anything but zeros is at a file's beginning, where whoever writes files or labels writes.
-fn has_data(path: &Path) -> Outcome<bool> {
-    let mut beginning = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(64 << 10).read_to_end(&mut beginning));
-    read.map_err(|error| Failure::failed(format!("cannot read {}: {error}", path.display())))?;
-    Ok(beginning.iter().any(|byte| *byte != 0))
 }
 
 impl ClassSpec {

@@ -3,7 +3,8 @@
 //! The log of the volume is the truth about its classes; this file says where to find their devices, and what lies under them. It is
 //! replaced as a whole: written beside, made durable, renamed.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -104,6 +105,38 @@ impl ClassConfig {
         }
         Ok(())
     }
+}
+
+/// New classes must not take what others need: none of their paths twice, and no file with data in it. A block device is overwritten.
+///
+/// # Errors
+/// `InvalidInput`, `AlreadyExists`, or if a file cannot be read.
+pub(super) fn check_free(classes: &[ClassConfig], folder: &Path) -> Result<()> {
+    let mut seen = Vec::new();
+    for path in classes.iter().flat_map(|class| class.device_paths(folder)) {
+        let whole = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if seen.contains(&whole) {
+            let message = format!("{} is named twice: a device is of one class, once", path.display());
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        seen.push(whole);
+        if path.is_file() && has_data(&path)? {
+            let message = format!(
+                "{} has data in it, which would be overwritten: name another file, or remove it if nobody needs it",
+                path.display()
+            );
+            return Err(Error::new(ErrorKind::AlreadyExists, message));
+        }
+    }
+    Ok(())
+}
+
+/// Whether anything but zeros is at a file's beginning, where files and labels begin.
+fn has_data(path: &Path) -> Result<bool> {
+    let mut beginning = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(64 << 10).read_to_end(&mut beginning));
+    read.map_err(|error| join(path, &error, "read"))?;
+    Ok(beginning.iter().any(|byte| *byte != 0))
 }
 
 /// What `volume.json` says.

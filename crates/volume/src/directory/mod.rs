@@ -76,7 +76,7 @@ impl Directory {
     /// classes counts.
     ///
     /// # Errors
-    /// As [`Volume::create`], and if files cannot be made.
+    /// As [`Volume::create`]; `InvalidInput` if a device is named twice, `AlreadyExists` if a file has data in it; and if files cannot be made.
     pub async fn create(
         path: &Path,
         volume: &VolumeSettings,
@@ -96,6 +96,7 @@ impl Directory {
         for class in classes {
             config.classes.push(class.resolved(path, volume.id, volume.chunk_bytes)?);
         }
+        config::check_free(&config.classes, path)?;
         let mut volume_settings = volume.clone();
         volume_settings.classes = config.classes.iter().map(ClassConfig::settings).collect();
         // Until the volume is there, this says which files are leftovers.
@@ -159,9 +160,10 @@ impl Directory {
     /// Adds a class, before those of `rank` or more.
     ///
     /// # Errors
-    /// As [`Volume::add_class`].
+    /// As [`Volume::add_class`]; `InvalidInput` if a device is named twice, `AlreadyExists` if a file has data in it.
     pub async fn add_class(&self, class: &ClassConfig, rank: usize) -> Result<()> {
         let class = class.resolved(&self.path, self.volume.id(), self.volume.chunk_bytes())?;
+        config::check_free(std::slice::from_ref(&class), &self.path)?;
         let (devices, _) = class_parts(&self.path, &class, &self.settings, Access::Create)?;
         // Written first: a class that the volume does not know is passed over at the next opening; one whose place is forgotten is missing.
         let config = {
