@@ -5,6 +5,7 @@
 //! - A [`Device`] is a file or a block device (or any other [`Backend`]): read, write, sync, punch, each a future.
 //! - A [`Buffer`] is the aligned memory an I/O works on; a [`BufferPool`] recycles them.
 //! - [`Executors`] are threads with an io_uring each. Tasks spawned on them drive thousands of I/Os from one thread.
+//! - [`wait`] runs a future on a thread that has nothing else to do, without an executor.
 //! - A [`Gate`] bounds I/Os and bytes in flight; an [`IoContext`] goes through it and counts.
 //! - A [`ModelSpec`] (`8xhdd-7200`) describes devices to emulate; a [`Timeline`] puts them before a device, in real or in virtual time.
 //!
@@ -50,6 +51,7 @@ mod observer;
 mod ring;
 mod threads;
 mod timeline;
+mod wait;
 
 pub use buffer::{BUFFER_ALIGNMENT, Buffer, BufferPool, LARGEST_POOLED_BUFFER};
 pub use context::{IoContext, IoCounters, IoSnapshot, Permit};
@@ -61,3 +63,4 @@ pub use gate::{Gate, GateLimits};
 pub use model::{FlashSpec, MemberSpec, ModelQueue, ModelSpec, ModelledArray, Preset, SpindleSpec};
 pub use observer::{IoObserver, ObservedRead};
 pub use timeline::{RegisteredThread, Timeline, VirtualTimeOptions};
+pub use wait::wait;

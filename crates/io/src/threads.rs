@@ -12,20 +12,21 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use crate::device::{Completion, OpenFile, Request, Ticket};
+use crate::wait::keep_back;
 
 /// Most threads at once; also the most blocking I/Os at once.
 const MOST_THREADS: usize = 64;
 
 const IDLE: Duration = Duration::from_secs(5);
 
-struct Job {
+pub(crate) struct Job {
     file: Arc<OpenFile>,
     request: Request,
     completion: Completion,
 }
 
 impl Job {
-    fn run(self) {
+    pub(crate) fn run(self) {
         let Job { file, mut request, completion } = self;
         if completion.is_abandoned() {
             return;
@@ -46,14 +47,23 @@ struct Queue {
 static QUEUE: Mutex<Queue> = Mutex::new(Queue { jobs: VecDeque::new(), threads: 0, idle: 0 });
 static WORK: Condvar = Condvar::new();
 
-/// Starts `request` on the pool.
+/// Starts `request` on the pool, or on the calling thread if that waits for it.
 pub(crate) fn start(file: &Arc<OpenFile>, request: Request, completion: Completion) -> Ticket {
+    let job = Job { file: file.clone(), request, completion };
+    if let Some(job) = keep_back(job) {
+        enqueue(job);
+    }
+    Ticket::default()
+}
+
+/// Has a thread of the pool do it.
+pub(crate) fn enqueue(job: Job) {
     let mut queue = QUEUE.lock();
-    queue.jobs.push_back(Job { file: file.clone(), request, completion });
+    queue.jobs.push_back(job);
     if queue.jobs.len() <= queue.idle || queue.threads >= MOST_THREADS {
         drop(queue);
         WORK.notify_one();
-        return Ticket::default();
+        return;
     }
     queue.threads += 1;
     drop(queue);
@@ -61,7 +71,6 @@ pub(crate) fn start(file: &Arc<OpenFile>, request: Request, completion: Completi
     if spawned.is_err() {
         give_up_thread();
     }
-    Ticket::default()
 }
 
 /// The system gave no thread: others will take the job, or the caller does it itself.

@@ -1,0 +1,172 @@
+//! Running a future on a thread that waits for it, and doing its I/O meanwhile.
+//!
+//! A thread without a ring hands its I/O to the pool: two switches of threads for each. One that does nothing but wait may as well do it itself.
+//!
+//! 1. What a future starts on the pool while it is polled is kept back.
+//! 2. If it has to wait, all but one go to the pool, and the thread does that one itself. Then it polls again.
+//! 3. With nothing to do it sleeps until it is woken.
+//!
+//! Invariant: nothing is kept back while the thread sleeps, or after the future has come to its end.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+use crate::threads::{Job, enqueue};
+
+thread_local! {
+    /// I/O that was kept back, if this thread is polling a future that it waits for.
+    static KEPT_BACK: RefCell<Option<Vec<Job>>> = const { RefCell::new(None) };
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Polls are within it; what it keeps back is started by it at the latest when it ends, however that comes.
+struct Keeping {
+    outer: Option<Vec<Job>>,
+}
+
+impl Keeping {
+    fn begin() -> Keeping {
+        let outer = KEPT_BACK.replace(Some(Vec::new()));
+        // Whoever waits outside waits for this here: its I/O must not.
+        let outer = outer.map(|jobs| {
+            jobs.into_iter().for_each(enqueue);
+            Vec::new()
+        });
+        Keeping { outer }
+    }
+
+    fn take(&self) -> Vec<Job> {
+        KEPT_BACK.with_borrow_mut(|kept| kept.as_mut().map(std::mem::take).unwrap_or_default())
+    }
+}
+
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        let kept = KEPT_BACK.replace(self.outer.take());
+        kept.into_iter().flatten().for_each(enqueue);
+    }
+}
+
+/// Keeps `job` back if this thread is polling what it waits for; otherwise gives it back.
+pub(crate) fn keep_back(job: Job) -> Option<Job> {
+    KEPT_BACK.with_borrow_mut(|kept| match kept {
+        Some(jobs) => {
+            jobs.push(job);
+            None
+        }
+        None => Some(job),
+    })
+}
+
+/// Runs a future to its end on the calling thread, and as much of its I/O as is sensible. Never to be called on an executor's own thread, which would
+/// wait for itself.
+///
+/// ```
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("pages");
+/// # std::fs::write(&path, vec![7; 1 << 20]).unwrap();
+/// let device = tanada_io::Device::open(&path, &tanada_io::DeviceOptions::default())?;
+/// let pool = tanada_io::BufferPool::new(0);
+/// let page = tanada_io::wait(device.read(16384, pool.allocate(16384)))?;
+/// assert_eq!(page[0], 7);
+/// # Ok::<(), tanada_io::Error>(())
+/// ```
+pub fn wait<F: Future>(future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        let mut kept = {
+            let keeping = Keeping::begin();
+            if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+                return output;
+            }
+            keeping.take()
+        };
+        let own = kept.pop();
+        kept.into_iter().for_each(enqueue);
+        match own {
+            Some(job) => job.run(),
+            None => std::thread::park(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::future::join_all;
+
+    use super::*;
+    use crate::{BufferPool, Device, DeviceOptions};
+
+    fn device() -> (tempfile::TempDir, Device) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bytes");
+        let bytes: Vec<u8> = (0..64u8).flat_map(|page| [page; 4096]).collect();
+        std::fs::write(&path, bytes).unwrap();
+        let device = Device::open(&path, &DeviceOptions::default()).unwrap();
+        (folder, device)
+    }
+
+    async fn page(device: &Device, no: u64) -> u8 {
+        device.read(no * 4096, BufferPool::new(0).allocate(4096)).await.unwrap()[0]
+    }
+
+    #[test]
+    fn reads_one_by_one_and_many_at_once() {
+        let (_folder, device) = device();
+        wait(async {
+            for no in 0..8 {
+                assert_eq!(page(&device, no).await, no as u8);
+            }
+            let all = join_all((0..64).map(|no| page(&device, no))).await;
+            assert_eq!(all, (0..64).collect::<Vec<u8>>());
+        });
+    }
+
+    #[test]
+    fn a_wait_within_a_wait_holds_nothing_up() {
+        let (_folder, device) = device();
+        let first = wait(async {
+            let mut first = Box::pin(page(&device, 1));
+            // Started, and not done.
+            assert_eq!(futures::poll!(first.as_mut()), Poll::Pending);
+            assert_eq!(wait(page(&device, 2)), 2);
+            first.await
+        });
+        assert_eq!(first, 1);
+    }
+
+    #[test]
+    fn what_was_started_goes_on_when_the_future_has_ended() {
+        let (_folder, device) = device();
+        let mut read = Box::pin(page(&device, 3));
+        wait(async { assert_eq!(futures::poll!(read.as_mut()), Poll::Pending) });
+        assert_eq!(wait(read), 3);
+    }
+
+    #[test]
+    fn a_wake_from_elsewhere_is_heard() {
+        let (sender, receiver) = futures::channel::oneshot::channel();
+        let other = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            sender.send(7).unwrap();
+        });
+        assert_eq!(wait(receiver), Ok(7));
+        other.join().unwrap();
+    }
+}
