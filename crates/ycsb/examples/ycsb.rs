@@ -92,6 +92,9 @@ struct Ycsb {
     /// Seconds that a workload runs before it is measured.
     #[arg(long)]
     warm_up: Option<f64>,
+    /// Bytes that an engine may use of the staging class, as a share of the data.
+    #[arg(long)]
+    staging_share: Option<f64>,
     /// Most seconds of a workload.
     #[arg(long)]
     seconds: Option<f64>,
@@ -128,6 +131,7 @@ fn ycsb(arguments: &Ycsb) -> Result<Report> {
     options.rounds = output.rounds.unwrap_or(options.rounds);
     options.seconds = arguments.seconds.unwrap_or(options.seconds);
     options.warm_up_s = arguments.warm_up.unwrap_or(options.warm_up_s);
+    options.staging_share = arguments.staging_share.unwrap_or(options.staging_share);
     options.own = !arguments.alone;
     options.target_per_second = arguments.target.unwrap_or(0.0);
     options.memory_bytes = output.memory_mib.map_or(options.memory_bytes, |mib| mib << 20);

@@ -87,6 +87,12 @@ pub struct YcsbArguments {
     /// Seconds of each workload, at most
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<f64>,
+    /// Seconds that each workload runs before it is measured
+    #[arg(long, value_name = "SECONDS")]
+    warm_up: Option<f64>,
+    /// What an engine may use of the staging class, as a share of the data
+    #[arg(long, value_name = "SHARE")]
+    staging_share: Option<f64>,
 }
 
 fn media(text: &str) -> Result<MediaKind, String> {
@@ -113,7 +119,18 @@ pub struct HseArguments {
 }
 
 pub(super) fn ycsb(arguments: YcsbArguments) -> Outcome {
-    let YcsbArguments { common, against, media, tiers, threads, tasks, target, seconds } = arguments;
+    let YcsbArguments {
+        common,
+        against,
+        media,
+        tiers,
+        threads,
+        tasks,
+        target,
+        seconds,
+        warm_up,
+        staging_share,
+    } = arguments;
     let mut options =
         if common.quick { YcsbOptions::quick(&common.dir) } else { YcsbOptions::new(&common.dir) };
     options.records.count = common.records.unwrap_or(options.records.count);
@@ -121,6 +138,8 @@ pub(super) fn ycsb(arguments: YcsbArguments) -> Outcome {
     options.rounds = common.rounds.map_or(options.rounds, |rounds| rounds as usize);
     options.memory_bytes = common.memory.map_or(options.memory_bytes, ByteSize::bytes);
     options.seconds = seconds.unwrap_or(options.seconds);
+    options.warm_up_s = warm_up.unwrap_or(options.warm_up_s);
+    options.staging_share = staging_share.unwrap_or(options.staging_share);
     options.target_per_second = target.unwrap_or(options.target_per_second);
     options.media = media.unwrap_or(options.media);
     if let Some(Workloads(workloads)) = common.workloads {

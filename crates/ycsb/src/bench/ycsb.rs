@@ -64,8 +64,8 @@ pub struct YcsbOptions {
 }
 
 impl YcsbOptions {
-    /// Two million records of 1,000 bytes, four threads, a fifth of the data as memory, staging for 30 % of them; three rounds of 20 s a workload, after 20 s
-    /// that are not measured.
+    /// Two million records of 1,000 bytes, four threads, a fifth of the data as memory, staging with room for all of them and half of them more; three rounds
+    /// of 20 s a workload, after 20 s that are not measured.
     pub fn new(directory: impl Into<PathBuf>) -> YcsbOptions {
         YcsbOptions {
             directory: directory.into(),
@@ -80,7 +80,7 @@ impl YcsbOptions {
             target_per_second: 0.0,
             update_all_fields: true,
             memory_bytes: 384 << 20,
-            staging_share: 0.3,
+            staging_share: 1.5,
             durable_within_ms: 100,
             rounds: 3,
             threads: 0,

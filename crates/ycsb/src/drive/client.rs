@@ -111,7 +111,7 @@ pub fn on_threads(clients: Vec<Client>, timeline: &Timeline) -> Result<()> {
             .map(|client| {
                 scope.spawn(move || {
                     let _takes_part = timeline.register_thread();
-                    block_on(client.run())
+                    tanada_kv::blocking::wait(client.run())
                 })
             })
             .collect();
