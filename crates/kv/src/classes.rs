@@ -102,6 +102,11 @@ impl Classes {
         }
     }
 
+    /// Whether the log is wanted on that class.
+    pub(crate) fn is_log_on(&self, class: &str) -> bool {
+        self.log_class.resolve(&self.offered()).is_some_and(|wanted| wanted == class)
+    }
+
     /// The fastest class and the one that is used instead of it, if it is as full as it may get.
     fn passed_over(&self) -> Option<(String, String)> {
         if !self.is_fast_full() {

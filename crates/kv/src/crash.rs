@@ -23,6 +23,7 @@ pub const CRASH_POINTS: &[&str] = &[
     "job.before-manifest",
     "job.after-manifest",
     "promotion.before-manifest",
+    "mirrors.before-manifest",
     "object.before-deletion",
     "open.before-orphans",
     "open.after-orphans",

@@ -145,6 +145,9 @@ pub struct StoreSettings {
     pub space_amplification: f64,
     /// Values that are read often from slow classes are copied to the fastest one, so many bytes a second at most. Default: 0, which is never.
     pub promoted_bytes_per_second: u64,
+    /// Values that move from the log to a slower class are read where the log wrote them, as long as the fastest class has room for both. Only where the
+    /// policy wants keys at the root on the fastest class. Default: true.
+    pub mirrors: bool,
 }
 
 impl Default for StoreSettings {
@@ -160,6 +163,7 @@ impl Default for StoreSettings {
             value_segment_bytes: 64 << 20,
             space_amplification: 1.3,
             promoted_bytes_per_second: 0,
+            mirrors: true,
         }
     }
 }
@@ -311,6 +315,7 @@ mod tests {
         assert_eq!((store.page_bytes, store.filter_bits_per_key), (4096, 10));
         assert_eq!((store.leaf_bytes, store.value_segment_bytes), (512 << 20, 64 << 20));
         assert_eq!((store.space_amplification, store.promoted_bytes_per_second), (1.3, 0));
+        assert!(store.mirrors);
         let write = WriteOptions::default();
         assert_eq!((write.durability, write.compression, write.time_to_live_s), (None, None, None));
         assert!(!OpenOptions::default().read_only);

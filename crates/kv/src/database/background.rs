@@ -23,6 +23,8 @@ pub(crate) struct Background {
     pub(crate) failed: Mutex<Option<Error>>,
     /// Jobs that are being done.
     pub(crate) jobs: AtomicUsize,
+    /// Mirrors are being taken away.
+    pub(crate) is_trimming: AtomicBool,
     is_stopping: AtomicBool,
     tasks: TaskCount,
 }

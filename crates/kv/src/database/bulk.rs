@@ -95,7 +95,7 @@ impl Store {
                     store,
                     _turn: turn,
                     context,
-                    tree,
+                    tree: Arc::new(tree.without_mirrors()),
                     sequence,
                     codec,
                     expires_s,

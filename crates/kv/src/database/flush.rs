@@ -49,7 +49,8 @@ impl Core {
             let reserve =
                 (2 * super::open::log_segment_bytes(self.objects.volume(), &self.settings)).min(limit / 4);
             self.classes.set_fast_full(used + reserve > limit);
-            share = (used + reserve) as f64 / limit.max(1) as f64;
+            let in_the_way = used.saturating_sub(self.mirrored_bytes());
+            share = (in_the_way + reserve) as f64 / limit.max(1) as f64;
         }
         self.update_room(share);
     }

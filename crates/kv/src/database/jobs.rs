@@ -19,7 +19,7 @@ use crate::keyfile::KeyFileOptions;
 use crate::manifest::{DatabaseRecord, Record};
 use crate::notify::Notify;
 use crate::transaction::Scan;
-use crate::tree::{Edit, JobContext, JobOutput, TreeState};
+use crate::tree::{Edit, JobContext, JobOutput, KvsetNo, TreeState};
 use crate::{ErrorKind, Result};
 
 use super::pick;
@@ -88,10 +88,24 @@ impl Core {
     /// Does one job, if there is one to do; whether there was.
     pub(crate) async fn job_next(&self) -> bool {
         let Ok(writing) = self.writing() else { return false };
+        match self.trim_mirrors(writing, false).await {
+            Ok(true) => return true,
+            Ok(false) => {}
+            Err(error) => {
+                writing.log.fail(&error);
+                self.background.progress.notify();
+            }
+        }
         let mut stores = self.stores.read().clone();
         // Those with the most at their roots first.
         stores.sort_by_key(|store| std::cmp::Reverse(store.view.read().tree.root.len()));
         for store in &stores {
+            match self.merge_next(writing, store).await {
+                Ok(true) => return true,
+                Ok(false) => {}
+                Err(error) if error.kind() == ErrorKind::NoSpace => self.environment.sleep(REST).await,
+                Err(error) => writing.log.fail(&error),
+            }
             let Some(turn) = Turn::take(self, store) else { continue };
             match self.do_job(writing, store, false).await {
                 Ok(true) => return true,
@@ -164,6 +178,7 @@ impl Core {
             segment_bytes: settings.value_segment_bytes,
             leaf_bytes: settings.leaf_bytes,
             batch_bytes: self.job_bytes(),
+            keeps_mirrors: self.are_mirrors_of_use(store),
             snapshots: self.snapshots.to_keep(),
             now_s: self.environment.wall_time_s(),
         })
@@ -179,6 +194,7 @@ impl Core {
         let tree = store.view.read().tree.clone();
         let context = self.job_context(store)?;
         let around = self.surroundings(writing, store, &tree);
+        let tree = Arc::new(tree.without_mirrors());
         let job = pick::next_job(&tree, &self.pick_settings(store), &around, is_thorough);
         let job = match job {
             Some(job) => job,
@@ -196,6 +212,16 @@ impl Core {
                 },
             },
         };
+        let progress = self.background.progress.notified();
+        let spilled: &[KvsetNo] = if let Job::Spill { kvsets } = &job { kvsets } else { &[] };
+        let Some(_claim) = self.claim(store, spilled) else {
+            // A merge is about to replace them, or has.
+            let are_taken = spilled.iter().any(|no| store.taken.lock().contains(no));
+            if is_thorough && are_taken {
+                progress.await;
+            }
+            return Ok(is_thorough);
+        };
         let _memory = JobMemory::take(self);
         let output = match &job {
             Job::Spill { kvsets } => {
@@ -209,6 +235,17 @@ impl Core {
                 crate::tree::compact(&context, &tree, *leaf, kvsets, emptied).await?
             }
         };
+        self.install_job(writing, store, (&context, tree), output).await
+    }
+
+    /// Installs what a job wrote, on the tree it read; whether there was anything.
+    pub(crate) async fn install_job(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+        (context, tree): (&JobContext, Arc<TreeState>),
+        output: JobOutput,
+    ) -> Result<bool> {
         self.counters.jobs.add(1);
         self.counters.job_key_bytes.add(output.key_bytes_written);
         self.counters.job_value_bytes.add(output.value_bytes_written);
@@ -217,7 +254,7 @@ impl Core {
             return Ok(false);
         }
         if store.is_dropped.load(Ordering::Acquire) {
-            output.abandon(&context, &tree).await;
+            output.abandon(context, &tree).await;
             return Ok(false);
         }
         // CRASH: what was written are orphans.
@@ -229,7 +266,7 @@ impl Core {
         self.background.progress.notify();
         self.background.work.notify();
         // As long as anybody has the old tree, what only it references is not deleted.
-        drop((tree, output, context));
+        drop((tree, output));
         self.delete_retired().await?;
         self.watch_fast_class();
         Ok(true)

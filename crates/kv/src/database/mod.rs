@@ -2,8 +2,9 @@
 //!
 //! - [`core`]: what its handles share; the way of writes and reads;
 //! - [`open`]: making, opening, recovering;
-//! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`jobs`]: tree jobs; [`relocation`]: bringing things to
-//!   where policies want them; [`pressure`]: holding writers back;
+//! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`jobs`]: tree jobs; [`merges`]: those at the root that wait for
+//!   no other; [`relocation`]: bringing things to
+//!   where policies want them; [`mirrors`]: values that stay on the fastest class as long as it has room; [`pressure`]: holding writers back;
 //! - [`batch`], [`store`], [`snapshot`]: what users hold;
 //! - [`conflict`]: what transactions have to know of each other.
 
@@ -16,6 +17,8 @@ pub(crate) mod conflict;
 pub(crate) mod core;
 mod flush;
 mod jobs;
+mod merges;
+mod mirrors;
 mod open;
 mod pick;
 mod pressure;

@@ -43,7 +43,7 @@ use crate::value::Segments;
 use crate::{Error, ErrorKind, Result};
 
 /// Log segments that the fastest class has room for, at least.
-const LOG_SEGMENTS_OF_A_CLASS: u64 = 16;
+const LOG_SEGMENTS_OF_A_CLASS: u64 = 32;
 
 /// A name of a database or a store.
 pub(crate) fn check_name(name: &str) -> Result<()> {

@@ -57,7 +57,8 @@ impl Core {
         let mut elsewhere: BTreeSet<SegmentNo> = writing.log.segments().into_iter().collect();
         for other in &*self.stores.read() {
             if Arc::ptr_eq(other, store) {
-                let root = tree.root.iter().flat_map(|kvset| &kvset.record().info.references);
+                let above = tree.root.iter().chain(&tree.mirrors);
+                let root = above.flat_map(|kvset| &kvset.record().info.references);
                 elsewhere.extend(root.map(|references| references.segment));
             } else {
                 elsewhere.extend(other.view.read().tree.clone().references().into_keys());
@@ -81,15 +82,15 @@ impl Core {
 
     /// How much the fastest class presses for log segments to be emptied: 1 if that is due. The store's root keeps `log_bytes` in them.
     pub(crate) fn log_pressure(&self, log_bytes: u64) -> f64 {
+        let mirrored = self.mirrored_bytes();
         // Before a limit is reached, so that there is time to make room.
-        let by_limit = self
-            .settings
-            .fast_class_bytes
-            .map_or(0.0, |limit| self.fast_class_bytes() as f64 / (limit.max(1) as f64 * 0.75));
+        let by_limit = self.settings.fast_class_bytes.map_or(0.0, |limit| {
+            self.fast_class_bytes().saturating_sub(mirrored) as f64 / (limit.max(1) as f64 * 0.75)
+        });
         // The log would go on to a slow class once this one is full. What is free is to be no less than what spills could free.
         let volume = self.objects.volume();
         let by_room = match self.free_on_fastest() {
-            Some(free) if volume.classes().len() > 1 => log_bytes as f64 / free.max(1) as f64,
+            Some(free) if volume.classes().len() > 1 => log_bytes as f64 / (free + mirrored).max(1) as f64,
             _ => 0.0,
         };
         by_limit.max(by_room)

@@ -118,7 +118,8 @@ impl Core {
         };
         store.pressure.store(level, Ordering::Release);
         let stores = self.stores.read().clone();
-        let comes_free = stores.iter().any(|store| self.spillable_bytes(store) > 0);
+        let has_mirrors = |store: &StoreState| !store.view.read().tree.mirrors.is_empty();
+        let comes_free = stores.iter().any(|store| has_mirrors(store) || self.spillable_bytes(store) > 0);
         self.classes.set_log_comes_free(comes_free);
     }
 

@@ -50,7 +50,7 @@ impl Core {
         key: &[u8],
         found: &FoundVersion,
     ) -> Result<Option<Bytes>> {
-        let Some(fastest) = self.fastest_class() else { return found.value().await };
+        let Some(fastest) = self.fastest_class() else { return found.value(key, tree).await };
         let value = found.value_counting(key, tree, &store.hot, &fastest).await;
         store.promotion.reads.add(1);
         if store.promotion.reads.get().is_multiple_of(LOOK_AFTER) {

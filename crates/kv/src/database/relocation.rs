@@ -78,6 +78,9 @@ impl Core {
             why: "the class is drained".to_owned(),
             ..Relocation::default()
         };
+        if let Some(writing) = self.writing.as_ref().filter(|_| self.classes.is_log_on(class)) {
+            self.trim_mirrors(writing, true).await?;
+        }
         let volume = self.objects.volume();
         let drained = volume.drain_class(class, &relocation).await;
         // Where the policies now want things may be elsewhere than where they were moved to.
@@ -157,10 +160,12 @@ impl Core {
     fn has_room_on_fastest(&self, tree: &TreeState, is_thorough: bool) -> bool {
         let reserve =
             SPARED_LOG_SEGMENTS * super::open::log_segment_bytes(self.objects.volume(), &self.settings);
-        let fits_class = self.free_on_fastest().is_some_and(|free| free >= STEP_BYTES + reserve);
+        let mirrored = self.mirrored_bytes();
+        let fits_class = self.free_on_fastest().is_some_and(|free| free + mirrored >= STEP_BYTES + reserve);
         let limit = self.settings.fast_class_bytes;
         let fits_limit = limit.is_none_or(|limit| {
-            self.fast_class_bytes() + STEP_BYTES.min(limit / 8) + reserve.min(limit / 4) <= limit
+            let used = self.fast_class_bytes().saturating_sub(mirrored);
+            used + STEP_BYTES.min(limit / 8) + reserve.min(limit / 4) <= limit
         });
         let log_bytes = tree.root.iter().map(|kvset| kvset.record().info.data_bytes()).sum();
         let is_quiet = is_thorough || self.log_pressure(log_bytes) < FILLED_SHARE;

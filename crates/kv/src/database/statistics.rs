@@ -87,9 +87,9 @@ pub struct Statistics {
     pub write_amplification: f64,
     /// Bytes of keys and values in kvsets that are in use.
     pub bytes_in_use: u64,
-    /// Bytes that objects take up: those, garbage, what the log has and has ready, the manifest, and what is left of their last chunks.
+    /// Bytes that objects take up: those, garbage, mirrors, what the log has and has ready, the manifest, and what is left of their last chunks.
     pub bytes_allocated: u64,
-    /// Bytes of all objects over those of keys and values in kvsets that are in use; versions that only snapshots see count as in use.
+    /// Bytes of all objects but what mirrors alone need over those of keys and values in kvsets that are in use; versions that only snapshots see count as in use.
     pub space_amplification: f64,
     /// Look-ups.
     pub gets: u64,
@@ -188,6 +188,12 @@ pub struct StoreStatistics {
     pub leaves: usize,
     /// See above.
     pub leaf_kvsets: usize,
+    /// Spilled kvsets whose values are kept where the log wrote them, too, and read there.
+    #[serde(default)]
+    pub mirrors: usize,
+    /// Bytes of those values.
+    #[serde(default)]
+    pub mirrored_bytes: u64,
     /// Versions in kvsets.
     pub versions: u64,
     /// Versions in memory tables, and otherwise in the log alone.
@@ -250,7 +256,7 @@ impl Core {
             write_amplification: ratio(all, user_bytes),
             bytes_in_use: in_use,
             bytes_allocated: taken,
-            space_amplification: ratio(taken, in_use),
+            space_amplification: ratio(taken.saturating_sub(self.mirrored_bytes()), in_use),
             gets: counters.gets.get(),
             gets_from_memory: counters.gets_from_memory.get(),
             cache_loads: cache.loads,
@@ -287,6 +293,7 @@ impl Core {
         let stores = self.stores.read().clone();
         let statistics = stores.iter().map(|store| {
             let view = store.view.read().clone();
+            let mirrored = view.tree.mirrors.iter();
             let mut statistics = StoreStatistics {
                 name: store.name.clone(),
                 waiting_tables: view.waiting.len(),
@@ -295,9 +302,11 @@ impl Core {
                 leaves: view.tree.leaves.len(),
                 leaf_kvsets: view.tree.leaves.iter().map(|leaf| leaf.kvsets.len()).sum(),
                 value_segments: view.tree.segments.len(),
+                mirrors: view.tree.mirrors.len(),
+                mirrored_bytes: mirrored.map(|kvset| kvset.record().info.referenced_bytes()).sum(),
                 ..StoreStatistics::default()
             };
-            for kvset in view.tree.kvsets() {
+            for kvset in view.tree.data() {
                 let info = &kvset.record().info;
                 statistics.versions += info.entries;
                 statistics.key_bytes += info.key_bytes;

@@ -1,11 +1,12 @@
 //! A store: what its handles share, and what users call.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use bytes::Bytes;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use super::batch::{Batch, behind_prefix, expiry};
 use super::core::Core;
@@ -16,10 +17,10 @@ use crate::log::frame::{OperationKind, StoreNo};
 use crate::memory::MemoryTable;
 use crate::settings::{StoreSettings, WriteOptions};
 use crate::transaction::{Cursor, CursorOptions};
-use crate::tree::TreeState;
 use crate::tree::heat::HotKeys;
 use crate::tree::policy::MediaPolicy;
 use crate::tree::scattered::Scattered;
+use crate::tree::{KvsetNo, TreeState};
 use crate::{Error, ErrorKind, Result};
 
 /// Where a store's versions are; each part is older than the one before.
@@ -49,8 +50,10 @@ pub(crate) struct StoreState {
     pub(crate) view: RwLock<View>,
     /// What its writers have to be spared; see [`super::pressure`].
     pub(crate) pressure: AtomicU8,
-    /// One job of its tree at a time.
+    /// One job of its tree at a time, but for merges at the root.
     pub(crate) has_job: AtomicBool,
+    /// Kvsets of the root that a spill or a merge is about to take away.
+    pub(crate) taken: Mutex<BTreeSet<KvsetNo>>,
     /// What is read often from slow classes.
     pub(crate) hot: HotKeys,
     pub(crate) promotion: Promotion,
@@ -80,6 +83,7 @@ impl StoreState {
             view: RwLock::new(view),
             pressure: AtomicU8::new(0),
             has_job: AtomicBool::new(false),
+            taken: Mutex::default(),
             hot: HotKeys::new(if settings.promoted_bytes_per_second > 0 { MOST_HOT_KEYS } else { 0 }),
             promotion: Promotion::default(),
             scattered: Scattered::default(),

@@ -193,7 +193,7 @@ impl Files {
             pointers.push(Pointer { segment: no, offset, stored_len, len: number(8), codec, checksum });
         }
         for pointer in &pointers {
-            if let Ok(value) = segment.read(pointer).await {
+            if let Ok(value) = segment.read_uncached(pointer).await {
                 assert!(pointer.codec == Codec::None || value.len() == pointer.len as usize);
             }
         }

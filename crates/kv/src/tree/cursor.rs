@@ -117,9 +117,9 @@ impl TreeState {
         root.chain([Box::new(LeafSource::new(self.clone())) as Box<dyn Source>]).collect()
     }
 
-    /// The range tombstones of all kvsets.
+    /// The range tombstones of all kvsets that are looked up.
     pub(crate) fn tombstones(&self) -> RangeTombstones {
-        let kvsets = self.kvsets().filter(|kvset| !kvset.tombstones().is_empty());
+        let kvsets = self.data().filter(|kvset| !kvset.tombstones().is_empty());
         RangeTombstones::new(kvsets.flat_map(|kvset| kvset.tombstones().iter().cloned()).collect())
     }
 }

@@ -20,6 +20,8 @@ pub(crate) type LeafNo = u64;
 pub(crate) enum Place {
     Root,
     Leaf(LeafNo),
+    /// Kvsets whose versions are in the leaves by now, and whose values still lie where the log wrote them.
+    Mirrors,
 }
 
 /// Where among the kvsets of a place.
@@ -206,6 +208,7 @@ impl Place {
                 out.push(1);
                 put_varint(out, leaf);
             }
+            Place::Mirrors => out.push(2),
         }
     }
 
@@ -213,7 +216,8 @@ impl Place {
         match decoder.u8()? {
             0 => Ok(Place::Root),
             1 => Ok(Place::Leaf(decoder.varint()?)),
-            _ => Err(decoder.malformed("an unknown place")),
+            2 => Ok(Place::Mirrors),
+            place => Err(decoder.unknown("a place of kind", place, 2)),
         }
     }
 }
@@ -253,6 +257,7 @@ mod tests {
                 Change::AddKvset { place, position: Position::Top, kvset: KvsetRecord::default() },
                 Change::AddKvset { place, position: Position::Above(0), kvset },
                 Change::RemoveKvset { place: Place::Root, kvset: 4 },
+                Change::RemoveKvset { place: Place::Mirrors, kvset: 5 },
             ],
         }
     }

@@ -181,15 +181,25 @@ pub(crate) struct FoundVersion {
 }
 
 impl FoundVersion {
-    /// The value; `None` for a delete. Whether it has expired is not looked at.
+    /// The value of `key`; `None` for a delete. Whether it has expired is not looked at. A value that was moved from the log is read from a mirror of
+    /// `tree`, if one has it still.
     ///
     /// # Errors
     /// `Corrupted`, or if a device fails.
-    pub(crate) async fn value(&self) -> Result<Option<Bytes>> {
+    pub(crate) async fn value(&self, key: &[u8], tree: &TreeState) -> Result<Option<Bytes>> {
+        self.value_telling(key, tree).await.map(|(value, _)| value)
+    }
+
+    /// As [`value`](Self::value), and whether it came from the device it was moved to.
+    async fn value_telling(&self, key: &[u8], tree: &TreeState) -> Result<(Option<Bytes>, bool)> {
         match &self.version.content {
-            Content::Deleted => Ok(None),
-            Content::Inline(value) => Ok(Some(value.clone())),
-            Content::At(pointer) => self.kvset.segment(pointer)?.read(pointer).await.map(Some),
+            Content::Deleted => Ok((None, false)),
+            Content::Inline(value) => Ok((Some(value.clone()), false)),
+            Content::At(pointer) => {
+                let mirrored = tree.mirrored(key, &self.version, pointer);
+                let (value, has_loaded) = self.kvset.segment(pointer)?.read_by(pointer, mirrored).await?;
+                Ok((Some(value), has_loaded))
+            }
         }
     }
 
@@ -204,13 +214,15 @@ impl FoundVersion {
         hot: &HotKeys,
         fast: &str,
     ) -> Result<Option<Bytes>> {
-        let Content::At(pointer) = &self.version.content else { return self.value().await };
-        let (value, has_loaded) = self.kvset.segment(pointer)?.read_telling(pointer).await?;
+        let (value, has_loaded) = self.value_telling(key, tree).await?;
         let is_slow = |segment: &SegmentRecord| segment.class.as_deref() != Some(fast);
-        if has_loaded && tree.segments.get(&pointer.segment).is_some_and(is_slow) {
+        if let Content::At(pointer) = &self.version.content
+            && has_loaded
+            && tree.segments.get(&pointer.segment).is_some_and(is_slow)
+        {
             hot.note(key, pointer.stored_len);
         }
-        Ok(Some(value))
+        Ok(value)
     }
 }
 
@@ -228,6 +240,21 @@ impl TreeState {
             let kvset = opened.get(&record.no).cloned();
             kvset.ok_or_else(|| Error::corrupted(format!("kvset {} was not opened", record.no)))
         })
+    }
+
+    /// The value of a version of `key` that a leaf has at `pointer`, from where the log wrote it, if a mirror knows. What cannot be read there, for whatever
+    /// reason, is to be read at `pointer`.
+    async fn mirrored(&self, key: &[u8], version: &Version, pointer: &Pointer) -> Option<Bytes> {
+        let moved = self.segments.contains_key(&pointer.segment);
+        let mirror = self.mirror(version.sequence).filter(|_| moved)?;
+        let found = mirror.get(key, KeyHash::of(key), version.sequence).await.ok()??;
+        let Content::At(home) = &found.content else { return None };
+        let is_same = found.sequence == version.sequence
+            && (home.checksum, home.stored_len) == (pointer.checksum, pointer.stored_len);
+        if !is_same {
+            return None;
+        }
+        mirror.segment(home).ok()?.read_uncached(home).await.ok()
     }
 
     /// Bytes of values that a leaf has in segments.

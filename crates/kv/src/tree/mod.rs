@@ -1,5 +1,6 @@
 //! The tree of a store: kvsets at its root, newest first, each over all keys; below it leaves of disjoint key ranges, each with kvsets of its
-//! own, newest first.
+//! own, newest first. Beside it *mirrors*: kvsets that were spilled, and whose values are still where the log wrote them. A value of a leaf is read from there
+//! as long as there is room for both.
 //!
 //! - [`edit`]: how a tree changes, and how that is written in a manifest;
 //! - [`shape`]: a tree, and the application of an edit to it;
@@ -27,6 +28,6 @@ pub(crate) mod shape;
 mod tests;
 
 pub(crate) use edit::{Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo, Place, Position};
-pub(crate) use jobs::{JobContext, JobOutput, compact, move_down, spill};
+pub(crate) use jobs::{JobContext, JobOutput, compact, merge, move_down, spill};
 pub(crate) use kvset::{FoundVersion, Kvset, Opener, TreeState};
 pub(crate) use shape::{Leaf, TreeRecord};

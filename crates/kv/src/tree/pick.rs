@@ -4,6 +4,7 @@
 //! is picked; if the engine says that log segments stand in the way, spills press more.
 //!
 //! 1. Too many kvsets at the root, or too many bytes: spill the oldest, as many as fit in a spill's memory. If it can be moved as it is, it is.
+//!    Where spills cannot keep pace and nothing but their number is in the way, the newer ones are merged meanwhile, keys only.
 //! 2. Too many kvsets in a leaf: compact them, keys only. Kvsets that are far larger than all that are newer are left alone, as rewriting their keys
 //!    gains little; unless there are so many of the small ones that they have grown as large. Every merge so at least doubles what it is
 //!    not part of, and a leaf's keys are written a logarithmic number of times.
@@ -130,6 +131,31 @@ fn pick_spill<K: AsRef<KvsetRecord>>(
     chosen.reverse();
     let pressure = by_number.max(by_bytes).max(around.log_pressure);
     Some(Picked { job: Job::Spill { kvsets: chosen }, pressure })
+}
+
+/// Kvsets of the root to be merged, newest first; none if there are not so many that it is worth it. The oldest is left to spills, and so are those of
+/// which one `is_taken` and what is older. What is merged has no more than `most_bytes` of keys and values.
+pub(crate) fn pick_merge<K: AsRef<KvsetRecord>>(
+    root: &[K],
+    settings: &PickSettings,
+    most_bytes: u64,
+    is_taken: impl Fn(KvsetNo) -> bool,
+) -> Vec<KvsetNo> {
+    let candidates = root.iter().take(root.len().saturating_sub(1));
+    let candidates: Vec<&K> = candidates.take_while(|kvset| !is_taken(kvset.as_ref().no)).collect();
+    let (mut newer, mut bytes, mut count) = (0, 0, 0);
+    for (index, kvset) in candidates.iter().enumerate() {
+        bytes += data_bytes(kvset);
+        if bytes > most_bytes || (index >= 2 && key_bytes(kvset) > LEFT_ALONE * newer) {
+            break;
+        }
+        newer += key_bytes(kvset);
+        count += 1;
+    }
+    if count < settings.root_kvsets.div_ceil(2).max(2) {
+        return Vec::new();
+    }
+    numbers(&candidates[..count])
 }
 
 fn numbers<K: AsRef<KvsetRecord>>(kvsets: &[K]) -> Vec<KvsetNo> {
@@ -293,6 +319,23 @@ mod tests {
         assert_eq!(job(&tree(&root, &[], &[])), Some(Job::Spill { kvsets: vec![2, 1] }));
         let large = [kvset(9, 100, &[]), kvset(8, 100, &[(98, 20_000)])];
         assert_eq!(job(&tree(&large, &[], &[])), Some(Job::Spill { kvsets: vec![8] }));
+    }
+
+    #[test]
+    fn the_newer_kvsets_of_a_root_are_merged_and_large_ones_left_alone() {
+        let settings = PickSettings { root_kvsets: 4, ..SETTINGS };
+        let pick = |root: &[KvsetRecord], taken: &[KvsetNo]| {
+            pick_merge(root, &settings, 5000, |no| taken.contains(&no))
+        };
+        let root: Vec<_> = (1..=6).rev().map(|no| kvset(no, 100, &[(90 + no, 1000)])).collect();
+        // The oldest is the spills', and more than four are too much for one.
+        assert_eq!(pick(&root, &[]), [6, 5, 4, 3]);
+        assert_eq!(pick(&root, &[2, 1]), [6, 5, 4, 3]);
+        assert_eq!(pick(&root, &[4]), [6, 5]);
+        assert_eq!(pick(&root, &[5]), [0; 0]);
+        let with_large = [kvset(4, 100, &[]), kvset(3, 100, &[]), kvset(2, 500, &[]), kvset(1, 100, &[])];
+        assert_eq!(pick(&with_large, &[]), [4, 3]);
+        assert_eq!(pick(&[], &[]), [0; 0]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 
 use super::edit::{Change, Edit, KvsetNo, KvsetRecord, LeafNo, Place, Position, SegmentRecord};
-use crate::entry::SegmentNo;
+use crate::entry::{SegmentNo, SequenceNo};
 use crate::{Error, Result};
 
 /// A range of keys at the bottom of a tree.
@@ -28,6 +28,8 @@ pub(crate) struct Tree<K> {
     pub(crate) root: Vec<K>,
     /// By first key, ascending; none only before the first edit that adds one.
     pub(crate) leaves: Vec<Leaf<K>>,
+    /// Newest first. What they have is in the leaves, too: nothing is looked up in them but where a value of the leaves lay before it was moved.
+    pub(crate) mirrors: Vec<K>,
     /// The value segments that kvsets reference; what they reference beside these are log segments.
     pub(crate) segments: BTreeMap<SegmentNo, SegmentRecord>,
 }
@@ -37,7 +39,7 @@ pub(crate) type TreeRecord = Tree<KvsetRecord>;
 
 impl<K> Default for Tree<K> {
     fn default() -> Tree<K> {
-        Tree { root: Vec::new(), leaves: Vec::new(), segments: BTreeMap::new() }
+        Tree { root: Vec::new(), leaves: Vec::new(), mirrors: Vec::new(), segments: BTreeMap::new() }
     }
 }
 
@@ -69,12 +71,18 @@ impl<K> Tree<K> {
 
     /// All kvsets.
     pub(crate) fn kvsets(&self) -> impl Iterator<Item = &K> {
+        self.data().chain(&self.mirrors)
+    }
+
+    /// All kvsets but the mirrors.
+    pub(crate) fn data(&self) -> impl Iterator<Item = &K> {
         self.root.iter().chain(self.leaves.iter().flat_map(|leaf| &leaf.kvsets))
     }
 
     fn place(&mut self, place: Place) -> Option<&mut Vec<K>> {
         match place {
             Place::Root => Some(&mut self.root),
+            Place::Mirrors => Some(&mut self.mirrors),
             Place::Leaf(no) => self.leaves.iter_mut().find(|leaf| leaf.no == no).map(|leaf| &mut leaf.kvsets),
         }
     }
@@ -156,6 +164,19 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
         }
     }
 
+    /// The tree without its mirrors, for whoever does not read by them: what holds a tree holds the segments of its kvsets.
+    pub(crate) fn without_mirrors(&self) -> Tree<K> {
+        Tree { mirrors: Vec::new(), ..self.clone() }
+    }
+
+    /// The mirror that has the version of that number, if any has.
+    pub(crate) fn mirror(&self, sequence: SequenceNo) -> Option<&K> {
+        self.mirrors.iter().find(|kvset| {
+            let info = &kvset.as_ref().info;
+            (info.smallest_sequence..=info.largest_sequence).contains(&sequence)
+        })
+    }
+
     /// What all kvsets together reference: values and stored bytes by segment.
     pub(crate) fn references(&self) -> BTreeMap<SegmentNo, (u64, u64)> {
         let mut sums: BTreeMap<SegmentNo, (u64, u64)> = BTreeMap::new();
@@ -176,6 +197,7 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
         Tree {
             root: records(&self.root),
             leaves: self.leaves.iter().map(leaf).collect(),
+            mirrors: records(&self.mirrors),
             segments: self.segments.clone(),
         }
     }
@@ -189,7 +211,8 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
             .collect();
         changes.extend(self.segments.values().map(|segment| Change::AddSegment { segment: segment.clone() }));
         let leaves = self.leaves.iter().map(|leaf| (Place::Leaf(leaf.no), &leaf.kvsets));
-        for (place, kvsets) in std::iter::once((Place::Root, &self.root)).chain(leaves) {
+        let others = [(Place::Root, &self.root), (Place::Mirrors, &self.mirrors)];
+        for (place, kvsets) in others.into_iter().chain(leaves) {
             let oldest_first = kvsets.iter().rev();
             changes.extend(oldest_first.map(|kvset| Change::AddKvset {
                 place,

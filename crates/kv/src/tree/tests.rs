@@ -94,6 +94,7 @@ impl World {
             segment_bytes: 9000,
             leaf_bytes: 12_000,
             batch_bytes: 5000,
+            keeps_mirrors: template == PolicyTemplate::StagingMaxCapacity,
             snapshots: Vec::new(),
             now_s: NOW_S,
         };
@@ -194,7 +195,17 @@ impl World {
     async fn job(&mut self) -> Option<Edit> {
         let (context, tree) = (&self.context, &self.tree);
         let leaf = tree.leaves.get(self.random.below(tree.leaves.len() as u64) as usize);
-        match self.random.below(6) {
+        match self.random.below(8) {
+            7 if tree.root.len() > 1 => {
+                let numbers: Vec<_> =
+                    tree.root[..tree.root.len() - 1].iter().map(|kvset| kvset.no()).collect();
+                Some(merge(context, tree, &numbers).await.unwrap().edit)
+            }
+            6 => {
+                let mirror = tree.mirrors.get(self.random.below(tree.mirrors.len() as u64 + 1) as usize)?;
+                let change = Change::RemoveKvset { place: Place::Mirrors, kvset: mirror.no() };
+                Some(Edit { changes: vec![change] })
+            }
             0 | 1 if !tree.root.is_empty() => {
                 let count = 1 + self.random.below(tree.root.len() as u64) as usize;
                 let numbers = tree.root.iter().rev().take(count).map(|kvset| kvset.no());
@@ -236,7 +247,7 @@ impl World {
                 let key = format!("key {no:03}").into_bytes();
                 let found = self.tree.get(&key, KeyHash::of(&key), snapshot, 0).await.unwrap();
                 let value = match found.filter(|found| is_live(&found.version, NOW_S)) {
-                    Some(found) => found.value().await.unwrap(),
+                    Some(found) => found.value(&key, &self.tree).await.unwrap(),
                     None => None,
                 };
                 let expected = expected.get(&key).map(|value| Bytes::from(value.clone()));
@@ -414,45 +425,84 @@ fn what_is_picked_comes_to_an_end_and_keeps_the_limits() {
     }
 }
 
+/// A world whose values were spilled.
+async fn spilled(keeps_mirrors: bool) -> World {
+    let mut world = World::new(5, PolicyTemplate::StagingMaxCapacity).await;
+    // Nothing but index pages is cached, so every read goes to a device.
+    world.bench.cache = crate::cache::Cache::new(16 << 10);
+    world.context.opener.cache = world.bench.cache.clone();
+    world.context.opener.segments = Segments::new(&world.bench.objects, &world.bench.cache);
+    world.context.keeps_mirrors = keeps_mirrors;
+    world.flush(200).await;
+    let numbers: Vec<_> = world.tree.root.iter().map(|kvset| kvset.no()).collect();
+    let edit = spill(&world.context, &world.tree, &numbers).await.unwrap().edit;
+    world.apply(&edit).await;
+    world
+}
+
+/// Reads all, and counts what comes from the slow class.
+async fn read(world: &World, hot: &HotKeys) {
+    for no in 0..120 {
+        let key = format!("key {no:03}").into_bytes();
+        if let Some(found) = world.tree.get(&key, KeyHash::of(&key), SequenceNo::MAX, 0).await.unwrap() {
+            found.value_counting(&key, &world.tree, hot, "fast").await.unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_was_spilled_is_read_where_it_was_written_as_long_as_that_is_there() {
+    block_on(async {
+        let mut world = spilled(true).await;
+        let hot = HotKeys::new(1000);
+        let logs: Vec<_> = world.tree.mirrors[0].segments().to_vec();
+        read(&world, &hot).await;
+        assert_eq!(hot.take(1, u64::MAX), Vec::<Bytes>::new(), "read from the slow class");
+        world.verify().await;
+        // A mirror that is damaged is passed over.
+        for log in &logs {
+            let object = world.bench.objects.find(ObjectKind::Segment, log.no()).unwrap();
+            object.write_bytes(0, &vec![0xA5; object.size_bytes() as usize]).await.unwrap();
+        }
+        read(&world, &hot).await;
+        assert!(!hot.take(1, u64::MAX).is_empty());
+        world.verify().await;
+        // Newer versions are not hidden by older mirrors, in whatever order these go.
+        world.flush(200).await;
+        let newest = world.tree.root[0].no();
+        let edit = spill(&world.context, &world.tree, &[newest]).await.unwrap().edit;
+        world.apply(&edit).await;
+        assert_eq!(world.tree.mirrors.len(), 2);
+        world.verify().await;
+        world
+            .apply(&Edit { changes: vec![Change::RemoveKvset { place: Place::Mirrors, kvset: newest }] })
+            .await;
+        world.verify().await;
+        assert_eq!(world.tree.mirrors.len(), 1);
+    });
+}
+
 #[test]
 fn what_is_read_often_is_promoted_and_then_read_from_the_fast_class() {
     block_on(async {
-        let mut world = World::new(5, PolicyTemplate::StagingMaxCapacity).await;
-        // Nothing but index pages is cached, so every read goes to a device.
-        world.bench.cache = crate::cache::Cache::new(16 << 10);
-        world.context.opener.cache = world.bench.cache.clone();
-        world.context.opener.segments = Segments::new(&world.bench.objects, &world.bench.cache);
-        world.flush(200).await;
-        let numbers: Vec<_> = world.tree.root.iter().map(|kvset| kvset.no()).collect();
-        let edit = spill(&world.context, &world.tree, &numbers).await.unwrap().edit;
-        world.apply(&edit).await;
+        let mut world = spilled(false).await;
         let hot = HotKeys::new(1000);
-        let read = async |world: &World| {
-            for no in 0..120 {
-                let key = format!("key {no:03}").into_bytes();
-                if let Some(found) =
-                    world.tree.get(&key, KeyHash::of(&key), SequenceNo::MAX, 0).await.unwrap()
-                {
-                    found.value_counting(&key, &world.tree, &hot, "fast").await.unwrap();
-                }
-            }
-        };
         for _ in 0..3 {
-            read(&world).await;
+            read(&world, &hot).await;
         }
         let keys = hot.take(3, u64::MAX);
         assert!(keys.len() > 2, "{}", keys.len());
         let output = promote_keys(&world.context, &world.tree, &keys, "fast").await.unwrap();
         assert!(output.value_bytes_written > 0);
         world.apply(&output.edit).await;
-        read(&world).await;
+        read(&world, &hot).await;
         assert_eq!(hot.take(1, u64::MAX), Vec::<Bytes>::new(), "still read from the slow class");
         world.verify().await;
         let leaves: Vec<_> = world.tree.leaves.iter().map(|leaf| leaf.no).collect();
         for leaf in leaves {
             world.apply(&demote(&world.tree, leaf)).await;
         }
-        read(&world).await;
+        read(&world, &hot).await;
         assert!(!hot.take(1, u64::MAX).is_empty());
         world.verify().await;
     });

@@ -51,7 +51,7 @@ mod tests {
                 let segment = segments.add(lease, object.clone());
                 for _ in 0..2 {
                     for (pointer, (value, _)) in pointers.iter().zip(&values) {
-                        assert_eq!(&segments.open(segment.no()).unwrap().read(pointer).await.unwrap(), value);
+                        assert_eq!(&segments.open(segment.no()).unwrap().read_uncached(pointer).await.unwrap(), value);
                     }
                 }
                 let damaged = &pointers[at.index(pointers.len())];

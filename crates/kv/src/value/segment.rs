@@ -53,39 +53,42 @@ impl Segment {
         self.shared.lease.retire();
     }
 
-    /// The value that `pointer` leads to, through the cache.
+    /// The value that `pointer` leads to, through the cache, and whether this call went to the segment's device. What the cache does not have is
+    /// taken from `mirror`, if that has it.
     ///
     /// # Errors
     /// `Corrupted` if what is there is not what was written, or if a device fails.
-    pub(crate) async fn read(&self, pointer: &Pointer) -> Result<Bytes> {
-        self.read_telling(pointer).await.map(|(value, _)| value)
-    }
-
-    /// As [`read`](Self::read), and whether this call went to the device.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
-    pub(crate) async fn read_telling(&self, pointer: &Pointer) -> Result<(Bytes, bool)> {
+    pub(crate) async fn read_by(
+        &self,
+        pointer: &Pointer,
+        mirror: impl Future<Output = Option<Bytes>>,
+    ) -> Result<(Bytes, bool)> {
         let shared = &*self.shared;
+        let has_loaded = AtomicBool::new(false);
+        let load = async {
+            if let Some(value) = mirror.await.filter(|value| value.len() == pointer.len as usize) {
+                return Ok(value);
+            }
+            has_loaded.store(true, Ordering::Relaxed);
+            self.read_uncached(pointer).await
+        };
         if !self.is_cacheable(pointer) {
-            return self.read_uncached(pointer).await.map(|value| (value, true));
+            let value = load.await?;
+            return Ok((value, has_loaded.into_inner()));
         }
         let key = CacheKey { owner: shared.owner, position: pointer.offset };
-        let mut has_loaded = false;
         let cached = match shared.cache.get(Rank::Lower, &key) {
             Some(cached) => cached,
             None => {
-                let load = async {
-                    has_loaded = true;
-                    let value = self.read_uncached(pointer).await?;
-                    // What is cached must not hold on to the blocks around it.
-                    Ok(Cached::Value(Bytes::copy_from_slice(&value)))
-                };
+                // What is cached must not hold on to the blocks around it.
+                let load = async { Ok(Cached::Value(Bytes::copy_from_slice(&load.await?))) };
                 shared.cache.get_or_load(Rank::Lower, key, load).await?
             }
         };
         match cached {
-            Cached::Value(value) if value.len() == pointer.len as usize => Ok((value, has_loaded)),
+            Cached::Value(value) if value.len() == pointer.len as usize => {
+                Ok((value, has_loaded.load(Ordering::Relaxed)))
+            }
             _ => Err(self.corrupted(pointer, "two pointers lead to one value and differ")),
         }
     }
@@ -124,7 +127,7 @@ impl Segment {
     /// The value that `pointer` leads to, from the device.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// As [`read_by`](Self::read_by).
     pub(crate) async fn read_uncached(&self, pointer: &Pointer) -> Result<Bytes> {
         let stored = self.read_stored(pointer).await?;
         self.decompressed(pointer, &stored)
@@ -133,7 +136,7 @@ impl Segment {
     /// The bytes of a value as they are stored, from the device in one I/O.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// As [`read_by`](Self::read_by).
     pub(crate) async fn read_stored(&self, pointer: &Pointer) -> Result<Bytes> {
         let len = pointer.stored_len as usize;
         if len == 0 {
@@ -232,7 +235,7 @@ impl Segments {
     /// them came from a device.
     ///
     /// # Errors
-    /// As [`Segment::read`], for any of them.
+    /// As [`Segment::read_by`], for any of them.
     pub(crate) async fn read_all(&self, pointers: &[Pointer]) -> Result<(Vec<Bytes>, usize)> {
         let mut segments: HashMap<SegmentNo, Segment> = HashMap::new();
         let mut values = vec![Bytes::new(); pointers.len()];

@@ -9,7 +9,9 @@ use crate::volumes::Bench;
 fn damage_of_values_and_keys_is_found() {
     let bench = Bench::new();
     let database = bench.create();
-    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    let store =
+        wait(database.create_store("a", &StoreSettings { mirrors: false, ..StoreSettings::default() }))
+            .unwrap();
     for no in 0..2000u32 {
         wait(store.put(&no.to_be_bytes(), &[no as u8; 700])).unwrap();
     }
@@ -40,7 +42,8 @@ fn damage_of_values_and_keys_is_found() {
 fn the_header_of_a_value_segment_is_looked_at() {
     let bench = Bench::new();
     let database = bench.create();
-    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    let settings = StoreSettings { mirrors: false, ..StoreSettings::default() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
     for no in 0..500u32 {
         wait(store.put(&no.to_be_bytes(), &[no as u8; 700])).unwrap();
     }

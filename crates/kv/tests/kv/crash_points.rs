@@ -45,6 +45,7 @@ fn all_are_passed() {
     wait(load.finish()).unwrap();
     wait(database.checkpoint("copy")).unwrap();
     promote(&database);
+    wait(database.drain_class("fast")).unwrap();
     wait(database.close()).unwrap();
     let crash_points = CrashPoints::to(passed.clone());
     let options = OpenOptions { crash_points, ..OpenOptions::default() };
@@ -57,7 +58,8 @@ fn all_are_passed() {
 
 /// Reads the same keys from the slow class until they are copied to the fast one.
 fn promote(database: &Database) {
-    let settings = StoreSettings { promoted_bytes_per_second: 64 << 20, ..StoreSettings::default() };
+    let settings =
+        StoreSettings { promoted_bytes_per_second: 64 << 20, mirrors: false, ..StoreSettings::default() };
     let store = wait(database.create_store("hot", &settings)).unwrap();
     // More than the cache holds.
     (0..2000u32).for_each(|no| wait(store.put(&no.to_be_bytes(), &[no as u8; 4000])).unwrap());

@@ -14,7 +14,9 @@ fn value(no: u64) -> Vec<u8> {
 /// Two thousand keys whose values lie on the slow class, and nothing of them in the cache.
 fn settled(bench: &Bench) -> (Database, Store) {
     let database = bench.create();
-    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    let store =
+        wait(database.create_store("a", &StoreSettings { mirrors: false, ..StoreSettings::default() }))
+            .unwrap();
     for no in 0..2000u64 {
         wait(store.put(&no.to_be_bytes(), &value(no))).unwrap();
     }

@@ -11,6 +11,7 @@ mod durability;
 mod expiry;
 mod format;
 mod lifecycle;
+mod mirrors;
 mod model;
 mod policies;
 mod tiers;

@@ -18,6 +18,7 @@ fn settings(template: PolicyTemplate) -> StoreSettings {
         leaf_bytes: 1 << 20,
         value_segment_bytes: 1 << 20,
         policy: template.into(),
+        mirrors: false,
         ..StoreSettings::default()
     }
 }

@@ -205,7 +205,8 @@ fn writes_are_not_slowed_for_room_that_no_spill_makes() {
 fn statistics_tell_what_is_in_use_from_what_is_allocated() {
     let bench = Bench::new();
     let database = bench.create();
-    let store = wait(database.create_store("a", &settings())).unwrap();
+    let settings = StoreSettings { mirrors: false, ..settings() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
     for no in 0..100u64 {
         wait(store.put(&no.to_be_bytes(), &value(no, 1))).unwrap();
     }
@@ -226,7 +227,7 @@ fn what_is_read_often_is_copied_to_the_fastest_class() {
         DatabaseSettings { memory_bytes: 1 << 20, memory_table_bytes: 128 << 10, ..Bench::settings() };
     let create = Database::create(&bench.volume, "test", &settings_of_database, bench.environment.clone());
     let database = wait(create).unwrap();
-    let settings = StoreSettings { promoted_bytes_per_second: 64 << 20, ..settings() };
+    let settings = StoreSettings { promoted_bytes_per_second: 64 << 20, mirrors: false, ..settings() };
     let store = wait(database.create_store("a", &settings)).unwrap();
     for no in 0..6000u64 {
         wait(store.put(&no.to_be_bytes(), &value(no, 1))).unwrap();

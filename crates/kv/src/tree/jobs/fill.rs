@@ -9,7 +9,7 @@ use crate::entry::{Content, Version};
 use crate::keyfile::KeyCursor;
 use crate::merge::{Groups, Retention};
 use crate::notify::yield_now;
-use crate::tree::edit::{LeafNo, Position};
+use crate::tree::edit::{LeafNo, Place, Position};
 
 /// A leaf to be filled.
 #[derive(Debug)]
@@ -64,8 +64,8 @@ pub(super) async fn fill(
         if is_full && before > 0 && group_bytes > 0 {
             let split = Bytes::copy_from_slice(key);
             let tombstones = groups.tombstones().within(&start, Some(&split), keeps);
-            outputs.end(Ending { leaf, position, new_leaf, tombstones });
-            (leaf, start, new_leaf) = (*next_leaf, split.clone(), Some(split));
+            outputs.end(Ending { place: Place::Leaf(leaf), position, new_leaf, tombstones });
+            (leaf, start, new_leaf) = (*next_leaf, split.clone(), Some((*next_leaf, split)));
             position = Position::Top;
             *next_leaf += 1;
         }
@@ -75,6 +75,6 @@ pub(super) async fn fill(
         }
     }
     let tombstones = groups.tombstones().within(&start, end.map(|end| &**end), keeps);
-    outputs.end(Ending { leaf, position, new_leaf, tombstones });
+    outputs.end(Ending { place: Place::Leaf(leaf), position, new_leaf, tombstones });
     Ok(())
 }

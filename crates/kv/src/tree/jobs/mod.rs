@@ -1,6 +1,7 @@
 //! The jobs of a tree: each reads kvsets, writes others, and says in an edit what that makes of the tree. Nothing changes before the manifest has the edit.
 //!
 //! - [`spill`]: from the root into the leaves;
+//! - [`merge`]: kvsets of the root into one, keys only;
 //! - [`compact`]: the kvsets of one leaf into one, or into several leaves; by the way, values leave segments that are mostly garbage;
 //! - [`promote`]: values that are read often, repeated on a faster class;
 //! - [`fill`]: a leaf, from a merge; [`output`]: the key files and segments that a job writes.
@@ -9,11 +10,13 @@
 
 mod compact;
 mod fill;
+mod merge;
 mod output;
 pub(crate) mod promote;
 mod spill;
 
 pub(crate) use compact::compact;
+pub(crate) use merge::merge;
 pub(crate) use spill::{move_down, spill};
 
 use std::sync::Arc;
@@ -39,6 +42,8 @@ pub(crate) struct JobContext {
     pub(crate) leaf_bytes: u64,
     /// Values that are moved are held in memory, so many bytes at once.
     pub(crate) batch_bytes: u64,
+    /// What a spill takes from the root becomes a mirror.
+    pub(crate) keeps_mirrors: bool,
     /// Sequence numbers that somebody reads at, ascending.
     pub(crate) snapshots: Vec<SequenceNo>,
     /// Seconds since 1970.

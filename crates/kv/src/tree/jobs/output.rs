@@ -31,10 +31,10 @@ const SYNCED_AT_ONCE: usize = 32;
 /// Where a kvset goes that is complete.
 #[derive(Debug)]
 pub(super) struct Ending {
-    pub(super) leaf: LeafNo,
+    pub(super) place: Place,
     pub(super) position: Position,
     /// The leaf is a new one, and begins there.
-    pub(super) new_leaf: Option<Bytes>,
+    pub(super) new_leaf: Option<(LeafNo, Bytes)>,
     pub(super) tombstones: Vec<RangeTombstone>,
 }
 
@@ -91,6 +91,12 @@ impl<'a> Outputs<'a> {
             written: Vec::new(),
             output: JobOutput::default(),
         }
+    }
+
+    /// What is written are kvsets of the root.
+    pub(super) fn at_root(mut self) -> Outputs<'a> {
+        self.keys_class.clone_from(&self.context.placement.root_keys);
+        self
     }
 
     /// What is written are promoted kvsets, all on `class`.
@@ -225,11 +231,10 @@ impl<'a> Outputs<'a> {
         let kvset = KvsetRecord { no: lease.no(), kind: self.kind, info };
         self.written.push((lease, object));
         let changes = &mut self.output.edit.changes;
-        let leaf = ending.leaf;
-        if let Some(start) = ending.new_leaf {
+        if let Some((leaf, start)) = ending.new_leaf {
             changes.push(Change::AddLeaf { leaf, start });
         }
-        changes.push(Change::AddKvset { place: Place::Leaf(leaf), position: ending.position, kvset });
+        changes.push(Change::AddKvset { place: ending.place, position: ending.position, kvset });
         Ok(())
     }
 

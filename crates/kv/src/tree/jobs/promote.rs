@@ -15,7 +15,7 @@ use crate::entry::{Content, Version};
 use crate::keyfile::{Access, KeyCursor};
 use crate::merge::{Direction, Merge, is_live};
 use crate::tombstone::RangeTombstones;
-use crate::tree::edit::{LeafNo, Position};
+use crate::tree::edit::{LeafNo, Place, Position};
 use crate::tree::kvset::{Kvset, TreeState};
 use crate::tree::shape::Leaf;
 use crate::{Error, Result};
@@ -93,7 +93,8 @@ async fn write(
         }
         outputs.add_choosing(key, version, true).await?;
     }
-    outputs.end(Ending { leaf: leaf.no, position: Position::Top, new_leaf: None, tombstones: Vec::new() });
+    let place = Place::Leaf(leaf.no);
+    outputs.end(Ending { place, position: Position::Top, new_leaf: None, tombstones: Vec::new() });
     outputs.finish().await
 }
 

@@ -1,0 +1,81 @@
+//! Merging kvsets of the root while a spill goes on.
+//!
+//! A spill to a slow class may take longer than memory tables take to be filled. As long as the fastest class has room, that is no reason to hold writers
+//! back: only the number of kvsets is in the way of reads, and a merge of their keys makes few of many.
+//!
+//! Spills and merges *claim* the kvsets they take away, so that no two take the same.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::core::{Core, Writing};
+use super::store::StoreState;
+use crate::Result;
+use crate::tree::pick::pick_merge;
+use crate::tree::{JobContext, KvsetNo, merge};
+
+/// What is merged is spilled as a whole, and only then gives room back: no more than this part of what the fastest class has.
+const MOST_SHARE: u64 = 8;
+
+/// Bytes of keys that a merge holds in memory.
+const BATCH_BYTES: u64 = 4 << 20;
+
+/// Kvsets of a root that nobody else takes away.
+#[derive(Debug)]
+pub(crate) struct Claim<'a> {
+    core: &'a Core,
+    store: &'a StoreState,
+    numbers: Vec<KvsetNo>,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut taken = self.store.taken.lock();
+        self.numbers.iter().for_each(|no| {
+            taken.remove(no);
+        });
+        drop(taken);
+        if self.numbers.is_empty() {
+            return;
+        }
+        self.core.background.progress.notify();
+        self.core.background.work.notify();
+    }
+}
+
+impl Core {
+    /// Claims kvsets of the store's root; `None` if another has, or if they are there no more.
+    pub(crate) fn claim<'a>(&'a self, store: &'a StoreState, numbers: &[KvsetNo]) -> Option<Claim<'a>> {
+        let mut taken = store.taken.lock();
+        let tree = store.view.read().tree.clone();
+        let there: BTreeSet<KvsetNo> = tree.root.iter().map(|kvset| kvset.no()).collect();
+        if numbers.iter().any(|no| taken.contains(no) || !there.contains(no)) {
+            return None;
+        }
+        taken.extend(numbers);
+        Some(Claim { core: self, store, numbers: numbers.to_vec() })
+    }
+
+    /// Merges kvsets of the store's root, if there are too many for the spills' pace; whether it did.
+    pub(crate) async fn merge_next(&self, writing: &Writing, store: &Arc<StoreState>) -> Result<bool> {
+        let tree = store.view.read().tree.clone();
+        let settings = self.pick_settings(store);
+        // Half as many again as make a spill.
+        if tree.root.len() < settings.root_kvsets + settings.root_kvsets / 2 {
+            return Ok(false);
+        }
+        let most_bytes = settings.root_bytes.min(self.fast_room() / MOST_SHARE);
+        let numbers = {
+            let taken = store.taken.lock();
+            pick_merge(&tree.root, &settings, most_bytes, |no| taken.contains(&no))
+        };
+        let Some(_claim) = (!numbers.is_empty()).then(|| self.claim(store, &numbers)).flatten() else {
+            return Ok(false);
+        };
+        let tree = Arc::new(tree.without_mirrors());
+        let context = self.job_context(store)?;
+        let context = JobContext { batch_bytes: context.batch_bytes.min(BATCH_BYTES), ..context };
+        let output = merge(&context, &tree, &numbers).await?;
+        self.install_job(writing, store, (&context, tree), output).await
+    }
+}

@@ -1,0 +1,105 @@
+//! Values that stay on the fastest class as long as it has room.
+
+use tanada_kv::blocking::wait;
+use tanada_kv::{Database, PolicyTemplate, Store, StoreSettings};
+
+use crate::volumes::Bench;
+
+fn value(no: u64) -> Vec<u8> {
+    (no as u32).to_be_bytes().repeat(300)
+}
+
+fn settings() -> StoreSettings {
+    StoreSettings { leaf_bytes: 4 << 20, value_segment_bytes: 1 << 20, ..StoreSettings::default() }
+}
+
+fn write(store: &Store, numbers: std::ops::Range<u64>) {
+    numbers.for_each(|no| wait(store.put(&no.to_be_bytes(), &value(no))).unwrap());
+}
+
+fn check(database: &Database, end: u64) {
+    let store = database.open_store("a").unwrap();
+    for no in 0..end {
+        assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().as_deref(), Some(&value(no)[..]), "{no}");
+    }
+    assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
+}
+
+/// Bytes that were read from a class.
+fn read_from(bench: &Bench, class: &str) -> u64 {
+    let classes = bench.volume.classes();
+    classes.iter().find(|info| info.name == class).unwrap().statistics.read.bytes
+}
+
+fn mirrored(database: &Database) -> u64 {
+    database.statistics().stores[0].mirrored_bytes
+}
+
+#[test]
+fn what_has_moved_is_read_from_the_fastest_class() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    write(&store, 0..8000);
+    wait(store.compact()).unwrap();
+    let statistics = database.statistics();
+    // All is where it stays,
+    assert!(statistics.classes[1].segment_bytes > 9 << 20, "{statistics:#?}");
+    // and still where it was.
+    assert!(mirrored(&database) > 9 << 20, "{statistics:#?}");
+    assert!(statistics.space_amplification < 2.5, "{statistics:#?}");
+    wait(database.close()).unwrap();
+    // They outlast a closing.
+    let database = bench.open();
+    let before = read_from(&bench, "slow");
+    let store = database.open_store("a").unwrap();
+    for no in (0..8000u64).step_by(3) {
+        assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no));
+    }
+    assert_eq!(read_from(&bench, "slow"), before);
+    check(&database, 8000);
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn mirrors_give_way() {
+    let bench = Bench::with_classes(48 << 20, 512 << 20);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    // Many times what the fastest class has room for.
+    write(&store, 0..120_000);
+    wait(store.compact()).unwrap();
+    let statistics = database.statistics();
+    assert!(mirrored(&database) > 0, "{statistics:#?}");
+    let fast = &statistics.classes[0];
+    assert!(fast.segment_bytes + fast.key_bytes <= 48 << 20, "{statistics:#?}");
+    check(&database, 120_000);
+    // Another use of the class is wanted.
+    wait(store.set_policy(&PolicyTemplate::CapacityOnly.into())).unwrap();
+    write(&store, 120_000..120_001);
+    wait(store.compact()).unwrap();
+    let mut rounds = 0;
+    while mirrored(&database) > 0 {
+        rounds += 1;
+        assert!(rounds < 3000, "{:#?}", database.statistics());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    check(&database, 120_001);
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn nothing_is_lost_with_the_class_of_mirrors() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    write(&store, 0..8000);
+    wait(store.compact()).unwrap();
+    assert!(mirrored(&database) > 0);
+    wait(database.drain_class("fast")).unwrap();
+    assert_eq!(mirrored(&database), 0);
+    wait(bench.volume.remove_class("fast")).unwrap();
+    check(&database, 8000);
+    wait(database.close()).unwrap();
+    check(&bench.open(), 8000);
+}
