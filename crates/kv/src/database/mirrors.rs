@@ -2,7 +2,8 @@
 //!
 //! 1. A spill makes mirrors of what it takes from the root, if values move to a slower class than the log's.
 //! 2. A read that misses the cache takes a value from a mirror. If that fails, for whatever reason, the value is where the leaf has it.
-//! 3. When the room is wanted the oldest go: an edit of the manifest, without further I/O. This waits for no job; jobs hold on to no mirror.
+//! 3. When the room is wanted, those by which least is read for their size go, the oldest of equals first: an edit of the manifest, without further I/O. New
+//!    ones are spared until they could show what they are worth. This waits for no job; jobs hold on to no mirror.
 //!
 //! Mirrors are never in anybody's way: pressure on the fastest class is what there would be without them.
 
@@ -51,6 +52,18 @@ impl Drop for Turn<'_> {
 
 fn segments<'a>(kvsets: impl Iterator<Item = &'a Arc<Kvset>>) -> impl Iterator<Item = SegmentNo> {
     kvsets.flat_map(|kvset| kvset.record().info.references.iter().map(|references| references.segment))
+}
+
+/// In which order mirrors, newest first, go: indices of those that have `(reads, bytes)`. Reads are `None` if not enough was seen to tell.
+fn by_worth(mirrors: &[(Option<u64>, u64)]) -> Vec<usize> {
+    let worth = |index: &usize| {
+        let (reads, bytes) = mirrors[*index];
+        reads.map_or(f64::INFINITY, |reads| reads as f64 / bytes.max(1) as f64)
+    };
+    let mut ordered: Vec<usize> = (0..mirrors.len()).rev().collect();
+    // Of equals the oldest stays in front.
+    ordered.sort_by(|a, b| worth(a).total_cmp(&worth(b)));
+    ordered
 }
 
 impl Core {
@@ -131,13 +144,21 @@ impl Core {
             let tree = store.view.read().tree.clone();
             let is_of_use = !all && self.are_mirrors_of_use(store);
             let mut changes = Vec::new();
-            for (newer, mirror) in tree.mirrors.iter().enumerate().rev() {
-                if is_of_use && surplus == 0 && newer < MOST_MIRRORS {
+            let worth = |mirror: &Arc<Kvset>| {
+                let info = &mirror.record().info;
+                (mirror.use_as_mirror.reads(), info.referenced_bytes() + info.size_bytes)
+            };
+            let worths: Vec<_> = tree.mirrors.iter().map(worth).collect();
+            let order = by_worth(&worths);
+            let many = order.len().saturating_sub(MOST_MIRRORS);
+            for (gone, index) in order.iter().enumerate() {
+                if is_of_use && surplus == 0 && gone >= many {
+                    order[gone..].iter().for_each(|index| tree.mirrors[*index].use_as_mirror.stays());
                     break;
                 }
-                let info = &mirror.record().info;
-                surplus = surplus.saturating_sub(info.referenced_bytes() + info.size_bytes);
-                changes.push(Change::RemoveKvset { place: Place::Mirrors, kvset: mirror.no() });
+                surplus = surplus.saturating_sub(worths[*index].1);
+                let kvset = tree.mirrors[*index].no();
+                changes.push(Change::RemoveKvset { place: Place::Mirrors, kvset });
             }
             drop(tree);
             if changes.is_empty() {
@@ -159,5 +180,27 @@ impl Core {
             self.background.progress.notify();
         }
         Ok(has_any)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_by_which_least_is_read_go_first() {
+        // Newest first: the newest could not show what it is worth yet.
+        let mirrors = [
+            (None, 100),
+            (Some(10), 100),
+            (Some(0), 100),
+            (Some(50), 1000),
+            (Some(0), 500),
+            (Some(900), 1000),
+        ];
+        assert_eq!(by_worth(&mirrors), [4, 2, 3, 1, 5, 0]);
+        // Nothing is known: the oldest.
+        assert_eq!(by_worth(&[(None, 1), (None, 1), (None, 1)]), [2, 1, 0]);
+        assert_eq!(by_worth(&[]), [0; 0]);
     }
 }

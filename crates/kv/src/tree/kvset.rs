@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use futures::stream::{StreamExt, TryStreamExt};
@@ -36,6 +37,34 @@ pub(crate) struct Kvset {
     lease: Lease,
     /// As the record's references are ordered.
     segments: Vec<Segment>,
+    /// What it is worth as a mirror.
+    pub(crate) use_as_mirror: MirrorUse,
+}
+
+/// How much is read by a mirror.
+#[derive(Debug, Default)]
+pub(crate) struct MirrorUse {
+    /// Values that were read by it; halved whenever room is made.
+    reads: AtomicU64,
+    /// So often it stayed when room was made.
+    stayed: AtomicU64,
+}
+
+/// A mirror that stayed so often has shown what it is worth.
+const SHOWN_AFTER: u64 = 4;
+
+impl MirrorUse {
+    /// Reads, if enough of it was seen to tell.
+    pub(crate) fn reads(&self) -> Option<u64> {
+        let has_shown = self.stayed.load(Ordering::Relaxed) >= SHOWN_AFTER;
+        has_shown.then(|| self.reads.load(Ordering::Relaxed))
+    }
+
+    /// Room was made, and it stays.
+    pub(crate) fn stays(&self) {
+        self.stayed.fetch_add(1, Ordering::Relaxed);
+        self.reads.store(self.reads.load(Ordering::Relaxed) / 2, Ordering::Relaxed);
+    }
 }
 
 impl AsRef<KvsetRecord> for Arc<Kvset> {
@@ -68,7 +97,13 @@ impl Opener {
             self.segments.open_as(references.segment, value_segments.contains(&references.segment))
         });
         let segments = segments.collect::<Result<Vec<Segment>>>()?;
-        Ok(Arc::new(Kvset { record: record.clone(), file, lease, segments }))
+        Ok(Arc::new(Kvset {
+            record: record.clone(),
+            file,
+            lease,
+            segments,
+            use_as_mirror: MirrorUse::default(),
+        }))
     }
 
     /// Opens what `edit` adds and `tree` does not have.
@@ -254,7 +289,9 @@ impl TreeState {
         if !is_same {
             return None;
         }
-        mirror.segment(home).ok()?.read_uncached(home).await.ok()
+        let value = mirror.segment(home).ok()?.read_uncached(home).await.ok()?;
+        mirror.use_as_mirror.reads.fetch_add(1, Ordering::Relaxed);
+        Some(value)
     }
 
     /// Bytes of values that a leaf has in segments.
