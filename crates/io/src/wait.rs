@@ -11,6 +11,7 @@
 use std::cell::RefCell;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
@@ -21,15 +22,20 @@ thread_local! {
     static KEPT_BACK: RefCell<Option<Vec<Job>>> = const { RefCell::new(None) };
 }
 
-struct Unpark(Thread);
+struct Unpark {
+    thread: Thread,
+    /// Set by a wake: the token of the thread alone may be taken by a wait within this one.
+    is_woken: AtomicBool,
+}
 
 impl Wake for Unpark {
     fn wake(self: Arc<Self>) {
-        self.0.unpark();
+        self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.0.unpark();
+        self.is_woken.store(true, Ordering::Release);
+        self.thread.unpark();
     }
 }
 
@@ -87,7 +93,8 @@ pub(crate) fn keep_back(job: Job) -> Option<Job> {
 /// ```
 pub fn wait<F: Future>(future: F) -> F::Output {
     let mut future = std::pin::pin!(future);
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let unpark = Arc::new(Unpark { thread: std::thread::current(), is_woken: AtomicBool::new(false) });
+    let waker = Waker::from(unpark.clone());
     let mut context = Context::from_waker(&waker);
     loop {
         let mut kept = {
@@ -99,10 +106,17 @@ pub fn wait<F: Future>(future: F) -> F::Output {
         };
         let own = kept.pop();
         kept.into_iter().for_each(enqueue);
+        // What the end of an I/O starts is not kept back for a wait outside of this one, which would come to it too late.
+        let outer = KEPT_BACK.take();
         match own {
             Some(job) => job.run(),
-            None => std::thread::park(),
+            None => {
+                while !unpark.is_woken.swap(false, Ordering::Acquire) {
+                    std::thread::park();
+                }
+            }
         }
+        KEPT_BACK.set(outer);
     }
 }
 

@@ -250,6 +250,8 @@ impl Core {
         self.background.work.notify();
         self.forget_log_before(writing, begin);
         self.delete_retired().await?;
+        // Jobs may be busy for long.
+        self.trim_mirrors(writing, false).await?;
         self.watch_fast_class();
         Ok(())
     }

@@ -88,6 +88,9 @@ impl Core {
     /// Does one job, if there is one to do; whether there was.
     pub(crate) async fn job_next(&self) -> bool {
         let Ok(writing) = self.writing() else { return false };
+        if writing.log.failure().is_some() {
+            return false;
+        }
         match self.trim_mirrors(writing, false).await {
             Ok(true) => return true,
             Ok(false) => {}
@@ -99,6 +102,7 @@ impl Core {
         let mut stores = self.stores.read().clone();
         // Those with the most at their roots first.
         stores.sort_by_key(|store| std::cmp::Reverse(store.view.read().tree.root.len()));
+        stores.retain(|store| store.check_there().is_ok());
         for store in &stores {
             match self.merge_next(writing, store).await {
                 Ok(true) => return true,
@@ -194,7 +198,9 @@ impl Core {
         let tree = store.view.read().tree.clone();
         let context = self.job_context(store)?;
         let around = self.surroundings(writing, store, &tree);
-        let tree = Arc::new(tree.without_mirrors());
+        let whole = tree;
+        let tree = Arc::new(whole.without_mirrors());
+        drop(whole);
         let job = pick::next_job(&tree, &self.pick_settings(store), &around, is_thorough);
         let job = match job {
             Some(job) => job,
@@ -216,7 +222,7 @@ impl Core {
         let spilled: &[KvsetNo] = if let Job::Spill { kvsets } = &job { kvsets } else { &[] };
         let Some(_claim) = self.claim(store, spilled) else {
             // A merge is about to replace them, or has.
-            let are_taken = spilled.iter().any(|no| store.taken.lock().contains(no));
+            let are_taken = spilled.iter().any(|no| store.taken.lock().kvsets.contains(no));
             if is_thorough && are_taken {
                 progress.await;
             }
@@ -259,7 +265,13 @@ impl Core {
         }
         // CRASH: what was written are orphans.
         self.crash.reached("job.before-manifest");
-        self.install(writing, store, &output.edit, &[]).await?;
+        match self.install(writing, store, &output.edit, &[]).await {
+            Err(_) if store.check_there().is_err() => {
+                output.abandon(context, &tree).await;
+                return Ok(false);
+            }
+            installed => installed?,
+        }
         // CRASH: what was read are orphans.
         self.crash.reached("job.after-manifest");
         self.update_pressure(store);

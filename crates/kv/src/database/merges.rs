@@ -20,6 +20,14 @@ const MOST_SHARE: u64 = 8;
 /// Bytes of keys that a merge holds in memory.
 const BATCH_BYTES: u64 = 4 << 20;
 
+/// Kvsets of a root that a spill or a merge is about to take away.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    pub(crate) kvsets: BTreeSet<KvsetNo>,
+    /// Somebody was refused, and is to be told.
+    is_wanted: bool,
+}
+
 /// Kvsets of a root that nobody else takes away.
 #[derive(Debug)]
 pub(crate) struct Claim<'a> {
@@ -32,14 +40,15 @@ impl Drop for Claim<'_> {
     fn drop(&mut self) {
         let mut taken = self.store.taken.lock();
         self.numbers.iter().for_each(|no| {
-            taken.remove(no);
+            taken.kvsets.remove(no);
         });
+        let was_wanted = std::mem::take(&mut taken.is_wanted);
         drop(taken);
-        if self.numbers.is_empty() {
-            return;
+        // Only if somebody has waited: a job that failed is not to be tried again for its own sake.
+        if was_wanted {
+            self.core.background.progress.notify();
+            self.core.background.work.notify();
         }
-        self.core.background.progress.notify();
-        self.core.background.work.notify();
     }
 }
 
@@ -49,10 +58,14 @@ impl Core {
         let mut taken = store.taken.lock();
         let tree = store.view.read().tree.clone();
         let there: BTreeSet<KvsetNo> = tree.root.iter().map(|kvset| kvset.no()).collect();
-        if numbers.iter().any(|no| taken.contains(no) || !there.contains(no)) {
+        if numbers.iter().any(|no| taken.kvsets.contains(no)) {
+            taken.is_wanted = true;
             return None;
         }
-        taken.extend(numbers);
+        if numbers.iter().any(|no| !there.contains(no)) {
+            return None;
+        }
+        taken.kvsets.extend(numbers);
         Some(Claim { core: self, store, numbers: numbers.to_vec() })
     }
 
@@ -67,12 +80,14 @@ impl Core {
         let most_bytes = settings.root_bytes.min(self.fast_room() / MOST_SHARE);
         let numbers = {
             let taken = store.taken.lock();
-            pick_merge(&tree.root, &settings, most_bytes, |no| taken.contains(&no))
+            pick_merge(&tree.root, &settings, most_bytes, |no| taken.kvsets.contains(&no))
         };
         let Some(_claim) = (!numbers.is_empty()).then(|| self.claim(store, &numbers)).flatten() else {
             return Ok(false);
         };
-        let tree = Arc::new(tree.without_mirrors());
+        let whole = tree;
+        let tree = Arc::new(whole.without_mirrors());
+        drop(whole);
         let context = self.job_context(store)?;
         let context = JobContext { batch_bytes: context.batch_bytes.min(BATCH_BYTES), ..context };
         let output = merge(&context, &tree, &numbers).await?;

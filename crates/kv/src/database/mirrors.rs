@@ -111,12 +111,25 @@ impl Core {
         for no in self.writing.iter().flat_map(|writing| writing.log.segments()) {
             mirrored.remove(&no);
         }
+        let Some(fastest) = self.fastest_number() else { return 0 };
         let keys = trees.iter().flat_map(|tree| &tree.mirrors).map(|kvset| (ObjectKind::Keys, kvset.no()));
         let objects = mirrored.into_iter().map(|no| (ObjectKind::Segment, no)).chain(keys);
         let objects = objects.filter_map(|(kind, no)| self.objects.find(kind, no));
-        let chunks =
-            objects.flat_map(|object| object.chunks(0..u64::MAX)).filter(|chunk| chunk.home.is_some());
+        let chunks = objects.flat_map(|object| object.chunks(0..u64::MAX));
+        let chunks = chunks.filter(|chunk| chunk.home.is_some_and(|home| home.class == fastest));
         chunks.count() as u64 * self.objects.volume().chunk_bytes()
+    }
+
+    fn fastest_number(&self) -> Option<u8> {
+        let fastest = self.classes.fastest()?;
+        let classes = self.objects.volume().classes();
+        classes.iter().find(|class| class.name == fastest).map(|class| class.number)
+    }
+
+    /// Whether something is gained by a mirror: some of its values lie on the fastest class.
+    fn is_of_use(&self, mirror: &Kvset) -> bool {
+        let Some(fastest) = self.fastest_number() else { return false };
+        mirror.record().info.references.iter().any(|references| self.lies_on(references.segment, fastest))
     }
 
     /// Bytes that the database may have on the fastest class.
@@ -139,6 +152,7 @@ impl Core {
         }
         let Some(_turn) = Turn::take(&self.background.is_trimming) else { return Ok(false) };
         let mut surplus = self.mirrors_surplus();
+        let makes_room = surplus > 0;
         let mut has_any = false;
         for store in &stores {
             let tree = store.view.read().tree.clone();
@@ -152,12 +166,15 @@ impl Core {
             let order = by_worth(&worths);
             let many = order.len().saturating_sub(MOST_MIRRORS);
             for (gone, index) in order.iter().enumerate() {
-                if is_of_use && surplus == 0 && gone >= many {
-                    order[gone..].iter().for_each(|index| tree.mirrors[*index].use_as_mirror.stays());
-                    break;
+                let mirror = &tree.mirrors[*index];
+                if is_of_use && surplus == 0 && gone >= many && self.is_of_use(mirror) {
+                    if makes_room {
+                        mirror.use_as_mirror.stays();
+                    }
+                    continue;
                 }
                 surplus = surplus.saturating_sub(worths[*index].1);
-                let kvset = tree.mirrors[*index].no();
+                let kvset = mirror.no();
                 changes.push(Change::RemoveKvset { place: Place::Mirrors, kvset });
             }
             drop(tree);

@@ -103,7 +103,7 @@ impl Core {
     }
 
     /// Whether a segment, which may have been meant for another class, lies on this one.
-    fn lies_on(&self, segment: SegmentNo, class: u8) -> bool {
+    pub(crate) fn lies_on(&self, segment: SegmentNo, class: u8) -> bool {
         let object = self.objects.find(ObjectKind::Segment, segment);
         let first = object.and_then(|object| object.chunks(0..1).first().and_then(|chunk| chunk.home));
         first.is_some_and(|home| home.class == class)

@@ -74,7 +74,7 @@ impl Core {
             return Ok(false);
         }
         *store.promotion.last.lock() = now;
-        let tree = store.view.read().tree.clone();
+        let tree = Arc::new(store.view.read().tree.without_mirrors());
         let context = self.job_context(store)?;
         let output = promote_keys(&context, &tree, &keys, &fastest).await?;
         self.counters.promoted_bytes.add(output.value_bytes_written);

@@ -78,7 +78,7 @@ impl Core {
             why: "the class is drained".to_owned(),
             ..Relocation::default()
         };
-        if let Some(writing) = self.writing.as_ref().filter(|_| self.classes.is_log_on(class)) {
+        if let Some(writing) = self.writing().ok().filter(|_| self.classes.is_log_on(class)) {
             self.trim_mirrors(writing, true).await?;
         }
         let volume = self.objects.volume();

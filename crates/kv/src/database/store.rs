@@ -1,6 +1,5 @@
 //! A store: what its handles share, and what users call.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -10,6 +9,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::batch::{Batch, behind_prefix, expiry};
 use super::core::Core;
+use super::merges::Taken;
 use super::promotion::Promotion;
 use super::snapshot::Snapshot;
 use crate::entry::SequenceNo;
@@ -17,10 +17,10 @@ use crate::log::frame::{OperationKind, StoreNo};
 use crate::memory::MemoryTable;
 use crate::settings::{StoreSettings, WriteOptions};
 use crate::transaction::{Cursor, CursorOptions};
+use crate::tree::TreeState;
 use crate::tree::heat::HotKeys;
 use crate::tree::policy::MediaPolicy;
 use crate::tree::scattered::Scattered;
-use crate::tree::{KvsetNo, TreeState};
 use crate::{Error, ErrorKind, Result};
 
 /// Where a store's versions are; each part is older than the one before.
@@ -52,8 +52,7 @@ pub(crate) struct StoreState {
     pub(crate) pressure: AtomicU8,
     /// One job of its tree at a time, but for merges at the root.
     pub(crate) has_job: AtomicBool,
-    /// Kvsets of the root that a spill or a merge is about to take away.
-    pub(crate) taken: Mutex<BTreeSet<KvsetNo>>,
+    pub(crate) taken: Mutex<Taken>,
     /// What is read often from slow classes.
     pub(crate) hot: HotKeys,
     pub(crate) promotion: Promotion,
