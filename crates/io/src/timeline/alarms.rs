@@ -136,8 +136,9 @@ mod tests {
         };
         // One that nobody waits for is in nobody's way.
         drop(timeline.sleep(Duration::from_millis(1)));
-        block_on(join(join(sleep(60), sleep(5)), sleep(30)));
-        assert_eq!(*order.lock(), [5, 30, 60]);
+        // Far enough apart for a machine that stands still for a while.
+        block_on(join(join(sleep(1200), sleep(5)), sleep(400)));
+        assert_eq!(*order.lock(), [5, 400, 1200]);
     }
 
     #[test]
