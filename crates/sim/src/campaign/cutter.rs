@@ -25,6 +25,28 @@ pub struct Density {
     pub outcomes: u64,
 }
 
+impl Density {
+    /// Whether power is cut at a point of the story of `case`.
+    pub(crate) fn is_chosen(&self, case: &Case, point: u64) -> bool {
+        match case.point {
+            Some(only) => only == point,
+            None => SplitMix64::new(base(case, point)).below(1000) < u64::from(self.per_thousand),
+        }
+    }
+
+    /// The outcomes judged of a cut at a point of the story of `case`, with the random values of each.
+    pub(crate) fn outcomes_at(&self, case: &Case, point: u64) -> impl Iterator<Item = (u64, SplitMix64)> {
+        let base = base(case, point);
+        let outcomes = case.outcome.map_or(0..self.outcomes, |only| only..only + 1);
+        outcomes.map(move |outcome| (outcome, SplitMix64::new(mix(base, outcome + 1))))
+    }
+}
+
+/// Where the random values of a point begin.
+fn base(case: &Case, point: u64) -> u64 {
+    mix(mix(case.seed, 0xc07), point)
+}
+
 #[derive(Debug, Default)]
 struct State {
     next_point: u64,
@@ -61,25 +83,18 @@ impl Cutter {
             state.next_point += 1;
             state.next_point - 1
         };
-        let base = mix(mix(self.case.seed, 0xc07), no);
-        let is_chosen = match self.case.point {
-            Some(only) => only == no,
-            None => SplitMix64::new(base).below(1000) < u64::from(self.density.per_thousand),
-        };
-        if is_chosen {
-            self.cut(no, base);
+        if self.density.is_chosen(&self.case, no) {
+            self.cut(no);
         }
     }
 
-    fn cut(&self, point: u64, base: u64) {
+    fn cut(&self, point: u64) {
         let oracle = self.book.open().oracle.clone();
         let judge = Judge { is_made: self.state.lock().is_made, ..self.judge.clone() };
         let wreck = self.disks.wreck();
         let mut report = Report { points: 1, ..Report::default() };
         let mut failure = None;
-        let outcomes = self.case.outcome.map_or(0..self.density.outcomes, |only| only..only + 1);
-        for outcome in outcomes {
-            let mut random = SplitMix64::new(mix(base, outcome + 1));
+        for (outcome, mut random) in self.density.outcomes_at(&self.case, point) {
             if let Err(what) = judge.judge(&wreck, &oracle, &mut random, &mut report) {
                 let case = Case { point: Some(point), outcome: Some(outcome), ..self.case.clone() };
                 failure = Some(Failure { case, what, settings: String::new() });

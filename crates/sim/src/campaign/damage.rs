@@ -45,10 +45,7 @@ fn failure(case: &Case, what: String) -> Failure {
 
 /// What a run that has to come to its end gave.
 fn ended<T>(case: &Case, outcome: Outcome<Result<T, String>>) -> Result<T, Failure> {
-    match outcome {
-        Outcome::Done(result) => result.map_err(|what| failure(case, what)),
-        _ => Err(failure(case, "the story does not come to its end".to_owned())),
-    }
+    outcome.told("the story").map_err(|what| failure(case, what))
 }
 
 fn told_and_closed(case: &Case) -> Result<Closed, Failure> {

@@ -30,12 +30,13 @@ pub use damage::{DamageReport, a_device_is_gone, rot_of_a_superblock, rot_of_met
 pub use report::{Case, Failure, Report};
 pub use story::story_names;
 
-use crate::executor::{Outcome, Simulation, World};
+use crate::executor::{Simulation, World};
 use crate::fault::Rule;
 use book::{Book, Probe};
 use cutter::Cutter;
 pub(crate) use layout::{ClassLayout, Images, Layout, Rig};
 use recovery::Judge;
+pub(crate) use recovery::cut_while;
 use teller::Teller;
 
 const PLANTED_BUGS: [PlantedBug; 10] = [
@@ -101,19 +102,14 @@ impl Trial {
         let book = Book::default().aloud(self.is_aloud);
         let (trial, inner, told) = (self.clone(), book.clone(), case.clone());
         let run = Simulation::run(case.seed, |world| async move { trial.tell(world, told, inner).await });
-        let fail =
-            |what: &str| Failure { case: case.clone(), what: what.to_owned(), settings: self.settings() };
-        let (mut report, failure) = match run.outcome {
-            Outcome::Done(result) => result.map_err(|what| fail(&what))?,
-            Outcome::Stuck => return Err(fail("the story is stuck: nothing is ready and nothing in flight")),
-            Outcome::PowerCut | Outcome::Runaway => return Err(fail("the story never ends")),
-        };
+        let fail = |what: String| Failure { case: case.clone(), what, settings: self.settings() };
+        let (mut report, failure) = run.outcome.told("the story").map_err(fail)?;
         if let Some(failure) = failure {
             return Err(Failure { settings: self.settings(), ..failure });
         }
         let mut pages = book.open();
         if let Some(what) = pages.failure.take() {
-            return Err(fail(&what));
+            return Err(fail(what));
         }
         report.add(&pages.report);
         report.stories += 1;

@@ -20,7 +20,7 @@ use super::layout::{Images, Layout, Rig};
 use super::report::Report;
 use super::teller::Teller;
 use crate::disk::{DiskImage, Wreck};
-use crate::executor::{Outcome, Simulation, World};
+use crate::executor::{Simulation, World};
 use crate::oracle::{Found, Oracle};
 
 /// Power cuts during recoveries of recoveries end here.
@@ -91,13 +91,7 @@ impl Judge {
         book.tell(|| format!("power cut {depth}: {changes:?} changes are open; then {sequel:?}"));
         let run = Simulation::run(random.next_u64(), |world| recovery.run(world, images));
         report.add(&book.open().report);
-        let next = match run.outcome {
-            Outcome::Done(result) => result?,
-            Outcome::Stuck => {
-                return Err("the recovery is stuck: nothing is ready and nothing in flight".to_owned());
-            }
-            Outcome::PowerCut | Outcome::Runaway => return Err("the recovery never ends".to_owned()),
-        };
+        let next = run.outcome.told("the recovery")?;
         if let Some(failure) = book.open().failure.take() {
             return Err(format!("after the recovery: {failure}"));
         }
@@ -131,14 +125,7 @@ impl Recovery {
         let rig = Rig::attach(&world, &self.judge.layout, images);
         let is_opening = Rc::new(Cell::new(true));
         if self.sequel == Sequel::CutDuring {
-            let (disks, during, is_opening) = (world.disks(), self.during.clone(), is_opening.clone());
-            let mut left = self.cut_at;
-            world.observe(move |_| {
-                if is_opening.get() && left == 0 && during.borrow().is_none() {
-                    *during.borrow_mut() = Some(disks.wreck());
-                }
-                left = left.saturating_sub(1);
-            });
+            cut_while(&world, &is_opening, self.cut_at, &self.during);
         }
         let buffers = BufferPool::new(0);
         let volume = match self.open(&world, &rig, &buffers).await {
@@ -199,6 +186,23 @@ impl Recovery {
             Some(finding) => Err(format!("the check finds: {finding}")),
         }
     }
+}
+
+/// Keeps in `during` what the disks hold before the I/O no. `cut_at`, counted from 0, if `is_going_on` still holds then.
+pub(crate) fn cut_while(
+    world: &World,
+    is_going_on: &Rc<Cell<bool>>,
+    cut_at: u64,
+    during: &Rc<RefCell<Option<Wreck>>>,
+) {
+    let (disks, during, is_going_on) = (world.disks(), during.clone(), is_going_on.clone());
+    let mut left = cut_at;
+    world.observe(move |_| {
+        if is_going_on.get() && left == 0 && during.borrow().is_none() {
+            *during.borrow_mut() = Some(disks.wreck());
+        }
+        left = left.saturating_sub(1);
+    });
 }
 
 /// Every byte of every object.

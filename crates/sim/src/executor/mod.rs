@@ -62,6 +62,17 @@ impl<T> Outcome<T> {
     }
 }
 
+impl<T> Outcome<Result<T, String>> {
+    /// What the scenario gave, where it may also tell what is wrong. `subject` is what did not come to its end then: "the recovery".
+    pub(crate) fn told(self, subject: &str) -> Result<T, String> {
+        match self {
+            Outcome::Done(result) => result,
+            Outcome::Stuck => Err(format!("{subject} is stuck: nothing is ready and nothing in flight")),
+            Outcome::PowerCut | Outcome::Runaway => Err(format!("{subject} never ends")),
+        }
+    }
+}
+
 /// What a run leaves behind.
 #[derive(Debug)]
 pub struct Run<T> {

@@ -18,9 +18,9 @@ use super::environment::SimEnvironment;
 use super::model::{Model, STORES};
 use super::story::{NAMES, Teller, everything};
 use super::{CONTENDERS, Probe, WRITERS, as_stores, layout};
-use crate::campaign::{Case, Density, Images, Report, Rig};
+use crate::campaign::{Case, Density, Images, Report, Rig, cut_while};
 use crate::disk::{DiskSet, Wreck};
-use crate::executor::{Outcome, Simulation, World};
+use crate::executor::{Simulation, World};
 use crate::trace::mix;
 
 /// Power cuts during recoveries of recoveries end here.
@@ -57,13 +57,8 @@ impl Cutter {
             state.next_point += 1;
             state.next_point - 1
         };
-        let base = mix(mix(self.case.seed, 0xc07), no);
-        let is_chosen = match self.case.point {
-            Some(only) => only == no,
-            None => SplitMix64::new(base).below(1000) < u64::from(self.density.per_thousand),
-        };
-        if is_chosen {
-            self.cut(no, base);
+        if self.density.is_chosen(&self.case, no) {
+            self.cut(no);
         }
     }
 
@@ -71,17 +66,15 @@ impl Cutter {
     pub(super) fn point_surely(&self) {
         let no = self.state.borrow().next_point;
         if self.state.borrow().failure.is_none() {
-            self.cut(no, mix(mix(self.case.seed, 0xc07), no));
+            self.cut(no);
         }
     }
 
-    fn cut(&self, point: u64, base: u64) {
+    fn cut(&self, point: u64) {
         let wreck = self.disks.wreck();
         let now = self.world.now();
-        let outcomes = self.case.outcome.map_or(0..self.density.outcomes, |only| only..only + 1);
         let mut report = Report { points: 1, ..Report::default() };
-        for outcome in outcomes {
-            let mut random = SplitMix64::new(mix(base, outcome + 1));
+        for (outcome, mut random) in self.density.outcomes_at(&self.case, point) {
             let model = self.model.borrow().clone();
             if let Err(what) = judge(&wreck, (model, self.planted_bug), now, &mut random, &mut report, 0) {
                 self.state.borrow_mut().failure = Some(format!("POINT={point} OUTCOME={outcome}: {what}"));
@@ -134,13 +127,7 @@ fn judge(
     for (name, count) in &*marks.marks.lock() {
         *report.marks.entry(name).or_default() += count;
     }
-    match run.outcome {
-        Outcome::Done(result) => result?,
-        Outcome::Stuck => {
-            return Err("the recovery is stuck: nothing is ready and nothing in flight".to_owned());
-        }
-        Outcome::PowerCut | Outcome::Runaway => return Err("the recovery never ends".to_owned()),
-    }
+    run.outcome.told("the recovery")?;
     if let Some(wreck) = during.take() {
         let judged = judge(&wreck, (model, planted_bug), now, random, report, depth + 1);
         return judged.map_err(|why| format!("after a power cut during the recovery: {why}"));
@@ -176,14 +163,7 @@ impl Recovery {
             .map_err(|error| format!("the volume cannot be opened: {error}"))?;
         let is_opening = Rc::new(Cell::new(true));
         if self.sequel == Sequel::CutDuring {
-            let (disks, during, is_opening) = (world.disks(), self.during.clone(), is_opening.clone());
-            let mut left = self.cut_at;
-            world.observe(move |_| {
-                if is_opening.get() && left == 0 && during.borrow().is_none() {
-                    *during.borrow_mut() = Some(disks.wreck());
-                }
-                left = left.saturating_sub(1);
-            });
+            cut_while(&world, &is_opening, self.cut_at, &self.during);
         }
         let environment: Arc<dyn Environment> = SimEnvironment::of(&world, &buffers);
         let (database, stores) = self.open(&volume, &environment).await?;

@@ -29,7 +29,7 @@ use tanada_volume::{ClassSettings, Volume, VolumeSettings};
 use crate::campaign::Images;
 use crate::campaign::{Case, Density, Failure, Report, Trial};
 use crate::campaign::{ClassLayout, Layout, Rig};
-use crate::executor::{Outcome, Simulation, World};
+use crate::executor::{Simulation, World};
 use crate::fault::Rule;
 use crate::history::Level;
 use crate::trace::mix;
@@ -107,9 +107,7 @@ impl KeyValueTrial {
                 .map(|_| written)
         });
         let fail = |what: String| Failure { case: case.clone(), what, settings: String::new() };
-        let Outcome::Done(Ok(written)) = run.outcome else {
-            return Err(fail("the story did not end".to_owned()));
-        };
+        let written = run.outcome.told("the story").map_err(fail)?;
         let sound: Images = run.wreck.survivors(&mut SplitMix64::new(1)).into_iter().collect();
         let mut random = SplitMix64::new(mix(case.seed, 0x707));
         let mut noticed = 0;
@@ -130,11 +128,8 @@ impl KeyValueTrial {
             let expected = written.clone();
             let run =
                 Simulation::run(flip, |world| async move { read_again(world, images, &expected).await });
-            match run.outcome {
-                Outcome::Done(Ok(is_noticed)) => noticed += u64::from(is_noticed),
-                Outcome::Done(Err(what)) => return Err(fail(format!("flip {flip} in {class}: {what}"))),
-                _ => return Err(fail(format!("flip {flip} in {class}: reading never ends"))),
-            }
+            let read = run.outcome.told("reading");
+            noticed += u64::from(read.map_err(|what| fail(format!("flip {flip} in {class}: {what}")))?);
         }
         Ok(noticed)
     }
@@ -147,13 +142,7 @@ impl KeyValueTrial {
         let (trial, told) = (self.clone(), case.clone());
         let run = Simulation::run(case.seed, |world| async move { trial.tell(world, told).await });
         let fail = |what: String| Failure { case: case.clone(), what, settings: self.settings() };
-        let mut report = match run.outcome {
-            Outcome::Done(result) => result.map_err(fail)?,
-            Outcome::Stuck => {
-                return Err(fail("the story is stuck: nothing is ready and nothing in flight".to_owned()));
-            }
-            Outcome::PowerCut | Outcome::Runaway => return Err(fail("the story never ends".to_owned())),
-        };
+        let mut report = run.outcome.told("the story").map_err(fail)?;
         report.stories += 1;
         report.ios += run.ios;
         report.traces.push(run.trace);
