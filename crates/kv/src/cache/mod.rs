@@ -10,6 +10,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -141,7 +142,8 @@ impl Cache {
         self.rank(rank).get(key)
     }
 
-    /// What is held of `key`; if nothing, what `load` gives, which is held from then on if it is not too large.
+    /// What is held of `key`; if nothing, what `load` gives, which is held from then on if it is not too large. It is boxed so that a future which finds
+    /// what it needs stays small.
     ///
     /// # Errors
     /// Those of `load`.
@@ -149,7 +151,7 @@ impl Cache {
         &self,
         rank: Rank,
         key: CacheKey,
-        load: impl Future<Output = Result<Cached>>,
+        load: Pin<Box<impl Future<Output = Result<Cached>>>>,
     ) -> Result<Cached> {
         let counted = async {
             self.loads.fetch_add(1, Ordering::Relaxed);
@@ -199,7 +201,7 @@ mod tests {
     use super::*;
 
     async fn put(cache: &Cache, rank: Rank, owner: Owner, position: u64, len: usize) {
-        let load = async { Ok(Cached::Value(Bytes::from(vec![0; len]))) };
+        let load = Box::pin(async { Ok(Cached::Value(Bytes::from(vec![0; len]))) });
         cache.get_or_load(rank, CacheKey { owner, position }, load).await.unwrap();
     }
 
@@ -252,9 +254,9 @@ mod tests {
         block_on(async {
             let cache = Cache::new(1 << 20);
             let key = CacheKey { owner: Owner::next(), position: 3 };
-            let failing = async { Err(crate::Error::corrupted("no")) };
+            let failing = Box::pin(async { Err(crate::Error::corrupted("no")) });
             assert!(cache.get_or_load(Rank::Lower, key, failing).await.is_err());
-            let good = async { Ok(Cached::Value(Bytes::from_static(b"yes"))) };
+            let good = Box::pin(async { Ok(Cached::Value(Bytes::from_static(b"yes"))) });
             assert!(cache.get_or_load(Rank::Lower, key, good).await.is_ok());
             assert!(matches!(cache.get(Rank::Lower, &key), Some(Cached::Value(value)) if &*value == b"yes"));
         });

@@ -5,7 +5,7 @@
 //! class. Nothing is moved: without the copies nothing is lost.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,14 +14,13 @@ use parking_lot::Mutex;
 use super::core::{Core, Writing};
 use super::store::StoreState;
 use crate::Result;
-use crate::counters::Counter;
 use crate::tree::jobs::promote::promote_keys;
 use crate::tree::{FoundVersion, TreeState};
 
 /// Reads that make a key worth copying.
 const LEAST_READS: u32 = 2;
 
-/// Reads after which it is looked whether something is worth copying.
+/// Reads of slow classes after which it is looked whether something is worth copying.
 const LOOK_AFTER: u64 = 256;
 
 /// The shortest time between two promotions of a store, and the longest whose budget is saved up.
@@ -32,7 +31,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub(crate) struct Promotion {
     last: Mutex<Duration>,
-    reads: Counter,
+    reads: AtomicU64,
 }
 
 impl Core {
@@ -42,7 +41,7 @@ impl Core {
         classes.next().filter(|_| classes.next().is_some())
     }
 
-    /// The value, counted if it came from a slow class.
+    /// The value, counted if it came from the device of a slow class.
     pub(crate) async fn value_counting(
         &self,
         store: &StoreState,
@@ -50,13 +49,16 @@ impl Core {
         key: &[u8],
         found: &FoundVersion,
     ) -> Result<Option<Bytes>> {
-        let Some(fastest) = self.fastest_class() else { return found.value(key, tree).await };
-        let value = found.value_counting(key, tree, &store.hot, &fastest).await;
-        store.promotion.reads.add(1);
-        if store.promotion.reads.get().is_multiple_of(LOOK_AFTER) {
-            self.background.work.notify();
+        let (value, from) = found.value_telling(key, tree).await?;
+        if let Some(segment) = from
+            && self.fastest_class().is_some_and(|fastest| segment.class.as_deref() != Some(&*fastest))
+        {
+            store.hot.note(key, found.stored_bytes());
+            if store.promotion.reads.fetch_add(1, Ordering::Relaxed) % LOOK_AFTER == LOOK_AFTER - 1 {
+                self.background.work.notify();
+            }
         }
-        value
+        Ok(value)
     }
 
     /// Promotes what is worth it; whether anything was. The caller has the store's turn.

@@ -201,7 +201,10 @@ impl KeyFile {
         let key = CacheKey { owner: shared.owner, position: u64::from(address.no) };
         let cached = match shared.cache.get(Rank::Upper, &key) {
             Some(cached) => cached,
-            None => shared.cache.get_or_load(Rank::Upper, key, shared.load_filter(address)).await?,
+            None => {
+                let load = Box::pin(shared.load_filter(address));
+                shared.cache.get_or_load(Rank::Upper, key, load).await?
+            }
         };
         match cached {
             Cached::Filter(part) => Ok(part.may_contain(hash)),
@@ -252,7 +255,10 @@ impl KeyFile {
         let rank = if level == 0 { Rank::Lower } else { Rank::Upper };
         let cached = match shared.cache.get(rank, &key) {
             Some(cached) => cached,
-            None => shared.cache.get_or_load(rank, key, shared.load_page(address, level)).await?,
+            None => {
+                let load = Box::pin(shared.load_page(address, level));
+                shared.cache.get_or_load(rank, key, load).await?
+            }
         };
         match cached {
             Cached::Page(page) => Ok(page),

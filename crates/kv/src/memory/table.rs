@@ -14,7 +14,7 @@ use crate::log::Lsn;
 use crate::tombstone::RangeTombstones;
 
 /// What a version takes beside key and value: a node of the list, counted roughly.
-const OVERHEAD: u64 = 250;
+const OVERHEAD: u64 = 270;
 
 /// What a version says of its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl MemoryTable {
         };
         // An allocator rounds up, and holds back for later.
         self.bytes.fetch_add((key.len() as u64 + value_len) / 4 * 5 + OVERHEAD, Ordering::Relaxed);
-        self.versions.insert(VersionKey { key, sequence }, version);
+        self.versions.insert(VersionKey::new(key, sequence), version);
     }
 
     pub(crate) fn delete_range(&self, tombstone: RangeTombstone) {
@@ -107,7 +107,7 @@ impl MemoryTable {
     /// What `snapshot` sees of `key` here; `None` if older sources have to be asked.
     pub(crate) fn get(&self, key: &[u8], snapshot: SequenceNo) -> Option<Found> {
         let hidden = self.tombstones.newest_over(key, snapshot);
-        let from = VersionKeyRef { key, sequence: snapshot };
+        let from = VersionKeyRef::new(key, snapshot);
         let from: &dyn AsVersionKey = &from;
         let found = self.versions.lower_bound(Bound::Included(from)).filter(|entry| *entry.key().key == *key);
         match (found, hidden) {
@@ -121,7 +121,7 @@ impl MemoryTable {
 
     /// Whether anything was done to a key from `start` to `end` after `since`.
     pub(crate) fn changed_in(&self, start: &[u8], end: Option<&[u8]>, since: SequenceNo) -> bool {
-        let from = VersionKeyRef { key: start, sequence: SequenceNo::MAX };
+        let from = VersionKeyRef::new(start, SequenceNo::MAX);
         let from: &dyn AsVersionKey = &from;
         let mut entry = self.versions.lower_bound(Bound::Included(from));
         while let Some(version) = entry {

@@ -57,7 +57,7 @@ impl Source for MemorySource {
         self.direction = direction;
         self.count = FEWEST;
         // The newest version of a key comes first, so nothing of it lies before this.
-        let first = |key| VersionKeyRef { key, sequence: SequenceNo::MAX };
+        let first = |key| VersionKeyRef::new(key, SequenceNo::MAX);
         let bound = match (direction, bound) {
             (_, None) => Bound::Unbounded,
             (Direction::Forward, Some(key)) => Bound::Included(first(key)),

@@ -8,7 +8,6 @@ use bytes::Bytes;
 use futures::stream::{StreamExt, TryStreamExt};
 
 use super::edit::{Change, Edit, KvsetNo, KvsetRecord, LeafNo, SegmentRecord};
-use super::heat::HotKeys;
 use super::shape::{Tree, TreeRecord};
 use crate::cache::Cache;
 use crate::entry::{Content, Pointer, SegmentNo, SequenceNo, Version};
@@ -225,39 +224,33 @@ impl FoundVersion {
         self.value_telling(key, tree).await.map(|(value, _)| value)
     }
 
-    /// As [`value`](Self::value), and whether it came from the device it was moved to.
-    async fn value_telling(&self, key: &[u8], tree: &TreeState) -> Result<(Option<Bytes>, bool)> {
+    /// As [`value`](Self::value), and the value segment whose device it came from, if from one.
+    ///
+    /// # Errors
+    /// As [`value`](Self::value).
+    pub(crate) async fn value_telling<'tree>(
+        &self,
+        key: &[u8],
+        tree: &'tree TreeState,
+    ) -> Result<(Option<Bytes>, Option<&'tree SegmentRecord>)> {
         match &self.version.content {
-            Content::Deleted => Ok((None, false)),
-            Content::Inline(value) => Ok((Some(value.clone()), false)),
+            Content::Deleted => Ok((None, None)),
+            Content::Inline(value) => Ok((Some(value.clone()), None)),
             Content::At(pointer) => {
-                let mirrored = tree.mirrored(key, &self.version, pointer);
+                let mirrored = async || tree.mirrored(key, &self.version, pointer).await;
                 let (value, has_loaded) = self.kvset.segment(pointer)?.read_by(pointer, mirrored).await?;
-                Ok((Some(value), has_loaded))
+                let from = has_loaded.then(|| tree.segments.get(&pointer.segment)).flatten();
+                Ok((Some(value), from))
             }
         }
     }
 
-    /// As [`value`](Self::value); what comes from a value segment of a class that is not `fast` is counted in `hot`, if it came from the device.
-    ///
-    /// # Errors
-    /// As [`value`](Self::value).
-    pub(crate) async fn value_counting(
-        &self,
-        key: &[u8],
-        tree: &TreeState,
-        hot: &HotKeys,
-        fast: &str,
-    ) -> Result<Option<Bytes>> {
-        let (value, has_loaded) = self.value_telling(key, tree).await?;
-        let is_slow = |segment: &SegmentRecord| segment.class.as_deref() != Some(fast);
-        if let Content::At(pointer) = &self.version.content
-            && has_loaded
-            && tree.segments.get(&pointer.segment).is_some_and(is_slow)
-        {
-            hot.note(key, pointer.stored_len);
+    /// Bytes of its value as they are stored apart from keys; 0 if it has none.
+    pub(crate) fn stored_bytes(&self) -> u32 {
+        match &self.version.content {
+            Content::At(pointer) => pointer.stored_len,
+            Content::Deleted | Content::Inline(_) => 0,
         }
-        Ok(value)
     }
 }
 

@@ -61,28 +61,34 @@ impl Segment {
     pub(crate) async fn read_by(
         &self,
         pointer: &Pointer,
-        mirror: impl Future<Output = Option<Bytes>>,
+        mirror: impl AsyncFnOnce() -> Option<Bytes>,
     ) -> Result<(Bytes, bool)> {
         let shared = &*self.shared;
-        let has_loaded = AtomicBool::new(false);
-        let load = async {
-            if let Some(value) = mirror.await.filter(|value| value.len() == pointer.len as usize) {
-                return Ok(value);
-            }
-            has_loaded.store(true, Ordering::Relaxed);
-            self.read_uncached(pointer).await
-        };
-        if !self.is_cacheable(pointer) {
-            let value = load.await?;
-            return Ok((value, has_loaded.into_inner()));
-        }
         let key = CacheKey { owner: shared.owner, position: pointer.offset };
-        let cached = match shared.cache.get(Rank::Lower, &key) {
+        let is_cacheable = self.is_cacheable(pointer);
+        let held = if is_cacheable { shared.cache.get(Rank::Lower, &key) } else { None };
+        let has_loaded = AtomicBool::new(false);
+        let cached = match held {
             Some(cached) => cached,
             None => {
-                // What is cached must not hold on to the blocks around it.
-                let load = async { Ok(Cached::Value(Bytes::copy_from_slice(&load.await?))) };
-                shared.cache.get_or_load(Rank::Lower, key, load).await?
+                let load = Box::pin(async {
+                    let mirrored = mirror().await.filter(|value| value.len() == pointer.len as usize);
+                    let value = match mirrored {
+                        Some(value) => value,
+                        None => {
+                            has_loaded.store(true, Ordering::Relaxed);
+                            self.read_uncached(pointer).await?
+                        }
+                    };
+                    // What is cached must not hold on to the blocks around it.
+                    let value = if is_cacheable { Bytes::copy_from_slice(&value) } else { value };
+                    Ok(Cached::Value(value))
+                });
+                if is_cacheable {
+                    shared.cache.get_or_load(Rank::Lower, key, load).await?
+                } else {
+                    load.await?
+                }
             }
         };
         match cached {
@@ -113,7 +119,7 @@ impl Segment {
         let value = Bytes::copy_from_slice(&value);
         if self.is_cacheable(pointer) {
             let key = CacheKey { owner: self.shared.owner, position: pointer.offset };
-            let load = async { Ok(Cached::Value(value.clone())) };
+            let load = Box::pin(async { Ok(Cached::Value(value.clone())) });
             self.shared.cache.get_or_load(Rank::Lower, key, load).await?;
         }
         Ok(value)
