@@ -1,5 +1,8 @@
 //! The cache of a database: pages of key files, parts of filters, and values, in bounded memory.
 //!
+//! Pages are held by where they lie. Values are not: they are moved from the log to one segment and another, and are held by whose version they are, so
+//! that what is read often stays when it is moved.
+//!
 //! Invariants:
 //! - what it holds weighs no more than its budget, but for what is being put in; of a budget that memory tables share, it has what they do not take;
 //! - what leads to leaf pages (index pages and filters) is not pushed out by leaf pages and values, up to half of what it has; what it does not need
@@ -19,9 +22,10 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache as QuickCache;
 
 use crate::Result;
-use crate::keyfile::{FilterPart, Page};
+use crate::entry::SequenceNo;
+use crate::keyfile::{FilterPart, KeyHash, Page, PageAddress};
 
-/// Whose things they are: a key file or a segment that is open. Never used twice in a process, so nothing has to be thrown out when a file goes.
+/// Whose things they are: a key file that is open, or a store. Never used twice in a process, so nothing has to be thrown out when it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Owner(u64);
 
@@ -35,9 +39,54 @@ impl Owner {
 /// Something that can be cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct CacheKey {
-    pub(crate) owner: Owner,
-    /// A page number or an offset.
-    pub(crate) position: u64,
+    owner: Owner,
+    /// A page number, or a sequence number.
+    position: u64,
+    /// The hash of a version's key.
+    hash: u64,
+}
+
+impl CacheKey {
+    /// A page of a file.
+    pub(crate) fn page(owner: Owner, address: PageAddress) -> CacheKey {
+        CacheKey { owner, position: u64::from(address.no), hash: 0 }
+    }
+}
+
+/// A version of a key, wherever its value lies. Its value never changes: a sequence number is given once, and of a key it has one version.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct VersionId<'a> {
+    pub(crate) store: Owner,
+    pub(crate) sequence: SequenceNo,
+    pub(crate) key: &'a [u8],
+    /// Of the key.
+    pub(crate) hash: KeyHash,
+}
+
+impl VersionId<'_> {
+    fn cache_key(&self) -> CacheKey {
+        CacheKey { owner: self.store, position: self.sequence, hash: self.hash.get() }
+    }
+}
+
+/// A value with its key behind it: another key of the same batch may have the same hash.
+#[derive(Debug, Clone)]
+pub(crate) struct HeldValue {
+    value_and_key: Bytes,
+    value_bytes: usize,
+}
+
+impl HeldValue {
+    /// Copies both, so that they hold on to nothing else.
+    pub(crate) fn new(id: &VersionId<'_>, value: &[u8]) -> HeldValue {
+        HeldValue { value_and_key: [value, id.key].concat().into(), value_bytes: value.len() }
+    }
+
+    /// The value, if it is the one of `id`.
+    pub(crate) fn of(&self, id: &VersionId<'_>) -> Option<Bytes> {
+        let is_its = self.value_and_key.get(self.value_bytes..)? == id.key;
+        is_its.then(|| self.value_and_key.slice(..self.value_bytes))
+    }
 }
 
 /// What is pushed out first.
@@ -54,11 +103,11 @@ pub(crate) enum Rank {
 pub(crate) enum Cached {
     Page(Arc<Page>),
     Filter(Arc<FilterPart>),
-    Value(Bytes),
+    Value(HeldValue),
 }
 
 /// What an entry costs beside its bytes, and beside the quarter of them that an allocator rounds up by and holds back for later.
-const ENTRY_BYTES: u64 = 160;
+const ENTRY_BYTES: u64 = 170;
 
 #[derive(Debug, Clone)]
 struct ByBytes;
@@ -68,7 +117,7 @@ impl Weighter<CacheKey, Cached> for ByBytes {
         let bytes = match cached {
             Cached::Page(page) => page.size_bytes(),
             Cached::Filter(part) => part.size_bytes(),
-            Cached::Value(value) => value.len(),
+            Cached::Value(value) => value.value_and_key.len(),
         };
         bytes as u64 / 4 * 5 + ENTRY_BYTES
     }
@@ -142,6 +191,48 @@ impl Cache {
         self.rank(rank).get(key)
     }
 
+    /// The value of a version, if it is held.
+    pub(crate) fn value(&self, id: &VersionId<'_>) -> Option<Bytes> {
+        match self.lower.get(&id.cache_key())? {
+            Cached::Value(held) => held.of(id),
+            Cached::Page(_) | Cached::Filter(_) => None,
+        }
+    }
+
+    /// Holds the value of a version.
+    pub(crate) fn keep_value(&self, id: &VersionId<'_>, value: &[u8]) {
+        if self.takes_value(value.len()) && self.value(id).is_none() {
+            self.lower.insert(id.cache_key(), Cached::Value(HeldValue::new(id, value)));
+        }
+    }
+
+    /// Whether a value of so many bytes is cached: one that would push out hundreds of others is better read again.
+    pub(crate) fn takes_value(&self, bytes: usize) -> bool {
+        bytes as u64 <= self.budget_bytes() / 256
+    }
+
+    /// The value of a version, which has so many bytes and is not held, as `load` gives it; held from then on if it is not too large.
+    ///
+    /// # Errors
+    /// Those of `load`.
+    pub(crate) async fn load_value(
+        &self,
+        id: &VersionId<'_>,
+        bytes: usize,
+        mut load: Pin<Box<impl Future<Output = Result<Bytes>>>>,
+    ) -> Result<Bytes> {
+        if self.takes_value(bytes) {
+            let held = Box::pin(async { Ok(Cached::Value(HeldValue::new(id, &load.as_mut().await?))) });
+            if let Cached::Value(held) = self.get_or_load(Rank::Lower, id.cache_key(), held).await?
+                && let Some(value) = held.of(id)
+            {
+                return Ok(value);
+            }
+        }
+        // Not polled so far: if it had been, its value would be held, and the right one.
+        load.await
+    }
+
     /// What is held of `key`; if nothing, what `load` gives, which is held from then on if it is not too large. It is boxed so that a future which finds
     /// what it needs stays small.
     ///
@@ -201,8 +292,9 @@ mod tests {
     use super::*;
 
     async fn put(cache: &Cache, rank: Rank, owner: Owner, position: u64, len: usize) {
-        let load = Box::pin(async { Ok(Cached::Value(Bytes::from(vec![0; len]))) });
-        cache.get_or_load(rank, CacheKey { owner, position }, load).await.unwrap();
+        let id = VersionId { store: owner, sequence: position, key: b"", hash: KeyHash::of(b"") };
+        let load = Box::pin(async { Ok(Cached::Value(HeldValue::new(&id, &vec![0; len]))) });
+        cache.get_or_load(rank, id.cache_key(), load).await.unwrap();
     }
 
     #[test]
@@ -253,12 +345,55 @@ mod tests {
     fn a_failed_load_is_tried_again() {
         block_on(async {
             let cache = Cache::new(1 << 20);
-            let key = CacheKey { owner: Owner::next(), position: 3 };
+            let id = id(Owner::next(), 3, b"key");
             let failing = Box::pin(async { Err(crate::Error::corrupted("no")) });
-            assert!(cache.get_or_load(Rank::Lower, key, failing).await.is_err());
-            let good = Box::pin(async { Ok(Cached::Value(Bytes::from_static(b"yes"))) });
-            assert!(cache.get_or_load(Rank::Lower, key, good).await.is_ok());
-            assert!(matches!(cache.get(Rank::Lower, &key), Some(Cached::Value(value)) if &*value == b"yes"));
+            assert!(cache.load_value(&id, 3, failing).await.is_err());
+            let good = Box::pin(async { Ok(Bytes::from_static(b"yes")) });
+            assert_eq!(cache.load_value(&id, 3, good).await.unwrap(), "yes");
+            assert_eq!(cache.value(&id).unwrap(), "yes");
+        });
+    }
+
+    fn id(store: Owner, sequence: SequenceNo, key: &[u8]) -> VersionId<'_> {
+        VersionId { store, sequence, key, hash: KeyHash::of(key) }
+    }
+
+    #[test]
+    fn values_are_told_apart() {
+        block_on(async {
+            let cache = Cache::new(1 << 20);
+            let (one, other) = (Owner::next(), Owner::next());
+            let mine = id(one, 3, b"key");
+            let read = async |id: &VersionId<'_>, value: &'static str| match cache.value(id) {
+                Some(value) => value,
+                None => cache.load_value(id, 5, Box::pin(async { Ok(value.into()) })).await.unwrap(),
+            };
+            assert_eq!(read(&mine, "first").await, "first");
+            assert_eq!(read(&mine, "not asked for").await, "first");
+            assert_eq!(read(&id(one, 4, b"key"), "newer").await, "newer");
+            assert_eq!(read(&id(other, 3, b"key"), "other store").await, "other store");
+            // Its hash is another key's, of the same batch.
+            let twin = VersionId { key: b"twin", ..mine };
+            assert_eq!(read(&twin, "twin").await, "twin");
+            assert_eq!(cache.value(&twin), None);
+            assert_eq!(read(&mine, "not asked for").await, "first");
+            // Nothing is cut off: an empty key, and one that a value ends with.
+            assert_eq!(read(&id(one, 5, b""), "").await, "");
+            assert_eq!(read(&id(one, 6, b"key"), "key").await, "key");
+        });
+    }
+
+    #[test]
+    fn large_values_are_not_held() {
+        block_on(async {
+            let cache = Cache::new(1 << 20);
+            let id = id(Owner::next(), 3, b"key");
+            let large = vec![7; 8 << 10];
+            let load = Box::pin(async { Ok(large.clone().into()) });
+            let read = cache.load_value(&id, large.len(), load).await;
+            assert_eq!(read.unwrap(), large);
+            cache.keep_value(&id, &large);
+            assert_eq!(cache.value(&id), None);
         });
     }
 }

@@ -323,7 +323,7 @@ impl Core {
             return Ok(None);
         }
         if store.settings.promoted_bytes_per_second == 0 {
-            return found.value(key, &tree).await;
+            return found.value(key, store.owner, &tree).await.map(|(value, _)| value);
         }
         self.value_counting(store, &tree, key, &found).await
     }

@@ -14,15 +14,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::core::{Core, Writing};
+use super::core::{Core, Writing, plain_value};
 use super::pressure::Cause;
 use super::store::StoreState;
+use crate::cache::VersionId;
 use crate::crash::PlantedBug;
 use crate::entry::SegmentNo;
-use crate::keyfile::{KeyFileOptions, KeyFileWriter};
+use crate::keyfile::{KeyFileOptions, KeyFileWriter, KeyHash};
 use crate::log::Lsn;
 use crate::manifest::{DatabaseRecord, LogRecord, Record};
-use crate::memory::{Long, MemorySource, MemoryTable};
+use crate::memory::{Long, MemoryContent, MemorySource, MemoryTable};
 use crate::merge::{Groups, Retention};
 use crate::notify::yield_now;
 use crate::objects::ObjectKind;
@@ -38,6 +39,9 @@ const LOOKS_A_TABLE: u64 = 4;
 
 /// How long to wait for space.
 const RETRY: Duration = Duration::from_millis(100);
+
+/// Memory of the process that is in no account.
+const UNCOUNTED_BYTES: u64 = 16 << 20;
 
 impl Core {
     /// Looks whether the fastest class is as full as it may get, or nearly.
@@ -114,8 +118,9 @@ impl Core {
         let tables: u64 = self.stores.read().iter().map(|store| store.table_bytes()).sum();
         let filled_meanwhile = if self.writing.is_some() { table_bytes / LOOKS_A_TABLE } else { 0 };
         let jobs = self.background.jobs.load(Ordering::Relaxed) as u64 * self.job_bytes();
-        // The log's groups and I/O buffers.
-        let buffers = self.settings.memory_bytes / 8;
+        // The log's groups and I/O buffers; and what nobody counts: threads, what comes free and is not given back at once.
+        let eighth = self.settings.memory_bytes / 8;
+        let buffers = eighth + eighth.min(UNCOUNTED_BYTES);
         let most = self.settings.memory_bytes - buffers;
         self.opener.cache.lend((buffers + tables + filled_meanwhile + jobs).min(most));
     }
@@ -228,6 +233,7 @@ impl Core {
         if !edit.is_empty() {
             records.insert(0, Record::Edit { store: store.no, edit: edit.clone() });
         }
+        self.keep_read_values(store, table).await?;
         let install = |_: &DatabaseRecord| -> Result<()> {
             let mut view = store.view.write();
             view.tree = Arc::new(view.tree.apply_opened(&edit, &opened)?);
@@ -253,6 +259,22 @@ impl Core {
         // Jobs may be busy for long.
         self.trim_mirrors(writing, false).await?;
         self.watch_fast_class();
+        Ok(())
+    }
+
+    /// Puts into the cache what was looked up while it was in memory: it will be again.
+    async fn keep_read_values(&self, store: &StoreState, table: &MemoryTable) -> Result<()> {
+        for (no, read) in (1..).zip(table.read_values()) {
+            if let Some((key, sequence, version)) = read
+                && let MemoryContent::Value { bytes, home } = version.content
+            {
+                let id = VersionId { store: store.owner, sequence, key: &key, hash: KeyHash::of(&key) };
+                self.opener.cache.keep_value(&id, &plain_value(bytes, home.as_ref())?);
+            }
+            if u64::is_multiple_of(no, KEYS_AT_ONCE) {
+                yield_now().await;
+            }
+        }
         Ok(())
     }
 

@@ -49,7 +49,7 @@ impl Core {
         key: &[u8],
         found: &FoundVersion,
     ) -> Result<Option<Bytes>> {
-        let (value, from) = found.value_telling(key, tree).await?;
+        let (value, from) = found.value(key, store.owner, tree).await?;
         if let Some(segment) = from
             && self.fastest_class().is_some_and(|fastest| segment.class.as_deref() != Some(&*fastest))
         {

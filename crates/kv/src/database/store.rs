@@ -12,6 +12,7 @@ use super::core::Core;
 use super::merges::Taken;
 use super::promotion::Promotion;
 use super::snapshot::Snapshot;
+use crate::cache::Owner;
 use crate::entry::SequenceNo;
 use crate::log::frame::{OperationKind, StoreNo};
 use crate::memory::MemoryTable;
@@ -58,6 +59,8 @@ pub(crate) struct StoreState {
     pub(crate) promotion: Promotion,
     /// What scans have to read piece by piece.
     pub(crate) scattered: Scattered,
+    /// Of values in the cache.
+    pub(crate) owner: Owner,
     /// The largest sequence number that left the memory tables.
     pub(crate) flushed_sequence: AtomicU64,
     pub(crate) is_dropped: AtomicBool,
@@ -86,6 +89,7 @@ impl StoreState {
             hot: HotKeys::new(if settings.promoted_bytes_per_second > 0 { MOST_HOT_KEYS } else { 0 }),
             promotion: Promotion::default(),
             scattered: Scattered::default(),
+            owner: Owner::next(),
             flushed_sequence: AtomicU64::new(0),
             is_dropped: AtomicBool::new(false),
         })

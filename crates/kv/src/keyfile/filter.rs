@@ -30,6 +30,11 @@ impl KeyHash {
         KeyHash(hasher.finish())
     }
 
+    /// The hash itself.
+    pub(crate) fn get(self) -> u64 {
+        self.0
+    }
+
     /// Which of `parts` it belongs to. It takes the lower half, for the part itself looks at the upper bits first.
     #[inline]
     fn part(self, parts: u32) -> u32 {

@@ -26,6 +26,6 @@ pub(crate) use filter::{FilterPart, KeyHash};
 pub(crate) use info::KeyFileInfo;
 #[cfg(test)]
 pub(crate) use info::SegmentReferences;
-pub(crate) use page::Page;
+pub(crate) use page::{Page, PageAddress};
 pub(crate) use reader::{KeyFile, read_blocks};
 pub(crate) use writer::{KeyFileOptions, KeyFileWriter};

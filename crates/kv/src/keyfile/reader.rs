@@ -198,7 +198,7 @@ impl KeyFile {
     async fn may_contain(&self, hash: KeyHash) -> Result<bool> {
         let shared = &*self.shared;
         let Some(address) = shared.footer.filter.page_of(hash) else { return Ok(true) };
-        let key = CacheKey { owner: shared.owner, position: u64::from(address.no) };
+        let key = CacheKey::page(shared.owner, address);
         let cached = match shared.cache.get(Rank::Upper, &key) {
             Some(cached) => cached,
             None => {
@@ -237,7 +237,7 @@ impl KeyFile {
 
     /// A leaf page if it is held.
     pub(super) fn cached_leaf(&self, address: PageAddress) -> Option<Arc<Page>> {
-        let key = CacheKey { owner: self.shared.owner, position: u64::from(address.no) };
+        let key = CacheKey::page(self.shared.owner, address);
         match self.shared.cache.get(Rank::Lower, &key) {
             Some(Cached::Page(page)) => Some(page),
             _ => None,
@@ -251,7 +251,7 @@ impl KeyFile {
 
     async fn page(&self, address: PageAddress, level: u8) -> Result<Arc<Page>> {
         let shared = &*self.shared;
-        let key = CacheKey { owner: shared.owner, position: u64::from(address.no) };
+        let key = CacheKey::page(shared.owner, address);
         let rank = if level == 0 { Rank::Lower } else { Rank::Upper };
         let cached = match shared.cache.get(rank, &key) {
             Some(cached) => cached,

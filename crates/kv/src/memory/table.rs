@@ -1,7 +1,7 @@
 //! Versions of a store's keys in memory, on a skip list.
 
 use std::ops::Bound;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -43,6 +43,13 @@ pub(crate) enum Found {
     Hidden(SequenceNo),
 }
 
+/// A version in the list.
+#[derive(Debug)]
+struct Listed {
+    version: MemoryVersion,
+    was_read: AtomicBool,
+}
+
 /// Versions of keys in memory.
 #[derive(Debug)]
 pub(crate) struct MemoryTable {
@@ -52,7 +59,7 @@ pub(crate) struct MemoryTable {
     pub(crate) start: Lsn,
     /// When it is full: no later write is in it.
     end: OnceLock<Lsn>,
-    versions: SkipMap<VersionKey, MemoryVersion>,
+    versions: SkipMap<VersionKey, Listed>,
     tombstones: GrowingTombstones,
     bytes: AtomicU64,
 }
@@ -71,7 +78,8 @@ impl MemoryTable {
         };
         // An allocator rounds up, and holds back for later.
         self.bytes.fetch_add((key.len() as u64 + value_len) / 4 * 5 + OVERHEAD, Ordering::Relaxed);
-        self.versions.insert(VersionKey::new(key, sequence), version);
+        let listed = Listed { version, was_read: AtomicBool::new(false) };
+        self.versions.insert(VersionKey::new(key, sequence), listed);
     }
 
     pub(crate) fn delete_range(&self, tombstone: RangeTombstone) {
@@ -112,11 +120,27 @@ impl MemoryTable {
         let found = self.versions.lower_bound(Bound::Included(from)).filter(|entry| *entry.key().key == *key);
         match (found, hidden) {
             (Some(entry), hidden) if hidden.is_none_or(|hidden| hidden <= entry.key().sequence) => {
-                Some(Found::Version(entry.key().sequence, entry.value().clone()))
+                let listed = entry.value();
+                if !listed.was_read.load(Ordering::Relaxed) {
+                    listed.was_read.store(true, Ordering::Relaxed);
+                }
+                Some(Found::Version(entry.key().sequence, listed.version.clone()))
             }
             (_, Some(hidden)) => Some(Found::Hidden(hidden)),
             (_, None) => None,
         }
+    }
+
+    /// For each version itself, if it is the newest of its key, was looked up here, and has a value that stays apart from its key; otherwise nothing.
+    pub(crate) fn read_values(&self) -> impl Iterator<Item = Option<(Bytes, SequenceNo, MemoryVersion)>> {
+        let mut last = None;
+        self.versions.iter().map(move |entry| {
+            let (VersionKey { key, sequence, .. }, listed) = (entry.key(), entry.value());
+            let is_newest = last.replace(key.clone()).as_ref() != Some(key);
+            let is_apart = matches!(listed.version.content, MemoryContent::Value { home: Some(_), .. });
+            let is_wanted = is_newest && is_apart && listed.was_read.load(Ordering::Relaxed);
+            is_wanted.then(|| (key.clone(), *sequence, listed.version.clone()))
+        })
     }
 
     /// Whether anything was done to a key from `start` to `end` after `since`.
@@ -156,7 +180,7 @@ impl MemoryTable {
         let mut versions = Vec::with_capacity(count);
         let mut entry = self.versions.lower_bound(bound);
         while let Some(version) = entry.take_if(|_| versions.len() < count) {
-            versions.push((version.key().clone(), version.value().clone()));
+            versions.push((version.key().clone(), version.value().version.clone()));
             entry = version.next();
         }
         versions
@@ -172,7 +196,7 @@ impl MemoryTable {
         let mut versions = Vec::with_capacity(count);
         let mut entry = self.versions.upper_bound(bound);
         while let Some(version) = entry.take_if(|_| versions.len() < count) {
-            versions.push((version.key().clone(), version.value().clone()));
+            versions.push((version.key().clone(), version.value().version.clone()));
             entry = version.prev();
         }
         versions
@@ -206,6 +230,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::entry::Codec;
 
     #[derive(Debug, Clone)]
     enum Step {
@@ -299,6 +324,25 @@ mod tests {
             backward.reverse();
             prop_assert_eq!(&backward, &expected);
         }
+    }
+
+    #[test]
+    fn the_newest_values_that_were_read_are_known() {
+        let table = MemoryTable::new(1, 0);
+        let home = Pointer { segment: 1, offset: 0, stored_len: 1, len: 1, codec: Codec::None, checksum: 0 };
+        let far = MemoryContent::Value { bytes: Bytes::from_static(b"x"), home: Some(home) };
+        let far = MemoryVersion { expires_s: None, content: far };
+        table.insert(Bytes::from_static(b"old"), 1, far.clone());
+        table.get(b"old", 9);
+        table.insert(Bytes::from_static(b"old"), 2, far.clone());
+        table.insert(Bytes::from_static(b"short"), 3, value(b"x"));
+        table.get(b"short", 9);
+        table.insert(Bytes::from_static(b"read"), 4, far.clone());
+        table.get(b"read", 9);
+        table.insert(Bytes::from_static(b"unread"), 5, far.clone());
+        let read: Vec<_> = table.read_values().flatten().collect();
+        assert_eq!(read, [(Bytes::from_static(b"read"), 4, far)]);
+        assert_eq!(table.read_values().count(), 5);
     }
 
     #[test]

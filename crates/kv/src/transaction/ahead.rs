@@ -10,7 +10,9 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use crate::Result;
-use crate::entry::{Content, Pointer};
+use crate::cache::{Owner, VersionId};
+use crate::entry::{Content, Pointer, SequenceNo};
+use crate::keyfile::KeyHash;
 use crate::merge::{Source, View};
 use crate::value::Segments;
 
@@ -76,7 +78,7 @@ impl Ahead {
         (self.keys * GROWTH).clamp(FIRST_KEYS, MOST_KEYS)
     }
 
-    /// Reads up to `keys` keys that begin with `prefix`, and their values.
+    /// Reads up to `keys` keys of the store `owner` that begin with `prefix`, and their values.
     ///
     /// # Errors
     /// `Corrupted`, or if a device fails; for any of them.
@@ -84,37 +86,45 @@ impl Ahead {
         &mut self,
         view: &mut View<S>,
         prefix: &[u8],
-        segments: &Segments,
+        (segments, owner): (&Segments, Owner),
         keys: usize,
     ) -> Result<Scan> {
         let mut entries: Vec<Entry> = Vec::with_capacity(keys);
-        let mut pointers = Vec::new();
-        let mut pointed = Vec::new();
+        // Those whose values are read: their indexes, and where.
+        let mut pointed: Vec<(usize, SequenceNo, Pointer)> = Vec::new();
         let mut bytes = 0;
         let mut is_end = false;
         while entries.len() < keys && bytes < ENOUGH_BYTES {
             let is_there = view.step().await?;
             let version = view.version().filter(|_| is_there && view.key().starts_with(prefix));
-            let expires_s = version.and_then(|version| version.expires_s);
-            let value = match version.map(|version| &version.content) {
-                Some(Content::Inline(value)) => value.clone(),
-                Some(Content::At(pointer)) => {
+            let Some(version) = version else {
+                is_end = true;
+                break;
+            };
+            let value = match &version.content {
+                Content::Inline(value) => value.clone(),
+                Content::At(pointer) => {
                     bytes += u64::from(pointer.stored_len);
-                    pointed.push(entries.len());
-                    pointers.push(*pointer);
+                    pointed.push((entries.len(), version.sequence, *pointer));
                     Bytes::new()
                 }
-                Some(Content::Deleted) | None => {
+                Content::Deleted => {
                     is_end = true;
                     break;
                 }
             };
+            let expires_s = version.expires_s;
             entries.push(Entry { key: Bytes::copy_from_slice(view.key()), value, expires_s });
         }
-        let (values, loaded) = segments.read_all(&pointers).await?;
-        for (index, value) in pointed.into_iter().zip(values) {
+        let versions = pointed.iter().map(|&(index, sequence, pointer)| {
+            let key = &*entries[index].key;
+            (VersionId { store: owner, sequence, key, hash: KeyHash::of(key) }, pointer)
+        });
+        let (values, loaded) = segments.read_all(&versions.collect::<Vec<_>>()).await?;
+        for (&(index, ..), value) in pointed.iter().zip(values) {
             entries[index].value = value;
         }
+        let pointers = pointed.into_iter().map(|(_, _, pointer)| pointer).collect();
         self.ready.extend(entries);
         self.keys = keys;
         self.is_end = is_end;

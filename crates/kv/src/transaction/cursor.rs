@@ -211,7 +211,8 @@ impl Cursor {
                 }
             };
             let segments = self.store.core().opener.segments.clone();
-            match self.ahead.fill(&mut view, &self.prefix, &segments, keys).await {
+            let owner = self.store.state().owner;
+            match self.ahead.fill(&mut view, &self.prefix, (&segments, owner), keys).await {
                 Ok(scan) => {
                     self.view = Some(view);
                     self.store.core().note_scan(self.store.state(), scan);

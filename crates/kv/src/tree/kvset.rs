@@ -9,7 +9,7 @@ use futures::stream::{StreamExt, TryStreamExt};
 
 use super::edit::{Change, Edit, KvsetNo, KvsetRecord, LeafNo, SegmentRecord};
 use super::shape::{Tree, TreeRecord};
-use crate::cache::Cache;
+use crate::cache::{Cache, Owner, VersionId};
 use crate::entry::{Content, Pointer, SegmentNo, SequenceNo, Version};
 use crate::keyfile::{Access, KeyCursor, KeyFile, KeyHash};
 use crate::objects::{Lease, ObjectKind, Objects};
@@ -212,33 +212,30 @@ pub(crate) type TreeState = Tree<Arc<Kvset>>;
 pub(crate) struct FoundVersion {
     pub(crate) version: Version,
     pub(crate) kvset: Arc<Kvset>,
+    /// Of its key.
+    hash: KeyHash,
 }
 
 impl FoundVersion {
-    /// The value of `key`; `None` for a delete. Whether it has expired is not looked at. A value that was moved from the log is read from a mirror of
-    /// `tree`, if one has it still.
+    /// The value of `key` of a store; `None` for a delete. Whether it has expired is not looked at. A value that was moved from the log is read from a
+    /// mirror of `tree`, if one has it still. And the value segment whose device it came from, if from one.
     ///
     /// # Errors
     /// `Corrupted`, or if a device fails.
-    pub(crate) async fn value(&self, key: &[u8], tree: &TreeState) -> Result<Option<Bytes>> {
-        self.value_telling(key, tree).await.map(|(value, _)| value)
-    }
-
-    /// As [`value`](Self::value), and the value segment whose device it came from, if from one.
-    ///
-    /// # Errors
-    /// As [`value`](Self::value).
-    pub(crate) async fn value_telling<'tree>(
+    pub(crate) async fn value<'tree>(
         &self,
         key: &[u8],
+        store: Owner,
         tree: &'tree TreeState,
     ) -> Result<(Option<Bytes>, Option<&'tree SegmentRecord>)> {
         match &self.version.content {
             Content::Deleted => Ok((None, None)),
             Content::Inline(value) => Ok((Some(value.clone()), None)),
             Content::At(pointer) => {
-                let mirrored = async || tree.mirrored(key, &self.version, pointer).await;
-                let (value, has_loaded) = self.kvset.segment(pointer)?.read_by(pointer, mirrored).await?;
+                let id = VersionId { store, sequence: self.version.sequence, key, hash: self.hash };
+                let mirrored = || tree.mirrored(&id, pointer);
+                let (value, has_loaded) =
+                    self.kvset.segment(pointer)?.read_by(&id, pointer, mirrored).await?;
                 let from = has_loaded.then(|| tree.segments.get(&pointer.segment)).flatten();
                 Ok((Some(value), from))
             }
@@ -270,14 +267,14 @@ impl TreeState {
         })
     }
 
-    /// The value of a version of `key` that a leaf has at `pointer`, from where the log wrote it, if a mirror knows. What cannot be read there, for whatever
-    /// reason, is to be read at `pointer`.
-    async fn mirrored(&self, key: &[u8], version: &Version, pointer: &Pointer) -> Option<Bytes> {
+    /// The value of a version that a leaf has at `pointer`, from where the log wrote it, if a mirror knows. What cannot be read there, for whatever reason,
+    /// is to be read at `pointer`.
+    async fn mirrored(&self, id: &VersionId<'_>, pointer: &Pointer) -> Option<Bytes> {
         let moved = self.segments.contains_key(&pointer.segment);
-        let mirror = self.mirror(version.sequence).filter(|_| moved)?;
-        let found = mirror.get(key, KeyHash::of(key), version.sequence).await.ok()??;
+        let mirror = self.mirror(id.sequence).filter(|_| moved)?;
+        let found = mirror.get(id.key, id.hash, id.sequence).await.ok()??;
         let Content::At(home) = &found.content else { return None };
-        let is_same = found.sequence == version.sequence
+        let is_same = found.sequence == id.sequence
             && (home.checksum, home.stored_len) == (pointer.checksum, pointer.stored_len);
         if !is_same {
             return None;
@@ -337,7 +334,7 @@ impl TreeState {
             }
             if let Some(version) = kvset.get(key, hash, snapshot).await? {
                 let is_hidden = version.sequence < hidden_up_to;
-                return Ok((!is_hidden).then(|| FoundVersion { version, kvset: kvset.clone() }));
+                return Ok((!is_hidden).then(|| FoundVersion { version, kvset: kvset.clone(), hash }));
             }
         }
         Ok(None)

@@ -13,6 +13,7 @@ use super::jobs::promote::{promote, promote_keys};
 use super::pick::{Job, PickSettings, Surroundings, pick};
 use super::policy::{ClassChoice, MediaPolicy, OfferedClass, PolicyTemplate};
 use super::*;
+use crate::cache::Owner;
 use crate::entry::{Codec, Content, RangeTombstone, SequenceNo, Version};
 use crate::keyfile::{Access, KeyFileOptions, KeyFileWriter, KeyHash};
 use crate::merge::{Direction, Source, Step, View, Visibility, is_live};
@@ -73,6 +74,8 @@ struct World {
     model: Model,
     sequence: SequenceNo,
     random: SplitMix64,
+    /// Of its values in the cache.
+    store: Owner,
 }
 
 fn key(random: &mut SplitMix64) -> Vec<u8> {
@@ -106,6 +109,7 @@ impl World {
             model: Model::default(),
             sequence: 0,
             random: SplitMix64::new(seed),
+            store: Owner::next(),
         }
     }
 
@@ -247,7 +251,7 @@ impl World {
                 let key = format!("key {no:03}").into_bytes();
                 let found = self.tree.get(&key, KeyHash::of(&key), snapshot, 0).await.unwrap();
                 let value = match found.filter(|found| is_live(&found.version, NOW_S)) {
-                    Some(found) => found.value(&key, &self.tree).await.unwrap(),
+                    Some(found) => found.value(&key, self.store, &self.tree).await.unwrap().0,
                     None => None,
                 };
                 let expected = expected.get(&key).map(|value| Bytes::from(value.clone()));
@@ -445,7 +449,7 @@ async fn read(world: &World, hot: &HotKeys) {
     for no in 0..120 {
         let key = format!("key {no:03}").into_bytes();
         if let Some(found) = world.tree.get(&key, KeyHash::of(&key), SequenceNo::MAX, 0).await.unwrap() {
-            let (_, from) = found.value_telling(&key, &world.tree).await.unwrap();
+            let (_, from) = found.value(&key, world.store, &world.tree).await.unwrap();
             if from.is_some_and(|segment| segment.class.as_deref() != Some("fast")) {
                 hot.note(&key, found.stored_bytes());
             }

@@ -14,7 +14,7 @@ use tanada_volume::{BLOCK_BYTES, Object};
 use super::codec::decompress;
 use super::header;
 use super::many::read_stored;
-use crate::cache::{Cache, CacheKey, Cached, Owner, Rank};
+use crate::cache::{Cache, VersionId};
 use crate::entry::{Pointer, SegmentNo};
 use crate::keyfile::read_blocks;
 use crate::objects::{Lease, ObjectKind, Objects};
@@ -30,7 +30,6 @@ struct Shared {
     no: SegmentNo,
     object: Object,
     lease: Lease,
-    owner: Owner,
     cache: Arc<Cache>,
     buffers: Arc<BufferPool>,
     /// It is a value segment whose header was not looked at yet.
@@ -53,76 +52,39 @@ impl Segment {
         self.shared.lease.retire();
     }
 
-    /// The value that `pointer` leads to, through the cache, and whether this call went to the segment's device. What the cache does not have is
+    /// The value of `id` that `pointer` leads to, through the cache, and whether this call went to the segment's device. What the cache does not have is
     /// taken from `mirror`, if that has it.
     ///
     /// # Errors
     /// `Corrupted` if what is there is not what was written, or if a device fails.
-    pub(crate) async fn read_by(
+    pub(crate) async fn read_by<F: Future<Output = Option<Bytes>>>(
         &self,
+        id: &VersionId<'_>,
         pointer: &Pointer,
-        mirror: impl AsyncFnOnce() -> Option<Bytes>,
+        mirror: impl FnOnce() -> F,
     ) -> Result<(Bytes, bool)> {
-        let shared = &*self.shared;
-        let key = CacheKey { owner: shared.owner, position: pointer.offset };
-        let is_cacheable = self.is_cacheable(pointer);
-        let held = if is_cacheable { shared.cache.get(Rank::Lower, &key) } else { None };
+        if let Some(value) = self.shared.cache.value(id) {
+            return Ok((value, false));
+        }
         let has_loaded = AtomicBool::new(false);
-        let cached = match held {
-            Some(cached) => cached,
-            None => {
-                let load = Box::pin(async {
-                    let mirrored = mirror().await.filter(|value| value.len() == pointer.len as usize);
-                    let value = match mirrored {
-                        Some(value) => value,
-                        None => {
-                            has_loaded.store(true, Ordering::Relaxed);
-                            self.read_uncached(pointer).await?
-                        }
-                    };
-                    // What is cached must not hold on to the blocks around it.
-                    let value = if is_cacheable { Bytes::copy_from_slice(&value) } else { value };
-                    Ok(Cached::Value(value))
-                });
-                if is_cacheable {
-                    shared.cache.get_or_load(Rank::Lower, key, load).await?
-                } else {
-                    load.await?
-                }
+        let load = Box::pin(async {
+            let mirrored = mirror().await.filter(|value| value.len() == pointer.len as usize);
+            if let Some(value) = mirrored {
+                return Ok(value);
             }
-        };
-        match cached {
-            Cached::Value(value) if value.len() == pointer.len as usize => {
-                Ok((value, has_loaded.load(Ordering::Relaxed)))
-            }
-            _ => Err(self.corrupted(pointer, "two pointers lead to one value and differ")),
-        }
+            has_loaded.store(true, Ordering::Relaxed);
+            self.read_uncached(pointer).await
+        });
+        let value = self.shared.cache.load_value(id, pointer.len as usize, load).await?;
+        Ok((value, has_loaded.into_inner()))
     }
 
-    fn is_cacheable(&self, pointer: &Pointer) -> bool {
-        // A value that would push out hundreds of others is better read again; an empty one lies where the next one does.
-        pointer.len > 0 && u64::from(pointer.len) <= self.shared.cache.budget_bytes() / 256
-    }
-
-    fn cached(&self, pointer: &Pointer) -> Option<Bytes> {
-        let key = CacheKey { owner: self.shared.owner, position: pointer.offset };
-        match self.shared.cache.get(Rank::Lower, &key)? {
-            Cached::Value(value) if value.len() == pointer.len as usize => Some(value),
-            _ => None,
-        }
-    }
-
-    /// The value that is stored as `stored`, which is cached from now on.
-    async fn keep(&self, pointer: &Pointer, stored: &Bytes) -> Result<Bytes> {
+    /// The value of `id` that is stored as `stored`, which is cached from now on.
+    fn keep(&self, id: &VersionId<'_>, pointer: &Pointer, stored: &Bytes) -> Result<Bytes> {
         let value = self.decompressed(pointer, stored)?;
+        self.shared.cache.keep_value(id, &value);
         // It is not to hold on to what was read along.
-        let value = Bytes::copy_from_slice(&value);
-        if self.is_cacheable(pointer) {
-            let key = CacheKey { owner: self.shared.owner, position: pointer.offset };
-            let load = Box::pin(async { Ok(Cached::Value(value.clone())) });
-            self.shared.cache.get_or_load(Rank::Lower, key, load).await?;
-        }
-        Ok(value)
+        Ok(Bytes::copy_from_slice(&value))
     }
 
     fn decompressed(&self, pointer: &Pointer, stored: &Bytes) -> Result<Bytes> {
@@ -237,31 +199,33 @@ impl Segments {
         Ok(self.add_as(lease, object, has_header))
     }
 
-    /// The values that `pointers` lead to, in their order, through the cache; neighbours are read together. And how many of
-    /// them came from a device.
+    /// The values of versions, in their order, through the cache; neighbours are read together. And how many of them came from a device.
     ///
     /// # Errors
     /// As [`Segment::read_by`], for any of them.
-    pub(crate) async fn read_all(&self, pointers: &[Pointer]) -> Result<(Vec<Bytes>, usize)> {
+    pub(crate) async fn read_all(
+        &self,
+        versions: &[(VersionId<'_>, Pointer)],
+    ) -> Result<(Vec<Bytes>, usize)> {
         let mut segments: HashMap<SegmentNo, Segment> = HashMap::new();
-        let mut values = vec![Bytes::new(); pointers.len()];
+        let mut values = vec![Bytes::new(); versions.len()];
         let mut missing = Vec::new();
-        for (index, pointer) in pointers.iter().enumerate() {
-            let segment = match segments.entry(pointer.segment) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => new.insert(self.open(pointer.segment)?),
-            };
-            match segment.cached(pointer) {
-                Some(value) => values[index] = value,
-                None => missing.push(index),
+        for (index, (id, pointer)) in versions.iter().enumerate() {
+            if let Some(value) = self.cache.value(id) {
+                values[index] = value;
+                continue;
             }
+            if let Entry::Vacant(new) = segments.entry(pointer.segment) {
+                new.insert(self.open(pointer.segment)?);
+            }
+            missing.push(index);
         }
-        let wanted: Vec<Pointer> = missing.iter().map(|index| pointers[*index]).collect();
+        let wanted: Vec<Pointer> = missing.iter().map(|index| versions[*index].1).collect();
         let (stored, _) = read_stored(&wanted, &segments).await?;
         for (index, stored) in missing.into_iter().zip(stored) {
-            let pointer = &pointers[index];
+            let (id, pointer) = &versions[index];
             if let Some(segment) = segments.get(&pointer.segment) {
-                values[index] = segment.keep(pointer, &stored).await?;
+                values[index] = segment.keep(id, pointer, &stored)?;
             }
         }
         Ok((values, wanted.len()))
@@ -283,7 +247,6 @@ impl Segments {
             no,
             object,
             lease,
-            owner: Owner::next(),
             cache: self.cache.clone(),
             buffers: self.objects.buffers().clone(),
             is_unverified: AtomicBool::new(is_unverified),

@@ -4,6 +4,7 @@
 mod batches;
 mod blocking;
 mod bulk;
+mod caching;
 mod check;
 mod crash_points;
 mod cursors;

@@ -13,6 +13,15 @@ fn settings() -> StoreSettings {
     StoreSettings { leaf_bytes: 4 << 20, value_segment_bytes: 1 << 20, ..StoreSettings::default() }
 }
 
+/// A database whose store `a` has values of `0..end`, all in their place.
+fn filled(bench: &Bench, end: u64) -> (Database, Store) {
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    write(&store, 0..end);
+    wait(store.compact()).unwrap();
+    (database, store)
+}
+
 fn write(store: &Store, numbers: std::ops::Range<u64>) {
     numbers.for_each(|no| wait(store.put(&no.to_be_bytes(), &value(no))).unwrap());
 }
@@ -25,12 +34,6 @@ fn check(database: &Database, end: u64) {
     assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
 }
 
-/// Bytes that were read from a class.
-fn read_from(bench: &Bench, class: &str) -> u64 {
-    let classes = bench.volume.classes();
-    classes.iter().find(|info| info.name == class).unwrap().statistics.read.bytes
-}
-
 fn mirrored(database: &Database) -> u64 {
     database.statistics().stores[0].mirrored_bytes
 }
@@ -38,10 +41,7 @@ fn mirrored(database: &Database) -> u64 {
 #[test]
 fn what_has_moved_is_read_from_the_fastest_class() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
-    let database = bench.create();
-    let store = wait(database.create_store("a", &settings())).unwrap();
-    write(&store, 0..8000);
-    wait(store.compact()).unwrap();
+    let (database, _store) = filled(&bench, 8000);
     let statistics = database.statistics();
     // All is where it stays,
     assert!(statistics.classes[1].segment_bytes > 9 << 20, "{statistics:#?}");
@@ -51,12 +51,12 @@ fn what_has_moved_is_read_from_the_fastest_class() {
     wait(database.close()).unwrap();
     // They outlast a closing.
     let database = bench.open();
-    let before = read_from(&bench, "slow");
+    let before = bench.read_from("slow");
     let store = database.open_store("a").unwrap();
     for no in (0..8000u64).step_by(3) {
         assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no));
     }
-    assert_eq!(read_from(&bench, "slow"), before);
+    assert_eq!(bench.read_from("slow"), before);
     check(&database, 8000);
     wait(database.close()).unwrap();
 }
@@ -64,11 +64,8 @@ fn what_has_moved_is_read_from_the_fastest_class() {
 #[test]
 fn mirrors_give_way() {
     let bench = Bench::with_classes(48 << 20, 512 << 20);
-    let database = bench.create();
-    let store = wait(database.create_store("a", &settings())).unwrap();
     // Many times what the fastest class has room for.
-    write(&store, 0..120_000);
-    wait(store.compact()).unwrap();
+    let (database, store) = filled(&bench, 120_000);
     let statistics = database.statistics();
     assert!(mirrored(&database) > 0, "{statistics:#?}");
     let fast = &statistics.classes[0];
@@ -91,10 +88,7 @@ fn mirrors_give_way() {
 #[test]
 fn nothing_is_lost_with_the_class_of_mirrors() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
-    let database = bench.create();
-    let store = wait(database.create_store("a", &settings())).unwrap();
-    write(&store, 0..8000);
-    wait(store.compact()).unwrap();
+    let (database, _store) = filled(&bench, 8000);
     assert!(mirrored(&database) > 0);
     wait(database.drain_class("fast")).unwrap();
     assert_eq!(mirrored(&database), 0);

@@ -40,6 +40,12 @@ impl Bench {
         Bench { volume, environment: ThreadEnvironment::new(), _folder: folder }
     }
 
+    /// Bytes that were read from a class.
+    pub fn read_from(&self, class: &str) -> u64 {
+        let classes = self.volume.classes();
+        classes.iter().find(|info| info.name == class).unwrap().statistics.read.bytes
+    }
+
     /// Small enough that little data makes everything happen.
     pub fn settings() -> DatabaseSettings {
         DatabaseSettings {

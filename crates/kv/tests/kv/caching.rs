@@ -1,0 +1,74 @@
+//! What stays in memory when it moves on the devices.
+
+use tanada_kv::blocking::wait;
+use tanada_kv::{Database, DatabaseSettings, PolicyTemplate, Store, StoreSettings, WriteOptions};
+
+use crate::volumes::Bench;
+
+fn key(no: u64) -> [u8; 8] {
+    no.to_be_bytes()
+}
+
+/// A value that lies apart from its key.
+fn value(no: u64) -> Vec<u8> {
+    key(no).repeat(100)
+}
+
+fn store(bench: &Bench) -> (Database, Store) {
+    let settings = DatabaseSettings { memory_bytes: 64 << 20, ..DatabaseSettings::default() };
+    let created = Database::create(&bench.volume, "test", &settings, bench.environment.clone());
+    let database = wait(created).unwrap();
+    let settings = StoreSettings { mirrors: false, ..StoreSettings::default() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    (0..2000).for_each(|no| wait(store.put(&key(no), &value(no))).unwrap());
+    (database, store)
+}
+
+/// Reads some, and says how much of them came from the class of values that have moved.
+fn read(bench: &Bench, store: &Store, numbers: impl Iterator<Item = u64>) -> u64 {
+    let before = bench.read_from("slow");
+    for no in numbers {
+        assert_eq!(wait(store.get(&key(no))).unwrap().unwrap(), value(no));
+    }
+    bench.read_from("slow") - before
+}
+
+#[test]
+fn what_was_read_stays_when_it_is_moved() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let (database, store) = store(&bench);
+    wait(store.set_policy(&PolicyTemplate::StagingOnly.into())).unwrap();
+    wait(store.compact()).unwrap();
+    assert_eq!(read(&bench, &store, (0..2000).step_by(2)), 0, "all are on the fast class");
+    wait(store.set_policy(&PolicyTemplate::StagingMaxCapacity.into())).unwrap();
+    wait(store.compact()).unwrap();
+    assert_eq!(read(&bench, &store, (0..2000).step_by(2)), 0);
+    assert!(read(&bench, &store, (1..2000).step_by(2)) > 800 * 1000);
+    // A newer value is not taken for the older one.
+    wait(store.put(&key(0), &value(7))).unwrap();
+    wait(store.compact()).unwrap();
+    assert_eq!(wait(store.get(&key(0))).unwrap().unwrap(), value(7));
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn what_was_read_in_memory_stays_when_it_is_written_out() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let (database, store) = store(&bench);
+    assert_eq!(read(&bench, &store, (0..2000).step_by(2)), 0, "all are in memory");
+    wait(store.compact()).unwrap();
+    assert_eq!(read(&bench, &store, (0..2000).step_by(2)), 0);
+    assert!(read(&bench, &store, (1..2000).step_by(2)) > 800 * 1000);
+    wait(database.close()).unwrap();
+}
+
+/// A future that finds what it needs in memory is not to carry what another one would need.
+#[test]
+fn operations_are_small_futures() {
+    let bench = Bench::new();
+    let (_database, store) = store(&bench);
+    let options = WriteOptions::default();
+    let update = store.update(b"a", |_| None, &options);
+    let sizes = [size_of_val(&store.get(b"a")), size_of_val(&store.put(b"a", b"b")), size_of_val(&update)];
+    assert!(sizes.iter().all(|bytes| *bytes <= 2048), "{sizes:?}");
+}
