@@ -24,9 +24,8 @@ use clap::{Parser, Subcommand};
 
 use failure::Failure;
 
-/// What one thread allocates another one frees here, all the time: rows, cached values, buffers. glibc's allocator answers that with twice the memory.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tanada_io::Allocator = tanada_io::Allocator;
 
 /// SQL on the data files of MySQL and MariaDB, with thousands of I/Os in flight per query.
 #[derive(Debug, Parser)]
@@ -55,6 +54,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    tanada_io::give_memory_back_soon();
     tanada_io::set_warning_sink(|warning| eprintln!("tanada: warning: {}", failure::one_line(warning)));
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,

@@ -39,6 +39,8 @@
 //! # Ok::<(), tanada_io::Error>(())
 //! ```
 
+#[cfg(feature = "allocator")]
+mod allocator;
 mod buffer;
 mod context;
 mod device;
@@ -53,6 +55,8 @@ mod threads;
 mod timeline;
 mod wait;
 
+#[cfg(feature = "allocator")]
+pub use allocator::{Allocator, give_memory_back_soon};
 pub use buffer::{BUFFER_ALIGNMENT, Buffer, BufferPool, LARGEST_POOLED_BUFFER};
 pub use context::{IoContext, IoCounters, IoSnapshot, Permit};
 pub use device::{Awaited, Backend, Completion, Device, DeviceOptions, Method, Operation, Request, Ticket};

@@ -11,9 +11,9 @@ use tanada_ycsb::media::MediaKind;
 use tanada_ycsb::report::Report;
 use tanada_ycsb::workload::Workload;
 
-/// As the command line has it: values are allocated on one thread and freed on another, which glibc's allocator answers with twice the memory.
+/// As the command line has it.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tanada_io::Allocator = tanada_io::Allocator;
 
 /// YCSB for Tanada's key-value engine and others.
 #[derive(Parser)]
@@ -198,6 +198,7 @@ fn run(command: &Command) -> Result<()> {
 }
 
 fn main() -> ExitCode {
+    tanada_io::give_memory_back_soon();
     match run(&Command::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
