@@ -53,7 +53,8 @@ impl CacheKey {
     }
 }
 
-/// A version of a key, wherever its value lies. Its value never changes: a sequence number is given once, and of a key it has one version.
+/// A version of a key, wherever its value lies. Its value never changes: as long as a store is open a sequence number is given once, and of a key it has
+/// one version. (After a power cut numbers of what was lost are given again; the store is another owner then.)
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VersionId<'a> {
     pub(crate) store: Owner,
@@ -85,7 +86,11 @@ impl HeldValue {
     /// The value, if it is the one of `id`.
     pub(crate) fn of(&self, id: &VersionId<'_>) -> Option<Bytes> {
         let is_its = self.value_and_key.get(self.value_bytes..)? == id.key;
-        is_its.then(|| self.value_and_key.slice(..self.value_bytes))
+        is_its.then(|| self.value())
+    }
+
+    fn value(&self) -> Bytes {
+        self.value_and_key.slice(..self.value_bytes)
     }
 }
 
@@ -199,16 +204,24 @@ impl Cache {
         }
     }
 
-    /// Holds the value of a version.
-    pub(crate) fn keep_value(&self, id: &VersionId<'_>, value: &[u8]) {
-        if self.takes_value(value.len()) && self.value(id).is_none() {
-            self.lower.insert(id.cache_key(), Cached::Value(HeldValue::new(id, value)));
+    /// Holds the value of a version, if it is not too large. A copy of it, which holds on to nothing else.
+    pub(crate) fn keep_value(&self, id: &VersionId<'_>, value: &[u8]) -> Bytes {
+        if !self.takes_value(id, value.len()) {
+            return Bytes::copy_from_slice(value);
         }
+        let held = HeldValue::new(id, value);
+        self.lower.insert(id.cache_key(), Cached::Value(held.clone()));
+        held.value()
     }
 
     /// Whether a value of so many bytes is cached: one that would push out hundreds of others is better read again.
-    pub(crate) fn takes_value(&self, bytes: usize) -> bool {
-        bytes as u64 <= self.budget_bytes() / 256
+    pub(crate) fn takes_value(&self, id: &VersionId<'_>, bytes: usize) -> bool {
+        (bytes + id.key.len()) as u64 <= self.budget_bytes() / 256
+    }
+
+    /// So much was loaded without the cache's help.
+    pub(crate) fn note_loads(&self, count: usize) {
+        self.loads.fetch_add(count as u64, Ordering::Relaxed);
     }
 
     /// The value of a version, which has so many bytes and is not held, as `load` gives it; held from then on if it is not too large.
@@ -221,7 +234,7 @@ impl Cache {
         bytes: usize,
         mut load: Pin<Box<impl Future<Output = Result<Bytes>>>>,
     ) -> Result<Bytes> {
-        if self.takes_value(bytes) {
+        if self.takes_value(id, bytes) {
             let held = Box::pin(async { Ok(Cached::Value(HeldValue::new(id, &load.as_mut().await?))) });
             if let Cached::Value(held) = self.get_or_load(Rank::Lower, id.cache_key(), held).await?
                 && let Some(value) = held.of(id)
@@ -392,8 +405,13 @@ mod tests {
             let load = Box::pin(async { Ok(large.clone().into()) });
             let read = cache.load_value(&id, large.len(), load).await;
             assert_eq!(read.unwrap(), large);
-            cache.keep_value(&id, &large);
+            assert_eq!(cache.keep_value(&id, &large), large);
             assert_eq!(cache.value(&id), None);
+            // A key takes room as well.
+            let key = vec![7; 8 << 10];
+            let long = VersionId { key: &key, ..id };
+            assert_eq!(cache.keep_value(&long, b"value"), "value");
+            assert_eq!(cache.value(&long), None);
         });
     }
 }

@@ -277,8 +277,8 @@ impl BulkLoad {
         // CRASH: what was loaded are orphans.
         self.core.crash.reached("bulk.before-manifest");
         let edit = std::mem::take(&mut self.edit);
-        let (records, _) = self.core.log_records(writing, None);
-        self.core.install(writing, &self.store, &edit, &records).await?;
+        let records = || self.core.log_records(writing, None).0;
+        self.core.install(writing, &self.store, &edit, records).await?;
         self.store.flushed_sequence.fetch_max(self.sequence, Ordering::AcqRel);
         self.core.counters.loaded_bytes.add(self.bytes);
         self.core.background.work.notify();

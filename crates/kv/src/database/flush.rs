@@ -4,8 +4,9 @@
 //!    gets a new table.
 //! 2. The log is made durable to the table's end: the kvset points to values in it.
 //! 3. The table's versions that anybody can see go to a key file, long values as pointers into the log.
-//! 4. One change of the manifest adds the kvset and says from where on the log is needed. Then the kvset takes the table's place.
-//! 5. Log segments that are needed neither by a replay nor by a kvset are deleted.
+//! 4. Values that were looked up in the table go to the cache, for the table is about to go.
+//! 5. One change of the manifest adds the kvset and says from where on the log is needed. Then the kvset takes the table's place.
+//! 6. Log segments that are needed neither by a replay nor by a kvset are deleted.
 //!
 //! A store's tables are written out oldest first, so that the root of its tree is in order.
 
@@ -37,11 +38,14 @@ const KEYS_AT_ONCE: u64 = 256;
 /// So often it is looked what memory tables hold, all together, while one is filled.
 const LOOKS_A_TABLE: u64 = 4;
 
+/// Bytes of values that are copied between two looks at what else there is to do.
+const BYTES_AT_ONCE: usize = 256 << 10;
+
 /// How long to wait for space.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// Memory of the process that is in no account.
-const UNCOUNTED_BYTES: u64 = 16 << 20;
+/// Most memory that is left for what nobody counts: threads, and what came free and is not given back yet.
+const UNCOUNTED_BYTES: u64 = 64 << 20;
 
 impl Core {
     /// Looks whether the fastest class is as full as it may get, or nearly.
@@ -118,11 +122,11 @@ impl Core {
         let tables: u64 = self.stores.read().iter().map(|store| store.table_bytes()).sum();
         let filled_meanwhile = if self.writing.is_some() { table_bytes / LOOKS_A_TABLE } else { 0 };
         let jobs = self.background.jobs.load(Ordering::Relaxed) as u64 * self.job_bytes();
-        // The log's groups and I/O buffers; and what nobody counts: threads, what comes free and is not given back at once.
-        let eighth = self.settings.memory_bytes / 8;
-        let buffers = eighth + eighth.min(UNCOUNTED_BYTES);
+        // The log's groups and I/O buffers.
+        let buffers = self.settings.memory_bytes / 8;
+        let uncounted = buffers.min(UNCOUNTED_BYTES);
         let most = self.settings.memory_bytes - buffers;
-        self.opener.cache.lend((buffers + tables + filled_meanwhile + jobs).min(most));
+        self.opener.cache.lend((buffers + uncounted + tables + filled_meanwhile + jobs).min(most));
     }
 
     /// Writes out the table that has waited longest; whether there was one.
@@ -229,11 +233,19 @@ impl Core {
         let opened = self.opener.open_added(&tree, &edit).await?;
         // CRASH: the key file is an orphan, and the log has everything.
         self.crash.reached("flush.before-manifest");
-        let (mut records, begin) = self.log_records(writing, Some((store, table)));
-        if !edit.is_empty() {
-            records.insert(0, Record::Edit { store: store.no, edit: edit.clone() });
-        }
-        self.keep_read_values(store, table).await?;
+        self.keep_read_values(store, table).await;
+        let mut begin = None;
+        let make = || {
+            if store.is_dropped.load(Ordering::Acquire) {
+                return None;
+            }
+            let (mut records, log_begin) = self.log_records(writing, Some((store, table)));
+            begin = Some(log_begin);
+            if !edit.is_empty() {
+                records.insert(0, Record::Edit { store: store.no, edit: edit.clone() });
+            }
+            Some(records)
+        };
         let install = |_: &DatabaseRecord| -> Result<()> {
             let mut view = store.view.write();
             view.tree = Arc::new(view.tree.apply_opened(&edit, &opened)?);
@@ -243,18 +255,20 @@ impl Core {
             view.waiting.retain(|other| !Arc::ptr_eq(other, table));
             Ok(())
         };
-        if store.is_dropped.load(Ordering::Acquire) {
+        let Some(installed) = writing.manifest.append_made(make, install).await? else {
             store.view.write().waiting.retain(|other| !Arc::ptr_eq(other, table));
             return self.discard(record.as_ref()).await;
-        }
-        writing.manifest.append(&records, install).await??;
+        };
+        installed?;
         // CRASH: the kvset has what the log need not have any more.
         self.crash.reached("flush.after-manifest");
         self.counters.flushes.add(1);
         self.counters.flushed_key_bytes.add(record.map_or(0, |record| record.info.size_bytes));
         self.update_pressure(store);
         self.background.work.notify();
-        self.forget_log_before(writing, begin);
+        if let Some(begin) = begin {
+            self.forget_log_before(writing, begin);
+        }
         self.delete_retired().await?;
         // Jobs may be busy for long.
         self.trim_mirrors(writing, false).await?;
@@ -263,19 +277,28 @@ impl Core {
     }
 
     /// Puts into the cache what was looked up while it was in memory: it will be again.
-    async fn keep_read_values(&self, store: &StoreState, table: &MemoryTable) -> Result<()> {
-        for (no, read) in (1..).zip(table.read_values()) {
+    async fn keep_read_values(&self, store: &StoreState, table: &MemoryTable) {
+        let cache = &self.opener.cache;
+        let (mut keys, mut bytes_kept) = (0, 0);
+        for read in table.read_values() {
+            keys += 1;
             if let Some((key, sequence, version)) = read
-                && let MemoryContent::Value { bytes, home } = version.content
+                && !self.is_expired(version.expires_s)
+                && let MemoryContent::Value { bytes, home: Some(home) } = version.content
             {
                 let id = VersionId { store: store.owner, sequence, key: &key, hash: KeyHash::of(&key) };
-                self.opener.cache.keep_value(&id, &plain_value(bytes, home.as_ref())?);
+                let is_kept = cache.takes_value(&id, home.len as usize) && cache.value(&id).is_none();
+                // Whoever reads what does not decompress is told; here nobody asked.
+                if let Some(value) = is_kept.then(|| plain_value(bytes, Some(&home)).ok()).flatten() {
+                    cache.keep_value(&id, &value);
+                    bytes_kept += value.len();
+                }
             }
-            if u64::is_multiple_of(no, KEYS_AT_ONCE) {
+            if keys >= KEYS_AT_ONCE || bytes_kept >= BYTES_AT_ONCE {
+                (keys, bytes_kept) = (0, 0);
                 yield_now().await;
             }
         }
-        Ok(())
     }
 
     async fn discard(&self, record: Option<&KvsetRecord>) -> Result<()> {
@@ -342,7 +365,8 @@ impl Core {
         Ok(Some(KvsetRecord { no, kind: KvsetKind::Data, info }))
     }
 
-    /// What the manifest is told of the log when `without` is in a kvset: from where on each store needs it, and from where on a replay does.
+    /// What the manifest is told of the log when `without` is in a kvset: from where on each store needs it, and from where on a replay does. To be made
+    /// when nothing else can be appended before it: what an older one says is not true any more.
     pub(crate) fn log_records(
         &self,
         writing: &Writing,
@@ -378,9 +402,16 @@ impl Core {
 
     /// Says in the manifest that the log is whole to its end, which then is known to have been durable.
     pub(crate) async fn note_end(&self, writing: &Writing) -> Result<()> {
-        let (records, begin) = self.log_records(writing, None);
-        writing.manifest.append(&records, |_| ()).await?;
-        self.forget_log_before(writing, begin);
+        let mut begin = None;
+        let make = || {
+            let (records, log_begin) = self.log_records(writing, None);
+            begin = Some(log_begin);
+            Some(records)
+        };
+        writing.manifest.append_made(make, |_| ()).await?;
+        if let Some(begin) = begin {
+            self.forget_log_before(writing, begin);
+        }
         Ok(())
     }
 

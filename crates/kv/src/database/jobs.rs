@@ -265,7 +265,7 @@ impl Core {
         }
         // CRASH: what was written are orphans.
         self.crash.reached("job.before-manifest");
-        match self.install(writing, store, &output.edit, &[]).await {
+        match self.install(writing, store, &output.edit, Vec::new).await {
             Err(_) if store.check_there().is_err() => {
                 output.abandon(context, &tree).await;
                 return Ok(false);
@@ -306,13 +306,13 @@ impl Core {
         Some(Job::Compact { leaf: leaf.no, kvsets, emptied })
     }
 
-    /// Makes an edit of a store's tree, and what else there is to say, durable and visible.
+    /// Makes an edit of a store's tree, and what else there is to say then, durable and visible.
     pub(crate) async fn install(
         &self,
         writing: &Writing,
         store: &Arc<StoreState>,
         edit: &Edit,
-        others: &[Record],
+        others: impl FnOnce() -> Vec<Record>,
     ) -> Result<()> {
         let tree = store.view.read().tree.clone();
         let opened = self.opener.open_added(&tree, edit).await?;
@@ -323,9 +323,12 @@ impl Core {
             let before = std::mem::replace(&mut view.tree, after.clone());
             Ok((before, after))
         };
-        let mut records = vec![Record::Edit { store: store.no, edit: edit.clone() }];
-        records.extend_from_slice(others);
-        let (before, after) = writing.manifest.append(&records, install).await??;
+        let make = || {
+            let edit = Record::Edit { store: store.no, edit: edit.clone() };
+            Some([edit].into_iter().chain(others()).collect())
+        };
+        let Some(installed) = writing.manifest.append_made(make, install).await? else { return Ok(()) };
+        let (before, after) = installed?;
         let dropped = before.retire_dropped(&after);
         self.release_segments(writing, &dropped);
         Ok(())

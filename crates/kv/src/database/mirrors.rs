@@ -184,7 +184,7 @@ impl Core {
             has_any = true;
             // CRASH: the leaves have everything.
             self.crash.reached("mirrors.before-manifest");
-            match self.install(writing, store, &Edit { changes }, &[]).await {
+            match self.install(writing, store, &Edit { changes }, Vec::new).await {
                 Err(_) if store.check_there().is_err() => {}
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 installed => installed?,

@@ -112,7 +112,7 @@ impl Database {
             stores.push(store.clone());
             store
         };
-        let store = writing.manifest.append(&open::store_records(no, name, settings), |_| add()).await?;
+        let store = writing.manifest.append(open::store_records(no, name, settings), |_| add()).await?;
         Ok(Store::new(self.core.clone(), store))
     }
 
@@ -141,7 +141,7 @@ impl Database {
         }
         let remove = || self.core.stores.write().retain(|other| other.no != state.no);
         let record = crate::manifest::Record::StoreDropped { no: state.no };
-        writing.manifest.append(&[record], |_| remove()).await?;
+        writing.manifest.append(vec![record], |_| remove()).await?;
         let tree = {
             let mut view = state.view.write();
             view.waiting.clear();

@@ -88,7 +88,7 @@ impl Core {
         }
         // CRASH: what was written are orphans.
         self.crash.reached("promotion.before-manifest");
-        self.install(writing, store, &output.edit, &[]).await?;
+        self.install(writing, store, &output.edit, Vec::new).await?;
         Ok(true)
     }
 }

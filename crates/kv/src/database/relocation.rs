@@ -66,7 +66,7 @@ impl Core {
         self.classes.check(policy)?;
         let settings = StoreSettings { policy: policy.clone(), ..store.settings.clone() };
         let record = Record::StoreSettings { no: store.no, settings: Box::new(settings) };
-        writing.manifest.append(&[record], |_| store.set_policy(policy.clone())).await?;
+        writing.manifest.append(vec![record], |_| store.set_policy(policy.clone())).await?;
         self.background.work.notify();
         Ok(())
     }
@@ -219,7 +219,7 @@ impl Core {
         let Some(segment) = segment else { return Ok(()) };
         let segment = SegmentRecord { class: Some(wanted), ..segment };
         let edit = Edit { changes: vec![Change::AddSegment { segment }] };
-        match self.install(writing, store, &edit, &[]).await {
+        match self.install(writing, store, &edit, Vec::new).await {
             Err(_) if store.check_there().is_err() => Ok(()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             installed => installed,

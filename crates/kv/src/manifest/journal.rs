@@ -133,23 +133,48 @@ impl Manifest {
     /// `NoSpace`, `Device`; after an error nothing is appended any more.
     pub(crate) async fn append<T>(
         &self,
-        records: &[Record],
+        records: Vec<Record>,
         then: impl FnOnce(&DatabaseRecord) -> T,
     ) -> Result<T> {
         let mut writer = self.writer.lock().await;
+        self.append_locked(&mut writer, records, then).await
+    }
+
+    /// As [`append`](Self::append) of what `make` gives when all earlier changes were made and no other can come between; `None` if that is nothing.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub(crate) async fn append_made<T>(
+        &self,
+        make: impl FnOnce() -> Option<Vec<Record>>,
+        then: impl FnOnce(&DatabaseRecord) -> T,
+    ) -> Result<Option<T>> {
+        let mut writer = self.writer.lock().await;
+        match make() {
+            Some(records) => self.append_locked(&mut writer, records, then).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn append_locked<T>(
+        &self,
+        writer: &mut Writer,
+        records: Vec<Record>,
+        then: impl FnOnce(&DatabaseRecord) -> T,
+    ) -> Result<T> {
         if let Some(error) = &writer.failed {
             return Err(error.clone());
         }
         // Records that do not fit are refused before anything is written.
         let mut state = writer.state.clone();
         let mut bytes = Vec::new();
-        for record in records {
+        for record in &records {
             state.apply(record)?;
             record.encode(&mut bytes);
         }
         state.next_object = state.next_object.max(self.objects.next());
         Record::NextObject(state.next_object).encode(&mut bytes);
-        let written = self.write(&mut writer, &bytes).await;
+        let written = self.write(writer, &bytes).await;
         if let Err(error) = &written {
             let message = format!(
                 "the manifest takes no more changes, because one failed ({error}): open the database anew"
@@ -160,7 +185,7 @@ impl Manifest {
         writer.state = state;
         let result = then(&writer.state);
         if writer.offset > writer.snapshot_bytes + self.rotate_bytes {
-            self.rotate(&mut writer).await?;
+            self.rotate(writer).await?;
         }
         Ok(result)
     }
@@ -268,7 +293,7 @@ mod tests {
             Record::Store { no: 1, name: "lines".to_owned() },
             Record::StoreSettings { no: 1, settings: Box::new(settings) },
         ];
-        wait_for(manifest.append(&records, |_| ())).unwrap();
+        wait_for(manifest.append(records.to_vec(), |_| ())).unwrap();
     }
 
     fn manifest_object(objects: &Arc<Objects>) -> Object {
@@ -286,7 +311,7 @@ mod tests {
         let manifest = begin(&objects);
         make_store(&manifest);
         for no in 1..60 {
-            let state = wait_for(manifest.append(&changes(no), Clone::clone)).unwrap();
+            let state = wait_for(manifest.append(changes(no), Clone::clone)).unwrap();
             let recovered = wait_for(recover(&objects)).unwrap().unwrap();
             assert_eq!((recovered.stores, recovered.log), (state.stores, state.log));
         }
@@ -346,7 +371,7 @@ mod tests {
         make_store(&manifest);
         let mut states = Vec::new();
         for no in 1..4 {
-            states.push(wait_for(manifest.append(&changes(no), Clone::clone)).unwrap());
+            states.push(wait_for(manifest.append(changes(no), Clone::clone)).unwrap());
         }
         let object = manifest_object(&objects);
         let size = object.size_bytes();
@@ -365,7 +390,7 @@ mod tests {
         let objects = volume.objects();
         let manifest = begin(&objects);
         make_store(&manifest);
-        let state = wait_for(manifest.append(&changes(1), Clone::clone)).unwrap();
+        let state = wait_for(manifest.append(changes(1), Clone::clone)).unwrap();
         let next =
             wait_for(write_snapshot(&objects, &classes(&objects), state.clone(), &CrashPoints::default()))
                 .unwrap();
@@ -378,8 +403,8 @@ mod tests {
         let volume = TestVolume::new();
         let objects = volume.objects();
         let manifest = begin(&objects);
-        assert!(wait_for(manifest.append(&changes(1), |_| ())).is_err());
+        assert!(wait_for(manifest.append(changes(1), |_| ())).is_err());
         make_store(&manifest);
-        wait_for(manifest.append(&changes(1), |_| ())).unwrap();
+        wait_for(manifest.append(changes(1), |_| ())).unwrap();
     }
 }

@@ -82,9 +82,7 @@ impl Segment {
     /// The value of `id` that is stored as `stored`, which is cached from now on.
     fn keep(&self, id: &VersionId<'_>, pointer: &Pointer, stored: &Bytes) -> Result<Bytes> {
         let value = self.decompressed(pointer, stored)?;
-        self.shared.cache.keep_value(id, &value);
-        // It is not to hold on to what was read along.
-        Ok(Bytes::copy_from_slice(&value))
+        Ok(self.shared.cache.keep_value(id, &value))
     }
 
     fn decompressed(&self, pointer: &Pointer, stored: &Bytes) -> Result<Bytes> {
@@ -160,7 +158,7 @@ impl Segment {
     }
 }
 
-/// The segments of a database that are open. Each is open at most once, so that values are cached at most once.
+/// The segments of a database that are open. Each is open at most once.
 #[derive(Debug)]
 pub(crate) struct Segments {
     objects: Arc<Objects>,
@@ -221,6 +219,7 @@ impl Segments {
             missing.push(index);
         }
         let wanted: Vec<Pointer> = missing.iter().map(|index| versions[*index].1).collect();
+        self.cache.note_loads(wanted.len());
         let (stored, _) = read_stored(&wanted, &segments).await?;
         for (index, stored) in missing.into_iter().zip(stored) {
             let (id, pointer) = &versions[index];

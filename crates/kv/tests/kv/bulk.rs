@@ -107,3 +107,38 @@ fn a_copy_has_what_was_there_at_one_moment() {
     wait(copy.close()).unwrap();
     wait(database.close()).unwrap();
 }
+
+/// All of them say in the manifest from where on the log is needed, and up to which number commits are known.
+#[test]
+fn loads_and_drops_beside_writes_outlast_a_stop() {
+    for _ in 0..2 {
+        let bench = Bench::new();
+        let database = bench.create();
+        let [written, loaded] =
+            ["written", "loaded"].map(|name| wait(database.create_store(name, &settings())).unwrap());
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..8000).for_each(|no| wait(written.put(&key(no), &value(no))).unwrap()));
+            scope.spawn(|| (0..40u32).for_each(|part| load(&loaded, part * 50..(part + 1) * 50)));
+            scope.spawn(|| {
+                for no in 0..40 {
+                    let store = wait(database.create_store("passing", &settings())).unwrap();
+                    wait(store.put(&key(no), &value(no))).unwrap();
+                    wait(database.drop_store("passing")).unwrap();
+                }
+            });
+        });
+        wait(database.sync()).unwrap();
+        wait(database.abandon());
+        drop((written, loaded, database));
+        let database = bench.open();
+        assert_eq!(database.stores(), ["written", "loaded"]);
+        for (name, count) in [("written", 8000), ("loaded", 2000)] {
+            let store = database.open_store(name).unwrap();
+            for no in 0..count {
+                assert_eq!(wait(store.get(&key(no))).unwrap(), Some(value(no).into()), "{name} {no}");
+            }
+        }
+        assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
+        wait(database.close()).unwrap();
+    }
+}

@@ -1,7 +1,9 @@
 //! What stays in memory when it moves on the devices.
 
 use tanada_kv::blocking::wait;
-use tanada_kv::{Database, DatabaseSettings, PolicyTemplate, Store, StoreSettings, WriteOptions};
+use tanada_kv::{
+    Compression, Database, DatabaseSettings, PolicyTemplate, Store, StoreSettings, WriteOptions,
+};
 
 use crate::volumes::Bench;
 
@@ -11,14 +13,15 @@ fn key(no: u64) -> [u8; 8] {
 
 /// A value that lies apart from its key.
 fn value(no: u64) -> Vec<u8> {
-    key(no).repeat(100)
+    let mut random = tanada_base::SplitMix64::new(no);
+    (0..800).map(|_| random.below(16) as u8).collect()
 }
 
-fn store(bench: &Bench) -> (Database, Store) {
+fn store(bench: &Bench, compression: Compression) -> (Database, Store) {
     let settings = DatabaseSettings { memory_bytes: 64 << 20, ..DatabaseSettings::default() };
     let created = Database::create(&bench.volume, "test", &settings, bench.environment.clone());
     let database = wait(created).unwrap();
-    let settings = StoreSettings { mirrors: false, ..StoreSettings::default() };
+    let settings = StoreSettings { mirrors: false, compression, ..StoreSettings::default() };
     let store = wait(database.create_store("a", &settings)).unwrap();
     (0..2000).for_each(|no| wait(store.put(&key(no), &value(no))).unwrap());
     (database, store)
@@ -36,7 +39,7 @@ fn read(bench: &Bench, store: &Store, numbers: impl Iterator<Item = u64>) -> u64
 #[test]
 fn what_was_read_stays_when_it_is_moved() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
-    let (database, store) = store(&bench);
+    let (database, store) = store(&bench, Compression::None);
     wait(store.set_policy(&PolicyTemplate::StagingOnly.into())).unwrap();
     wait(store.compact()).unwrap();
     assert_eq!(read(&bench, &store, (0..2000).step_by(2)), 0, "all are on the fast class");
@@ -53,20 +56,22 @@ fn what_was_read_stays_when_it_is_moved() {
 
 #[test]
 fn what_was_read_in_memory_stays_when_it_is_written_out() {
-    let bench = Bench::with_classes(64 << 20, 512 << 20);
-    let (database, store) = store(&bench);
-    assert_eq!(read(&bench, &store, (0..2000).step_by(2)), 0, "all are in memory");
-    wait(store.compact()).unwrap();
-    assert_eq!(read(&bench, &store, (0..2000).step_by(2)), 0);
-    assert!(read(&bench, &store, (1..2000).step_by(2)) > 800 * 1000);
-    wait(database.close()).unwrap();
+    for compression in [Compression::None, Compression::Lz4, Compression::Zstd] {
+        let bench = Bench::with_classes(64 << 20, 512 << 20);
+        let (database, store) = store(&bench, compression);
+        assert_eq!(read(&bench, &store, (0..2000).step_by(2)), 0, "all are in memory");
+        wait(store.compact()).unwrap();
+        assert_eq!(read(&bench, &store, (0..2000).step_by(2)), 0, "{compression:?}");
+        assert!(read(&bench, &store, (1..2000).step_by(2)) > 300 * 1000);
+        wait(database.close()).unwrap();
+    }
 }
 
 /// A future that finds what it needs in memory is not to carry what another one would need.
 #[test]
 fn operations_are_small_futures() {
     let bench = Bench::new();
-    let (_database, store) = store(&bench);
+    let (_database, store) = store(&bench, Compression::None);
     let options = WriteOptions::default();
     let update = store.update(b"a", |_| None, &options);
     let sizes = [size_of_val(&store.get(b"a")), size_of_val(&store.put(b"a", b"b")), size_of_val(&update)];
