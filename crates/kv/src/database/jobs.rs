@@ -181,7 +181,8 @@ impl Core {
             },
             segment_bytes: settings.value_segment_bytes,
             leaf_bytes: settings.leaf_bytes,
-            batch_bytes: self.job_bytes(),
+            // What is read is there twice on its way to a segment.
+            batch_bytes: self.job_bytes() / 2,
             keeps_mirrors: self.are_mirrors_of_use(store),
             snapshots: self.snapshots.to_keep(),
             now_s: self.environment.wall_time_s(),
