@@ -74,6 +74,7 @@ mod memory;
 mod merge;
 mod notify;
 mod objects;
+mod pace;
 mod settings;
 mod stream;
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The cache of a database: pages of key files, parts of filters, and values, in bounded memory.
 //!
-//! Pages are held by where they lie. Values are not: they are moved from the log to one segment and another, and are held by whose version they are, so
-//! that what is read often stays when it is moved.
+//! Pages are held by where they lie. Values are not: they are moved from the log to one segment and another, and are held by their keys, so that what
+//! is read often stays when it is moved. Of a key there is one version, the newest that was put in: it takes the place of the one before, with what is
+//! known of how often that was read.
 //!
 //! Invariants:
 //! - what it holds weighs no more than its budget, but for what is being put in; of a budget that memory tables share, it has what they do not take;
@@ -18,14 +19,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache as QuickCache;
 
 use crate::Result;
 use crate::entry::SequenceNo;
 use crate::keyfile::{FilterPart, KeyHash, Page, PageAddress};
+use crate::notify::yield_now;
 
-/// Whose things they are: a key file that is open, or a store. Never used twice in a process, so nothing has to be thrown out when it goes.
+/// Whose things they are: a key file that is open, or a store. Never used twice in a process: what is left of one that has gone is never found again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Owner(u64);
 
@@ -40,16 +43,14 @@ impl Owner {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct CacheKey {
     owner: Owner,
-    /// A page number, or a sequence number.
+    /// A page number, or the hash of a key.
     position: u64,
-    /// The hash of a version's key.
-    hash: u64,
 }
 
 impl CacheKey {
     /// A page of a file.
     pub(crate) fn page(owner: Owner, address: PageAddress) -> CacheKey {
-        CacheKey { owner, position: u64::from(address.no), hash: 0 }
+        CacheKey { owner, position: u64::from(address.no) }
     }
 }
 
@@ -64,15 +65,20 @@ pub(crate) struct VersionId<'a> {
     pub(crate) hash: KeyHash,
 }
 
-impl VersionId<'_> {
+impl<'a> VersionId<'a> {
+    pub(crate) fn new(store: Owner, key: &'a [u8], sequence: SequenceNo) -> VersionId<'a> {
+        VersionId { store, sequence, key, hash: KeyHash::of(key) }
+    }
+
     fn cache_key(&self) -> CacheKey {
-        CacheKey { owner: self.store, position: self.sequence, hash: self.hash.get() }
+        CacheKey { owner: self.store, position: self.hash.get() }
     }
 }
 
-/// A value with its key behind it: another key of the same batch may have the same hash.
+/// A version's value with its key behind it: another key may have the same hash.
 #[derive(Debug, Clone)]
 pub(crate) struct HeldValue {
+    sequence: SequenceNo,
     value_and_key: Bytes,
     value_bytes: usize,
 }
@@ -80,12 +86,16 @@ pub(crate) struct HeldValue {
 impl HeldValue {
     /// Copies both, so that they hold on to nothing else.
     pub(crate) fn new(id: &VersionId<'_>, value: &[u8]) -> HeldValue {
-        HeldValue { value_and_key: [value, id.key].concat().into(), value_bytes: value.len() }
+        HeldValue {
+            sequence: id.sequence,
+            value_and_key: [value, id.key].concat().into(),
+            value_bytes: value.len(),
+        }
     }
 
     /// The value, if it is the one of `id`.
     pub(crate) fn of(&self, id: &VersionId<'_>) -> Option<Bytes> {
-        let is_its = self.value_and_key.get(self.value_bytes..)? == id.key;
+        let is_its = self.sequence == id.sequence && self.value_and_key.get(self.value_bytes..)? == id.key;
         is_its.then(|| self.value())
     }
 
@@ -110,6 +120,9 @@ pub(crate) enum Cached {
     Filter(Arc<FilterPart>),
     Value(HeldValue),
 }
+
+/// Pages that are dropped before other tasks of the thread have their turn.
+const PAGES_AT_ONCE: u32 = 1024;
 
 /// What an entry costs beside its bytes, and beside the quarter of them that an allocator rounds up by and holds back for later.
 const ENTRY_BYTES: u64 = 170;
@@ -140,6 +153,9 @@ pub(crate) struct Cache {
     /// What the upper rank weighed when the lower one's part was set.
     settled_bytes: AtomicU64,
     loads: AtomicU64,
+    value_loads: AtomicU64,
+    /// Files that are closed, and how many pages each has.
+    gone: Mutex<Vec<(Owner, u32)>>,
 }
 
 /// Counters of a cache.
@@ -147,6 +163,8 @@ pub(crate) struct Cache {
 pub(crate) struct CacheCounters {
     /// What was not held, and was loaded.
     pub(crate) loads: u64,
+    /// Those of them that were values.
+    pub(crate) value_loads: u64,
     pub(crate) upper_bytes: u64,
     pub(crate) lower_bytes: u64,
 }
@@ -163,6 +181,8 @@ impl Cache {
             lent_bytes: AtomicU64::new(0),
             settled_bytes: AtomicU64::new(0),
             loads: AtomicU64::new(0),
+            value_loads: AtomicU64::new(0),
+            gone: Mutex::default(),
         })
     }
 
@@ -204,13 +224,38 @@ impl Cache {
         }
     }
 
-    /// Holds the value of a version, if it is not too large. A copy of it, which holds on to nothing else.
+    /// Whether a version of the key is held that came before this one.
+    pub(crate) fn has_older(&self, id: &VersionId<'_>) -> bool {
+        self.held_sequence(id).is_some_and(|held| held < id.sequence)
+    }
+
+    /// Which version of the key is held, or of one with the same hash. Does not count as a use of it.
+    fn held_sequence(&self, id: &VersionId<'_>) -> Option<SequenceNo> {
+        match self.lower.peek(&id.cache_key())? {
+            Cached::Value(held) => Some(held.sequence),
+            Cached::Page(_) | Cached::Filter(_) => None,
+        }
+    }
+
+    /// Whether no values are held, nor leaf pages.
+    pub(crate) fn has_no_values(&self) -> bool {
+        self.lower.is_empty()
+    }
+
+    /// Holds the value of a version, if it is not too large and none is held that came later. A copy of it, which holds on to nothing else.
     pub(crate) fn keep_value(&self, id: &VersionId<'_>, value: &[u8]) -> Bytes {
-        if !self.takes_value(id, value.len()) {
+        let held_sequence = self.held_sequence(id);
+        if !self.takes_value(id, value.len()) || held_sequence.is_some_and(|held| held > id.sequence) {
             return Bytes::copy_from_slice(value);
         }
         let held = HeldValue::new(id, value);
-        self.lower.insert(id.cache_key(), Cached::Value(held.clone()));
+        let (key, cached) = (id.cache_key(), Cached::Value(held.clone()));
+        // What is known of the key stays.
+        let replaced =
+            if held_sequence.is_some() { self.lower.replace(key, cached, true) } else { Err((key, cached)) };
+        if let Err((key, cached)) = replaced {
+            self.lower.insert(key, cached);
+        }
         held.value()
     }
 
@@ -219,12 +264,39 @@ impl Cache {
         (bytes + id.key.len()) as u64 <= self.budget_bytes() / 256
     }
 
-    /// So much was loaded without the cache's help.
-    pub(crate) fn note_loads(&self, count: usize) {
+    /// So many values are loaded.
+    pub(crate) fn note_values(&self, count: usize) {
         self.loads.fetch_add(count as u64, Ordering::Relaxed);
+        self.value_loads.fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    /// The value of a version, which has so many bytes and is not held, as `load` gives it; held from then on if it is not too large.
+    /// A file is closed for good, and nobody asks for its pages any more. What takes time is left to [`forget_gone`](Self::forget_gone).
+    pub(crate) fn file_is_gone(&self, owner: Owner, pages: u32) {
+        self.gone.lock().push((owner, pages));
+    }
+
+    /// Drops what is held of files that are closed.
+    pub(crate) async fn forget_gone(&self) {
+        loop {
+            let Some((owner, pages)) = self.gone.lock().pop() else { return };
+            for position in 0..pages {
+                let key = CacheKey { owner, position: u64::from(position) };
+                self.lower.remove(&key);
+                self.upper.remove(&key);
+                if position % PAGES_AT_ONCE == PAGES_AT_ONCE - 1 {
+                    yield_now().await;
+                }
+            }
+        }
+    }
+
+    /// How many values were loaded so far: for readers, since jobs read past the cache.
+    pub(crate) fn value_loads(&self) -> u64 {
+        self.value_loads.load(Ordering::Relaxed)
+    }
+
+    /// The value of a version, which has so many bytes and is not held, as `load` gives it; held from then on if it is not too large, and no later
+    /// version of the key is.
     ///
     /// # Errors
     /// Those of `load`.
@@ -235,18 +307,24 @@ impl Cache {
         mut load: Pin<Box<impl Future<Output = Result<Bytes>>>>,
     ) -> Result<Bytes> {
         if self.takes_value(id, bytes) {
-            let held = Box::pin(async { Ok(Cached::Value(HeldValue::new(id, &load.as_mut().await?))) });
-            if let Cached::Value(held) = self.get_or_load(Rank::Lower, id.cache_key(), held).await?
+            let held = Box::pin(async {
+                self.note_values(1);
+                Ok(Cached::Value(HeldValue::new(id, &load.as_mut().await?)))
+            });
+            if let Cached::Value(held) = self.lower.get_or_insert_async(&id.cache_key(), held).await?
                 && let Some(value) = held.of(id)
             {
                 return Ok(value);
             }
         }
-        // Not polled so far: if it had been, its value would be held, and the right one.
-        load.await
+        // Not polled so far: if it had been, its value would be held, and the right one. Now the key's other version is, or another key.
+        self.note_values(1);
+        let value = load.await?;
+        let is_kept = self.takes_value(id, bytes) && self.has_older(id);
+        Ok(if is_kept { self.keep_value(id, &value) } else { value })
     }
 
-    /// What is held of `key`; if nothing, what `load` gives, which is held from then on if it is not too large. It is boxed so that a future which finds
+    /// The page or filter that is held of `key`; if none is, what `load` gives, which is held from then on if it is not too large. It is boxed so that a future which finds
     /// what it needs stays small.
     ///
     /// # Errors
@@ -286,6 +364,7 @@ impl Cache {
     pub(crate) fn counters(&self) -> CacheCounters {
         CacheCounters {
             loads: self.loads.load(Ordering::Relaxed),
+            value_loads: self.value_loads(),
             upper_bytes: self.upper.weight(),
             lower_bytes: self.lower.weight(),
         }
@@ -305,7 +384,8 @@ mod tests {
     use super::*;
 
     async fn put(cache: &Cache, rank: Rank, owner: Owner, position: u64, len: usize) {
-        let id = VersionId { store: owner, sequence: position, key: b"", hash: KeyHash::of(b"") };
+        let key = position.to_be_bytes();
+        let id = VersionId::new(owner, &key, 1);
         let load = Box::pin(async { Ok(Cached::Value(HeldValue::new(&id, &vec![0; len]))) });
         cache.get_or_load(rank, id.cache_key(), load).await.unwrap();
     }
@@ -368,7 +448,7 @@ mod tests {
     }
 
     fn id(store: Owner, sequence: SequenceNo, key: &[u8]) -> VersionId<'_> {
-        VersionId { store, sequence, key, hash: KeyHash::of(key) }
+        VersionId::new(store, key, sequence)
     }
 
     #[test]
@@ -383,16 +463,48 @@ mod tests {
             };
             assert_eq!(read(&mine, "first").await, "first");
             assert_eq!(read(&mine, "not asked for").await, "first");
-            assert_eq!(read(&id(one, 4, b"key"), "newer").await, "newer");
+            let newer = id(one, 4, b"key");
+            assert!(cache.has_older(&newer) && !cache.has_older(&mine));
+            assert_eq!(read(&newer, "newer").await, "newer");
+            assert_eq!(read(&mine, "older").await, "older");
+            assert_eq!(read(&newer, "not asked for").await, "newer");
+            assert_eq!(cache.keep_value(&mine, b"older"), "older");
+            assert_eq!(cache.value(&newer).unwrap(), "newer");
             assert_eq!(read(&id(other, 3, b"key"), "other store").await, "other store");
-            // Its hash is another key's, of the same batch.
-            let twin = VersionId { key: b"twin", ..mine };
-            assert_eq!(read(&twin, "twin").await, "twin");
-            assert_eq!(cache.value(&twin), None);
-            assert_eq!(read(&mine, "not asked for").await, "first");
+            // Its hash is another key's; it may be of the same batch.
+            for sequence in [3, 4] {
+                let twin = VersionId { key: b"twin", sequence, ..newer };
+                assert_eq!(read(&twin, "twin").await, "twin");
+                assert!(cache.value(&twin).is_none() || cache.value(&newer).is_none());
+            }
+            assert_eq!(read(&newer, "newer").await, "newer");
             // Nothing is cut off: an empty key, and one that a value ends with.
             assert_eq!(read(&id(one, 5, b""), "").await, "");
             assert_eq!(read(&id(one, 6, b"key"), "key").await, "key");
+        });
+    }
+
+    #[test]
+    fn pages_of_files_that_are_gone_make_room() {
+        block_on(async {
+            let cache = Cache::new(1 << 20);
+            let (gone, stays) = (Owner::next(), Owner::next());
+            for owner in [gone, stays] {
+                for position in 0..20 {
+                    let rank = if position == 7 { Rank::Upper } else { Rank::Lower };
+                    let key = CacheKey { owner, position };
+                    let held = Cached::Value(HeldValue::new(&id(owner, 1, b"page"), &[0; 4096]));
+                    cache.get_or_load(rank, key, Box::pin(async { Ok(held) })).await.unwrap();
+                }
+            }
+            let all = cache.counters();
+            cache.file_is_gone(gone, 20);
+            assert_eq!(cache.counters(), all, "that takes time");
+            cache.forget_gone().await;
+            let left = cache.counters();
+            assert_eq!((left.lower_bytes * 2, left.upper_bytes * 2), (all.lower_bytes, all.upper_bytes));
+            assert!(cache.get(Rank::Lower, &CacheKey { owner: stays, position: 3 }).is_some());
+            assert!(cache.get(Rank::Lower, &CacheKey { owner: gone, position: 3 }).is_none());
         });
     }
 

@@ -39,6 +39,7 @@ use crate::log::writer::{Appended, Log};
 use crate::manifest::Manifest;
 use crate::memory::{Found, MemoryContent, MemoryTable, MemoryVersion};
 use crate::objects::Objects;
+use crate::pace::Hurry;
 use crate::settings::{DatabaseSettings, Durability, WriteOptions};
 use crate::tree::Opener;
 use crate::value::codec;
@@ -80,6 +81,8 @@ pub(crate) struct Core {
     pub(crate) counters: Counters,
     /// How long each write is slowed because the fastest class is nearly full.
     pub(crate) slowed_us: AtomicU32,
+    /// Whether jobs have time.
+    pub(crate) hurry: Arc<Hurry>,
     /// Say what goes where.
     pub(crate) classes: Arc<Classes>,
     pub(crate) is_closed: AtomicBool,

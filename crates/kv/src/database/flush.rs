@@ -4,7 +4,7 @@
 //!    gets a new table.
 //! 2. The log is made durable to the table's end: the kvset points to values in it.
 //! 3. The table's versions that anybody can see go to a key file, long values as pointers into the log.
-//! 4. Values that were looked up in the table go to the cache, for the table is about to go.
+//! 4. Values that were looked up in the table go to the cache, for the table is about to go; so do those that take the place of a version there.
 //! 5. One change of the manifest adds the kvset and says from where on the log is needed. Then the kvset takes the table's place.
 //! 6. Log segments that are needed neither by a replay nor by a kvset are deleted.
 //!
@@ -21,7 +21,7 @@ use super::store::StoreState;
 use crate::cache::VersionId;
 use crate::crash::PlantedBug;
 use crate::entry::SegmentNo;
-use crate::keyfile::{KeyFileOptions, KeyFileWriter, KeyHash};
+use crate::keyfile::{KeyFileOptions, KeyFileWriter};
 use crate::log::Lsn;
 use crate::manifest::{DatabaseRecord, LogRecord, Record};
 use crate::memory::{Long, MemoryContent, MemorySource, MemoryTable};
@@ -182,7 +182,7 @@ impl Core {
     /// # Errors
     /// `NoSpace`, `Device`.
     pub(crate) async fn end(&self, writing: &Writing) -> Result<()> {
-        self.background.end().await;
+        self.end_background().await;
         let flushed = self.flush_all(writing).await;
         let closed = writing.log.close().await;
         writing.log.ended().await;
@@ -233,7 +233,7 @@ impl Core {
         let opened = self.opener.open_added(&tree, &edit).await?;
         // CRASH: the key file is an orphan, and the log has everything.
         self.crash.reached("flush.before-manifest");
-        self.keep_read_values(store, table).await;
+        self.keep_values(store, table).await;
         let mut begin = None;
         let make = || {
             if store.is_dropped.load(Ordering::Acquire) {
@@ -276,18 +276,22 @@ impl Core {
         Ok(())
     }
 
-    /// Puts into the cache what was looked up while it was in memory: it will be again.
-    async fn keep_read_values(&self, store: &StoreState, table: &MemoryTable) {
+    /// Puts into the cache what was looked up while it was in memory, and what takes the place of a version in the cache: it will be looked up again.
+    async fn keep_values(&self, store: &StoreState, table: &MemoryTable) {
         let cache = &self.opener.cache;
+        let holds_values = !cache.has_no_values();
+        let has_older = |key: &[u8], sequence| {
+            holds_values && cache.has_older(&VersionId::new(store.owner, key, sequence))
+        };
         let (mut keys, mut bytes_kept) = (0, 0);
-        for read in table.read_values() {
+        for used in table.used_values(has_older) {
             keys += 1;
-            if let Some((key, sequence, version)) = read
+            if let Some((key, sequence, version)) = used
                 && !self.is_expired(version.expires_s)
                 && let MemoryContent::Value { bytes, home: Some(home) } = version.content
             {
-                let id = VersionId { store: store.owner, sequence, key: &key, hash: KeyHash::of(&key) };
-                let is_kept = cache.takes_value(&id, home.len as usize) && cache.value(&id).is_none();
+                let id = VersionId::new(store.owner, &key, sequence);
+                let is_kept = cache.takes_value(&id, home.len as usize);
                 // Whoever reads what does not decompress is told; here nobody asked.
                 if let Some(value) = is_kept.then(|| plain_value(bytes, Some(&home)).ok()).flatten() {
                     cache.keep_value(&id, &value);
@@ -455,6 +459,7 @@ impl Core {
             self.objects.delete(kind, no).await?;
             self.counters.deleted_objects.add(1);
         }
+        self.opener.cache.forget_gone().await;
         Ok(())
     }
 }

@@ -18,6 +18,7 @@ use super::store::StoreState;
 use crate::keyfile::KeyFileOptions;
 use crate::manifest::{DatabaseRecord, Record};
 use crate::notify::Notify;
+use crate::pace::Pace;
 use crate::transaction::Scan;
 use crate::tree::{Edit, JobContext, JobOutput, KvsetNo, TreeState};
 use crate::{ErrorKind, Result};
@@ -183,6 +184,7 @@ impl Core {
             leaf_bytes: settings.leaf_bytes,
             // What is read is there twice on its way to a segment.
             batch_bytes: self.job_bytes() / 2,
+            pace: Pace::considerate(&self.opener.cache, &self.environment, &self.hurry),
             keeps_mirrors: self.are_mirrors_of_use(store),
             snapshots: self.snapshots.to_keep(),
             now_s: self.environment.wall_time_s(),
@@ -197,7 +199,11 @@ impl Core {
         is_thorough: bool,
     ) -> Result<bool> {
         let tree = store.view.read().tree.clone();
-        let context = self.job_context(store)?;
+        let mut context = self.job_context(store)?;
+        if is_thorough {
+            // Somebody waits for it.
+            context.pace = Pace::unbounded();
+        }
         let around = self.surroundings(writing, store, &tree);
         let whole = tree;
         let tree = Arc::new(whole.without_mirrors());

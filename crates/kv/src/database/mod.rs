@@ -80,7 +80,7 @@ impl Database {
         self.core.is_closed.store(true, Ordering::Release);
         if let Some(writing) = &self.core.writing {
             writing.log.fail(&Error::new(ErrorKind::Closed, "the database was abandoned"));
-            self.core.background.end().await;
+            self.core.end_background().await;
             writing.log.ended().await;
         }
         self.core.claim.lock().take();

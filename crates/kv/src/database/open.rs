@@ -265,6 +265,7 @@ impl Database {
             is_closed: AtomicBool::new(false),
             claim: Mutex::new(Some(claim)),
             slowed_us: AtomicU32::new(0),
+            hurry: Arc::default(),
         });
         core.share_memory();
         Core::start_background(&core);

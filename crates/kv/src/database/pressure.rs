@@ -74,6 +74,7 @@ impl Core {
         let lags = share > SLOWED_FROM && self.spills_lag();
         let time = if lags { slowed_for_room(share) } else { Duration::ZERO };
         self.slowed_us.store(time.as_micros() as u32, Ordering::Relaxed);
+        self.hurry.room.store(lags, Ordering::Relaxed);
     }
 
     /// Bytes of values at the store's root that a spill would take from the fastest class.
@@ -109,6 +110,12 @@ impl Core {
         first.is_some_and(|home| home.class == class)
     }
 
+    /// Ends the work in the background as soon as may be, and waits for it.
+    pub(crate) async fn end_background(&self) {
+        self.hurry.end.store(true, Ordering::Relaxed);
+        self.background.end().await;
+    }
+
     /// To be called when tables or kvsets of a store came or went.
     pub(crate) fn update_pressure(&self, store: &StoreState) {
         let level = match self.pressure(store) {
@@ -118,6 +125,8 @@ impl Core {
         };
         store.pressure.store(level, Ordering::Release);
         let stores = self.stores.read().clone();
+        let is_pressed = stores.iter().any(|store| store.pressure.load(Ordering::Relaxed) > 0);
+        self.hurry.writers.store(is_pressed, Ordering::Relaxed);
         let has_mirrors = |store: &StoreState| !store.view.read().tree.mirrors.is_empty();
         let comes_free = stores.iter().any(|store| has_mirrors(store) || self.spillable_bytes(store) > 0);
         self.classes.set_log_comes_free(comes_free);

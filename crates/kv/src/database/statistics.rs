@@ -97,6 +97,9 @@ pub struct Statistics {
     pub gets_from_memory: u64,
     /// Pages, filters and values that were read because the cache did not have them.
     pub cache_loads: u64,
+    /// Those of them that were values.
+    #[serde(default)]
+    pub cache_value_loads: u64,
     /// Those over look-ups that memory tables did not answer.
     pub read_amplification: f64,
     /// Bytes in the cache.
@@ -260,6 +263,7 @@ impl Core {
             gets: counters.gets.get(),
             gets_from_memory: counters.gets_from_memory.get(),
             cache_loads: cache.loads,
+            cache_value_loads: cache.value_loads,
             read_amplification: ratio(cache.loads, tree_gets),
             cache_bytes: cache.upper_bytes + cache.lower_bytes,
             memory_table_bytes: self.memory_table_bytes(),

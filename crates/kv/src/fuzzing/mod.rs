@@ -198,7 +198,7 @@ impl Files {
             }
         }
         let store = Owner::next();
-        let id = |sequence| VersionId { store, sequence, key: b"key", hash: KeyHash::of(b"key") };
+        let id = |sequence| VersionId::new(store, b"key", sequence);
         let versions: Vec<_> = pointers.iter().zip(0..).map(|(pointer, no)| (id(no), *pointer)).collect();
         segments.read_all(&versions).await.map(|(values, _)| values.len())
     }

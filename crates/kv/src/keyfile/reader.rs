@@ -47,6 +47,13 @@ impl fmt::Debug for KeyFile {
     }
 }
 
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let pages = self.footer.tail_offset / u64::from(self.footer.unit_bytes.max(1));
+        self.cache.file_is_gone(self.owner, u32::try_from(pages).unwrap_or(u32::MAX));
+    }
+}
+
 /// A buffer, shared without copying it.
 struct Owned(Buffer);
 

@@ -131,15 +131,19 @@ impl MemoryTable {
         }
     }
 
-    /// For each version itself, if it is the newest of its key, was looked up here, and has a value that stays apart from its key; otherwise nothing.
-    pub(crate) fn read_values(&self) -> impl Iterator<Item = Option<(Bytes, SequenceNo, MemoryVersion)>> {
+    /// For each version itself, if it is the newest of its key, has a value that stays apart from its key, and was looked up here or `is_used`;
+    /// otherwise nothing.
+    pub(crate) fn used_values(
+        &self,
+        is_used: impl Fn(&[u8], SequenceNo) -> bool,
+    ) -> impl Iterator<Item = Option<(Bytes, SequenceNo, MemoryVersion)>> {
         let mut last = None;
         self.versions.iter().map(move |entry| {
             let (VersionKey { key, sequence, .. }, listed) = (entry.key(), entry.value());
             let is_newest = last.replace(key.clone()).as_ref() != Some(key);
             let is_apart = matches!(listed.version.content, MemoryContent::Value { home: Some(_), .. });
-            let is_wanted = is_newest && is_apart && listed.was_read.load(Ordering::Relaxed);
-            is_wanted.then(|| (key.clone(), *sequence, listed.version.clone()))
+            let is_wanted = || listed.was_read.load(Ordering::Relaxed) || is_used(key, *sequence);
+            (is_newest && is_apart && is_wanted()).then(|| (key.clone(), *sequence, listed.version.clone()))
         })
     }
 
@@ -340,9 +344,12 @@ mod tests {
         table.insert(Bytes::from_static(b"read"), 4, far.clone());
         table.get(b"read", 9);
         table.insert(Bytes::from_static(b"unread"), 5, far.clone());
-        let read: Vec<_> = table.read_values().flatten().collect();
-        assert_eq!(read, [(Bytes::from_static(b"read"), 4, far)]);
-        assert_eq!(table.read_values().count(), 5);
+        let used = |name: &'static str| move |key: &[u8], _: SequenceNo| key == name.as_bytes();
+        let read: Vec<_> = table.used_values(used("short")).flatten().collect();
+        assert_eq!(read, [(Bytes::from_static(b"read"), 4, far.clone())]);
+        assert_eq!(table.used_values(used("short")).count(), 5);
+        let both = table.used_values(used("unread")).flatten().map(|(_, sequence, _)| sequence);
+        assert_eq!(both.collect::<Vec<_>>(), [4, 5]);
     }
 
     #[test]

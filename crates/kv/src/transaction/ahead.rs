@@ -12,7 +12,6 @@ use bytes::Bytes;
 use crate::Result;
 use crate::cache::{Owner, VersionId};
 use crate::entry::{Content, Pointer, SequenceNo};
-use crate::keyfile::KeyHash;
 use crate::merge::{Source, View};
 use crate::value::Segments;
 
@@ -118,7 +117,7 @@ impl Ahead {
         }
         let versions = pointed.iter().map(|&(index, sequence, pointer)| {
             let key = &*entries[index].key;
-            (VersionId { store: owner, sequence, key, hash: KeyHash::of(key) }, pointer)
+            (VersionId::new(owner, key, sequence), pointer)
         });
         let (values, loaded) = segments.read_all(&versions.collect::<Vec<_>>()).await?;
         for (&(index, ..), value) in pointed.iter().zip(values) {

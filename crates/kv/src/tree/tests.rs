@@ -18,6 +18,7 @@ use crate::entry::{Codec, Content, RangeTombstone, SequenceNo, Version};
 use crate::keyfile::{Access, KeyFileOptions, KeyFileWriter, KeyHash};
 use crate::merge::{Direction, Source, Step, View, Visibility, is_live};
 use crate::objects::ObjectKind;
+use crate::pace::Pace;
 use crate::testing::Bench;
 use crate::tombstone::RangeTombstones;
 use crate::value::{SegmentWriter, Segments};
@@ -97,6 +98,7 @@ impl World {
             segment_bytes: 9000,
             leaf_bytes: 12_000,
             batch_bytes: 5000,
+            pace: Pace::unbounded(),
             keeps_mirrors: template == PolicyTemplate::StagingMaxCapacity,
             snapshots: Vec::new(),
             now_s: NOW_S,

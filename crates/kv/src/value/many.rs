@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use futures::stream::{StreamExt, TryStreamExt};
+use futures::stream::{FuturesUnordered, TryStreamExt};
 use tanada_volume::BLOCK_BYTES;
 
 use super::Segment;
 use crate::Result;
 use crate::entry::{Pointer, SegmentNo};
 use crate::notify::yield_now;
+use crate::pace::Pace;
 
 /// Most bytes of one I/O, if that is not too large a part of what is read at once.
 const RUN_BYTES: u64 = 1 << 20;
@@ -39,19 +40,26 @@ struct Run {
 pub(crate) async fn read_stored(
     pointers: &[Pointer],
     segments: &HashMap<SegmentNo, Segment>,
+    pace: &Pace,
 ) -> Result<(Vec<Bytes>, u64)> {
     let runs = runs(pointers, segments);
-    let bytes_read = runs.iter().map(|run| run.end - run.from).sum();
-    let reads = runs.into_iter().map(|run| async move {
+    let bytes_read: u64 = runs.iter().map(|run| run.end - run.from).sum();
+    let read = |run: Run| async move {
         if run.from == run.end {
             return Ok((run, Bytes::new()));
         }
         let bytes = run.segment.read_run(run.from, run.end).await?;
         Ok::<_, crate::Error>((run, bytes))
-    });
+    };
     let mut stored = vec![Bytes::new(); pointers.len()];
-    let mut reads = futures::stream::iter(reads).buffer_unordered(READS_AT_ONCE);
-    while let Some((run, bytes)) = reads.try_next().await? {
+    let mut waiting = runs.into_iter();
+    let walk = pace.walk(bytes_read);
+    let mut under_way = FuturesUnordered::new();
+    loop {
+        let at_once = if walk.gives_way() { 1 } else { READS_AT_ONCE };
+        let free = at_once.saturating_sub(under_way.len());
+        under_way.extend(waiting.by_ref().take(free).map(read));
+        let Some((run, bytes)) = walk.take(under_way.try_next()).await? else { break };
         // Few values would hold on to much memory around them.
         let wanted: u64 = run.members.iter().map(|index| u64::from(pointers[*index].stored_len)).sum();
         let is_sparse = wanted < bytes.len() as u64 / 8 * 7;

@@ -18,6 +18,7 @@ use crate::cache::{Cache, VersionId};
 use crate::entry::{Pointer, SegmentNo};
 use crate::keyfile::read_blocks;
 use crate::objects::{Lease, ObjectKind, Objects};
+use crate::pace::Pace;
 use crate::{Error, Result};
 
 /// A segment that values are read from. Cheap to clone; as long as there is one, the segment is not deleted.
@@ -219,8 +220,8 @@ impl Segments {
             missing.push(index);
         }
         let wanted: Vec<Pointer> = missing.iter().map(|index| versions[*index].1).collect();
-        self.cache.note_loads(wanted.len());
-        let (stored, _) = read_stored(&wanted, &segments).await?;
+        self.cache.note_values(wanted.len());
+        let (stored, _) = read_stored(&wanted, &segments, &Pace::unbounded()).await?;
         for (index, stored) in missing.into_iter().zip(stored) {
             let (id, pointer) = &versions[index];
             if let Some(segment) = segments.get(&pointer.segment) {

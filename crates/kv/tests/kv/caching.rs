@@ -67,6 +67,35 @@ fn what_was_read_in_memory_stays_when_it_is_written_out() {
     }
 }
 
+#[test]
+fn what_takes_the_place_of_what_was_read_stays() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let (database, store) = store(&bench, Compression::None);
+    wait(store.compact()).unwrap();
+    read(&bench, &store, (0..2000).step_by(2));
+    let snapshot = database.snapshot();
+    (0..2000).for_each(|no| wait(store.put(&key(no), &value(no + 1))).unwrap());
+    wait(store.compact()).unwrap();
+    let read = |step_from: u64, newer: u64| {
+        let before = bench.read_from("slow");
+        for no in (step_from..2000).step_by(2) {
+            let got = match newer {
+                0 => wait(store.get_at(&snapshot, &key(no))),
+                _ => wait(store.get(&key(no))),
+            };
+            assert_eq!(got.unwrap().unwrap(), value(no + newer));
+        }
+        bench.read_from("slow") - before
+    };
+    assert_eq!(read(0, 1), 0);
+    assert!(read(1, 1) > 800 * 1000);
+    // What came before is read by whoever can see it, and does not take the place of what is newer.
+    assert!(read(0, 0) > 800 * 1000);
+    assert_eq!(read(0, 1), 0);
+    drop(snapshot);
+    wait(database.close()).unwrap();
+}
+
 /// A future that finds what it needs in memory is not to carry what another one would need.
 #[test]
 fn operations_are_small_futures() {

@@ -27,6 +27,7 @@ use super::policy::Placement;
 use crate::entry::SequenceNo;
 use crate::keyfile::{Access, KeyCursor, KeyFileOptions};
 use crate::merge::Groups;
+use crate::pace::Pace;
 use crate::tombstone::RangeTombstones;
 use crate::{Error, Result};
 
@@ -42,6 +43,8 @@ pub(crate) struct JobContext {
     pub(crate) leaf_bytes: u64,
     /// Values that are moved are held in memory, so many bytes at once.
     pub(crate) batch_bytes: u64,
+    /// How values are read.
+    pub(crate) pace: Pace,
     /// What a spill takes from the root becomes a mirror.
     pub(crate) keeps_mirrors: bool,
     /// Sequence numbers that somebody reads at, ascending.

@@ -153,7 +153,7 @@ impl<'a> Outputs<'a> {
     }
 
     async fn write_batch(&mut self) -> Result<()> {
-        let (stored, bytes_read) = read_stored(&self.pointers, &self.segments).await?;
+        let (stored, bytes_read) = read_stored(&self.pointers, &self.segments, &self.context.pace).await?;
         self.output.value_bytes_read += bytes_read;
         let mut stored = self.pointers.drain(..).zip(stored).collect::<Vec<_>>().into_iter();
         let (keys, steps) = (std::mem::take(&mut self.keys), std::mem::take(&mut self.steps));
