@@ -19,7 +19,7 @@ use tanada_io::Timeline;
 
 use crate::draw::AcknowledgedCounter;
 use crate::engine::Engine;
-use crate::measure::{CpuTime, MemoryWatch, Run};
+use crate::measure::{CpuTime, MemoryWatch, Run, stolen_s};
 use crate::workload::{Distribution, Records, Workload};
 use crate::{Error, Result};
 use client::{Client, Measured};
@@ -137,7 +137,7 @@ impl Driver {
         let first = if phase == Phase::Load { 0 } else { self.records.count };
         let inserted = Arc::new(AcknowledgedCounter::new(first));
         let watch = MemoryWatch::start();
-        let cpu = CpuTime::now();
+        let cpu = (CpuTime::now(), stolen_s());
         let began = timeline.clock().now();
         let seconds = if phase == Phase::Load { 0.0 } else { self.seconds };
         let schedule = Arc::new(Schedule::new(operations, began, seconds, self.target_per_second));
@@ -169,7 +169,7 @@ impl Driver {
         phase: Phase,
         measured: &[Measured],
         began: Duration,
-        cpu: CpuTime,
+        (cpu, stolen_before_s): (CpuTime, f64),
         watch: MemoryWatch,
         inserted: &AcknowledgedCounter,
     ) -> Result<Run> {
@@ -193,6 +193,7 @@ impl Driver {
             throughput: sum.series.rates(),
             cpu_user_s: cpu.user_s,
             cpu_system_s: cpu.system_s,
+            cpu_stolen_s: stolen_s() - stolen_before_s,
             memory_bytes_most: watch.stop(),
             logical_bytes_written: sum.bytes_written,
             logical_bytes_stored: self.records.logical_bytes(inserted.count()),

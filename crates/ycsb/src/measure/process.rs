@@ -40,6 +40,17 @@ impl CpuTime {
     }
 }
 
+/// CPU seconds that a virtual machine had work for and did not get, of all its processors, since it began; 0 where the system does not tell.
+pub fn stolen_s() -> f64 {
+    stolen_ticks(&fs::read_to_string("/proc/stat").unwrap_or_default()).unwrap_or(0.0) / TICKS_PER_SECOND
+}
+
+fn stolen_ticks(stat: &str) -> Option<f64> {
+    // "cpu  user nice system idle iowait irq softirq steal ..."
+    let all = stat.lines().find(|line| line.starts_with("cpu "))?;
+    all.split_ascii_whitespace().nth(8)?.parse().ok()
+}
+
 /// Main memory that this process has; 0 where the system does not tell.
 pub fn resident_bytes() -> u64 {
     let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -107,6 +118,13 @@ mod tests {
         let stat = "7 (a) b 1 2) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20";
         assert_eq!(CpuTime::parse(stat), Some(CpuTime { user_s: 2.5, system_s: 0.5 }));
         assert_eq!(CpuTime::parse("7 (x) S 1"), None);
+    }
+
+    #[test]
+    fn stolen_time_is_that_of_all_processors() {
+        let stat = "cpu  1 2 3 4 5 6 7 890 9 10\ncpu0 1 1 1 1 1 1 1 400 1 1\n";
+        assert_eq!(stolen_ticks(stat), Some(890.0));
+        assert_eq!(stolen_ticks("cpu  1 2 3"), None);
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub struct Run {
     pub cpu_user_s: f64,
     /// CPU seconds of the process in the kernel.
     pub cpu_system_s: f64,
+    /// CPU seconds that the machine, if it is a virtual one, had work for and did not get: what another machine on the same host took.
+    #[serde(default)]
+    pub cpu_stolen_s: f64,
     /// The most main memory the process had.
     pub memory_bytes_most: u64,
     /// Bytes of keys and values that were inserted or updated.
