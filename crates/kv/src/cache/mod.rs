@@ -9,6 +9,7 @@
 //! - what leads to leaf pages (index pages and filters) is not pushed out by leaf pages and values, up to half of what it has; what it does not need
 //!   of that half the others have;
 //! - of the requests for something that is not held, one loads it and the others wait for it; if it fails or is dropped, the next one takes over.
+//!   But where another version of a key is held than the one that is asked for, each loads it for itself.
 //!
 //! Each of the two ranks is scan-resistant by itself (S3-FIFO).
 
@@ -324,8 +325,8 @@ impl Cache {
         Ok(if is_kept { self.keep_value(id, &value) } else { value })
     }
 
-    /// The page or filter that is held of `key`; if none is, what `load` gives, which is held from then on if it is not too large. It is boxed so that a future which finds
-    /// what it needs stays small.
+    /// The page or filter that is held of `key`; if none is, what `load` gives, which is held from then on if it is not too large. It is boxed so that
+    /// a future which finds what it needs stays small.
     ///
     /// # Errors
     /// Those of `load`.
