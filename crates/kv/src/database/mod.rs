@@ -105,8 +105,13 @@ impl Database {
         };
         let table_no = self.core.next_table.fetch_add(1, Ordering::Relaxed);
         let add = || {
+            // A replay may have to begin with this table, and it begins with a group.
+            let start = {
+                let _commit = self.core.commit.lock();
+                writing.log.cut()
+            };
             let mut stores = self.core.stores.write();
-            let table = MemoryTable::new(table_no, writing.log.end());
+            let table = MemoryTable::new(table_no, start);
             let tree = crate::tree::TreeState::default();
             let store = StoreState::new(self.core.instance, no, name, settings, table, tree);
             stores.push(store.clone());

@@ -1,7 +1,7 @@
 //! Making, opening, closing and destroying databases and stores.
 
 use tanada_kv::blocking::wait;
-use tanada_kv::{Database, DatabaseSettings, ErrorKind, OpenOptions, StoreSettings};
+use tanada_kv::{Database, DatabaseSettings, ErrorKind, OpenOptions, StoreSettings, WriteOptions};
 use tanada_volume::Attributes;
 
 use crate::volumes::Bench;
@@ -45,6 +45,30 @@ fn databases_and_stores_are_found_by_their_names() {
     assert_eq!(Database::names(&bench.volume), ["other"]);
     assert!(bench.volume.objects().iter().all(|object| !object.name().starts_with("kv/orders/")));
     wait(other.close()).unwrap();
+}
+
+/// A replay begins where the oldest table does, and a table that began within a group of the log left a database that could not be opened.
+#[test]
+fn a_store_that_is_made_between_two_writes_is_replayed() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let first = wait(database.create_store("first", &StoreSettings::default())).unwrap();
+    wait(first.put_with(b"1", b"rice", &WriteOptions::within(1000))).unwrap();
+    let second = wait(database.create_store("second", &StoreSettings::default())).unwrap();
+    wait(second.put_with(b"1", b"tea", &WriteOptions::within(1000))).unwrap();
+    // The first is written out, so that only the second needs the log.
+    wait(first.compact()).unwrap();
+    wait(second.put_with(b"2", b"salt", &WriteOptions::sync())).unwrap();
+    wait(database.abandon());
+    drop((first, second, database));
+    let database = bench.open();
+    for (store, key, value) in
+        [("first", b"1", &b"rice"[..]), ("second", b"1", b"tea"), ("second", b"2", b"salt")]
+    {
+        let store = database.open_store(store).unwrap();
+        assert_eq!(wait(store.get(key)).unwrap().as_deref(), Some(value));
+    }
+    wait(database.close()).unwrap();
 }
 
 #[test]
