@@ -58,7 +58,10 @@ pub struct BulkLoad {
     next_leaf: LeafNo,
     keys: Option<Filling>,
     values: Option<FillingSegment>,
-    edit: Edit,
+    /// Segments that are complete; they come before the kvsets that refer to them.
+    segments: Vec<Change>,
+    /// Leaves and kvsets.
+    kvsets: Vec<Change>,
     bytes: u64,
 }
 
@@ -103,7 +106,8 @@ impl Store {
                     next_leaf,
                     keys: None,
                     values: None,
-                    edit: Edit::default(),
+                    segments: Vec::new(),
+                    kvsets: Vec::new(),
                     bytes: 0,
                 });
             }
@@ -222,7 +226,7 @@ impl BulkLoad {
         }
         let (leaf, new_start, end) = match self.tree.leaf_index(key) {
             Some(index) => (self.tree.leaves[index].no, None, self.tree.leaf_end(index).cloned()),
-            None if self.edit.changes.iter().any(|change| matches!(change, Change::AddLeaf { .. })) => {
+            None if self.kvsets.iter().any(|change| matches!(change, Change::AddLeaf { .. })) => {
                 let no = self.next_leaf;
                 self.next_leaf += 1;
                 (no, Some(Bytes::copy_from_slice(key)), None)
@@ -234,7 +238,7 @@ impl BulkLoad {
         let writer =
             KeyFileWriter::new(lease.no(), object, self.core.objects.buffers(), self.context.key_files);
         if let Some(start) = &new_start {
-            self.edit.changes.push(Change::AddLeaf { leaf, start: start.clone() });
+            self.kvsets.push(Change::AddLeaf { leaf, start: start.clone() });
         }
         self.keys = Some(Filling { writer, lease, leaf, new_start, end, bytes: 0 });
         Ok(())
@@ -245,7 +249,7 @@ impl BulkLoad {
         let (info, _) = writer.finish().await?;
         self.core.counters.job_key_bytes.add(info.size_bytes);
         let kvset = KvsetRecord { no: lease.no(), kind: KvsetKind::Data, info };
-        self.edit.changes.push(Change::AddKvset { place: Place::Leaf(leaf), position: Position::Top, kvset });
+        self.kvsets.push(Change::AddKvset { place: Place::Leaf(leaf), position: Position::Top, kvset });
         Ok(())
     }
 
@@ -257,8 +261,7 @@ impl BulkLoad {
         self.core.opener.segments.add(lease.clone(), object);
         let class = Some(self.context.placement.leaf_values.clone());
         let segment = SegmentRecord { no: lease.no(), stored_bytes, class };
-        // Before the kvsets that refer to it.
-        self.edit.changes.insert(0, Change::AddSegment { segment });
+        self.segments.push(Change::AddSegment { segment });
         Ok(())
     }
 
@@ -270,13 +273,14 @@ impl BulkLoad {
         self.end_segment().await?;
         self.end_kvset().await?;
         self.store.check_there()?;
-        if self.edit.is_empty() {
+        let changes: Vec<Change> = self.segments.drain(..).chain(self.kvsets.drain(..)).collect();
+        if changes.is_empty() {
             return Ok(0);
         }
         let writing = self.core.writing()?;
         // CRASH: what was loaded are orphans.
         self.core.crash.reached("bulk.before-manifest");
-        let edit = std::mem::take(&mut self.edit);
+        let edit = Edit { changes };
         let records = || self.core.log_records(writing, None).0;
         self.core.install(writing, &self.store, &edit, records).await?;
         self.store.flushed_sequence.fetch_max(self.sequence, Ordering::AcqRel);

@@ -39,7 +39,7 @@ impl DatabaseRecord {
         store.ok_or_else(|| Error::corrupted(format!("the manifest changes store {no}, which is not there")))
     }
 
-    /// Applies a record.
+    /// Applies a record. After an error it is neither what it was nor what it should be.
     ///
     /// # Errors
     /// `Corrupted` if it does not fit to what is there; `FutureFormat`.
@@ -82,7 +82,7 @@ impl DatabaseRecord {
             }
             Record::Edit { store, edit } => {
                 let store = self.store(*store)?;
-                store.tree = store.tree.apply(edit, |kvset| Ok(kvset.clone()))?;
+                store.tree.change(edit, |kvset| Ok(kvset.clone()))?;
             }
             Record::Flushed { store, lsn } => {
                 let store = self.store(*store)?;
@@ -116,5 +116,49 @@ impl DatabaseRecord {
         }
         records.push(Record::SnapshotEnd);
         records
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::keyfile::{KeyFileInfo, SegmentReferences};
+    use crate::tree::edit::SegmentRecord;
+    use crate::tree::{Change, KvsetRecord, Place, Position};
+
+    /// A manifest has a record for each leaf, segment and kvset. This takes a second with checks on; looking at the whole tree for each record takes minutes.
+    #[test]
+    fn a_record_costs_what_it_changes() {
+        const MANY: u64 = 50_000;
+        let began = std::time::Instant::now();
+        let mut state = DatabaseRecord::default();
+        state.apply(&Record::Store { no: 1, name: "lines".to_owned() }).unwrap();
+        let mut change = |change: Change| {
+            state.apply(&Record::Edit { store: 1, edit: Edit { changes: vec![change] } }).unwrap();
+        };
+        let kvset = |no, segment| {
+            let references = vec![SegmentReferences { segment, values: 1, stored_bytes: 10 }];
+            let info = KeyFileInfo { references, ..KeyFileInfo::default() };
+            KvsetRecord { no, info, ..KvsetRecord::default() }
+        };
+        let add = |leaf, kvset| Change::AddKvset { place: Place::Leaf(leaf), position: Position::Top, kvset };
+        for no in 0..MANY {
+            let start = if no == 0 { Bytes::new() } else { Bytes::copy_from_slice(&no.to_be_bytes()) };
+            change(Change::AddLeaf { leaf: no, start });
+            let segment = SegmentRecord { no: MANY + no, stored_bytes: 10, class: None };
+            change(Change::AddSegment { segment });
+        }
+        for no in 0..MANY {
+            change(add(no, kvset(no, MANY + no)));
+        }
+        for no in 0..MANY {
+            change(add(no, kvset(2 * MANY + no, MANY + no)));
+            change(Change::RemoveKvset { place: Place::Leaf(no), kvset: no });
+        }
+        assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+        let tree = &state.stores[&1].tree;
+        assert_eq!((tree.kvsets().count() as u64, tree.segments.len() as u64), (MANY, MANY));
     }
 }

@@ -1,9 +1,11 @@
 //! A tree as it is at one moment, and what an edit makes of it.
 //!
-//! It is generic over what stands for a kvset: its record alone (for the manifest and for tests of decisions), or an opened one. A tree never
-//! changes: applying an edit gives another one, and readers keep theirs.
+//! It is generic over what stands for a kvset: its record alone (for the manifest and for tests of decisions), or an opened one. What readers have
+//! never changes: applying an edit gives another tree. Only a manifest changes its own as it is read, for there are as many edits as kvsets, leaves and
+//! segments; so an edit has to cost what it changes, not what there is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -32,6 +34,10 @@ pub(crate) struct Tree<K> {
     pub(crate) mirrors: Vec<K>,
     /// The value segments that kvsets reference; what they reference beside these are log segments.
     pub(crate) segments: BTreeMap<SegmentNo, SegmentRecord>,
+    /// Where each leaf begins, by its number.
+    starts: Arc<HashMap<LeafNo, Bytes>>,
+    /// How many kvsets reference each segment, of the log or not.
+    uses: HashMap<SegmentNo, u32>,
 }
 
 /// A tree as the manifest knows it.
@@ -39,7 +45,14 @@ pub(crate) type TreeRecord = Tree<KvsetRecord>;
 
 impl<K> Default for Tree<K> {
     fn default() -> Tree<K> {
-        Tree { root: Vec::new(), leaves: Vec::new(), mirrors: Vec::new(), segments: BTreeMap::new() }
+        Tree {
+            root: Vec::new(),
+            leaves: Vec::new(),
+            mirrors: Vec::new(),
+            segments: BTreeMap::new(),
+            starts: Arc::default(),
+            uses: HashMap::new(),
+        }
     }
 }
 
@@ -56,7 +69,12 @@ impl<K> Tree<K> {
 
     /// The leaf of that number.
     pub(crate) fn leaf_by_no(&self, no: LeafNo) -> Option<&Leaf<K>> {
-        self.leaves.iter().find(|leaf| leaf.no == no)
+        self.leaves.get(self.index_by_no(no)?)
+    }
+
+    fn index_by_no(&self, no: LeafNo) -> Option<usize> {
+        let start = self.starts.get(&no)?;
+        self.leaves.binary_search_by(|leaf| leaf.start.cmp(start)).ok()
     }
 
     /// The first key behind the leaf at `index`; `None` for the last one.
@@ -83,7 +101,10 @@ impl<K> Tree<K> {
         match place {
             Place::Root => Some(&mut self.root),
             Place::Mirrors => Some(&mut self.mirrors),
-            Place::Leaf(no) => self.leaves.iter_mut().find(|leaf| leaf.no == no).map(|leaf| &mut leaf.kvsets),
+            Place::Leaf(no) => {
+                let index = self.index_by_no(no)?;
+                self.leaves.get_mut(index).map(|leaf| &mut leaf.kvsets)
+            }
         }
     }
 }
@@ -127,21 +148,41 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
                         Position::Above(below) => index_of(kvsets, *below)?,
                     };
                     kvsets.insert(index, opened);
+                    self.count_uses(kvset);
                 }
                 Change::RemoveKvset { place, kvset } => {
                     let kvsets = self.kvsets_at(*place)?;
                     let removed = kvsets.remove(index_of(kvsets, *kvset)?);
-                    unsure
-                        .extend(removed.as_ref().info.references.iter().map(|references| references.segment));
+                    unsure.extend(self.discount_uses(removed.as_ref()));
                 }
             }
         }
-        if !unsure.is_empty() {
-            let references = self.kvsets().flat_map(|kvset| &kvset.as_ref().info.references);
-            let referenced: BTreeSet<SegmentNo> = references.map(|references| references.segment).collect();
-            self.segments.retain(|no, _| !unsure.contains(no) || referenced.contains(no));
+        // A kvset may have come again at another place meanwhile.
+        for no in unsure.iter().filter(|no| !self.uses.contains_key(no)) {
+            self.segments.remove(no);
         }
         Ok(())
+    }
+
+    fn count_uses(&mut self, kvset: &KvsetRecord) {
+        for references in &kvset.info.references {
+            *self.uses.entry(references.segment).or_default() += 1;
+        }
+    }
+
+    /// Takes back what was counted of a kvset; the segments that no other references.
+    fn discount_uses(&mut self, kvset: &KvsetRecord) -> Vec<SegmentNo> {
+        let mut unused = Vec::new();
+        for references in &kvset.info.references {
+            match self.uses.get_mut(&references.segment) {
+                Some(uses) if *uses > 1 => *uses -= 1,
+                _ => {
+                    self.uses.remove(&references.segment);
+                    unused.push(references.segment);
+                }
+            }
+        }
+        unused
     }
 
     fn kvsets_at(&mut self, place: Place) -> Result<&mut Vec<K>> {
@@ -149,7 +190,7 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
     }
 
     fn add_leaf(&mut self, no: LeafNo, start: &Bytes) -> Result<()> {
-        if self.leaf_by_no(no).is_some() {
+        if self.starts.contains_key(&no) {
             return Err(impossible(format!("there is a leaf {no} already")));
         }
         if self.leaves.is_empty() && !start.is_empty() {
@@ -159,6 +200,7 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
             Ok(_) => Err(impossible("two leaves begin at one key")),
             Err(index) => {
                 self.leaves.insert(index, Leaf { no, start: start.clone(), kvsets: Vec::new() });
+                Arc::make_mut(&mut self.starts).insert(no, start.clone());
                 Ok(())
             }
         }
@@ -166,7 +208,11 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
 
     /// The tree without its mirrors, for whoever does not read by them: what holds a tree holds the segments of its kvsets.
     pub(crate) fn without_mirrors(&self) -> Tree<K> {
-        Tree { mirrors: Vec::new(), ..self.clone() }
+        let mut tree = self.clone();
+        for mirror in std::mem::take(&mut tree.mirrors) {
+            tree.discount_uses(mirror.as_ref());
+        }
+        tree
     }
 
     /// The mirror that has the version of that number, if any has.
@@ -199,6 +245,8 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
             leaves: self.leaves.iter().map(leaf).collect(),
             mirrors: records(&self.mirrors),
             segments: self.segments.clone(),
+            starts: self.starts.clone(),
+            uses: self.uses.clone(),
         }
     }
 
@@ -293,8 +341,22 @@ mod tests {
     fn a_segment_leaves_with_its_last_reference() {
         let tree = start();
         assert!(tree.segments.contains_key(&50));
-        let after = apply(&tree, vec![Change::RemoveKvset { place: Place::Leaf(1), kvset: 13 }]).unwrap();
+        let removed = Change::RemoveKvset { place: Place::Leaf(1), kvset: 13 };
+        let after = apply(&tree, vec![removed.clone()]).unwrap();
         assert!(after.segments.is_empty());
+        // Moved, whether it goes or comes first; and referenced by another one.
+        let moved = add(Place::Leaf(0), Position::Top, kvset(13, &[50]));
+        for changes in [[removed.clone(), moved.clone()], [moved, removed.clone()]] {
+            let after = apply(&tree, changes.to_vec()).unwrap();
+            assert!(after.segments.contains_key(&50));
+            let removed = Change::RemoveKvset { place: Place::Leaf(0), kvset: 13 };
+            assert!(apply(&after, vec![removed]).unwrap().segments.is_empty());
+        }
+        let shared = add(Place::Mirrors, Position::Top, kvset(14, &[40, 50]));
+        let after = apply(&tree, vec![shared, removed]).unwrap();
+        assert!(after.segments.contains_key(&50));
+        assert_eq!(after.without_mirrors().uses.get(&50), None);
+        assert_eq!(after.uses.get(&40), Some(&2));
     }
 
     #[test]
