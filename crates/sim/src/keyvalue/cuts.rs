@@ -168,7 +168,7 @@ impl Recovery {
         let environment: Arc<dyn Environment> = SimEnvironment::of(&world, &buffers);
         let (database, stores) = self.open(&volume, &environment).await?;
         is_opening.set(false);
-        self.model.judge(&everything(&stores).await?, self.now)?;
+        self.model.judge(&everything(&database, &stores).await?, self.now)?;
         if self.sequel != Sequel::GoOn {
             return Ok(());
         }
@@ -176,6 +176,7 @@ impl Recovery {
             world: world.clone(),
             database: database.clone(),
             stores,
+            store_count: STORES,
             model: Rc::new(RefCell::new(self.model.clone())),
             expects_errors: false,
             operations: Rc::default(),
@@ -189,8 +190,10 @@ impl Recovery {
                 .map_err(|what| format!("after the recovery: {what}"))?;
         }
         let contenders = (0..CONTENDERS).map(|no| SplitMix64::new(mix(self.seed, 0x100 + no)));
-        let contenders: Vec<_> =
+        let mut contenders: Vec<_> =
             contenders.map(|random| world.spawn(teller.clone().contend(6, random))).collect();
+        let random = SplitMix64::new(mix(self.seed, 0x200));
+        contenders.push(world.spawn(teller.clone().lodge(8, random)));
         for task in contenders {
             task.await.map_err(|what| format!("after the recovery: {what}"))?;
         }
@@ -198,7 +201,7 @@ impl Recovery {
         drop(teller);
         database.close().await.map_err(|error| format!("it cannot be closed after the recovery: {error}"))?;
         let (database, stores) = self.open(&volume, &environment).await?;
-        let found = everything(&stores).await?;
+        let found = everything(&database, &stores).await?;
         model.borrow_mut().closed();
         let judged = model.borrow_mut().judge(&found, Duration::MAX);
         judged.map_err(|what| format!("closed after the recovery and opened once more: {what}"))?;

@@ -1,7 +1,7 @@
 //! Campaigns for the key-value engine: writers, readers and background jobs on simulated disks, power cuts, failing devices, rot.
 //!
 //! 1. A database is made in a small volume of two classes, and [a story](story) is told to it: several writers at once, each with keys of its own, and beside them
-//!    [transactions](contention) over the same few keys.
+//!    [transactions](contention) over the same few keys, and [a store](lodger) that comes and goes.
 //! 2. Before I/Os [power is cut](cuts) with some chance; crash points are counted, so that none is never passed. What the disks hold then is recovered in a world of its own;
 //!    [the model](model) says whether what is found there may be.
 //! 3. The recovery may be cut as well; or the story goes on from there, ends cleanly, and everything must be there.
@@ -9,6 +9,7 @@
 mod contention;
 mod cuts;
 mod environment;
+mod lodger;
 mod model;
 mod story;
 
@@ -48,6 +49,9 @@ const STEPS: u64 = 60;
 /// Those who share keys, and transactions of each.
 const CONTENDERS: u64 = 2;
 const TRANSACTIONS: u64 = 25;
+
+/// Steps of the store that comes and goes, for each 100 of a writer.
+const LODGERS_STEPS: u64 = 60;
 
 /// How a story is tried.
 #[derive(Debug, Clone)]
@@ -182,6 +186,7 @@ impl KeyValueTrial {
         let model = Rc::new(RefCell::new(Model {
             writers: (0..WRITERS).map(|no| Writer::new(b'a' + no)).collect(),
             contended: Contended::new(level),
+            ..Model::default()
         }));
         let cutter = Cutter {
             case,
@@ -209,6 +214,7 @@ impl KeyValueTrial {
             world: world.clone(),
             database: database.clone(),
             stores,
+            store_count: STORES,
             model: model.clone(),
             expects_errors: !self.rules.is_empty(),
             operations: Rc::default(),
@@ -254,6 +260,8 @@ impl KeyValueTrial {
             let seed = random.next_u64();
             tasks.push(teller.world.spawn(teller.clone().contend(self.transactions, SplitMix64::new(seed))));
         }
+        let steps = self.steps * LODGERS_STEPS / 100;
+        tasks.push(teller.world.spawn(teller.clone().lodge(steps, SplitMix64::new(random.next_u64()))));
         for task in tasks {
             task.await?;
         }
@@ -299,7 +307,7 @@ async fn read_again(world: World, images: Images, expected: &State) -> Result<bo
                 Err(_) => is_noticed = true,
             }
         }
-        match story::walked(&store, tanada_kv::CursorOptions::default(), true).await {
+        match story::walked(&store, tanada_kv::CursorOptions::default(), true, &mut story::patient()).await {
             Ok(found) => {
                 if let Some(what) = model::difference(&found?, expected) {
                     return Err(format!("walked over without an error: {what}"));

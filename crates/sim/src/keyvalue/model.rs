@@ -8,12 +8,13 @@
 //! - `n` covers all that was acknowledged as durable, and all whose time to become durable was over;
 //! - what is lost is a suffix over all writers: nobody's batch is there that began after a lost one was acknowledged.
 //!
-//! Keys that several share are the subject of [`super::contention`].
+//! Keys that several share are the subject of [`super::contention`], a store that comes and goes that of [`super::lodger`].
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::contention::{self, Contended};
+use super::lodger::Lodger;
 
 /// Stores of the database.
 pub(super) const STORES: usize = 2;
@@ -45,8 +46,11 @@ pub(super) struct Written {
     pub(super) progress: Progress,
 }
 
+/// The keys and values of a store.
+pub(super) type Keys = BTreeMap<Vec<u8>, Vec<u8>>;
+
 /// The keys and values of all stores.
-pub(super) type State = [BTreeMap<Vec<u8>, Vec<u8>>; STORES];
+pub(super) type State = [Keys; STORES];
 
 /// One writer's batches.
 #[derive(Debug, Clone, Default)]
@@ -95,11 +99,15 @@ impl Writer {
         vec![self.letter, b'#']
     }
 
+    /// What the batch that is begun next puts under the writer's own key.
+    pub(super) fn next_count(&self) -> Vec<u8> {
+        (self.before + self.written.len() as u64 + 1).to_be_bytes().to_vec()
+    }
+
     /// A batch begins; its number.
     pub(super) fn begin(&mut self, mut changes: Vec<Change>, asked_at: Duration) -> (usize, Vec<Change>) {
         let no = self.written.len();
-        let count = (self.before + no as u64 + 1).to_be_bytes().to_vec();
-        changes.push(Change::Put(0, self.counter(), count));
+        changes.push(Change::Put(0, self.counter(), self.next_count()));
         self.written.push(Written { changes: changes.clone(), asked_at, progress: Progress::Asked });
         (no, changes)
     }
@@ -154,10 +162,7 @@ impl Writer {
 }
 
 /// The first difference of what is found to what is expected.
-pub(super) fn difference(
-    found: &BTreeMap<Vec<u8>, Vec<u8>>,
-    expected: &BTreeMap<Vec<u8>, Vec<u8>>,
-) -> Option<String> {
+pub(super) fn difference(found: &Keys, expected: &Keys) -> Option<String> {
     let name = |key: &[u8]| String::from_utf8_lossy(key).into_owned();
     for (key, value) in expected {
         match found.get(key) {
@@ -181,17 +186,40 @@ pub(super) fn difference(
         .map(|key| format!("key {:?} should not be there", name(key)))
 }
 
+/// The number of the writer that [`Lodger`] has.
+pub(super) const LODGER: usize = usize::MAX;
+
+/// What is found in a database.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Found {
+    pub(super) stores: State,
+    /// The store that comes and goes, if it is there.
+    pub(super) lodger: Option<Keys>,
+}
+
 /// All writers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Model {
     pub(super) writers: Vec<Writer>,
+    pub(super) lodger: Lodger,
     pub(super) contended: Contended,
 }
 
 impl Model {
+    /// The writer of that number.
+    pub(super) fn writer(&self, no: usize) -> &Writer {
+        self.writers.get(no).unwrap_or(&self.lodger.writer)
+    }
+
+    /// The same, to change it.
+    pub(super) fn writer_mut(&mut self, no: usize) -> &mut Writer {
+        self.writers.get_mut(no).unwrap_or(&mut self.lodger.writer)
+    }
+
     /// The database was closed: all that was acknowledged is durable.
     pub(super) fn closed(&mut self) {
-        for written in self.writers.iter_mut().flat_map(|writer| &mut writer.written) {
+        let writers = self.writers.iter_mut().chain([&mut self.lodger.writer]);
+        for written in writers.flat_map(|writer| &mut writer.written) {
             if let Progress::Acknowledged { durable_at, .. } = &mut written.progress {
                 *durable_at = Duration::ZERO;
             }
@@ -200,10 +228,10 @@ impl Model {
     }
 
     /// Judges what is found after a power cut at `now`, and goes on from there.
-    pub(super) fn judge(&mut self, found: &State, now: Duration) -> Result<(), String> {
+    pub(super) fn judge(&mut self, found: &Found, now: Duration) -> Result<(), String> {
         let mut states: Vec<State> = vec![State::default(); self.writers.len()];
         let mut contended = BTreeMap::new();
-        for (store, keys) in found.iter().enumerate() {
+        for (store, keys) in found.stores.iter().enumerate() {
             for (key, value) in keys {
                 if let Some(no) = contention::key_no(store, key) {
                     contended.insert(no, contention::value_no(value)?);
@@ -221,11 +249,16 @@ impl Model {
         for (writer, state) in self.writers.iter().zip(&states) {
             counts.push(writer.found(state, now)?);
         }
+        let lodgers = self.lodger.found(found.lodger.as_ref(), now)?;
+        let counted = || {
+            let lodger = lodgers.iter().map(|count| (&self.lodger.writer, count));
+            self.writers.iter().zip(&counts).chain(lodger)
+        };
         let last_asked = |(writer, count): (&Writer, &usize)| {
             count.checked_sub(1).map(|last| writer.written[last].asked_at)
         };
-        let newest = self.writers.iter().zip(&counts).filter_map(last_asked).max();
-        for (writer, count) in self.writers.iter().zip(&counts) {
+        let newest = counted().filter_map(last_asked).max();
+        for (writer, count) in counted() {
             let Some(lost) = writer.written.get(*count) else { continue };
             if let (Progress::Acknowledged { at, .. }, Some(newest)) = (lost.progress, newest)
                 && at < newest
@@ -239,6 +272,7 @@ impl Model {
         for (writer, state) in self.writers.iter_mut().zip(states) {
             writer.continue_from(state);
         }
+        self.lodger.continue_from(found.lodger.as_ref());
         Ok(())
     }
 }
@@ -246,6 +280,7 @@ impl Model {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keyvalue::lodger::Stay;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -267,12 +302,12 @@ mod tests {
         model
     }
 
-    fn both(model: &Model, counts: [usize; 2]) -> State {
-        let mut state = model.writers[0].after(counts[0]);
+    fn both(model: &Model, counts: [usize; 2]) -> Found {
+        let mut stores = model.writers[0].after(counts[0]);
         for (store, keys) in model.writers[1].after(counts[1]).into_iter().enumerate() {
-            state[store].extend(keys);
+            stores[store].extend(keys);
         }
-        state
+        Found { stores, lodger: None }
     }
 
     #[test]
@@ -291,14 +326,41 @@ mod tests {
     #[test]
     fn a_batch_is_there_as_a_whole_or_not_at_all() {
         let model = two();
-        let mut state = both(&model, [2, 1]);
-        state[1].remove(&b"b2"[..]);
-        assert!(model.clone().judge(&state, SECOND * 6).unwrap_err().contains("missing"));
-        state[1].insert(b"b2".to_vec(), b"other".to_vec());
-        assert!(model.clone().judge(&state, SECOND * 6).unwrap_err().contains("another value"));
-        state[1].insert(b"b2".to_vec(), b"z".to_vec());
-        assert_eq!(model.clone().judge(&state, SECOND * 6), Ok(()));
-        state[1].insert(b"a1".to_vec(), b"x".to_vec());
-        assert!(model.clone().judge(&state, SECOND * 6).unwrap_err().contains("should not be there"));
+        let mut found = both(&model, [2, 1]);
+        found.stores[1].remove(&b"b2"[..]);
+        assert!(model.clone().judge(&found, SECOND * 6).unwrap_err().contains("missing"));
+        found.stores[1].insert(b"b2".to_vec(), b"other".to_vec());
+        assert!(model.clone().judge(&found, SECOND * 6).unwrap_err().contains("another value"));
+        found.stores[1].insert(b"b2".to_vec(), b"z".to_vec());
+        assert_eq!(model.clone().judge(&found, SECOND * 6), Ok(()));
+        found.stores[1].insert(b"a1".to_vec(), b"x".to_vec());
+        assert!(model.clone().judge(&found, SECOND * 6).unwrap_err().contains("should not be there"));
+    }
+
+    /// A store that comes and goes is there from its making to its dropping, with what was written to it and nothing else.
+    #[test]
+    fn a_store_is_there_while_it_stays() {
+        let mut model = two();
+        let here = |model: &Model, count| Some(model.lodger.writer.after(count)[0].clone());
+        let judged = |model: &Model, lodger, at: u32| {
+            model.clone().judge(&Found { lodger, ..both(model, [2, 1]) }, SECOND * at)
+        };
+        assert_eq!(judged(&model, None, 6), Ok(()));
+        assert!(judged(&model, here(&model, 0), 6).unwrap_err().contains("dropped"));
+        model.lodger.stay = Stay::Coming;
+        assert_eq!(judged(&model, None, 6), Ok(()));
+        assert_eq!(judged(&model, here(&model, 0), 6), Ok(()));
+        model.lodger.stay = Stay::Here;
+        written(&mut model.lodger.writer, vec![Change::Put(0, b"l1".to_vec(), b"v".to_vec())], 4, 8);
+        assert!(judged(&model, None, 6).unwrap_err().contains("not there"));
+        // What was acknowledged at 4 may be lost at 6, but not if what began at 5 is there.
+        assert!(judged(&model, here(&model, 0), 6).unwrap_err().contains("is lost"));
+        assert_eq!(judged(&model, here(&model, 1), 6), Ok(()));
+        assert!(judged(&model, here(&model, 0), 9).unwrap_err().contains("were durable"));
+        model.lodger.stay = Stay::Leaving;
+        assert_eq!(judged(&model, None, 9), Ok(()));
+        assert_eq!(judged(&model, here(&model, 1), 9), Ok(()));
+        model.lodger.stay = Stay::Coming;
+        assert!(judged(&model, here(&model, 1), 9).unwrap_err().contains("being made"));
     }
 }

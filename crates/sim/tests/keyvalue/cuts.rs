@@ -23,12 +23,11 @@ fn what_was_acknowledged_survives_power_cuts() {
     assert!(report.cuts >= 10_000, "{report}");
     // Transactions met each other.
     assert!(report.operations["conflict"] > 100, "{report}");
-    let rare = [
-        "create.before-manifest",
-        "checkpoint.before-manifest",
-        "bulk.before-manifest",
-        "promotion.before-manifest",
-    ];
+    // Stores came and went, were loaded, and readers lost patience.
+    for name in ["load", "load given up", "store made", "store dropped", "get dropped"] {
+        assert!(report.operations.get(name).is_some_and(|count| *count > 20), "{name}: {report}");
+    }
+    let rare = ["create.before-manifest", "checkpoint.before-manifest", "promotion.before-manifest"];
     for name in CRASH_POINTS.iter().filter(|name| !rare.contains(name)) {
         assert!(report.marks.contains_key(name), "{name} was never passed");
     }
