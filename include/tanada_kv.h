@@ -22,6 +22,7 @@ typedef struct tanada_kv_cursor tanada_kv_cursor;
 typedef struct tanada_kv_transaction tanada_kv_transaction;
 typedef struct tanada_kv_batch tanada_kv_batch;
 typedef struct tanada_kv_snapshot tanada_kv_snapshot;
+typedef struct tanada_kv_load tanada_kv_load;
 
 enum {
     TANADA_KV_OK = 0,
@@ -130,6 +131,29 @@ int tanada_kv_transaction_get(tanada_kv_transaction *transaction, tanada_kv_stor
 /* Both end it; the handle is gone whatever is returned. */
 int tanada_kv_commit(tanada_kv_transaction *transaction, uint32_t flags);
 void tanada_kv_rollback(tanada_kv_transaction *transaction);
+
+/*
+ * A load of keys in ascending order, past the log: each byte is written once. It is seen as a whole when tanada_kv_load_finish returns. The store can be read
+ * and written meanwhile. TANADA_KV_CONFLICT if so much is written to it that no moment is found to begin.
+ */
+int tanada_kv_load_begin(tanada_kv_store *store, tanada_kv_load **out);
+int tanada_kv_load_put(tanada_kv_load *load, const void *key, size_t key_len, const void *value, size_t value_len);
+
+/* Both end it; the handle is gone whatever is returned. The second gives it up: nothing of it is there then. */
+int tanada_kv_load_finish(tanada_kv_load *load);
+void tanada_kv_load_free(tanada_kv_load *load);
+
+/* Copies the database as it is now to another name in its volume, while it is in use. */
+int tanada_kv_checkpoint(tanada_kv *database, const char *name);
+
+/*
+ * What they give is JSON, without a zero at its end, to be given back by tanada_kv_free.
+ *
+ * tanada_kv_check reads everything and verifies every checksum: how much that was, and "findings", a list of what is wrong. If there are any, it gives the
+ * JSON all the same, and TANADA_KV_CORRUPTED. tanada_kv_statistics has counters since the opening, and what there is now, by class and by store.
+ */
+int tanada_kv_check(tanada_kv *database, void **json, size_t *json_len);
+int tanada_kv_statistics(tanada_kv *database, void **json, size_t *json_len);
 
 #ifdef __cplusplus
 }

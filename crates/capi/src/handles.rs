@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use tanada_kv::{Batch, Cursor, Database, Environment, Snapshot, Store, ThreadEnvironment, Transaction};
+use tanada_kv::{
+    Batch, BulkLoad, Cursor, Database, Environment, Snapshot, Store, ThreadEnvironment, Transaction,
+};
 use tanada_volume::directory::Directory;
 
 /// A database and the volume that was opened for it.
@@ -37,6 +39,11 @@ impl CursorHandle {
 /// A batch.
 pub struct BatchHandle {
     pub(crate) batch: Batch,
+}
+
+/// A load of sorted keys.
+pub struct LoadHandle {
+    pub(crate) load: BulkLoad,
 }
 
 /// A snapshot.

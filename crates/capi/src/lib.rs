@@ -8,9 +8,11 @@
 mod batch;
 mod code;
 mod handles;
+mod load;
 mod memory;
 mod settings;
 mod snapshot;
+mod whole;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::path::Path;

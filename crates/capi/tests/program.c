@@ -101,6 +101,78 @@ static void more(const char *volume) {
     OK(tanada_kv_close(database));
 }
 
+/* Whether JSON has these characters; gives it back. */
+static int says(void *json, size_t json_len, const char *wanted) {
+    char *copy = malloc(json_len + 1);
+    TRUE(copy != NULL);
+    memcpy(copy, json, json_len);
+    copy[json_len] = 0;
+    int found = strstr(copy, wanted) != NULL;
+    if (!found) fprintf(stderr, "%s\n", copy);
+    free(copy);
+    tanada_kv_free(json, json_len);
+    return found;
+}
+
+/* Loads, copies, checks and statistics. */
+static void whole(const char *volume) {
+    tanada_kv *database, *other;
+    tanada_kv_store *store;
+    tanada_kv_load *load;
+    char key[8], value[1000];
+    void *json;
+    size_t json_len;
+    memset(value, 7, sizeof value);
+    OK(tanada_kv_open(volume, "whole", TANADA_KV_CREATE, &database));
+    OK(tanada_kv_store_open(database, "lines", TANADA_KV_CREATE, &store));
+    put(store, "000", "before");
+    OK(tanada_kv_load_begin(store, &load));
+    for (int no = 0; no < 100; no++) {
+        snprintf(key, sizeof key, "%03d", no);
+        OK(tanada_kv_load_put(load, key, 3, value, sizeof value));
+    }
+    CHECK(TANADA_KV_INVALID, tanada_kv_load_put(load, "050", 3, value, sizeof value));
+    TRUE(strstr(tanada_kv_error(), "not larger") != NULL);
+    CHECK(TANADA_KV_INVALID, tanada_kv_load_put(NULL, "x", 1, "y", 1));
+    put(store, "050", "meanwhile");
+    TRUE(!has(store, "099"));
+    OK(tanada_kv_load_finish(load));
+    TRUE(has(store, "000") && has(store, "099"));
+    void *found;
+    size_t found_len;
+    OK(tanada_kv_get(store, "000", 3, &found, &found_len));
+    TRUE(found_len == sizeof value && memcmp(found, value, found_len) == 0);
+    tanada_kv_free(found, found_len);
+    OK(tanada_kv_get(store, "050", 3, &found, &found_len));
+    TRUE(found_len == 9 && memcmp(found, "meanwhile", 9) == 0);
+    tanada_kv_free(found, found_len);
+    OK(tanada_kv_load_begin(store, &load));
+    OK(tanada_kv_load_put(load, "200", 3, "never", 5));
+    tanada_kv_load_free(load);
+    tanada_kv_load_free(NULL);
+    TRUE(!has(store, "200"));
+    CHECK(TANADA_KV_INVALID, tanada_kv_load_finish(NULL));
+
+    OK(tanada_kv_checkpoint(database, "copy"));
+    CHECK(TANADA_KV_EXISTS, tanada_kv_checkpoint(database, "copy"));
+    CHECK(TANADA_KV_INVALID, tanada_kv_checkpoint(database, "a/b"));
+    OK(tanada_kv_check(database, &json, &json_len));
+    TRUE(says(json, json_len, "\"values\":100,"));
+    OK(tanada_kv_check(database, &json, &json_len));
+    TRUE(says(json, json_len, "\"findings\":[]"));
+    CHECK(TANADA_KV_INVALID, tanada_kv_check(database, NULL, &json_len));
+    OK(tanada_kv_statistics(database, &json, &json_len));
+    TRUE(says(json, json_len, "\"bytes_loaded\":100300,"));
+    CHECK(TANADA_KV_INVALID, tanada_kv_statistics(NULL, &json, &json_len));
+    tanada_kv_store_free(store);
+    OK(tanada_kv_close(database));
+    OK(tanada_kv_open(volume, "copy", 0, &other));
+    OK(tanada_kv_store_open(other, "lines", 0, &store));
+    TRUE(has(store, "000") && has(store, "050") && has(store, "099") && !has(store, "200"));
+    tanada_kv_store_free(store);
+    OK(tanada_kv_close(other));
+}
+
 int main(int count, char **arguments) {
     tanada_kv *database;
     tanada_kv_store *store;
@@ -177,6 +249,7 @@ int main(int count, char **arguments) {
     tanada_kv_store_free(store);
     OK(tanada_kv_close(database));
     more(volume);
+    whole(volume);
     puts("all is well");
     return 0;
 }

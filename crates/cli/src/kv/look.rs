@@ -62,7 +62,8 @@ pub(super) async fn scan(place: &Place, arguments: ScanArguments) -> Outcome {
 async fn scan_in(place: &Place, database: &tanada_kv::Database, arguments: &ScanArguments) -> Outcome {
     let store = place.store(database)?;
     let prefix = parsed(&arguments.prefix, place.hex)?;
-    let mut cursor = store.cursor(CursorOptions::prefix(&prefix));
+    let options = CursorOptions { keys_only: arguments.keys, ..CursorOptions::prefix(&prefix) };
+    let mut cursor = store.cursor(options);
     if let Some(from) = &arguments.from {
         cursor.seek(&parsed(from, place.hex)?).await?;
     }

@@ -50,12 +50,18 @@ pub(super) struct Ahead {
     keys: usize,
     /// Behind what is ready there is nothing.
     is_end: bool,
+    /// Values are left out.
+    keys_only: bool,
 }
 
 impl Ahead {
+    pub(super) fn new(keys_only: bool) -> Ahead {
+        Ahead { keys_only, ..Ahead::default() }
+    }
+
     /// Forgets what was read.
     pub(super) fn clear(&mut self) {
-        *self = Ahead::default();
+        *self = Ahead::new(self.keys_only);
     }
 
     /// What comes next.
@@ -101,6 +107,7 @@ impl Ahead {
                 break;
             };
             let value = match &version.content {
+                Content::Inline(_) | Content::At(_) if self.keys_only => Bytes::new(),
                 Content::Inline(value) => value.clone(),
                 Content::At(pointer) => {
                     bytes += u64::from(pointer.stored_len);

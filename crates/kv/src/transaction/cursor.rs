@@ -25,12 +25,14 @@ pub struct CursorOptions {
     pub prefix: Bytes,
     /// What was there then. Default: what is there when the cursor is made.
     pub snapshot: Option<Snapshot>,
+    /// Keys alone: values are not read, and come empty. Default: no.
+    pub keys_only: bool,
 }
 
 impl CursorOptions {
     /// Only keys that begin with `prefix`.
     pub fn prefix(prefix: &[u8]) -> CursorOptions {
-        CursorOptions { prefix: Bytes::copy_from_slice(prefix), snapshot: None }
+        CursorOptions { prefix: Bytes::copy_from_slice(prefix), ..CursorOptions::default() }
     }
 }
 
@@ -78,7 +80,7 @@ impl Cursor {
     }
 
     pub(crate) fn over(store: &Store, options: CursorOptions, own: Option<Arc<MemoryTable>>) -> Cursor {
-        let CursorOptions { prefix, snapshot } = options;
+        let CursorOptions { prefix, snapshot, keys_only } = options;
         let snapshot = snapshot.unwrap_or_else(|| store.core().snapshots.take());
         Cursor {
             store: store.clone(),
@@ -87,7 +89,7 @@ impl Cursor {
             own,
             gap: Gap::Begin,
             view: None,
-            ahead: Ahead::default(),
+            ahead: Ahead::new(keys_only),
         }
     }
 

@@ -28,6 +28,32 @@ fn settled(bench: &Bench) -> (Database, Store) {
 }
 
 #[test]
+fn a_cursor_over_keys_reads_no_values() {
+    let bench = Bench::new();
+    let (database, store) = settled(&bench);
+    wait(store.put(b"short", b"tea")).unwrap();
+    wait(store.delete(&7u64.to_be_bytes())).unwrap();
+    let reads = || bench.volume.classes()[1].statistics.read.ios;
+    let before = reads();
+    let mut cursor = store.cursor(CursorOptions { keys_only: true, ..CursorOptions::default() });
+    let mut expected: Vec<Vec<u8>> =
+        (0..2000u64).filter(|no| *no != 7).map(|no| no.to_be_bytes().to_vec()).collect();
+    expected.push(b"short".to_vec());
+    for is_forward in [true, false] {
+        for key in &expected {
+            let found = if is_forward { wait(cursor.next()) } else { wait(cursor.previous()) };
+            assert_eq!(found.unwrap().unwrap(), (key.clone().into(), Vec::new().into()));
+        }
+        expected.reverse();
+    }
+    // A seek leaves it what it is.
+    wait(cursor.seek(&1000u64.to_be_bytes())).unwrap();
+    assert_eq!(wait(cursor.next()).unwrap().unwrap().1.len(), 0);
+    assert_eq!((reads() - before, database.statistics().cache_value_loads), (0, 0));
+    wait(database.close()).unwrap();
+}
+
+#[test]
 fn a_cursor_reads_neighbours_together() {
     let bench = Bench::new();
     let (database, store) = settled(&bench);

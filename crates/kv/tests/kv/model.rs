@@ -101,7 +101,11 @@ impl Model {
     fn walk(&mut self, store: &Store, snapshot: Option<&Snapshot>, map: &Map) {
         let mut prefix = self.key();
         prefix.truncate(self.random.below(8) as usize);
-        let options = CursorOptions { prefix: prefix.clone().into(), snapshot: snapshot.cloned() };
+        let options = CursorOptions {
+            prefix: prefix.clone().into(),
+            snapshot: snapshot.cloned(),
+            ..CursorOptions::default()
+        };
         let mut cursor = store.cursor(options);
         let expected: Vec<(&Vec<u8>, &Vec<u8>)> =
             map.iter().filter(|(key, _)| key.starts_with(&prefix)).collect();
