@@ -181,13 +181,7 @@ impl KeyValueTrial {
         .await
         .map_err(|error| format!("the volume cannot be made: {error}"))?;
         let mut random = world.random();
-        // One story after the other keeps to one level and the other.
-        let level = if case.seed.is_multiple_of(2) { Level::Snapshot } else { Level::Serializable };
-        let model = Rc::new(RefCell::new(Model {
-            writers: (0..WRITERS).map(|no| Writer::new(b'a' + no)).collect(),
-            contended: Contended::new(level),
-            ..Model::default()
-        }));
+        let model = Rc::new(RefCell::new(beginning(case.seed)));
         let cutter = Cutter {
             case,
             density: self.density,
@@ -266,6 +260,17 @@ impl KeyValueTrial {
             task.await?;
         }
         Ok(())
+    }
+}
+
+/// What there is before a story.
+fn beginning(seed: u64) -> Model {
+    // One story after the other keeps to one level and the other.
+    let level = if seed.is_multiple_of(2) { Level::Snapshot } else { Level::Serializable };
+    Model {
+        writers: (0..WRITERS).map(|no| Writer::new(b'a' + no)).collect(),
+        contended: Contended::new(level),
+        ..Model::default()
     }
 }
 
