@@ -38,6 +38,8 @@ enum Benchmark {
     Ycsb(Box<keyvalue::YcsbArguments>),
     /// The key-value engine with and without a staging class, on emulated devices
     Hse(Box<keyvalue::HseArguments>),
+    /// How long opening a key-value database of 100 GB and of 10 TB takes, and after a stop
+    KvOpen(keyvalue::OpenArguments),
     /// What a tiered volume costs against the bare device, moves of chunks, opening
     Volume(VolumeBenchArguments),
 }
@@ -216,6 +218,7 @@ pub async fn run(arguments: BenchArguments) -> Outcome {
         Benchmark::Volume(arguments) => (&arguments.json, &None),
         Benchmark::Ycsb(arguments) => (&arguments.common.json, &arguments.common.html),
         Benchmark::Hse(arguments) => (&arguments.common.json, &arguments.common.html),
+        Benchmark::KvOpen(arguments) => (&arguments.json, &None),
     };
     for path in json.iter().chain(html).filter(|path| *path != Path::new("-")) {
         writable(path)?;
@@ -227,6 +230,7 @@ pub async fn run(arguments: BenchArguments) -> Outcome {
         Benchmark::Volume(arguments) => volume(arguments).await,
         Benchmark::Ycsb(arguments) => blocking(move || keyvalue::ycsb(*arguments)).await,
         Benchmark::Hse(arguments) => blocking(move || keyvalue::hse(*arguments)).await,
+        Benchmark::KvOpen(arguments) => blocking(move || keyvalue::open(arguments)).await,
     }
 }
 

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use tanada_ycsb::Result;
-use tanada_ycsb::bench::{HseOptions, Peer, YcsbOptions, html, run_hse, run_ycsb};
+use tanada_ycsb::bench::{
+    HseOptions, OpeningJob, OpeningOptions, Peer, YcsbOptions, html, run_hse, run_opening, run_ycsb,
+};
 use tanada_ycsb::drive::Clients;
 use tanada_ycsb::media::MediaKind;
 use tanada_ycsb::report::Report;
@@ -28,6 +30,8 @@ enum Benchmark {
     Ycsb(Ycsb),
     /// What a staging class gives, on emulated devices.
     Hse(Hse),
+    /// How long opening takes.
+    KvOpen(KvOpen),
 }
 
 #[derive(Args)]
@@ -109,6 +113,40 @@ struct Hse {
     cpu: bool,
 }
 
+#[derive(Args)]
+struct KvOpen {
+    /// Where files are made while it runs.
+    #[arg(long, default_value = ".")]
+    directory: PathBuf,
+    /// Ends in under a minute.
+    #[arg(long)]
+    quick: bool,
+    /// Where the report goes as JSON.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Bytes that databases stand for.
+    #[arg(long, value_delimiter = ',')]
+    sizes: Vec<u64>,
+    /// What sizes are divided by.
+    #[arg(long)]
+    divide_by: Option<u64>,
+    /// Bytes of a volume's chunk before they are divided.
+    #[arg(long)]
+    chunk_bytes: Option<u64>,
+    /// Keys that are written again.
+    #[arg(long)]
+    updates: Option<u64>,
+    /// Bytes of log to replay.
+    #[arg(long)]
+    replay_bytes: Option<u64>,
+    /// Openings of each.
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Does one opening, as it is told on standard input.
+    #[arg(long, hide = true)]
+    job: bool,
+}
+
 fn workloads(letters: &str) -> Result<Vec<Workload>> {
     letters.chars().map(|letter| letter.to_string().parse()).collect()
 }
@@ -182,15 +220,41 @@ fn hse(arguments: &Hse) -> Result<Report> {
     run_hse(&options, |what| eprintln!("{what}"))
 }
 
+fn kv_open(arguments: &KvOpen) -> Result<Report> {
+    let mut options = match arguments.quick {
+        true => OpeningOptions::quick(&arguments.directory),
+        false => OpeningOptions::new(&arguments.directory),
+    };
+    if !arguments.sizes.is_empty() {
+        options.sizes.clone_from(&arguments.sizes);
+    }
+    options.divisor = arguments.divide_by.unwrap_or(options.divisor);
+    options.chunk_bytes = arguments.chunk_bytes.unwrap_or(options.chunk_bytes);
+    options.updates = arguments.updates.unwrap_or(options.updates);
+    options.replay_bytes = arguments.replay_bytes.unwrap_or(options.replay_bytes);
+    options.rounds = arguments.rounds.unwrap_or(options.rounds);
+    let own = std::env::current_exe().map_err(tanada_ycsb::Error::failed)?;
+    options.program = [own.into(), "kv-open".into(), "--job".into()].into();
+    run_opening(&options, |what| eprintln!("{what}"))
+}
+
+fn job() -> Result<()> {
+    let job: OpeningJob = serde_json::from_reader(std::io::stdin()).map_err(tanada_ycsb::Error::failed)?;
+    println!("{}", serde_json::to_string(&job.perform()?).map_err(tanada_ycsb::Error::failed)?);
+    Ok(())
+}
+
 fn run(command: &Command) -> Result<()> {
-    let (report, output) = match &command.benchmark {
-        Benchmark::Ycsb(arguments) => (ycsb(arguments)?, &arguments.output),
-        Benchmark::Hse(arguments) => (hse(arguments)?, &arguments.output),
+    let (report, out, has_page) = match &command.benchmark {
+        Benchmark::Ycsb(arguments) => (ycsb(arguments)?, &arguments.output.out, true),
+        Benchmark::Hse(arguments) => (hse(arguments)?, &arguments.output.out, true),
+        Benchmark::KvOpen(arguments) if arguments.job => return job(),
+        Benchmark::KvOpen(arguments) => (kv_open(arguments)?, &arguments.out, false),
     };
     print!("{report}");
-    if let Some(path) = &output.out {
-        let files = [(path.clone(), report.to_json()), (path.with_extension("html"), html(&report)?)];
-        for (path, text) in files {
+    if let Some(path) = out {
+        let page = if has_page { Some((path.with_extension("html"), html(&report)?)) } else { None };
+        for (path, text) in [(path.clone(), report.to_json())].into_iter().chain(page) {
             std::fs::write(&path, text).map_err(tanada_ycsb::Error::failed)?;
         }
     }

@@ -1,10 +1,12 @@
-//! `tanada bench ycsb` and `tanada bench hse`.
+//! `tanada bench ycsb`, `tanada bench hse` and `tanada bench kv-open`.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tanada_base::ByteSize;
-use tanada_ycsb::bench::{HseOptions, Peer, YcsbOptions, html, run_hse, run_ycsb};
+use tanada_ycsb::bench::{
+    HseOptions, OpeningJob, OpeningOptions, Peer, YcsbOptions, html, run_hse, run_opening, run_ycsb,
+};
 use tanada_ycsb::drive::Clients;
 use tanada_ycsb::media::MediaKind;
 use tanada_ycsb::report::Report;
@@ -13,7 +15,7 @@ use tanada_ycsb::workload::Workload;
 use super::progress;
 use crate::failure::{Failure, Outcome};
 
-/// What both benchmarks are told.
+/// What the benchmarks that run workloads are told.
 #[derive(Debug, Args)]
 pub struct Common {
     /// End in about a minute; figures are rougher
@@ -116,6 +118,80 @@ pub struct HseArguments {
     /// Let the processor's time pass as well as the devices'
     #[arg(long)]
     cpu: bool,
+}
+
+/// Arguments of `tanada bench kv-open`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada bench kv-open --quick
+  tanada bench kv-open --dir /mnt/nvme --json kv-open.json
+  tanada bench kv-open --sizes 100GB --divide-by 1      # whole key files: 4 GB, in some minutes
+
+A database of 10 TB has as many leaves, kvsets, segments and chunks as one of 40 GB whose sizes are all divided by 256. That one is made, past the log
+and with values that are zeros and lie in memory; an opening reads no values. Keys, log and manifest lie in the folder: about a thirtieth of the
+bytes, and 1 GiB of log.")]
+pub struct OpenArguments {
+    /// End in well under a minute, with 10 GB and 100 GB
+    #[arg(long)]
+    quick: bool,
+    /// Write the whole result as JSON; - is stdout
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// A folder for files while it runs
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    dir: PathBuf,
+    /// Bytes that databases stand for, separated by commas
+    #[arg(long, value_name = "SIZE,SIZE", value_delimiter = ',')]
+    sizes: Vec<ByteSize>,
+    /// What all sizes are divided by, a power of two
+    #[arg(long, value_name = "N")]
+    divide_by: Option<u64>,
+    /// Size of a volume's chunk before it is divided
+    #[arg(long, value_name = "SIZE")]
+    chunk_size: Option<ByteSize>,
+    /// Keys that are written again, at random, after the load
+    #[arg(long, value_name = "N")]
+    updates: Option<u64>,
+    /// Log that may have to be replayed
+    #[arg(long, value_name = "SIZE")]
+    replay: Option<ByteSize>,
+    /// Openings of each
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: Option<u32>,
+    /// Do one opening, as this program tells itself on standard input
+    #[arg(long, hide = true, conflicts_with_all = ["quick", "json", "dir", "sizes"])]
+    job: bool,
+}
+
+pub(super) fn open(arguments: OpenArguments) -> Outcome {
+    let OpenArguments { quick, json, dir, sizes, divide_by, chunk_size, updates, replay, rounds, job } =
+        arguments;
+    if job {
+        return one_opening();
+    }
+    let mut options = if quick { OpeningOptions::quick(dir) } else { OpeningOptions::new(dir) };
+    if !sizes.is_empty() {
+        options.sizes = sizes.into_iter().map(ByteSize::bytes).collect();
+    }
+    options.divisor = divide_by.unwrap_or(options.divisor);
+    options.chunk_bytes = chunk_size.map_or(options.chunk_bytes, ByteSize::bytes);
+    options.updates = updates.unwrap_or(options.updates);
+    options.replay_bytes = replay.map_or(options.replay_bytes, ByteSize::bytes);
+    options.rounds = rounds.map_or(options.rounds, |rounds| rounds as usize);
+    let own = std::env::current_exe()
+        .map_err(|error| Failure::failed(format!("cannot find this program: {error}")))?;
+    options.program = [own.into(), "bench".into(), "kv-open".into(), "--job".into()].into();
+    let report = run_opening(&options, progress).map_err(failure)?;
+    publish(&report, json.as_deref(), None)
+}
+
+fn one_opening() -> Outcome {
+    let told = |error| Failure::usage(format!("--job is for this program's own use: {error}"));
+    let job: OpeningJob = serde_json::from_reader(std::io::stdin()).map_err(told)?;
+    let opening = job.perform().map_err(failure)?;
+    let text = serde_json::to_string(&opening).map_err(|error| Failure::failed(error.to_string()))?;
+    crate::output::say(&text)
 }
 
 pub(super) fn ycsb(arguments: YcsbArguments) -> Outcome {

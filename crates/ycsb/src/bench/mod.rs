@@ -1,12 +1,14 @@
-//! Whole benchmarks: engines beside each other on the same media, and Tanada with and without a staging class.
+//! Whole benchmarks: engines beside each other on the same media, Tanada with and without a staging class, and how long opening takes.
 //!
 //! - [`run_ycsb`]: the load and workloads A to F, on Tanada and, if its program is there, on another engine, taking turns.
 //! - [`run_hse`]: the published evaluation of HSE, on emulated devices: a staging class before the capacity class, or not.
+//! - [`run_opening`]: opening databases of many sizes, by their counts.
 //! - [`Job`]: one phase of one engine, as plain data: what a process of its own is told to do.
 
 mod charts;
 mod hse;
 mod job;
+mod opening;
 mod page;
 mod peer;
 mod places;
@@ -14,6 +16,7 @@ mod ycsb;
 
 pub use hse::{HseOptions, run_hse};
 pub use job::Job;
+pub use opening::{Opening, OpeningJob, OpeningOptions, run_opening};
 pub use page::html;
 pub use peer::Peer;
 pub use ycsb::{YcsbOptions, run_ycsb};
