@@ -187,7 +187,8 @@ pub(super) fn open(arguments: OpenArguments) -> Outcome {
 }
 
 fn one_opening() -> Outcome {
-    let told = |error| Failure::usage(format!("--job is for this program's own use: {error}"));
+    let told =
+        |error: serde_json::Error| Failure::usage(format!("--job is for this program's own use: {error}"));
     let job: OpeningJob = serde_json::from_reader(std::io::stdin()).map_err(told)?;
     let opening = job.perform().map_err(failure)?;
     let text = serde_json::to_string(&opening).map_err(|error| Failure::failed(error.to_string()))?;
