@@ -25,7 +25,7 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 
 use super::Method;
-use crate::Buffer;
+use crate::{Buffer, timeline};
 
 /// What a request wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,6 +122,10 @@ enum Receiver {
 pub struct Completion {
     /// `None` once completed.
     receiver: Option<Receiver>,
+    /// A model takes care of the time.
+    is_timed: bool,
+    /// Let go of after the receiver was told.
+    _held: Option<Box<timeline::Held>>,
 }
 
 impl fmt::Debug for Completion {
@@ -139,13 +143,34 @@ impl Completion {
     /// A completion that calls `callback` with the result and the buffer, on the thread that completes it. The callback must not block; it
     /// may start other requests. It runs in any case: if the backend drops the completion, with `ECANCELED` and no buffer.
     pub fn from_fn(callback: impl FnOnce(io::Result<usize>, Option<Buffer>) + Send + 'static) -> Completion {
-        Completion { receiver: Some(Receiver::Callback(Box::new(callback))) }
+        Completion::of(Receiver::Callback(Box::new(callback)))
+    }
+
+    /// As [`from_fn`](Self::from_fn), for the device below a model, which says itself when virtual time may jump.
+    pub(crate) fn below_model(
+        callback: impl FnOnce(io::Result<usize>, Option<Buffer>) + Send + 'static,
+    ) -> Completion {
+        let mut completion = Completion::from_fn(callback);
+        completion.is_timed = true;
+        completion
+    }
+
+    fn of(receiver: Receiver) -> Completion {
+        Completion { receiver: Some(receiver), is_timed: false, _held: None }
+    }
+
+    /// Virtual time does not jump before it was completed and who waits is awake, unless a model sees to that.
+    pub(super) fn holding_time(mut self) -> Completion {
+        if !self.is_timed && timeline::is_any_virtual() {
+            self._held = Some(Box::new(timeline::Held::all()));
+        }
+        self
     }
 
     /// A completion and the future of its outcome. Dropping the future abandons the completion.
     pub fn awaited() -> (Completion, Awaited) {
         let state = Arc::new(Mutex::new(State::default()));
-        (Completion { receiver: Some(Receiver::Waiting(state.clone())) }, Awaited { state: Some(state) })
+        (Completion::of(Receiver::Waiting(state.clone())), Awaited { state: Some(state) })
     }
 
     /// Hands over bytes transferred (or the error) and the request's buffer, and wakes who waits.
@@ -249,8 +274,7 @@ impl Future for InFlight<'_> {
         if let Some(request) = self.request.take() {
             let state = State { waker: Some(context.waker().clone()), ..State::default() };
             let state = Arc::new(Mutex::new(state));
-            let ticket =
-                self.backend.start(request, Completion { receiver: Some(Receiver::Waiting(state.clone())) });
+            let ticket = self.backend.start(request, Completion::of(Receiver::Waiting(state.clone())));
             self.started = Some((state, ticket));
         }
         let (state, _) = self.started.as_ref().expect("polled after it was ready");

@@ -183,6 +183,7 @@ impl Backend for FileBackend {
     }
 
     fn start(&self, request: Request, completion: Completion) -> Ticket {
+        let completion = completion.holding_time();
         if self.method() == Method::Uring {
             executor::start_on_this_thread(&self.file, request, completion)
                 .unwrap_or_else(|(request, completion)| threads::start(&self.file, request, completion))

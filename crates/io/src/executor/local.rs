@@ -291,9 +291,10 @@ impl Local {
             std::thread::yield_now();
         }
         self.remote.close().into_iter().for_each(|item| survive(|| drop(item)));
-        timeline::executor_ended();
         let ring = self.ring.borrow_mut().take();
         drop(ring);
+        // What was in flight has kept virtual time.
+        timeline::executor_ended();
     }
 }
 

@@ -320,7 +320,7 @@ impl Backend for Modelled {
         let (key, generation) = self.core.arrive(self.file, &request, completion, &mut finished);
         finished.into_iter().for_each(Finished::complete);
         let core = self.core.clone();
-        let below = Completion::from_fn(move |result, buffer| core.below_done(key, result, buffer));
+        let below = Completion::below_model(move |result, buffer| core.below_done(key, result, buffer));
         let ticket = self.inner.start(request, below);
         let mut state = self.core.state.lock();
         if let Some(pending) = state.requests.get_mut(key)

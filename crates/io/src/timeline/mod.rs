@@ -7,8 +7,8 @@
 //! when everybody is idle it jumps to the next modelled completion, or to the next alarm of who [sleeps](Timeline::sleep). Bytes still come from the device below, but waiting for them does not
 //! count. So hours of disk experiments take minutes, with the same order of events.
 //!
-//! *Idle* means: every executor thread of the process sleeps with nothing ready, nothing is under way on the devices below the models, and
-//! every thread registered with [`Timeline::register_thread`] sleeps.
+//! *Idle* means: every executor thread of the process sleeps with nothing ready, nothing is under way on the devices below the models or on devices without a
+//! model (which take no time), and every thread registered with [`Timeline::register_thread`] sleeps.
 //!
 //! *CPU time*: between two jumps every thread that takes part counts its own CPU time from the moment it last woke up; the clock is the
 //! furthest of them. What runs at the same time on several threads is so not added up, what one thread does after it was woken by another
@@ -31,8 +31,10 @@ use tanada_base::Clock;
 use crate::model::{Core, Nanos};
 use crate::{Device, ModelSpec, ModelledArray, Result};
 pub(crate) use sleepers::watch_executor;
+pub(crate) use virtually::{
+    Held, executor_ended, executor_sleeps, executor_turns, executor_woke, is_any_virtual,
+};
 use virtually::{ThreadRegistration, VirtualTime};
-pub(crate) use virtually::{executor_ended, executor_sleeps, executor_turns, executor_woke, is_any_virtual};
 
 /// A timeline that device models live on: real time or virtual time. Cheap to clone.
 ///

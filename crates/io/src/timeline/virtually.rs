@@ -1,7 +1,7 @@
 //! Virtual time: a clock that counts CPU time and jumps over idleness.
 //!
 //! A jump:
-//! 1. Nothing is under way on the devices below the models, all executors sleep, and all registered threads sleep.
+//! 1. Nothing is under way on the devices below the models or on devices without one, all executors sleep, and all registered threads sleep.
 //! 2. The clock is brought up to the CPU time that every thread has used since the last jump.
 //! 3. It goes to the next event of the models or the next alarm, and what completes then is completed. Who waited wakes up, and time stands until all sleep
 //!    again.
@@ -68,7 +68,7 @@ impl Part {
 pub(super) struct VirtualTime {
     options: VirtualTimeOptions,
     now: AtomicU64,
-    /// Requests on devices below models.
+    /// Requests on devices below models, and on devices without one.
     below: AtomicUsize,
     /// Requests begun there so far.
     begun: AtomicU64,
@@ -108,6 +108,25 @@ fn living() -> Vec<Arc<VirtualTime>> {
 
 pub(super) fn newest() -> Option<Arc<VirtualTime>> {
     living().pop()
+}
+
+/// Keeps all timelines from jumping: a request is under way whose end no model knows of, and which takes no virtual time.
+#[derive(Debug)]
+pub(crate) struct Held(Vec<Arc<VirtualTime>>);
+
+impl Held {
+    /// All that live now.
+    pub(crate) fn all() -> Held {
+        let times = living();
+        times.iter().for_each(|time| time.below_begins());
+        Held(times)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|time| time.below_done());
+    }
 }
 
 /// An executor's thread, marked as sleeping and with nothing ready, is about to wait. `has_work` tells whether there is something to do after

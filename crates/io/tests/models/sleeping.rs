@@ -56,3 +56,25 @@ fn sleepers_wake_between_the_completions_of_devices() {
     });
     assert_eq!(order.unwrap(), ["read", "soon", "read again", "late"]);
 }
+
+/// Who sleeps meanwhile is not woken by it: a device without a model takes no time, however long the machine's disk does.
+#[test]
+fn devices_without_a_model_take_no_time() {
+    let (_folder, paths) = numbered_files(1, 1024);
+    for method in [Method::Uring, Method::Threads, Method::Buffered] {
+        let (executors, timeline) = (executors(2), virtual_time(false));
+        let device = open(&paths[0], method, false);
+        let pool = executors.buffers().clone();
+        let times = executors.block_on(move || async move {
+            let clock = timeline.clock();
+            let slept = spawn_local(timeline.sleep(Duration::from_millis(75)));
+            for no in 0..200 {
+                device.read(no * 389 % 1024 * PAGE, pool.allocate(PAGE as usize)).await.unwrap();
+            }
+            let read_at = clock.now();
+            slept.await;
+            (read_at, clock.now())
+        });
+        assert_eq!(times.unwrap(), (Duration::ZERO, Duration::from_millis(75)), "{method:?}");
+    }
+}
