@@ -41,6 +41,13 @@ pub(crate) struct Pointer {
     pub(crate) checksum: u32,
 }
 
+/// Where the log wrote a value that lies elsewhere by now; the bytes are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FirstHome {
+    pub(crate) segment: SegmentNo,
+    pub(crate) offset: u64,
+}
+
 /// What a version says of its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Content {
@@ -56,6 +63,15 @@ pub(crate) struct Version {
     /// Seconds since 1970 from which on it counts as deleted.
     pub(crate) expires_s: Option<u32>,
     pub(crate) content: Content,
+    /// Where the value may be read as well, as long as the tree has that segment as a mirror; of values that lie apart alone.
+    pub(crate) mirror: Option<FirstHome>,
+}
+
+impl Version {
+    /// Without a mirror.
+    pub(crate) fn new(sequence: SequenceNo, expires_s: Option<u32>, content: Content) -> Version {
+        Version { sequence, expires_s, content, mirror: None }
+    }
 }
 
 /// Hides the versions of the keys in a range that are older than it.

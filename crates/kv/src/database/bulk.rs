@@ -183,7 +183,7 @@ impl BulkLoad {
             Content::Inline(Bytes::copy_from_slice(value))
         };
         self.enter_leaf(key).await?;
-        let version = Version { sequence: self.sequence, expires_s, content };
+        let version = Version::new(self.sequence, expires_s, content);
         let Some(keys) = &mut self.keys else { return Ok(()) };
         keys.writer.add(key, &version).await?;
         keys.bytes += (key.len() + value.len()) as u64;

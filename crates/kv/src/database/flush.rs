@@ -231,6 +231,8 @@ impl Core {
         };
         let tree = store.view.read().tree.clone();
         let opened = self.opener.open_added(&tree, &edit).await?;
+        // Mirrors that are trimmed below are not to be held.
+        drop(tree);
         // CRASH: the key file is an orphan, and the log has everything.
         self.crash.reached("flush.before-manifest");
         self.keep_values(store, table).await;
@@ -419,11 +421,12 @@ impl Core {
         Ok(())
     }
 
-    /// Segments that trees reference, over all stores.
-    pub(crate) fn referenced_segments(&self) -> BTreeSet<SegmentNo> {
+    /// Segments that trees reference or have as mirrors, over all stores.
+    pub(crate) fn held_segments(&self) -> BTreeSet<SegmentNo> {
+        let mut held = self.referenced_segments();
         let stores = self.stores.read();
-        let trees = stores.iter().map(|store| store.view.read().tree.clone());
-        trees.flat_map(|tree| tree.references().into_keys().collect::<Vec<_>>()).collect()
+        held.extend(stores.iter().flat_map(|store| store.view.read().tree.mirrors.clone().into_keys()));
+        held
     }
 
     fn forget_log_before(&self, writing: &Writing, begin: Lsn) {
@@ -443,8 +446,8 @@ impl Core {
             return;
         }
         let needed: BTreeSet<SegmentNo> = writing.log.segments().into_iter().collect();
-        let referenced = self.referenced_segments();
-        for no in segments.iter().filter(|no| !needed.contains(no) && !referenced.contains(no)) {
+        let held = self.held_segments();
+        for no in segments.iter().filter(|no| !needed.contains(no) && !held.contains(no)) {
             if let Ok(segment) = self.opener.segments.open(*no) {
                 segment.retire();
             }

@@ -186,6 +186,7 @@ impl Core {
             batch_bytes: self.job_bytes() / 2,
             pace: Pace::considerate(&self.opener.cache, &self.environment, &self.hurry),
             keeps_mirrors: self.are_mirrors_of_use(store),
+            mirrors: store.view.read().tree.mirrors.keys().copied().collect(),
             snapshots: self.snapshots.to_keep(),
             now_s: self.environment.wall_time_s(),
         })

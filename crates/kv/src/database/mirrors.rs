@@ -1,14 +1,11 @@
-//! Values that have moved to a slower class and still lie where the log wrote them. They stay as long as the fastest class has room for both.
+//! How long log segments stay as mirrors ([`crate::tree::mirror`]): as long as the fastest class has room for both.
 //!
-//! 1. A spill makes mirrors of what it takes from the root, if values move to a slower class than the log's.
-//! 2. A read that misses the cache takes a value from a mirror. If that fails, for whatever reason, the value is where the leaf has it.
-//! 3. When the room is wanted, those by which least is read for their size go, the oldest of equals first: an edit of the manifest, without further I/O. New
-//!    ones are spared until they could show what they are worth. This waits for no job; jobs hold on to no mirror.
+//! When the room is wanted, those go in which least is read for their size, the oldest of equals first: an edit of the manifest, without further I/O. New
+//! ones are spared until they could show what they are worth. This waits for no job; jobs hold on to no mirror.
 //!
 //! Mirrors are never in anybody's way: pressure on the fastest class is what there would be without them.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -16,7 +13,8 @@ use super::core::{Core, Writing};
 use super::store::StoreState;
 use crate::entry::SegmentNo;
 use crate::objects::ObjectKind;
-use crate::tree::{Change, Edit, Kvset, Place, TreeState};
+use crate::tree::mirror::{Mirror, OpenMirror};
+use crate::tree::{Change, Edit};
 use crate::{ErrorKind, Result};
 
 /// Log segments that there is room for beside mirrors, and what is already written or ready: as many as the log wants to see before it prepares one.
@@ -25,8 +23,8 @@ const SPARED_LOG_SEGMENTS: u64 = 2;
 /// And the share of a memory table that is written between two looks.
 const SPARED_SHARE: u64 = 4;
 
-/// Mirrors of a store at most: each takes a little memory, and a place in the manifest.
-const MOST_MIRRORS: usize = 256;
+/// Segments that are mirrors at most: each takes a little memory, and a place in the manifest.
+const MOST_MIRRORS: usize = 4096;
 
 /// How long those who read by a mirror that goes are waited for.
 const READS_END: Duration = Duration::from_millis(2);
@@ -48,10 +46,6 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         self.is_taken.store(false, Ordering::Release);
     }
-}
-
-fn segments<'a>(kvsets: impl Iterator<Item = &'a Arc<Kvset>>) -> impl Iterator<Item = SegmentNo> {
-    kvsets.flat_map(|kvset| kvset.record().info.references.iter().map(|references| references.segment))
 }
 
 /// In which order mirrors, newest first, go: indices of those that have `(reads, bytes)`. Reads are `None` if not enough was seen to tell.
@@ -96,40 +90,45 @@ impl Core {
         over_limit.max(over_class)
     }
 
-    /// Bytes that would be free without mirrors: their keys, and segments of the log that nothing else needs.
+    /// Segments that trees reference, over all stores.
+    pub(crate) fn referenced_segments(&self) -> BTreeSet<SegmentNo> {
+        let stores = self.stores.read();
+        let trees = stores.iter().map(|store| store.view.read().tree.clone());
+        trees.flat_map(|tree| tree.references().into_keys()).collect()
+    }
+
+    /// Segments that stay whether they are mirrors or not: what trees reference, and the log.
+    fn needed_segments(&self) -> BTreeSet<SegmentNo> {
+        let mut needed = self.referenced_segments();
+        needed.extend(self.writing.iter().flat_map(|writing| writing.log.segments()));
+        needed
+    }
+
+    /// Bytes that would be free without mirrors: segments of the log that nothing else needs.
     pub(crate) fn mirrored_bytes(&self) -> u64 {
         let stores = self.stores.read().clone();
-        let trees: Vec<Arc<TreeState>> = stores.iter().map(|store| store.view.read().tree.clone()).collect();
-        let mut mirrored: BTreeSet<SegmentNo> =
-            trees.iter().flat_map(|tree| segments(tree.mirrors.iter())).collect();
-        if mirrored.is_empty() {
+        let mirrors: BTreeSet<SegmentNo> =
+            stores.iter().flat_map(|store| store.view.read().tree.mirrors.clone().into_keys()).collect();
+        if mirrors.is_empty() {
             return 0;
         }
-        for no in trees.iter().flat_map(|tree| segments(tree.data())) {
-            mirrored.remove(&no);
-        }
-        for no in self.writing.iter().flat_map(|writing| writing.log.segments()) {
-            mirrored.remove(&no);
-        }
         let Some(fastest) = self.fastest_number() else { return 0 };
-        let keys = trees.iter().flat_map(|tree| &tree.mirrors).map(|kvset| (ObjectKind::Keys, kvset.no()));
-        let objects = mirrored.into_iter().map(|no| (ObjectKind::Segment, no)).chain(keys);
-        let objects = objects.filter_map(|(kind, no)| self.objects.find(kind, no));
-        let chunks = objects.flat_map(|object| object.chunks(0..u64::MAX));
-        let chunks = chunks.filter(|chunk| chunk.home.is_some_and(|home| home.class == fastest));
-        chunks.count() as u64 * self.objects.volume().chunk_bytes()
+        let needed = self.needed_segments();
+        mirrors.difference(&needed).map(|segment| self.bytes_on(*segment, fastest)).sum()
+    }
+
+    /// Bytes that a segment takes up on a class.
+    fn bytes_on(&self, segment: SegmentNo, class: u8) -> u64 {
+        let Some(object) = self.objects.find(ObjectKind::Segment, segment) else { return 0 };
+        let chunks = object.chunks(0..u64::MAX).into_iter();
+        let there = chunks.filter(|chunk| chunk.home.is_some_and(|home| home.class == class));
+        there.count() as u64 * self.objects.volume().chunk_bytes()
     }
 
     fn fastest_number(&self) -> Option<u8> {
         let fastest = self.classes.fastest()?;
         let classes = self.objects.volume().classes();
         classes.iter().find(|class| class.name == fastest).map(|class| class.number)
-    }
-
-    /// Whether something is gained by a mirror: some of its values lie on the fastest class.
-    fn is_of_use(&self, mirror: &Kvset) -> bool {
-        let Some(fastest) = self.fastest_number() else { return false };
-        mirror.record().info.references.iter().any(|references| self.lies_on(references.segment, fastest))
     }
 
     /// Bytes that the database may have on the fastest class.
@@ -139,6 +138,45 @@ impl Core {
         let class = class.filter(|class| fastest.as_ref() == Some(&class.name));
         let size = class.map(|class| class.chunks * self.objects.volume().chunk_bytes()).sum();
         self.settings.fast_class_bytes.map_or(size, |limit| limit.min(size))
+    }
+
+    /// Segments that are to be mirrors of no store any more: of no use, too many, or in the way of `surplus` bytes. The log is one for all stores, so a
+    /// segment goes from all of them, or nothing comes free.
+    fn going<'a>(
+        &self,
+        stores: impl Iterator<Item = &'a BTreeMap<SegmentNo, Mirror>>,
+        mut surplus: u64,
+    ) -> BTreeSet<SegmentNo> {
+        let mut mirrors: BTreeMap<SegmentNo, Vec<&OpenMirror>> = BTreeMap::new();
+        for (segment, mirror) in stores.flatten() {
+            mirrors.entry(*segment).or_default().extend(mirror.opened.as_deref());
+        }
+        let Some(fastest) = self.fastest_number() else { return mirrors.into_keys().collect() };
+        let lies_elsewhere = mirrors.keys().filter(|segment| !self.lies_on(**segment, fastest));
+        let mut going: BTreeSet<SegmentNo> = lies_elsewhere.copied().collect();
+        mirrors.retain(|segment, _| !going.contains(segment));
+        let many = mirrors.len().saturating_sub(MOST_MIRRORS);
+        if surplus == 0 && many == 0 {
+            return going;
+        }
+        let needed = self.needed_segments();
+        let segments: Vec<SegmentNo> = mirrors.keys().rev().copied().collect();
+        let worth = |segment: &SegmentNo| {
+            let reads = mirrors[segment].iter().map(|mirror| mirror.reads()).sum();
+            (reads, self.bytes_on(*segment, fastest))
+        };
+        let worths: Vec<(Option<u64>, u64)> = segments.iter().map(worth).collect();
+        for (gone, index) in by_worth(&worths).into_iter().enumerate() {
+            let segment = segments[index];
+            let freed = if needed.contains(&segment) { 0 } else { worths[index].1 };
+            if gone < many || (surplus > 0 && freed > 0) {
+                surplus = surplus.saturating_sub(freed);
+                going.insert(segment);
+            } else {
+                mirrors[&segment].iter().for_each(|mirror| mirror.stays());
+            }
+        }
+        going
     }
 
     /// Takes mirrors away that are in the way or of no use, or all; whether any were.
@@ -151,33 +189,23 @@ impl Core {
             return Ok(false);
         }
         let Some(_turn) = Turn::take(&self.background.is_trimming) else { return Ok(false) };
-        let mut surplus = self.mirrors_surplus();
-        let makes_room = surplus > 0;
+        let held = stores.iter().map(|store| {
+            let is_wanted = !all && self.are_mirrors_of_use(store);
+            (is_wanted, store.view.read().tree.mirrors.clone())
+        });
+        let held: Vec<(bool, BTreeMap<SegmentNo, Mirror>)> = held.collect();
+        let wanted = held.iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, mirrors)| mirrors);
+        let going = self.going(wanted, self.mirrors_surplus());
         let mut has_any = false;
-        for store in &stores {
-            let tree = store.view.read().tree.clone();
-            let is_of_use = !all && self.are_mirrors_of_use(store);
-            let mut changes = Vec::new();
-            let worth = |mirror: &Arc<Kvset>| {
-                let info = &mirror.record().info;
-                (mirror.use_as_mirror.reads(), info.referenced_bytes() + info.size_bytes)
-            };
-            let worths: Vec<_> = tree.mirrors.iter().map(worth).collect();
-            let order = by_worth(&worths);
-            let many = order.len().saturating_sub(MOST_MIRRORS);
-            for (gone, index) in order.iter().enumerate() {
-                let mirror = &tree.mirrors[*index];
-                if is_of_use && surplus == 0 && gone >= many && self.is_of_use(mirror) {
-                    if makes_room {
-                        mirror.use_as_mirror.stays();
-                    }
-                    continue;
-                }
-                surplus = surplus.saturating_sub(worths[*index].1);
-                let kvset = mirror.no();
-                changes.push(Change::RemoveKvset { place: Place::Mirrors, kvset });
-            }
-            drop(tree);
+        for (store, (is_wanted, mirrors)) in stores.iter().zip(held) {
+            let goes = |segment: &SegmentNo| !is_wanted || going.contains(segment);
+            let changes: Vec<Change> = mirrors
+                .keys()
+                .filter(|segment| goes(segment))
+                .map(|segment| Change::RemoveMirror { segment: *segment })
+                .collect();
+            // What is held of them would keep their segments.
+            drop(mirrors);
             if changes.is_empty() {
                 continue;
             }

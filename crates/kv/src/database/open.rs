@@ -295,7 +295,7 @@ fn sorted(objects: &Objects, state: &DatabaseRecord) -> Sorted {
     let mut value_segments: BTreeSet<SegmentNo> = BTreeSet::new();
     let mut known_keys: BTreeSet<u64> = BTreeSet::new();
     for store in state.stores.values() {
-        known_segments.extend(store.tree.references().keys());
+        known_segments.extend(store.tree.references().keys().chain(store.tree.mirrors.keys()));
         value_segments.extend(store.tree.segments.keys());
         known_keys.extend(store.tree.kvsets().map(|kvset| kvset.no));
     }

@@ -57,12 +57,12 @@ impl Core {
         let mut elsewhere: BTreeSet<SegmentNo> = writing.log.segments().into_iter().collect();
         for other in &*self.stores.read() {
             if Arc::ptr_eq(other, store) {
-                let above = tree.root.iter().chain(&tree.mirrors);
-                let root = above.flat_map(|kvset| &kvset.record().info.references);
+                let root = tree.root.iter().flat_map(|kvset| &kvset.record().info.references);
                 elsewhere.extend(root.map(|references| references.segment));
             } else {
                 elsewhere.extend(other.view.read().tree.clone().references().into_keys());
             }
+            elsewhere.extend(other.view.read().tree.mirrors.keys());
         }
         let leaves = tree.leaves.iter().flat_map(|leaf| &leaf.kvsets);
         let references = leaves.flat_map(|kvset| &kvset.record().info.references);

@@ -297,7 +297,7 @@ impl Core {
         let stores = self.stores.read().clone();
         let statistics = stores.iter().map(|store| {
             let view = store.view.read().clone();
-            let mirrored = view.tree.mirrors.iter();
+            let mirrored = view.tree.mirrors.values().map(|mirror| mirror.stored_bytes);
             let mut statistics = StoreStatistics {
                 name: store.name.clone(),
                 waiting_tables: view.waiting.len(),
@@ -307,10 +307,10 @@ impl Core {
                 leaf_kvsets: view.tree.leaves.iter().map(|leaf| leaf.kvsets.len()).sum(),
                 value_segments: view.tree.segments.len(),
                 mirrors: view.tree.mirrors.len(),
-                mirrored_bytes: mirrored.map(|kvset| kvset.record().info.referenced_bytes()).sum(),
+                mirrored_bytes: mirrored.sum(),
                 ..StoreStatistics::default()
             };
-            for kvset in view.tree.data() {
+            for kvset in view.tree.kvsets() {
                 let info = &kvset.record().info;
                 statistics.versions += info.entries;
                 statistics.key_bytes += info.key_bytes;

@@ -20,7 +20,8 @@ use crate::wire::{Decoder, Malformed, put_blob, put_varint};
 pub(super) const FOOTER_BYTES: usize = BLOCK_BYTES as usize;
 
 const MAGIC: &[u8; 8] = b"TANADAKF";
-pub(super) const FORMAT: u16 = 1;
+/// What is written; 1 has no first homes of values, and is otherwise the same.
+pub(super) const FORMAT: u16 = 2;
 
 /// An index of more levels is none.
 pub(super) const MOST_LEVELS: u8 = 16;
@@ -92,7 +93,7 @@ impl Footer {
             return Err(Malformed::new(0, "not a key file").into());
         }
         let format = decoder.u16()?;
-        if format != FORMAT {
+        if !(1..=FORMAT).contains(&format) {
             return Err(FooterError::Future(format));
         }
         let levels = decoder.u8()?;

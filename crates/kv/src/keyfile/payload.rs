@@ -1,17 +1,18 @@
 //! What follows a key in a page: a version, or the page below.
 //!
 //! ```text
-//! flags     bits 0-1 content (0 deleted, 1 inline, 2 pointer, 3 page below), bit 2 expires, bits 3-4 codec, the others 0
+//! flags     bits 0-1 content (0 deleted, 1 inline, 2 pointer, 3 page below), bit 2 expires, bits 3-4 codec, bit 5 first home (pointers alone), the others 0
 //! sequence  varint
 //! expiry    u32, if it expires
 //! content   inline: the rest. Pointer: segment varint, offset varint, stored length varint, length varint if compressed, checksum u32.
 //!           Page below: page number varint, units varint
+//! home      segment varint, offset varint, if there is one: where the log wrote the value
 //! ```
 
 use bytes::Bytes;
 
 use super::page::PageAddress;
-use crate::entry::{Codec, Content, Pointer, SequenceNo, Version};
+use crate::entry::{Codec, Content, FirstHome, Pointer, SequenceNo, Version};
 use crate::wire::{Decoder, Malformed, put_varint};
 
 const DELETED: u8 = 0;
@@ -20,7 +21,9 @@ const POINTER: u8 = 2;
 const PAGE: u8 = 3;
 const EXPIRES: u8 = 1 << 2;
 const CODEC_SHIFT: u8 = 3;
-const UNUSED: u8 = 0b1110_0000;
+const CODEC: u8 = 0b0001_1000;
+const FIRST_HOME: u8 = 1 << 5;
+const UNUSED: u8 = 0b1100_0000;
 
 /// Appends a version.
 pub(super) fn put_version(out: &mut Vec<u8>, version: &Version) {
@@ -29,7 +32,9 @@ pub(super) fn put_version(out: &mut Vec<u8>, version: &Version) {
         Content::Inline(_) => INLINE,
         Content::At(pointer) => POINTER | (pointer.codec as u8) << CODEC_SHIFT,
     };
-    out.push(content | if version.expires_s.is_some() { EXPIRES } else { 0 });
+    let mirror = version.mirror.filter(|_| matches!(version.content, Content::At(_)));
+    let expires = if version.expires_s.is_some() { EXPIRES } else { 0 };
+    out.push(content | expires | if mirror.is_some() { FIRST_HOME } else { 0 });
     put_varint(out, version.sequence);
     if let Some(expires_s) = version.expires_s {
         out.extend_from_slice(&expires_s.to_be_bytes());
@@ -46,6 +51,10 @@ pub(super) fn put_version(out: &mut Vec<u8>, version: &Version) {
             }
             out.extend_from_slice(&pointer.checksum.to_be_bytes());
         }
+    }
+    if let Some(home) = mirror {
+        put_varint(out, home.segment);
+        put_varint(out, home.offset);
     }
 }
 
@@ -66,12 +75,16 @@ pub(super) fn version(page: &Bytes, payload_at: usize, end: usize) -> Result<Ver
         POINTER => Content::At(pointer(flags, &mut decoder)?),
         _ => return Err(decoder.malformed("a page below where a version should be")),
     };
-    let has_codec = matches!(content, Content::At(_));
-    if flags & UNUSED != 0 || (!has_codec && flags >> CODEC_SHIFT != 0) {
+    let is_apart = matches!(content, Content::At(_));
+    if flags & UNUSED != 0 || (!is_apart && flags & (CODEC | FIRST_HOME) != 0) {
         return Err(Malformed::new(payload_at, "unknown flags of a version"));
     }
+    let mirror = match flags & FIRST_HOME {
+        0 => None,
+        _ => Some(FirstHome { segment: decoder.varint()?, offset: decoder.varint()? }),
+    };
     decoder.finish()?;
-    Ok(Version { sequence, expires_s, content })
+    Ok(Version { sequence, expires_s, content, mirror })
 }
 
 fn pointer(flags: u8, decoder: &mut Decoder<'_>) -> Result<Pointer, Malformed> {

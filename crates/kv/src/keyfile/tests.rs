@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use tanada_base::SplitMix64;
 
 use super::*;
-use crate::entry::{Codec, Content, Pointer, RangeTombstone, SequenceNo, Version};
+use crate::entry::{Codec, Content, FirstHome, Pointer, RangeTombstone, SequenceNo, Version};
 use crate::merge::{Direction, Source, Step};
 use crate::objects::ObjectKind;
 use crate::testing::Bench;
@@ -30,7 +30,9 @@ fn version(sequence: SequenceNo, seed: u64) -> Version {
             checksum: seed as u32,
         }),
     };
-    Version { sequence, expires_s: (seed.is_multiple_of(3)).then_some(seed as u32), content }
+    let is_apart = matches!(content, Content::At(_));
+    let mirror = (is_apart && seed % 5 < 2).then_some(FirstHome { segment: seed % 11, offset: seed << 9 });
+    Version { sequence, expires_s: (seed.is_multiple_of(3)).then_some(seed as u32), content, mirror }
 }
 
 fn model(entries: impl IntoIterator<Item = (Vec<u8>, SequenceNo, u64)>) -> Model {

@@ -340,7 +340,7 @@ mod tests {
         let later = [
             (vec![12], "record of kind 12"),
             (edit(&[2, 0]), "edit of format 2"),
-            (edit(&[1, 1, 5]), "change of kind 5"),
+            (edit(&[1, 1, 7]), "change of kind 7"),
             ([&[2, settings.len() as u8], &settings[..]].concat(), "settings"),
             (vec![1, 2, 42, 1], "format 2"),
         ];

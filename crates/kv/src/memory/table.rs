@@ -223,7 +223,7 @@ impl MemoryVersion {
             MemoryContent::Value { home: Some(pointer), .. } => Content::At(*pointer),
             MemoryContent::Value { bytes, home: None } => Content::Inline(bytes.clone()),
         };
-        Version { sequence, expires_s: self.expires_s, content }
+        Version::new(sequence, self.expires_s, content)
     }
 }
 

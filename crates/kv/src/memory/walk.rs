@@ -93,11 +93,11 @@ impl Source for MemorySource {
             return Err(crate::Error::corrupted("a walk without a version"));
         };
         let version = match (&version.content, self.long) {
-            (MemoryContent::Value { bytes, home }, Long::Values) => Version {
-                sequence: key.sequence,
-                expires_s: version.expires_s,
-                content: Content::Inline(plain_value(bytes.clone(), home.as_ref())?),
-            },
+            (MemoryContent::Value { bytes, home }, Long::Values) => Version::new(
+                key.sequence,
+                version.expires_s,
+                Content::Inline(plain_value(bytes.clone(), home.as_ref())?),
+            ),
             _ => version.to_version(key.sequence),
         };
         Ok(version)

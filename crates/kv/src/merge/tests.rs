@@ -87,7 +87,7 @@ fn build(key: u8, sequence: SequenceNo, kind: u8) -> (Vec<u8>, Version) {
     let content =
         if kind.is_multiple_of(3) { Content::Deleted } else { Content::Inline(Bytes::from(vec![kind])) };
     let expires_s = (kind % 5 == 4).then_some(50 + u32::from(kind));
-    (vec![key], Version { sequence, expires_s, content })
+    (vec![key], Version::new(sequence, expires_s, content))
 }
 
 /// Sources, newest first, so that equal versions differ by nothing but their source.

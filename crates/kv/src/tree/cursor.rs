@@ -119,7 +119,7 @@ impl TreeState {
 
     /// The range tombstones of all kvsets that are looked up.
     pub(crate) fn tombstones(&self) -> RangeTombstones {
-        let kvsets = self.data().filter(|kvset| !kvset.tombstones().is_empty());
+        let kvsets = self.kvsets().filter(|kvset| !kvset.tombstones().is_empty());
         RangeTombstones::new(kvsets.flat_map(|kvset| kvset.tombstones().iter().cloned()).collect())
     }
 }

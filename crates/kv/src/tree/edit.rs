@@ -20,8 +20,8 @@ pub(crate) type LeafNo = u64;
 pub(crate) enum Place {
     Root,
     Leaf(LeafNo),
-    /// Kvsets whose versions are in the leaves by now, and whose values still lie where the log wrote them.
-    Mirrors,
+    /// What was spilled, in databases of earlier versions of the program: none of that is needed, and it is passed over.
+    Spilled,
 }
 
 /// Where among the kvsets of a place.
@@ -86,6 +86,15 @@ pub(crate) enum Change {
     },
     AddSegment {
         segment: SegmentRecord,
+    },
+    /// So many bytes of values (more) that leaves have elsewhere may be read in that log segment, too.
+    AddMirror {
+        segment: SegmentNo,
+        stored_bytes: u64,
+    },
+    /// None may any more.
+    RemoveMirror {
+        segment: SegmentNo,
     },
 }
 
@@ -159,6 +168,15 @@ impl Change {
                     put_blob(out, class.as_bytes());
                 }
             }
+            Change::AddMirror { segment, stored_bytes } => {
+                out.push(5);
+                put_varint(out, *segment);
+                put_varint(out, *stored_bytes);
+            }
+            Change::RemoveMirror { segment } => {
+                out.push(6);
+                put_varint(out, *segment);
+            }
         }
     }
 
@@ -195,7 +213,9 @@ impl Change {
                 };
                 Change::AddSegment { segment: SegmentRecord { no, stored_bytes, class } }
             }
-            kind => return Err(decoder.unknown("a change of kind", kind, 4)),
+            5 => Change::AddMirror { segment: decoder.varint()?, stored_bytes: decoder.varint()? },
+            6 => Change::RemoveMirror { segment: decoder.varint()? },
+            kind => return Err(decoder.unknown("a change of kind", kind, 6)),
         })
     }
 }
@@ -208,7 +228,7 @@ impl Place {
                 out.push(1);
                 put_varint(out, leaf);
             }
-            Place::Mirrors => out.push(2),
+            Place::Spilled => out.push(2),
         }
     }
 
@@ -216,7 +236,7 @@ impl Place {
         match decoder.u8()? {
             0 => Ok(Place::Root),
             1 => Ok(Place::Leaf(decoder.varint()?)),
-            2 => Ok(Place::Mirrors),
+            2 => Ok(Place::Spilled),
             place => Err(decoder.unknown("a place of kind", place, 2)),
         }
     }
@@ -257,7 +277,9 @@ mod tests {
                 Change::AddKvset { place, position: Position::Top, kvset: KvsetRecord::default() },
                 Change::AddKvset { place, position: Position::Above(0), kvset },
                 Change::RemoveKvset { place: Place::Root, kvset: 4 },
-                Change::RemoveKvset { place: Place::Mirrors, kvset: 5 },
+                Change::RemoveKvset { place: Place::Spilled, kvset: 5 },
+                Change::AddMirror { segment: 12, stored_bytes: 1 << 33 },
+                Change::RemoveMirror { segment: 300 },
             ],
         }
     }

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use futures::stream::{StreamExt, TryStreamExt};
 
-use super::edit::{Change, Edit, KvsetNo, KvsetRecord, LeafNo, SegmentRecord};
+use super::edit::{Change, Edit, KvsetNo, KvsetRecord, LeafNo, Place, SegmentRecord};
+use super::mirror::OpenMirror;
 use super::shape::{Tree, TreeRecord};
 use crate::cache::{Cache, Owner, VersionId};
-use crate::entry::{Content, Pointer, SegmentNo, SequenceNo, Version};
+use crate::entry::{Content, FirstHome, Pointer, SegmentNo, SequenceNo, Version};
 use crate::keyfile::{Access, KeyCursor, KeyFile, KeyHash};
 use crate::objects::{Lease, ObjectKind, Objects};
 use crate::tombstone::RangeTombstones;
@@ -28,6 +28,13 @@ pub(crate) struct Opener {
     pub(crate) cache: Arc<Cache>,
 }
 
+/// What an edit adds, open.
+#[derive(Debug, Default)]
+pub(crate) struct Opened {
+    kvsets: HashMap<KvsetNo, Arc<Kvset>>,
+    mirrors: HashMap<SegmentNo, Arc<OpenMirror>>,
+}
+
 /// An open kvset: its key file, and the segments it references, which live as long as it does.
 #[derive(Debug)]
 pub(crate) struct Kvset {
@@ -36,34 +43,6 @@ pub(crate) struct Kvset {
     lease: Lease,
     /// As the record's references are ordered.
     segments: Vec<Segment>,
-    /// What it is worth as a mirror.
-    pub(crate) use_as_mirror: MirrorUse,
-}
-
-/// How much is read by a mirror.
-#[derive(Debug, Default)]
-pub(crate) struct MirrorUse {
-    /// Values that were read by it; halved whenever room is made.
-    reads: AtomicU64,
-    /// So often it stayed when room was made.
-    stayed: AtomicU64,
-}
-
-/// A mirror that stayed so often has shown what it is worth.
-const SHOWN_AFTER: u64 = 4;
-
-impl MirrorUse {
-    /// Reads, if enough of it was seen to tell.
-    pub(crate) fn reads(&self) -> Option<u64> {
-        let has_shown = self.stayed.load(Ordering::Relaxed) >= SHOWN_AFTER;
-        has_shown.then(|| self.reads.load(Ordering::Relaxed))
-    }
-
-    /// Room was made, and it stays.
-    pub(crate) fn stays(&self) {
-        self.stayed.fetch_add(1, Ordering::Relaxed);
-        self.reads.store(self.reads.load(Ordering::Relaxed) / 2, Ordering::Relaxed);
-    }
 }
 
 impl AsRef<KvsetRecord> for Arc<Kvset> {
@@ -96,30 +75,30 @@ impl Opener {
             self.segments.open_as(references.segment, value_segments.contains(&references.segment))
         });
         let segments = segments.collect::<Result<Vec<Segment>>>()?;
-        Ok(Arc::new(Kvset {
-            record: record.clone(),
-            file,
-            lease,
-            segments,
-            use_as_mirror: MirrorUse::default(),
-        }))
+        Ok(Arc::new(Kvset { record: record.clone(), file, lease, segments }))
     }
 
     /// Opens what `edit` adds and `tree` does not have.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub(crate) async fn open_added(
-        &self,
-        tree: &TreeState,
-        edit: &Edit,
-    ) -> Result<HashMap<KvsetNo, Arc<Kvset>>> {
+    pub(crate) async fn open_added(&self, tree: &TreeState, edit: &Edit) -> Result<Opened> {
         let known: HashMap<KvsetNo, &Arc<Kvset>> = tree.kvsets().map(|kvset| (kvset.no(), kvset)).collect();
         let known = &known;
         let added = edit.changes.iter().filter_map(|change| match change {
+            Change::AddKvset { place: Place::Spilled, .. } => None,
             Change::AddKvset { kvset, .. } => Some(kvset),
             _ => None,
         });
+        let mut mirrors = HashMap::new();
+        for change in &edit.changes {
+            // Also one that the tree has: it may be gone when the edit is applied.
+            if let Change::AddMirror { segment, .. } = change {
+                // What is not there any more is read where leaves have it.
+                mirrors
+                    .extend(self.segments.open(*segment).ok().map(|open| (*segment, OpenMirror::new(open))));
+            }
+        }
         let new_segments = edit.changes.iter().filter_map(|change| match change {
             Change::AddSegment { segment } => Some(segment.no),
             _ => None,
@@ -133,7 +112,8 @@ impl Opener {
             }
         });
         let opening: Vec<_> = opening.collect();
-        futures::stream::iter(opening).buffer_unordered(OPENED_AT_ONCE).try_collect().await
+        let opening = futures::stream::iter(opening).buffer_unordered(OPENED_AT_ONCE);
+        Ok(Opened { kvsets: opening.try_collect().await?, mirrors })
     }
 
     /// Opens all of a tree.
@@ -233,7 +213,7 @@ impl FoundVersion {
             Content::Inline(value) => Ok((Some(value.clone()), None)),
             Content::At(pointer) => {
                 let id = VersionId { store, sequence: self.version.sequence, key, hash: self.hash };
-                let mirrored = || tree.mirrored(&id, pointer);
+                let mirrored = || tree.mirrored(self.version.mirror, pointer);
                 let (value, has_loaded) =
                     self.kvset.segment(pointer)?.read_by(&id, pointer, mirrored).await?;
                 let from = has_loaded.then(|| tree.segments.get(&pointer.segment)).flatten();
@@ -256,32 +236,31 @@ impl TreeState {
     ///
     /// # Errors
     /// `Corrupted` if the edit does not fit.
-    pub(crate) fn apply_opened(
-        &self,
-        edit: &Edit,
-        opened: &HashMap<KvsetNo, Arc<Kvset>>,
-    ) -> Result<TreeState> {
-        self.apply(edit, |record| {
-            let kvset = opened.get(&record.no).cloned();
+    pub(crate) fn apply_opened(&self, edit: &Edit, opened: &Opened) -> Result<TreeState> {
+        let mut after = self.apply(edit, |record| {
+            let kvset = opened.kvsets.get(&record.no).cloned();
             kvset.ok_or_else(|| Error::corrupted(format!("kvset {} was not opened", record.no)))
-        })
+        })?;
+        for (segment, mirror) in after.mirrors.iter_mut().filter(|(_, mirror)| mirror.opened.is_none()) {
+            mirror.opened = opened.mirrors.get(segment).cloned();
+        }
+        Ok(after)
     }
 
-    /// The value of a version that a leaf has at `pointer`, from where the log wrote it, if a mirror knows. What cannot be read there, for whatever reason,
-    /// is to be read at `pointer`.
-    async fn mirrored(&self, id: &VersionId<'_>, pointer: &Pointer) -> Option<Bytes> {
-        let moved = self.segments.contains_key(&pointer.segment);
-        let mirror = self.mirror(id.sequence).filter(|_| moved)?;
-        let found = mirror.get(id.key, id.hash, id.sequence).await.ok()??;
-        let Content::At(home) = &found.content else { return None };
-        let is_same = found.sequence == id.sequence
-            && (home.checksum, home.stored_len) == (pointer.checksum, pointer.stored_len);
-        if !is_same {
-            return None;
-        }
-        let value = mirror.segment(home).ok()?.read_uncached(home).await.ok()?;
-        mirror.use_as_mirror.reads.fetch_add(1, Ordering::Relaxed);
+    /// The value of a version that a leaf has at `pointer`, from where the log wrote it, if that is a mirror still. What cannot be read there, for whatever
+    /// reason, is to be read at `pointer`.
+    async fn mirrored(&self, first: Option<FirstHome>, pointer: &Pointer) -> Option<Bytes> {
+        let (mirror, pointer) = self.open_mirror(first?, pointer)?;
+        let value = mirror.segment.read_uncached(&pointer).await.ok()?;
+        mirror.note_read();
         Some(value)
+    }
+
+    /// The mirror that has the value which is at `pointer`, and where in it, if it is one still.
+    pub(crate) fn open_mirror(&self, first: FirstHome, pointer: &Pointer) -> Option<(&OpenMirror, Pointer)> {
+        let FirstHome { segment, offset } = first;
+        let mirror = self.mirrors.get(&segment)?.opened.as_deref()?;
+        Some((mirror, Pointer { segment, offset, ..*pointer }))
     }
 
     /// Bytes of values that a leaf has in segments.
@@ -296,13 +275,15 @@ impl TreeState {
     pub(crate) fn retire_dropped(&self, after: &TreeState) -> Vec<SegmentNo> {
         let kept: BTreeSet<KvsetNo> = after.kvsets().map(|kvset| kvset.no()).collect();
         let references = after.references();
-        let mut dropped_logs = BTreeSet::new();
+        let is_mirror = |segment: &SegmentNo| after.mirrors.contains_key(segment);
+        let mut dropped_logs: BTreeSet<SegmentNo> = self.mirrors.keys().copied().collect();
+        dropped_logs.retain(|segment| !references.contains_key(segment) && !is_mirror(segment));
         for kvset in self.kvsets().filter(|kvset| !kept.contains(&kvset.no())) {
             kvset.retire();
             for segment in kvset.segments().iter().filter(|segment| !references.contains_key(&segment.no())) {
                 if self.segments.contains_key(&segment.no()) {
                     segment.retire();
-                } else {
+                } else if !is_mirror(&segment.no()) {
                     dropped_logs.insert(segment.no());
                 }
             }

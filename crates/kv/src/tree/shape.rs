@@ -10,7 +10,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::edit::{Change, Edit, KvsetNo, KvsetRecord, LeafNo, Place, Position, SegmentRecord};
-use crate::entry::{SegmentNo, SequenceNo};
+use super::mirror::Mirror;
+use crate::entry::SegmentNo;
 use crate::{Error, Result};
 
 /// A range of keys at the bottom of a tree.
@@ -30,8 +31,8 @@ pub(crate) struct Tree<K> {
     pub(crate) root: Vec<K>,
     /// By first key, ascending; none only before the first edit that adds one.
     pub(crate) leaves: Vec<Leaf<K>>,
-    /// Newest first. What they have is in the leaves, too: nothing is looked up in them but where a value of the leaves lay before it was moved.
-    pub(crate) mirrors: Vec<K>,
+    /// Log segments in which values that leaves have elsewhere may be read, too. That they are here does not make them referenced.
+    pub(crate) mirrors: BTreeMap<SegmentNo, Mirror>,
     /// The value segments that kvsets reference; what they reference beside these are log segments.
     pub(crate) segments: BTreeMap<SegmentNo, SegmentRecord>,
     /// Where each leaf begins, by its number.
@@ -48,7 +49,7 @@ impl<K> Default for Tree<K> {
         Tree {
             root: Vec::new(),
             leaves: Vec::new(),
-            mirrors: Vec::new(),
+            mirrors: BTreeMap::new(),
             segments: BTreeMap::new(),
             starts: Arc::default(),
             uses: HashMap::new(),
@@ -89,18 +90,13 @@ impl<K> Tree<K> {
 
     /// All kvsets.
     pub(crate) fn kvsets(&self) -> impl Iterator<Item = &K> {
-        self.data().chain(&self.mirrors)
-    }
-
-    /// All kvsets but the mirrors.
-    pub(crate) fn data(&self) -> impl Iterator<Item = &K> {
         self.root.iter().chain(self.leaves.iter().flat_map(|leaf| &leaf.kvsets))
     }
 
     fn place(&mut self, place: Place) -> Option<&mut Vec<K>> {
         match place {
             Place::Root => Some(&mut self.root),
-            Place::Mirrors => Some(&mut self.mirrors),
+            Place::Spilled => None,
             Place::Leaf(no) => {
                 let index = self.index_by_no(no)?;
                 self.leaves.get_mut(index).map(|leaf| &mut leaf.kvsets)
@@ -136,6 +132,14 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
         let mut unsure = BTreeSet::new();
         for change in &edit.changes {
             match change {
+                Change::AddKvset { place: Place::Spilled, .. }
+                | Change::RemoveKvset { place: Place::Spilled, .. } => {}
+                Change::AddMirror { segment, stored_bytes } => {
+                    self.mirrors.entry(*segment).or_default().stored_bytes += stored_bytes;
+                }
+                Change::RemoveMirror { segment } => {
+                    self.mirrors.remove(segment);
+                }
                 Change::AddLeaf { leaf, start } => self.add_leaf(*leaf, start)?,
                 Change::AddSegment { segment } => {
                     self.segments.insert(segment.no, segment.clone());
@@ -208,19 +212,7 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
 
     /// The tree without its mirrors, for whoever does not read by them: what holds a tree holds the segments of its kvsets.
     pub(crate) fn without_mirrors(&self) -> Tree<K> {
-        let mut tree = self.clone();
-        for mirror in std::mem::take(&mut tree.mirrors) {
-            tree.discount_uses(mirror.as_ref());
-        }
-        tree
-    }
-
-    /// The mirror that has the version of that number, if any has.
-    pub(crate) fn mirror(&self, sequence: SequenceNo) -> Option<&K> {
-        self.mirrors.iter().find(|kvset| {
-            let info = &kvset.as_ref().info;
-            (info.smallest_sequence..=info.largest_sequence).contains(&sequence)
-        })
+        Tree { mirrors: BTreeMap::new(), ..self.clone() }
     }
 
     /// What all kvsets together reference: values and stored bytes by segment.
@@ -243,7 +235,7 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
         Tree {
             root: records(&self.root),
             leaves: self.leaves.iter().map(leaf).collect(),
-            mirrors: records(&self.mirrors),
+            mirrors: self.mirrors.clone(),
             segments: self.segments.clone(),
             starts: self.starts.clone(),
             uses: self.uses.clone(),
@@ -259,8 +251,7 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
             .collect();
         changes.extend(self.segments.values().map(|segment| Change::AddSegment { segment: segment.clone() }));
         let leaves = self.leaves.iter().map(|leaf| (Place::Leaf(leaf.no), &leaf.kvsets));
-        let others = [(Place::Root, &self.root), (Place::Mirrors, &self.mirrors)];
-        for (place, kvsets) in others.into_iter().chain(leaves) {
+        for (place, kvsets) in std::iter::once((Place::Root, &self.root)).chain(leaves) {
             let oldest_first = kvsets.iter().rev();
             changes.extend(oldest_first.map(|kvset| Change::AddKvset {
                 place,
@@ -268,6 +259,11 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
                 kvset: kvset.as_ref().clone(),
             }));
         }
+        let mirrors = self.mirrors.iter();
+        changes.extend(mirrors.map(|(segment, mirror)| Change::AddMirror {
+            segment: *segment,
+            stored_bytes: mirror.stored_bytes,
+        }));
         Edit { changes }
     }
 }
@@ -310,6 +306,7 @@ mod tests {
             Change::AddLeaf { leaf: 0, start: Bytes::new() },
             Change::AddLeaf { leaf: 1, start: Bytes::from_static(b"m") },
             Change::AddSegment { segment },
+            Change::AddMirror { segment: 40, stored_bytes: 7 },
             add(Place::Root, Position::Top, kvset(10, &[40])),
             add(Place::Root, Position::Top, kvset(11, &[41])),
             add(Place::Root, Position::Top, kvset(12, &[])),
@@ -352,11 +349,33 @@ mod tests {
             let removed = Change::RemoveKvset { place: Place::Leaf(0), kvset: 13 };
             assert!(apply(&after, vec![removed]).unwrap().segments.is_empty());
         }
-        let shared = add(Place::Mirrors, Position::Top, kvset(14, &[40, 50]));
+        let shared = add(Place::Leaf(0), Position::Top, kvset(14, &[40, 50]));
         let after = apply(&tree, vec![shared, removed]).unwrap();
         assert!(after.segments.contains_key(&50));
-        assert_eq!(after.without_mirrors().uses.get(&50), None);
         assert_eq!(after.uses.get(&40), Some(&2));
+    }
+
+    #[test]
+    fn mirrors_add_up_and_are_no_references() {
+        let more = Change::AddMirror { segment: 40, stored_bytes: 3 };
+        let after = apply(&start(), vec![more, Change::AddMirror { segment: 42, stored_bytes: 5 }]).unwrap();
+        let bytes: Vec<_> = after.mirrors.iter().map(|(no, mirror)| (*no, mirror.stored_bytes)).collect();
+        assert_eq!(bytes, [(40, 10), (42, 5)]);
+        assert!(!after.references().contains_key(&42));
+        let after = apply(&after, vec![Change::RemoveMirror { segment: 40 }]).unwrap();
+        assert_eq!(after.mirrors.keys().copied().collect::<Vec<_>>(), [42]);
+        assert!(after.references().contains_key(&40));
+    }
+
+    #[test]
+    fn what_earlier_versions_kept_of_spills_is_passed_over() {
+        let tree = start();
+        let changes = vec![
+            add(Place::Spilled, Position::Top, kvset(30, &[41])),
+            Change::RemoveKvset { place: Place::Spilled, kvset: 29 },
+        ];
+        let opens = |_: &KvsetRecord| -> Result<KvsetRecord> { panic!("nothing is opened") };
+        assert_eq!(tree.apply(&Edit { changes }, opens).unwrap(), tree);
     }
 
     #[test]

@@ -100,6 +100,7 @@ impl World {
             batch_bytes: 5000,
             pace: Pace::unbounded(),
             keeps_mirrors: template == PolicyTemplate::StagingMaxCapacity,
+            mirrors: BTreeSet::new(),
             snapshots: Vec::new(),
             now_s: NOW_S,
         };
@@ -143,15 +144,13 @@ impl World {
                 _ => Some((value, expires_s)),
             };
             let version = match &content {
-                None => Version { sequence, expires_s: None, content: Content::Deleted },
-                Some((value, expires_s)) if value.len() < 100 => Version {
-                    sequence,
-                    expires_s: *expires_s,
-                    content: Content::Inline(Bytes::from(value.clone())),
-                },
+                None => Version::new(sequence, None, Content::Deleted),
+                Some((value, expires_s)) if value.len() < 100 => {
+                    Version::new(sequence, *expires_s, Content::Inline(Bytes::from(value.clone())))
+                }
                 Some((value, expires_s)) => {
                     let pointer = log.append(value, Codec::Lz4).await.unwrap();
-                    Version { sequence, expires_s: *expires_s, content: Content::At(pointer) }
+                    Version::new(sequence, *expires_s, Content::At(pointer))
                 }
             };
             let key = key(&mut self.random);
@@ -199,6 +198,7 @@ impl World {
     }
 
     async fn job(&mut self) -> Option<Edit> {
+        self.context.mirrors = self.tree.mirrors.keys().copied().collect();
         let (context, tree) = (&self.context, &self.tree);
         let leaf = tree.leaves.get(self.random.below(tree.leaves.len() as u64) as usize);
         match self.random.below(8) {
@@ -208,8 +208,8 @@ impl World {
                 Some(merge(context, tree, &numbers).await.unwrap().edit)
             }
             6 => {
-                let mirror = tree.mirrors.get(self.random.below(tree.mirrors.len() as u64 + 1) as usize)?;
-                let change = Change::RemoveKvset { place: Place::Mirrors, kvset: mirror.no() };
+                let which = self.random.below(tree.mirrors.len() as u64 + 1) as usize;
+                let change = Change::RemoveMirror { segment: *tree.mirrors.keys().nth(which)? };
                 Some(Edit { changes: vec![change] })
             }
             0 | 1 if !tree.root.is_empty() => {
@@ -282,9 +282,43 @@ impl World {
         }
     }
 
-    /// References are exact, and what is not referenced is gone.
+    /// Writes the keys of each leaf anew.
+    async fn compact_leaves(&mut self) {
+        self.context.mirrors = self.tree.mirrors.keys().copied().collect();
+        for leaf in self.tree.leaves.iter().map(|leaf| leaf.no).collect::<Vec<_>>() {
+            let kvsets: Vec<_> =
+                self.tree.leaf_by_no(leaf).unwrap().kvsets.iter().map(|kvset| kvset.no()).collect();
+            let emptied = BTreeSet::new();
+            let job = compact(&self.context, &self.tree, leaf, &kvsets, &emptied);
+            let edit = job.await.unwrap().edit;
+            self.apply(&edit).await;
+        }
+    }
+
+    /// Segments that versions say their values were written to first.
+    async fn first_homes(&self) -> BTreeSet<u64> {
+        let mut named = BTreeSet::new();
+        for kvset in self.tree.kvsets() {
+            let mut cursor = kvset.cursor(Access::Ahead(8192));
+            let mut step = cursor.seek(Direction::Forward, None).unwrap();
+            loop {
+                if step == Step::Load {
+                    cursor.load().await.unwrap();
+                }
+                if cursor.key().is_none() {
+                    break;
+                }
+                named.extend(cursor.version().unwrap().mirror.map(|home| home.segment));
+                step = cursor.advance().unwrap();
+            }
+        }
+        named
+    }
+
+    /// References are exact, and what is neither referenced nor a mirror is gone.
     async fn verify_references(&self) {
-        let mut objects = BTreeSet::new();
+        let mut objects: BTreeSet<_> =
+            self.tree.mirrors.keys().map(|no| (ObjectKind::Segment, *no)).collect();
         let mut references: HashMap<u64, (u64, u64)> = HashMap::new();
         for kvset in self.tree.kvsets() {
             objects.insert((ObjectKind::Keys, kvset.no()));
@@ -464,13 +498,16 @@ fn what_was_spilled_is_read_where_it_was_written_as_long_as_that_is_there() {
     block_on(async {
         let mut world = spilled(true).await;
         let hot = HotKeys::new(1000);
-        let logs: Vec<_> = world.tree.mirrors[0].segments().to_vec();
+        let logs: Vec<_> = world.tree.mirrors.keys().copied().collect();
         read(&world, &hot).await;
         assert_eq!(hot.take(1, u64::MAX), Vec::<Bytes>::new(), "read from the slow class");
         world.verify().await;
+        // It outlasts that keys are written anew.
+        world.compact_leaves().await;
+        assert_eq!(world.first_homes().await.into_iter().collect::<Vec<_>>(), logs);
         // A mirror that is damaged is passed over.
         for log in &logs {
-            let object = world.bench.objects.find(ObjectKind::Segment, log.no()).unwrap();
+            let object = world.bench.objects.find(ObjectKind::Segment, *log).unwrap();
             object.write_bytes(0, &vec![0xA5; object.size_bytes() as usize]).await.unwrap();
         }
         read(&world, &hot).await;
@@ -483,11 +520,16 @@ fn what_was_spilled_is_read_where_it_was_written_as_long_as_that_is_there() {
         world.apply(&edit).await;
         assert_eq!(world.tree.mirrors.len(), 2);
         world.verify().await;
-        world
-            .apply(&Edit { changes: vec![Change::RemoveKvset { place: Place::Mirrors, kvset: newest }] })
-            .await;
+        let newest = *world.tree.mirrors.keys().last().unwrap();
+        world.apply(&Edit { changes: vec![Change::RemoveMirror { segment: newest }] }).await;
         world.verify().await;
         assert_eq!(world.tree.mirrors.len(), 1);
+        assert!(world.bench.objects.find(ObjectKind::Segment, newest).is_none());
+        // Where mirrors are that are gone is forgotten when keys are written anew.
+        assert!(world.first_homes().await.contains(&newest));
+        world.compact_leaves().await;
+        assert!(!world.first_homes().await.contains(&newest));
+        world.verify().await;
     });
 }
 

@@ -17,10 +17,10 @@ use tanada_kv::{
 use tanada_volume::{ClassSettings, Parts, Volume, VolumeSettings};
 
 /// What is written now.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What can be read.
-const VERSIONS: [u32; 1] = [1];
+const VERSIONS: [u32; 2] = [1, 2];
 
 const FILES: [&str; 3] = ["metadata", "fast", "slow"];
 

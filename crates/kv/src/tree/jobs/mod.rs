@@ -19,12 +19,13 @@ pub(crate) use compact::compact;
 pub(crate) use merge::merge;
 pub(crate) use spill::{move_down, spill};
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::edit::{Change, Edit, KvsetNo};
 use super::kvset::{Kvset, Opener, TreeState};
 use super::policy::Placement;
-use crate::entry::SequenceNo;
+use crate::entry::{SegmentNo, SequenceNo};
 use crate::keyfile::{Access, KeyCursor, KeyFileOptions};
 use crate::merge::Groups;
 use crate::pace::Pace;
@@ -45,8 +46,10 @@ pub(crate) struct JobContext {
     pub(crate) batch_bytes: u64,
     /// How values are read.
     pub(crate) pace: Pace,
-    /// What a spill takes from the root becomes a mirror.
+    /// Log segments that a spill moves values from become mirrors.
     pub(crate) keeps_mirrors: bool,
+    /// What is a mirror now: of others, versions need not say any more that their values came from there.
+    pub(crate) mirrors: BTreeSet<SegmentNo>,
     /// Sequence numbers that somebody reads at, ascending.
     pub(crate) snapshots: Vec<SequenceNo>,
     /// Seconds since 1970.

@@ -7,7 +7,7 @@
 //! 3. The versions are written to key files, with pointers to where their values are now.
 //! 4. At the end all objects are synced, many at once.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,7 +16,7 @@ use tanada_volume::Object;
 
 use super::{JobContext, JobOutput, VERSIONS_AT_ONCE};
 use crate::Result;
-use crate::entry::{Content, Pointer, RangeTombstone, SegmentNo, Version};
+use crate::entry::{Content, FirstHome, Pointer, RangeTombstone, SegmentNo, Version};
 use crate::keyfile::KeyFileWriter;
 use crate::notify::yield_now;
 use crate::objects::{Lease, ObjectKind};
@@ -50,6 +50,8 @@ pub(super) struct Outputs<'a> {
     context: &'a JobContext,
     /// Segments whose values are moved.
     moved: BTreeSet<SegmentNo>,
+    /// Where values are moved from may be read from then on; so many bytes of each segment.
+    mirrored: Option<BTreeMap<SegmentNo, u64>>,
     segments: HashMap<SegmentNo, Segment>,
     kind: KvsetKind,
     keys_class: String,
@@ -77,6 +79,7 @@ impl<'a> Outputs<'a> {
         Outputs {
             context,
             moved,
+            mirrored: None,
             segments: segments.map(|segment| (segment.no(), segment.clone())).collect(),
             kind: KvsetKind::Data,
             keys_class: context.placement.leaf_keys.clone(),
@@ -107,6 +110,12 @@ impl<'a> Outputs<'a> {
         self
     }
 
+    /// Where values are moved from stays as a mirror.
+    pub(super) fn mirroring(mut self) -> Outputs<'a> {
+        self.mirrored = Some(BTreeMap::new());
+        self
+    }
+
     /// Bytes of the kvset that is being collected, keys and values.
     pub(super) fn kvset_bytes(&self) -> u64 {
         self.kvset_bytes
@@ -123,7 +132,8 @@ impl<'a> Outputs<'a> {
     }
 
     /// Adds a version and says whether its value is moved.
-    pub(super) async fn add_choosing(&mut self, key: &[u8], version: Version, moves: bool) -> Result<()> {
+    pub(super) async fn add_choosing(&mut self, key: &[u8], mut version: Version, moves: bool) -> Result<()> {
+        version.mirror = version.mirror.filter(|home| self.context.mirrors.contains(&home.segment));
         let value_bytes = match &version.content {
             Content::Deleted => 0,
             Content::Inline(value) => value.len() as u64,
@@ -167,6 +177,11 @@ impl<'a> Outputs<'a> {
                 Step::Version(key_end, mut version, moves) => {
                     if let Some((pointer, value)) = moves.then(|| stored.next()).flatten() {
                         version.content = Content::At(self.move_value(&pointer, &value).await?);
+                        if let Some(mirrored) = &mut self.mirrored {
+                            *mirrored.entry(pointer.segment).or_default() += u64::from(pointer.stored_len);
+                            version.mirror =
+                                Some(FirstHome { segment: pointer.segment, offset: pointer.offset });
+                        }
                     }
                     let (_, writer) = self.key_writer()?;
                     writer.add(&keys[key_start..key_end], &version).await?;
@@ -242,6 +257,9 @@ impl<'a> Outputs<'a> {
     pub(super) async fn finish(&mut self) -> Result<JobOutput> {
         self.write_batch().await?;
         self.end_segment().await?;
+        for (segment, stored_bytes) in self.mirrored.take().into_iter().flatten() {
+            self.output.edit.changes.push(Change::AddMirror { segment, stored_bytes });
+        }
         // After a stop here it is in no manifest: orphans, deleted at the next opening.
         let syncs: Vec<_> = self.written.iter().map(|(_, object)| sync(object)).collect();
         futures::stream::iter(syncs).buffer_unordered(SYNCED_AT_ONCE).try_collect::<()>().await?;

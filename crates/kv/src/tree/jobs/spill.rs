@@ -3,7 +3,7 @@
 //! 1. The oldest kvsets of the root are merged.
 //! 2. What belongs to a leaf becomes a kvset on top of it. An empty leaf may become several leaves, each of about the size that is set.
 //! 3. Values leave the log here, if the policy says so: they are read once, and written once, in the order of their keys, to where leaves have
-//!    them. If there is room for both, the kvsets become mirrors, which is said of them in the manifest and costs no I/O.
+//!    them. If there is room for both, the log's segments stay as mirrors, and each version says where in them its value is.
 //!
 //! If a kvset's keys all belong to one leaf and its values stay where they are, the kvset is moved as it is: nothing is read or written.
 
@@ -31,9 +31,11 @@ pub(crate) async fn spill(context: &JobContext, tree: &TreeState, numbers: &[Kvs
     if tree.root.last().map(|kvset| kvset.no()) != inputs.last().map(|kvset| kvset.no()) {
         return Err(Error::invalid(format!("kvsets {numbers:?} are not the oldest of the root")));
     }
-    let moved = leaving(context, tree, &inputs);
-    let mut outputs = Outputs::new(context, &inputs, moved.clone());
-    match write(context, tree, &inputs, &moved, &mut outputs).await {
+    let mut outputs = Outputs::new(context, &inputs, leaving(context, tree, &inputs));
+    if context.keeps_mirrors {
+        outputs = outputs.mirroring();
+    }
+    match write(context, tree, &inputs, &mut outputs).await {
         Ok(output) => Ok(output),
         Err(error) => {
             outputs.discard().await;
@@ -56,7 +58,6 @@ async fn write(
     context: &JobContext,
     tree: &TreeState,
     inputs: &[Arc<Kvset>],
-    moved: &BTreeSet<SegmentNo>,
     outputs: &mut Outputs<'_>,
 ) -> Result<JobOutput> {
     let mut groups = groups(inputs, None).await?;
@@ -84,16 +85,6 @@ async fn write(
     let mut output = outputs.finish().await?;
     let removed = inputs.iter().map(|kvset| Change::RemoveKvset { place: Place::Root, kvset: kvset.no() });
     output.edit.changes.extend(removed);
-    if context.keeps_mirrors {
-        let has_moved =
-            |kvset: &&Arc<Kvset>| kvset.segments().iter().any(|segment| moved.contains(&segment.no()));
-        let mirrors = inputs.iter().rev().filter(has_moved).map(|kvset| Change::AddKvset {
-            place: Place::Mirrors,
-            position: Position::Top,
-            kvset: kvset.record().clone(),
-        });
-        output.edit.changes.extend(mirrors);
-    }
     Ok(output)
 }
 

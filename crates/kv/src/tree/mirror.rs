@@ -1,0 +1,66 @@
+//! Mirrors: log segments in which values may be read that have moved to a slower class. A version in a leaf says where the log wrote its value; whether that
+//! may be used is the tree's to say.
+//!
+//! 1. A spill that moves values says of each where it came from ([`FirstHome`](crate::entry::FirstHome)), and adds the segments to the tree's mirrors.
+//! 2. Whoever reads a value looks whether the segment is one of them, and reads there; if that fails, for whatever reason, where the leaf has it. The checksum
+//!    is the same for both.
+//! 3. A mirror goes by an edit alone. What leaves say of it stays, and leads nowhere: a segment's number is never given twice.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::value::Segment;
+
+/// A log segment as a mirror.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Mirror {
+    /// Of values that were moved from it.
+    pub(crate) stored_bytes: u64,
+    /// In trees that are read.
+    pub(crate) opened: Option<Arc<OpenMirror>>,
+}
+
+impl PartialEq for Mirror {
+    /// As records of a manifest.
+    fn eq(&self, other: &Mirror) -> bool {
+        self.stored_bytes == other.stored_bytes
+    }
+}
+
+impl Eq for Mirror {}
+
+/// A mirror that is open. As long as there is one, its segment is not deleted.
+#[derive(Debug)]
+pub(crate) struct OpenMirror {
+    pub(crate) segment: Segment,
+    /// Values that were read in it; halved whenever room is made.
+    reads: AtomicU64,
+    /// So often it stayed when room was made.
+    stayed: AtomicU64,
+}
+
+/// A mirror that stayed so often has shown what it is worth.
+const SHOWN_AFTER: u64 = 4;
+
+impl OpenMirror {
+    pub(crate) fn new(segment: Segment) -> Arc<OpenMirror> {
+        Arc::new(OpenMirror { segment, reads: AtomicU64::new(0), stayed: AtomicU64::new(0) })
+    }
+
+    /// A value was read in it.
+    pub(crate) fn note_read(&self) {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Reads, if enough of it was seen to tell.
+    pub(crate) fn reads(&self) -> Option<u64> {
+        let has_shown = self.stayed.load(Ordering::Relaxed) >= SHOWN_AFTER;
+        has_shown.then(|| self.reads.load(Ordering::Relaxed))
+    }
+
+    /// Room was made, and it stays.
+    pub(crate) fn stays(&self) {
+        self.stayed.fetch_add(1, Ordering::Relaxed);
+        self.reads.store(self.reads.load(Ordering::Relaxed) / 2, Ordering::Relaxed);
+    }
+}
