@@ -434,8 +434,8 @@ impl Core {
         if forgotten.is_empty() {
             return;
         }
-        let referenced = self.referenced_segments();
-        for placed in forgotten.into_iter().filter(|placed| !referenced.contains(&placed.no)) {
+        let held = self.held_segments();
+        for placed in forgotten.into_iter().filter(|placed| !held.contains(&placed.no)) {
             placed.segment.retire();
         }
     }

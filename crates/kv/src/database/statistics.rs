@@ -330,10 +330,10 @@ impl Core {
             .iter()
             .map(|class| ClassStatistics { name: class.name.clone(), ..ClassStatistics::default() })
             .collect();
-        let referenced = self.referenced_segments();
+        let held = self.held_segments();
         for (kind, no) in self.objects.list() {
             let Ok(object) = volume.open_object(&self.objects.name(kind, no)) else { continue };
-            let is_logs_own = kind == ObjectKind::Segment && !referenced.contains(&no);
+            let is_logs_own = kind == ObjectKind::Segment && !held.contains(&no);
             for home in object.chunks(0..u64::MAX).into_iter().filter_map(|chunk| chunk.home) {
                 let index = classes.iter().position(|class| class.number == home.class);
                 let Some(class) = index.map(|index| &mut statistics[index]) else { continue };
