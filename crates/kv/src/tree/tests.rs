@@ -295,9 +295,9 @@ impl World {
         }
     }
 
-    /// Segments that versions say their values were written to first.
-    async fn first_homes(&self) -> BTreeSet<u64> {
-        let mut named = BTreeSet::new();
+    /// All versions, whatever sees them.
+    async fn versions(&self) -> Vec<Version> {
+        let mut versions = Vec::new();
         for kvset in self.tree.kvsets() {
             let mut cursor = kvset.cursor(Access::Ahead(8192));
             let mut step = cursor.seek(Direction::Forward, None).unwrap();
@@ -308,35 +308,30 @@ impl World {
                 if cursor.key().is_none() {
                     break;
                 }
-                named.extend(cursor.version().unwrap().mirror.map(|home| home.segment));
+                versions.push(cursor.version().unwrap());
                 step = cursor.advance().unwrap();
             }
         }
-        named
+        versions
+    }
+
+    /// Segments that versions say their values were written to first.
+    async fn first_homes(&self) -> BTreeSet<u64> {
+        let versions = self.versions().await.into_iter();
+        versions.filter_map(|version| version.mirror).map(|home| home.segment).collect()
     }
 
     /// References are exact, and what is neither referenced nor a mirror is gone.
     async fn verify_references(&self) {
         let mut objects: BTreeSet<_> =
             self.tree.mirrors.keys().map(|no| (ObjectKind::Segment, *no)).collect();
+        objects.extend(self.tree.kvsets().map(|kvset| (ObjectKind::Keys, kvset.no())));
         let mut references: HashMap<u64, (u64, u64)> = HashMap::new();
-        for kvset in self.tree.kvsets() {
-            objects.insert((ObjectKind::Keys, kvset.no()));
-            let mut cursor = kvset.cursor(Access::Ahead(8192));
-            let mut step = cursor.seek(Direction::Forward, None).unwrap();
-            loop {
-                if step == Step::Load {
-                    cursor.load().await.unwrap();
-                }
-                if cursor.key().is_none() {
-                    break;
-                }
-                if let Content::At(pointer) = cursor.version().unwrap().content {
-                    objects.insert((ObjectKind::Segment, pointer.segment));
-                    let sum = references.entry(pointer.segment).or_default();
-                    *sum = (sum.0 + 1, sum.1 + u64::from(pointer.stored_len));
-                }
-                step = cursor.advance().unwrap();
+        for version in self.versions().await {
+            if let Content::At(pointer) = version.content {
+                objects.insert((ObjectKind::Segment, pointer.segment));
+                let sum = references.entry(pointer.segment).or_default();
+                *sum = (sum.0 + 1, sum.1 + u64::from(pointer.stored_len));
             }
         }
         assert_eq!(self.tree.references().into_iter().collect::<HashMap<_, _>>(), references);
