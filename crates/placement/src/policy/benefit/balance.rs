@@ -2,10 +2,23 @@
 //!
 //! One I/O after the other takes the time of both classes, one added to the other. Many in flight take that of the busier class, nearly. Between them
 //! lies a norm of both times whose power grows with the depth: two stations that `n` customers go round between are `(n + 1) / n` times as long busy
-//! as each of them, if both have as much to do; so that is what two equal times come to.
+//! as each of them, if both have as much to do; so that is what two equal times come to. What a second less of a class gains is the slope of that norm:
+//! nearly nothing where the other class has more to do.
+//!
+//! A copy is one more customer. Beside `n` others they lose `n / (n + 1)` of the time that it takes, the rest is what the class had left; and only those lose
+//! who are in that class at the time: who reads one page after the other from disks hardly notices what is written to the SSD.
+
+use crate::costs::Costs;
 
 /// I/Os in flight that count as one customer: they come in bursts, and wait for one another.
 const IOS_OF_A_CUSTOMER: f64 = 8.0;
+
+/// How far the slow class's slope is believed. Deep queues make a step of it, and how much either class has to do is known only roughly: believed
+/// altogether, it keeps from the fast class what would pay; not at all, copies go on where the fast class is busy all the time.
+const CERTAINTY: f64 = 0.1;
+
+/// Places on the way from one state to another at which weights are taken.
+const STEPS: u32 = 4;
 
 /// Seconds that both classes are busy.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -15,6 +28,9 @@ pub(super) struct Busy {
 }
 
 impl Busy {
+    /// Both alike.
+    const EVEN: Busy = Busy { slow_s: 1.0, fast_s: 1.0 };
+
     pub(super) fn plus(self, slow_s: f64, fast_s: f64) -> Busy {
         Busy { slow_s: (self.slow_s + slow_s).max(0.0), fast_s: self.fast_s + fast_s }
     }
@@ -27,10 +43,12 @@ pub(super) struct Pressure {
     pub(super) depth: u32,
     /// What does not wait for one another.
     pub(super) customers: f64,
-    /// What a second of the fast class counts.
-    pub(super) fast_weight: f64,
+    /// What a second of each class counts.
+    pub(super) weights: Busy,
     /// How often a read at random comes between those of a stream in the slow class.
     pub(super) interference: f64,
+    /// What a second that a copy keeps each class busy counts.
+    pub(super) copies: Busy,
 }
 
 impl Pressure {
@@ -41,11 +59,38 @@ impl Pressure {
             depth = depth.saturating_add(each);
             customers += (f64::from(each) / IOS_OF_A_CUSTOMER).max(1.0);
         }
-        Pressure { depth: depth.max(1), customers: customers.max(1.0), fast_weight: 1.0, interference: 0.0 }
+        Pressure {
+            depth: depth.max(1),
+            customers: customers.max(1.0),
+            weights: Busy::EVEN,
+            interference: 0.0,
+            copies: Busy::EVEN,
+        }
     }
 
     pub(super) fn balance(&self) -> Balance {
-        Balance { power: std::f64::consts::LN_2 / ((self.customers + 1.0) / self.customers).ln() }
+        Balance::of(self.customers)
+    }
+
+    /// What copies hold queries up that keep the classes so busy. Copies are one more customer: they take
+    /// their share of what a class can do, from those who are there at that time.
+    pub(super) fn held_up_by_copies(&self, busy: Busy) -> Busy {
+        if busy.slow_s + busy.fast_s <= 0.0 {
+            return self.copies;
+        }
+        let share = self.customers / (self.customers + 1.0);
+        let weights = Balance::of(self.customers + 1.0).weights(busy);
+        Busy { slow_s: share * weights.slow_s, fast_s: share * weights.fast_s }
+    }
+
+    /// What reads cost under it.
+    pub(super) fn weighted(&self, costs: &Costs) -> Costs {
+        costs.weighted(self.weights.fast_s, self.weights.slow_s.powf(CERTAINTY))
+    }
+
+    /// Seconds that queries are held up by copying `bytes` up.
+    pub(super) fn copy_up_s(&self, costs: &Costs, bytes: f64) -> f64 {
+        bytes * (costs.slow.chunk_read_s * self.copies.slow_s + costs.fast.chunk_write_s * self.copies.fast_s)
     }
 }
 
@@ -62,17 +107,37 @@ pub(super) struct Balance {
 }
 
 impl Balance {
+    fn of(customers: f64) -> Balance {
+        Balance { power: std::f64::consts::LN_2 / ((customers + 1.0) / customers).ln() }
+    }
+
     /// Whether it is all the same how the classes share the work.
     pub(super) fn is_sum(&self) -> bool {
         self.power <= 1.0
     }
 
-    /// What a second less of the fast class gains: nothing as long as the slow one has much more to do.
-    pub(super) fn weight_of_fast(&self, busy: Busy) -> f64 {
-        if self.is_sum() {
-            return 1.0;
+    /// What a second less of each class gains: nothing as long as the other one has much more to do.
+    pub(super) fn weights(&self, busy: Busy) -> Busy {
+        if self.is_sum() || busy.slow_s + busy.fast_s <= 0.0 {
+            return Busy::EVEN;
         }
-        (busy.fast_s / self.seconds(busy)).powf(self.power - 1.0)
+        let weight = |class_s: f64| (class_s / self.seconds(busy)).powf(self.power - 1.0);
+        Busy { slow_s: weight(busy.slow_s), fast_s: weight(busy.fast_s) }
+    }
+
+    /// The same, in the mean on the way from `one` to `other`.
+    pub(super) fn weights_between(&self, one: Busy, other: Busy) -> Busy {
+        let mut sum = Busy::default();
+        for step in 0..STEPS {
+            let way = (f64::from(step) + 0.5) / f64::from(STEPS);
+            let between = |one: f64, other: f64| one + (other - one) * way;
+            let weights = self.weights(Busy {
+                slow_s: between(one.slow_s, other.slow_s),
+                fast_s: between(one.fast_s, other.fast_s),
+            });
+            sum = sum.plus(weights.slow_s / f64::from(STEPS), weights.fast_s / f64::from(STEPS));
+        }
+        sum
     }
 
     pub(super) fn seconds(&self, busy: Busy) -> f64 {
@@ -94,5 +159,30 @@ mod tests {
         let many = balance(1024).seconds(busy);
         assert!((4.0..4.01).contains(&many), "{many}");
         assert_eq!(busy.plus(-5.0, 1.0), Busy { slow_s: 0.0, fast_s: 5.0 });
+    }
+
+    #[test]
+    fn copies_hold_up_those_who_are_there_and_leave_them_their_share() {
+        let held_up = |depth, slow_s, fast_s| {
+            let pressure = Pressure::new(std::iter::once(depth));
+            pressure.held_up_by_copies(Busy { slow_s, fast_s })
+        };
+        assert_eq!(held_up(1, 5.0, 0.0), Busy { slow_s: 0.5, fast_s: 0.0 });
+        assert_eq!(held_up(1, 0.0, 5.0), Busy { slow_s: 0.0, fast_s: 0.5 });
+        let both = held_up(1, 5.0, 5.0);
+        assert!((0.3..0.5).contains(&both.slow_s) && both.slow_s == both.fast_s, "{both:?}");
+        assert!(held_up(256, 5.0, 1.0).slow_s > 0.95, "deep queues leave nothing idle");
+        assert_eq!(held_up(32, 0.0, 0.0), Busy::EVEN, "nothing is known");
+    }
+
+    #[test]
+    fn a_second_of_the_class_with_less_to_do_counts_little() {
+        let balance = |depth| Pressure::new(std::iter::once(depth)).balance();
+        let busy = Busy { slow_s: 1.0, fast_s: 4.0 };
+        assert_eq!(balance(1).weights(busy), Busy::EVEN, "all of it adds up");
+        let weights = balance(64).weights(busy);
+        assert!(weights.slow_s < 0.01 && weights.fast_s > 0.95, "{weights:?}");
+        let way = balance(64).weights_between(Busy { slow_s: 20.0, fast_s: 0.0 }, busy);
+        assert!((0.5..0.9).contains(&way.slow_s), "there was more to do before: {way:?}");
     }
 }

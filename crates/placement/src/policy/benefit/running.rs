@@ -28,7 +28,7 @@ const MOST_SCALE: f64 = 8.0;
 const NEARNESS: f32 = 0.87;
 
 /// The same, if the query waits for each of its I/Os: then a copy waits little.
-const NEARNESS_IN_ORDER: f32 = 0.75;
+const NEARNESS_IN_ORDER: f32 = 0.65;
 
 /// Segments that count at all.
 pub(super) const HORIZON: usize = 24;
