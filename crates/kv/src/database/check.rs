@@ -193,7 +193,8 @@ impl Checking<'_> {
         let segment = self.judge(kvset.segment(&pointer).cloned())?;
         self.pending.extend(segment.map(|segment| (segment, pointer)));
         let mirror = first.and_then(|first| self.tree.open_mirror(first, &pointer));
-        self.pending.extend(mirror.map(|(mirror, pointer)| (mirror.segment.clone(), pointer)));
+        let mirror = mirror.and_then(|(mirror, pointer)| Some((mirror.segment()?, pointer)));
+        self.pending.extend(mirror);
         if self.pending.len() >= READS_AT_ONCE {
             self.read_pending().await?;
         }

@@ -272,8 +272,11 @@ impl Core {
             self.forget_log_before(writing, begin);
         }
         self.delete_retired().await?;
-        // Jobs may be busy for long.
-        self.trim_mirrors(writing, false).await?;
+        // Jobs may be busy for long. What finds no room for its record is tried again; the table is written out.
+        match self.trim_mirrors(writing, false).await {
+            Err(error) if error.kind() != ErrorKind::NoSpace => return Err(error),
+            Ok(_) | Err(_) => {}
+        }
         self.watch_fast_class();
         Ok(())
     }

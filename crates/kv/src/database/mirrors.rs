@@ -188,7 +188,13 @@ impl Core {
         if stores.iter().all(|store| store.view.read().tree.mirrors.is_empty()) {
             return Ok(false);
         }
-        let Some(_turn) = Turn::take(&self.background.is_trimming) else { return Ok(false) };
+        let _turn = loop {
+            match Turn::take(&self.background.is_trimming) {
+                Some(turn) => break turn,
+                None if !all => return Ok(false),
+                None => self.environment.sleep(READS_END).await,
+            }
+        };
         let held = stores.iter().map(|store| {
             let is_wanted = !all && self.are_mirrors_of_use(store);
             (is_wanted, store.view.read().tree.mirrors.clone())
@@ -199,13 +205,10 @@ impl Core {
         let mut has_any = false;
         for (store, (is_wanted, mirrors)) in stores.iter().zip(held) {
             let goes = |segment: &SegmentNo| !is_wanted || going.contains(segment);
-            let changes: Vec<Change> = mirrors
-                .keys()
-                .filter(|segment| goes(segment))
-                .map(|segment| Change::RemoveMirror { segment: *segment })
-                .collect();
-            // What is held of them would keep their segments.
-            drop(mirrors);
+            let gone: BTreeMap<SegmentNo, Mirror> =
+                mirrors.into_iter().filter(|(segment, _)| goes(segment)).collect();
+            let changes: Vec<Change> =
+                gone.keys().map(|segment| Change::RemoveMirror { segment: *segment }).collect();
             if changes.is_empty() {
                 continue;
             }
@@ -217,6 +220,8 @@ impl Core {
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 installed => installed?,
             }
+            // Trees from before may be held by cursors for as long as these stand.
+            gone.values().filter_map(|mirror| mirror.opened.as_deref()).for_each(OpenMirror::close);
         }
         if has_any {
             self.environment.sleep(READS_END).await;

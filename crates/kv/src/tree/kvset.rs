@@ -251,7 +251,7 @@ impl TreeState {
     /// reason, is to be read at `pointer`.
     async fn mirrored(&self, first: Option<FirstHome>, pointer: &Pointer) -> Option<Bytes> {
         let (mirror, pointer) = self.open_mirror(first?, pointer)?;
-        let value = mirror.segment.read_uncached(&pointer).await.ok()?;
+        let value = mirror.segment()?.read_uncached(&pointer).await.ok()?;
         mirror.note_read();
         Some(value)
     }

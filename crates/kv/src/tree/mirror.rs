@@ -4,10 +4,13 @@
 //! 1. A spill that moves values says of each where it came from ([`FirstHome`](crate::entry::FirstHome)), and adds the segments to the tree's mirrors.
 //! 2. Whoever reads a value looks whether the segment is one of them, and reads there; if that fails, for whatever reason, where the leaf has it. The checksum
 //!    is the same for both.
-//! 3. A mirror goes by an edit alone. What leaves say of it stays, and leads nowhere: a segment's number is never given twice.
+//! 3. A mirror goes by an edit alone, and is closed then: trees that were before, which a cursor may hold for long, do not keep its segment. What leaves say
+//!    of it stays, and leads nowhere: a segment's number is never given twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::RwLock;
 
 use crate::value::Segment;
 
@@ -29,10 +32,10 @@ impl PartialEq for Mirror {
 
 impl Eq for Mirror {}
 
-/// A mirror that is open. As long as there is one, its segment is not deleted.
+/// A mirror that is open. Until it is closed, its segment is not deleted.
 #[derive(Debug)]
 pub(crate) struct OpenMirror {
-    pub(crate) segment: Segment,
+    segment: RwLock<Option<Segment>>,
     /// Values that were read in it; halved whenever room is made.
     reads: AtomicU64,
     /// So often it stayed when room was made.
@@ -44,7 +47,21 @@ const SHOWN_AFTER: u64 = 4;
 
 impl OpenMirror {
     pub(crate) fn new(segment: Segment) -> Arc<OpenMirror> {
-        Arc::new(OpenMirror { segment, reads: AtomicU64::new(0), stayed: AtomicU64::new(0) })
+        Arc::new(OpenMirror {
+            segment: RwLock::new(Some(segment)),
+            reads: AtomicU64::new(0),
+            stayed: AtomicU64::new(0),
+        })
+    }
+
+    /// To be read in, unless it is closed. To be held no longer than that takes.
+    pub(crate) fn segment(&self) -> Option<Segment> {
+        self.segment.read().clone()
+    }
+
+    /// It is none any more, in whatever tree.
+    pub(crate) fn close(&self) {
+        *self.segment.write() = None;
     }
 
     /// A value was read in it.

@@ -1,7 +1,7 @@
 //! Values that stay on the fastest class as long as it has room.
 
 use tanada_kv::blocking::wait;
-use tanada_kv::{Database, PolicyTemplate, Store, StoreSettings};
+use tanada_kv::{CursorOptions, Database, PolicyTemplate, Store, StoreSettings};
 
 use crate::volumes::Bench;
 
@@ -84,6 +84,27 @@ fn mirrors_give_way() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     check(&database, 120_001);
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn a_cursor_that_stands_keeps_no_mirror() {
+    let bench = Bench::with_classes(48 << 20, 512 << 20);
+    let (database, store) = filled(&bench, 20_000);
+    assert!(mirrored(&database) > 0);
+    let mut cursor = store.cursor(CursorOptions::default());
+    assert_eq!(wait(cursor.next()).unwrap().unwrap().0.as_ref(), 0u64.to_be_bytes());
+    write(&store, 20_000..80_000);
+    wait(store.compact()).unwrap();
+    let statistics = database.statistics();
+    // Those that went made room: not all of them had to.
+    assert!(mirrored(&database) > 9 << 20, "{statistics:#?}");
+    for no in 1..20_000u64 {
+        let (key, found) = wait(cursor.next()).unwrap().unwrap();
+        assert_eq!((key.as_ref(), &found[..]), (&no.to_be_bytes()[..], &value(no)[..]));
+    }
+    assert_eq!(wait(cursor.next()).unwrap(), None);
+    check(&database, 80_000);
     wait(database.close()).unwrap();
 }
 
