@@ -2,7 +2,8 @@
 //!
 //! The loop:
 //! 1. take what other threads sent;
-//! 2. poll ready tasks, at most [`POLLS_A_ROUND`]; whenever enough I/Os have gathered (`submit_batch`), submit them in one call;
+//! 2. poll ready tasks, at most [`POLLS_A_ROUND`], and none again that has yielded; whenever enough I/Os have gathered (`submit_batch`), submit them in one
+//!    call;
 //! 3. with nothing ready, submit the rest and sleep until a completion or a message comes; otherwise only look for completions;
 //! 4. complete what landed, which makes tasks ready.
 //!
@@ -202,11 +203,16 @@ impl Local {
     }
 
     fn poll_ready(&self) {
-        for _ in 0..POLLS_A_ROUND {
+        let mut left = POLLS_A_ROUND;
+        while left > 0 {
             let Some(runnable) = self.ready.borrow_mut().pop_front() else { return };
-            survive(|| {
-                runnable.run();
-            });
+            left -= 1;
+            let mut has_yielded = false;
+            survive(|| has_yielded = runnable.run());
+            if has_yielded {
+                // It wants others to go first, and they may wait for I/O: those before it in the queue, then completions.
+                left = left.min(self.ready.borrow().len().saturating_sub(1));
+            }
             let is_enough = |ring: &mut Ring| {
                 let gathered = ring.unsubmitted();
                 gathered > 0 && gathered >= submit_batch(ring.in_flight())

@@ -10,7 +10,7 @@ use futures::channel::oneshot;
 use futures::future::{join_all, pending};
 use tanada_io::{ErrorKind, ExecutorOptions, Method, spawn_local};
 
-use crate::{eventually, executors};
+use crate::{eventually, executors, open, random_file};
 
 /// Gives every other task a turn.
 async fn yield_now() {
@@ -284,4 +284,34 @@ fn executors_without_rings_do_the_same() {
             }
         })
         .unwrap();
+}
+
+#[test]
+fn a_task_that_yields_does_not_keep_completions_from_others() {
+    let executors = executors(1);
+    let (_folder, path, _) = random_file(1 << 16, 7);
+    let device = open(&path, Method::Uring, false);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let busy = {
+        let is_over = is_over.clone();
+        executors.spawn(move || async move {
+            let mut turns = 0u32;
+            while !is_over.load(Ordering::Acquire) {
+                std::thread::sleep(Duration::from_millis(1));
+                turns += 1;
+                yield_now().await;
+            }
+            turns
+        })
+    };
+    let pool = executors.buffers().clone();
+    let reads = executors.spawn(move || async move {
+        for page in 0..4 {
+            device.read(page * 4096, pool.allocate(4096)).await.unwrap();
+        }
+        is_over.store(true, Ordering::Release);
+    });
+    futures::executor::block_on(reads).unwrap();
+    let turns = futures::executor::block_on(busy).unwrap();
+    assert!(turns < 200, "{turns} turns during four reads");
 }

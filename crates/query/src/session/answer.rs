@@ -47,6 +47,19 @@ pub(super) fn columns(definition: &TableDefinition) -> Result<RecordBatch> {
     ])
 }
 
+/// `SHOW COLUMNS` of a table that is no file's.
+pub(super) fn fields(schema: &Schema) -> Result<RecordBatch> {
+    let fields = schema.fields();
+    let kind = |field: &Field| field.metadata().get(MYSQL_TYPE).cloned();
+    table(vec![
+        ("Field", text(fields.iter().map(|field| Some(field.name().clone())))),
+        ("Type", text(fields.iter().map(|field| kind(field)))),
+        ("Null", text(fields.iter().map(|field| Some(yes(field.is_nullable()))))),
+        ("Key", text(fields.iter().map(|_| Some(String::new())))),
+        ("Extra", text(fields.iter().map(|_| Some(String::new())))),
+    ])
+}
+
 /// `SHOW INDEX`: a row for each part.
 pub(super) fn indexes(definition: &TableDefinition, statistics: &TableStatistics) -> Result<RecordBatch> {
     let parts: Vec<_> = definition

@@ -193,8 +193,11 @@ impl Session {
 
     /// Sets the default database.
     pub fn use_database(&self, name: &str) -> Result<()> {
-        let database = self.database_named(name)?;
-        *self.shared.database.write() = Some(database.name().to_string());
+        let name = match self.is_status(name) {
+            true => STATUS.to_string(),
+            false => self.database_named(name)?.name().to_string(),
+        };
+        *self.shared.database.write() = Some(name);
         Ok(())
     }
 
@@ -230,8 +233,20 @@ impl Session {
                 None
             }
             Command::ShowDatabases => Some(answer::names("Database", &self.shared.databases.names())?),
-            Command::ShowTables { database: Some(name) } if self.is_status(&name) => {
+            Command::ShowTables { database } if self.is_status_or_default(database.as_deref()) => {
                 Some(answer::names("Tables_in_tanada", &StatusSchema::names())?)
+            }
+            Command::ShowColumns(name) if self.is_status_or_default(name.database.as_deref()) => {
+                let schema =
+                    StatusSchema::schema(&name.table).ok_or_else(|| no_table(&name.table, STATUS))?;
+                Some(answer::fields(&schema)?)
+            }
+            Command::ShowIndex(name) if self.is_status_or_default(name.database.as_deref()) => {
+                let message = format!(
+                    "tables of database '{STATUS}' have no indexes; DESCRIBE {} shows its columns",
+                    name.table
+                );
+                return Err(Error::new(ErrorKind::Unsupported, message));
             }
             Command::ShowTables { database } => {
                 let database = self.database_or_default(database.as_deref())?;
@@ -339,11 +354,11 @@ impl Session {
         let mut columns: Vec<String> = Vec::new();
         let mut invisible = Invisible::new();
         for reference in state.resolve_table_references(&statement)? {
-            if let Some(schema) = self.system_schema(&reference) {
-                columns.extend(system_columns(&state, schema, &reference).await);
+            if reference.schema().is_none() && reference.table().eq_ignore_ascii_case("dual") {
                 continue;
             }
-            if reference.schema().is_none() && reference.table().eq_ignore_ascii_case("dual") {
+            if let Some(schema) = self.system_schema(&reference) {
+                columns.extend(system_columns(&state, schema, &reference).await);
                 continue;
             }
             let name = TableName {
@@ -368,9 +383,16 @@ impl Session {
         name.eq_ignore_ascii_case(STATUS) && self.shared.databases.database(name).is_none()
     }
 
+    /// The same of the default database, where none is named.
+    fn is_status_or_default(&self, name: Option<&str>) -> bool {
+        let default = self.database();
+        name.or(default.as_deref()).is_some_and(|name| self.is_status(name))
+    }
+
     /// The schema of a table that is no database's.
     fn system_schema(&self, reference: &TableReference) -> Option<&'static str> {
-        let schema = reference.schema()?;
+        let default = self.database();
+        let schema = reference.schema().or(default.as_deref())?;
         let is_status = self.is_status(schema);
         let is_information = schema.eq_ignore_ascii_case(INFORMATION_SCHEMA);
         is_status.then_some(STATUS).or(is_information.then_some(INFORMATION_SCHEMA))
@@ -379,11 +401,7 @@ impl Session {
     async fn table(&self, name: &TableName) -> Result<Arc<InnodbTable>> {
         let database = self.database_or_default(name.database.as_deref())?;
         let table = database.open_table(&name.table).await?;
-        table.ok_or_else(|| {
-            let message =
-                format!("no table '{}' in database '{}'; see SHOW TABLES", name.table, database.name());
-            Error::new(ErrorKind::NotFound, message)
-        })
+        table.ok_or_else(|| no_table(&name.table, database.name()))
     }
 
     fn database_or_default(&self, name: Option<&str>) -> Result<Arc<Database>> {
@@ -413,6 +431,10 @@ impl std::fmt::Debug for Session {
             .field("database", &self.database())
             .finish_non_exhaustive()
     }
+}
+
+fn no_table(table: &str, database: &str) -> Error {
+    Error::new(ErrorKind::NotFound, format!("no table '{table}' in database '{database}'; see SHOW TABLES"))
 }
 
 /// Columns of a table of `schema`; none if there is no such table, which planning will tell.

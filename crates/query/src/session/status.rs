@@ -52,6 +52,11 @@ impl StatusSchema {
         TABLES.iter().map(|(name, _)| (*name).to_string()).collect()
     }
 
+    /// The columns of a table.
+    pub(super) fn schema(table: &str) -> Option<SchemaRef> {
+        Self::kind(table).map(Kind::schema)
+    }
+
     fn kind(name: &str) -> Option<Kind> {
         TABLES.iter().find(|(table, _)| table.eq_ignore_ascii_case(name)).map(|(_, kind)| *kind)
     }

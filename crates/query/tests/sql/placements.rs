@@ -123,6 +123,24 @@ async fn policies_that_cannot_place_chunks_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_engines_own_tables_are_a_database_to_use() {
+    let session = session(Method::Uring);
+    let columns = text(&session, "describe tanada.placements").await;
+    assert!(columns.starts_with("volume\nvarchar\nYES"), "{columns}");
+    run(&session, "use TANADA").await.unwrap();
+    assert_eq!(session.database().as_deref(), Some("tanada"));
+    assert_eq!(text(&session, "show tables").await, "footprints\nplacements\nvolume_stats");
+    assert_eq!(text(&session, "show columns from placements").await, columns);
+    assert_eq!(number(&session, "select count(*) from Placements").await, 0);
+    assert_eq!(number(&session, "select 7 from dual").await, 7);
+    for wrong in ["describe nothing", "show index from placements", "select * from nothing"] {
+        let error = run(&session, wrong).await.unwrap_err();
+        let parts = ["no table 'nothing' in database 'tanada'", "have no indexes", "nothing"];
+        assert!(parts.iter().any(|part| error.to_string().contains(part)), "{wrong}: {error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_live_policy_leaves_answers_alone() {
     let folder = volume().await;
     let mut answers = Vec::new();

@@ -43,6 +43,9 @@ const MOST_UNDER_WAY: u32 = 4;
 const LEAST_IOS: f64 = 256.0;
 const MOST_IOS: f64 = 16384.0;
 
+/// And not sooner than this, but at a query's beginning and end: fast devices read a segment in less time than a ranking takes.
+const LEAST_NS: u64 = 20_000_000;
+
 /// Rent is halved this often, in ticks of a second.
 const RENT_HALF_LIFE: u32 = 60;
 
@@ -84,8 +87,10 @@ struct Benefit {
     lead_ns: f64,
     /// How far the last query's expectations came true.
     trust: f64,
-    /// I/Os until the next ranking.
+    /// I/Os until the next ranking,
     until_ranking: f64,
+    /// and when the last one was.
+    ranked_ns: u64,
     rent: BTreeMap<u32, f64>,
     ticks: u32,
     blocked: BTreeSet<u32>,
@@ -107,6 +112,7 @@ pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
         lead_ns: 0.0,
         trust: 0.0,
         until_ranking: 0.0,
+        ranked_ns: 0,
         rent: BTreeMap::new(),
         ticks: 0,
         blocked: BTreeSet::new(),
@@ -159,6 +165,7 @@ impl Benefit {
         self.ranking = Ranking::new(&moment, &self.residency, view);
         let segment = self.running.iter().map(Running::segment_ios).fold(f64::INFINITY, f64::min);
         self.until_ranking = segment.clamp(LEAST_IOS, MOST_IOS);
+        self.ranked_ns = context.now_ns;
     }
 
     /// Decides on the next copies, as many as may be under way.
@@ -351,7 +358,8 @@ impl Policy for Benefit {
                     self.pay_rent(context, io, decisions);
                 }
                 self.until_ranking -= 1.0;
-                if self.until_ranking <= 0.0 && !self.running.is_empty() {
+                let is_due = self.until_ranking <= 0.0 && context.now_ns >= self.ranked_ns + LEAST_NS;
+                if is_due && !self.running.is_empty() {
                     self.rank(context, Phase::Now);
                     self.act(context, decisions);
                 }
@@ -457,6 +465,7 @@ mod tests {
         bench.done_all();
         let mut wanted = Vec::new();
         for chunk in &reads[..8000] {
+            bench.now_ns += 1_000_000;
             wanted.extend(bench.read(*chunk));
             wanted.extend(bench.done_all());
         }

@@ -129,7 +129,7 @@ impl Moment<'_> {
     fn add_later(&self, worths: &mut HashMap<u32, Worth>) {
         let unread = Worth { first: u32::MAX, ..Worth::default() };
         let copy_s = self.pressure.copy_up_s(self.context.costs, self.context.layout.chunk_bytes() as f64);
-        let nearness = nearness(self.running.iter().map(|query| query.depth).max().unwrap_or(1));
+        let depth = self.running.iter().map(|query| query.depth).max().unwrap_or(1);
         let until_next = self.running.iter().map(Running::segments_ahead).min().unwrap_or(0);
         for (statement, next, soon) in self.likely.iter().filter(|(_, _, soon)| *soon >= LEAST_CHANCE) {
             let Some(profile) = self.history.profile(*statement) else { continue };
@@ -143,6 +143,7 @@ impl Moment<'_> {
             if until_next >= HORIZON || *next < LEAST_CHANCE {
                 continue;
             }
+            let nearness = nearness(depth, profile.segment_ios);
             let distance = nearness.powi(until_next as i32 + 1);
             for (segment, weight, ahead) in weighted(&profile.segments, 1.0, nearness) {
                 for (no, uses) in segment {

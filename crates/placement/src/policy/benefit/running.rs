@@ -14,7 +14,7 @@
 use std::collections::HashMap;
 
 use super::balance::Pressure;
-use super::history::{Profile, Recorder, Segment};
+use super::history::{Profile, Recorder, SEGMENT_IOS, Segment};
 use super::smooth::{agreement, smoothed};
 use crate::costs::{Load, Reads};
 use crate::event::{Io, IoKind};
@@ -25,13 +25,16 @@ use crate::layout::Layout;
 const MOST_SCALE: f64 = 8.0;
 
 /// What a segment counts less than the one before: copies that wait for others have to be begun earlier.
-const NEARNESS: f32 = 0.87;
+const NEARNESS: f32 = 0.965;
 
 /// The same, if the query waits for each of its I/Os: then a copy waits little.
-const NEARNESS_IN_ORDER: f32 = 0.65;
+const NEARNESS_IN_ORDER: f32 = 0.87;
+
+/// A longer segment counts as so many, at most: of a plan's, which are few, more than the present one have to count.
+const MOST_LENGTHS: f64 = 4.0;
 
 /// Segments that count at all.
-pub(super) const HORIZON: usize = 24;
+pub(super) const HORIZON: usize = 96;
 
 /// I/Os over which the time between two is averaged.
 const INTERVALS: u64 = 512;
@@ -221,7 +224,7 @@ impl Running {
         let lead = begun + lead_ios / self.segment_ios.max(1.0);
         let segments = if self.is_believed() { &self.exact } else { &self.smooth };
         let segments = segments.get(self.present..).unwrap_or_default();
-        let nearness = nearness(self.depth);
+        let nearness = nearness(self.depth, self.segment_ios);
         weighted(segments, 1.0 - begun as f32, nearness).map(move |(segment, now, ahead)| {
             let passed = (lead - ahead as f64).clamp(0.0, 1.0) as f32;
             let then = now.min(nearness.powi(ahead as i32) * (1.0 - passed));
@@ -249,8 +252,9 @@ impl Running {
 }
 
 /// What each segment of a query counts less than the one before.
-pub(super) fn nearness(depth: u32) -> f32 {
-    if depth <= 1 { NEARNESS_IN_ORDER } else { NEARNESS }
+pub(super) fn nearness(depth: u32, segment_ios: f64) -> f32 {
+    let nearness = if depth <= 1 { NEARNESS_IN_ORDER } else { NEARNESS };
+    nearness.powf((segment_ios / SEGMENT_IOS as f64).clamp(1.0, MOST_LENGTHS) as f32)
 }
 
 /// The first segments, each counting less; the first `first` at most.

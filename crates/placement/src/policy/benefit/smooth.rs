@@ -9,7 +9,7 @@ use super::history::Segment;
 use crate::costs::Reads;
 
 /// Segments before and behind.
-const SEGMENTS: usize = 3;
+const SEGMENTS: usize = 12;
 
 /// Chunks before and behind.
 const NEIGHBOURS: u32 = 32;
