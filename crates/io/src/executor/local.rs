@@ -210,7 +210,7 @@ impl Local {
             let mut has_yielded = false;
             survive(|| has_yielded = runnable.run());
             if has_yielded {
-                // It wants others to go first, and they may wait for I/O: those before it in the queue, then completions.
+                // Woken while it ran, mostly by itself to let others go first, and they may wait for I/O: those before it in the queue, then completions.
                 left = left.min(self.ready.borrow().len().saturating_sub(1));
             }
             let is_enough = |ring: &mut Ring| {

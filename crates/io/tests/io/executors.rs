@@ -313,5 +313,5 @@ fn a_task_that_yields_does_not_keep_completions_from_others() {
     });
     futures::executor::block_on(reads).unwrap();
     let turns = futures::executor::block_on(busy).unwrap();
-    assert!(turns < 200, "{turns} turns during four reads");
+    assert!(turns < 600, "{turns} turns during four reads");
 }

@@ -231,7 +231,7 @@ impl Core {
         };
         let tree = store.view.read().tree.clone();
         let opened = self.opener.open_added(&tree, &edit).await?;
-        // Mirrors that are trimmed below are not to be held.
+        // What it has is deleted below, if nobody holds it.
         drop(tree);
         // CRASH: the key file is an orphan, and the log has everything.
         self.crash.reached("flush.before-manifest");
@@ -272,11 +272,8 @@ impl Core {
             self.forget_log_before(writing, begin);
         }
         self.delete_retired().await?;
-        // Jobs may be busy for long. What finds no room for its record is tried again; the table is written out.
-        match self.trim_mirrors(writing, false).await {
-            Err(error) if error.kind() != ErrorKind::NoSpace => return Err(error),
-            Ok(_) | Err(_) => {}
-        }
+        // Jobs may be busy for long.
+        self.trim_mirrors(writing, false).await?;
         self.watch_fast_class();
         Ok(())
     }

@@ -6,6 +6,7 @@
 //! Mirrors are never in anybody's way: pressure on the fastest class is what there would be without them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -58,6 +59,18 @@ fn by_worth(mirrors: &[(Option<u64>, u64)]) -> Vec<usize> {
     // Of equals the oldest stays in front.
     ordered.sort_by(|a, b| worth(a).total_cmp(&worth(b)));
     ordered
+}
+
+/// Closes those that are mirrors no more. Trees from before may be held by cursors for as long as these stand.
+fn close_gone(gone: &BTreeMap<SegmentNo, Mirror>, left: &BTreeMap<SegmentNo, Mirror>) {
+    for (segment, mirror) in gone {
+        let Some(opened) = &mirror.opened else { continue };
+        // A spill may have made it a mirror again, which is another one.
+        let now = left.get(segment).and_then(|mirror| mirror.opened.as_ref());
+        if !now.is_some_and(|now| Arc::ptr_eq(now, opened)) {
+            opened.close();
+        }
+    }
 }
 
 impl Core {
@@ -215,13 +228,13 @@ impl Core {
             has_any = true;
             // CRASH: the leaves have everything.
             self.crash.reached("mirrors.before-manifest");
-            match self.install(writing, store, &Edit { changes }, Vec::new).await {
+            let installed = self.install(writing, store, &Edit { changes }, Vec::new).await;
+            close_gone(&gone, &store.view.read().tree.mirrors);
+            match installed {
                 Err(_) if store.check_there().is_err() => {}
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 installed => installed?,
             }
-            // Trees from before may be held by cursors for as long as these stand.
-            gone.values().filter_map(|mirror| mirror.opened.as_deref()).for_each(OpenMirror::close);
         }
         if has_any {
             self.environment.sleep(READS_END).await;

@@ -242,6 +242,7 @@ impl Session {
                 Some(answer::fields(&schema)?)
             }
             Command::ShowIndex(name) if self.is_status_or_default(name.database.as_deref()) => {
+                StatusSchema::schema(&name.table).ok_or_else(|| no_table(&name.table, STATUS))?;
                 let message = format!(
                     "tables of database '{STATUS}' have no indexes; DESCRIBE {} shows its columns",
                     name.table

@@ -133,10 +133,14 @@ async fn the_engines_own_tables_are_a_database_to_use() {
     assert_eq!(text(&session, "show columns from placements").await, columns);
     assert_eq!(number(&session, "select count(*) from Placements").await, 0);
     assert_eq!(number(&session, "select 7 from dual").await, 7);
-    for wrong in ["describe nothing", "show index from placements", "select * from nothing"] {
+    for (wrong, part) in [
+        ("describe nothing", "no table 'nothing' in database 'tanada'"),
+        ("show index from nothing", "no table 'nothing' in database 'tanada'"),
+        ("show index from placements", "have no indexes"),
+        ("select * from nothing", "nothing"),
+    ] {
         let error = run(&session, wrong).await.unwrap_err();
-        let parts = ["no table 'nothing' in database 'tanada'", "have no indexes", "nothing"];
-        assert!(parts.iter().any(|part| error.to_string().contains(part)), "{wrong}: {error}");
+        assert!(error.to_string().contains(part), "{wrong}: {error}");
     }
 }
 

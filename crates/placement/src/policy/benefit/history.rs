@@ -17,8 +17,20 @@ use crate::memory::{Memory, RememberedStatement};
 /// Statements that are remembered.
 const MOST_STATEMENTS: usize = 256;
 
+/// With more I/Os in flight than this, segments are longer,
+const DEPTH_OF_A_SEGMENT: u32 = 64;
+
+/// up to so many times.
+const MOST_LENGTHENED: u32 = 4;
+
 /// Entries of segments that are remembered, of all statements together.
 const MOST_ENTRIES: usize = 4 << 20;
+
+/// Those of one run: one that reads many chunks is told in longer segments.
+const MOST_ENTRIES_A_RUN: usize = MOST_ENTRIES / 8;
+
+/// Runs that differ by so many segments are comparable: the page cache had a little more, or less.
+const LIKE_LENGTH: usize = 4;
 
 /// How much the newest run counts.
 const NEWEST: f32 = 0.5;
@@ -99,9 +111,12 @@ impl Profile {
             self.was_short = true;
             return;
         }
-        let is_comparable = self.segments.len() == run.segments.len() && self.segment_ios == run.segment_ios;
+        let is_comparable = self.segments.len().abs_diff(run.segments.len()) <= LIKE_LENGTH
+            && self.segment_ios == run.segment_ios;
         let segments = if is_comparable {
-            self.segments.iter().zip(&run.segments).map(|(old, new)| blend(old, new)).collect()
+            let at = |segments: &[Segment], at: usize| segments.get(at).cloned().unwrap_or_default();
+            let all = 0..self.segments.len().max(run.segments.len());
+            all.map(|no| blend(&at(&self.segments, no), &at(&run.segments, no))).collect()
         } else {
             run.segments
         };
@@ -134,8 +149,9 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn new() -> Recorder {
-        let segment_ios = SEGMENT_IOS;
+    /// Of a query that keeps `depth` I/Os in flight: what comes in such a burst has no order.
+    pub(super) fn new(depth: u32) -> Recorder {
+        let segment_ios = SEGMENT_IOS * u64::from((depth / DEPTH_OF_A_SEGMENT).clamp(1, MOST_LENGTHENED));
         Recorder { segments: Vec::new(), current: HashMap::new(), segment_ios, ios_in_segment: 0, ios: 0 }
     }
 
@@ -154,7 +170,9 @@ impl Recorder {
         segment.sort_unstable_by_key(|(no, _)| *no);
         self.segments.push(segment);
         self.ios_in_segment = 0;
-        if self.segments.len() >= MOST_SEGMENTS {
+        let is_even = self.segments.len().is_multiple_of(2);
+        let entries: usize = self.segments.iter().map(Vec::len).sum();
+        if self.segments.len() >= MOST_SEGMENTS || (is_even && entries > MOST_ENTRIES_A_RUN) {
             let halves = std::mem::take(&mut self.segments);
             let doubled = |pair: &[Segment]| {
                 let mut sum: BTreeMap<u32, Reads> = BTreeMap::new();

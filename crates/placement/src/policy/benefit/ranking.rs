@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::super::residency::{Residency, Where};
 use super::balance::{Busy, Pressure};
 use super::history::History;
-use super::running::{HORIZON, Running, nearness, weighted};
+use super::running::{HORIZON, Running, horizon, nearness, weighted};
 use crate::costs::{Costs, Reads};
 use crate::event::Context;
 use crate::footprint::Fingerprint;
@@ -130,7 +130,11 @@ impl Moment<'_> {
         let unread = Worth { first: u32::MAX, ..Worth::default() };
         let copy_s = self.pressure.copy_up_s(self.context.costs, self.context.layout.chunk_bytes() as f64);
         let depth = self.running.iter().map(|query| query.depth).max().unwrap_or(1);
-        let until_next = self.running.iter().map(Running::segments_ahead).min().unwrap_or(0);
+        let ahead = self
+            .running
+            .iter()
+            .map(|query| (query.segments_ahead(), nearness(query.depth, query.segment_ios())));
+        let (until_next, nearness_until) = ahead.min_by_key(|(ahead, _)| *ahead).unwrap_or((0, 1.0));
         for (statement, next, soon) in self.likely.iter().filter(|(_, _, soon)| *soon >= LEAST_CHANCE) {
             let Some(profile) = self.history.profile(*statement) else { continue };
             let load = profile.load(self.pressure.depth);
@@ -144,8 +148,9 @@ impl Moment<'_> {
                 continue;
             }
             let nearness = nearness(depth, profile.segment_ios);
-            let distance = nearness.powi(until_next as i32 + 1);
-            for (segment, weight, ahead) in weighted(&profile.segments, 1.0, nearness) {
+            let distance = nearness_until.powi(until_next as i32 + 1);
+            let segments = profile.segments.iter().take(horizon(profile.segment_ios));
+            for (segment, weight, ahead) in weighted(segments, 1.0, nearness) {
                 for (no, uses) in segment {
                     let worth = worths.entry(*no).or_insert(unread);
                     worth.soon_s += self.costs.saved_s(uses, load) * f64::from(weight * distance) * next;

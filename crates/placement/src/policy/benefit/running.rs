@@ -3,7 +3,7 @@
 //! 1. If its statement has run before, what it read then, segment by segment, is expected; more or less of it as the plan expects more or fewer
 //!    pages than then.
 //! 2. Else the plan alone: an access's pages spread evenly over its extents and over the stages from its own on.
-//! 3. Statements come back the same or with other parameters, and then what was random before is random again. Each segment that was expected is
+//! 3. Statements come back the same or with other parameters, and then what was random before is random again. Every few segments that were expected are
 //!    compared with what was seen: as long as they do not agree, expectations are [smoothed](super::smooth) over time and over neighbours,
 //!    so that no chance is taken for a promise.
 //! 4. The query's I/Os so far, over those expected, say in which segment it is. Segments behind it count for nothing; those ahead the less
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 use super::balance::Pressure;
 use super::history::{Profile, Recorder, SEGMENT_IOS, Segment};
-use super::smooth::{agreement, smoothed};
+use super::smooth::{GROUP, agreement, smoothed, together};
 use crate::costs::{Load, Reads};
 use crate::event::{Io, IoKind};
 use crate::footprint::{Cause, Fingerprint, Footprint, QueryId};
@@ -33,7 +33,7 @@ const NEARNESS_IN_ORDER: f32 = 0.87;
 /// A longer segment counts as so many, at most: of a plan's, which are few, more than the present one have to count.
 const MOST_LENGTHS: f64 = 4.0;
 
-/// Segments that count at all.
+/// Segments of the least length that count at all.
 pub(super) const HORIZON: usize = 96;
 
 /// I/Os over which the time between two is averaged.
@@ -61,7 +61,7 @@ pub(super) struct Running {
     total: Reads,
     /// As they were seen,
     exact: Vec<Segment>,
-    /// and smoothed; empty as long as that is not wanted.
+    /// and smoothed, [`GROUP`] of them as one; empty as long as that is not wanted.
     smooth: Vec<Segment>,
     /// There is nothing to smooth.
     is_smooth: bool,
@@ -69,7 +69,7 @@ pub(super) struct Running {
     trust: f64,
     /// The chunk that each of its streams read last.
     streams: HashMap<Cause, u32>,
-    /// Reads in the present segment.
+    /// Reads in the present group of segments.
     reads: HashMap<u32, f32>,
     left: HashMap<u32, Reads>,
     present: usize,
@@ -130,7 +130,7 @@ impl Running {
             expected_pages: pages,
             last_ns: None,
             interval_ns: 0.0,
-            recorder: Recorder::new(),
+            recorder: Recorder::new(depth),
         }
     }
 
@@ -162,11 +162,13 @@ impl Running {
 
     /// The present segment is behind it.
     fn pass(&mut self) {
-        let segment = &self.exact[self.present];
-        let agreed = (agreement(segment, &self.reads) - LEAST_AGREEMENT) / (1.0 - LEAST_AGREEMENT);
-        self.trust = (self.trust + agreed.clamp(0.0, 1.0)) / 2.0;
-        self.reads.clear();
-        for (no, uses) in segment {
+        if (self.present + 1).is_multiple_of(GROUP) {
+            let expected = together(&self.exact[self.present + 1 - GROUP..=self.present]);
+            let agreed = (agreement(&expected, &self.reads) - LEAST_AGREEMENT) / (1.0 - LEAST_AGREEMENT);
+            self.trust = (self.trust + agreed.clamp(0.0, 1.0)) / 2.0;
+            self.reads.clear();
+        }
+        for (no, uses) in &self.exact[self.present] {
             if let Some(left) = self.left.get_mut(no) {
                 *left = left.plus(*uses, -1.0);
                 if left.is_nothing() {
@@ -222,8 +224,12 @@ impl Running {
         let is_known = self.recorder.ios >= INTERVALS && self.interval_ns > 0.0;
         let lead_ios = if is_known { lead_ns / self.interval_ns } else { 0.0 };
         let lead = begun + lead_ios / self.segment_ios.max(1.0);
-        let segments = if self.is_believed() { &self.exact } else { &self.smooth };
-        let segments = segments.get(self.present..).unwrap_or_default();
+        let is_believed = self.is_believed();
+        let segments = (self.present..self.exact.len()).filter_map(move |no| match is_believed {
+            true => self.exact.get(no),
+            false => self.smooth.get(no / GROUP),
+        });
+        let segments = segments.take(horizon(self.segment_ios));
         let nearness = nearness(self.depth, self.segment_ios);
         weighted(segments, 1.0 - begun as f32, nearness).map(move |(segment, now, ahead)| {
             let passed = (lead - ahead as f64).clamp(0.0, 1.0) as f32;
@@ -254,16 +260,25 @@ impl Running {
 /// What each segment of a query counts less than the one before.
 pub(super) fn nearness(depth: u32, segment_ios: f64) -> f32 {
     let nearness = if depth <= 1 { NEARNESS_IN_ORDER } else { NEARNESS };
-    nearness.powf((segment_ios / SEGMENT_IOS as f64).clamp(1.0, MOST_LENGTHS) as f32)
+    nearness.powf(lengths(segment_ios) as f32)
+}
+
+/// Segments of that length that count at all.
+pub(super) fn horizon(segment_ios: f64) -> usize {
+    (HORIZON as f64 / lengths(segment_ios)) as usize
+}
+
+fn lengths(segment_ios: f64) -> f64 {
+    (segment_ios / SEGMENT_IOS as f64).clamp(1.0, MOST_LENGTHS)
 }
 
 /// The first segments, each counting less; the first `first` at most.
-pub(super) fn weighted(
-    segments: &[Segment],
+pub(super) fn weighted<'a>(
+    segments: impl Iterator<Item = &'a Segment>,
     first: f32,
     nearness: f32,
-) -> impl Iterator<Item = (&Segment, f32, usize)> {
-    segments.iter().take(HORIZON).enumerate().map(move |(ahead, segment)| {
+) -> impl Iterator<Item = (&'a Segment, f32, usize)> {
+    segments.enumerate().map(move |(ahead, segment)| {
         let weight = if ahead == 0 { first } else { nearness.powi(ahead as i32) };
         (segment, weight, ahead)
     })

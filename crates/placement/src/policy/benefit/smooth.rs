@@ -8,20 +8,36 @@ use std::collections::BTreeMap;
 use super::history::Segment;
 use crate::costs::Reads;
 
-/// Segments before and behind.
-const SEGMENTS: usize = 12;
+/// Segments that are taken as one.
+pub(super) const GROUP: usize = 4;
+
+/// Groups before and behind.
+const GROUPS: usize = 3;
 
 /// Chunks before and behind.
 const NEIGHBOURS: u32 = 32;
 
-/// The segments without their chance.
+/// What such segments expect all together.
+pub(super) fn together(segments: &[Segment]) -> Segment {
+    let mut sum: BTreeMap<u32, Reads> = BTreeMap::new();
+    for (no, uses) in segments.iter().flatten() {
+        let entry = sum.entry(*no).or_default();
+        *entry = entry.plus(*uses, 1.0);
+    }
+    sum.into_iter().collect()
+}
+
+/// The segments of each group, without their chance.
 pub(super) fn smoothed(segments: &[Segment]) -> Vec<Segment> {
-    let over_time = (0..segments.len()).map(|at| {
-        let around = &segments[at.saturating_sub(SEGMENTS)..(at + SEGMENTS + 1).min(segments.len())];
+    let groups: Vec<(Segment, usize)> =
+        segments.chunks(GROUP).map(|group| (together(group), group.len())).collect();
+    let over_time = (0..groups.len()).map(|at| {
+        let around = &groups[at.saturating_sub(GROUPS)..(at + GROUPS + 1).min(groups.len())];
+        let share = 1.0 / around.iter().map(|(_, len)| *len).sum::<usize>().max(1) as f32;
         let mut mean: BTreeMap<u32, Reads> = BTreeMap::new();
-        for (no, uses) in around.iter().flatten() {
+        for (no, uses) in around.iter().flat_map(|(group, _)| group) {
             let sum = mean.entry(*no).or_default();
-            *sum = sum.plus(*uses, 1.0 / around.len() as f32);
+            *sum = sum.plus(*uses, share);
         }
         mean.into_iter().collect::<Segment>()
     });
@@ -80,7 +96,8 @@ mod tests {
         let noisy: Vec<Segment> = (0..20)
             .map(|at| segment(&(0..40).map(|no| (no, ((at * 7 + no * 13) % 5) as f32)).collect::<Vec<_>>()))
             .collect();
-        for (no, uses) in &smoothed(&noisy)[10] {
+        assert_eq!(smoothed(&noisy).len(), 20 / GROUP);
+        for (no, uses) in &smoothed(&noisy)[2] {
             assert!((1.5..2.5).contains(&uses.random), "chunk {no}: {uses:?}");
         }
         let apart = smoothed(&[segment(&[(0, 8.0), (1, 8.0), (100, 1.0)])]);
