@@ -136,6 +136,18 @@ fn a_segment_that_was_prepared_too_small_is_no_obstacle() {
 }
 
 #[test]
+fn who_waits_after_the_end_hears_of_it() {
+    let volume = TestVolume::new();
+    let objects = volume.objects();
+    let log = start(&volume, &objects, 1, 0);
+    let end = append(&log, 1, 100);
+    log.stop();
+    wait_for(log.ended());
+    assert_eq!(wait_for(log.sync_to(end)).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(wait_for(log.close()).unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[test]
 fn what_is_not_synced_is_durable_in_time() {
     let volume = TestVolume::new();
     let objects = volume.objects();

@@ -12,7 +12,8 @@
 //!    way from there to a slower one, it waits a while: a log that goes on on the slow class is written there, and what is spilled from it again.
 //!
 //! Invariants: `durable <= written <= end`; groups of a segment are contiguous; after a failed write or sync nothing is appended any more and
-//! nobody is told that anything is durable.
+//! nobody is told that anything is durable; the task that writes ends only when it has seen, under the lock, that nobody waits, and who comes later
+//! hears that the log is closed.
 //!
 //! The two tasks are in [`tasks`].
 
@@ -104,6 +105,31 @@ struct State {
     wanted: Wanted,
     failed: Option<Error>,
     is_closing: bool,
+    /// The task that writes has seen for the last time who waits.
+    has_ended: bool,
+}
+
+impl State {
+    /// Waits until the log is durable up to `lsn`, unless that or the opposite is known already.
+    fn wait_for(&mut self, lsn: Lsn) -> Either<Result<()>, oneshot::Receiver<Result<()>>> {
+        if self.durable >= lsn {
+            return Either::Left(Ok(()));
+        }
+        if let Some(error) = &self.failed {
+            return Either::Left(Err(error.clone()));
+        }
+        if self.has_ended {
+            return Either::Left(Err(closed_before_durable()));
+        }
+        let (sender, receiver) = oneshot::channel();
+        self.wanted.waiters.insert((lsn, self.wanted.waiter_no), sender);
+        self.wanted.waiter_no += 1;
+        Either::Right(receiver)
+    }
+}
+
+fn closed_before_durable() -> Error {
+    Error::new(ErrorKind::Closed, "the log was closed before the write was durable")
 }
 
 /// A log that is written to.
@@ -169,6 +195,7 @@ impl Log {
             wanted: Wanted::default(),
             failed: None,
             is_closing: false,
+            has_ended: false,
         };
         let log = Arc::new(Log {
             kept: Mutex::default(),
@@ -392,29 +419,22 @@ impl Log {
     /// # Errors
     /// If a write or sync failed: nothing is known of what came after the durable position.
     pub(crate) fn sync_to(&self, lsn: Lsn) -> impl Future<Output = Result<()>> + Send + use<> {
-        let waiting = {
-            let mut state = self.state.lock();
-            if state.durable >= lsn {
-                Either::Left(Ok(()))
-            } else if let Some(error) = &state.failed {
-                Either::Left(Err(error.clone()))
-            } else {
-                let (sender, receiver) = oneshot::channel();
-                let no = state.wanted.waiter_no;
-                state.wanted.waiter_no += 1;
-                state.wanted.waiters.insert((lsn, no), sender);
-                Either::Right(receiver)
-            }
-        };
+        let waiting = self.state.lock().wait_for(lsn);
+        self.told(waiting)
+    }
+
+    /// What who waits is told, once the task that writes knows of it.
+    fn told(
+        &self,
+        waiting: Either<Result<()>, oneshot::Receiver<Result<()>>>,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
         if matches!(waiting, Either::Right(_)) {
             self.work.notify();
         }
         async move {
             match waiting {
                 Either::Left(result) => result,
-                Either::Right(receiver) => receiver.await.unwrap_or_else(|_| {
-                    Err(Error::new(ErrorKind::Closed, "the log was dropped before the write was durable"))
-                }),
+                Either::Right(receiver) => receiver.await.unwrap_or_else(|_| Err(closed_before_durable())),
             }
         }
     }
@@ -449,13 +469,15 @@ impl Log {
     /// # Errors
     /// As [`sync_to`](Self::sync_to).
     pub(crate) async fn close(&self) -> Result<()> {
-        let end = {
+        let waiting = {
             let mut state = self.state.lock();
             state.is_closing = true;
             self.close_group(&mut state);
-            state.end
+            // Without the lock between, in which the task that writes could find that nobody waits, and end.
+            let end = state.end;
+            state.wait_for(end)
         };
-        let synced = self.sync_to(end).await;
+        let synced = self.told(waiting).await;
         self.stop();
         synced
     }

@@ -29,6 +29,7 @@ impl Log {
     fn next(&self, now: Duration) -> Next {
         let mut state = self.state.lock();
         if state.failed.is_some() {
+            state.has_ended = true;
             return Next::End;
         }
         let durable = state.durable;
@@ -44,6 +45,7 @@ impl Log {
             return Next::Write(groups, sync_to);
         }
         if state.is_closing {
+            state.has_ended = true;
             return Next::End;
         }
         Next::Wait(state.wanted.deadline.map(|(deadline, _)| deadline))
