@@ -25,6 +25,7 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 
 use super::Method;
+use crate::model::lateness;
 use crate::{Buffer, timeline};
 
 /// What a request wants.
@@ -101,6 +102,20 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
 pub(super) struct Outcome {
     pub(super) result: io::Result<usize>,
     pub(super) buffer: Option<Buffer>,
+    /// When it was over by a model in real time.
+    due: Option<u64>,
+}
+
+impl Outcome {
+    fn new(result: io::Result<usize>, buffer: Option<Buffer>) -> Outcome {
+        Outcome { result, buffer, due: lateness::due() }
+    }
+
+    /// The calling thread goes on with it.
+    fn taken(self) -> Outcome {
+        lateness::taken(self.due, timeline::real_now);
+        self
+    }
 }
 
 #[derive(Debug, Default)]
@@ -175,7 +190,7 @@ impl Completion {
 
     /// Hands over bytes transferred (or the error) and the request's buffer, and wakes who waits.
     pub fn complete(mut self, result: io::Result<usize>, buffer: Option<Buffer>) {
-        self.finish(Outcome { result, buffer });
+        self.finish(Outcome::new(result, buffer));
     }
 
     /// Whether nobody waits any more.
@@ -208,7 +223,7 @@ impl Completion {
 
 impl Drop for Completion {
     fn drop(&mut self) {
-        self.finish(Outcome { result: Err(io::Error::from_raw_os_error(libc::ECANCELED)), buffer: None });
+        self.finish(Outcome::new(Err(io::Error::from_raw_os_error(libc::ECANCELED)), None));
     }
 }
 
@@ -228,6 +243,7 @@ impl Future for Awaited {
         };
         let mut state = shared.lock();
         if let Some(outcome) = state.outcome.take() {
+            let outcome = outcome.taken();
             return Poll::Ready((outcome.result, outcome.buffer));
         }
         match &mut state.waker {
@@ -282,7 +298,7 @@ impl Future for InFlight<'_> {
         if let Some(outcome) = state.outcome.take() {
             drop(state);
             self.started = None;
-            return Poll::Ready(outcome);
+            return Poll::Ready(outcome.taken());
         }
         match &mut state.waker {
             Some(waker) => waker.clone_from(context.waker()),

@@ -29,6 +29,8 @@ pub(crate) struct Array {
     requests: Slab<Parts>,
     /// How far each member has come. Apart, so that one member's late arrival is not the others'.
     times: Vec<Nanos>,
+    /// Members that can are given what arrives late at its own time.
+    takes_late_ones: bool,
     completed: Vec<Completed>,
 }
 
@@ -56,8 +58,14 @@ impl Array {
             events: BinaryHeap::new(),
             requests: Slab::new(),
             times: vec![0; spec.members() as usize],
+            takes_late_ones: false,
             completed: Vec::new(),
         }
+    }
+
+    /// In real time requests may arrive late.
+    pub(crate) fn take_late_ones(&mut self, takes: bool) {
+        self.takes_late_ones = takes;
     }
 
     /// The data spans `bytes` of the array's addresses.
@@ -66,15 +74,17 @@ impl Array {
         self.members.iter_mut().for_each(|member| member.set_extent(each));
     }
 
-    /// Takes a request at `now`, to which it has been advanced. Where a member is further, the request arrives there then. `command.id`
-    /// comes back when it completes.
+    /// Takes a request at `now`, to which it has been advanced. Where a member is further and its order of work depends on that, the request arrives
+    /// there then. `command.id` comes back when it completes.
     pub(crate) fn arrive(&mut self, now: Nanos, command: Command) {
         let parts = self.split(&command);
         let key = self.requests.insert(Parts { id: command.id, left: parts.len() });
         for (member, offset, len) in parts {
             let part = Command { id: key as u64, offset, len, ..command };
             self.times[member] = self.times[member].max(now);
-            self.members[member].arrive(self.times[member], part);
+            let takes_late_ones = self.takes_late_ones && self.members[member].takes_late_ones();
+            let at = if takes_late_ones { now } else { self.times[member] };
+            self.members[member].arrive(at, part);
             self.schedule(member);
         }
     }
@@ -126,7 +136,7 @@ impl Array {
             let mut completed = std::mem::take(&mut self.completed);
             // Only up to this event: what other members complete in the meantime comes first.
             self.members[member].advance(at, &mut completed);
-            self.times[member] = at;
+            self.times[member] = self.times[member].max(at);
             for (key, at) in completed.drain(..) {
                 let parts = &mut self.requests[key as usize];
                 parts.left -= 1;
@@ -174,6 +184,25 @@ mod tests {
         assert_eq!(split(500, 7000), [(0, 500, 2500), (1, 0, 2500), (2, 0, 2000)]);
         let sync = Command { operation: Operation::Sync, ..command(0, 0) };
         assert_eq!(array.split(&sync).len(), 3);
+    }
+
+    #[test]
+    fn a_late_request_of_an_ssd_is_over_as_if_it_had_come_in_time() {
+        let times = |is_late: bool| {
+            let mut array = array("sata-ssd");
+            array.take_late_ones(true);
+            let mut done = Vec::new();
+            array.arrive(0, Command { id: 1, ..command(0, 16384) });
+            if is_late {
+                array.advance(1_000_000, &mut done);
+                assert_eq!(done.len(), 1);
+            }
+            array.arrive(50_000, Command { id: 2, ..command(1 << 20, 16384) });
+            array.advance(1_000_000, &mut done);
+            done
+        };
+        assert_eq!(times(true), times(false));
+        assert!(times(true)[1].1 < 300_000, "{:?}", times(true));
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! 2. [`Member::arrive`] hands it a command that arrives at that time.
 //! 3. [`Member::next_event`] tells when to come back; there may be nothing to collect then (the mechanism only turned to the next command).
 //!
-//! Invariant: time never goes backwards, neither in calls nor in completions of one call to the next.
+//! Invariant: time never goes backwards, neither in calls nor in completions of one call to the next; but a member may take commands that arrive
+//! late ([`Member::takes_late_ones`]), whose completions may be late as well.
 
 use crate::Operation;
 
@@ -33,6 +34,11 @@ pub(crate) type Completed = (u64, Nanos);
 pub(crate) trait Member: Send + std::fmt::Debug {
     /// Takes a command at `now`, to which it has been advanced.
     fn arrive(&mut self, now: Nanos, command: Command);
+
+    /// Whether a command may arrive at a time that the member has passed.
+    fn takes_late_ones(&self) -> bool {
+        false
+    }
 
     /// Works off everything until `now`.
     fn advance(&mut self, now: Nanos, completed: &mut Vec<Completed>);

@@ -143,6 +143,11 @@ impl Member for Flash {
         self.settled.push(Reverse((done, command.id)));
     }
 
+    /// What it does in which order depends on the order of the commands, not on what has completed.
+    fn takes_late_ones(&self) -> bool {
+        true
+    }
+
     fn advance(&mut self, now: Nanos, completed: &mut Vec<Completed>) {
         while let Some(Reverse((at, id))) = self.settled.peek().copied()
             && at <= now

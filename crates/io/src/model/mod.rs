@@ -4,13 +4,14 @@
 //! device, its completions when the model says so. What is emulated and what the figures come from: `docs/device-models.md`.
 //!
 //! From the bottom up: `command` (events in, times out), `spindle` and `flash` (one device each), `array` (RAID-0 over them), all of them
-//! without I/O, clock or threads; `placement` (files on the array's addresses), `modelled` (the device that waits), `queue` (the
+//! without I/O, clock or threads; `placement` (files on the array's addresses), `modelled` (the device that waits), `lateness` (of those who wait for it), `queue` (the
 //! array on its own).
 
 mod array;
 mod command;
 mod flash;
 mod keys;
+pub(crate) mod lateness;
 mod modelled;
 mod placement;
 mod preset;

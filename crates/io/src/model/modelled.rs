@@ -6,7 +6,8 @@
 //! 3. The model says when to come back; the timeline sees to it.
 //!
 //! In real time a completion is late by what a thread needs to wake up, so whoever waits for it comes late with its next request. An
-//! arrival is therefore dated back by the lateness of the last completions: rates are the model's, as long as the machine keeps up.
+//! arrival is therefore dated back by how [late](super::lateness) its thread was, or, of a thread that waited for nothing yet, by the lateness of the last
+//! completions: rates are the model's, as long as the machine keeps up.
 //!
 //! Invariants:
 //! - a request completes once both its model and its device are done, and is in `requests` until then;
@@ -22,12 +23,9 @@ use parking_lot::{Mutex, MutexGuard};
 use slab::Slab;
 
 use super::placement::Placement;
-use super::{Array, Command, Completed, ModelSpec, Nanos};
+use super::{Array, Command, Completed, ModelSpec, Nanos, lateness};
 use crate::timeline::Timeline;
 use crate::{Backend, Buffer, Completion, Device, Method, Operation, Request, Result, Ticket};
-
-/// Arrivals are dated back by this much at most.
-const MOST_LAG: Nanos = 10_000_000;
 
 /// No event.
 const NEVER: Nanos = Nanos::MAX;
@@ -42,14 +40,18 @@ pub struct ModelledArray {
 
 impl ModelledArray {
     pub(crate) fn new(timeline: &Timeline, spec: &ModelSpec, seed: u64) -> ModelledArray {
+        let is_real = !timeline.is_virtual();
+        let mut array = Array::new(spec, seed);
+        array.take_late_ones(is_real);
         let core = Arc::new(Core {
             state: Mutex::new(State {
-                array: Array::new(spec, seed),
+                array,
                 requests: Slab::new(),
                 generation: 0,
                 placement: Placement::new(spec.segment_bytes().saturating_mul(u64::from(spec.members()))),
                 scheduled: NEVER,
                 lag: 0,
+                is_real,
                 completed: Vec::new(),
             }),
             next_event: AtomicU64::new(NEVER),
@@ -109,6 +111,8 @@ struct Pending {
     completion: Option<Completion>,
     /// Runs of addresses that the model has not completed; 0 when its time has come.
     parts: usize,
+    /// When the model was done with it, by what is known so far.
+    due: Nanos,
     /// What the device below said.
     outcome: Option<(io::Result<usize>, Option<Buffer>)>,
     below: Option<Ticket>,
@@ -122,6 +126,7 @@ struct State {
     /// When the real-time timer is to come; `NEVER` if it need not.
     scheduled: Nanos,
     lag: Nanos,
+    is_real: bool,
     completed: Vec<Completed>,
 }
 
@@ -130,11 +135,16 @@ pub(crate) struct Finished {
     completion: Completion,
     result: io::Result<usize>,
     buffer: Option<Buffer>,
+    /// When the model was done with it.
+    due: Nanos,
+    /// In real time it matters how late that is heard of.
+    is_real: bool,
 }
 
 impl Finished {
     pub(crate) fn complete(self) {
-        self.completion.complete(self.result, self.buffer);
+        let due = self.is_real.then_some(self.due);
+        lateness::completing(due, || self.completion.complete(self.result, self.buffer));
     }
 }
 
@@ -161,9 +171,10 @@ impl State {
         let count = completed.len();
         let mut late = 0;
         for (key, at) in completed.drain(..) {
-            late += now.saturating_sub(at).min(MOST_LAG);
+            late += now.saturating_sub(at).min(lateness::MOST);
             let key = key as usize;
             self.requests[key].parts -= 1;
+            self.requests[key].due = at;
             finished.extend(self.finish(key));
         }
         if count > 0 {
@@ -179,9 +190,9 @@ impl State {
         if request.parts > 0 || request.outcome.is_none() {
             return None;
         }
-        let Pending { completion, outcome, .. } = self.requests.remove(key);
+        let Pending { completion, outcome, due, .. } = self.requests.remove(key);
         let (result, buffer) = outcome?;
-        Some(Finished { completion: completion?, result, buffer })
+        Some(Finished { completion: completion?, result, buffer, due, is_real: self.is_real })
     }
 }
 
@@ -225,12 +236,21 @@ impl Core {
     ) -> (usize, u32) {
         let now = self.timeline.now();
         let mut state = self.state.lock();
-        let arrival = if self.timeline.is_virtual() { now } else { now - state.lag.min(now) };
+        let arrival = match state.is_real {
+            true => now - lateness::arrives(now).unwrap_or(state.lag).min(now),
+            false => now,
+        };
         state.advance(arrival, finished);
         state.generation = state.generation.wrapping_add(1);
         let generation = state.generation;
-        let pending =
-            Pending { generation, completion: Some(completion), parts: 0, outcome: None, below: None };
+        let pending = Pending {
+            generation,
+            completion: Some(completion),
+            parts: 0,
+            due: now,
+            outcome: None,
+            below: None,
+        };
         let key = state.requests.insert(pending);
         let parts = state.hand_over(file, key, request, arrival);
         state.requests[key].parts = parts;

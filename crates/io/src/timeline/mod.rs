@@ -30,6 +30,7 @@ use tanada_base::Clock;
 
 use crate::model::{Core, Nanos};
 use crate::{Device, ModelSpec, ModelledArray, Result};
+pub(crate) use real::now as real_now;
 pub(crate) use sleepers::watch_executor;
 pub(crate) use virtually::{
     Held, executor_ended, executor_sleeps, executor_turns, executor_woke, is_any_virtual,

@@ -64,7 +64,7 @@ static WISHES: Mutex<Option<Wishes>> = Mutex::new(None);
 static EARLIER: Condvar = Condvar::new();
 
 /// Nanoseconds since the process first asked.
-pub(super) fn now() -> Nanos {
+pub(crate) fn now() -> Nanos {
     static ORIGIN: OnceLock<Instant> = OnceLock::new();
     ORIGIN.get_or_init(Instant::now).elapsed().as_nanos() as Nanos
 }
