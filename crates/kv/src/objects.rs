@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tanada_io::BufferPool;
 use tanada_volume::{Attributes, Object, Volume};
 
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// What an object is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,6 +43,8 @@ pub(crate) struct Objects {
     next: AtomicU64,
     buffers: Arc<BufferPool>,
     retired: Mutex<Vec<(ObjectKind, u64)>>,
+    /// The database is closed: numbers are another opening's to give.
+    takes_none: AtomicBool,
 }
 
 impl fmt::Debug for Objects {
@@ -55,7 +57,8 @@ impl Objects {
     /// `next` is larger than every number in use.
     pub(crate) fn new(volume: Volume, database: &str, next: u64, buffers: Arc<BufferPool>) -> Arc<Objects> {
         let (database, next) = (database.to_owned(), AtomicU64::new(next));
-        Arc::new(Objects { volume, database, next, buffers, retired: Mutex::default() })
+        let (retired, takes_none) = (Mutex::default(), AtomicBool::new(false));
+        Arc::new(Objects { volume, database, next, buffers, retired, takes_none })
     }
 
     pub(crate) fn volume(&self) -> &Volume {
@@ -94,11 +97,19 @@ impl Objects {
         self.next.load(Ordering::Relaxed)
     }
 
+    /// No object is made from here on.
+    pub(crate) fn refuse_new(&self) {
+        self.takes_none.store(true, Ordering::Release);
+    }
+
     /// Makes an object with a number of its own, on `class` if there is room.
     ///
     /// # Errors
-    /// `ReadOnly`.
+    /// `ReadOnly`, `Closed`.
     pub(crate) fn create(self: &Arc<Self>, kind: ObjectKind, class: Option<&str>) -> Result<(Lease, Object)> {
+        if self.takes_none.load(Ordering::Acquire) {
+            return Err(Error::new(ErrorKind::Closed, "the database is closed"));
+        }
         let no = self.draw();
         let name = self.name(kind, no);
         let attributes = Attributes { class: class.map(str::to_owned), ..Attributes::default() };
@@ -134,9 +145,14 @@ impl Objects {
         Lease { held: Arc::new(held) }
     }
 
-    /// Numbers of retired objects that nobody reads any more; each is given once.
-    pub(crate) fn take_retired(&self) -> Vec<(ObjectKind, u64)> {
-        std::mem::take(&mut self.retired.lock())
+    /// A retired object that nobody reads any more; each is given once, unless it is given back.
+    pub(crate) fn take_retired(&self) -> Option<(ObjectKind, u64)> {
+        self.retired.lock().pop()
+    }
+
+    /// One that could not be deleted, and is to be taken again.
+    pub(crate) fn give_back_retired(&self, kind: ObjectKind, no: u64) {
+        self.retired.lock().push((kind, no));
     }
 
     /// Deletes an object; one that is not there is as good as deleted.

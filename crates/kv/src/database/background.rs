@@ -6,11 +6,18 @@ use std::sync::Arc;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use std::time::Duration;
+
+use futures::future::select;
 use parking_lot::Mutex;
 
 use super::core::Core;
+use super::jobs::Did;
 use crate::Error;
 use crate::notify::{Notified, Notify, TaskCount};
+
+/// How long a worker that found no space waits for other work before it looks again.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// What tasks and others tell each other.
 #[derive(Debug, Default)]
@@ -51,9 +58,9 @@ impl Background {
 impl Core {
     /// Starts the tasks, if anything can be written.
     pub(crate) fn start_background(core: &Arc<Core>) {
-        if core.writing.is_none() {
-            return;
-        }
+        let Some(writing) = &core.writing else { return };
+        // Whoever is held back looks again.
+        writing.log.tell_failure(&core.background.progress);
         let spawn = |task: Task| {
             let noticed = core.background.work.notified();
             core.background.tasks.spawn(&*core.environment, run(Arc::downgrade(core), noticed, task));
@@ -74,21 +81,32 @@ enum Task {
 
 async fn run(weak: Weak<Core>, mut noticed: Notified, task: Task) {
     loop {
-        {
+        let again = {
             let Some(core) = weak.upgrade() else { return };
             if core.background.is_stopping() {
                 return;
             }
             let did = match task {
-                Task::Flush => core.flush_next().await,
+                Task::Flush if core.flush_next().await => Did::Something,
+                Task::Flush => Did::Nothing,
                 Task::Job => core.job_next().await,
             };
-            if did {
-                continue;
+            match did {
+                Did::Something => continue,
+                Did::Nothing => None,
+                // What nobody reads any more may be deleted by now.
+                Did::FoundNoSpace => {
+                    // What could not be deleted is tried again with the next.
+                    let _ = core.delete_retired().await;
+                    Some(core.environment.sleep(TRY_AGAIN))
+                }
             }
-        }
+        };
         // Between the look and the wait the database may have gone, which notifies too.
-        noticed.await;
+        match again {
+            None => noticed.await,
+            Some(again) => drop(select(Box::pin(noticed), again).await),
+        }
         let Some(core) = weak.upgrade() else { return };
         noticed = core.background.work.notified();
     }

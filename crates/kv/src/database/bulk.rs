@@ -171,6 +171,8 @@ impl BulkLoad {
         value: &[u8],
         expires_s: Option<u32>,
     ) -> Result<()> {
+        // What was written may be gone once the database is closed.
+        self.core.writing()?;
         if self.last.as_ref().is_some_and(|last| key <= &last[..]) {
             return Err(Error::invalid(format!("key {key:?} of a load is not larger than the one before")));
         }
@@ -270,6 +272,7 @@ impl BulkLoad {
     /// # Errors
     /// `NoSpace`, `Device`, `NotFound` if the store was dropped.
     pub async fn finish(mut self) -> Result<u64> {
+        self.core.writing()?;
         self.end_segment().await?;
         self.end_kvset().await?;
         self.store.check_there()?;

@@ -27,7 +27,7 @@ use crate::manifest::{DatabaseRecord, LogRecord, Record};
 use crate::memory::{Long, MemoryContent, MemorySource, MemoryTable};
 use crate::merge::{Groups, Retention};
 use crate::notify::yield_now;
-use crate::objects::ObjectKind;
+use crate::objects::{ObjectKind, Objects};
 use crate::tombstone::RangeTombstones;
 use crate::tree::{Change, Edit, KvsetKind, KvsetRecord, Place, Position};
 use crate::{Error, ErrorKind, Result};
@@ -186,9 +186,19 @@ impl Core {
         let flushed = self.flush_all(writing).await;
         let closed = writing.log.close().await;
         writing.log.ended().await;
-        flushed.and(closed)?;
-        self.note_end(writing).await?;
+        let ended = match flushed.and(closed) {
+            Ok(()) => self.note_end(writing).await,
+            failed => failed,
+        };
+        self.refuse_changes(writing).await;
+        ended?;
         self.delete_retired().await
+    }
+
+    /// Nothing is written any more by whoever has a handle still, and a job or a bulk load under way: the database may be opened anew at once.
+    pub(crate) async fn refuse_changes(&self, writing: &Writing) {
+        self.objects.refuse_new();
+        writing.manifest.refuse(Error::new(ErrorKind::Closed, "the database is closed")).await;
     }
 
     /// Writes out everything.
@@ -456,13 +466,29 @@ impl Core {
 
     /// Deletes objects that nobody needs any more.
     pub(crate) async fn delete_retired(&self) -> Result<()> {
-        for (kind, no) in self.objects.take_retired() {
+        while let Some((kind, no)) = self.objects.take_retired() {
             // CRASH: no manifest references it; the next opening deletes it.
             self.crash.reached("object.before-deletion");
+            let mut taken = Taken { objects: &self.objects, object: Some((kind, no)) };
             self.objects.delete(kind, no).await?;
+            taken.object = None;
             self.counters.deleted_objects.add(1);
         }
         self.opener.cache.forget_gone().await;
         Ok(())
+    }
+}
+
+/// A retired object that is being deleted, and is retired still if that comes to nothing.
+struct Taken<'a> {
+    objects: &'a Objects,
+    object: Option<(ObjectKind, u64)>,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if let Some((kind, no)) = self.object {
+            self.objects.give_back_retired(kind, no);
+        }
     }
 }

@@ -26,20 +26,39 @@ use crate::{ErrorKind, Result};
 use super::pick;
 use crate::tree::pick::Job;
 
-/// How long a store's jobs rest after one found no space.
+/// How long a store's jobs rest after one found no space, whatever happens.
 const REST: Duration = Duration::from_millis(100);
+
+/// What came of looking for something to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Did {
+    Something,
+    Nothing,
+    /// There is something to do, and no space for it: nobody tells when there is.
+    FoundNoSpace,
+}
 
 /// The right to do a job of a store.
 #[derive(Debug)]
 pub(crate) struct Turn {
     store: Arc<StoreState>,
     progress: Notify,
+    /// The workers' notification, if it is not one of them that has the turn: they may have passed the store by meanwhile.
+    work: Option<Notify>,
 }
 
 impl Turn {
+    /// A worker's, who looks for further jobs afterwards.
     fn take(core: &Core, store: &Arc<StoreState>) -> Option<Turn> {
         let is_free = !store.has_job.swap(true, Ordering::AcqRel);
-        is_free.then(|| Turn { store: store.clone(), progress: core.background.progress.clone() })
+        is_free.then(|| Turn { store: store.clone(), progress: core.background.progress.clone(), work: None })
+    }
+
+    /// Somebody else's.
+    fn take_from_workers(core: &Core, store: &Arc<StoreState>) -> Option<Turn> {
+        let mut turn = Turn::take(core, store)?;
+        turn.work = Some(core.background.work.clone());
+        Some(turn)
     }
 
     /// Waits for it.
@@ -50,7 +69,7 @@ impl Turn {
         loop {
             let progress = core.background.progress.notified();
             core.writing()?;
-            if let Some(turn) = Turn::take(core, store) {
+            if let Some(turn) = Turn::take_from_workers(core, store) {
                 return Ok(turn);
             }
             progress.await;
@@ -62,6 +81,9 @@ impl Drop for Turn {
     fn drop(&mut self) {
         self.store.has_job.store(false, Ordering::Release);
         self.progress.notify();
+        if let Some(work) = &self.work {
+            work.notify();
+        }
     }
 }
 
@@ -86,36 +108,37 @@ impl Drop for JobMemory<'_> {
 }
 
 impl Core {
-    /// Does one job, if there is one to do; whether there was.
-    pub(crate) async fn job_next(&self) -> bool {
-        let Ok(writing) = self.writing() else { return false };
+    /// Does one job, if there is one to do.
+    pub(crate) async fn job_next(&self) -> Did {
+        let Ok(writing) = self.writing() else { return Did::Nothing };
         if writing.log.failure().is_some() {
-            return false;
+            return Did::Nothing;
         }
         match self.trim_mirrors(writing, false).await {
-            Ok(true) => return true,
+            Ok(true) => return Did::Something,
             Ok(false) => {}
-            Err(error) => {
-                writing.log.fail(&error);
-                self.background.progress.notify();
-            }
+            Err(error) => writing.log.fail(&error),
         }
+        let mut did = Did::Nothing;
         let mut stores = self.stores.read().clone();
         // Those with the most at their roots first.
         stores.sort_by_key(|store| std::cmp::Reverse(store.view.read().tree.root.len()));
         stores.retain(|store| store.check_there().is_ok());
         for store in &stores {
             match self.merge_next(writing, store).await {
-                Ok(true) => return true,
+                Ok(true) => return Did::Something,
                 Ok(false) => {}
-                Err(error) if error.kind() == ErrorKind::NoSpace => self.environment.sleep(REST).await,
+                Err(error) if error.kind() == ErrorKind::NoSpace => {
+                    self.environment.sleep(REST).await;
+                    did = Did::FoundNoSpace;
+                }
                 Err(error) => writing.log.fail(&error),
             }
             let Some(turn) = Turn::take(self, store) else { continue };
             match self.do_job(writing, store, false).await {
-                Ok(true) => return true,
+                Ok(true) => return Did::Something,
                 Ok(false) => match self.promote_next(writing, store).await {
-                    Ok(true) => return true,
+                    Ok(true) => return Did::Something,
                     Ok(false) => {}
                     // What cannot be copied stays where it is.
                     Err(error) if error.kind() == ErrorKind::NoSpace => {}
@@ -124,15 +147,13 @@ impl Core {
                 Err(error) if error.kind() == ErrorKind::NoSpace => {
                     self.counters.jobs_without_space.add(1);
                     self.environment.sleep(REST).await;
+                    did = Did::FoundNoSpace;
                 }
-                Err(error) => {
-                    writing.log.fail(&error);
-                    self.background.progress.notify();
-                }
+                Err(error) => writing.log.fail(&error),
             }
             drop(turn);
         }
-        false
+        did
     }
 
     /// Does all jobs of a store, those included that can wait.
@@ -152,7 +173,7 @@ impl Core {
                 return Err(error);
             }
             let is_waiting = !store.view.read().waiting.is_empty();
-            let turn = if is_waiting { None } else { Turn::take(self, store) };
+            let turn = if is_waiting { None } else { Turn::take_from_workers(self, store) };
             let Some(turn) = turn else {
                 progress.await;
                 continue;

@@ -82,6 +82,7 @@ impl Database {
             writing.log.fail(&Error::new(ErrorKind::Closed, "the database was abandoned"));
             self.core.end_background().await;
             writing.log.ended().await;
+            self.core.refuse_changes(writing).await;
         }
         self.core.claim.lock().take();
     }

@@ -1,9 +1,12 @@
 //! What is appended comes back after a replay; what is damaged is found, or cut off.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures::FutureExt;
 use proptest::prelude::*;
-use tanada_volume::Object;
+use tanada_io::BufferPool;
+use tanada_volume::{Attributes, Object};
 
 use super::frame::{FRAME_HEADER, NewOperation, OperationKind, Payload, PayloadBuilder};
 use super::replay::{FramePlace, ReplayFrom, Replayed, replay};
@@ -14,7 +17,8 @@ use crate::cache::Cache;
 use crate::classes::Classes;
 use crate::crash::CrashPoints;
 use crate::entry::{Codec, SegmentNo};
-use crate::environment::wait_for;
+use crate::environment::{BackgroundTask, Environment, ThreadEnvironment, wait_for};
+use crate::notify::Notify;
 use crate::objects::{ObjectKind, Objects};
 use crate::testing::TestVolume;
 use crate::value::Segments;
@@ -48,11 +52,43 @@ fn options(epoch: u64, start: Lsn) -> LogOptions {
 }
 
 fn start(volume: &TestVolume, objects: &Arc<Objects>, epoch: u64, from: Lsn) -> Arc<Log> {
-    {
-        let (segments, crash) = (Segments::new(objects, &Cache::new(1 << 20)), CrashPoints::default());
-        let (options, classes) = (options(epoch, from), Classes::new(&volume.volume, None));
-        let environment = volume.environment();
-        Log::start(options, classes, Vec::new(), objects.clone(), segments, environment, crash)
+    start_in(volume.environment(), volume, objects, options(epoch, from))
+}
+
+fn start_in(
+    environment: Arc<dyn Environment>,
+    volume: &TestVolume,
+    objects: &Arc<Objects>,
+    options: LogOptions,
+) -> Arc<Log> {
+    let (segments, crash) = (Segments::new(objects, &Cache::new(1 << 20)), CrashPoints::default());
+    let classes = Classes::new(&volume.volume, None);
+    Log::start(options, classes, Vec::new(), objects.clone(), segments, environment, crash)
+}
+
+/// An environment that has no thread for any task.
+#[derive(Debug)]
+struct NoThreads(Arc<ThreadEnvironment>);
+
+impl Environment for NoThreads {
+    fn spawn(&self, task: BackgroundTask) {
+        drop(task);
+    }
+
+    fn sleep(&self, duration: Duration) -> BackgroundTask {
+        self.0.sleep(duration)
+    }
+
+    fn now(&self) -> Duration {
+        self.0.now()
+    }
+
+    fn wall_time_s(&self) -> u64 {
+        self.0.wall_time_s()
+    }
+
+    fn buffers(&self) -> Arc<BufferPool> {
+        self.0.buffers()
     }
 }
 
@@ -145,6 +181,45 @@ fn who_waits_after_the_end_hears_of_it() {
     wait_for(log.ended());
     assert_eq!(wait_for(log.sync_to(end)).unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(wait_for(log.close()).unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[test]
+fn nobody_waits_for_tasks_that_have_gone() {
+    let volume = TestVolume::new();
+    let objects = volume.objects();
+    let environment = Arc::new(NoThreads(volume.environment()));
+    let log = start_in(environment, &volume, &objects, options(1, 0));
+    assert_eq!(wait_for(log.room(100)).unwrap_err().kind(), ErrorKind::Poisoned);
+    assert_eq!(wait_for(log.sync_to(1)).unwrap_err().kind(), ErrorKind::Poisoned);
+    wait_for(log.close()).unwrap();
+}
+
+#[test]
+fn a_failure_is_told_to_those_who_wait_for_something_else() {
+    let volume = TestVolume::new();
+    let log = start(&volume, &volume.objects(), 1, 0);
+    let notify = Notify::default();
+    log.tell_failure(&notify);
+    let noticed = notify.notified();
+    log.fail(&crate::Error::new(ErrorKind::Device, "a disk has gone"));
+    assert!(noticed.now_or_never().is_some());
+}
+
+#[test]
+fn room_that_was_not_there_once_may_be_there_now() {
+    let volume = TestVolume::new();
+    let objects = volume.objects();
+    let filler = volume.volume.create_object("filler", &Attributes::default()).unwrap();
+    let chunk = volume.volume.chunk_bytes();
+    wait_for(filler.resize(chunk << 16)).unwrap();
+    let full = (0..1 << 16).find(|no| wait_for(filler.write_bytes(no * chunk, &[1; 4096])).is_err());
+    assert!(full.is_some());
+    let log = start(&volume, &objects, 1, 0);
+    // It looks for room ahead, and finds none.
+    std::thread::sleep(Duration::from_millis(200));
+    wait_for(volume.volume.delete("filler")).unwrap();
+    append(&log, 1, 100);
+    wait_for(log.close()).unwrap();
 }
 
 #[test]

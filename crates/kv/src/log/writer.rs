@@ -151,6 +151,8 @@ pub(crate) struct Log {
     tasks: TaskCount,
     /// What the task that writes lets go when it has ended.
     kept: Mutex<Option<Arc<Claim>>>,
+    /// Notified when it fails.
+    on_failure: Mutex<Vec<Notify>>,
 }
 
 /// Counters of a log.
@@ -199,6 +201,7 @@ impl Log {
         };
         let log = Arc::new(Log {
             kept: Mutex::default(),
+            on_failure: Mutex::default(),
             options,
             classes,
             objects,
@@ -219,6 +222,11 @@ impl Log {
     /// Nobody else is to have the database open before the last write has come to its end.
     pub(crate) fn keep_until_ended(&self, claim: Arc<Claim>) {
         *self.kept.lock() = Some(claim);
+    }
+
+    /// Has `notify` told when it fails, for those who wait for something that then never comes.
+    pub(crate) fn tell_failure(&self, notify: &Notify) {
+        self.on_failure.lock().push(notify.clone());
     }
 
     /// Returns when its tasks have ended, after [`stop`](Self::stop) or [`fail`](Self::fail).
@@ -380,10 +388,11 @@ impl Log {
     /// `NoSpace` if no segment can be made for it; or as [`append`](Self::append).
     pub(crate) async fn room(&self, len: usize) -> Result<()> {
         let needed = ((GROUP_HEADER + len) as u64).next_multiple_of(BLOCK);
+        let mut has_waited = false;
         loop {
             let freed = {
                 let mut state = self.state.lock();
-                if let Some(error) = state.failed.clone().or_else(|| state.prepare_error.take()) {
+                if let Some(error) = state.failed.clone() {
                     return Err(error);
                 }
                 if state.is_closing {
@@ -396,6 +405,13 @@ impl Log {
                     is_filling.is_some_and(|filling| filling.used + needed <= filling.segment.capacity);
                 if has_place && (filling_fits || state.prepared.as_ref().is_some_and(fits)) {
                     return Ok(());
+                }
+                if let Some(error) = state.prepare_error.take() {
+                    if has_waited {
+                        return Err(error);
+                    }
+                    // There was no room once, ahead of anybody's need; there may be now.
+                    self.prepare.notify();
                 }
                 let (sender, freed) = oneshot::channel();
                 state.wanted.without_room.push(sender);
@@ -411,6 +427,7 @@ impl Log {
             };
             self.work.notify();
             let _ = freed.await;
+            has_waited = true;
         }
     }
 
@@ -462,6 +479,7 @@ impl Log {
         drop(without_room);
         self.work.notify();
         self.prepare.notify();
+        self.on_failure.lock().iter().for_each(Notify::notify);
     }
 
     /// Makes everything durable and ends the tasks.

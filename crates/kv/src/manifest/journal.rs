@@ -156,6 +156,12 @@ impl Manifest {
         }
     }
 
+    /// No change is made from here on; one that is under way is waited for.
+    pub(crate) async fn refuse(&self, error: Error) {
+        let mut writer = self.writer.lock().await;
+        writer.failed.get_or_insert(error);
+    }
+
     async fn append_locked<T>(
         &self,
         writer: &mut Writer,
@@ -330,6 +336,21 @@ mod tests {
         let again = wait_for(recover(&objects)).unwrap().unwrap();
         assert_eq!(again.stores, state.stores);
         manifest_object(&objects);
+    }
+
+    #[test]
+    fn what_a_closed_database_would_change_is_refused() {
+        let volume = TestVolume::new();
+        let objects = volume.objects();
+        let manifest = begin(&objects);
+        make_store(&manifest);
+        let before = wait_for(recover(&objects)).unwrap().unwrap();
+        objects.refuse_new();
+        wait_for(manifest.refuse(Error::new(ErrorKind::Closed, "the database is closed")));
+        let refused = wait_for(manifest.append(changes(1), |_| ()));
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(objects.create(ObjectKind::Keys, None).unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(wait_for(recover(&objects)).unwrap().unwrap(), before);
     }
 
     /// Records of a later version are whole, so what they are is no damage.

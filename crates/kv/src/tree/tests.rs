@@ -192,7 +192,7 @@ impl World {
     }
 
     async fn sweep(&self) {
-        for (kind, no) in self.bench.objects.take_retired() {
+        while let Some((kind, no)) = self.bench.objects.take_retired() {
             self.bench.objects.delete(kind, no).await.unwrap();
         }
     }

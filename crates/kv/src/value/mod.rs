@@ -78,12 +78,12 @@ mod tests {
             let reader = segments.open(no).unwrap();
             drop(segment);
             drop(reader);
-            assert_eq!(bench.objects.take_retired(), [], "not retired");
+            assert_eq!(bench.objects.take_retired(), None, "not retired");
             let segment = segments.open(no).unwrap();
             segment.retire();
-            assert_eq!(bench.objects.take_retired(), [], "still read");
+            assert_eq!(bench.objects.take_retired(), None, "still read");
             drop(segment);
-            assert_eq!(bench.objects.take_retired(), [(ObjectKind::Segment, no)]);
+            assert_eq!(bench.objects.take_retired(), Some((ObjectKind::Segment, no)));
             bench.objects.delete(ObjectKind::Segment, no).await.unwrap();
             assert_eq!(segments.open(no).unwrap_err().kind(), ErrorKind::NotFound);
             assert_eq!(bench.objects.list(), []);

@@ -1,7 +1,10 @@
 //! Bulk loads and copies.
 
+use std::sync::mpsc;
+use std::time::Duration;
+
 use tanada_kv::blocking::wait;
-use tanada_kv::{CursorOptions, Database, ErrorKind, OpenOptions, Store, StoreSettings};
+use tanada_kv::{CursorOptions, Database, DatabaseSettings, ErrorKind, OpenOptions, Store, StoreSettings};
 
 use crate::volumes::Bench;
 
@@ -141,4 +144,65 @@ fn loads_and_drops_beside_writes_outlast_a_stop() {
         assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
         wait(database.close()).unwrap();
     }
+}
+
+#[test]
+fn writers_that_a_load_holds_up_go_on_when_it_is_given_up() {
+    let bench = Bench::new();
+    let few = DatabaseSettings { slow_root_kvsets: 2, most_root_kvsets: 2, ..Bench::settings() };
+    let database = wait(Database::create(&bench.volume, "test", &few, bench.environment.clone())).unwrap();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    let load = wait(store.bulk_load()).unwrap();
+    let (tell, told) = mpsc::channel();
+    let writer = std::thread::spawn({
+        let store = store.clone();
+        move || {
+            for no in 0..4000 {
+                wait(store.put(&key(no), &[7; 1000])).unwrap();
+                let _ = tell.send(no);
+            }
+        }
+    });
+    // Until no job may empty the root, and nothing moves any more.
+    while told.recv_timeout(Duration::from_millis(500)).is_ok() {}
+    assert!(!writer.is_finished(), "nothing held it up");
+    drop(load);
+    for _ in 0..4000 {
+        match told.recv_timeout(Duration::from_secs(60)) {
+            Ok(3999) => break,
+            Ok(_) => {}
+            Err(error) => panic!("nobody told the workers: {error}"),
+        }
+    }
+    writer.join().unwrap();
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn what_is_under_way_when_a_database_is_closed_changes_nothing() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    wait(store.put(&key(1), b"1")).unwrap();
+    let mut load = wait(store.bulk_load()).unwrap();
+    for no in 100..2000 {
+        wait(load.put(&key(no), &value(no))).unwrap();
+    }
+    wait(database.close()).unwrap();
+    let again = bench.open();
+    let more = (2000..9000).try_for_each(|no| wait(load.put(&key(no), &value(no))));
+    assert_eq!(more.unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(wait(load.finish()).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(wait(store.compact()).unwrap_err().kind(), ErrorKind::Closed);
+    let store = again.open_store("a").unwrap();
+    for no in 0..3000 {
+        wait(store.put(&key(no), &value(no))).unwrap();
+    }
+    assert_eq!(wait(store.get(&key(5000))).unwrap(), None);
+    assert_eq!(wait(again.check()).unwrap().findings, Vec::<String>::new());
+    wait(again.close()).unwrap();
+    let last = bench.open();
+    let store = last.open_store("a").unwrap();
+    assert_eq!(wait(store.get(&key(2999))).unwrap().as_deref(), Some(&value(2999)[..]));
+    wait(last.close()).unwrap();
 }

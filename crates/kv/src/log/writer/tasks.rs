@@ -1,5 +1,6 @@
 //! The log's tasks in the background: one writes groups and makes them durable, one prepares segments ahead.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use crate::crash::PlantedBug;
 use crate::log::Lsn;
 use crate::log::filling::Group;
 use crate::log::segment::LogSegment;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// How long a segment waits for room on its class, and how often it looks.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
@@ -110,36 +111,75 @@ impl Log {
     }
 }
 
-/// The task that writes.
-pub(super) async fn write_groups(log: Arc<Log>) {
-    let mut dirty = Vec::new();
-    loop {
-        let noticed = log.work.notified();
-        match log.next(log.environment.now()) {
-            Next::Write(groups, sync_to) => {
-                let mut done = log.write(groups, &mut dirty).await;
-                if let (Ok(()), Some(end)) = (&done, sync_to) {
-                    done = log.make_durable(end, &mut dirty).await;
-                }
-                if let Err(error) = done {
-                    log.fail(&error);
-                }
-            }
-            Next::Wait(None) => noticed.await,
-            Next::Wait(Some(deadline)) => {
-                let left = deadline.saturating_sub(log.environment.now());
-                let slept = log.environment.sleep(left);
-                drop(select(Box::pin(noticed), slept).await);
-            }
-            Next::End => {
-                log.kept.lock().take();
-                return;
-            }
+/// A task of a log. If it goes before its end, by a panic, with its executor or without ever having run, the log has failed: nobody is to wait for it.
+struct Running {
+    log: Arc<Log>,
+    has_ended: bool,
+}
+
+impl Running {
+    fn begin(log: Arc<Log>) -> Running {
+        Running { log, has_ended: false }
+    }
+
+    fn end(mut self) {
+        self.has_ended = true;
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.log.fail(&Error::new(ErrorKind::Closed, "a task of the log has gone"));
         }
     }
 }
 
+/// The task that writes.
+pub(super) fn write_groups(log: Arc<Log>) -> impl Future<Output = ()> + Send {
+    let running = Running::begin(log);
+    async move {
+        running.log.write_groups().await;
+        running.log.kept.lock().take();
+        running.end();
+    }
+}
+
+/// The task that prepares segments ahead.
+pub(super) fn prepare_segments(log: Arc<Log>) -> impl Future<Output = ()> + Send {
+    let running = Running::begin(log);
+    async move {
+        running.log.prepare_segments().await;
+        running.end();
+    }
+}
+
 impl Log {
+    async fn write_groups(&self) {
+        let mut dirty = Vec::new();
+        loop {
+            let noticed = self.work.notified();
+            match self.next(self.environment.now()) {
+                Next::Write(groups, sync_to) => {
+                    let mut done = self.write(groups, &mut dirty).await;
+                    if let (Ok(()), Some(end)) = (&done, sync_to) {
+                        done = self.make_durable(end, &mut dirty).await;
+                    }
+                    if let Err(error) = done {
+                        self.fail(&error);
+                    }
+                }
+                Next::Wait(None) => noticed.await,
+                Next::Wait(Some(deadline)) => {
+                    let left = deadline.saturating_sub(self.environment.now());
+                    let slept = self.environment.sleep(left);
+                    drop(select(Box::pin(noticed), slept).await);
+                }
+                Next::End => return,
+            }
+        }
+    }
+
     /// Whether the class has too little room for a segment of `bytes`, and will have more. As much again is left to the keys that are written out
     /// meanwhile.
     fn room_comes(&self, class: Option<&str>, bytes: u64) -> bool {
@@ -153,45 +193,44 @@ impl Log {
             class.chunks.saturating_sub(class.taken).saturating_mul(volume.chunk_bytes()) < 2 * bytes
         })
     }
-}
 
-/// The task that prepares segments ahead.
-pub(super) async fn prepare_segments(log: Arc<Log>) {
-    let mut waited = Duration::ZERO;
-    loop {
-        let noticed = log.prepare.notified();
-        let wanted = {
-            let state = log.state.lock();
-            if state.is_closing || state.failed.is_some() {
-                return;
+    async fn prepare_segments(&self) {
+        let mut waited = Duration::ZERO;
+        loop {
+            let noticed = self.prepare.notified();
+            let wanted = {
+                let state = self.state.lock();
+                if state.is_closing || state.failed.is_some() {
+                    return;
+                }
+                let is_missing = state.prepared.is_none() && state.prepare_error.is_none();
+                is_missing.then_some(state.next_bytes)
+            };
+            let Some(bytes) = wanted else {
+                noticed.await;
+                continue;
+            };
+            let class = self.classes.of_log();
+            if waited < LONGEST_WAIT && self.room_comes(class.as_deref(), bytes) {
+                self.environment.sleep(LOOK_EVERY).await;
+                waited += LOOK_EVERY;
+                continue;
             }
-            let is_missing = state.prepared.is_none() && state.prepare_error.is_none();
-            is_missing.then_some(state.next_bytes)
-        };
-        let Some(bytes) = wanted else {
-            noticed.await;
-            continue;
-        };
-        let class = log.classes.of_log();
-        if waited < LONGEST_WAIT && log.room_comes(class.as_deref(), bytes) {
-            log.environment.sleep(LOOK_EVERY).await;
-            waited += LOOK_EVERY;
-            continue;
+            waited = Duration::ZERO;
+            let prepared = LogSegment::prepare(&self.objects, class.as_deref(), bytes).await;
+            // CRASH: nothing leads to the segment; the next opening deletes it.
+            self.crash.reached("log.after-prepare");
+            let without_room = {
+                let mut state = self.state.lock();
+                match prepared {
+                    Ok(segment) if state.is_closing => segment.lease.retire(),
+                    Ok(segment) => state.prepared = Some(segment),
+                    // Whoever needs the room is told, and asks again later.
+                    Err(error) => state.prepare_error = Some(error),
+                }
+                std::mem::take(&mut state.wanted.without_room)
+            };
+            drop(without_room);
         }
-        waited = Duration::ZERO;
-        let prepared = LogSegment::prepare(&log.objects, class.as_deref(), bytes).await;
-        // CRASH: nothing leads to the segment; the next opening deletes it.
-        log.crash.reached("log.after-prepare");
-        let without_room = {
-            let mut state = log.state.lock();
-            match prepared {
-                Ok(segment) if state.is_closing => segment.lease.retire(),
-                Ok(segment) => state.prepared = Some(segment),
-                // Whoever needs the room is told, and asks again later.
-                Err(error) => state.prepare_error = Some(error),
-            }
-            std::mem::take(&mut state.wanted.without_room)
-        };
-        drop(without_room);
     }
 }
