@@ -137,7 +137,7 @@ impl Session {
         Ok(Session { shared })
     }
 
-    /// Mounts a data directory, a database folder or an `.ibd` file; gives the databases found and warnings. With one database mounted in all it becomes the default.
+    /// Mounts a data directory, a database folder or an `.ibd` file; gives the databases found and warnings. With one database mounted in all it becomes the default, unless `tanada` was chosen.
     pub async fn mount_innodb(
         &self,
         path: &Path,
@@ -185,7 +185,10 @@ impl Session {
         let warnings = catalog.warnings();
         let names = self.shared.databases.mount(catalog)?;
         let all = self.shared.databases.names();
-        if let [only] = all.as_slice() {
+        let is_chosen = self.database().is_some_and(|name| self.is_status(&name));
+        if let [only] = all.as_slice()
+            && !is_chosen
+        {
             *self.shared.database.write() = Some(only.clone());
         }
         Ok((names, warnings))
