@@ -143,11 +143,9 @@ async fn the_engines_own_tables_are_a_database_to_use() {
         assert!(error.to_string().contains(part), "{wrong}: {error}");
     }
     // The only database that is mounted is the default, unless one was chosen.
-    let folder = volume().await;
-    session.mount_volume(folder.path(), &MountOptions::default()).await.unwrap();
+    session.mount_innodb(&tpch_directory(SERVERS[1]).join("tpch"), &MountOptions::default()).await.unwrap();
     assert_eq!(text(&session, "show databases").await, "tpch");
     assert_eq!(session.database().as_deref(), Some("tanada"));
-    session.close().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
