@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use std::time::Duration;
 
-use futures::future::select;
+use futures::future::{Either, select};
 use parking_lot::Mutex;
 
 use super::core::Core;
@@ -16,8 +16,9 @@ use super::jobs::Did;
 use crate::Error;
 use crate::notify::{Notified, Notify, TaskCount};
 
-/// How long a worker that found no space waits for other work before it looks again.
+/// How long a worker that found no space waits for other work before it looks again, at first and at most: each look may write as much as there is room for.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
+const TRY_AGAIN_AT_LAST: Duration = Duration::from_secs(60);
 
 /// What tasks and others tell each other.
 #[derive(Debug, Default)]
@@ -80,6 +81,7 @@ enum Task {
 }
 
 async fn run(weak: Weak<Core>, mut noticed: Notified, task: Task) {
+    let mut pause = TRY_AGAIN;
     loop {
         let again = {
             let Some(core) = weak.upgrade() else { return };
@@ -98,14 +100,19 @@ async fn run(weak: Weak<Core>, mut noticed: Notified, task: Task) {
                 Did::FoundNoSpace => {
                     // What could not be deleted is tried again with the next.
                     let _ = core.delete_retired().await;
-                    Some(core.environment.sleep(TRY_AGAIN))
+                    Some(core.environment.sleep(pause))
                 }
             }
         };
         // Between the look and the wait the database may have gone, which notifies too.
         match again {
             None => noticed.await,
-            Some(again) => drop(select(Box::pin(noticed), again).await),
+            Some(again) => {
+                pause = match select(Box::pin(noticed), again).await {
+                    Either::Left(_) => TRY_AGAIN,
+                    Either::Right(_) => (pause * 2).min(TRY_AGAIN_AT_LAST),
+                };
+            }
         }
         let Some(core) = weak.upgrade() else { return };
         noticed = core.background.work.notified();

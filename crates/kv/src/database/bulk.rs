@@ -159,7 +159,7 @@ impl BulkLoad {
     /// Adds a key, larger than all before.
     ///
     /// # Errors
-    /// `InvalidInput` if it is not larger, or key or value are too long; `NoSpace`, `Device`.
+    /// `InvalidInput` if it is not larger, or key or value are too long; `NoSpace`, `Device`, `Closed`.
     pub async fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.put_expiring(key, value, self.expires_s).await
     }
@@ -270,7 +270,7 @@ impl BulkLoad {
     /// Makes all of it durable and visible. Bytes of keys and values.
     ///
     /// # Errors
-    /// `NoSpace`, `Device`, `NotFound` if the store was dropped.
+    /// `NoSpace`, `Device`, `NotFound` if the store was dropped, `Closed` if the database was closed.
     pub async fn finish(mut self) -> Result<u64> {
         self.core.writing()?;
         self.end_segment().await?;

@@ -195,10 +195,11 @@ impl Core {
         self.delete_retired().await
     }
 
-    /// Nothing is written any more by whoever has a handle still, and a job or a bulk load under way: the database may be opened anew at once.
+    /// What is under way still, by whoever has a handle, changes the manifest no more and makes no objects.
     pub(crate) async fn refuse_changes(&self, writing: &Writing) {
-        self.objects.refuse_new();
+        // A change that is being made may write the manifest anew.
         writing.manifest.refuse(Error::new(ErrorKind::Closed, "the database is closed")).await;
+        self.objects.refuse_new();
     }
 
     /// Writes out everything.

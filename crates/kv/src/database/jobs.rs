@@ -12,6 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tanada_volume::Claim;
+
 use super::core::{Core, Writing};
 use super::relocation::Correction;
 use super::store::StoreState;
@@ -45,19 +47,27 @@ pub(crate) struct Turn {
     progress: Notify,
     /// The workers' notification, if it is not one of them that has the turn: they may have passed the store by meanwhile.
     work: Option<Notify>,
+    /// Nobody opens the database while its owner may write still, which workers do not when they have ended.
+    claim: Option<Arc<Claim>>,
 }
 
 impl Turn {
     /// A worker's, who looks for further jobs afterwards.
     fn take(core: &Core, store: &Arc<StoreState>) -> Option<Turn> {
         let is_free = !store.has_job.swap(true, Ordering::AcqRel);
-        is_free.then(|| Turn { store: store.clone(), progress: core.background.progress.clone(), work: None })
+        is_free.then(|| Turn {
+            store: store.clone(),
+            progress: core.background.progress.clone(),
+            work: None,
+            claim: None,
+        })
     }
 
     /// Somebody else's.
     fn take_from_workers(core: &Core, store: &Arc<StoreState>) -> Option<Turn> {
         let mut turn = Turn::take(core, store)?;
         turn.work = Some(core.background.work.clone());
+        turn.claim = core.claim.lock().clone();
         Some(turn)
     }
 

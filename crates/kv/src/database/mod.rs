@@ -58,7 +58,8 @@ impl Database {
         &self.core.name
     }
 
-    /// Makes everything durable and stops the background work. Handles are of no use afterwards, and the database can be opened again.
+    /// Makes everything durable and stops the background work. Handles are of no use afterwards, and the database can be opened again; where a bulk load or a
+    /// compaction is under way still, as soon as that is dropped.
     ///
     /// # Errors
     /// As [`sync`](Self::sync).

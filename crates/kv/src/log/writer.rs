@@ -388,7 +388,7 @@ impl Log {
     /// `NoSpace` if no segment can be made for it; or as [`append`](Self::append).
     pub(crate) async fn room(&self, len: usize) -> Result<()> {
         let needed = ((GROUP_HEADER + len) as u64).next_multiple_of(BLOCK);
-        let mut has_waited = false;
+        let mut has_asked = false;
         loop {
             let freed = {
                 let mut state = self.state.lock();
@@ -406,8 +406,8 @@ impl Log {
                 if has_place && (filling_fits || state.prepared.as_ref().is_some_and(fits)) {
                     return Ok(());
                 }
-                if let Some(error) = state.prepare_error.take() {
-                    if has_waited {
+                if has_place && let Some(error) = state.prepare_error.take() {
+                    if has_asked {
                         return Err(error);
                     }
                     // There was no room once, ahead of anybody's need; there may be now.
@@ -415,6 +415,7 @@ impl Log {
                 }
                 let (sender, freed) = oneshot::channel();
                 state.wanted.without_room.push(sender);
+                has_asked |= has_place;
                 if has_place {
                     state.next_bytes = state.next_bytes.max(needed);
                     // It was being prepared before anybody knew how large it has to be.
@@ -427,7 +428,6 @@ impl Log {
             };
             self.work.notify();
             let _ = freed.await;
-            has_waited = true;
         }
     }
 
@@ -479,7 +479,9 @@ impl Log {
         drop(without_room);
         self.work.notify();
         self.prepare.notify();
-        self.on_failure.lock().iter().for_each(Notify::notify);
+        // Whoever is woken may run right here.
+        let told = self.on_failure.lock().clone();
+        told.iter().for_each(Notify::notify);
     }
 
     /// Makes everything durable and ends the tasks.

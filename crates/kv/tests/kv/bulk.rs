@@ -182,17 +182,18 @@ fn writers_that_a_load_holds_up_go_on_when_it_is_given_up() {
 fn what_is_under_way_when_a_database_is_closed_changes_nothing() {
     let bench = Bench::new();
     let database = bench.create();
-    let store = wait(database.create_store("a", &settings())).unwrap();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
     wait(store.put(&key(1), b"1")).unwrap();
     let mut load = wait(store.bulk_load()).unwrap();
-    for no in 100..2000 {
+    // A piece of it is being written.
+    for no in 100..9000 {
         wait(load.put(&key(no), &value(no))).unwrap();
     }
     wait(database.close()).unwrap();
-    let again = bench.open();
-    let more = (2000..9000).try_for_each(|no| wait(load.put(&key(no), &value(no))));
-    assert_eq!(more.unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(bench.try_open().unwrap_err().kind(), ErrorKind::Locked, "the load is there still");
+    assert_eq!(wait(load.put(&key(9000), b"late")).unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(wait(load.finish()).unwrap_err().kind(), ErrorKind::Closed);
+    let again = bench.open();
     assert_eq!(wait(store.compact()).unwrap_err().kind(), ErrorKind::Closed);
     let store = again.open_store("a").unwrap();
     for no in 0..3000 {

@@ -228,7 +228,8 @@ impl<'a> Outputs<'a> {
             class: Some(self.values_class.clone()),
         };
         self.output.value_bytes_written += segment.stored_bytes;
-        self.written.push((lease, writer.finish_unsynced().await?));
+        let finished = writer.finish_unsynced().await;
+        self.written.push((retired_unless(lease, finished.is_ok()), finished?));
         self.output.edit.changes.push(Change::AddSegment { segment });
         Ok(())
     }
@@ -241,7 +242,9 @@ impl<'a> Outputs<'a> {
         for tombstone in ending.tombstones {
             writer.add_range_tombstone(tombstone);
         }
-        let (info, object) = writer.finish_unsynced().await?;
+        let finished = writer.finish_unsynced().await;
+        let lease = retired_unless(lease, finished.is_ok());
+        let (info, object) = finished?;
         self.output.key_bytes_written += info.size_bytes;
         let kvset = KvsetRecord { no: lease.no(), kind: self.kind, info };
         self.written.push((lease, object));
@@ -278,4 +281,12 @@ impl<'a> Outputs<'a> {
             let _ = objects.delete(kind, no).await;
         }
     }
+}
+
+/// The lease of an object that is complete; of one that could not be completed it is the last: it is deleted with what was retired.
+fn retired_unless(lease: Lease, is_complete: bool) -> Lease {
+    if !is_complete {
+        lease.retire();
+    }
+    lease
 }
