@@ -141,8 +141,8 @@ mod tests {
 
     fn runs_tasks(environment: &dyn Environment) {
         let (sender, receiver) = oneshot::channel();
-        let slept = environment.sleep(Duration::from_millis(20));
         let began = environment.now();
+        let slept = environment.sleep(Duration::from_millis(20));
         environment.spawn(Box::pin(async move {
             slept.await;
             let _ = sender.send(7);
