@@ -17,6 +17,7 @@ use super::Nanos;
 thread_local! {
     /// When what this thread is completing was over.
     static DUE: Cell<Option<Nanos>> = const { Cell::new(None) };
+    /// What this thread went on with last.
     static LAST: Cell<Option<Taken>> = const { Cell::new(None) };
 }
 

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
 use std::time::Duration;
 
 use futures::future::{Either, select};
@@ -96,9 +95,8 @@ async fn run(weak: Weak<Core>, mut noticed: Notified, task: Task) {
             match did {
                 Did::Something => continue,
                 Did::Nothing => None,
-                // What nobody reads any more may be deleted by now.
+                // What nobody reads any more makes room; what cannot be deleted now is tried again with the next.
                 Did::FoundNoSpace => {
-                    // What could not be deleted is tried again with the next.
                     let _ = core.delete_retired().await;
                     Some(core.environment.sleep(pause))
                 }
