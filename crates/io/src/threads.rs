@@ -20,9 +20,9 @@ const MOST_THREADS: usize = 64;
 const IDLE: Duration = Duration::from_secs(5);
 
 pub(crate) struct Job {
-    file: Arc<OpenFile>,
-    request: Request,
-    completion: Completion,
+    pub(crate) file: Arc<OpenFile>,
+    pub(crate) request: Request,
+    pub(crate) completion: Completion,
 }
 
 impl Job {

@@ -3,10 +3,11 @@
 //! A thread without a ring hands its I/O to the pool: two switches of threads for each. One that does nothing but wait may as well do it itself.
 //!
 //! 1. What a future starts on the pool while it is polled is kept back.
-//! 2. If it has to wait, all but one go to the pool, and the thread does that one itself. Then it polls again.
+//! 2. If it has to wait, the thread does one itself, or several at once with a ring of its own. Without rings all but one go to the pool. Then it polls
+//!    again.
 //! 3. With nothing to do it sleeps until it is woken.
 //!
-//! Invariant: nothing is kept back while the thread sleeps, or after the future has come to its end.
+//! Invariant: nothing is kept back or in flight while the thread sleeps, or after the future has come to its end.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
+use crate::ring::{Landed, batch};
 use crate::threads::{Job, enqueue};
 
 thread_local! {
@@ -67,6 +69,17 @@ impl Drop for Keeping {
     }
 }
 
+/// What the thread has in flight when it waits no more, for whatever reason, comes to its end first.
+struct Landing;
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        while batch::in_flight() > 0 {
+            batch::land().into_iter().for_each(Landed::complete);
+        }
+    }
+}
+
 /// Keeps `job` back if this thread is polling what it waits for; otherwise gives it back.
 pub(crate) fn keep_back(job: Job) -> Option<Job> {
     KEPT_BACK.with_borrow_mut(|kept| match kept {
@@ -96,20 +109,25 @@ pub fn wait<F: Future>(future: F) -> F::Output {
     let unpark = Arc::new(Unpark { thread: std::thread::current(), is_woken: AtomicBool::new(false) });
     let waker = Waker::from(unpark.clone());
     let mut context = Context::from_waker(&waker);
+    let _landing = Landing;
     loop {
-        let mut kept = {
+        let kept = {
             let keeping = Keeping::begin();
             if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
                 return output;
             }
             keeping.take()
         };
-        let own = kept.pop();
-        kept.into_iter().for_each(enqueue);
+        let are_several = kept.len() + batch::in_flight() > 1;
+        let mut left = if are_several { batch::start(kept) } else { kept };
+        let are_in_flight = batch::in_flight() > 0;
+        let own = if are_in_flight { None } else { left.pop() };
+        left.into_iter().for_each(enqueue);
         // What the end of an I/O starts is not kept back for a wait outside of this one, which would come to it too late.
         let outer = KEPT_BACK.take();
         match own {
             Some(job) => job.run(),
+            None if are_in_flight => batch::land().into_iter().for_each(Landed::complete),
             None => {
                 while !unpark.is_woken.swap(false, Ordering::Acquire) {
                     std::thread::park();
@@ -171,6 +189,32 @@ mod tests {
         let mut read = Box::pin(page(&device, 3));
         wait(async { assert_eq!(futures::poll!(read.as_mut()), Poll::Pending) });
         assert_eq!(wait(read), 3);
+    }
+
+    #[test]
+    fn more_at_once_than_a_ring_has_room_for_come_to_their_ends() {
+        let (_folder, device) = device();
+        wait(async {
+            let all = join_all((0..1000).map(|no| page(&device, no % 64))).await;
+            assert_eq!(all, (0..1000).map(|no| (no % 64) as u8).collect::<Vec<u8>>());
+        });
+        assert_eq!(batch::in_flight(), 0);
+    }
+
+    #[test]
+    fn what_is_in_flight_when_a_wait_panics_comes_to_its_end() {
+        let (_folder, device) = device();
+        let mut reads = join_all((0..8).map(|no| page(&device, no)));
+        let panics = std::panic::AssertUnwindSafe(|| {
+            wait(std::future::poll_fn(|context| {
+                let first = std::pin::Pin::new(&mut reads).poll(context);
+                assert!(first.is_pending() && batch::in_flight() == 0, "in flight");
+                first
+            }))
+        });
+        assert!(std::panic::catch_unwind(panics).is_err());
+        assert_eq!(batch::in_flight(), 0);
+        assert_eq!(wait(reads), (0..8).collect::<Vec<u8>>());
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //! - `user_data` is the flight's place and generation, so a late cancellation never meets the next flight in the same place;
 //! - a ring is torn down only when `flights` is empty; if the kernel does not give them back, they are leaked, never freed.
 
+pub(crate) mod batch;
 mod files;
 mod setup;
 
@@ -177,9 +178,7 @@ impl Ring {
         match result {
             Ok(_) => Ok(()),
             // EAGAIN and EBUSY: the kernel wants completions reaped first.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) => {
-                Ok(())
-            }
+            Err(error) if batch::is_passing(&error) => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -239,38 +238,8 @@ impl Ring {
     }
 
     fn entry_on(&self, fd: Target, request: &mut Request) -> squeue::Entry {
-        let len = request.len.min(MOST_BYTES) as u32;
-        let (offset, from) = (request.offset, request.from);
         let fixed = request.buffer.as_ref().and_then(|buffer| self.fixed_index(buffer));
-        let bytes = request.buffer.as_mut().map_or(std::ptr::null_mut(), |buffer| {
-            assert!(len as usize <= buffer.len() - from, "an I/O stays within its buffer");
-            buffer.pointer_at(from)
-        });
-        macro_rules! on {
-            ($fd:ident => $entry:expr) => {
-                match fd {
-                    Target::Fixed($fd) => $entry,
-                    Target::Fd($fd) => $entry,
-                }
-            };
-        }
-        match (request.operation, fixed) {
-            (Operation::Read, Some(index)) => {
-                on!(fd => opcode::ReadFixed::new(fd, bytes, len, index).offset(offset).build())
-            }
-            (Operation::Read, None) => on!(fd => opcode::Read::new(fd, bytes, len).offset(offset).build()),
-            (Operation::Write, Some(index)) => {
-                on!(fd => opcode::WriteFixed::new(fd, bytes, len, index).offset(offset).build())
-            }
-            (Operation::Write, None) => on!(fd => opcode::Write::new(fd, bytes, len).offset(offset).build()),
-            (Operation::Sync, _) => {
-                on!(fd => opcode::Fsync::new(fd).flags(types::FsyncFlags::DATASYNC).build())
-            }
-            (Operation::Punch, _) => {
-                let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-                on!(fd => opcode::Fallocate::new(fd, request.len).offset(offset).mode(mode).build())
-            }
-        }
+        entry(fd, request, fixed)
     }
 
     /// The registered region that holds the whole buffer.
@@ -319,6 +288,46 @@ impl Drop for Ring {
             let mut landed = Vec::new();
             self.abandon(&error, &mut landed);
             landed.drain(..).for_each(Landed::complete);
+        }
+    }
+}
+
+/// Of a request for a file that no table has, and a buffer that is not registered.
+fn plain_entry(fd: types::Fd, request: &mut Request) -> squeue::Entry {
+    entry(Target::Fd(fd), request, None)
+}
+
+/// Of a request whose buffer lies in the registered region `fixed`, if it is.
+fn entry(fd: Target, request: &mut Request, fixed: Option<u16>) -> squeue::Entry {
+    let len = request.len.min(MOST_BYTES) as u32;
+    let (offset, from) = (request.offset, request.from);
+    let bytes = request.buffer.as_mut().map_or(std::ptr::null_mut(), |buffer| {
+        assert!(len as usize <= buffer.len() - from, "an I/O stays within its buffer");
+        buffer.pointer_at(from)
+    });
+    macro_rules! on {
+        ($fd:ident => $entry:expr) => {
+            match fd {
+                Target::Fixed($fd) => $entry,
+                Target::Fd($fd) => $entry,
+            }
+        };
+    }
+    match (request.operation, fixed) {
+        (Operation::Read, Some(index)) => {
+            on!(fd => opcode::ReadFixed::new(fd, bytes, len, index).offset(offset).build())
+        }
+        (Operation::Read, None) => on!(fd => opcode::Read::new(fd, bytes, len).offset(offset).build()),
+        (Operation::Write, Some(index)) => {
+            on!(fd => opcode::WriteFixed::new(fd, bytes, len, index).offset(offset).build())
+        }
+        (Operation::Write, None) => on!(fd => opcode::Write::new(fd, bytes, len).offset(offset).build()),
+        (Operation::Sync, _) => {
+            on!(fd => opcode::Fsync::new(fd).flags(types::FsyncFlags::DATASYNC).build())
+        }
+        (Operation::Punch, _) => {
+            let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+            on!(fd => opcode::Fallocate::new(fd, request.len).offset(offset).mode(mode).build())
         }
     }
 }
