@@ -337,10 +337,9 @@ impl Core {
 
     /// The job that brings the values of a leaf together.
     fn scattered(&self, store: &StoreState, tree: &TreeState) -> Option<Job> {
-        let leaf = tree.leaf_by_no(store.scattered.take(tree)?)?;
-        let references = leaf.kvsets.iter().flat_map(|kvset| &kvset.record().info.references);
-        let segments = references.map(|references| references.segment);
-        let emptied = segments.filter(|segment| tree.segments.contains_key(segment)).collect();
+        let (leaf, mut emptied) = store.scattered.take(tree)?;
+        let leaf = tree.leaf_by_no(leaf)?;
+        emptied.retain(|segment| tree.segments.contains_key(segment));
         let kvsets = leaf.kvsets.iter().map(|kvset| kvset.no()).collect();
         Some(Job::Compact { leaf: leaf.no, kvsets, emptied })
     }

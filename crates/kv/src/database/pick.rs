@@ -17,12 +17,13 @@ pub(crate) fn next_job(
     around: &Surroundings,
     is_thorough: bool,
 ) -> Option<Job> {
+    if is_thorough && !tree.root.is_empty() {
+        // All at once: each spill puts the values of neighbours in one more place.
+        return Some(Job::Spill { kvsets: tree.root.iter().map(|kvset| kvset.no()).collect() });
+    }
     let picked = pick(tree, settings, around).map(|picked| picked.job);
     if picked.is_some() || !is_thorough {
         return picked;
-    }
-    if !tree.root.is_empty() {
-        return Some(Job::Spill { kvsets: tree.root.iter().map(|kvset| kvset.no()).collect() });
     }
     // Copies on the fastest class are part of it: at the bottom of a leaf all of its kvsets are merged.
     let all = |leaf: &crate::tree::Leaf<Arc<Kvset>>| -> Vec<KvsetNo> {

@@ -26,7 +26,7 @@ use crate::merge::{Direction, Source, Step};
 use crate::objects::{ObjectKind, Objects};
 use crate::settings::{DatabaseSettings, StoreSettings};
 use crate::tree::policy::{ClassChoice, MediaPolicy, OfferedClass};
-use crate::value::{Segments, codec};
+use crate::value::{Segments, Wanted, codec};
 use crate::wire::Decoder;
 
 /// Kinds of parts.
@@ -199,8 +199,10 @@ impl Files {
         }
         let store = Owner::next();
         let id = |sequence| VersionId::new(store, b"key", sequence);
-        let versions: Vec<_> = pointers.iter().zip(0..).map(|(pointer, no)| (id(no), *pointer)).collect();
-        segments.read_all(&versions).await.map(|(values, _)| values.len())
+        let wanted =
+            |(pointer, no): (&Pointer, u64)| Wanted { id: id(no), pointer: *pointer, first_home: None };
+        let wanted: Vec<_> = pointers.iter().zip(0..).map(wanted).collect();
+        segments.read_all(&wanted, |_, _| None).await.map(|(values, _)| values.len())
     }
 }
 

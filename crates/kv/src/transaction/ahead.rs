@@ -11,14 +11,18 @@ use bytes::Bytes;
 
 use crate::Result;
 use crate::cache::{Owner, VersionId};
-use crate::entry::{Content, Pointer, SequenceNo};
+use crate::entry::{Content, FirstHome, Pointer, SequenceNo};
 use crate::merge::{Source, View};
-use crate::value::Segments;
+use crate::tree::TreeState;
+use crate::value::{Segment, Segments, Wanted};
 
 /// Keys that are read together at first, how many times more the next time, and at most.
 const FIRST_KEYS: usize = 8;
 const GROWTH: usize = 2;
 const MOST_KEYS: usize = 64;
+
+/// Most of them if somebody has said how many will be read.
+const MOST_EXPECTED_KEYS: usize = 1024;
 
 /// With so many bytes of values there are enough keys.
 const ENOUGH_BYTES: u64 = 128 << 10;
@@ -42,6 +46,25 @@ pub(crate) struct Scan {
     pub(crate) loaded: usize,
 }
 
+/// Where values are read.
+#[derive(Debug)]
+pub(super) struct From<'a> {
+    pub(super) segments: &'a Segments,
+    /// Of the values in the cache.
+    pub(super) owner: Owner,
+    /// Whose mirrors they may be read in.
+    pub(super) tree: &'a TreeState,
+}
+
+impl From<'_> {
+    fn mirror(&self, first: FirstHome, pointer: &Pointer) -> Option<(Segment, Pointer)> {
+        let (mirror, pointer) = self.tree.open_mirror(first, pointer)?;
+        let segment = mirror.segment()?;
+        mirror.note_read();
+        Some((segment, pointer))
+    }
+}
+
 /// Keys and values that come next.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
@@ -52,16 +75,18 @@ pub(super) struct Ahead {
     is_end: bool,
     /// Values are left out.
     keys_only: bool,
+    /// Keys that will probably be read from one place; 0 if nobody knows.
+    expected_keys: usize,
 }
 
 impl Ahead {
-    pub(super) fn new(keys_only: bool) -> Ahead {
-        Ahead { keys_only, ..Ahead::default() }
+    pub(super) fn new(keys_only: bool, expected_keys: usize) -> Ahead {
+        Ahead { keys_only, expected_keys, ..Ahead::default() }
     }
 
     /// Forgets what was read.
     pub(super) fn clear(&mut self) {
-        *self = Ahead::new(self.keys_only);
+        *self = Ahead::new(self.keys_only, self.expected_keys);
     }
 
     /// What comes next.
@@ -80,6 +105,9 @@ impl Ahead {
 
     /// Keys to be read together next.
     pub(super) fn next_keys(&self) -> usize {
+        if self.keys == 0 && self.expected_keys > 0 {
+            return self.expected_keys.min(MOST_EXPECTED_KEYS);
+        }
         (self.keys * GROWTH).clamp(FIRST_KEYS, MOST_KEYS)
     }
 
@@ -91,12 +119,12 @@ impl Ahead {
         &mut self,
         view: &mut View<S>,
         prefix: &[u8],
-        (segments, owner): (&Segments, Owner),
+        from: &From<'_>,
         keys: usize,
     ) -> Result<Scan> {
         let mut entries: Vec<Entry> = Vec::with_capacity(keys);
         // Those whose values are read: their indexes, and where.
-        let mut pointed: Vec<(usize, SequenceNo, Pointer)> = Vec::new();
+        let mut pointed: Vec<(usize, SequenceNo, Pointer, Option<FirstHome>)> = Vec::new();
         let mut bytes = 0;
         let mut is_end = false;
         while entries.len() < keys && bytes < ENOUGH_BYTES {
@@ -111,7 +139,7 @@ impl Ahead {
                 Content::Inline(value) => value.clone(),
                 Content::At(pointer) => {
                     bytes += u64::from(pointer.stored_len);
-                    pointed.push((entries.len(), version.sequence, *pointer));
+                    pointed.push((entries.len(), version.sequence, *pointer, version.mirror));
                     Bytes::new()
                 }
                 Content::Deleted => {
@@ -122,15 +150,18 @@ impl Ahead {
             let expires_s = version.expires_s;
             entries.push(Entry { key: Bytes::copy_from_slice(view.key()), value, expires_s });
         }
-        let versions = pointed.iter().map(|&(index, sequence, pointer)| {
-            let key = &*entries[index].key;
-            (VersionId::new(owner, key, sequence), pointer)
+        let wanted = pointed.iter().map(|&(index, sequence, pointer, first_home)| {
+            let id = VersionId::new(from.owner, &entries[index].key, sequence);
+            Wanted { id, pointer, first_home }
         });
-        let (values, loaded) = segments.read_all(&versions.collect::<Vec<_>>()).await?;
+        let wanted: Vec<Wanted<'_>> = wanted.collect();
+        let mirror = |first, pointer: &Pointer| from.mirror(first, pointer);
+        let (values, loaded) = from.segments.read_all(&wanted, mirror).await?;
+        drop(wanted);
         for (&(index, ..), value) in pointed.iter().zip(values) {
             entries[index].value = value;
         }
-        let pointers = pointed.into_iter().map(|(_, _, pointer)| pointer).collect();
+        let pointers = pointed.into_iter().map(|(_, _, pointer, _)| pointer).collect();
         self.ready.extend(entries);
         self.keys = keys;
         self.is_end = is_end;

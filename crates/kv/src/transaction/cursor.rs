@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::ahead::{Ahead, Entry};
+use super::ahead::{Ahead, Entry, From};
 use super::own::Committed;
 use crate::Result;
 use crate::database::{Snapshot, Store, behind_prefix};
@@ -17,6 +17,7 @@ use crate::entry::SequenceNo;
 use crate::memory::{Long, MemorySource, MemoryTable};
 use crate::merge::{Direction, Source, View, Visibility};
 use crate::tombstone::RangeTombstones;
+use crate::tree::TreeState;
 
 /// Which keys a cursor walks over.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +28,9 @@ pub struct CursorOptions {
     pub snapshot: Option<Snapshot>,
     /// Keys alone: values are not read, and come empty. Default: no.
     pub keys_only: bool,
+    /// How many keys will probably be read from where the cursor stands or is set to: so many are read together, 1,024 and 128 KiB at most, so that none
+    /// is read in vain. Default: 0, not known; a few are read together at first, then more each time.
+    pub expected_keys: usize,
 }
 
 impl CursorOptions {
@@ -47,7 +51,11 @@ enum Gap {
     End,
 }
 
-type Merged = View<Box<dyn Source>>;
+/// A merge of all sources, and the tree among them.
+struct Merged {
+    view: View<Box<dyn Source>>,
+    tree: Arc<TreeState>,
+}
 
 /// Walks over the keys of a store; it stands between two of them, at first before all. What it sees does not change until it is
 /// [refreshed](Self::refresh).
@@ -59,7 +67,7 @@ pub struct Cursor {
     own: Option<Arc<MemoryTable>>,
     gap: Gap,
     /// The merge, behind what was read ahead from the gap.
-    view: Option<Merged>,
+    merged: Option<Merged>,
     ahead: Ahead,
 }
 
@@ -80,7 +88,7 @@ impl Cursor {
     }
 
     pub(crate) fn over(store: &Store, options: CursorOptions, own: Option<Arc<MemoryTable>>) -> Cursor {
-        let CursorOptions { prefix, snapshot, keys_only } = options;
+        let CursorOptions { prefix, snapshot, keys_only, expected_keys } = options;
         let snapshot = snapshot.unwrap_or_else(|| store.core().snapshots.take());
         Cursor {
             store: store.clone(),
@@ -88,8 +96,8 @@ impl Cursor {
             snapshot,
             own,
             gap: Gap::Begin,
-            view: None,
-            ahead: Ahead::new(keys_only),
+            merged: None,
+            ahead: Ahead::new(keys_only, expected_keys),
         }
     }
 
@@ -173,7 +181,7 @@ impl Cursor {
         if at_edge {
             return Ok(None);
         }
-        if self.view.as_ref().is_some_and(|view| view.direction() != direction) {
+        if self.merged.as_ref().is_some_and(|merged| merged.view.direction() != direction) {
             self.leave();
         }
         if self.ahead.ready() == 0 && !self.ahead.is_end() {
@@ -193,7 +201,7 @@ impl Cursor {
 
     /// Forgets the merge: the cursor goes elsewhere.
     fn leave(&mut self) {
-        self.view = None;
+        self.merged = None;
         self.ahead.clear();
     }
 
@@ -203,20 +211,21 @@ impl Cursor {
         let mut keys = if self.own.is_some() { 1 } else { self.ahead.next_keys() };
         loop {
             // If this fails or is dropped on its way, the merge is built anew at the gap.
-            let mut view = match self.view.take() {
-                Some(view) => view,
+            let mut merged = match self.merged.take() {
+                Some(merged) => merged,
                 None => {
                     let bound = self.bound(direction);
-                    let mut view = self.build()?;
-                    view.seek(direction, bound.as_deref()).await?;
-                    view
+                    let mut merged = self.build()?;
+                    merged.view.seek(direction, bound.as_deref()).await?;
+                    merged
                 }
             };
             let segments = self.store.core().opener.segments.clone();
             let owner = self.store.state().owner;
-            match self.ahead.fill(&mut view, &self.prefix, (&segments, owner), keys).await {
+            let from = From { segments: &segments, owner, tree: &merged.tree };
+            match self.ahead.fill(&mut merged.view, &self.prefix, &from, keys).await {
                 Ok(scan) => {
-                    self.view = Some(view);
+                    self.merged = Some(merged);
                     self.store.core().note_scan(self.store.state(), scan);
                     return Ok(());
                 }
@@ -254,6 +263,6 @@ impl Cursor {
         }
         let tombstones = Arc::new(RangeTombstones::new(tombstones));
         let visibility = Visibility { snapshot: upper, now_s: core.environment.wall_time_s(), tombstones };
-        Ok(View::new(sources, visibility))
+        Ok(Merged { view: View::new(sources, visibility), tree: view.tree })
     }
 }

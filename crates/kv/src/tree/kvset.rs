@@ -1,6 +1,6 @@
 //! Kvsets that are open, and a tree of them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -261,6 +261,16 @@ impl TreeState {
         let FirstHome { segment, offset } = first;
         let mirror = self.mirrors.get(&segment)?.opened.as_deref()?;
         Some((mirror, Pointer { segment, offset, ..*pointer }))
+    }
+
+    /// Bytes of values that a leaf has in each segment.
+    pub(crate) fn values_by_segment(&self, leaf: LeafNo) -> BTreeMap<SegmentNo, u64> {
+        let kvsets = self.leaf_by_no(leaf).map(|leaf| &*leaf.kvsets).unwrap_or_default();
+        let mut bytes = BTreeMap::new();
+        for references in kvsets.iter().flat_map(|kvset| &kvset.record().info.references) {
+            *bytes.entry(references.segment).or_default() += references.stored_bytes;
+        }
+        bytes
     }
 
     /// Bytes of values that a leaf has in segments.

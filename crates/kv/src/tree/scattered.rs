@@ -1,32 +1,51 @@
 //! Which leaves' values lie apart though scans want them together.
 //!
 //! A spill writes values in the order of keys, and so does the next one, to another place: what a scan of a leaf reads lies in as many places as there
-//! were spills. What a scan read more often than order would have had it is counted by leaf. A leaf is due to be written anew when that has cost as
-//! much as writing it will: so order costs at most as much again as its absence did, and a leaf that nobody scans costs nothing.
+//! were spills. A small spill scatters few values over many places, a large one keeps neighbours together. So what scans wasted is counted by leaf and
+//! by segment, and those segments alone are emptied that waste most for their bytes. A leaf is due when what was wasted costs as much as emptying them will:
+//! so order costs at most as much again as its absence did, and a leaf that nobody scans costs nothing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use parking_lot::Mutex;
 
 use super::edit::LeafNo;
 use super::kvset::TreeState;
-use crate::entry::Pointer;
+use crate::entry::{Pointer, SegmentNo};
 
 /// Bytes whose reading and writing costs about as much as one more I/O: more on disks, fewer on fast SSDs.
 const BYTES_OF_AN_IO: u64 = 64 << 10;
 
+/// With so many bytes an I/O is long enough: larger ones are not what makes a scan fast.
+const ENOUGH_BYTES: u64 = 16 << 10;
+
 /// Neighbours are read together if no more bytes than these lie between them.
 const GAP_BYTES: u64 = 16 << 10;
 
-/// I/Os that scans have wasted.
+/// A segment is emptied as well if it has wasted one so manieth of what that costs.
+const CLEARLY: u64 = 4;
+
+/// A leaf is looked at whenever so manieth of what its values cost was wasted.
+const LOOKS: u64 = 64;
+
+/// What scans of a leaf have wasted, in bytes that could have been written instead.
+#[derive(Debug, Default)]
+struct Wasted {
+    by_segment: HashMap<SegmentNo, u64>,
+    total: u64,
+    /// With so much it is looked at.
+    look_at: u64,
+}
+
+/// What scans have wasted.
 #[derive(Debug, Default)]
 pub(crate) struct Scattered {
-    leaves: Mutex<HashMap<LeafNo, u64>>,
+    leaves: Mutex<HashMap<LeafNo, Wasted>>,
 }
 
 impl Scattered {
-    /// A scan read what `pointers` lead to in a leaf, `loaded` of it from a device; whether the leaf is due, having `leaf_bytes` of values. What the
-    /// cache had counts as neighbours: values in order stay so if some of them are cached.
+    /// A scan read what `pointers` lead to in a leaf, `loaded` of it from devices; whether the leaf, having `leaf_bytes` of values, is worth a look. What
+    /// the cache had counts as neighbours: values in order stay so if some of them are cached.
     pub(crate) fn note(
         &self,
         leaf: LeafNo,
@@ -34,39 +53,70 @@ impl Scattered {
         pointers: &mut [Pointer],
         loaded: usize,
     ) -> bool {
-        let wasted = places(pointers).min(loaded as u64).saturating_sub(1);
-        if wasted == 0 {
+        let found = places(pointers);
+        let all: u64 = found.values().map(|(places, _)| places).sum();
+        // One there has to be.
+        if all.min(loaded as u64) < 2 {
             return false;
         }
+        let richest = found.iter().max_by_key(|(_, (_, bytes))| *bytes).map(|(segment, _)| *segment);
         let mut leaves = self.leaves.lock();
-        let count = leaves.entry(leaf).or_default();
-        *count += wasted;
-        is_due(*count, leaf_bytes)
+        let wasted = leaves.entry(leaf).or_default();
+        for (segment, (places, bytes)) in found {
+            let more = places - u64::from(richest == Some(segment));
+            let short = (more * ENOUGH_BYTES).saturating_sub(bytes);
+            let wasted_bytes = short * (BYTES_OF_AN_IO / ENOUGH_BYTES) * all.min(loaded as u64) / all;
+            if wasted_bytes > 0 {
+                *wasted.by_segment.entry(segment).or_default() += wasted_bytes;
+                wasted.total += wasted_bytes;
+            }
+        }
+        let is_due = wasted.total >= wasted.look_at.max(1);
+        if is_due {
+            wasted.look_at = wasted.total + leaf_bytes / LOOKS;
+        }
+        is_due
     }
 
-    /// Takes out a leaf that is due, with what is known of leaves that there are no more.
-    pub(crate) fn take(&self, tree: &TreeState) -> Option<LeafNo> {
+    /// Takes out a leaf that is due, and what is to be emptied of it, with what is known of leaves that there are no more.
+    pub(crate) fn take(&self, tree: &TreeState) -> Option<(LeafNo, BTreeSet<SegmentNo>)> {
         let mut leaves = self.leaves.lock();
         leaves.retain(|no, _| tree.leaf_by_no(*no).is_some());
-        let due = leaves.iter().find(|(no, count)| is_due(**count, tree.value_bytes(**no)));
-        let due = due.map(|(no, _)| *no)?;
-        leaves.remove(&due);
+        let due =
+            leaves.iter().find_map(|(no, wasted)| Some((*no, due(wasted, &tree.values_by_segment(*no))?)))?;
+        leaves.remove(&due.0);
         Some(due)
     }
 }
 
-fn is_due(wasted: u64, leaf_bytes: u64) -> bool {
-    wasted * BYTES_OF_AN_IO >= leaf_bytes.max(1)
+/// The segments to be emptied of a leaf that has so many bytes in each, if that is due.
+fn due(wasted: &Wasted, bytes_in: &BTreeMap<SegmentNo, u64>) -> Option<BTreeSet<SegmentNo>> {
+    let found = wasted.by_segment.iter().filter_map(|(no, wasted)| Some((*no, *wasted, *bytes_in.get(no)?)));
+    let found = found.filter(|(_, wasted, bytes)| wasted * CLEARLY >= *bytes);
+    let (mut emptied, mut saved, mut cost) = (BTreeSet::new(), 0, 0);
+    for (no, wasted, bytes) in found {
+        emptied.insert(no);
+        saved += wasted;
+        cost += bytes;
+    }
+    (saved >= cost && !emptied.is_empty()).then_some(emptied)
 }
 
-/// In how many places values lie.
-fn places(pointers: &mut [Pointer]) -> u64 {
+/// In how many places of which segments values lie, and how many bytes of them.
+fn places(pointers: &mut [Pointer]) -> BTreeMap<SegmentNo, (u64, u64)> {
     pointers.sort_unstable_by_key(|pointer| (pointer.segment, pointer.offset));
-    let is_apart = |pair: &&[Pointer]| {
-        let [a, b] = pair else { return false };
-        a.segment != b.segment || b.offset > a.offset + u64::from(a.stored_len) + GAP_BYTES
-    };
-    pointers.windows(2).filter(is_apart).count() as u64 + u64::from(!pointers.is_empty())
+    let mut found: BTreeMap<SegmentNo, (u64, u64)> = BTreeMap::new();
+    let mut end = None;
+    for pointer in &*pointers {
+        let is_near = end.is_some_and(|(segment, end)| {
+            segment == pointer.segment && pointer.offset <= u64::saturating_add(end, GAP_BYTES)
+        });
+        let (places, bytes) = found.entry(pointer.segment).or_default();
+        *places += u64::from(!is_near);
+        *bytes += u64::from(pointer.stored_len);
+        end = Some((pointer.segment, pointer.offset.saturating_add(u64::from(pointer.stored_len))));
+    }
+    found
 }
 
 #[cfg(test)]
@@ -78,24 +128,49 @@ mod tests {
         Pointer { segment, offset, stored_len: 1000, len: 1000, codec: Codec::None, checksum: 0 }
     }
 
+    fn wasted(scattered: &Scattered, leaf: LeafNo) -> Wasted {
+        scattered.leaves.lock().remove(&leaf).unwrap_or_default()
+    }
+
     #[test]
     fn places_are_counted_whatever_their_order() {
-        assert_eq!(places(&mut []), 0);
+        assert_eq!(places(&mut []), BTreeMap::new());
         let mut together = [pointer(1, 2000), pointer(1, 0), pointer(1, 1000), pointer(1, 19_000)];
-        assert_eq!(places(&mut together), 1);
+        assert_eq!(places(&mut together), BTreeMap::from([(1, (1, 4000))]));
         let mut apart = [pointer(1, 0), pointer(2, 1000), pointer(1, 20_000)];
-        assert_eq!(places(&mut apart), 3);
+        assert_eq!(places(&mut apart), BTreeMap::from([(1, (2, 2000)), (2, (1, 1000))]));
     }
 
     #[test]
     fn a_leaf_is_due_when_scans_have_wasted_what_order_costs() {
         let scattered = Scattered::default();
-        let scan = || [pointer(1, 0), pointer(2, 0), pointer(3, 0)];
-        for _ in 0..3 {
-            assert!(!scattered.note(7, 8 * BYTES_OF_AN_IO, &mut scan(), 3));
-            assert!(!scattered.note(8, 8 * BYTES_OF_AN_IO, &mut [pointer(1, 0)], 1));
+        let of_one = (ENOUGH_BYTES - 1000) * 4;
+        let mut looks = 0;
+        for _ in 0..100 {
+            let mut scan = [pointer(1, 0), pointer(2, 0), pointer(3, 0), pointer(4, 0), pointer(4, 1000)];
+            looks += u64::from(scattered.note(7, 64 * 30 * of_one, &mut scan, 5));
+            assert!(!scattered.note(8, 1, &mut [pointer(1, 0)], 1), "one I/O there has to be");
         }
-        assert!(scattered.note(7, 8 * BYTES_OF_AN_IO, &mut scan(), 3));
+        assert_eq!(looks, 10);
+        let wasted = wasted(&scattered, 7);
+        assert_eq!(wasted.by_segment[&2], 100 * of_one);
+        let bytes = |bytes: u64| BTreeMap::from([(1, bytes), (2, bytes), (3, bytes), (4, bytes)]);
+        assert_eq!(due(&wasted, &bytes(100 * of_one)), Some(BTreeSet::from([1, 2, 3])));
+        assert_eq!(due(&wasted, &bytes(100 * of_one + 1)), None);
+        assert_eq!(due(&wasted, &BTreeMap::new()), None, "they have gone");
+    }
+
+    #[test]
+    fn what_lies_together_is_left_where_it_is() {
+        let scattered = Scattered::default();
+        for _ in 0..100 {
+            let together = (0..50).map(|no| pointer(1, no * 1000));
+            let mut scan: Vec<Pointer> = together.chain([pointer(2, 0), pointer(2, 50_000)]).collect();
+            scattered.note(7, 1 << 30, &mut scan, 52);
+        }
+        let wasted = wasted(&scattered, 7);
+        let bytes = BTreeMap::from([(1, 1 << 30), (2, 10 << 20)]);
+        assert_eq!(due(&wasted, &bytes), Some(BTreeSet::from([2])));
     }
 
     #[test]

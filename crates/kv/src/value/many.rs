@@ -21,6 +21,9 @@ const LEAST_RUN_BYTES: u64 = 64 << 10;
 /// A gap of so many bytes is read along: that costs less than one I/O more.
 const GAP_BYTES: u64 = 16 << 10;
 
+/// So many values that lie together are few: on a faster class that many I/Os are less than one here.
+const FEW_NEIGHBOURS: usize = 4;
+
 /// I/Os at once.
 const READS_AT_ONCE: usize = 16;
 
@@ -77,6 +80,22 @@ pub(crate) async fn read_stored(
     Ok((stored, bytes_read))
 }
 
+/// Of each value whether it lies together with few others of them, or with none.
+pub(crate) fn have_few_neighbours(pointers: &[Pointer]) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..pointers.len()).collect();
+    order.sort_unstable_by_key(|index| (pointers[*index].segment, pointers[*index].offset));
+    let is_together = |a: &usize, b: &usize| {
+        let (a, b) = (&pointers[*a], &pointers[*b]);
+        let end = a.offset.saturating_add(u64::from(a.stored_len));
+        a.segment == b.segment && b.offset <= end.saturating_add(GAP_BYTES)
+    };
+    let mut have_few = vec![false; pointers.len()];
+    for run in order.chunk_by(is_together).filter(|run| run.len() <= FEW_NEIGHBOURS) {
+        run.iter().for_each(|index| have_few[*index] = true);
+    }
+    have_few
+}
+
 fn runs(pointers: &[Pointer], segments: &HashMap<SegmentNo, Segment>) -> Vec<Run> {
     let wanted: u64 = pointers.iter().map(|pointer| u64::from(pointer.stored_len)).sum();
     // So that what is on its way needs little memory beside what has come.
@@ -104,4 +123,28 @@ fn runs(pointers: &[Pointer], segments: &HashMap<SegmentNo, Segment>) -> Vec<Run
         }
     }
     runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::Codec;
+
+    #[test]
+    fn neighbours_are_those_of_a_segment_that_lie_close() {
+        let pointer = |segment, offset| Pointer {
+            segment,
+            offset,
+            stored_len: 1000,
+            len: 1000,
+            codec: Codec::None,
+            checksum: 0,
+        };
+        // Five that lie together, whatever their order; two in another segment, of which one far away; one at the end of what there can be.
+        let mut pointers: Vec<Pointer> = (0..5).map(|no| pointer(7, 80_000 - no * 10_000)).collect();
+        pointers.extend([pointer(8, 40_000), pointer(8, 500_000), pointer(9, u64::MAX - 10)]);
+        assert_eq!(have_few_neighbours(&pointers), [false, false, false, false, false, true, true, true]);
+        assert_eq!(have_few_neighbours(&pointers[1..5]), [true; 4]);
+        assert_eq!(have_few_neighbours(&[]), [false; 0]);
+    }
 }

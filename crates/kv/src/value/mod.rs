@@ -13,7 +13,7 @@ mod segment;
 mod writer;
 
 pub(crate) use many::read_stored;
-pub(crate) use segment::{Segment, Segments};
+pub(crate) use segment::{Segment, Segments, Wanted};
 pub(crate) use writer::SegmentWriter;
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Reads values, from log segments and from value segments alike.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -13,9 +12,9 @@ use tanada_volume::{BLOCK_BYTES, Object};
 
 use super::codec::decompress;
 use super::header;
-use super::many::read_stored;
+use super::many::{have_few_neighbours, read_stored};
 use crate::cache::{Cache, VersionId};
-use crate::entry::{Pointer, SegmentNo};
+use crate::entry::{FirstHome, Pointer, SegmentNo};
 use crate::keyfile::read_blocks;
 use crate::objects::{Lease, ObjectKind, Objects};
 use crate::pace::Pace;
@@ -78,12 +77,6 @@ impl Segment {
         });
         let value = self.shared.cache.load_value(id, pointer.len as usize, load).await?;
         Ok((value, has_loaded.into_inner()))
-    }
-
-    /// The value of `id` that is stored as `stored`, which is cached from now on.
-    fn keep(&self, id: &VersionId<'_>, pointer: &Pointer, stored: &Bytes) -> Result<Bytes> {
-        let value = self.decompressed(pointer, stored)?;
-        Ok(self.shared.cache.keep_value(id, &value))
     }
 
     fn decompressed(&self, pointer: &Pointer, stored: &Bytes) -> Result<Bytes> {
@@ -159,6 +152,40 @@ impl Segment {
     }
 }
 
+/// A value to be read with others: whose it is, where it lies, and where the log wrote it.
+#[derive(Debug)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) id: VersionId<'a>,
+    pub(crate) pointer: Pointer,
+    pub(crate) first_home: Option<FirstHome>,
+}
+
+/// Values to be read together.
+#[derive(Debug, Default)]
+struct Gathered {
+    indices: Vec<usize>,
+    pointers: Vec<Pointer>,
+    segments: HashMap<SegmentNo, Segment>,
+}
+
+impl Gathered {
+    fn add(&mut self, index: usize, segment: Segment, pointer: Pointer) {
+        self.indices.push(index);
+        self.pointers.push(pointer);
+        self.segments.insert(pointer.segment, segment);
+    }
+
+    /// The values, in their order.
+    async fn read(&self) -> Result<Vec<Bytes>> {
+        let (stored, _) = read_stored(&self.pointers, &self.segments, &Pace::unbounded()).await?;
+        let all = self.pointers.iter().zip(stored).filter_map(|(pointer, stored)| {
+            let segment = self.segments.get(&pointer.segment)?;
+            Some(segment.decompressed(pointer, &stored))
+        });
+        all.collect()
+    }
+}
+
 /// The segments of a database that are open. Each is open at most once.
 #[derive(Debug)]
 pub(crate) struct Segments {
@@ -198,37 +225,53 @@ impl Segments {
         Ok(self.add_as(lease, object, has_header))
     }
 
-    /// The values of versions, in their order, through the cache; neighbours are read together. And how many of them came from a device.
+    /// The values of versions, in their order, through the cache; neighbours are read together. What has few neighbours is read where `mirror` says, if it
+    /// says so; if that fails, where it lies. And how many of them came from a device.
     ///
     /// # Errors
     /// As [`Segment::read_by`], for any of them.
     pub(crate) async fn read_all(
         &self,
-        versions: &[(VersionId<'_>, Pointer)],
+        wanted: &[Wanted<'_>],
+        mirror: impl Fn(FirstHome, &Pointer) -> Option<(Segment, Pointer)>,
     ) -> Result<(Vec<Bytes>, usize)> {
-        let mut segments: HashMap<SegmentNo, Segment> = HashMap::new();
-        let mut values = vec![Bytes::new(); versions.len()];
+        let mut values = vec![Bytes::new(); wanted.len()];
         let mut missing = Vec::new();
-        for (index, (id, pointer)) in versions.iter().enumerate() {
-            if let Some(value) = self.cache.value(id) {
-                values[index] = value;
-                continue;
-            }
-            if let Entry::Vacant(new) = segments.entry(pointer.segment) {
-                new.insert(self.open(pointer.segment)?);
-            }
-            missing.push(index);
-        }
-        let wanted: Vec<Pointer> = missing.iter().map(|index| versions[*index].1).collect();
-        self.cache.note_values(wanted.len());
-        let (stored, _) = read_stored(&wanted, &segments, &Pace::unbounded()).await?;
-        for (index, stored) in missing.into_iter().zip(stored) {
-            let (id, pointer) = &versions[index];
-            if let Some(segment) = segments.get(&pointer.segment) {
-                values[index] = segment.keep(id, pointer, &stored)?;
+        for (index, Wanted { id, .. }) in wanted.iter().enumerate() {
+            match self.cache.value(id) {
+                Some(value) => values[index] = value,
+                None => missing.push(index),
             }
         }
-        Ok((values, wanted.len()))
+        self.cache.note_values(missing.len());
+        let pointers: Vec<Pointer> = missing.iter().map(|index| wanted[*index].pointer).collect();
+        let mut homes = Gathered::default();
+        let mut mirrors = Gathered::default();
+        for (index, has_few) in missing.into_iter().zip(have_few_neighbours(&pointers)) {
+            let Wanted { pointer, first_home, .. } = &wanted[index];
+            match first_home.filter(|_| has_few).and_then(|first| mirror(first, pointer)) {
+                Some((segment, pointer)) => mirrors.add(index, segment, pointer),
+                None => homes.add(index, self.open(pointer.segment)?, *pointer),
+            }
+        }
+        let (at_homes, in_mirrors) = futures::join!(homes.read(), mirrors.read());
+        let in_mirrors = match in_mirrors {
+            Ok(values) => values,
+            Err(_) => {
+                let mut instead = Gathered::default();
+                for index in std::mem::take(&mut mirrors).indices {
+                    let pointer = wanted[index].pointer;
+                    instead.add(index, self.open(pointer.segment)?, pointer);
+                }
+                mirrors.indices.clone_from(&instead.indices);
+                instead.read().await?
+            }
+        };
+        let read = homes.indices.iter().zip(at_homes?).chain(mirrors.indices.iter().zip(in_mirrors));
+        for (index, value) in read {
+            values[*index] = self.cache.keep_value(&wanted[*index].id, &value);
+        }
+        Ok((values, homes.indices.len() + mirrors.indices.len()))
     }
 
     /// A segment that was made just now, or found.

@@ -75,6 +75,39 @@ fn a_cursor_reads_neighbours_together() {
 }
 
 #[test]
+fn a_cursor_reads_as_many_keys_as_are_expected_and_no_more() {
+    let bench = Bench::new();
+    let (database, store) = settled(&bench);
+    let loads = || database.statistics().cache_value_loads;
+    let read = |options: CursorOptions, first: u64| {
+        let before = loads();
+        let mut cursor = store.cursor(options);
+        wait(cursor.seek(&first.to_be_bytes())).unwrap();
+        for no in first..(first + 50).min(2000) {
+            let (key, found) = wait(cursor.next()).unwrap().unwrap();
+            assert_eq!((&*key, &*found), (&no.to_be_bytes()[..], &value(no)[..]));
+        }
+        loads() - before
+    };
+    assert!(read(CursorOptions::default(), 100) > 50);
+    assert_eq!(read(CursorOptions { expected_keys: 50, ..CursorOptions::default() }, 1000), 50);
+    assert_eq!(read(CursorOptions { expected_keys: 50, ..CursorOptions::default() }, 1990), 10);
+    // It may be wrong.
+    let mut cursor = store.cursor(CursorOptions { expected_keys: 50, ..CursorOptions::default() });
+    wait(cursor.seek(&300u64.to_be_bytes())).unwrap();
+    for no in 300..500u64 {
+        assert_eq!(*wait(cursor.next()).unwrap().unwrap().1, value(no)[..]);
+    }
+    for expected_keys in [1, usize::MAX] {
+        let mut cursor = store.cursor(CursorOptions { expected_keys, ..CursorOptions::default() });
+        for no in 0..300u64 {
+            assert_eq!(*wait(cursor.next()).unwrap().unwrap().1, value(no)[..]);
+        }
+    }
+    wait(database.close()).unwrap();
+}
+
+#[test]
 fn a_cursor_comes_as_far_as_the_damage() {
     let bench = Bench::new();
     let (database, store) = settled(&bench);

@@ -64,6 +64,38 @@ fn what_has_moved_is_read_from_the_fastest_class() {
 }
 
 #[test]
+fn a_cursor_reads_what_lies_alone_in_mirrors() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let (database, store) = filled(&bench, 8000);
+    // Two of fifty values come to another place.
+    (0..8000).step_by(25).for_each(|no| write(&store, no..no + 1));
+    wait(store.compact()).unwrap();
+    wait(database.close()).unwrap();
+    let database = bench.open();
+    let store = database.open_store("a").unwrap();
+    let ios = || bench.volume.classes()[0].statistics.read.ios;
+    let before = ios();
+    let mut cursor = store.cursor(CursorOptions { expected_keys: 50, ..CursorOptions::default() });
+    wait(cursor.seek(&4000u64.to_be_bytes())).unwrap();
+    for no in 4000..4050u64 {
+        assert_eq!(wait(cursor.next()).unwrap().unwrap().1, value(no));
+    }
+    let fast = ios() - before;
+    assert!(fast >= 2, "{fast} reads of the fast class");
+    // Where a mirror is damaged, the value is read where it is.
+    for segment in bench.objects("segment") {
+        if segment.chunks(0..1)[0].home.is_some_and(|home| home.class == 0) {
+            wait(segment.write_bytes(0, &vec![0xA5; segment.size_bytes() as usize])).unwrap();
+        }
+    }
+    wait(cursor.seek(&5000u64.to_be_bytes())).unwrap();
+    for no in 5000..5050u64 {
+        assert_eq!(wait(cursor.next()).unwrap().unwrap().1, value(no));
+    }
+    wait(database.close()).unwrap();
+}
+
+#[test]
 fn mirrors_give_way() {
     let bench = Bench::with_classes(48 << 20, 512 << 20);
     // Many times what the fastest class has room for.

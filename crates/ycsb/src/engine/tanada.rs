@@ -152,7 +152,8 @@ impl Engine for Tanada {
     }
 
     async fn scan(&self, key: &[u8], count: usize) -> Result<usize> {
-        let mut cursor = self.store.cursor(CursorOptions::default());
+        let options = CursorOptions { expected_keys: count, ..CursorOptions::default() };
+        let mut cursor = self.store.cursor(options);
         cursor.seek(key).await.map_err(Error::failed)?;
         for found in 0..count {
             if cursor.next().await.map_err(Error::failed)?.is_none() {
