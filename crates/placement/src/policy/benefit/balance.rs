@@ -13,10 +13,9 @@ use crate::costs::Costs;
 /// I/Os in flight that count as one customer: they come in bursts, and wait for one another.
 const IOS_OF_A_CUSTOMER: f64 = 8.0;
 
-/// How far the slow class's slope is believed of one query alone: its phases come one after the other, and what all of it keeps a class busy with tells little of
-/// any of them. Believed altogether, it keeps from the fast class what would pay; not at all, copies go on where the fast class is busy all the time.
-/// Several queries at once are in different phases; of them it is believed.
-const CERTAINTY: f64 = 0.1;
+/// I/Os in flight of a query up to which the slow class's slope is believed. Deeper queues make a step of it, and how much either class has to do is
+/// known only roughly: believed altogether, it keeps from the fast class what would pay; not at all, copies go on where the fast class is busy all the time.
+const BELIEVED_DEPTH: f64 = 32.0;
 
 /// Places on the way from one state to another at which weights are taken.
 const STEPS: u32 = 4;
@@ -40,8 +39,8 @@ impl Busy {
 /// What holds for all that queries have under way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Pressure {
-    /// How many queries.
-    pub(super) queries: u32,
+    /// I/Os in flight of the one that has most.
+    pub(super) deepest: u32,
     /// I/Os in flight, of all of them.
     pub(super) depth: u32,
     /// What does not wait for one another.
@@ -57,14 +56,14 @@ pub(super) struct Pressure {
 impl Pressure {
     /// Of queries that keep so many I/Os in flight each, before anything is known of them.
     pub(super) fn new(depths: impl Iterator<Item = u32>) -> Pressure {
-        let (mut queries, mut depth, mut customers) = (0, 0u32, 0.0);
+        let (mut deepest, mut depth, mut customers) = (1, 0u32, 0.0);
         for each in depths {
-            queries += 1;
+            deepest = deepest.max(each);
             depth = depth.saturating_add(each);
             customers += (f64::from(each) / IOS_OF_A_CUSTOMER).max(1.0);
         }
         Pressure {
-            queries,
+            deepest,
             depth: depth.max(1),
             customers: customers.max(1.0),
             weights: Busy::EVEN,
@@ -90,7 +89,7 @@ impl Pressure {
 
     /// What reads cost under it.
     pub(super) fn weighted(&self, costs: &Costs) -> Costs {
-        let certainty = if self.queries > 1 { 1.0 } else { CERTAINTY };
+        let certainty = (BELIEVED_DEPTH / f64::from(self.deepest)).min(1.0);
         costs.weighted(self.weights.fast_s, self.weights.slow_s.powf(certainty))
     }
 
@@ -182,15 +181,17 @@ mod tests {
     }
 
     #[test]
-    fn what_the_slow_class_gains_is_believed_of_several_queries() {
+    fn what_the_slow_class_gains_is_believed_the_less_the_deeper_the_queue() {
         let costs = Costs::default();
-        let slow_s = |queries: usize| {
+        let slow_s = |depths: &[u32]| {
             let weights = Busy { slow_s: 0.25, fast_s: 0.875 };
-            let pressure = Pressure { weights, ..Pressure::new(std::iter::repeat_n(32, queries)) };
+            let pressure = Pressure { weights, ..Pressure::new(depths.iter().copied()) };
             pressure.weighted(&costs).slow.random_s(32) / costs.slow.random_s(32)
         };
-        assert!((slow_s(8) - 0.25).abs() < 1e-9, "{}", slow_s(8));
-        assert!(slow_s(1) > 0.8, "{}", slow_s(1));
+        assert!((slow_s(&[1]) - 0.25).abs() < 1e-9, "{}", slow_s(&[1]));
+        assert!((slow_s(&[32; 8]) - 0.25).abs() < 1e-9, "{}", slow_s(&[32; 8]));
+        assert!((slow_s(&[32, 64]) - 0.5).abs() < 1e-9, "{}", slow_s(&[32, 64]));
+        assert!(slow_s(&[256]) > 0.8, "{}", slow_s(&[256]));
     }
 
     #[test]
