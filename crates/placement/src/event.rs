@@ -21,6 +21,8 @@ pub enum IoKind {
 pub struct Io {
     /// Where.
     pub chunk: ChunkNo,
+    /// Where it begins in the chunk.
+    pub offset: u32,
     /// Read or write.
     pub kind: IoKind,
     /// Whether it began where an earlier one of its stream ended.

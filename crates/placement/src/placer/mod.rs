@@ -333,7 +333,9 @@ impl Placer {
             if let Some(chunk) = self.layout.chunk(io.object, offset) {
                 let ObjectIo { kind, is_sequential, query, cause, .. } = *io;
                 let bytes = (next - offset) as u32;
-                self.tell(now_ns, &Event::Io(Io { chunk, kind, is_sequential, bytes, query, cause }));
+                let inside = (offset % self.layout.chunk_bytes()) as u32;
+                let io = Io { chunk, offset: inside, kind, is_sequential, bytes, query, cause };
+                self.tell(now_ns, &Event::Io(io));
             }
             offset = next;
         }

@@ -44,6 +44,7 @@ pub(super) mod testing {
         pub(crate) now_ns: u64,
         pub(crate) cause: u16,
         pub(crate) query: u32,
+        pub(crate) offset: u32,
         pub(crate) bytes: u32,
         pub(crate) depth: u32,
         pending: Vec<Decision>,
@@ -79,12 +80,32 @@ pub(super) mod testing {
             layout.add("a", chunks * chunk_bytes);
             let bytes = chunk_bytes.min(16 << 10) as u32;
             let (costs, pending) = (Costs::default(), Vec::new());
-            Bench { policy, layout, capacity, costs, now_ns: 0, cause: 1, query: 1, bytes, depth: 1, pending }
+            Bench {
+                policy,
+                layout,
+                capacity,
+                costs,
+                now_ns: 0,
+                cause: 1,
+                query: 1,
+                offset: 0,
+                bytes,
+                depth: 1,
+                pending,
+            }
         }
 
         fn io(&self, chunk: u32, kind: IoKind, is_sequential: bool) -> Io {
             let (query, cause) = (QueryId(self.query), Cause(self.cause));
-            Io { chunk: ChunkNo(chunk), kind, is_sequential, bytes: self.bytes, query, cause }
+            Io {
+                chunk: ChunkNo(chunk),
+                offset: self.offset,
+                kind,
+                is_sequential,
+                bytes: self.bytes,
+                query,
+                cause,
+            }
         }
 
         pub(crate) fn handle(&mut self, event: &Event<'_>) -> Vec<String> {

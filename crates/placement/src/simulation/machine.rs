@@ -565,6 +565,7 @@ fn pieces(layout: &Layout, io: &TraceIo, mut each: impl FnMut(Io)) {
             let bytes = (next - offset) as u32;
             each(Io {
                 chunk,
+                offset: (offset % unit) as u32,
                 kind: io.kind,
                 is_sequential: io.is_sequential,
                 bytes,

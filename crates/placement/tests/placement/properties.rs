@@ -167,7 +167,15 @@ impl World {
                 }
                 let bytes = self.layout.chunk_bytes().min(16384) as u32;
                 let (query, cause) = (QueryId(self.query), Cause(cause));
-                self.tell(&Event::Io(Io { chunk: ChunkNo(chunk), kind, is_sequential, bytes, query, cause }));
+                self.tell(&Event::Io(Io {
+                    chunk: ChunkNo(chunk),
+                    offset: 0,
+                    kind,
+                    is_sequential,
+                    bytes,
+                    query,
+                    cause,
+                }));
             }
             Step::Evict { chunk } => self.tell(&Event::Evicted { chunk: ChunkNo(chunk), is_dirty: false }),
             Step::Query { statement, first, chunks, pages } => {

@@ -166,6 +166,7 @@ fn what_a_training_run_read_most_is_moved_up_beforehand() {
     for chunk in [7, 9, 9, 1, 7, 9] {
         let (query, cause) = (QueryId(1), Cause(0));
         let io = Io {
+            offset: 0,
             chunk: ChunkNo(chunk),
             kind: IoKind::Read,
             is_sequential: false,
@@ -468,6 +469,7 @@ fn counts_and_windows_are_learned_for_good_too() {
         let no = first.add(object.clone());
         for chunk in [7, 7, 9, 9, 9, 9, 7, 7, 7, 9] {
             let io = Io {
+                offset: 0,
                 chunk: ChunkNo(chunk),
                 kind: IoKind::Read,
                 is_sequential: false,

@@ -13,9 +13,9 @@ use crate::costs::Costs;
 /// I/Os in flight that count as one customer: they come in bursts, and wait for one another.
 const IOS_OF_A_CUSTOMER: f64 = 8.0;
 
-/// How far the slow class's slope is believed. Deep queues make a step of it, and how much either class has to do is known only roughly: believed
-/// altogether, it keeps from the fast class what would pay; not at all, copies go on where the fast class is busy all the time.
-const CERTAINTY: f64 = 0.1;
+/// I/Os in flight of a query up to which the slow class's slope is believed. Deeper queues make a step of it, and how much either class has to do is
+/// known only roughly: believed altogether, it keeps from the fast class what would pay; not at all, copies go on where the fast class is busy all the time.
+const BELIEVED_DEPTH: f64 = 32.0;
 
 /// Places on the way from one state to another at which weights are taken.
 const STEPS: u32 = 4;
@@ -39,6 +39,8 @@ impl Busy {
 /// What holds for all that queries have under way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Pressure {
+    /// I/Os in flight of the one that has most.
+    pub(super) deepest: u32,
     /// I/Os in flight, of all of them.
     pub(super) depth: u32,
     /// What does not wait for one another.
@@ -54,12 +56,14 @@ pub(super) struct Pressure {
 impl Pressure {
     /// Of queries that keep so many I/Os in flight each, before anything is known of them.
     pub(super) fn new(depths: impl Iterator<Item = u32>) -> Pressure {
-        let (mut depth, mut customers) = (0u32, 0.0);
+        let (mut deepest, mut depth, mut customers) = (1, 0u32, 0.0);
         for each in depths {
+            deepest = deepest.max(each);
             depth = depth.saturating_add(each);
             customers += (f64::from(each) / IOS_OF_A_CUSTOMER).max(1.0);
         }
         Pressure {
+            deepest,
             depth: depth.max(1),
             customers: customers.max(1.0),
             weights: Busy::EVEN,
@@ -85,7 +89,8 @@ impl Pressure {
 
     /// What reads cost under it.
     pub(super) fn weighted(&self, costs: &Costs) -> Costs {
-        costs.weighted(self.weights.fast_s, self.weights.slow_s.powf(CERTAINTY))
+        let certainty = (BELIEVED_DEPTH / f64::from(self.deepest)).min(1.0);
+        costs.weighted(self.weights.fast_s, self.weights.slow_s.powf(certainty))
     }
 
     /// Seconds that queries are held up by copying `bytes` up.
@@ -173,6 +178,20 @@ mod tests {
         assert!((0.3..0.5).contains(&both.slow_s) && both.slow_s == both.fast_s, "{both:?}");
         assert!(held_up(256, 5.0, 1.0).slow_s > 0.95, "deep queues leave nothing idle");
         assert_eq!(held_up(32, 0.0, 0.0), Busy::EVEN, "nothing is known");
+    }
+
+    #[test]
+    fn what_the_slow_class_gains_is_believed_the_less_the_deeper_the_queue() {
+        let costs = Costs::default();
+        let slow_s = |depths: &[u32]| {
+            let weights = Busy { slow_s: 0.25, fast_s: 0.875 };
+            let pressure = Pressure { weights, ..Pressure::new(depths.iter().copied()) };
+            pressure.weighted(&costs).slow.random_s(32) / costs.slow.random_s(32)
+        };
+        assert!((slow_s(&[1]) - 0.25).abs() < 1e-9, "{}", slow_s(&[1]));
+        assert!((slow_s(&[32; 8]) - 0.25).abs() < 1e-9, "{}", slow_s(&[32; 8]));
+        assert!((slow_s(&[32, 64]) - 0.5).abs() < 1e-9, "{}", slow_s(&[32, 64]));
+        assert!(slow_s(&[256]) > 0.8, "{}", slow_s(&[256]));
     }
 
     #[test]

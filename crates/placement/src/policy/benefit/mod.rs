@@ -15,6 +15,7 @@
 //! Invariant: a chunk that is not in the fast class goes there only with a positive gain.
 
 mod balance;
+mod ends;
 mod history;
 mod ranking;
 mod running;
@@ -141,13 +142,15 @@ impl Benefit {
         }
     }
 
-    fn observe(&mut self, now_ns: u64, io: &Io) {
-        if let Some(running) = self.running.iter_mut().find(|running| running.query == io.query) {
-            running.note(now_ns, io);
-        }
+    /// Notes an I/O; whether it goes on where an earlier one ended.
+    fn observe(&mut self, context: &Context<'_>, io: &Io) -> bool {
         if io.kind == IoKind::Write {
             self.residency.written(io.chunk);
         }
+        let running = self.running.iter_mut().find(|running| running.query == io.query);
+        running.map_or(io.is_sequential, |running| {
+            running.note(context.now_ns, context.layout.chunk_bytes(), io)
+        })
     }
 
     fn rank(&mut self, context: &Context<'_>, phase: Phase) {
@@ -250,15 +253,14 @@ impl Benefit {
     }
 
     /// A read from the slow class that no running query was expected to do.
-    fn pay_rent(&mut self, context: &Context<'_>, io: &Io, decisions: &mut Vec<Decision>) {
+    fn pay_rent(&mut self, context: &Context<'_>, io: &Io, goes_on: bool, decisions: &mut Vec<Decision>) {
         let expects = |running: &Running| running.is_expected(io.chunk.0);
         if self.residency.of(io.chunk) != Where::Slow || self.running.iter().any(expects) {
             return;
         }
         let running = self.running.iter().find(|running| running.query == io.query);
         let load = running.map_or(Load::IN_ORDER, |running| running.load(self.pressure));
-        let reads =
-            if io.is_sequential { Reads::sequential(1.0, io.bytes as f32) } else { Reads::random(1.0) };
+        let reads = if goes_on { Reads::sequential(1.0, io.bytes as f32) } else { Reads::random(1.0) };
         let rent = self.rent.entry(io.chunk.0).or_default();
         let costs = self.pressure.weighted(context.costs);
         *rent += costs.saved_s(&reads, load).max(0.0);
@@ -300,7 +302,9 @@ impl Policy for Benefit {
                 self.begin(context, (*query, *fingerprint, *depth), footprint);
             }
             Event::QueryEnds { query } => self.end(*query),
-            Event::Io(io) => self.observe(context.now_ns, io),
+            Event::Io(io) => {
+                self.observe(context, io);
+            }
             Event::Evicted { .. } | Event::Done { .. } | Event::Tick => {}
         }
     }
@@ -353,9 +357,9 @@ impl Policy for Benefit {
     fn handle(&mut self, context: &Context<'_>, event: &Event<'_>, decisions: &mut Vec<Decision>) {
         match event {
             Event::Io(io) => {
-                self.observe(context.now_ns, io);
+                let goes_on = self.observe(context, io);
                 if io.kind == IoKind::Read {
-                    self.pay_rent(context, io, decisions);
+                    self.pay_rent(context, io, goes_on, decisions);
                 }
                 self.until_ranking -= 1.0;
                 let is_due = self.until_ranking <= 0.0 && context.now_ns >= self.ranked_ns + LEAST_NS;
@@ -478,6 +482,27 @@ mod tests {
         let mut bench = Bench::new("benefit", 20, 2);
         let wanted: Vec<_> = (0..5).flat_map(|_| bench.read(6)).collect();
         assert_eq!(wanted, ["mirror 6"]);
+    }
+
+    #[test]
+    fn streams_read_in_turn_are_no_rent_and_only_their_beginnings_are_worth_a_copy() {
+        let mut bench = Bench::new("benefit", 40, 20);
+        bench.costs.slow.sequential_read_s = bench.costs.fast.sequential_read_s;
+        let mut run = || {
+            let mut wanted = bench.begin(1, &[]);
+            for page in 0..128 {
+                for first in [3, 12, 30] {
+                    bench.offset = page % 64 * bench.bytes;
+                    wanted.extend(bench.read(first + page / 64));
+                    wanted.extend(bench.done_all());
+                }
+            }
+            wanted.extend(bench.end());
+            wanted
+        };
+        let wanted: Vec<_> = (0..2).flat_map(|_| run()).collect();
+        // One read at random is more than its copy takes from a lone reader.
+        assert_eq!(wanted, ["mirror 3", "mirror 12", "mirror 30"]);
     }
 
     #[test]

@@ -14,6 +14,7 @@
 use std::collections::HashMap;
 
 use super::balance::Pressure;
+use super::ends::Ends;
 use super::history::{Profile, Recorder, SEGMENT_IOS, Segment};
 use super::smooth::{GROUP, agreement, smoothed, together};
 use crate::costs::{Load, Reads};
@@ -69,6 +70,8 @@ pub(super) struct Running {
     trust: f64,
     /// The chunk that each of its streams read last.
     streams: HashMap<Cause, u32>,
+    /// Where its reads ended.
+    ends: Ends,
     /// Reads in the present group of segments.
     reads: HashMap<u32, f32>,
     left: HashMap<u32, Reads>,
@@ -123,6 +126,7 @@ impl Running {
             is_smooth,
             trust,
             streams: HashMap::new(),
+            ends: Ends::default(),
             reads: HashMap::new(),
             left,
             present: 0,
@@ -140,14 +144,16 @@ impl Running {
         Load { depth, interference, ..Load::of(self.depth, &self.total) }
     }
 
-    /// Counts an I/O of it.
-    pub(super) fn note(&mut self, now_ns: u64, io: &Io) {
+    /// Counts an I/O of it; whether it goes on where an earlier one ended.
+    pub(super) fn note(&mut self, now_ns: u64, chunk_bytes: u64, io: &Io) -> bool {
         let interval_ns = now_ns.saturating_sub(self.last_ns.unwrap_or(now_ns)) as f64;
         self.last_ns = Some(now_ns);
         self.interval_ns += (interval_ns - self.interval_ns) / self.recorder.ios.clamp(1, INTERVALS) as f64;
         let last = self.streams.insert(io.cause, io.chunk.0);
         let is_close = last.is_some_and(|last| last.abs_diff(io.chunk.0) <= 1);
-        let uses = match (io.kind, io.is_sequential) {
+        let begins = u64::from(io.chunk.0) * chunk_bytes + u64::from(io.offset);
+        let goes_on = self.ends.note(begins, begins + u64::from(io.bytes)) || io.is_sequential;
+        let uses = match (io.kind, goes_on) {
             (IoKind::Write, _) => Reads::default(),
             (IoKind::Read, true) => Reads::sequential(1.0, io.bytes as f32),
             (IoKind::Read, false) if is_close => Reads { close: 1.0, ..Reads::default() },
@@ -158,6 +164,7 @@ impl Running {
         while self.present < self.exact.len() && self.position() >= (self.present + 1) as f64 {
             self.pass();
         }
+        goes_on
     }
 
     /// The present segment is behind it.
