@@ -21,13 +21,15 @@ const IDLE: Duration = Duration::from_secs(5);
 
 pub(crate) struct Job {
     pub(crate) file: Arc<OpenFile>,
+    /// The file's I/O may go by a ring.
+    pub(crate) by_ring: bool,
     pub(crate) request: Request,
     pub(crate) completion: Completion,
 }
 
 impl Job {
     pub(crate) fn run(self) {
-        let Job { file, mut request, completion } = self;
+        let Job { file, mut request, completion, .. } = self;
         if completion.is_abandoned() {
             return;
         }
@@ -48,8 +50,8 @@ static QUEUE: Mutex<Queue> = Mutex::new(Queue { jobs: VecDeque::new(), threads: 
 static WORK: Condvar = Condvar::new();
 
 /// Starts `request` on the pool, or on the calling thread if that waits for it.
-pub(crate) fn start(file: &Arc<OpenFile>, request: Request, completion: Completion) -> Ticket {
-    let job = Job { file: file.clone(), request, completion };
+pub(crate) fn start(file: &Arc<OpenFile>, by_ring: bool, request: Request, completion: Completion) -> Ticket {
+    let job = Job { file: file.clone(), by_ring, request, completion };
     if let Some(job) = keep_back(job) {
         enqueue(job);
     }

@@ -154,7 +154,20 @@ fn a_sandbox_that_closes_later() {
         let device =
             Device::open(&path, &DeviceOptions { writable: true, ..DeviceOptions::default() }).unwrap();
         read_everywhere(&executors, &device);
+        let (waiting, pool) = (device.clone(), executors.buffers().clone());
+        let read_waiting = move || {
+            let reads = (0..8).map(|page| waiting.read(page * 4096, pool.allocate(4096)));
+            let all = tanada_io::wait(futures::future::join_all(reads));
+            all.into_iter().map(|read| read.map(|page| page[0])).collect::<Result<Vec<u8>, _>>()
+        };
+        assert_eq!(read_waiting().unwrap(), [7; 8]);
         sandbox::forbid(libc::SYS_io_uring_enter);
+        // So it is with the ring of a thread that waits.
+        if executors.method() == Method::Uring {
+            let message = read_waiting().unwrap_err().to_string();
+            assert!(message.contains("Operation not permitted"), "{message}");
+        }
+        (0..20).for_each(|_| assert_eq!(read_waiting().unwrap(), [7; 8]));
         let (lost, pool) = (device.clone(), executors.buffers().clone());
         let read =
             executors.block_on(move || async move { lost.read(0, pool.allocate(4096)).await }).unwrap();

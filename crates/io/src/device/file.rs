@@ -186,9 +186,9 @@ impl Backend for FileBackend {
         let completion = completion.holding_time();
         if self.method() == Method::Uring {
             executor::start_on_this_thread(&self.file, request, completion)
-                .unwrap_or_else(|(request, completion)| threads::start(&self.file, request, completion))
+                .unwrap_or_else(|(request, completion)| threads::start(&self.file, true, request, completion))
         } else {
-            threads::start(&self.file, request, completion)
+            threads::start(&self.file, false, request, completion)
         }
     }
 

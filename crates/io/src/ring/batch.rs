@@ -30,13 +30,19 @@ fn with<T>(act: impl FnOnce(&mut Batch) -> T) -> Option<T> {
     let make = || if setup::is_available() { Batch::new().ok() } else { None };
     let act = |batch: &RefCell<Option<Option<Batch>>>| {
         let mut batch = batch.try_borrow_mut().ok()?;
-        batch.get_or_insert_with(make).as_mut().map(act)
+        let batch = batch.get_or_insert_with(make);
+        let done = batch.as_mut().map(act);
+        // Its queue may hold entries of what has failed by now: nothing must come to the kernel by it any more.
+        if batch.as_ref().is_some_and(|batch| batch.has_failed) {
+            *batch = None;
+        }
+        done
     };
     // A thread that is about to end has none any more.
     BATCH.try_with(act).ok().flatten()
 }
 
-/// Takes jobs, as many as there is room for; the others are given back.
+/// Takes jobs, as many as there is room for; the others are given back. To be followed by [`land`].
 pub(crate) fn start(mut jobs: Vec<Job>) -> Vec<Job> {
     with(|batch| {
         while batch.flights.len() < ENTRIES as usize
@@ -73,16 +79,18 @@ struct Flight {
 struct Batch {
     uring: IoUring,
     flights: Slab<Flight>,
+    /// The kernel takes nothing by it any more.
+    has_failed: bool,
 }
 
 impl Batch {
     fn new() -> io::Result<Batch> {
-        Ok(Batch { uring: setup::build(ENTRIES, 2 * ENTRIES)?, flights: Slab::new() })
+        Ok(Batch { uring: setup::build(ENTRIES, 2 * ENTRIES)?, flights: Slab::new(), has_failed: false })
     }
 
     /// Only if there is room for one more.
     fn start(&mut self, job: Job) {
-        let Job { file, mut request, completion } = job;
+        let Job { file, mut request, completion, .. } = job;
         if completion.is_abandoned() {
             return;
         }
@@ -90,7 +98,10 @@ impl Batch {
         let key = self.flights.insert(Flight { kept: (file, request.buffer), completion });
         // SAFETY: the flight owns the file and the buffer that the entry points to, until its completion is reaped.
         let pushed = unsafe { self.uring.submission().push(&entry.user_data(key as u64)) };
-        debug_assert!(pushed.is_ok(), "there are as many entries as flights");
+        if pushed.is_err() {
+            // There are as many entries as flights, so it never comes to that; if it did, the request would be cancelled.
+            self.flights.remove(key);
+        }
     }
 
     fn land(&mut self) -> Vec<Landed> {
@@ -106,12 +117,15 @@ impl Batch {
             match entered {
                 Ok(_) => {}
                 Err(error) if is_passing(&error) => {}
-                // What is in flight stays the kernel's for good.
-                Err(error) => landed.extend(self.flights.drain().map(|Flight { kept, completion }| {
-                    std::mem::forget(kept);
+                Err(error) => {
+                    self.has_failed = true;
                     let result = -error.raw_os_error().unwrap_or(libc::EIO);
-                    Landed { result, buffer: None, completion }
-                })),
+                    landed.extend(self.flights.drain().map(|Flight { kept, completion }| {
+                        // They stay the kernel's for good.
+                        std::mem::forget(kept);
+                        Landed { result, buffer: None, completion }
+                    }));
+                }
             }
         }
         landed

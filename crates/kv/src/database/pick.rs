@@ -17,13 +17,17 @@ pub(crate) fn next_job(
     around: &Surroundings,
     is_thorough: bool,
 ) -> Option<Job> {
-    if is_thorough && !tree.root.is_empty() {
-        // All at once: each spill puts the values of neighbours in one more place.
-        return Some(Job::Spill { kvsets: tree.root.iter().map(|kvset| kvset.no()).collect() });
-    }
     let picked = pick(tree, settings, around).map(|picked| picked.job);
-    if picked.is_some() || !is_thorough {
+    if !is_thorough {
         return picked;
+    }
+    match picked {
+        // All at once: each spill puts the values of neighbours in one more place.
+        Some(Job::Spill { .. }) | None if !tree.root.is_empty() => {
+            return Some(Job::Spill { kvsets: tree.root.iter().map(|kvset| kvset.no()).collect() });
+        }
+        Some(job) => return Some(job),
+        None => {}
     }
     // Copies on the fastest class are part of it: at the bottom of a leaf all of its kvsets are merged.
     let all = |leaf: &crate::tree::Leaf<Arc<Kvset>>| -> Vec<KvsetNo> {

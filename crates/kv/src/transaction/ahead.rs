@@ -77,16 +77,24 @@ pub(super) struct Ahead {
     keys_only: bool,
     /// Keys that will probably be read from one place; 0 if nobody knows.
     expected_keys: usize,
+    /// Those of them that were not read yet.
+    expected_left: usize,
 }
 
 impl Ahead {
     pub(super) fn new(keys_only: bool, expected_keys: usize) -> Ahead {
-        Ahead { keys_only, expected_keys, ..Ahead::default() }
+        Ahead { keys_only, expected_keys, expected_left: expected_keys, ..Ahead::default() }
     }
 
-    /// Forgets what was read.
+    /// Forgets what was read: the cursor goes elsewhere.
     pub(super) fn clear(&mut self) {
         *self = Ahead::new(self.keys_only, self.expected_keys);
+    }
+
+    /// Forgets what was read: the cursor turns back. How far it will go that way nobody has said.
+    pub(super) fn turn(&mut self) {
+        self.clear();
+        self.expected_left = 0;
     }
 
     /// What comes next.
@@ -105,8 +113,8 @@ impl Ahead {
 
     /// Keys to be read together next.
     pub(super) fn next_keys(&self) -> usize {
-        if self.keys == 0 && self.expected_keys > 0 {
-            return self.expected_keys.min(MOST_EXPECTED_KEYS);
+        if self.expected_left > 0 {
+            return self.expected_left.min(MOST_EXPECTED_KEYS);
         }
         (self.keys * GROWTH).clamp(FIRST_KEYS, MOST_KEYS)
     }
@@ -163,7 +171,8 @@ impl Ahead {
         }
         let pointers = pointed.into_iter().map(|(_, _, pointer, _)| pointer).collect();
         self.ready.extend(entries);
-        self.keys = keys;
+        self.keys = if self.expected_left > 0 { 0 } else { keys };
+        self.expected_left = self.expected_left.saturating_sub(self.ready.len());
         self.is_end = is_end;
         Ok(Scan { first: self.ready.front().map(|entry| entry.key.clone()), pointers, loaded })
     }

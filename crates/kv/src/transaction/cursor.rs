@@ -28,8 +28,8 @@ pub struct CursorOptions {
     pub snapshot: Option<Snapshot>,
     /// Keys alone: values are not read, and come empty. Default: no.
     pub keys_only: bool,
-    /// How many keys will probably be read from where the cursor stands or is set to: so many are read together, 1,024 and 128 KiB at most, so that none
-    /// is read in vain. Default: 0, not known; a few are read together at first, then more each time.
+    /// How many keys will probably be read from where the cursor stands or is set to: so many are read, 1,024 and 128 KiB at most at once, so that none
+    /// is read in vain. Default: 0, not known; a few are read together at first, then more each time. A transaction's cursor reads one by one in any case.
     pub expected_keys: usize,
 }
 
@@ -182,7 +182,8 @@ impl Cursor {
             return Ok(None);
         }
         if self.merged.as_ref().is_some_and(|merged| merged.view.direction() != direction) {
-            self.leave();
+            self.merged = None;
+            self.ahead.turn();
         }
         if self.ahead.ready() == 0 && !self.ahead.is_end() {
             self.read_ahead(direction).await?;

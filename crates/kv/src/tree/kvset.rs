@@ -273,6 +273,12 @@ impl TreeState {
         bytes
     }
 
+    /// Bytes of a leaf's key files.
+    pub(crate) fn key_bytes(&self, leaf: LeafNo) -> u64 {
+        let kvsets = self.leaf_by_no(leaf).map(|leaf| &*leaf.kvsets).unwrap_or_default();
+        kvsets.iter().map(|kvset| kvset.record().info.size_bytes).sum()
+    }
+
     /// Bytes of values that a leaf has in segments.
     pub(crate) fn value_bytes(&self, leaf: LeafNo) -> u64 {
         let kvsets = self.leaf_by_no(leaf).map(|leaf| &*leaf.kvsets).unwrap_or_default();

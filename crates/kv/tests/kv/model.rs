@@ -104,6 +104,7 @@ impl Model {
         let options = CursorOptions {
             prefix: prefix.clone().into(),
             snapshot: snapshot.cloned(),
+            expected_keys: self.random.below(40).saturating_sub(10) as usize,
             ..CursorOptions::default()
         };
         let mut cursor = store.cursor(options);

@@ -289,8 +289,10 @@ impl Teller {
         let store = self.store(random);
         let letter = self.model.borrow().writer(no).letter;
         let expected = snapshot.map_or_else(|| self.state(no), |(_, state)| state.clone());
+        let step_is_known = random.below(2) == 0;
         let options = CursorOptions {
             snapshot: snapshot.map(|(snapshot, _)| snapshot.clone()),
+            expected_keys: if step_is_known { 20 } else { 0 },
             ..CursorOptions::prefix(&[letter])
         };
         let is_forward = random.below(2) == 0;
