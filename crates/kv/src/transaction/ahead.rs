@@ -48,7 +48,7 @@ pub(crate) struct Scan {
 
 /// Where values are read.
 #[derive(Debug)]
-pub(super) struct From<'a> {
+pub(super) struct Origin<'a> {
     pub(super) segments: &'a Segments,
     /// Of the values in the cache.
     pub(super) owner: Owner,
@@ -56,7 +56,7 @@ pub(super) struct From<'a> {
     pub(super) tree: &'a TreeState,
 }
 
-impl From<'_> {
+impl Origin<'_> {
     fn mirror(&self, first: FirstHome, pointer: &Pointer) -> Option<(Segment, Pointer)> {
         let (mirror, pointer) = self.tree.open_mirror(first, pointer)?;
         let segment = mirror.segment()?;
@@ -127,7 +127,7 @@ impl Ahead {
         &mut self,
         view: &mut View<S>,
         prefix: &[u8],
-        from: &From<'_>,
+        from: &Origin<'_>,
         keys: usize,
     ) -> Result<Scan> {
         let mut entries: Vec<Entry> = Vec::with_capacity(keys);

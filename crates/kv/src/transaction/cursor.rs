@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::ahead::{Ahead, Entry, From};
+use super::ahead::{Ahead, Entry, Origin};
 use super::own::Committed;
 use crate::Result;
 use crate::database::{Snapshot, Store, behind_prefix};
@@ -223,7 +223,7 @@ impl Cursor {
             };
             let segments = self.store.core().opener.segments.clone();
             let owner = self.store.state().owner;
-            let from = From { segments: &segments, owner, tree: &merged.tree };
+            let from = Origin { segments: &segments, owner, tree: &merged.tree };
             match self.ahead.fill(&mut merged.view, &self.prefix, &from, keys).await {
                 Ok(scan) => {
                     self.merged = Some(merged);

@@ -259,12 +259,12 @@ impl Segments {
             Ok(values) => values,
             Err(_) => {
                 let mut instead = Gathered::default();
-                for index in std::mem::take(&mut mirrors).indices {
+                for index in mirrors.indices {
                     let pointer = wanted[index].pointer;
                     instead.add(index, self.open(pointer.segment)?, pointer);
                 }
-                mirrors.indices.clone_from(&instead.indices);
-                instead.read().await?
+                mirrors = instead;
+                mirrors.read().await?
             }
         };
         let read = homes.indices.iter().zip(at_homes?).chain(mirrors.indices.iter().zip(in_mirrors));
