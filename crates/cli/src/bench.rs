@@ -158,7 +158,7 @@ Examples:
 
 All devices are emulated (docs/device-models.md); what the figures mean is in docs/papers/pst.md.")]
 struct PstArguments {
-    /// One run each, in virtual time alone
+    /// In virtual time alone, on a volume at one share
     #[arg(long)]
     quick: bool,
     /// Write environment, settings, every run and the summary to FILE; - is stdout

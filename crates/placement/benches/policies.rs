@@ -1,8 +1,8 @@
 //! All policies by share of the fast class, on the synthetic nine queries or a recorded run: `cargo bench -p tanada-placement --bench policies -- [depth=N]
 //! [trace=FILE] [scale=S] [cache=SHARE] [seed=N]
-//! [policies=a;b] [shares=10,20] [clients=N] [chunk=BYTES] [copies=BYTES] [threads=N] [details]`.
+//! [policies=a;b] [shares=10,20] [clients=N] [chunk=BYTES] [copies=BYTES] [runs=N] [threads=N] [details]`.
 //!
-//! Depth 1 is in order. Columns are total virtual seconds; then how `benefit` stands to `static` and to the best of the others.
+//! Depth 1 is in order. Columns are total virtual seconds, medians of `runs` replays; then how `benefit` stands to `static` and to the best of the others.
 
 #![allow(clippy::unwrap_used)]
 
@@ -41,11 +41,14 @@ fn main() {
         0 | 1 => Pace::InOrder,
         depth => Pace::OutOfOrder { depth },
     };
+    let seeds: u64 = argument("runs", 1);
     let runs: Vec<SimulationOptions> = policies
         .iter()
         .flat_map(|policy| shares.iter().map(move |share| (policy, share)))
-        .map(|(policy, share)| SimulationOptions {
+        .flat_map(|(policy, share)| (1..=seeds).map(move |seed| (policy, share, seed)))
+        .map(|(policy, share, seed)| SimulationOptions {
             pace,
+            seed,
             clients: argument("clients", 1),
             chunk_bytes: argument("chunk", 1 << 20),
             relocation_bytes: argument("copies", 4 << 20),
@@ -59,21 +62,28 @@ fn main() {
         outcomes.iter().for_each(details);
     }
     let total = |policy: &str, share: f64| {
-        let found =
-            outcomes.iter().find(|outcome| outcome.policy == policy && outcome.fast_share == share / 100.0);
-        found.map_or(f64::NAN, |outcome| outcome.total_s)
+        let is_meant = |outcome: &&Outcome| outcome.policy == policy && outcome.fast_share == share / 100.0;
+        let mut found: Vec<f64> = outcomes.iter().filter(is_meant).map(|outcome| outcome.total_s).collect();
+        found.sort_by(f64::total_cmp);
+        found.get(found.len() / 2).copied().unwrap_or(f64::NAN)
     };
     print!("| share |");
     policies.iter().for_each(|policy| print!(" {policy} |"));
     println!(" benefit/static | benefit/best other |");
     for share in shares {
         print!("| {share} |");
-        policies.iter().for_each(|policy| print!(" {:.0} |", total(policy, share)));
+        policies.iter().for_each(|policy| print!(" {} |", seconds(total(policy, share))));
         let others = policies.iter().filter(|policy| **policy != "benefit");
         let best = others.map(|policy| total(policy, share)).fold(f64::INFINITY, f64::min);
         let benefit = total("benefit", share);
-        println!(" {:.2} | {:.2} |", benefit / total("static", share), benefit / best);
+        println!(" {:.3} | {:.3} |", benefit / total("static", share), benefit / best);
     }
+}
+
+/// To three places.
+fn seconds(seconds: f64) -> String {
+    let digits = (2.0 - seconds.log10().floor()).clamp(0.0, 3.0);
+    format!("{seconds:.*}", digits as usize)
 }
 
 fn details(outcome: &Outcome) {
@@ -92,7 +102,7 @@ fn details(outcome: &Outcome) {
         outcome.capacity_chunks,
     );
     for query in &outcome.queries {
-        print!(" {} {:.1} s {}/{};", query.name, query.seconds, query.slow_ios, query.ios);
+        print!(" {} {} s {}/{};", query.name, seconds(query.seconds), query.slow_ios, query.ios);
     }
     println!();
 }

@@ -94,9 +94,9 @@ impl PstSettings {
         }
     }
 
-    /// A quick look: one replay each, and live runs in virtual time alone.
+    /// A quick look: live runs at one share, in virtual time alone.
     pub fn quick(self) -> PstSettings {
-        PstSettings { runs: 1, real_time: false, live_shares: vec![50], ..self }
+        PstSettings { real_time: false, live_shares: vec![50], ..self }
     }
 
     fn pace(&self, execution: &str) -> Pace {

@@ -88,6 +88,8 @@ struct Benefit {
     lead_ns: f64,
     /// How far the last query's expectations came true.
     trust: f64,
+    /// I/Os that the last query kept in flight.
+    usual_depth: u32,
     /// I/Os until the next ranking,
     until_ranking: f64,
     /// and when the last one was.
@@ -112,6 +114,7 @@ pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
         copy_ns: 0.0,
         lead_ns: 0.0,
         trust: 0.0,
+        usual_depth: 1,
         until_ranking: 0.0,
         ranked_ns: 0,
         rent: BTreeMap::new(),
@@ -128,6 +131,7 @@ impl Benefit {
         footprint: &Footprint,
     ) {
         self.history.begins(statement);
+        self.usual_depth = depth;
         let known = self.history.profile(statement);
         let running = Running::new((query, statement, depth), footprint, known, self.trust, context.layout);
         self.running.push(running);
@@ -153,11 +157,19 @@ impl Benefit {
         })
     }
 
+    /// What holds for what is under way, or would come next: the last query's like.
+    fn unweighted(&self) -> Pressure {
+        match self.running.is_empty() {
+            true => Pressure::new(std::iter::once(self.usual_depth)),
+            false => Pressure::new(self.running.iter().map(|running| running.depth)),
+        }
+    }
+
     fn rank(&mut self, context: &Context<'_>, phase: Phase) {
         self.phase = phase;
         let likely = self.history.likely();
         let (running, history) = (&self.running[..], &self.history);
-        let pressure = Pressure::new(running.iter().map(|running| running.depth));
+        let pressure = self.unweighted();
         let costs = *context.costs;
         let moment = Moment { context, costs, pressure, lead_ns: 0.0, running, history, likely: &likely };
         self.pressure = moment.pressure(&self.residency);
@@ -326,7 +338,7 @@ impl Policy for Benefit {
         self.running.clear();
         let likely = self.history.likely();
         let costs = *context.costs;
-        let pressure = Pressure::default();
+        let pressure = self.unweighted();
         let moment = Moment {
             context,
             costs,
@@ -503,6 +515,43 @@ mod tests {
         let wanted: Vec<_> = (0..2).flat_map(|_| run()).collect();
         // One read at random is more than its copy takes from a lone reader.
         assert_eq!(wanted, ["mirror 3", "mirror 12", "mirror 30"]);
+    }
+
+    #[test]
+    fn a_scan_has_to_come_to_where_it_begins() {
+        let mut bench = Bench::new("benefit", 40, 20);
+        bench.costs.slow.sequential_read_s = bench.costs.fast.sequential_read_s;
+        let mut run = || {
+            let mut wanted = bench.begin(1, &[]);
+            for chunk in [3, 12] {
+                for page in 0..4 {
+                    bench.offset = page * bench.bytes;
+                    wanted.extend(bench.read_on(chunk));
+                    wanted.extend(bench.done_all());
+                }
+            }
+            wanted.extend(bench.end());
+            wanted
+        };
+        let wanted: Vec<_> = (0..2).flat_map(|_| run()).collect();
+        assert_eq!(wanted, ["mirror 3", "mirror 12"]);
+    }
+
+    #[test]
+    fn what_comes_next_is_reckoned_as_deep_as_what_came_last() {
+        let run = |depth| {
+            let mut bench = Bench::new("benefit", 40, 40);
+            bench.depth = depth;
+            let reads: Vec<u32> = (0..60).map(|no| no * 7 % 20).collect();
+            for _ in 0..3 {
+                bench.train_query(1, &[], &reads);
+                bench.train_query(2, &[], &[]);
+            }
+            let beside = bench.begin(2, &[]).len();
+            // The first comes next, and nothing is under way.
+            beside + bench.end().len()
+        };
+        assert_eq!((run(1), run(32)), (4, 0), "three reads at random are worth a copy if each is waited for");
     }
 
     #[test]

@@ -152,12 +152,14 @@ impl Running {
         let last = self.streams.insert(io.cause, io.chunk.0);
         let is_close = last.is_some_and(|last| last.abs_diff(io.chunk.0) <= 1);
         let begins = u64::from(io.chunk.0) * chunk_bytes + u64::from(io.offset);
-        let goes_on = self.ends.note(begins, begins + u64::from(io.bytes)) || io.is_sequential;
+        let goes_on = self.ends.note(begins, begins + u64::from(io.bytes));
+        // A scan has to come to where it begins.
+        let bytes = if io.is_sequential { io.bytes as f32 } else { 0.0 };
         let uses = match (io.kind, goes_on) {
             (IoKind::Write, _) => Reads::default(),
             (IoKind::Read, true) => Reads::sequential(1.0, io.bytes as f32),
-            (IoKind::Read, false) if is_close => Reads { close: 1.0, ..Reads::default() },
-            (IoKind::Read, false) => Reads::random(1.0),
+            (IoKind::Read, false) if is_close => Reads { close: 1.0, bytes, ..Reads::default() },
+            (IoKind::Read, false) => Reads { bytes, ..Reads::random(1.0) },
         };
         self.recorder.note(io.chunk.0, uses);
         *self.reads.entry(io.chunk.0).or_default() += uses.ios() as f32;
