@@ -79,6 +79,7 @@ mod settings;
 mod stream;
 #[cfg(test)]
 mod testing;
+mod threads;
 mod tombstone;
 mod transaction;
 mod tree;

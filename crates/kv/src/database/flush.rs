@@ -44,8 +44,16 @@ const BYTES_AT_ONCE: usize = 256 << 10;
 /// How long to wait for space.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// Most memory that is left for what nobody counts: threads, and what came free and is not given back yet.
+/// Most memory that is left for what came free and is not given back yet.
 const UNCOUNTED_BYTES: u64 = 64 << 20;
+
+/// What of `memory_bytes` is left for what nobody counts, while tables and jobs hold `held_bytes`: the log's groups, buffers of I/Os, and what came free. They come and
+/// go with tables and jobs, and take three times as much as those at most.
+fn uncounted_bytes(memory_bytes: u64, held_bytes: u64) -> u64 {
+    let eighth = memory_bytes / 8;
+    let most = eighth + eighth.min(UNCOUNTED_BYTES);
+    (eighth / 4 + 3 * held_bytes).min(most)
+}
 
 impl Core {
     /// Looks whether the fastest class is as full as it may get, or nearly.
@@ -122,11 +130,8 @@ impl Core {
         let tables: u64 = self.stores.read().iter().map(|store| store.table_bytes()).sum();
         let filled_meanwhile = if self.writing.is_some() { table_bytes / LOOKS_A_TABLE } else { 0 };
         let jobs = self.background.jobs.load(Ordering::Relaxed) as u64 * self.job_bytes();
-        // The log's groups and I/O buffers.
-        let buffers = self.settings.memory_bytes / 8;
-        let uncounted = buffers.min(UNCOUNTED_BYTES);
-        let most = self.settings.memory_bytes - buffers;
-        self.opener.cache.lend((buffers + uncounted + tables + filled_meanwhile + jobs).min(most));
+        let memory = self.settings.memory_bytes;
+        self.opener.cache.lend(tables + filled_meanwhile + jobs + uncounted_bytes(memory, tables + jobs));
     }
 
     /// Writes out the table that has waited longest; whether there was one.
@@ -491,5 +496,16 @@ impl Drop for Taken<'_> {
         if let Some((kind, no)) = self.object {
             self.objects.give_back_retired(kind, no);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_has_what_passes_through_while_nothing_does() {
+        let mib = |of: u64| uncounted_bytes(512 << 20, of << 20) >> 20;
+        assert_eq!((mib(0), mib(16), mib(64), mib(200)), (16, 64, 128, 128));
     }
 }
