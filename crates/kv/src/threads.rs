@@ -1,38 +1,53 @@
-//! How many threads work with databases.
+//! How many threads work with something.
 //!
-//! An allocator keeps for each thread what that one allocated and others freed, until it allocates again. Cached values and those of memory tables are such
-//! things, so a thread costs memory that nobody counts, and a budget that is to be kept has to know of it.
+//! An allocator keeps for each thread what that one allocated and others freed, until it allocates again. Cached values are such things, so a thread costs
+//! memory that nobody counts, and a budget that is to be kept has to know of it.
+//!
+//! Invariant: a thread counts once, from the first time that it says so until it ends.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
-static THREADS: AtomicUsize = AtomicUsize::new(0);
+/// Threads that have come and not ended.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Threads(Arc<AtomicUsize>);
 
-thread_local! {
-    static COUNTED: Counted = Counted::new();
-}
-
-/// A thread that is counted as long as it lives.
-struct Counted;
-
-impl Counted {
-    fn new() -> Counted {
-        THREADS.fetch_add(1, Ordering::Relaxed);
-        Counted
-    }
-}
+/// Where a thread counts.
+struct Counted(Weak<AtomicUsize>);
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        THREADS.fetch_sub(1, Ordering::Relaxed);
+        if let Some(count) = self.0.upgrade() {
+            count.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
-/// Counts this thread from now on; how many there are.
-#[inline]
-pub(crate) fn count_this() -> usize {
-    // One that is about to end counts no more.
-    let _ = COUNTED.try_with(|_| ());
-    THREADS.load(Ordering::Relaxed)
+thread_local! {
+    static COUNTED: RefCell<Vec<Counted>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Threads {
+    /// Counts this thread from now on.
+    #[inline]
+    pub(crate) fn count_this(&self) {
+        // One that is about to end counts no more.
+        let _ = COUNTED.try_with(|counted| {
+            let mut counted = counted.borrow_mut();
+            if counted.iter().any(|one| std::ptr::eq(one.0.as_ptr(), Arc::as_ptr(&self.0))) {
+                return;
+            }
+            counted.retain(|one| one.0.strong_count() > 0);
+            self.0.fetch_add(1, Ordering::Relaxed);
+            counted.push(Counted(Arc::downgrade(&self.0)));
+        });
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 #[cfg(test)]
@@ -40,25 +55,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_count_once_and_until_they_end() {
-        // Others of the test process come and go meanwhile, so only this much is sure.
-        let before = count_this();
-        assert!(before >= 1);
-        let (gate, opened) = (std::sync::Barrier::new(65), std::sync::Barrier::new(65));
+    fn threads_count_once_for_each_and_until_they_end() {
+        let (threads, others) = (Threads::default(), Threads::default());
+        let come = |times| (0..times).for_each(|_| threads.count_this());
+        come(2);
         std::thread::scope(|scope| {
-            let one = || {
-                count_this();
-                count_this();
-                gate.wait();
-                opened.wait();
-            };
-            let threads: Vec<_> = (0..64).map(|_| scope.spawn(one)).collect();
-            gate.wait();
-            assert!(count_this() > 64);
-            opened.wait();
-            // What is joined has dropped what was its own.
-            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            let twice = scope.spawn(|| {
+                come(2);
+                others.count_this();
+                (threads.count(), others.count())
+            });
+            assert_eq!(twice.join().unwrap(), (2, 1));
         });
-        assert!(count_this() < 64 + before, "those have ended");
+        assert_eq!((threads.count(), others.count()), (1, 0));
+        drop(others);
+        come(1);
+        assert_eq!(threads.count(), 1);
     }
 }

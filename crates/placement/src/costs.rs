@@ -17,7 +17,7 @@ pub struct Reads {
     pub close: f32,
     /// I/Os that begin where their stream's last ended,
     pub sequential: f32,
-    /// and their bytes.
+    /// and their bytes, with those of the others that a scan begins with.
     pub bytes: f32,
 }
 

@@ -48,7 +48,7 @@ const RETRY: Duration = Duration::from_millis(100);
 const UNCOUNTED_BYTES: u64 = 64 << 20;
 
 /// What of `memory_bytes` is left for what nobody counts, while tables and jobs hold `held_bytes`: the log's groups, buffers of I/Os, and what came free. They come and
-/// go with tables and jobs, and take three times as much as those at most.
+/// go with tables and jobs: a little always, and three times as much as those hold.
 fn uncounted_bytes(memory_bytes: u64, held_bytes: u64) -> u64 {
     let eighth = memory_bytes / 8;
     let most = eighth + eighth.min(UNCOUNTED_BYTES);
@@ -131,7 +131,8 @@ impl Core {
         let filled_meanwhile = if self.writing.is_some() { table_bytes / LOOKS_A_TABLE } else { 0 };
         let jobs = self.background.jobs.load(Ordering::Relaxed) as u64 * self.job_bytes();
         let memory = self.settings.memory_bytes;
-        self.opener.cache.lend(tables + filled_meanwhile + jobs + uncounted_bytes(memory, tables + jobs));
+        let filled = if tables > 0 { tables + filled_meanwhile } else { 0 };
+        self.opener.cache.lend(tables + filled_meanwhile + jobs + uncounted_bytes(memory, filled + jobs));
     }
 
     /// Writes out the table that has waited longest; whether there was one.

@@ -88,7 +88,7 @@ struct Benefit {
     lead_ns: f64,
     /// How far the last query's expectations came true.
     trust: f64,
-    /// I/Os that the last query kept in flight.
+    /// I/Os that the query which began last keeps in flight; one until there was any.
     usual_depth: u32,
     /// I/Os until the next ranking,
     until_ranking: f64,
@@ -157,7 +157,7 @@ impl Benefit {
         })
     }
 
-    /// What holds for what is under way, or would come next: the last query's like.
+    /// What holds for what is under way; if nothing is, for what would come next, taken to be like what began last.
     fn unweighted(&self) -> Pressure {
         match self.running.is_empty() {
             true => Pressure::new(std::iter::once(self.usual_depth)),

@@ -129,7 +129,7 @@ impl Moment<'_> {
     fn add_later(&self, worths: &mut HashMap<u32, Worth>) {
         let unread = Worth { first: u32::MAX, ..Worth::default() };
         let copy_s = self.pressure.copy_up_s(self.context.costs, self.context.layout.chunk_bytes() as f64);
-        let depth = self.running.iter().map(|query| query.depth).max().unwrap_or(1);
+        let depth = self.pressure.deepest;
         let ahead = self
             .running
             .iter()

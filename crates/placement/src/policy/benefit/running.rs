@@ -46,6 +46,9 @@ const LEAST_AGREEMENT: f64 = 0.85;
 /// From here on every single expectation is believed.
 const TRUSTED: f64 = 0.5;
 
+/// Bytes that a scan may leave out and still goes on.
+const MOST_HOLE: u64 = 256 << 10;
+
 /// Bytes that a scan reads at once.
 const SCAN_BYTES: f32 = 65536.0;
 
@@ -68,8 +71,8 @@ pub(super) struct Running {
     is_smooth: bool,
     /// How far what was expected came true: 0 to 1.
     trust: f64,
-    /// The chunk that each of its streams read last.
-    streams: HashMap<Cause, u32>,
+    /// The chunk that each of its streams read last, and where that ended, in bytes.
+    streams: HashMap<Cause, (u32, u64)>,
     /// Where its reads ended.
     ends: Ends,
     /// Reads in the present group of segments.
@@ -149,11 +152,13 @@ impl Running {
         let interval_ns = now_ns.saturating_sub(self.last_ns.unwrap_or(now_ns)) as f64;
         self.last_ns = Some(now_ns);
         self.interval_ns += (interval_ns - self.interval_ns) / self.recorder.ios.clamp(1, INTERVALS) as f64;
-        let last = self.streams.insert(io.cause, io.chunk.0);
-        let is_close = last.is_some_and(|last| last.abs_diff(io.chunk.0) <= 1);
         let begins = u64::from(io.chunk.0) * chunk_bytes + u64::from(io.offset);
-        let goes_on = self.ends.note(begins, begins + u64::from(io.bytes));
-        // A scan has to come to where it begins.
+        let ends = begins + u64::from(io.bytes);
+        let last = self.streams.insert(io.cause, (io.chunk.0, ends));
+        let is_close = last.is_some_and(|(chunk, _)| chunk.abs_diff(io.chunk.0) <= 1);
+        // A scan has to come to where it begins. Over what it finds in the page cache on its way a disk reads on.
+        let is_near = |end: u64| io.is_sequential && end.abs_diff(begins) <= MOST_HOLE;
+        let goes_on = self.ends.note(begins, ends) || last.is_some_and(|(_, end)| is_near(end));
         let bytes = if io.is_sequential { io.bytes as f32 } else { 0.0 };
         let uses = match (io.kind, goes_on) {
             (IoKind::Write, _) => Reads::default(),
@@ -336,4 +341,26 @@ fn from_plan(footprint: &Footprint, layout: &Layout) -> (Vec<Segment>, f64) {
     }
     let segments = segments.into_iter().map(|segment| segment.into_iter().collect());
     (segments.collect(), ios / PLANNED_SEGMENTS as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::ChunkNo;
+
+    #[test]
+    fn a_scan_begins_once_and_goes_on_over_what_was_in_the_page_cache() {
+        const PAGE: u32 = 16 << 10;
+        let statement = (QueryId(1), Fingerprint(1), 1);
+        let mut running = Running::new(statement, &Footprint::default(), None, 0.0, &Layout::new(1 << 20));
+        let mut goes_on = |page: u32| {
+            let (chunk, offset) = (ChunkNo(3 + page / 64), page % 64 * PAGE);
+            let (kind, query, cause) = (IoKind::Read, QueryId(1), Cause(1));
+            let io = Io { chunk, offset, kind, is_sequential: true, bytes: PAGE, query, cause };
+            running.note(0, 1 << 20, &io)
+        };
+        // A hole, and two reads that were done the other way round; then a long hole.
+        let pages = [8, 9, 20, 22, 21, 63, 64, 130];
+        assert_eq!(pages.map(&mut goes_on), [false, true, true, true, true, false, true, false]);
+    }
 }
