@@ -70,10 +70,52 @@ const MOST_BYTES: u64 = 1 << 50;
 const MOST_TASKS: usize = 1024;
 const MOST_KVSETS: usize = 1 << 16;
 
+/// What an engine takes before it has anything to keep: threads, rings and their registered buffers, the program itself.
+const OWN_BYTES: u64 = 12 << 20;
+
+/// Blocks that pieces of files consist of.
+const BLOCK_BYTES: u64 = 4096;
+
 impl DatabaseSettings {
+    /// Memory that the engine takes in any case.
+    pub(crate) fn own_bytes(&self) -> u64 {
+        OWN_BYTES.min(self.memory_bytes / 4)
+    }
+
+    /// Memory that tables, jobs and the cache share.
+    fn shared_bytes(&self) -> u64 {
+        self.memory_bytes - self.own_bytes()
+    }
+
     /// Bytes at which a memory table is written out.
     pub(crate) fn table_bytes(&self) -> u64 {
-        self.memory_table_bytes.min(self.memory_bytes / 8).max(64 << 10)
+        self.memory_table_bytes.min(self.shared_bytes() / 8).max(64 << 10)
+    }
+
+    /// Bytes in tables that wait from which on writers do, however few tables these are.
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        self.shared_bytes() * 3 / 8
+    }
+
+    /// Bytes that all jobs that run together may hold.
+    pub(crate) fn jobs_bytes(&self) -> u64 {
+        self.shared_bytes() / 8
+    }
+
+    /// Bytes that the log writes at once.
+    pub(crate) fn group_bytes(&self) -> u64 {
+        self.log_group_bytes.min(self.shared_bytes() / 128 / BLOCK_BYTES * BLOCK_BYTES).max(64 << 10)
+    }
+
+    /// Bytes of the log that may wait to be written.
+    pub(crate) fn waiting_log_bytes(&self) -> u64 {
+        (self.shared_bytes() / 20).clamp(2 * self.group_bytes(), 16 * self.group_bytes())
+    }
+
+    /// Bytes of a file that is written from its beginning to its end that are written at once.
+    pub(crate) fn piece_bytes(&self) -> usize {
+        let share = self.shared_bytes() / 128 / BLOCK_BYTES * BLOCK_BYTES;
+        share.clamp(64 << 10, 1 << 20) as usize
     }
 
     pub(crate) fn check(&self) -> Result<()> {

@@ -8,6 +8,7 @@ use tanada_volume::{ClassSettings, Parts, Volume, VolumeSettings};
 use crate::cache::Cache;
 use crate::environment::{ThreadEnvironment, wait_for};
 use crate::objects::Objects;
+use crate::stream::Pieces;
 
 /// A volume with a fast class and a slow one.
 pub(crate) struct TestVolume {
@@ -46,7 +47,7 @@ impl TestVolume {
     }
 
     pub(crate) fn objects(&self) -> Arc<Objects> {
-        Objects::new(self.volume.clone(), "test", 1, BufferPool::new(0))
+        Objects::new(self.volume.clone(), "test", 1, Pieces { buffers: BufferPool::new(0), bytes: 1 << 20 })
     }
 
     pub(crate) fn environment(&self) -> Arc<ThreadEnvironment> {

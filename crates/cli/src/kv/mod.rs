@@ -91,6 +91,8 @@ async fn dispatch(executors: &Arc<Executors>, arguments: KvArguments) -> Outcome
         store,
         hex,
     };
+    // The database's memory is to be what it uses.
+    let _pages = tanada_io::SmallPages::take();
     let outcome = match command {
         KvCommand::Put(arguments) => change::put(&place, arguments).await,
         KvCommand::Get(arguments) => look::get(&place, arguments).await,

@@ -7,8 +7,9 @@ use parking_lot::Mutex;
 
 use super::{BUFFER_ALIGNMENT, LARGEST_POOLED_BUFFER};
 
-/// Recycled memory is kept up to this many bytes.
-const STOCK_BYTES: usize = 16 << 20;
+/// Recycled memory is kept up to so many bytes: four times those of the arena, and without one the most.
+const LEAST_STOCK_BYTES: usize = 1 << 20;
+const MOST_STOCK_BYTES: usize = 16 << 20;
 
 const CLASSES: usize = (LARGEST_POOLED_BUFFER / BUFFER_ALIGNMENT).ilog2() as usize + 1;
 
@@ -37,6 +38,8 @@ unsafe impl Send for Stock {}
 
 pub(super) struct Heap {
     stock: Mutex<Stock>,
+    /// Most bytes of the stock.
+    most_bytes: usize,
 }
 
 fn class_of(capacity: usize) -> Option<usize> {
@@ -44,8 +47,14 @@ fn class_of(capacity: usize) -> Option<usize> {
 }
 
 impl Heap {
-    pub(super) fn new() -> Heap {
+    /// Memory beside an arena of `arena_bytes`.
+    pub(super) fn new(arena_bytes: usize) -> Heap {
+        let most_bytes = match arena_bytes {
+            0 => MOST_STOCK_BYTES,
+            bytes => bytes.saturating_mul(4).clamp(LEAST_STOCK_BYTES, MOST_STOCK_BYTES),
+        };
         Heap {
+            most_bytes,
             stock: Mutex::new(Stock { classes: [const { Vec::new() }; CLASSES], bytes: 0, bytes_in_use: 0 }),
         }
     }
@@ -79,7 +88,7 @@ impl Heap {
             let mut stock = self.stock.lock();
             stock.bytes_in_use -= capacity;
             if let Some(class) = class_of(capacity)
-                && stock.bytes + capacity <= STOCK_BYTES
+                && stock.bytes + capacity <= self.most_bytes
             {
                 stock.bytes += capacity;
                 stock.classes[class].push(bytes);

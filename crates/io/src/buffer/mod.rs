@@ -230,7 +230,8 @@ impl BufferPool {
         }
         let slots = Slots::new(arena.len() / LARGEST_POOLED_BUFFER);
         let registered_bytes = registered_bytes.next_multiple_of(LARGEST_POOLED_BUFFER).min(arena.len());
-        Arc::new(BufferPool { slots: Mutex::new(slots), heap: Heap::new(), arena, registered_bytes })
+        let heap = Heap::new(arena.len());
+        Arc::new(BufferPool { slots: Mutex::new(slots), heap, arena, registered_bytes })
     }
 
     /// A buffer of `len` valid bytes (zeroed only when fresh; contents otherwise unspecified).

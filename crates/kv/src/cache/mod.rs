@@ -125,7 +125,7 @@ pub(crate) enum Cached {
 }
 
 /// What a thread keeps of what others freed, in the mean: with 32 of them a process had 100 MiB more than with 4.
-const BYTES_OF_A_THREAD: u64 = 3 << 19;
+const BYTES_OF_A_THREAD: u64 = 1 << 19;
 
 /// And no larger part of the budget, for each of them.
 const PART_OF_A_THREAD: u64 = 256;
@@ -133,7 +133,7 @@ const PART_OF_A_THREAD: u64 = 256;
 /// Pages that are dropped before other tasks of the thread have their turn.
 const PAGES_AT_ONCE: u32 = 1024;
 
-/// What an entry costs beside its bytes, and beside the quarter of them that an allocator rounds up by and holds back for later.
+/// What an entry costs beside its bytes, and beside the eighth of them that an allocator rounds up by in the mean.
 const ENTRY_BYTES: u64 = 170;
 
 #[derive(Debug, Clone)]
@@ -146,7 +146,7 @@ impl Weighter<CacheKey, Cached> for ByBytes {
             Cached::Filter(part) => part.size_bytes(),
             Cached::Value(value) => value.value_and_key.len(),
         };
-        bytes as u64 / 4 * 5 + ENTRY_BYTES
+        bytes as u64 / 8 * 9 + ENTRY_BYTES
     }
 }
 

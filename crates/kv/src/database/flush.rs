@@ -45,14 +45,14 @@ const BYTES_AT_ONCE: usize = 256 << 10;
 const RETRY: Duration = Duration::from_millis(100);
 
 /// Most memory that is left for what came free and is not given back yet.
-const UNCOUNTED_BYTES: u64 = 64 << 20;
+const UNCOUNTED_BYTES: u64 = 16 << 20;
 
 /// What of `memory_bytes` is left for what nobody counts, while tables and jobs hold `held_bytes`: the log's groups, buffers of I/Os, and what came free. They come and
 /// go with tables and jobs: a little always, and three times as much as those hold.
-fn uncounted_bytes(memory_bytes: u64, held_bytes: u64) -> u64 {
+fn uncounted_bytes(memory_bytes: u64, own_bytes: u64, held_bytes: u64) -> u64 {
     let eighth = memory_bytes / 8;
     let most = eighth + eighth.min(UNCOUNTED_BYTES);
-    (eighth / 4 + 3 * held_bytes).min(most)
+    own_bytes.max(memory_bytes / 32) + (3 * held_bytes).min(most)
 }
 
 impl Core {
@@ -132,7 +132,8 @@ impl Core {
         let jobs = self.background.jobs.load(Ordering::Relaxed) as u64 * self.job_bytes();
         let memory = self.settings.memory_bytes;
         let filled = if tables > 0 { tables + filled_meanwhile } else { 0 };
-        self.opener.cache.lend(tables + filled_meanwhile + jobs + uncounted_bytes(memory, filled + jobs));
+        let uncounted = uncounted_bytes(memory, self.settings.own_bytes(), filled + jobs);
+        self.opener.cache.lend(tables + filled_meanwhile + jobs + uncounted);
     }
 
     /// Writes out the table that has waited longest; whether there was one.
@@ -359,7 +360,7 @@ impl Core {
             page_bytes: store.settings.page_bytes,
             filter_bits_per_key: store.settings.filter_bits_per_key,
         };
-        let mut writer = KeyFileWriter::new(no, object, self.objects.buffers(), options);
+        let mut writer = KeyFileWriter::new(no, object, self.objects.pieces(), options);
         let retention = Retention {
             snapshots: self.snapshots.to_keep(),
             now_s: self.environment.wall_time_s(),
@@ -506,7 +507,7 @@ mod tests {
 
     #[test]
     fn the_cache_has_what_passes_through_while_nothing_does() {
-        let mib = |of: u64| uncounted_bytes(512 << 20, of << 20) >> 20;
-        assert_eq!((mib(0), mib(16), mib(64), mib(200)), (16, 64, 128, 128));
+        let mib = |of: u64| uncounted_bytes(512 << 20, 16 << 20, of << 20) >> 20;
+        assert_eq!((mib(0), mib(16), mib(64), mib(200)), (16, 64, 96, 96));
     }
 }

@@ -98,12 +98,12 @@ impl Drop for Turn {
 }
 
 /// Memory that a job takes from the cache.
-struct JobMemory<'a> {
+pub(super) struct JobMemory<'a> {
     core: &'a Core,
 }
 
 impl JobMemory<'_> {
-    fn take(core: &Core) -> JobMemory<'_> {
+    pub(super) fn take(core: &Core) -> JobMemory<'_> {
         core.background.jobs.fetch_add(1, Ordering::Relaxed);
         core.share_memory();
         JobMemory { core }
@@ -199,7 +199,7 @@ impl Core {
     /// Bytes of values that a job may hold in memory at once: the jobs that run together share what is there for buffers.
     pub(crate) fn job_bytes(&self) -> u64 {
         let jobs = self.settings.concurrent_jobs.min(self.stores.read().len()).max(1) as u64;
-        (self.settings.memory_bytes / 8 / jobs).max(256 << 10)
+        (self.settings.jobs_bytes() / jobs).max(256 << 10)
     }
 
     pub(crate) fn job_context(&self, store: &StoreState) -> Result<JobContext> {

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::core::{Core, Writing};
+use super::jobs::JobMemory;
 use super::store::StoreState;
 use crate::Result;
 use crate::tree::pick::pick_merge;
@@ -88,6 +89,7 @@ impl Core {
         let whole = tree;
         let tree = Arc::new(whole.without_mirrors());
         drop(whole);
+        let _memory = JobMemory::take(self);
         let context = self.job_context(store)?;
         let context = JobContext { batch_bytes: context.batch_bytes.min(BATCH_BYTES), ..context };
         let output = merge(&context, &tree, &numbers).await?;

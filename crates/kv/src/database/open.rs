@@ -38,6 +38,7 @@ use crate::manifest::{DatabaseRecord, LogRecord, Manifest, Record};
 use crate::memory::MemoryTable;
 use crate::objects::{ObjectKind, Objects};
 use crate::settings::{DatabaseSettings, LONGEST_NAME, OpenOptions, RecoveryProgress};
+use crate::stream::Pieces;
 use crate::tree::Opener;
 use crate::value::Segments;
 use crate::{Error, ErrorKind, Result};
@@ -66,14 +67,16 @@ fn claim(volume: &Volume, name: &str, is_exclusive: bool) -> Result<Arc<Claim>> 
 
 /// All objects of a database, whatever numbers they have.
 fn objects_of(volume: &Volume, name: &str, environment: &dyn Environment) -> Arc<Objects> {
-    Objects::new(volume.clone(), name, 1, environment.buffers())
+    let pieces = Pieces { buffers: environment.buffers(), bytes: DatabaseSettings::default().piece_bytes() };
+    Objects::new(volume.clone(), name, 1, pieces)
 }
 
 /// The same, with numbers that were not given yet.
 fn numbered(objects: &Objects, state: &DatabaseRecord, name: &str) -> Arc<Objects> {
     let largest = objects.list().into_iter().map(|(_, no)| no + 1).max();
     let next = largest.unwrap_or(1).max(state.next_object).max(1);
-    Objects::new(objects.volume().clone(), name, next, objects.buffers().clone())
+    let pieces = Pieces { buffers: objects.buffers().clone(), bytes: state.settings.piece_bytes() };
+    Objects::new(objects.volume().clone(), name, next, pieces)
 }
 
 /// What a replay builds.
@@ -406,7 +409,8 @@ async fn begin_writing(
     };
     let options = LogOptions {
         segment_bytes: log_segment_bytes(objects.volume(), &state.settings),
-        group_bytes: state.settings.log_group_bytes,
+        group_bytes: state.settings.group_bytes(),
+        waiting_bytes: state.settings.waiting_log_bytes(),
         database: state.identity,
         epoch: state.epoch,
         start: *end,

@@ -44,6 +44,7 @@ fn options(epoch: u64, start: Lsn) -> LogOptions {
     LogOptions {
         segment_bytes: 1 << 20,
         group_bytes: 64 << 10,
+        waiting_bytes: 1 << 20,
         database: DATABASE,
         epoch,
         start,

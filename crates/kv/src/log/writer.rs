@@ -43,14 +43,13 @@ use crate::objects::Objects;
 use crate::value::Segments;
 use crate::{Error, ErrorKind, Result};
 
-/// Groups that may wait to be written, in times of their usual size.
-const MOST_WAITING: u64 = 16;
-
 /// What a log is told.
 #[derive(Debug, Clone)]
 pub(crate) struct LogOptions {
     pub(crate) segment_bytes: u64,
     pub(crate) group_bytes: u64,
+    /// Bytes that may wait to be written.
+    pub(crate) waiting_bytes: u64,
     /// The database's identity.
     pub(crate) database: u64,
     pub(crate) epoch: u64,
@@ -323,7 +322,7 @@ impl Log {
 
     /// Opens a group that a frame of `len` bytes fits in; whether there was room for it.
     fn open_group(&self, state: &mut State, len: usize) -> bool {
-        if state.closed_bytes >= MOST_WAITING * self.options.group_bytes {
+        if state.closed_bytes >= self.options.waiting_bytes {
             return false;
         }
         self.close_group(state);
@@ -398,7 +397,7 @@ impl Log {
                 if state.is_closing {
                     return Err(Error::new(ErrorKind::Closed, "the database is closed"));
                 }
-                let has_place = state.closed_bytes < MOST_WAITING * self.options.group_bytes;
+                let has_place = state.closed_bytes < self.options.waiting_bytes;
                 let fits = |segment: &LogSegment| segment.capacity >= needed;
                 let is_filling = state.filling.as_ref();
                 let filling_fits =

@@ -22,8 +22,9 @@ use crate::{Error, Result};
 
 /// The database's name, and the store's.
 const NAME: &str = "ycsb";
-/// Memory that I/O buffers take besides the database's own.
-const REGISTERED_BYTES: usize = 4 << 20;
+/// Most memory of a thread for I/O buffers that are registered, and the part of the database's memory that it may be.
+const REGISTERED_BYTES: u64 = 4 << 20;
+const REGISTERED_PART: u64 = 64;
 
 /// A media class: what a folder is used as.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,7 +70,7 @@ impl Tanada {
     pub fn open(folder: &Path, options: &TanadaOptions) -> Result<Tanada> {
         let executor = ExecutorOptions {
             threads: options.threads,
-            registered_bytes: REGISTERED_BYTES,
+            registered_bytes: REGISTERED_BYTES.min(options.database.memory_bytes / REGISTERED_PART) as usize,
             ..ExecutorOptions::default()
         };
         let executors = Executors::start(executor)?;

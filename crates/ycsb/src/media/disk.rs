@@ -1,6 +1,6 @@
 //! A file system of its own on a loop device.
 //!
-//! 1. A file is allocated, attached to a loop device with direct I/O, formatted (ext4), mounted.
+//! 1. A file is allocated (in memory, on a tmpfs: made sparse), attached to a loop device with direct I/O, formatted (ext4), mounted.
 //! 2. Its name is removed and the device told to detach when it is no longer mounted: so what is left when a benchmark is killed is one mount.
 //! 3. Limits are applied. At the end it is unmounted, and everything goes with that.
 
@@ -33,7 +33,10 @@ impl LoopDisk {
         let mounted = directory.join(name);
         let file = directory.join(format!("{name}.image"));
         fs::create_dir_all(&mounted).map_err(|error| Error::at_path("make", &mounted, &error))?;
-        run("fallocate", &["-l".as_ref(), size_bytes.to_string().as_ref(), file.as_os_str()])?;
+        // What is allocated in memory is taken from it at once, and staging is made far larger than it is used.
+        let (program, option) =
+            if lies_in_memory(directory) { ("truncate", "-s") } else { ("fallocate", "-l") };
+        run(program, &[option.as_ref(), size_bytes.to_string().as_ref(), file.as_os_str()])?;
         let attach = ["--find".as_ref(), "--show".as_ref(), "--direct-io=on".as_ref(), file.as_os_str()];
         let attached = run("losetup", &attach);
         // The device holds the file as long as it needs it.
@@ -82,6 +85,11 @@ fn format_and_mount(node: &Path, mounted: &Path) -> Result<()> {
     run("mount", &["-o".as_ref(), "noatime".as_ref(), node.as_os_str(), mounted.as_os_str()])?;
     let _ = fs::remove_dir(mounted.join("lost+found"));
     Ok(())
+}
+
+fn lies_in_memory(directory: &Path) -> bool {
+    let kind = run("stat", &["-f".as_ref(), "-c".as_ref(), "%T".as_ref(), directory.as_os_str()]);
+    kind.is_ok_and(|kind| kind.trim() == "tmpfs")
 }
 
 /// Whether loop devices can be had: by whoever owns `/dev/loop-control`.

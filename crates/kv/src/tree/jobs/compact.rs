@@ -54,7 +54,7 @@ async fn write(
     let is_bottom = leaf.kvsets.last().map(|kvset| kvset.no()) == inputs.last().map(|kvset| kvset.no());
     let split_bytes = (inputs.len() == leaf.kvsets.len()).then(|| split_bytes(context, inputs));
     let retention = Retention { snapshots: context.snapshots.clone(), now_s: context.now_s, is_bottom };
-    let mut groups = groups(inputs, None).await?;
+    let mut groups = groups(context, inputs, None).await?;
     let mut next_leaf = tree.next_leaf();
     let target = Target {
         leaf: leaf.no,

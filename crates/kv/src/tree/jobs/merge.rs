@@ -33,7 +33,7 @@ async fn write(context: &JobContext, inputs: &[Arc<Kvset>], outputs: &mut Output
     let Some(newest) = inputs.first() else { return Ok(JobOutput::default()) };
     let retention =
         Retention { snapshots: context.snapshots.clone(), now_s: context.now_s, is_bottom: false };
-    let mut groups = groups(inputs, None).await?;
+    let mut groups = groups(context, inputs, None).await?;
     let mut keys = 0usize;
     while groups.peek().is_some() {
         groups.next(&retention).await?;

@@ -73,14 +73,22 @@ pub(crate) struct JobOutput {
 /// Versions after which other tasks of the thread have their turn: the log's above all.
 const VERSIONS_AT_ONCE: usize = 256;
 
-/// Bytes of a key file that are read at once.
-const READ_AHEAD_BYTES: usize = 512 << 10;
+/// Most and least bytes of a key file that are read at once.
+const MOST_READ_AHEAD: u64 = 512 << 10;
+const LEAST_READ_AHEAD: u64 = 32 << 10;
 
 /// The merge of `kvsets`, newest first, from `start` on.
-async fn groups(kvsets: &[Arc<Kvset>], start: Option<&[u8]>) -> Result<Groups<KeyCursor>> {
+async fn groups(
+    context: &JobContext,
+    kvsets: &[Arc<Kvset>],
+    start: Option<&[u8]>,
+) -> Result<Groups<KeyCursor>> {
     let tombstones = kvsets.iter().flat_map(|kvset| kvset.tombstones().iter().cloned());
     let tombstones = RangeTombstones::new(tombstones.collect());
-    let cursors = kvsets.iter().map(|kvset| kvset.cursor(Access::Ahead(READ_AHEAD_BYTES)));
+    // All together half of what a batch takes.
+    let ahead = context.batch_bytes / 2 / kvsets.len().max(1) as u64;
+    let ahead = Access::Ahead(ahead.clamp(LEAST_READ_AHEAD, MOST_READ_AHEAD) as usize);
+    let cursors = kvsets.iter().map(|kvset| kvset.cursor(ahead));
     Groups::new(cursors.collect(), tombstones, start).await
 }
 

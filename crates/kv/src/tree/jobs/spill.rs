@@ -60,7 +60,7 @@ async fn write(
     inputs: &[Arc<Kvset>],
     outputs: &mut Outputs<'_>,
 ) -> Result<JobOutput> {
-    let mut groups = groups(inputs, None).await?;
+    let mut groups = groups(context, inputs, None).await?;
     let mut leaves: Vec<(LeafNo, Bytes, bool)> =
         tree.leaves.iter().map(|leaf| (leaf.no, leaf.start.clone(), leaf.kvsets.is_empty())).collect();
     if leaves.is_empty() {
