@@ -15,7 +15,6 @@ use parking_lot::Mutex;
 use tanada_io::BufferPool;
 use tanada_volume::{Attributes, Object, Volume};
 
-use crate::stream::Pieces;
 use crate::{Error, ErrorKind, Result};
 
 /// What an object is for.
@@ -42,7 +41,7 @@ pub(crate) struct Objects {
     volume: Volume,
     database: String,
     next: AtomicU64,
-    pieces: Pieces,
+    buffers: Arc<BufferPool>,
     retired: Mutex<Vec<(ObjectKind, u64)>>,
     /// The database is closed: numbers are another opening's to give.
     takes_none: AtomicBool,
@@ -56,10 +55,10 @@ impl fmt::Debug for Objects {
 
 impl Objects {
     /// `next` is larger than every number in use.
-    pub(crate) fn new(volume: Volume, database: &str, next: u64, pieces: Pieces) -> Arc<Objects> {
+    pub(crate) fn new(volume: Volume, database: &str, next: u64, buffers: Arc<BufferPool>) -> Arc<Objects> {
         let (database, next) = (database.to_owned(), AtomicU64::new(next));
         let (retired, takes_none) = (Mutex::default(), AtomicBool::new(false));
-        Arc::new(Objects { volume, database, next, pieces, retired, takes_none })
+        Arc::new(Objects { volume, database, next, buffers, retired, takes_none })
     }
 
     pub(crate) fn volume(&self) -> &Volume {
@@ -67,12 +66,7 @@ impl Objects {
     }
 
     pub(crate) fn buffers(&self) -> &Arc<BufferPool> {
-        &self.pieces.buffers
-    }
-
-    /// What files are written in.
-    pub(crate) fn pieces(&self) -> &Pieces {
-        &self.pieces
+        &self.buffers
     }
 
     /// The name of an object.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::log::BLOCK;
 use crate::tree::policy::MediaPolicy;
 use crate::{Error, Result};
 
@@ -15,9 +16,9 @@ pub const LONGEST_NAME: usize = 128;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DatabaseSettings {
-    /// Memory for everything: memory tables, cache, buffers. Default: 512 MiB.
+    /// Memory for everything: memory tables, cache, buffers, the engine itself. Default: 512 MiB.
     pub memory_bytes: u64,
-    /// A memory table of this size is written out. Default: 64 MiB, at most an eighth of the memory.
+    /// A memory table of this size is written out. Default: 64 MiB, at most an eighth of the memory that the engine has for data.
     pub memory_table_bytes: u64,
     /// Memory tables of a store that may wait to be written out; then writers wait. Default: 4.
     pub waiting_tables: usize,
@@ -73,9 +74,6 @@ const MOST_KVSETS: usize = 1 << 16;
 /// What an engine takes before it has anything to keep: threads, rings and their registered buffers, the program itself.
 const OWN_BYTES: u64 = 12 << 20;
 
-/// Blocks that pieces of files consist of.
-const BLOCK_BYTES: u64 = 4096;
-
 impl DatabaseSettings {
     /// Memory that the engine takes in any case.
     pub(crate) fn own_bytes(&self) -> u64 {
@@ -92,30 +90,20 @@ impl DatabaseSettings {
         self.memory_table_bytes.min(self.shared_bytes() / 8).max(64 << 10)
     }
 
-    /// Bytes in tables that wait from which on writers do, however few tables these are.
-    pub(crate) fn waiting_bytes(&self) -> u64 {
-        self.shared_bytes() * 3 / 8
-    }
-
     /// Bytes that all jobs that run together may hold.
     pub(crate) fn jobs_bytes(&self) -> u64 {
         self.shared_bytes() / 8
     }
 
-    /// Bytes that the log writes at once.
+    /// Bytes that the log writes at once: whole blocks, and with little memory a power of two, for buffers are that.
     pub(crate) fn group_bytes(&self) -> u64 {
-        self.log_group_bytes.min(self.shared_bytes() / 128 / BLOCK_BYTES * BLOCK_BYTES).max(64 << 10)
+        let share = 1 << (self.shared_bytes() / 128).max(1).ilog2();
+        self.log_group_bytes.min(share).max(64 << 10) / BLOCK * BLOCK
     }
 
     /// Bytes of the log that may wait to be written.
     pub(crate) fn waiting_log_bytes(&self) -> u64 {
         (self.shared_bytes() / 20).clamp(2 * self.group_bytes(), 16 * self.group_bytes())
-    }
-
-    /// Bytes of a file that is written from its beginning to its end that are written at once.
-    pub(crate) fn piece_bytes(&self) -> usize {
-        let share = self.shared_bytes() / 128 / BLOCK_BYTES * BLOCK_BYTES;
-        share.clamp(64 << 10, 1 << 20) as usize
     }
 
     pub(crate) fn check(&self) -> Result<()> {
@@ -372,6 +360,31 @@ mod tests {
             serde_json::from_str(r#"{"memory_bytes": 4194304, "durability": {"within": 7}}"#).unwrap();
         assert_eq!((partial.memory_bytes, partial.durability), (4 << 20, Durability::Within(7)));
         assert!(serde_json::from_str::<StoreSettings>(r#"{"no_such": 1}"#).is_err());
+    }
+
+    #[test]
+    fn what_shares_the_memory_fits_into_it() {
+        for mib in [1, 2, 5, 16, 63, 64, 192, 384, 512, 4096, MOST_BYTES >> 20] {
+            let settings = DatabaseSettings { memory_bytes: mib << 20, ..DatabaseSettings::default() };
+            let tables = (settings.waiting_tables as u64 + 1) * settings.table_bytes();
+            let rest = settings.own_bytes() + settings.jobs_bytes() + settings.waiting_log_bytes();
+            assert!(tables + rest <= settings.memory_bytes, "{mib} MiB: {tables} and {rest} bytes");
+            assert!(settings.waiting_log_bytes() >= 2 * settings.group_bytes());
+        }
+        let settings = DatabaseSettings::default();
+        assert_eq!((settings.group_bytes(), settings.waiting_log_bytes()), (1 << 20, 16 << 20));
+    }
+
+    #[test]
+    fn groups_of_the_log_are_whole_blocks() {
+        for log_group_bytes in [64 << 10, 100_000, 1_000_000, 1 << 20, 5_000_001] {
+            for memory_bytes in [1 << 20, 45 << 20, 512 << 20, MOST_BYTES] {
+                let settings =
+                    DatabaseSettings { log_group_bytes, memory_bytes, ..DatabaseSettings::default() };
+                let bytes = settings.group_bytes();
+                assert!(bytes.is_multiple_of(BLOCK) && bytes <= log_group_bytes, "{bytes}: {settings:?}");
+            }
+        }
     }
 
     #[test]

@@ -11,18 +11,13 @@ use tanada_volume::{BLOCK_BYTES, Object};
 
 use crate::{Error, Result};
 
-/// What files are written in.
-#[derive(Debug, Clone)]
-pub(crate) struct Pieces {
-    pub(crate) buffers: Arc<BufferPool>,
-    /// Of one; a multiple of a block.
-    pub(crate) bytes: usize,
-}
+/// Bytes of a piece.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// A sequential writer of one object.
 pub(crate) struct StreamWriter {
     object: Object,
-    pieces: Pieces,
+    buffers: Arc<BufferPool>,
     buffer: Buffer,
     filled: usize,
     /// Of the buffer's first byte in the object.
@@ -39,9 +34,9 @@ impl fmt::Debug for StreamWriter {
 
 impl StreamWriter {
     /// A writer of `object`, which is empty.
-    pub(crate) fn new(object: Object, pieces: &Pieces) -> StreamWriter {
-        let buffer = pieces.buffers.allocate(pieces.bytes);
-        StreamWriter { object, pieces: pieces.clone(), buffer, filled: 0, offset: 0, under_way: None }
+    pub(crate) fn new(object: Object, buffers: &Arc<BufferPool>) -> StreamWriter {
+        let buffer = buffers.allocate(PIECE_BYTES);
+        StreamWriter { object, buffers: buffers.clone(), buffer, filled: 0, offset: 0, under_way: None }
     }
 
     pub(crate) fn object(&self) -> &Object {
@@ -59,11 +54,11 @@ impl StreamWriter {
     /// If the volume has no space or a device fails.
     pub(crate) async fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
         loop {
-            let len = bytes.len().min(self.pieces.bytes - self.filled);
+            let len = bytes.len().min(PIECE_BYTES - self.filled);
             self.buffer[self.filled..self.filled + len].copy_from_slice(&bytes[..len]);
             self.filled += len;
             bytes = &bytes[len..];
-            if self.filled < self.pieces.bytes {
+            if self.filled < PIECE_BYTES {
                 return Ok(());
             }
             self.send().await?;
@@ -94,7 +89,7 @@ impl StreamWriter {
 
     async fn send(&mut self) -> Result<()> {
         self.wait().await?;
-        let mut full = std::mem::replace(&mut self.buffer, self.pieces.buffers.allocate(self.pieces.bytes));
+        let mut full = std::mem::replace(&mut self.buffer, self.buffers.allocate(PIECE_BYTES));
         full.truncate(self.filled);
         let (object, offset) = (self.object.clone(), self.offset);
         self.offset += self.filled as u64;

@@ -8,7 +8,6 @@ use tanada_volume::{ClassSettings, Parts, Volume, VolumeSettings};
 use crate::cache::Cache;
 use crate::environment::{ThreadEnvironment, wait_for};
 use crate::objects::Objects;
-use crate::stream::Pieces;
 
 /// A volume with a fast class and a slow one.
 pub(crate) struct TestVolume {
@@ -47,7 +46,7 @@ impl TestVolume {
     }
 
     pub(crate) fn objects(&self) -> Arc<Objects> {
-        Objects::new(self.volume.clone(), "test", 1, Pieces { buffers: BufferPool::new(0), bytes: 1 << 20 })
+        Objects::new(self.volume.clone(), "test", 1, BufferPool::new(0))
     }
 
     pub(crate) fn environment(&self) -> Arc<ThreadEnvironment> {

@@ -20,6 +20,9 @@ use tanada_volume::directory::Directory;
 
 use crate::failure::{Failure, Outcome};
 
+/// Memory for buffers that rings register.
+const REGISTERED_BYTES: usize = 4 << 20;
+
 /// The name of a database and a store that nobody names.
 const DEFAULT: &str = "default";
 
@@ -72,7 +75,8 @@ enum KvCommand {
 
 /// Runs the subcommand.
 pub fn run(arguments: KvArguments) -> Outcome {
-    let options = ExecutorOptions { threads: 1, ..ExecutorOptions::default() };
+    let options =
+        ExecutorOptions { threads: 1, registered_bytes: REGISTERED_BYTES, ..ExecutorOptions::default() };
     let executors = Executors::start(options).map_err(Failure::failed)?;
     let inner = Arc::clone(&executors);
     executors.block_on(move || async move { dispatch(&inner, arguments).await }).map_err(Failure::failed)?

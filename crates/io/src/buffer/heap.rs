@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 
 use super::{BUFFER_ALIGNMENT, LARGEST_POOLED_BUFFER};
 
-/// Recycled memory is kept up to so many bytes: four times those of the arena, and without one the most.
-const LEAST_STOCK_BYTES: usize = 1 << 20;
+/// Recycled memory is kept up to so many bytes: four times those of the arena.
+const LEAST_STOCK_BYTES: usize = 4 << 20;
 const MOST_STOCK_BYTES: usize = 16 << 20;
 
 const CLASSES: usize = (LARGEST_POOLED_BUFFER / BUFFER_ALIGNMENT).ilog2() as usize + 1;
@@ -49,10 +49,7 @@ fn class_of(capacity: usize) -> Option<usize> {
 impl Heap {
     /// Memory beside an arena of `arena_bytes`.
     pub(super) fn new(arena_bytes: usize) -> Heap {
-        let most_bytes = match arena_bytes {
-            0 => MOST_STOCK_BYTES,
-            bytes => bytes.saturating_mul(4).clamp(LEAST_STOCK_BYTES, MOST_STOCK_BYTES),
-        };
+        let most_bytes = arena_bytes.saturating_mul(4).clamp(LEAST_STOCK_BYTES, MOST_STOCK_BYTES);
         Heap {
             most_bytes,
             stock: Mutex::new(Stock { classes: [const { Vec::new() }; CLASSES], bytes: 0, bytes_in_use: 0 }),
@@ -108,6 +105,25 @@ impl Drop for Heap {
                 // SAFETY: the stock owns it, and its class tells the capacity it was allocated with.
                 unsafe { dealloc(bytes.as_ptr(), layout(BUFFER_ALIGNMENT << class)) }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_for_later_follows_the_arena() {
+        for (arena_bytes, kept) in [(0, 4 << 20), (2 << 20, 8 << 20), (64 << 20, 16 << 20)] {
+            let heap = Heap::new(arena_bytes);
+            let taken: Vec<_> = (0..20).map(|_| heap.take(1 << 20)).collect();
+            for bytes in taken {
+                // SAFETY: taken above with this capacity, and used by nobody.
+                unsafe { heap.give_back(bytes, 1 << 20) };
+            }
+            let stock_bytes = heap.stock.lock().bytes;
+            assert_eq!((stock_bytes, heap.bytes_in_use()), (kept, 0), "an arena of {arena_bytes}");
         }
     }
 }

@@ -124,7 +124,7 @@ pub(crate) enum Cached {
     Value(HeldValue),
 }
 
-/// What a thread keeps of what others freed, in the mean: with 32 of them a process had 100 MiB more than with 4.
+/// What a thread keeps of what others freed, in the mean.
 const BYTES_OF_A_THREAD: u64 = 1 << 19;
 
 /// And no larger part of the budget, for each of them.

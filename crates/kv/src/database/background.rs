@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::Weak;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::future::{Either, select};
@@ -29,7 +29,7 @@ pub(crate) struct Background {
     /// Why what waits cannot be written out, as long as that is so.
     pub(crate) failed: Mutex<Option<Error>>,
     /// Jobs that are being done.
-    pub(crate) jobs: AtomicUsize,
+    pub(crate) job_bytes: AtomicU64,
     /// Mirrors are being taken away.
     pub(crate) is_trimming: AtomicBool,
     is_stopping: AtomicBool,

@@ -204,7 +204,7 @@ impl BulkLoad {
         if self.values.is_none() {
             let class = &self.context.placement.leaf_values;
             let (lease, object) = self.core.objects.create(ObjectKind::Segment, Some(class))?;
-            let writer = SegmentWriter::new(lease.no(), object, self.core.objects.pieces()).await?;
+            let writer = SegmentWriter::new(lease.no(), object, self.core.objects.buffers()).await?;
             self.values = Some(FillingSegment { writer, lease });
         }
         match &mut self.values {
@@ -238,7 +238,7 @@ impl BulkLoad {
         let class = &self.context.placement.leaf_keys;
         let (lease, object) = self.core.objects.create(ObjectKind::Keys, Some(class))?;
         let writer =
-            KeyFileWriter::new(lease.no(), object, self.core.objects.pieces(), self.context.key_files);
+            KeyFileWriter::new(lease.no(), object, self.core.objects.buffers(), self.context.key_files);
         if let Some(start) = &new_start {
             self.kvsets.push(Change::AddLeaf { leaf, start: start.clone() });
         }

@@ -129,7 +129,7 @@ impl Core {
         let table_bytes = self.settings.table_bytes();
         let tables: u64 = self.stores.read().iter().map(|store| store.table_bytes()).sum();
         let filled_meanwhile = if self.writing.is_some() { table_bytes / LOOKS_A_TABLE } else { 0 };
-        let jobs = self.background.jobs.load(Ordering::Relaxed) as u64 * self.job_bytes();
+        let jobs = self.background.job_bytes.load(Ordering::Relaxed);
         let memory = self.settings.memory_bytes;
         let filled = if tables > 0 { tables + filled_meanwhile } else { 0 };
         let uncounted = uncounted_bytes(memory, self.settings.own_bytes(), filled + jobs);
@@ -360,7 +360,7 @@ impl Core {
             page_bytes: store.settings.page_bytes,
             filter_bits_per_key: store.settings.filter_bits_per_key,
         };
-        let mut writer = KeyFileWriter::new(no, object, self.objects.pieces(), options);
+        let mut writer = KeyFileWriter::new(no, object, self.objects.buffers(), options);
         let retention = Retention {
             snapshots: self.snapshots.to_keep(),
             now_s: self.environment.wall_time_s(),

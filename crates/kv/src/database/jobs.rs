@@ -100,19 +100,20 @@ impl Drop for Turn {
 /// Memory that a job takes from the cache.
 pub(super) struct JobMemory<'a> {
     core: &'a Core,
+    bytes: u64,
 }
 
 impl JobMemory<'_> {
-    pub(super) fn take(core: &Core) -> JobMemory<'_> {
-        core.background.jobs.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn take(core: &Core, bytes: u64) -> JobMemory<'_> {
+        core.background.job_bytes.fetch_add(bytes, Ordering::Relaxed);
         core.share_memory();
-        JobMemory { core }
+        JobMemory { core, bytes }
     }
 }
 
 impl Drop for JobMemory<'_> {
     fn drop(&mut self) {
-        self.core.background.jobs.fetch_sub(1, Ordering::Relaxed);
+        self.core.background.job_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         self.core.share_memory();
     }
 }
@@ -267,7 +268,7 @@ impl Core {
             }
             return Ok(is_thorough);
         };
-        let _memory = JobMemory::take(self);
+        let _memory = JobMemory::take(self, self.job_bytes());
         let output = match &job {
             Job::Spill { kvsets } => {
                 let oldest = kvsets.last().copied().unwrap_or_default();

@@ -18,7 +18,7 @@ use crate::tree::{JobContext, KvsetNo, merge};
 /// What is merged is spilled as a whole, and only then gives room back: no more than this part of what the fastest class has.
 const MOST_SHARE: u64 = 8;
 
-/// Bytes of keys that a merge holds in memory.
+/// Bytes of keys that a merge holds in memory at most.
 const BATCH_BYTES: u64 = 4 << 20;
 
 /// Kvsets of a root that a spill or a merge is about to take away.
@@ -89,9 +89,10 @@ impl Core {
         let whole = tree;
         let tree = Arc::new(whole.without_mirrors());
         drop(whole);
-        let _memory = JobMemory::take(self);
         let context = self.job_context(store)?;
-        let context = JobContext { batch_bytes: context.batch_bytes.min(BATCH_BYTES), ..context };
+        let batch_bytes = BATCH_BYTES.min(context.batch_bytes / 2);
+        let _memory = JobMemory::take(self, 2 * batch_bytes);
+        let context = JobContext { batch_bytes, ..context };
         let output = merge(&context, &tree, &numbers).await?;
         self.install_job(writing, store, (&context, tree), output).await
     }

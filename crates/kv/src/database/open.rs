@@ -38,7 +38,6 @@ use crate::manifest::{DatabaseRecord, LogRecord, Manifest, Record};
 use crate::memory::MemoryTable;
 use crate::objects::{ObjectKind, Objects};
 use crate::settings::{DatabaseSettings, LONGEST_NAME, OpenOptions, RecoveryProgress};
-use crate::stream::Pieces;
 use crate::tree::Opener;
 use crate::value::Segments;
 use crate::{Error, ErrorKind, Result};
@@ -67,16 +66,14 @@ fn claim(volume: &Volume, name: &str, is_exclusive: bool) -> Result<Arc<Claim>> 
 
 /// All objects of a database, whatever numbers they have.
 fn objects_of(volume: &Volume, name: &str, environment: &dyn Environment) -> Arc<Objects> {
-    let pieces = Pieces { buffers: environment.buffers(), bytes: DatabaseSettings::default().piece_bytes() };
-    Objects::new(volume.clone(), name, 1, pieces)
+    Objects::new(volume.clone(), name, 1, environment.buffers())
 }
 
 /// The same, with numbers that were not given yet.
 fn numbered(objects: &Objects, state: &DatabaseRecord, name: &str) -> Arc<Objects> {
     let largest = objects.list().into_iter().map(|(_, no)| no + 1).max();
     let next = largest.unwrap_or(1).max(state.next_object).max(1);
-    let pieces = Pieces { buffers: objects.buffers().clone(), bytes: state.settings.piece_bytes() };
-    Objects::new(objects.volume().clone(), name, next, pieces)
+    Objects::new(objects.volume().clone(), name, next, objects.buffers().clone())
 }
 
 /// What a replay builds.
@@ -449,7 +446,7 @@ async fn settle_segment(object: &tanada_volume::Object, used: u64) -> Result<()>
 pub(crate) fn log_segment_bytes(volume: &Volume, settings: &DatabaseSettings) -> u64 {
     let [fastest, _, ..] = &volume.classes()[..] else { return settings.log_segment_bytes };
     let share = fastest.chunks.saturating_mul(volume.chunk_bytes()) / LOG_SEGMENTS_OF_A_CLASS;
-    settings.log_segment_bytes.min(share.max(settings.log_group_bytes).max(1 << 20))
+    settings.log_segment_bytes.min(share.max(settings.group_bytes()).max(1 << 20))
 }
 
 /// Makes a record of a new store.

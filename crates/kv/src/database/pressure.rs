@@ -55,8 +55,7 @@ impl Core {
     fn pressure(&self, store: &StoreState) -> Pressure {
         let view = store.view.read();
         let settings = &self.settings;
-        let waiting_bytes: u64 = view.waiting.iter().map(|table| table.bytes()).sum();
-        if view.waiting.len() >= settings.waiting_tables || waiting_bytes >= settings.waiting_bytes() {
+        if view.waiting.len() >= settings.waiting_tables {
             return Pressure::Stop(Cause::MemoryTables);
         }
         let kvsets = view.tree.root.len();

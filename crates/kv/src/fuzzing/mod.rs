@@ -25,7 +25,6 @@ use crate::manifest::{DatabaseRecord, Record, frame, journal};
 use crate::merge::{Direction, Source, Step};
 use crate::objects::{ObjectKind, Objects};
 use crate::settings::{DatabaseSettings, StoreSettings};
-use crate::stream::Pieces;
 use crate::tree::policy::{ClassChoice, MediaPolicy, OfferedClass};
 use crate::value::{Segments, Wanted, codec};
 use crate::wire::Decoder;
@@ -105,8 +104,7 @@ pub struct Files {
 impl Files {
     /// Of a database that is not there, in `volume`.
     pub fn new(volume: &Volume) -> Files {
-        let pieces = Pieces { buffers: tanada_io::BufferPool::new(0), bytes: 1 << 20 };
-        let objects = Objects::new(volume.clone(), "hostile", 1, pieces);
+        let objects = Objects::new(volume.clone(), "hostile", 1, tanada_io::BufferPool::new(0));
         Files { objects, cache: Cache::new(1 << 20) }
     }
 

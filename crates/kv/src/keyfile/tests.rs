@@ -43,7 +43,7 @@ fn model(entries: impl IntoIterator<Item = (Vec<u8>, SequenceNo, u64)>) -> Model
 async fn write(bench: &Bench, model: &Model, tombstones: &[RangeTombstone]) -> (KeyFileInfo, KeyFile) {
     let (lease, object) = bench.objects.create(ObjectKind::Keys, None).unwrap();
     let mut writer =
-        KeyFileWriter::new(lease.no(), object, bench.objects.pieces(), KeyFileOptions::default());
+        KeyFileWriter::new(lease.no(), object, bench.objects.buffers(), KeyFileOptions::default());
     for ((key, _), version) in model {
         writer.add(key, version).await.unwrap();
     }
@@ -267,7 +267,7 @@ fn what_is_out_of_order_or_too_long_is_refused() {
         let bench = Bench::new().await;
         let (lease, object) = bench.objects.create(ObjectKind::Keys, Some("fast")).unwrap();
         let mut writer =
-            KeyFileWriter::new(lease.no(), object, bench.objects.pieces(), KeyFileOptions::default());
+            KeyFileWriter::new(lease.no(), object, bench.objects.buffers(), KeyFileOptions::default());
         writer.add(b"b", &version(5, 1)).await.unwrap();
         for (key, sequence) in [(&b"a"[..], 9), (b"b", 5), (b"b", 6), (&vec![255; crate::LONGEST_KEY + 1], 1)]
         {

@@ -5,7 +5,10 @@
 //!    If a key's versions go over the boundary, the separator is that key with the sequence number of the page's first entry.
 //! 3. At the end: the index, level by level, then the filter, the tail and the footer. Then all is synced.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use tanada_io::BufferPool;
 use tanada_volume::{BLOCK_BYTES, Object};
 
 use super::builder::{PageBuilder, UnsealedPage, common_prefix};
@@ -15,7 +18,7 @@ use super::info::{KeyFileInfo, SegmentReferences};
 use super::page::{PageAddress, PageKind};
 use super::payload;
 use crate::entry::{Content, LONGEST_KEY, RangeTombstone, SegmentNo, SequenceNo, Version};
-use crate::stream::{Pieces, StreamWriter, sync};
+use crate::stream::{StreamWriter, sync};
 use crate::{Error, Result};
 
 /// How a key file is written.
@@ -72,14 +75,14 @@ impl KeyFileWriter {
     pub(crate) fn new(
         file_no: u64,
         object: Object,
-        pieces: &Pieces,
+        buffers: &Arc<BufferPool>,
         options: KeyFileOptions,
     ) -> KeyFileWriter {
         let unit_bytes = options.page_bytes as usize;
         KeyFileWriter {
             file_no,
             options,
-            stream: StreamWriter::new(object, pieces),
+            stream: StreamWriter::new(object, buffers),
             leaf: PageBuilder::new(PageKind::Leaf, unit_bytes),
             pending: None,
             next_page: 0,

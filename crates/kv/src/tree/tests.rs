@@ -120,7 +120,7 @@ impl World {
     async fn flush(&mut self, versions: u64) {
         let objects = &self.bench.objects;
         let (log_lease, object) = objects.create(ObjectKind::Segment, Some("fast")).unwrap();
-        let mut log = SegmentWriter::new(log_lease.no(), object, objects.pieces()).await.unwrap();
+        let mut log = SegmentWriter::new(log_lease.no(), object, objects.buffers()).await.unwrap();
         let mut written = BTreeMap::new();
         let mut tombstones = Vec::new();
         for _ in 0..versions {
@@ -160,7 +160,7 @@ impl World {
         self.model.tombstones.extend(tombstones.iter().cloned());
         let segment = self.context.opener.segments.add(log_lease, log.finish().await.unwrap());
         let (lease, object) = objects.create(ObjectKind::Keys, Some("fast")).unwrap();
-        let mut writer = KeyFileWriter::new(lease.no(), object, objects.pieces(), KeyFileOptions::default());
+        let mut writer = KeyFileWriter::new(lease.no(), object, objects.buffers(), KeyFileOptions::default());
         for ((key, _), version) in &written {
             writer.add(key, version).await.unwrap();
         }

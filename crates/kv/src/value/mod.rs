@@ -39,7 +39,7 @@ mod tests {
                 let bench = Bench::new().await;
                 let segments = Segments::new(&bench.objects, &bench.cache);
                 let (lease, object) = bench.objects.create(ObjectKind::Segment, Some("fast")).unwrap();
-                let mut writer = SegmentWriter::new(lease.no(), object, bench.objects.pieces()).await.unwrap();
+                let mut writer = SegmentWriter::new(lease.no(), object, bench.objects.buffers()).await.unwrap();
                 let mut pointers = Vec::new();
                 for (value, codec) in &values {
                     let codec = [Codec::None, Codec::Lz4, Codec::Zstd][*codec];
@@ -73,7 +73,7 @@ mod tests {
             let segments = Segments::new(&bench.objects, &bench.cache);
             let (lease, object) = bench.objects.create(ObjectKind::Segment, None).unwrap();
             let no = lease.no();
-            let writer = SegmentWriter::new(no, object, bench.objects.pieces()).await.unwrap();
+            let writer = SegmentWriter::new(no, object, bench.objects.buffers()).await.unwrap();
             let segment = segments.add(lease, writer.finish().await.unwrap());
             let reader = segments.open(no).unwrap();
             drop(segment);

@@ -2,12 +2,15 @@
 //!
 //! After a header of one block's beginning come the values as they are stored, one behind the other; a pointer says all there is to know of one.
 
+use std::sync::Arc;
+
+use tanada_io::BufferPool;
 use tanada_volume::Object;
 
 use super::codec::compress;
 use super::header;
 use crate::entry::{Codec, Pointer, SegmentNo};
-use crate::stream::{Pieces, StreamWriter, sync};
+use crate::stream::{StreamWriter, sync};
 use crate::{Error, Result};
 
 /// Writes one value segment.
@@ -23,8 +26,12 @@ impl SegmentWriter {
     ///
     /// # Errors
     /// If the volume has no space or a device fails.
-    pub(crate) async fn new(no: SegmentNo, object: Object, pieces: &Pieces) -> Result<SegmentWriter> {
-        let mut stream = StreamWriter::new(object, pieces);
+    pub(crate) async fn new(
+        no: SegmentNo,
+        object: Object,
+        buffers: &Arc<BufferPool>,
+    ) -> Result<SegmentWriter> {
+        let mut stream = StreamWriter::new(object, buffers);
         stream.append(&header::encode(no)).await?;
         Ok(SegmentWriter { no, stream, stored_bytes: 0 })
     }

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use futures::executor::block_on;
 use serde::{Deserialize, Serialize};
-use tanada_io::{SmallPages, Timeline};
+use tanada_io::Timeline;
 use tanada_kv::{DatabaseSettings, Durability, StoreSettings};
 
 use crate::drive::{Driver, Phase};
@@ -61,8 +61,6 @@ impl Job {
     /// # Errors
     /// If anything fails.
     pub fn perform(&self) -> Result<Run> {
-        // Its memory is to be what it uses.
-        let _pages = SmallPages::take();
         self.perform_with(|job| Ok(Arc::new(job.open_tanada()?)))
     }
 

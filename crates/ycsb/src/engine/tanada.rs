@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use tanada_io::{ExecutorOptions, Executors, ModelSpec, Timeline};
+use tanada_io::{ExecutorOptions, Executors, ModelSpec, SmallPages, Timeline};
 use tanada_kv::{
     CursorOptions, Database, DatabaseSettings, LiveEnvironment, OpenOptions, Store, StoreSettings,
     WriteOptions,
@@ -22,7 +22,7 @@ use crate::{Error, Result};
 
 /// The database's name, and the store's.
 const NAME: &str = "ycsb";
-/// Most memory of a thread for I/O buffers that are registered, and the part of the database's memory that it may be.
+/// Most memory for I/O buffers that are registered, and the part of the database's memory that it may be.
 const REGISTERED_BYTES: u64 = 4 << 20;
 const REGISTERED_PART: u64 = 64;
 
@@ -60,6 +60,7 @@ pub struct Tanada {
     database: Database,
     volume: Directory,
     executors: Arc<Executors>,
+    _pages: SmallPages,
 }
 
 impl Tanada {
@@ -74,6 +75,8 @@ impl Tanada {
             ..ExecutorOptions::default()
         };
         let executors = Executors::start(executor)?;
+        // The buffers have huge pages by now, and are all in use; the database's memory is to be what it uses.
+        let pages = SmallPages::take();
         let timeline = Timeline::current_virtual().unwrap_or_else(Timeline::real);
         let environment = LiveEnvironment::new(executors.clone(), timeline.clone());
         let settings = Settings {
@@ -87,7 +90,7 @@ impl Tanada {
         // On an executor, where I/O is done without a hand-over; and so for whatever waits for many I/Os.
         let opened = executors.block_on(move || open(folder, options, settings, environment, is_new))?;
         let (volume, database, store) = opened?;
-        Ok(Tanada { store, database, volume, executors })
+        Ok(Tanada { store, database, volume, executors, _pages: pages })
     }
 }
 

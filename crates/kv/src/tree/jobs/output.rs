@@ -140,9 +140,7 @@ impl<'a> Outputs<'a> {
             Content::At(pointer) => {
                 if moves {
                     self.pointers.push(*pointer);
-                    // Its pointer is kept with what is read for it.
-                    self.batch_bytes +=
-                        u64::from(pointer.stored_len) + 2 * size_of::<(Pointer, Bytes)>() as u64;
+                    self.batch_bytes += u64::from(pointer.stored_len);
                 }
                 u64::from(pointer.stored_len)
             }
@@ -199,7 +197,7 @@ impl<'a> Outputs<'a> {
         if self.writer.is_none() {
             let objects = &self.context.opener.objects;
             let (lease, object) = objects.create(ObjectKind::Keys, Some(&self.keys_class))?;
-            let writer = KeyFileWriter::new(lease.no(), object, objects.pieces(), self.context.key_files);
+            let writer = KeyFileWriter::new(lease.no(), object, objects.buffers(), self.context.key_files);
             self.writer = Some((lease, writer));
         }
         self.writer.as_mut().ok_or_else(|| crate::Error::corrupted("a job lost its key file"))
@@ -215,7 +213,7 @@ impl<'a> Outputs<'a> {
             none => {
                 let objects = &self.context.opener.objects;
                 let (lease, object) = objects.create(ObjectKind::Segment, Some(&self.values_class))?;
-                let writer = SegmentWriter::new(lease.no(), object, objects.pieces()).await?;
+                let writer = SegmentWriter::new(lease.no(), object, objects.buffers()).await?;
                 none.insert((lease, writer))
             }
         };
