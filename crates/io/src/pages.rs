@@ -2,25 +2,34 @@
 //!
 //! An allocator may ask for huge pages (mimalloc does), where the system leaves that to programs. Of each it then has all 2 MiB as soon as a byte is used: a program
 //! with a budget of some dozens of megabytes takes half as much again.
+//! Buffers that rings register are better off with them: they are made before.
 
 use parking_lot::Mutex;
 
 /// As long as one of them lives, this process gets no huge pages for memory that it touches first, nor do the programs that it starts.
 #[derive(Debug)]
+#[must_use = "huge pages are refused until this is dropped"]
 pub struct SmallPages(());
 
-/// How many live, and whether huge pages were refused before the first.
-static LIVING: Mutex<(usize, bool)> = Mutex::new((0, false));
+#[derive(Debug)]
+struct Living {
+    count: usize,
+    /// Huge pages were refused before the first.
+    was_refused: bool,
+}
+
+static LIVING: Mutex<Living> = Mutex::new(Living { count: 0, was_refused: false });
 
 impl SmallPages {
-    /// Refuses huge pages from now on, in all threads. Where the kernel knows none, nothing is different.
+    /// Refuses huge pages from now on, in all threads. Where the kernel knows none, nothing is different. To be called after
+    /// [`Executors::start`](crate::Executors::start), whose registered buffers gain by huge pages.
     pub fn take() -> SmallPages {
         let mut living = LIVING.lock();
-        if living.0 == 0 {
-            living.1 = rustix::thread::transparent_huge_pages_are_disabled().unwrap_or(true);
+        if living.count == 0 {
+            living.was_refused = rustix::thread::transparent_huge_pages_are_disabled().unwrap_or(true);
             refuse(true);
         }
-        living.0 += 1;
+        living.count += 1;
         SmallPages(())
     }
 }
@@ -28,9 +37,9 @@ impl SmallPages {
 impl Drop for SmallPages {
     fn drop(&mut self) {
         let mut living = LIVING.lock();
-        living.0 -= 1;
-        if living.0 == 0 {
-            refuse(living.1);
+        living.count -= 1;
+        if living.count == 0 {
+            refuse(living.was_refused);
         }
     }
 }

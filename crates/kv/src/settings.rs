@@ -24,7 +24,7 @@ pub struct DatabaseSettings {
     pub waiting_tables: usize,
     /// Bytes of a log segment; a larger batch makes a larger one. Default: 64 MiB.
     pub log_segment_bytes: u64,
-    /// The log's buffer is written when it holds so much, whether anybody waits for it or not. Default: 1 MiB.
+    /// The log's buffer is written when it holds so much, whether anybody waits for it or not; whole blocks of 4 KiB, and at most a 128th of the memory. Default: 1 MiB.
     pub log_group_bytes: u64,
     /// Log that has to be read again at an opening; more of it has the oldest memory table written out. Default: 1 GiB.
     pub log_replay_bytes: u64,
@@ -364,10 +364,12 @@ mod tests {
 
     #[test]
     fn what_shares_the_memory_fits_into_it() {
-        for mib in [1, 2, 5, 16, 63, 64, 192, 384, 512, 4096, MOST_BYTES >> 20] {
+        for mib in [2, 5, 16, 63, 64, 192, 384, 512, 4096, MOST_BYTES >> 20] {
             let settings = DatabaseSettings { memory_bytes: mib << 20, ..DatabaseSettings::default() };
             let tables = (settings.waiting_tables as u64 + 1) * settings.table_bytes();
-            let rest = settings.own_bytes() + settings.jobs_bytes() + settings.waiting_log_bytes();
+            // A job has a quarter of a MiB at least.
+            let jobs = settings.jobs_bytes().max(256 << 10);
+            let rest = settings.own_bytes() + jobs + settings.waiting_log_bytes();
             assert!(tables + rest <= settings.memory_bytes, "{mib} MiB: {tables} and {rest} bytes");
             assert!(settings.waiting_log_bytes() >= 2 * settings.group_bytes());
         }
@@ -385,6 +387,8 @@ mod tests {
                 assert!(bytes.is_multiple_of(BLOCK) && bytes <= log_group_bytes, "{bytes}: {settings:?}");
             }
         }
+        let settings = DatabaseSettings { memory_bytes: 45 << 20, ..DatabaseSettings::default() };
+        assert_eq!(settings.group_bytes(), 256 << 10);
     }
 
     #[test]

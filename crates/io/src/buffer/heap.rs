@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::{BUFFER_ALIGNMENT, LARGEST_POOLED_BUFFER};
 
-/// Recycled memory is kept up to so many bytes: four times those of the arena.
+/// Recycled memory is kept up to so many bytes: four times those of the arena, and without one the most.
 const LEAST_STOCK_BYTES: usize = 4 << 20;
 const MOST_STOCK_BYTES: usize = 16 << 20;
 
@@ -49,7 +49,10 @@ fn class_of(capacity: usize) -> Option<usize> {
 impl Heap {
     /// Memory beside an arena of `arena_bytes`.
     pub(super) fn new(arena_bytes: usize) -> Heap {
-        let most_bytes = arena_bytes.saturating_mul(4).clamp(LEAST_STOCK_BYTES, MOST_STOCK_BYTES);
+        let most_bytes = match arena_bytes {
+            0 => MOST_STOCK_BYTES,
+            bytes => bytes.saturating_mul(4).clamp(LEAST_STOCK_BYTES, MOST_STOCK_BYTES),
+        };
         Heap {
             most_bytes,
             stock: Mutex::new(Stock { classes: [const { Vec::new() }; CLASSES], bytes: 0, bytes_in_use: 0 }),
@@ -115,7 +118,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_for_later_follows_the_arena() {
-        for (arena_bytes, kept) in [(0, 4 << 20), (2 << 20, 8 << 20), (64 << 20, 16 << 20)] {
+        for (arena_bytes, kept) in [(0, 16 << 20), (1 << 20, 4 << 20), (64 << 20, 16 << 20)] {
             let heap = Heap::new(arena_bytes);
             let taken: Vec<_> = (0..20).map(|_| heap.take(1 << 20)).collect();
             for bytes in taken {

@@ -28,7 +28,7 @@ pub(crate) struct Background {
     pub(crate) progress: Notify,
     /// Why what waits cannot be written out, as long as that is so.
     pub(crate) failed: Mutex<Option<Error>>,
-    /// Jobs that are being done.
+    /// What jobs that are being done have taken from the cache.
     pub(crate) job_bytes: AtomicU64,
     /// Mirrors are being taken away.
     pub(crate) is_trimming: AtomicBool,

@@ -47,7 +47,7 @@ const RETRY: Duration = Duration::from_millis(100);
 /// Most memory that is left for what came free and is not given back yet.
 const UNCOUNTED_BYTES: u64 = 16 << 20;
 
-/// What of `memory_bytes` is left for what nobody counts, while tables and jobs hold `held_bytes`: the log's groups, buffers of I/Os, and what came free. They come and
+/// What of `memory_bytes` is left for what nobody counts, while tables and jobs hold `held_bytes` and the engine itself takes `own_bytes`: the log's groups, buffers of I/Os, and what came free. They come and
 /// go with tables and jobs: a little always, and three times as much as those hold.
 fn uncounted_bytes(memory_bytes: u64, own_bytes: u64, held_bytes: u64) -> u64 {
     let eighth = memory_bytes / 8;
@@ -507,7 +507,8 @@ mod tests {
 
     #[test]
     fn the_cache_has_what_passes_through_while_nothing_does() {
-        let mib = |of: u64| uncounted_bytes(512 << 20, 16 << 20, of << 20) >> 20;
-        assert_eq!((mib(0), mib(16), mib(64), mib(200)), (16, 64, 96, 96));
+        let mib = |memory: u64, held: u64| uncounted_bytes(memory << 20, 12 << 20, held << 20) >> 20;
+        assert_eq!([0, 16, 64, 200].map(|held| mib(512, held)), [16, 64, 96, 96]);
+        assert_eq!([0, 1, 30].map(|held| mib(64, held)), [12, 15, 28]);
     }
 }

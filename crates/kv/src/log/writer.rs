@@ -48,7 +48,7 @@ use crate::{Error, ErrorKind, Result};
 pub(crate) struct LogOptions {
     pub(crate) segment_bytes: u64,
     pub(crate) group_bytes: u64,
-    /// Bytes that may wait to be written.
+    /// When so many bytes wait to be written, so do writers.
     pub(crate) waiting_bytes: u64,
     /// The database's identity.
     pub(crate) database: u64,

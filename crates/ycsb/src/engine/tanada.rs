@@ -75,7 +75,7 @@ impl Tanada {
             ..ExecutorOptions::default()
         };
         let executors = Executors::start(executor)?;
-        // The buffers have huge pages by now, and are all in use; the database's memory is to be what it uses.
+        // What is registered is in memory by now; the database's memory is to be what it uses.
         let pages = SmallPages::take();
         let timeline = Timeline::current_virtual().unwrap_or_else(Timeline::real);
         let environment = LiveEnvironment::new(executors.clone(), timeline.clone());

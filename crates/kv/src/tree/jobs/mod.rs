@@ -85,7 +85,7 @@ async fn groups(
 ) -> Result<Groups<KeyCursor>> {
     let tombstones = kvsets.iter().flat_map(|kvset| kvset.tombstones().iter().cloned());
     let tombstones = RangeTombstones::new(tombstones.collect());
-    // All together half of what a batch takes, unless there are very many. Buffers are powers of two.
+    // All together half of what a batch takes, or the least each. Buffers are powers of two.
     let ahead = context.batch_bytes / 2 / kvsets.len().max(1) as u64;
     let ahead = 1 << ahead.clamp(LEAST_READ_AHEAD, MOST_READ_AHEAD).ilog2();
     let ahead = Access::Ahead(ahead);

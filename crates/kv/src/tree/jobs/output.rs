@@ -136,7 +136,10 @@ impl<'a> Outputs<'a> {
         version.mirror = version.mirror.filter(|home| self.context.mirrors.contains(&home.segment));
         let value_bytes = match &version.content {
             Content::Deleted => 0,
-            Content::Inline(value) => value.len() as u64,
+            Content::Inline(value) => {
+                self.batch_bytes += value.len() as u64;
+                value.len() as u64
+            }
             Content::At(pointer) => {
                 if moves {
                     self.pointers.push(*pointer);

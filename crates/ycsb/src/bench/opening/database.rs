@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tanada_base::SplitMix64;
-use tanada_io::{BufferPool, Device, DeviceOptions, ExecutorOptions, Executors, Timeline};
+use tanada_io::{BufferPool, Device, DeviceOptions, ExecutorOptions, Executors, SmallPages, Timeline};
 use tanada_kv::{Database, DatabaseSettings, LiveEnvironment, OnProgress, OpenOptions, Store, StoreSettings};
 use tanada_volume::{ClassSettings, Parts, Volume, VolumeSettings};
 
@@ -151,6 +151,7 @@ impl Place {
     {
         let options = ExecutorOptions { registered_bytes: 4 << 20, ..ExecutorOptions::default() };
         let executors = Executors::start(options)?;
+        let _pages = SmallPages::take();
         let bench = Bench { place: self.clone(), executors: executors.clone() };
         executors.block_on(move || async move { work(bench).await })?
     }
