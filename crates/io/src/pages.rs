@@ -1,8 +1,7 @@
 //! The size of memory's pages.
 //!
-//! An allocator may ask for huge pages (mimalloc does), where the system leaves that to programs. Of each it then has all 2 MiB as soon as a byte is used: a program
-//! with a budget of some dozens of megabytes takes half as much again.
-//! Buffers that rings register are better off with them: they are made before.
+//! An allocator may ask for huge pages (mimalloc does), where the system leaves that to programs. Of each it then has all 2 MiB as soon as a byte is
+//! used: a program with a budget of some dozens of megabytes takes half as much again. Buffers that rings register are better off with them: they are made before.
 
 use parking_lot::Mutex;
 

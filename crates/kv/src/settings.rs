@@ -24,7 +24,8 @@ pub struct DatabaseSettings {
     pub waiting_tables: usize,
     /// Bytes of a log segment; a larger batch makes a larger one. Default: 64 MiB.
     pub log_segment_bytes: u64,
-    /// The log's buffer is written when it holds so much, whether anybody waits for it or not; whole blocks of 4 KiB, and at most a 128th of the memory. Default: 1 MiB.
+    /// The log's buffer is written when it holds so much, whether anybody waits for it or not; whole blocks of 4 KiB, and at most a 128th of the
+    /// memory. Default: 1 MiB.
     pub log_group_bytes: u64,
     /// Log that has to be read again at an opening; more of it has the oldest memory table written out. Default: 1 GiB.
     pub log_replay_bytes: u64,

@@ -47,8 +47,8 @@ const RETRY: Duration = Duration::from_millis(100);
 /// Most memory that is left for what came free and is not given back yet.
 const UNCOUNTED_BYTES: u64 = 16 << 20;
 
-/// What of `memory_bytes` is left for what nobody counts, while tables and jobs hold `held_bytes` and the engine itself takes `own_bytes`: the log's groups, buffers of I/Os, and what came free. They come and
-/// go with tables and jobs: a little always, and three times as much as those hold.
+/// What of `memory_bytes` is left for what nobody counts, while tables and jobs hold `held_bytes` and the engine itself takes `own_bytes`: the log's
+/// groups, buffers of I/Os, and what came free. They come and go with tables and jobs: a little always, and three times as much as those hold.
 fn uncounted_bytes(memory_bytes: u64, own_bytes: u64, held_bytes: u64) -> u64 {
     let eighth = memory_bytes / 8;
     let most = eighth + eighth.min(UNCOUNTED_BYTES);

@@ -8,9 +8,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use tanada_base::ByteSize;
+
 use super::Limits;
 use crate::measure::BlockDevice;
 use crate::{Error, ErrorKind, Result};
+
+/// What an engine uses of a disk, at least, for which all were made large enough.
+const USED_PART: u64 = 8;
 
 /// A mounted file system on a loop device.
 #[derive(Debug)]
@@ -34,8 +39,19 @@ impl LoopDisk {
         let file = directory.join(format!("{name}.image"));
         fs::create_dir_all(&mounted).map_err(|error| Error::at_path("make", &mounted, &error))?;
         // What is allocated in memory is taken from it at once, and staging is made far larger than it is used.
-        let (program, option) =
-            if lies_in_memory(directory) { ("truncate", "-s") } else { ("fallocate", "-l") };
+        let (program, option) = match free_memory(directory) {
+            Some(free_bytes) if free_bytes < size_bytes / USED_PART => {
+                let message = format!(
+                    "{} has {} free, and {name} takes {} or more: choose a folder with more room, or fewer records",
+                    directory.display(),
+                    ByteSize::new(free_bytes),
+                    ByteSize::new(size_bytes / USED_PART),
+                );
+                return Err(Error::new(ErrorKind::Missing, message));
+            }
+            Some(_) => ("truncate", "-s"),
+            None => ("fallocate", "-l"),
+        };
         run(program, &[option.as_ref(), size_bytes.to_string().as_ref(), file.as_os_str()])?;
         let attach = ["--find".as_ref(), "--show".as_ref(), "--direct-io=on".as_ref(), file.as_os_str()];
         let attached = run("losetup", &attach);
@@ -87,9 +103,14 @@ fn format_and_mount(node: &Path, mounted: &Path) -> Result<()> {
     Ok(())
 }
 
-fn lies_in_memory(directory: &Path) -> bool {
-    let kind = run("stat", &["-f".as_ref(), "-c".as_ref(), "%T".as_ref(), directory.as_os_str()]);
-    kind.is_ok_and(|kind| kind.trim() == "tmpfs")
+/// Bytes that are free in `directory` if it lies in memory, on a tmpfs.
+fn free_memory(directory: &Path) -> Option<u64> {
+    let told =
+        run("stat", &["-f".as_ref(), "-c".as_ref(), "%T %a %S".as_ref(), directory.as_os_str()]).ok()?;
+    let mut words = told.split_whitespace();
+    let is_memory = words.next()? == "tmpfs";
+    let (blocks, block_bytes): (u64, u64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    is_memory.then(|| blocks.saturating_mul(block_bytes))
 }
 
 /// Whether loop devices can be had: by whoever owns `/dev/loop-control`.
