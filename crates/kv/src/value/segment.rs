@@ -191,7 +191,32 @@ impl Gathered {
 pub(crate) struct Segments {
     objects: Arc<Objects>,
     cache: Arc<Cache>,
-    open: RwLock<HashMap<SegmentNo, Weak<Shared>>>,
+    open: RwLock<Open>,
+}
+
+/// With those that were given up since they were last looked for.
+#[derive(Debug, Default)]
+struct Open {
+    segments: HashMap<SegmentNo, Weak<Shared>>,
+    /// As many as there were, twice: then they are looked for.
+    forget_at: usize,
+}
+
+/// So many segments are not worth looking for those given up.
+const FEW: usize = 64;
+
+impl Open {
+    fn get(&self, no: SegmentNo) -> Option<Arc<Shared>> {
+        self.segments.get(&no).and_then(Weak::upgrade)
+    }
+
+    fn insert(&mut self, shared: &Arc<Shared>) {
+        if self.segments.len() >= self.forget_at {
+            self.segments.retain(|_, shared| shared.strong_count() > 0);
+            self.forget_at = (2 * self.segments.len()).max(FEW);
+        }
+        self.segments.insert(shared.no, Arc::downgrade(shared));
+    }
 }
 
 impl fmt::Debug for Shared {
@@ -218,7 +243,7 @@ impl Segments {
     /// # Errors
     /// As [`open`](Self::open).
     pub(crate) fn open_as(&self, no: SegmentNo, has_header: bool) -> Result<Segment> {
-        if let Some(shared) = self.open.read().get(&no).and_then(Weak::upgrade) {
+        if let Some(shared) = self.open.read().get(no) {
             return Ok(Segment { shared });
         }
         let (lease, object) = self.objects.open(ObjectKind::Segment, no)?;
@@ -282,10 +307,9 @@ impl Segments {
     fn add_as(&self, lease: Lease, object: Object, is_unverified: bool) -> Segment {
         let no = lease.no();
         let mut open = self.open.write();
-        if let Some(shared) = open.get(&no).and_then(Weak::upgrade) {
+        if let Some(shared) = open.get(no) {
             return Segment { shared };
         }
-        open.retain(|_, shared| shared.strong_count() > 0);
         let shared = Arc::new(Shared {
             no,
             object,
@@ -294,7 +318,7 @@ impl Segments {
             buffers: self.objects.buffers().clone(),
             is_unverified: AtomicBool::new(is_unverified),
         });
-        open.insert(no, Arc::downgrade(&shared));
+        open.insert(&shared);
         Segment { shared }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Chunk;
 
-/// Chunks of one leaf.
-pub(crate) const CHUNKS_PER_LEAF: u64 = 64;
+/// Chunks of one leaf: few, for there are volumes of many small objects.
+pub(crate) const CHUNKS_PER_LEAF: u64 = 8;
 
 /// Neighbouring chunks. Shared by the table and by the I/Os on its chunks, which count themselves here.
 #[derive(Debug)]
@@ -85,6 +85,6 @@ mod tests {
         table.cut(65);
         assert!(table.chunk(1000).is_none());
         assert!(table.chunk(64).is_some());
-        assert_eq!(table.leaves.len(), 2);
+        assert_eq!(table.leaves.len(), 9);
     }
 }
