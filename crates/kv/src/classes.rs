@@ -102,6 +102,11 @@ impl Classes {
         }
     }
 
+    /// The class that is used instead of that one, if that is as full as it may get.
+    pub(crate) fn instead_of(&self, class: &str) -> Option<String> {
+        self.passed_over().and_then(|(fastest, next)| (fastest == class).then_some(next))
+    }
+
     /// Whether the log is wanted on that class.
     pub(crate) fn is_log_on(&self, class: &str) -> bool {
         self.log_class.resolve(&self.offered()).is_some_and(|wanted| wanted == class)

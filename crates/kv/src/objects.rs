@@ -8,8 +8,8 @@
 //! Retire an object when the manifest record that drops it is durable, not before: after a stop the manifest decides what is referenced.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tanada_io::BufferPool;
@@ -36,6 +36,9 @@ impl ObjectKind {
     }
 }
 
+/// Which class an object goes to instead of the one that is wanted, if it is not that one.
+type Steward = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 /// Makes, finds and deletes the objects of one database.
 pub(crate) struct Objects {
     volume: Volume,
@@ -45,6 +48,7 @@ pub(crate) struct Objects {
     retired: Mutex<Vec<(ObjectKind, u64)>>,
     /// The database is closed: numbers are another opening's to give.
     takes_none: AtomicBool,
+    steward: OnceLock<Steward>,
 }
 
 impl fmt::Debug for Objects {
@@ -58,7 +62,8 @@ impl Objects {
     pub(crate) fn new(volume: Volume, database: &str, next: u64, buffers: Arc<BufferPool>) -> Arc<Objects> {
         let (database, next) = (database.to_owned(), AtomicU64::new(next));
         let (retired, takes_none) = (Mutex::default(), AtomicBool::new(false));
-        Arc::new(Objects { volume, database, next, buffers, retired, takes_none })
+        let steward = OnceLock::new();
+        Arc::new(Objects { volume, database, next, buffers, retired, takes_none, steward })
     }
 
     pub(crate) fn volume(&self) -> &Volume {
@@ -97,6 +102,11 @@ impl Objects {
         self.next.load(Ordering::Relaxed)
     }
 
+    /// Has each new object's class asked for. To be called once.
+    pub(crate) fn ask(&self, steward: impl Fn(&str) -> Option<String> + Send + Sync + 'static) {
+        let _ = self.steward.set(Box::new(steward));
+    }
+
     /// No object is made from here on.
     pub(crate) fn refuse_new(&self) {
         self.takes_none.store(true, Ordering::Release);
@@ -112,7 +122,9 @@ impl Objects {
         }
         let no = self.draw();
         let name = self.name(kind, no);
-        let attributes = Attributes { class: class.map(str::to_owned), ..Attributes::default() };
+        let instead = class.and_then(|class| self.steward.get()?(class));
+        let class = instead.or(class.map(str::to_owned));
+        let attributes = Attributes { class, ..Attributes::default() };
         let object = match self.volume.create_object(&name, &attributes) {
             // The class was removed a moment ago: whichever has room takes it.
             Err(error) if error.kind() == tanada_volume::ErrorKind::NotFound => {

@@ -100,6 +100,10 @@ async fn run(weak: Weak<Core>, mut noticed: Notified, task: Task) {
                     let _ = core.delete_retired().await;
                     Some(core.environment.sleep(pause))
                 }
+                Did::Later(later) => {
+                    pause = TRY_AGAIN;
+                    Some(core.environment.sleep(later))
+                }
             }
         };
         // Between the look and the wait the database may have gone, which notifies too.

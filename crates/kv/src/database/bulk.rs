@@ -135,9 +135,10 @@ impl Core {
             }
             progress.await;
         }
+        let thorough = self.thorough(store);
         while !store.view.read().tree.root.is_empty() {
             store.check_there()?;
-            self.do_job(writing, store, true).await?;
+            self.do_job(writing, store, Some(&thorough)).await?;
         }
         Ok(())
     }
@@ -281,6 +282,8 @@ impl BulkLoad {
             return Ok(0);
         }
         let writing = self.core.writing()?;
+        // What was written before it may not be lost where it is there.
+        writing.log.sync_to(writing.log.end()).await?;
         // CRASH: what was loaded are orphans.
         self.core.crash.reached("bulk.before-manifest");
         let edit = Edit { changes };

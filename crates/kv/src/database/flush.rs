@@ -58,17 +58,33 @@ fn uncounted_bytes(memory_bytes: u64, own_bytes: u64, held_bytes: u64) -> u64 {
 impl Core {
     /// Looks whether the fastest class is as full as it may get, or nearly.
     pub(crate) fn watch_fast_class(&self) {
-        let mut share = 0.0;
-        if let Some(limit) = self.settings.fast_class_bytes {
-            let used = self.fast_class_bytes();
-            // Log segments are prepared ahead, so there has to be room for two.
-            let reserve =
-                (2 * super::open::log_segment_bytes(self.objects.volume(), &self.settings)).min(limit / 4);
-            self.classes.set_fast_full(used + reserve > limit);
-            let in_the_way = used.saturating_sub(self.mirrored_bytes());
-            share = (in_the_way + reserve) as f64 / limit.max(1) as f64;
-        }
+        let share = self.look_at_limit().map_or(0.0, |(limit, needed)| {
+            needed.saturating_sub(self.mirrored_bytes()) as f64 / limit.max(1) as f64
+        });
         self.update_room(share);
+    }
+
+    /// Looks whether the fastest class is as full as the database may make it: its limit, and the bytes there with those that it needs next.
+    fn look_at_limit(&self) -> Option<(u64, u64)> {
+        let limit = self.settings.fast_class_bytes?;
+        // Log segments are prepared ahead, so there has to be room for two.
+        let reserve =
+            (2 * super::open::log_segment_bytes(self.objects.volume(), &self.settings)).min(limit / 4);
+        let needed = self.fast_class_bytes() + reserve;
+        self.classes.set_fast_full(needed > limit);
+        Some((limit, needed))
+    }
+
+    /// Has objects made elsewhere as soon as the fastest class is as full as it may get: a job or a load goes on for long.
+    pub(crate) fn keep_limit(core: &Arc<Core>) {
+        if core.settings.fast_class_bytes.is_some() {
+            let weak = Arc::downgrade(core);
+            core.objects.ask(move |class| {
+                let core = weak.upgrade()?;
+                core.look_at_limit();
+                core.classes.instead_of(class)
+            });
+        }
     }
 
     /// Closes tables that are full, under the commit lock.

@@ -22,11 +22,11 @@ use crate::manifest::{DatabaseRecord, Record};
 use crate::notify::Notify;
 use crate::pace::Pace;
 use crate::transaction::Scan;
-use crate::tree::{Edit, JobContext, JobOutput, KvsetNo, TreeState};
+use crate::tree::{Change, Edit, JobContext, JobOutput, KvsetNo, TreeState};
 use crate::{ErrorKind, Result};
 
-use super::pick;
-use crate::tree::pick::Job;
+use super::pick::{self, Thorough};
+use crate::tree::pick::{Job, Space, space};
 
 /// How long a store's jobs rest after one found no space, whatever happens.
 const REST: Duration = Duration::from_millis(100);
@@ -38,6 +38,19 @@ pub(crate) enum Did {
     Nothing,
     /// There is something to do, and no space for it: nobody tells when there is.
     FoundNoSpace,
+    /// There will be something to do so much later.
+    Later(Duration),
+}
+
+impl Did {
+    /// There is that, too.
+    fn or_later(self, later: Duration) -> Did {
+        match self {
+            Did::Nothing => Did::Later(later),
+            Did::Later(sooner) => Did::Later(sooner.min(later)),
+            Did::Something | Did::FoundNoSpace => self,
+        }
+    }
 }
 
 /// The right to do a job of a store.
@@ -146,16 +159,24 @@ impl Core {
                 Err(error) => writing.log.fail(&error),
             }
             let Some(turn) = Turn::take(self, store) else { continue };
-            match self.do_job(writing, store, false).await {
+            match self.do_job(writing, store, None).await {
                 Ok(true) => return Did::Something,
                 Ok(false) => match self.promote_next(writing, store).await {
                     Ok(true) => return Did::Something,
-                    Ok(false) => {}
+                    Ok(false) => match self.clean_next(writing, store).await {
+                        Ok(None) => return Did::Something,
+                        Ok(Some(Duration::MAX)) => {}
+                        Ok(Some(later)) => did = did.or_later(later),
+                        Err(error) if error.kind() == ErrorKind::NoSpace => {}
+                        Err(error) => writing.log.fail(&error),
+                    },
                     // What cannot be copied stays where it is.
                     Err(error) if error.kind() == ErrorKind::NoSpace => {}
                     Err(error) => writing.log.fail(&error),
                 },
                 Err(error) if error.kind() == ErrorKind::NoSpace => {
+                    // Nobody waits for what cannot be freed.
+                    self.note_space(store, Space::default());
                     self.counters.jobs_without_space.add(1);
                     self.environment.sleep(REST).await;
                     did = Did::FoundNoSpace;
@@ -173,6 +194,7 @@ impl Core {
     /// `NoSpace`, `Corrupted`, `Device`.
     pub(crate) async fn compact(&self, store: &Arc<StoreState>) -> Result<()> {
         let writing = self.writing()?;
+        let thorough = self.thorough(store);
         {
             let _commit = self.commit.lock();
             self.close_table(writing, store);
@@ -189,7 +211,7 @@ impl Core {
                 progress.await;
                 continue;
             };
-            let did = self.do_job(writing, store, true).await;
+            let did = self.do_job(writing, store, Some(&thorough)).await;
             drop(turn);
             if !did? {
                 return self.delete_retired().await;
@@ -203,6 +225,12 @@ impl Core {
         (self.settings.jobs_bytes() / jobs).max(256 << 10)
     }
 
+    /// Bytes of a value segment: parts of what the fastest class may have at most, for the limit is looked at when one is made.
+    fn segment_bytes(&self, store: &StoreState) -> u64 {
+        let part = self.settings.fast_class_bytes.map_or(u64::MAX, |limit| limit / 8);
+        store.settings.value_segment_bytes.min(part.max(64 << 10))
+    }
+
     pub(crate) fn job_context(&self, store: &StoreState) -> Result<JobContext> {
         let settings = &store.settings;
         Ok(JobContext {
@@ -212,7 +240,7 @@ impl Core {
                 page_bytes: settings.page_bytes,
                 filter_bits_per_key: settings.filter_bits_per_key,
             },
-            segment_bytes: settings.value_segment_bytes,
+            segment_bytes: self.segment_bytes(store),
             leaf_bytes: settings.leaf_bytes,
             // What is read is there twice on its way to a segment.
             batch_bytes: self.job_bytes() / 2,
@@ -229,8 +257,9 @@ impl Core {
         &self,
         writing: &Writing,
         store: &Arc<StoreState>,
-        is_thorough: bool,
+        thorough: Option<&Thorough<'_>>,
     ) -> Result<bool> {
+        let is_thorough = thorough.is_some();
         let tree = store.view.read().tree.clone();
         let mut context = self.job_context(store)?;
         if is_thorough {
@@ -238,10 +267,11 @@ impl Core {
             context.pace = Pace::unbounded();
         }
         let around = self.surroundings(writing, store, &tree);
+        self.note_space(store, space(&tree, &self.pick_settings(store), &around));
         let whole = tree;
         let tree = Arc::new(whole.without_mirrors());
         drop(whole);
-        let job = pick::next_job(&tree, &self.pick_settings(store), &around, is_thorough);
+        let job = pick::next_job(&tree, &self.pick_settings(store), &around, thorough);
         let job = match job {
             Some(job) => job,
             None => match self.correction(writing, store, &tree, is_thorough)? {
@@ -258,6 +288,18 @@ impl Core {
                 },
             },
         };
+        self.run_job(writing, store, (&context, tree), job, is_thorough).await
+    }
+
+    /// Does that job, unless a merge is about to replace what it wants.
+    pub(super) async fn run_job(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+        (context, tree): (&JobContext, Arc<TreeState>),
+        job: Job,
+        is_thorough: bool,
+    ) -> Result<bool> {
         let progress = self.background.progress.notified();
         let spilled: &[KvsetNo] = if let Job::Spill { kvsets } = &job { kvsets } else { &[] };
         let Some(_claim) = self.claim(store, spilled) else {
@@ -272,16 +314,18 @@ impl Core {
         let output = match &job {
             Job::Spill { kvsets } => {
                 let oldest = kvsets.last().copied().unwrap_or_default();
-                match crate::tree::move_down(&context.placement, &tree, oldest) {
+                match crate::tree::move_down(&context.placement, &tree, oldest, context.leaf_bytes) {
                     Some(edit) => JobOutput { edit, ..JobOutput::default() },
-                    None => crate::tree::spill(&context, &tree, kvsets).await?,
+                    None => crate::tree::spill(context, &tree, kvsets).await?,
                 }
             }
             Job::Compact { leaf, kvsets, emptied } => {
-                crate::tree::compact(&context, &tree, *leaf, kvsets, emptied).await?
+                let output = crate::tree::compact(context, &tree, *leaf, kvsets, emptied).await?;
+                store.cleaning.note_merge(&tree, *leaf, kvsets, &output);
+                output
             }
         };
-        self.install_job(writing, store, (&context, tree), output).await
+        self.install_job(writing, store, (context, tree), output).await
     }
 
     /// Installs what a job wrote, on the tree it read; whether there was anything.
@@ -314,6 +358,13 @@ impl Core {
         }
         // CRASH: what was read are orphans.
         self.crash.reached("job.after-manifest");
+        if !context.snapshots.is_empty() {
+            let made = output.edit.changes.iter().filter_map(|change| match change {
+                Change::AddKvset { kvset, .. } => Some(kvset.no),
+                _ => None,
+            });
+            store.cleaning.note_kept(&store.view.read().tree.clone(), made);
+        }
         self.update_pressure(store);
         self.background.progress.notify();
         self.background.work.notify();

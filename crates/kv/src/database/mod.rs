@@ -13,6 +13,7 @@ mod batch;
 mod bulk;
 mod check;
 mod checkpoint;
+mod cleaning;
 pub(crate) mod conflict;
 pub(crate) mod core;
 mod flush;

@@ -268,6 +268,7 @@ impl Database {
             hurry: Arc::default(),
         });
         core.share_memory();
+        Core::keep_limit(&core);
         Core::start_background(&core);
         Ok(Database { core })
     }

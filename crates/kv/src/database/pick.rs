@@ -3,24 +3,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use super::core::{Core, Writing};
 use super::store::StoreState;
 use crate::entry::SegmentNo;
 use crate::objects::ObjectKind;
 use crate::tree::pick::{Job, LogSegmentUse, PickSettings, Surroundings, pick};
-use crate::tree::{Kvset, KvsetNo, LeafNo, TreeState};
+use crate::tree::{Kvset, KvsetNo, Leaf, LeafNo, TreeState};
 
-/// The next job; a thorough one leaves nothing at the root and one kvset in each leaf.
+/// Less than one in so many bytes of a class is little room.
+const TIGHT: u64 = 4;
+
+/// The next job. One of somebody who is `thorough` leaves nothing at the root, and one kvset in each leaf without anything that is obsolete.
 pub(crate) fn next_job(
     tree: &TreeState,
     settings: &PickSettings,
     around: &Surroundings,
-    is_thorough: bool,
+    thorough: Option<&Thorough<'_>>,
 ) -> Option<Job> {
     let picked = pick(tree, settings, around).map(|picked| picked.job);
-    if !is_thorough {
-        return picked;
-    }
+    let Some(thorough) = thorough else { return picked };
     match picked {
         // All at once: each spill puts the values of neighbours in one more place.
         Some(Job::Spill { .. }) | None if !tree.root.is_empty() => {
@@ -30,12 +33,34 @@ pub(crate) fn next_job(
         None => {}
     }
     // Copies on the fastest class are part of it: at the bottom of a leaf all of its kvsets are merged.
-    let all = |leaf: &crate::tree::Leaf<Arc<Kvset>>| -> Vec<KvsetNo> {
-        leaf.kvsets.iter().map(|kvset| kvset.no()).collect()
-    };
-    let leaf: Option<(LeafNo, Vec<KvsetNo>)> =
-        tree.leaves.iter().map(|leaf| (leaf.no, all(leaf))).find(|(_, kvsets)| kvsets.len() > 1);
-    leaf.map(|(leaf, kvsets)| Job::Compact { leaf, kvsets, emptied: BTreeSet::new() })
+    let all =
+        |leaf: &Leaf<Arc<Kvset>>| -> Vec<KvsetNo> { leaf.kvsets.iter().map(|kvset| kvset.no()).collect() };
+    let leaf = tree.leaves.iter().find(|leaf| thorough.wants(leaf))?;
+    thorough.done.lock().insert(leaf.no);
+    Some(Job::Compact { leaf: leaf.no, kvsets: all(leaf), emptied: BTreeSet::new() })
+}
+
+/// Somebody who waits for all jobs of a store.
+#[derive(Debug)]
+pub(crate) struct Thorough<'a> {
+    pub(crate) store: &'a StoreState,
+    /// Seconds since 1970.
+    pub(crate) now_s: u64,
+    /// Leaves that were compacted for something obsolete: what a snapshot sees stays.
+    pub(crate) done: Mutex<BTreeSet<LeafNo>>,
+}
+
+impl Thorough<'_> {
+    fn wants(&self, leaf: &Leaf<Arc<Kvset>>) -> bool {
+        let is_obsolete = |kvset: &Arc<Kvset>| {
+            let info = &kvset.record().info;
+            info.deletes > 0
+                || info.range_tombstones > 0
+                || info.first_expiry_s.is_some_and(|expiry| u64::from(expiry) <= self.now_s)
+                || self.store.cleaning.keeps_old(kvset.no())
+        };
+        leaf.kvsets.len() > 1 || (leaf.kvsets.iter().any(is_obsolete) && !self.done.lock().contains(&leaf.no))
+    }
 }
 
 impl Core {
@@ -82,7 +107,15 @@ impl Core {
             })
             .collect();
         let log_bytes = tree.root.iter().map(|kvset| kvset.record().info.data_bytes()).sum();
-        Surroundings { log_pressure: self.log_pressure(log_bytes), log_segments }
+        let log_pressure = self.log_pressure(log_bytes);
+        let (free, all) = self.free_for_jobs();
+        Surroundings {
+            log_pressure,
+            overwritten: store.cleaning.overwritten(),
+            free_bytes: Some(free),
+            is_tight: free < all / TIGHT,
+            log_segments,
+        }
     }
 
     /// How much the fastest class presses for log segments to be emptied: 1 if that is due. The store's root keeps `log_bytes` in them.
@@ -107,6 +140,15 @@ impl Core {
         let statistics = self.class_statistics().into_iter();
         let fastest = statistics.filter(|class| fastest.as_ref() == Some(&class.name));
         fastest.map(|class| class.segment_bytes + class.key_bytes + class.manifest_bytes).sum()
+    }
+
+    /// Bytes that are free on the class that has most, and all of its bytes.
+    fn free_for_jobs(&self) -> (u64, u64) {
+        let volume = self.objects.volume();
+        let classes = volume.classes().into_iter();
+        let free = classes.map(|class| (class.chunks.saturating_sub(class.taken), class.chunks)).max();
+        let (free, all) = free.unwrap_or_default();
+        (free * volume.chunk_bytes(), all * volume.chunk_bytes())
     }
 
     /// Bytes that are free on the fastest class, whoever else uses it.

@@ -3,6 +3,8 @@
 //! Each store has a level: none, *slow* (each write waits a little, the longer the more kvsets are at the root) or *stop* (writes wait until something was
 //! done). It is set whenever tables or kvsets come or go; a write looks at it without a lock.
 //!
+//! They are slowed, too, when values take up far more space than is in use of them: jobs that free it lag behind.
+//!
 //! The database has one more: writes are slowed when the fastest class is nearly as full as it may get, and a spill is due that would free some of it;
 //! so that spills can keep pace, before the log goes to a slower class. They are never stopped for that: the log has a place to go to. A class that is full
 //! without such a limit is the log's affair, which waits a while for room (`log::writer`).
@@ -15,6 +17,7 @@ use super::core::Core;
 use super::store::StoreState;
 use crate::entry::SegmentNo;
 use crate::objects::ObjectKind;
+use crate::tree::pick::Space;
 use crate::{Error, ErrorKind, Result};
 
 /// Why writers are held back.
@@ -28,12 +31,14 @@ pub(crate) enum Cause {
     FastClass,
     /// The log has no room: it is written to, or a segment is being prepared.
     Log,
+    /// Values take up far more space than is in use of them.
+    Space,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pressure {
     None,
-    Slow(Duration),
+    Slow(Duration, Cause),
     Stop(Cause),
 }
 
@@ -43,6 +48,13 @@ const SLOWEST: Duration = Duration::from_millis(1);
 /// The longest that it is slowed for room on the fastest class.
 const SLOWEST_FOR_ROOM: Duration = Duration::from_micros(250);
 
+/// The longest that it is slowed for garbage; from so many times the bytes that there may be, and as long at so many.
+const SLOWEST_FOR_SPACE: Duration = Duration::from_millis(10);
+const SLOWED_FOR_SPACE: [f64; 2] = [1.25, 1.75];
+
+/// Garbage that matters to nobody, in value segments.
+const LEAST_EXCESS: u64 = 2;
+
 /// How much of what the fastest class may hold is in use when writes begin to be slowed.
 const SLOWED_FROM: f64 = 0.875;
 
@@ -51,7 +63,25 @@ fn slowed_for_room(share: f64) -> Duration {
     SLOWEST_FOR_ROOM.mul_f64(((share - SLOWED_FROM) / (1.0 - SLOWED_FROM)).clamp(0.0, 1.0))
 }
 
+/// How long writes are slowed for space that is not in use.
+fn slowed_for_space(space: Space, segment_bytes: u64) -> Duration {
+    let [from, to] = SLOWED_FOR_SPACE;
+    if space.excess < LEAST_EXCESS * segment_bytes {
+        return Duration::ZERO;
+    }
+    SLOWEST_FOR_SPACE.mul_f64(((space.over - from) / (to - from)).clamp(0.0, 1.0))
+}
+
 impl Core {
+    /// Notes how much space a store takes beyond what it needs.
+    pub(crate) fn note_space(&self, store: &StoreState, space: Space) {
+        let time = slowed_for_space(space, store.settings.value_segment_bytes);
+        if store.cleaning.set_slowed(time) {
+            self.update_pressure(store);
+            self.background.progress.notify();
+        }
+    }
+
     fn pressure(&self, store: &StoreState) -> Pressure {
         let view = store.view.read();
         let settings = &self.settings;
@@ -62,11 +92,20 @@ impl Core {
         if kvsets >= settings.most_root_kvsets {
             return Pressure::Stop(Cause::RootKvsets);
         }
+        let for_space = store.cleaning.slowed();
         if kvsets < settings.slow_root_kvsets {
-            return Pressure::None;
+            return if for_space.is_zero() {
+                Pressure::None
+            } else {
+                Pressure::Slow(for_space, Cause::Space)
+            };
         }
         let steps = (settings.most_root_kvsets - settings.slow_root_kvsets).max(1) as u32;
-        Pressure::Slow(SLOWEST * (kvsets - settings.slow_root_kvsets + 1) as u32 / steps)
+        let for_root = SLOWEST * (kvsets - settings.slow_root_kvsets + 1) as u32 / steps;
+        match for_space > for_root {
+            true => Pressure::Slow(for_space, Cause::Space),
+            false => Pressure::Slow(for_root, Cause::RootKvsets),
+        }
     }
 
     /// To be called when something came to the fastest class or left it, and `share` of what the database may have there is in use.
@@ -120,7 +159,7 @@ impl Core {
     pub(crate) fn update_pressure(&self, store: &StoreState) {
         let level = match self.pressure(store) {
             Pressure::None => 0,
-            Pressure::Slow(_) => 1,
+            Pressure::Slow(..) => 1,
             Pressure::Stop(_) => 2,
         };
         store.pressure.store(level, Ordering::Release);
@@ -158,8 +197,11 @@ impl Core {
             }
             match self.pressure(store) {
                 Pressure::None => break Ok(()),
-                Pressure::Slow(time) => {
+                Pressure::Slow(time, cause) => {
                     self.counters.slowed.add(1);
+                    if cause == Cause::Space {
+                        self.counters.stalled(cause, time);
+                    }
                     self.environment.sleep(time).await;
                     break Ok(());
                 }

@@ -34,6 +34,7 @@ pub(crate) struct Counters {
     pub(crate) root_stalls: Stalls,
     pub(crate) room_stalls: Stalls,
     pub(crate) log_stalls: Stalls,
+    pub(crate) space_stalls: Stalls,
     pub(crate) deleted_objects: Counter,
     /// Where the log has to be before tables are looked at that nobody writes to.
     pub(crate) next_look: Counter,
@@ -61,6 +62,7 @@ impl Counters {
             Cause::RootKvsets => &self.root_stalls,
             Cause::FastClass => &self.room_stalls,
             Cause::Log => &self.log_stalls,
+            Cause::Space => &self.space_stalls,
         };
         stalls.count.add(1);
         stalls.us.add(took.as_micros() as u64);
@@ -154,7 +156,7 @@ pub struct WrittenBytes {
 /// Writes that had to wait for one cause.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StallStatistics {
-    /// `memory tables`, `root kvsets` or `log`.
+    /// `memory tables`, `root kvsets`, `fast class`, `log` or `space`.
     pub cause: String,
     /// How often.
     pub count: u64,
@@ -280,6 +282,7 @@ impl Core {
                 counters.root_stalls.summary("root kvsets"),
                 counters.room_stalls.summary("fast class"),
                 counters.log_stalls.summary("log"),
+                counters.space_stalls.summary("space"),
             ],
             snapshots: self.snapshots.held().0,
             classes,

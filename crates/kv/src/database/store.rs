@@ -8,6 +8,7 @@ use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 
 use super::batch::{Batch, behind_prefix, expiry};
+use super::cleaning::Cleaning;
 use super::core::Core;
 use super::merges::Taken;
 use super::promotion::Promotion;
@@ -57,6 +58,8 @@ pub(crate) struct StoreState {
     /// What is read often from slow classes.
     pub(crate) hot: HotKeys,
     pub(crate) promotion: Promotion,
+    /// What is obsolete.
+    pub(crate) cleaning: Cleaning,
     /// What scans have to read piece by piece.
     pub(crate) scattered: Scattered,
     /// Of values in the cache.
@@ -88,6 +91,7 @@ impl StoreState {
             taken: Mutex::default(),
             hot: HotKeys::new(if settings.promoted_bytes_per_second > 0 { MOST_HOT_KEYS } else { 0 }),
             promotion: Promotion::default(),
+            cleaning: Cleaning::default(),
             scattered: Scattered::default(),
             owner: Owner::next(),
             flushed_sequence: AtomicU64::new(0),

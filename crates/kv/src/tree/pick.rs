@@ -10,11 +10,14 @@
 //!    not part of, and a leaf's keys are written a logarithmic number of times.
 //! 3. A leaf that is too large: compact it as a whole, which splits it.
 //! 4. Value segments with too much garbage: compact the leaf that references most of what is left in them, and write those values anew. Log segments that
-//!    only leaves still reference and that are mostly garbage, the same.
+//!    only leaves still reference and that are mostly garbage, the same. What is referenced may be obsolete all the same, by versions that were not merged
+//!    with it yet: as much of newer kvsets as took the place of others in the merges before. Where that is most of it, a leaf's keys are merged instead.
+//!    Space is a bound that others rely on, so this presses ten times as much as it is over it.
+//! 5. Nothing of that: [cleaning](pick_cleaning), for what deletes and expiry would free.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::edit::{KvsetNo, KvsetRecord, LeafNo};
+use super::edit::{KvsetKind, KvsetNo, KvsetRecord, LeafNo};
 use super::shape::{Leaf, Tree};
 use crate::entry::SegmentNo;
 
@@ -53,6 +56,12 @@ impl Default for PickSettings {
 pub(crate) struct Surroundings {
     /// Log stands in the way: the fastest class is as full as it may get, or too much of it would have to be replayed. Spills press so much more.
     pub(crate) log_pressure: f64,
+    /// The share of a leaf's newer versions that took the place of older ones, in merges so far.
+    pub(crate) overwritten: f64,
+    /// Bytes that are free for what jobs write; `None` for no bound.
+    pub(crate) free_bytes: Option<u64>,
+    /// That is little of what there is, so that what the root holds counts, too.
+    pub(crate) is_tight: bool,
     /// Bytes that were written to log segments, of those that are read-only by now, and whether anything but the leaves of this store references
     /// them: memory tables, roots, other stores.
     pub(crate) log_segments: BTreeMap<SegmentNo, LogSegmentUse>,
@@ -85,6 +94,18 @@ pub(crate) struct Picked {
 
 /// A kvset whose bytes are so many times those of all newer ones of its leaf is left alone.
 const LEFT_ALONE: u64 = 2;
+
+/// How much a log that stands in the way presses at most: leaves that are neglected for it take more room in the end.
+const MOST_LOG_PRESSURE: f64 = 3.0;
+
+/// How much more than other limits the bound of space presses.
+const SPACE_PRESSES: f64 = 10.0;
+
+/// Most bytes of values that are written anew at once: writers may wait for it.
+const MOST_REWRITTEN: u64 = 64 << 20;
+
+/// A kvset of which one in so many versions is a delete is worth cleaning.
+const DELETES: u64 = 4;
 
 /// The job that `tree` needs most; `None` if it needs none.
 pub(crate) fn pick<K: AsRef<KvsetRecord> + Clone>(
@@ -129,7 +150,7 @@ fn pick_spill<K: AsRef<KvsetRecord>>(
         chosen.push(kvset.as_ref().no);
     }
     chosen.reverse();
-    let pressure = by_number.max(by_bytes).max(around.log_pressure);
+    let pressure = by_number.max(by_bytes).max(around.log_pressure.min(MOST_LOG_PRESSURE));
     Some(Picked { job: Job::Spill { kvsets: chosen }, pressure })
 }
 
@@ -191,34 +212,98 @@ fn pick_leaf<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, settings: &PickSettings) -> 
     compact(&leaf.kvsets[..count], pressure)
 }
 
+/// What there is of values, and how much of it nobody needs.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Space {
+    /// Bytes over the bytes in use, by guess, and over what they may be: more than 1 is too much.
+    pub(crate) over: f64,
+    /// Bytes beyond what they may be.
+    pub(crate) excess: u64,
+}
+
+/// Segments that a store's leaves could be rid of.
+struct Garbage {
+    /// Segment, its bytes, and those of them that are referenced.
+    segments: Vec<(SegmentNo, u64, u64)>,
+    total: u64,
+    referenced: u64,
+    /// Of what leaves reference, by guess.
+    obsolete_in_leaves: u64,
+    /// Of what is at the root.
+    obsolete_in_root: u64,
+    space: Space,
+}
+
+impl Garbage {
+    fn of<K: AsRef<KvsetRecord> + Clone>(
+        tree: &Tree<K>,
+        settings: &PickSettings,
+        around: &Surroundings,
+    ) -> Garbage {
+        let references = tree.references();
+        let live_of =
+            |segment: &SegmentNo| references.get(segment).map_or(0, |(_, stored_bytes)| *stored_bytes);
+        let values = tree.segments.values().map(|segment| (segment.no, segment.stored_bytes));
+        let logs = around.log_segments.iter().filter(|(no, usage)| {
+            !usage.is_needed_elsewhere && references.contains_key(no) && !tree.segments.contains_key(no)
+        });
+        let logs = logs.map(|(no, usage)| (*no, usage.bytes));
+        let segments: Vec<(SegmentNo, u64, u64)> =
+            values.chain(logs).map(|(no, bytes)| (no, bytes, live_of(&no).min(bytes))).collect();
+        let total: u64 = segments.iter().map(|(_, bytes, _)| bytes).sum();
+        let referenced: u64 = segments.iter().map(|(_, _, live)| live).sum();
+        let in_leaf = |leaf: &Leaf<K>| obsolete_bytes(leaf, around.overwritten);
+        let obsolete_in_leaves = tree.leaves.iter().map(in_leaf).sum::<u64>().min(referenced);
+        // What is at the root is where it is meant to be, unless there is little room.
+        let root = if around.is_tight { &tree.root[..] } else { &[] };
+        let root_bytes: u64 = root.iter().map(|kvset| kvset.as_ref().info.referenced_bytes()).sum();
+        let obsolete_in_root = (root_bytes as f64 * around.overwritten) as u64;
+        let all = total + root_bytes;
+        let live = (referenced - obsolete_in_leaves + root_bytes).saturating_sub(obsolete_in_root).max(1);
+        let allowed = live as f64 * settings.space_amplification.max(1.01);
+        let space = Space { over: all as f64 / allowed, excess: all.saturating_sub(allowed as u64) };
+        Garbage { segments, total, referenced, obsolete_in_leaves, obsolete_in_root, space }
+    }
+}
+
+/// How much space a store takes beyond what it needs.
+pub(crate) fn space<K: AsRef<KvsetRecord> + Clone>(
+    tree: &Tree<K>,
+    settings: &PickSettings,
+    around: &Surroundings,
+) -> Space {
+    Garbage::of(tree, settings, around).space
+}
+
 fn pick_garbage<K: AsRef<KvsetRecord> + Clone>(
     tree: &Tree<K>,
     settings: &PickSettings,
     around: &Surroundings,
 ) -> Option<Picked> {
-    let references = tree.references();
-    let live_of = |segment: &SegmentNo| references.get(segment).map_or(0, |(_, stored_bytes)| *stored_bytes);
-    // Everything that emptying here would free: segment, bytes, bytes that are live.
-    let values = tree.segments.values().map(|segment| (segment.no, segment.stored_bytes));
-    let logs = around.log_segments.iter().filter(|(no, usage)| {
-        !usage.is_needed_elsewhere && references.contains_key(no) && !tree.segments.contains_key(no)
-    });
-    let logs = logs.map(|(no, usage)| (*no, usage.bytes));
-    let mut segments: Vec<(SegmentNo, u64, u64)> =
-        values.chain(logs).map(|(no, bytes)| (no, bytes, live_of(&no).min(bytes))).collect();
-    let total: u64 = segments.iter().map(|(_, bytes, _)| bytes).sum();
-    let live: u64 = segments.iter().map(|(_, _, live)| live).sum();
-    let pressure = total as f64 / live.max(1) as f64 / settings.space_amplification.max(1.01);
-    if pressure < 1.0 {
+    let Garbage { mut segments, total, referenced: live, obsolete_in_leaves, obsolete_in_root, space } =
+        Garbage::of(tree, settings, around);
+    if space.over < 1.0 {
         return None;
+    }
+    let pressure = 1.0 + (space.over - 1.0) * SPACE_PRESSES;
+    let garbage = total - live;
+    if obsolete_in_root > obsolete_in_leaves.max(garbage) {
+        return pick_spill(tree, settings, around).map(|picked| Picked { pressure, ..picked });
+    }
+    if obsolete_in_leaves > garbage {
+        let leaf = tree.leaves.iter().max_by_key(|leaf| obsolete_bytes(leaf, around.overwritten))?;
+        let job = Job::Compact { leaf: leaf.no, kvsets: numbers(&leaf.kvsets), emptied: BTreeSet::new() };
+        return Some(Picked { job, pressure });
     }
     // Emptying the emptiest costs least for what it frees; so many of them that the bound would be kept.
     segments.sort_by(|a, b| (a.2 as f64 / a.1.max(1) as f64).total_cmp(&(b.2 as f64 / b.1.max(1) as f64)));
     let allowed = live as f64 * settings.space_amplification;
-    let mut left = total;
+    let most_rewritten = around.free_bytes.map_or(MOST_REWRITTEN, |free| MOST_REWRITTEN.min(free / 2));
+    let (mut left, mut rewritten) = (total, 0);
     let mut emptied = BTreeSet::new();
     for (no, bytes, live) in segments {
-        if left as f64 <= allowed && !emptied.is_empty() {
+        rewritten += live;
+        if (left as f64 <= allowed || rewritten > most_rewritten) && !emptied.is_empty() {
             break;
         }
         left -= bytes - live;
@@ -232,6 +317,39 @@ fn pick_garbage<K: AsRef<KvsetRecord> + Clone>(
     emptied.retain(|segment| referenced(most, &BTreeSet::from([*segment])) > 0);
     let job = Job::Compact { leaf: most.no, kvsets: numbers(&most.kvsets), emptied };
     Some(Picked { job, pressure })
+}
+
+/// Bytes of a leaf that are obsolete, though nobody has merged them with what took their place: as many as `overwritten` of what is newer than its oldest.
+fn obsolete_bytes<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, overwritten: f64) -> u64 {
+    let newer = leaf.kvsets.iter().rev().skip(1);
+    let newer = newer.filter(|kvset| kvset.as_ref().kind == KvsetKind::Data);
+    (newer.map(|kvset| kvset.as_ref().info.referenced_bytes()).sum::<u64>() as f64 * overwritten) as u64
+}
+
+/// A job for what nothing else is due for, though it would free space: deletes that lie above what they hide, and versions that have expired for long,
+/// as `has_expired` says of the first of a kvset.
+pub(crate) fn pick_cleaning<K: AsRef<KvsetRecord> + Clone>(
+    tree: &Tree<K>,
+    settings: &PickSettings,
+    has_expired: impl Fn(u32) -> bool,
+) -> Option<Job> {
+    let deletes = |kvset: &K| {
+        let info = &kvset.as_ref().info;
+        info.range_tombstones > 0 || (info.deletes > 0 && info.deletes * DELETES >= info.entries)
+    };
+    let expires = |kvset: &K| kvset.as_ref().info.first_expiry_s.is_some_and(&has_expired);
+    let leaf = tree
+        .leaves
+        .iter()
+        .find(|leaf| leaf.kvsets.iter().any(expires) || leaf.kvsets.iter().rev().skip(1).any(deletes));
+    if let Some(leaf) = leaf {
+        let job = Job::Compact { leaf: leaf.no, kvsets: numbers(&leaf.kvsets), emptied: BTreeSet::new() };
+        return Some(job);
+    }
+    let hides_something = tree.root.len() > 1 || tree.leaves.iter().any(|leaf| !leaf.kvsets.is_empty());
+    let is_due = |kvset: &K| expires(kvset) || (hides_something && deletes(kvset));
+    let is_due = tree.root.iter().any(is_due);
+    pick_spill(tree, settings, &Surroundings::default()).filter(|_| is_due).map(|picked| picked.job)
 }
 
 /// Bytes of `segments` that the kvsets of a leaf reference.

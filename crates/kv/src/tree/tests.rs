@@ -217,7 +217,7 @@ impl World {
                 let numbers = tree.root.iter().rev().take(count).map(|kvset| kvset.no());
                 Some(spill(context, tree, &numbers.collect::<Vec<_>>()).await.unwrap().edit)
             }
-            2 => move_down(&context.placement, tree, tree.root.last()?.no()),
+            2 => move_down(&context.placement, tree, tree.root.last()?.no(), context.leaf_bytes),
             3 | 4 => {
                 let leaf = leaf.filter(|leaf| !leaf.kvsets.is_empty())?;
                 let from = self.random.below(leaf.kvsets.len() as u64) as usize;
@@ -402,10 +402,13 @@ async fn settle(world: &mut World, settings: &PickSettings) -> u64 {
     while let Some(picked) = pick(&*world.tree, settings, &Surroundings::default()) {
         let (context, tree) = (&world.context, &world.tree);
         let edit = match picked.job {
-            Job::Spill { kvsets } => match move_down(&context.placement, tree, *kvsets.last().unwrap()) {
-                Some(edit) => edit,
-                None => spill(context, tree, &kvsets).await.unwrap().edit,
-            },
+            Job::Spill { kvsets } => {
+                let oldest = *kvsets.last().unwrap();
+                match move_down(&context.placement, tree, oldest, context.leaf_bytes) {
+                    Some(edit) => edit,
+                    None => spill(context, tree, &kvsets).await.unwrap().edit,
+                }
+            }
             Job::Compact { leaf, kvsets, emptied } => {
                 compact(context, tree, leaf, &kvsets, &emptied).await.unwrap().edit
             }

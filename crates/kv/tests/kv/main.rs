@@ -15,6 +15,7 @@ mod lifecycle;
 mod mirrors;
 mod model;
 mod policies;
+mod space;
 mod tiers;
 mod transactions;
 mod volumes;

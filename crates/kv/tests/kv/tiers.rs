@@ -96,6 +96,34 @@ fn the_limit_of_the_fastest_class_is_kept() {
     wait(database.close()).unwrap();
 }
 
+/// A load makes segment after segment without a job in between.
+#[test]
+fn a_load_keeps_the_limit_of_the_fastest_class() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let limit = 12 << 20;
+    let settings_of_database = DatabaseSettings { fast_class_bytes: Some(limit), ..Bench::settings() };
+    let create = Database::create(&bench.volume, "test", &settings_of_database, bench.environment.clone());
+    let database = wait(create).unwrap();
+    let settings = StoreSettings { policy: PolicyTemplate::StagingOnly.into(), ..StoreSettings::default() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    let mut load = wait(store.bulk_load()).unwrap();
+    for no in 0..30_000u64 {
+        wait(load.put(&no.to_be_bytes(), &value(no, 1))).unwrap();
+    }
+    wait(load.finish()).unwrap();
+    let used = |database: &Database| {
+        let used = &database.statistics().classes[0];
+        used.segment_bytes + used.key_bytes + used.manifest_bytes
+    };
+    assert!(used(&database) <= limit + (2 << 20), "{}", used(&database));
+    wait(store.compact()).unwrap();
+    assert!(used(&database) <= limit + (2 << 20), "{} when it was compacted", used(&database));
+    for no in (0..30_000u64).step_by(111) {
+        assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, 1));
+    }
+    wait(database.close()).unwrap();
+}
+
 /// Values of neighbours were written by many spills; when scans have read them one by one often enough, they are written anew in the order of keys.
 #[test]
 fn scans_bring_values_together() {

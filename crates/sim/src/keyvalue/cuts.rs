@@ -14,6 +14,7 @@ use tanada_io::BufferPool;
 use tanada_kv::{CrashPoints, Database, Environment, OpenOptions, PlantedBug, Store};
 use tanada_volume::Volume;
 
+use super::caretaker::sweep;
 use super::environment::SimEnvironment;
 use super::model::{Model, STORES};
 use super::story::{NAMES, Teller, everything};
@@ -172,6 +173,7 @@ impl Recovery {
         if self.sequel != Sequel::GoOn {
             return Ok(());
         }
+        sweep(&volume, &environment).await?;
         let teller = Teller {
             world: world.clone(),
             database: database.clone(),

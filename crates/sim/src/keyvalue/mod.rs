@@ -1,11 +1,12 @@
 //! Campaigns for the key-value engine: writers, readers and background jobs on simulated disks, power cuts, failing devices, rot.
 //!
 //! 1. A database is made in a small volume of two classes, and [a story](story) is told to it: several writers at once, each with keys of its own, and beside them
-//!    [transactions](contention) over the same few keys, and [a store](lodger) that comes and goes.
+//!    [transactions](contention) over the same few keys, [a store](lodger) that comes and goes, and [a caretaker](caretaker).
 //! 2. Before I/Os [power is cut](cuts) with some chance; crash points are counted, so that none is never passed. What the disks hold then is recovered in a world of its own;
 //!    [the model](model) says whether what is found there may be.
 //! 3. The recovery may be cut as well; or the story goes on from there, ends cleanly, and everything must be there.
 
+mod caretaker;
 mod contention;
 mod cuts;
 mod environment;
@@ -23,7 +24,6 @@ use tanada_base::SplitMix64;
 use tanada_io::BufferPool;
 use tanada_kv::{
     CrashPoints, CrashProbe, Database, DatabaseSettings, Environment, OpenOptions, PlantedBug, Store,
-    StoreSettings,
 };
 use tanada_volume::{ClassSettings, Volume, VolumeSettings};
 
@@ -52,6 +52,9 @@ const TRANSACTIONS: u64 = 25;
 
 /// Steps of the store that comes and goes, for each 100 of a writer.
 const LODGERS_STEPS: u64 = 60;
+
+/// Compactions and copies, for each 100 of a writer's steps.
+const CARETAKERS_STEPS: u64 = 10;
 
 /// How a story is tried.
 #[derive(Debug, Clone)]
@@ -180,7 +183,7 @@ impl KeyValueTrial {
         )
         .await
         .map_err(|error| format!("the volume cannot be made: {error}"))?;
-        let mut random = world.random();
+        let (seed, mut random) = (case.seed, world.random());
         let model = Rc::new(RefCell::new(beginning(case.seed)));
         let cutter = Cutter {
             case,
@@ -194,9 +197,10 @@ impl KeyValueTrial {
         let probe = Arc::new(Probe::default());
         let environment = SimEnvironment::of(world, &buffers);
         let crash_points = CrashPoints::to(probe.clone()).with_bug(self.planted_bug);
-        let made = Database::create_with(&volume, "shop", &settings(), crash_points, environment).await;
+        let made =
+            Database::create_with(&volume, "shop", &settings(), crash_points, environment.clone()).await;
         let database = made.map_err(|error| format!("the database cannot be made: {error}"))?;
-        let stores = make_stores(&database).await?;
+        let stores = make_stores(&database, seed).await?;
         let at_io = cutter.clone();
         world.observe(move |_| at_io.point());
         // Crash points are passed on the simulation's one thread, inside of what an I/O woke: the disks are then as before the next I/O.
@@ -213,7 +217,11 @@ impl KeyValueTrial {
             expects_errors: !self.rules.is_empty(),
             operations: Rc::default(),
         };
+        let steps = self.steps * CARETAKERS_STEPS / 100;
+        let care = teller.clone().take_care((seed, steps), volume.clone(), environment);
+        let care = world.spawn(care);
         self.all_parts(&teller, &mut random).await?;
+        care.await?;
         model.borrow().contended.check()?;
         let closed = database.close().await;
         if let Err(error) = closed
@@ -274,10 +282,10 @@ fn beginning(seed: u64) -> Model {
     }
 }
 
-async fn make_stores(database: &Database) -> Result<[Store; STORES], String> {
+async fn make_stores(database: &Database, seed: u64) -> Result<[Store; STORES], String> {
     let mut stores = Vec::new();
-    for name in NAMES {
-        let store = database.create_store(name, &StoreSettings::default()).await;
+    for (no, name) in NAMES.into_iter().enumerate() {
+        let store = database.create_store(name, &caretaker::store_settings(seed, no as u64)).await;
         stores.push(store.map_err(|error| format!("store {name} cannot be made: {error}"))?);
     }
     database.sync().await.map_err(|error| format!("the first sync failed: {error}"))?;

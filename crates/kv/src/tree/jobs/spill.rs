@@ -88,12 +88,13 @@ async fn write(
     Ok(output)
 }
 
-/// The edit that moves the kvset `no`, the oldest of the root, into a leaf as it is; `None` if that cannot be done. It becomes a leaf of its own if all
-/// its keys are larger than those of the leaf.
+/// The edit that moves the kvset `no`, the oldest of the root, into a leaf as it is; `None` if that cannot be done. It begins a new leaf if all
+/// its keys are larger than those of the leaf, and that has at least half of `leaf_bytes`.
 pub(crate) fn move_down<K: AsRef<KvsetRecord> + Clone>(
     context: &super::super::policy::Placement,
     tree: &Tree<K>,
     no: KvsetNo,
+    leaf_bytes: u64,
 ) -> Option<Edit> {
     let record = tree.root.last().map(AsRef::as_ref).filter(|record| record.no == no)?;
     let info = &record.info;
@@ -117,7 +118,9 @@ pub(crate) fn move_down<K: AsRef<KvsetRecord> + Clone>(
         }
         let leaf = &tree.leaves[index];
         let is_behind = |kvset: &K| *kvset.as_ref().info.last_key < *info.first_key;
-        if !leaf.kvsets.is_empty() && leaf.start < info.first_key && leaf.kvsets.iter().all(is_behind) {
+        let leaf_has: u64 = leaf.kvsets.iter().map(|kvset| kvset.as_ref().info.data_bytes()).sum();
+        let is_large = !leaf.kvsets.is_empty() && leaf_has >= leaf_bytes / 2;
+        if is_large && leaf.start < info.first_key && leaf.kvsets.iter().all(is_behind) {
             let no = tree.next_leaf();
             changes.push(Change::AddLeaf { leaf: no, start: info.first_key.clone() });
             no

@@ -1,0 +1,158 @@
+//! What is obsolete without anybody noticing: deletes above what they hide, versions that have expired, and what a snapshot kept when it was merged.
+//!
+//! Jobs are due by numbers and bytes. A store that nobody writes to any more never comes to these, so that what was deleted last would take up its space for
+//! ever. When nothing else is to do, such kvsets are merged with those below them; not more often than that takes a tenth of the time.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::core::{Core, Writing};
+use super::pick::Thorough;
+use super::store::StoreState;
+use crate::Result;
+use crate::tree::pick::{Job, pick_cleaning};
+use crate::tree::{JobOutput, KvsetNo, LeafNo, TreeState};
+
+/// Least time between two of them, of one store.
+const LEAST_PAUSE: Duration = Duration::from_secs(10);
+
+/// How many times as long as it took is paused after one.
+const PAUSES: u32 = 10;
+
+/// How long a version has expired, at least, when its leaf is merged for it; and in parts of the store's time to live.
+const LEAST_EXPIRED_S: u64 = 10;
+const PARTS_OF_LIFE: u64 = 4;
+
+/// What is taken for a time to live where each write has its own.
+const UNKNOWN_LIFE_S: u64 = 3600;
+
+/// How much the newest merge counts in what is known of overwritten versions.
+const NEWEST_MERGE: f64 = 0.5;
+
+/// What is known of a store's obsolete versions.
+#[derive(Debug, Default)]
+pub(crate) struct Cleaning {
+    /// Nanoseconds on the environment's clock before which nothing is cleaned.
+    not_before_ns: AtomicU64,
+    /// The share of newer versions of a leaf that took the place of older ones, as bits; see [`Surroundings`](crate::tree::pick::Surroundings).
+    overwritten: Mutex<Option<f64>>,
+    /// How long writes are slowed for what is to be freed, in microseconds.
+    slowed_us: AtomicU32,
+    /// Kvsets that were written while a snapshot was held, as far as it is known.
+    keeping_old: Mutex<BTreeSet<KvsetNo>>,
+}
+
+/// Whether something is to be cleaned.
+enum Due {
+    Now(Job),
+    In(Duration),
+    Never,
+}
+
+impl Cleaning {
+    pub(crate) fn overwritten(&self) -> f64 {
+        self.overwritten.lock().unwrap_or_default()
+    }
+
+    pub(crate) fn slowed(&self) -> Duration {
+        Duration::from_micros(self.slowed_us.load(Ordering::Relaxed).into())
+    }
+
+    /// Whether that is another time than before.
+    pub(crate) fn set_slowed(&self, time: Duration) -> bool {
+        let us = time.as_micros() as u32;
+        self.slowed_us.swap(us, Ordering::Relaxed) != us
+    }
+
+    pub(crate) fn keeps_old(&self, no: KvsetNo) -> bool {
+        self.keeping_old.lock().contains(&no)
+    }
+
+    /// To be called with what came of a leaf's compaction: of `kvsets`, of `tree`.
+    pub(crate) fn note_merge(&self, tree: &TreeState, leaf: LeafNo, kvsets: &[KvsetNo], output: &JobOutput) {
+        let Some(leaf) = tree.leaf_by_no(leaf) else { return };
+        let oldest = leaf.kvsets.last().map(|kvset| kvset.no());
+        if oldest.is_none() || kvsets.last().copied() != oldest {
+            return;
+        }
+        let newer =
+            leaf.kvsets.iter().filter(|kvset| kvsets.contains(&kvset.no()) && Some(kvset.no()) != oldest);
+        let newer: u64 = newer.map(|kvset| kvset.record().info.entries).sum();
+        if newer == 0 {
+            return;
+        }
+        let gone = output.versions_merged.saturating_sub(output.versions_kept);
+        let share = (gone as f64 / newer as f64).min(1.0);
+        let mut overwritten = self.overwritten.lock();
+        let known = overwritten.unwrap_or(share);
+        *overwritten = Some(known + (share - known) * NEWEST_MERGE);
+    }
+
+    /// To be called when kvsets were written while snapshots were held.
+    pub(crate) fn note_kept(&self, tree: &TreeState, made: impl Iterator<Item = KvsetNo>) {
+        let mut keeping_old = self.keeping_old.lock();
+        let there: BTreeSet<KvsetNo> = tree.kvsets().map(|kvset| kvset.no()).collect();
+        keeping_old.retain(|no| there.contains(no));
+        keeping_old.extend(made);
+    }
+}
+
+impl Core {
+    /// For who waits for all jobs of the store.
+    pub(crate) fn thorough<'a>(&self, store: &'a StoreState) -> Thorough<'a> {
+        Thorough { store, now_s: self.environment.wall_time_s(), done: Mutex::default() }
+    }
+
+    /// Cleans something of a store for which nothing else is to do; when there will be something to clean, if there is not now.
+    pub(crate) async fn clean_next(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+    ) -> Result<Option<Duration>> {
+        let tree = Arc::new(store.view.read().tree.without_mirrors());
+        match self.cleaning(store, &tree) {
+            Due::Never => Ok(Some(Duration::MAX)),
+            Due::In(later) => Ok(Some(later)),
+            Due::Now(job) => {
+                let began = self.environment.now();
+                let context = self.job_context(store)?;
+                let done = self.run_job(writing, store, (&context, tree), job, false).await;
+                self.cleaned(store, self.environment.now().saturating_sub(began));
+                done.map(|is_done| if is_done { None } else { Some(LEAST_PAUSE) })
+            }
+        }
+    }
+
+    /// What is to be cleaned in a store for which nothing else is to do.
+    fn cleaning(&self, store: &StoreState, tree: &TreeState) -> Due {
+        let now_s = self.environment.wall_time_s();
+        let life_s = store.settings.time_to_live_s.map_or(UNKNOWN_LIFE_S, u64::from);
+        let late_s = (life_s / PARTS_OF_LIFE).max(LEAST_EXPIRED_S);
+        // What a snapshot sees stays.
+        let is_seen = !self.snapshots.to_keep().is_empty();
+        let has_expired = |expiry: u32| !is_seen && u64::from(expiry) + late_s <= now_s;
+        let Some(job) = pick_cleaning(tree, &self.pick_settings(store), has_expired) else {
+            let first = tree.kvsets().filter_map(|kvset| kvset.record().info.first_expiry_s).min();
+            return first.map_or(Due::Never, |first| {
+                Due::In(
+                    Duration::from_secs((u64::from(first) + late_s).saturating_sub(now_s)).max(LEAST_PAUSE),
+                )
+            });
+        };
+        let not_before = Duration::from_nanos(store.cleaning.not_before_ns.load(Ordering::Relaxed));
+        match not_before.saturating_sub(self.environment.now()) {
+            Duration::ZERO => Due::Now(job),
+            wait => Due::In(wait),
+        }
+    }
+
+    /// To be called when something was cleaned, which took so long.
+    fn cleaned(&self, store: &StoreState, took: Duration) {
+        let not_before = self.environment.now() + (took * PAUSES).max(LEAST_PAUSE);
+        store.cleaning.not_before_ns.store(not_before.as_nanos() as u64, Ordering::Relaxed);
+    }
+}

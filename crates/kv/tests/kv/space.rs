@@ -1,0 +1,143 @@
+//! What is dead gives its space back, and what is written for long stays within bounds.
+
+use std::time::{Duration, Instant};
+
+use tanada_base::SplitMix64;
+use tanada_kv::blocking::wait;
+use tanada_kv::{Database, PolicyTemplate, Store, StoreSettings, WriteOptions};
+
+use crate::volumes::Bench;
+
+fn value(no: u64, version: u64) -> Vec<u8> {
+    let mut value = vec![(no ^ version) as u8; 1000];
+    value[..8].copy_from_slice(&no.to_be_bytes());
+    value[8..16].copy_from_slice(&version.to_be_bytes());
+    value
+}
+
+fn settings() -> StoreSettings {
+    StoreSettings {
+        leaf_bytes: 4 << 20,
+        value_segment_bytes: 1 << 20,
+        mirrors: false,
+        ..StoreSettings::default()
+    }
+}
+
+/// Bytes of key files and segments on all classes, without the log's own.
+fn held_bytes(database: &Database) -> u64 {
+    let statistics = database.statistics();
+    let all = statistics.classes.iter().map(|class| class.segment_bytes + class.key_bytes - class.log_bytes);
+    all.sum()
+}
+
+/// Waits until little is held, as the engine comes to it by itself.
+fn comes_down_to(database: &Database, most_bytes: u64) {
+    let began = Instant::now();
+    while held_bytes(database) > most_bytes {
+        assert!(began.elapsed() < Duration::from_secs(120), "{} bytes are held", held_bytes(database));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn fill(store: &Store, count: u64, version: u64) {
+    for no in 0..count {
+        wait(store.put_with(&no.to_be_bytes(), &value(no, version), &WriteOptions::within(1000))).unwrap();
+    }
+}
+
+/// 16 MB of values, written eight times over, with 112 MiB for all of it: nobody is told that there is no space.
+#[test]
+fn what_is_overwritten_again_and_again_stays_within_its_bound() {
+    const KEYS: u64 = 16_000;
+    let bench = Bench::with_classes(32 << 20, 80 << 20);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    fill(&store, KEYS, 0);
+    let mut versions = vec![0u64; KEYS as usize];
+    let mut random = SplitMix64::new(1);
+    let mut most = 0;
+    for step in 1..=8 * KEYS {
+        let no = random.below(KEYS);
+        let written = wait(store.put_with(&no.to_be_bytes(), &value(no, step), &WriteOptions::within(1000)));
+        written.unwrap_or_else(|error| panic!("at {step}: {error}"));
+        versions[no as usize] = step;
+        if step % 1000 == 0 {
+            most = most.max(held_bytes(&database));
+        }
+    }
+    for no in 0..KEYS {
+        let found = wait(store.get(&no.to_be_bytes())).unwrap().unwrap();
+        assert_eq!(found, value(no, versions[no as usize]));
+    }
+    assert!(most < 76 << 20, "{most} bytes were held");
+    wait(database.close()).unwrap();
+}
+
+/// Each kvset that is moved down lies behind all before it.
+#[test]
+fn ascending_keys_fill_leaves() {
+    let bench = Bench::with_classes(64 << 20, 64 << 20);
+    let database = bench.create();
+    let settings = StoreSettings { policy: PolicyTemplate::StagingOnly.into(), ..StoreSettings::default() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    for no in 0..200u64 {
+        wait(store.put(&no.to_be_bytes(), b"short")).unwrap();
+        if no % 10 == 0 {
+            wait(store.compact()).unwrap();
+        }
+    }
+    let statistics = database.statistics();
+    assert_eq!(statistics.stores[0].leaves, 1, "{statistics:#?}");
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn deletes_give_their_space_back_by_themselves() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    fill(&store, 16_000, 1);
+    assert!(held_bytes(&database) > 12 << 20);
+    wait(store.delete_prefix(b"")).unwrap();
+    wait(store.put(b"last", b"short")).unwrap();
+    wait(database.close()).unwrap();
+    let database = bench.open();
+    comes_down_to(&database, 2 << 20);
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn a_compaction_frees_what_a_snapshot_held() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    fill(&store, 8000, 1);
+    let snapshot = database.snapshot();
+    fill(&store, 8000, 2);
+    wait(store.compact()).unwrap();
+    let versions = || database.statistics().stores[0].versions;
+    assert_eq!(versions(), 16_000);
+    drop(snapshot);
+    wait(store.compact()).unwrap();
+    assert_eq!(versions(), 8000);
+    assert!(held_bytes(&database) < 14 << 20);
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn what_has_expired_gives_its_space_back() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    let short = WriteOptions { time_to_live_s: Some(2), ..WriteOptions::within(1000) };
+    for no in 0..8000u64 {
+        wait(store.put_with(&no.to_be_bytes(), &value(no, 1), &short)).unwrap();
+    }
+    wait(store.compact()).unwrap();
+    std::thread::sleep(Duration::from_secs(3));
+    wait(store.compact()).unwrap();
+    let held = held_bytes(&database);
+    assert!(held < 2 << 20, "{held} bytes are held");
+    wait(database.close()).unwrap();
+}
