@@ -502,6 +502,75 @@ mod tests {
     }
 
     #[test]
+    fn what_merges_showed_to_be_overwritten_counts_as_garbage() {
+        let leaf = [kvset(2, 10, &[(51, 600)]), kvset(1, 10, &[(50, 1000)])];
+        let tree = tree(&[], &[&leaf], &[(50, 1000), (51, 600)]);
+        let mut around = Surroundings::default();
+        assert_eq!(pick(&tree, &SETTINGS, &around), None);
+        // 1600 bytes for 1000: the leaf's keys are merged, and then it is seen what is garbage.
+        around.overwritten = 1.0;
+        let picked = pick(&tree, &SETTINGS, &around).unwrap();
+        assert_eq!(Some(picked.job), compact(0, &[2, 1], &[]));
+        assert!(picked.pressure > 3.0, "{}", picked.pressure);
+        assert_eq!(space(&tree, &SETTINGS, &around).excess, 300);
+        // What is promoted repeats what is there, and is meant to.
+        let promoted = KvsetRecord { kind: KvsetKind::Promoted, ..leaf[0].clone() };
+        let leaf = Leaf { no: 0, start: Bytes::new(), kvsets: vec![promoted, leaf[1].clone()] };
+        assert_eq!(obsolete_bytes(&leaf, 1.0), 0);
+    }
+
+    #[test]
+    fn the_root_counts_where_there_is_little_room() {
+        let root = [kvset(9, 10, &[(90, 3000)])];
+        let leaf = [kvset(1, 10, &[(50, 1000)])];
+        let tree = tree(&root, &[&leaf], &[(50, 1000)]);
+        let mut around = Surroundings { overwritten: 1.0, ..Surroundings::default() };
+        assert_eq!(pick(&tree, &SETTINGS, &around), None);
+        around.is_tight = true;
+        assert_eq!(
+            pick(&tree, &SETTINGS, &around).map(|picked| picked.job),
+            Some(Job::Spill { kvsets: vec![9] })
+        );
+    }
+
+    #[test]
+    fn a_log_in_the_way_does_not_starve_leaves() {
+        let leaf: Vec<_> = (10..26).rev().map(|no| kvset(no, 100, &[])).collect();
+        let tree = tree(&[kvset(30, 10, &[])], &[&leaf], &[]);
+        let around = Surroundings { log_pressure: 1e9, ..Surroundings::default() };
+        let picked = pick(&tree, &SETTINGS, &around).map(|picked| picked.job);
+        assert!(matches!(picked, Some(Job::Compact { .. })), "{picked:?}");
+    }
+
+    #[test]
+    fn what_deletes_hide_and_what_has_expired_is_cleaned() {
+        let clean = |tree: &TreeRecord| pick_cleaning(tree, &SETTINGS, |expiry| expiry < 100);
+        let with = |no, change: fn(&mut KeyFileInfo)| {
+            let mut kvset = kvset(no, 100, &[]);
+            kvset.info.entries = 8;
+            change(&mut kvset.info);
+            kvset
+        };
+        let plain = with(1, |_| {});
+        let deletes = with(2, |info| info.deletes = 2);
+        assert_eq!(clean(&tree(&[], &[std::slice::from_ref(&plain)], &[])), None);
+        assert_eq!(clean(&tree(&[], &[&[deletes.clone(), plain.clone()]], &[])), compact(0, &[2, 1], &[]));
+        // Below it is nothing that they could hide.
+        assert_eq!(clean(&tree(&[], &[std::slice::from_ref(&deletes)], &[])), None);
+        assert_eq!(clean(&tree(std::slice::from_ref(&deletes), &[], &[])), None);
+        let spill = Some(Job::Spill { kvsets: vec![2] });
+        assert_eq!(clean(&tree(&[deletes], &[std::slice::from_ref(&plain)], &[])), spill);
+        assert_eq!(clean(&tree(&[with(2, |info| info.range_tombstones = 1)], &[&[plain]], &[])), spill);
+        let expires = |at| {
+            let mut kvset = with(3, |_| {});
+            kvset.info.first_expiry_s = Some(at);
+            kvset
+        };
+        assert_eq!(clean(&tree(&[], &[&[expires(99)]], &[])), compact(0, &[3], &[]));
+        assert_eq!(clean(&tree(&[], &[&[expires(100)]], &[])), None);
+    }
+
+    #[test]
     fn defaults_are_as_documented() {
         let settings = PickSettings::default();
         assert_eq!((settings.root_kvsets, settings.leaf_kvsets), (4, 4));
