@@ -13,6 +13,9 @@ use tanada_ycsb::{BlockingEngine, Error, Result};
 use crate::persisting::Persisting;
 use crate::striped::Striped;
 
+/// Values from this size on are kept apart from their keys, as Tanada does.
+const SEPARATE_FROM_BYTES: u32 = 256;
+
 /// An open database of fjall.
 pub struct Fjall {
     persisting: Persisting,
@@ -37,10 +40,12 @@ impl Fjall {
             .cache_size(job.memory_bytes - buffers)
             .open()
             .map_err(Error::failed)?;
+        // fjall's default leaves values of less than 1 KiB beside their keys.
+        let separation = KvSeparationOptions::default().separation_threshold(SEPARATE_FROM_BYTES);
         let settings = move || {
             KeyspaceCreateOptions::default()
                 .max_memtable_size((buffers / 4).max(1 << 20))
-                .with_kv_separation(Some(KvSeparationOptions::default()))
+                .with_kv_separation(Some(separation.clone()))
         };
         let records = database.keyspace("ycsb", settings).map_err(Error::failed)?;
         let persisted = database.clone();

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod fjall_engine;
+mod levels;
 mod persisting;
 mod rocksdb_engine;
 mod striped;
@@ -22,6 +23,10 @@ use tanada_ycsb::{Engine, Error, FromBlocking, Result};
 
 use fjall_engine::Fjall;
 use rocksdb_engine::{Rocks, Values};
+
+/// Tanada's allocator, for all engines alike: mimalloc, which takes the place of malloc and operator new as well.
+#[global_allocator]
+static ALLOCATOR: tanada_io::Allocator = tanada_io::Allocator;
 
 fn open(job: &Job) -> Result<Arc<dyn Engine>> {
     Ok(match job.engine.as_str() {
@@ -44,6 +49,9 @@ fn perform() -> Result<Run> {
 }
 
 fn main() -> ExitCode {
+    tanada_io::give_memory_back_soon();
+    // As Tanada's engine does: huge pages are memory that mimalloc takes and nobody uses.
+    let _pages = tanada_io::SmallPages::take();
     let told = perform().and_then(|run| serde_json::to_string(&run).map_err(Error::failed));
     match told {
         Ok(text) => {

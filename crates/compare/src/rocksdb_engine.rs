@@ -1,9 +1,9 @@
-//! RocksDB, configured as its tuning guide has it for this load: direct I/O, one memory budget, Bloom filters, dynamic levels, write-ahead log on the
-//! fastest class, values in tables or in blob files.
+//! RocksDB, configured as its tuning guide has it for this load: direct I/O, one memory budget, Bloom filters, write-ahead log on the fastest class,
+//! values in tables or in blob files.
 //!
-//! The budget is the block cache's: write buffers, filters and indexes are charged to it. With two classes `db_paths` fills the first one up to its
-//! size, newest data first; blob files always lie in the first path, so with them the capacity class is the only path, and the log alone is on
-//! staging.
+//! The budget is the block cache's: write buffers, filters and indexes are charged to it. With two classes there are two `db_paths`, of which the first
+//! gets whole levels, the uppermost ones, whose sizes are chosen for it ([`Levels`]). Blob files always lie in the first path, so with them the
+//! capacity class is the only path, and the log alone is on staging. On one path sizes of levels follow the data.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,9 +14,10 @@ use rocksdb::{
     ReadOptions, WaitForCompactOptions, WriteBufferManager, WriteOptions,
 };
 use tanada_ycsb::bench::Job;
-use tanada_ycsb::engine::{Change, EngineStatistics};
+use tanada_ycsb::engine::{Change, ClassFolder, EngineStatistics};
 use tanada_ycsb::{BlockingEngine, Error, Result};
 
+use crate::levels::Levels;
 use crate::persisting::Persisting;
 use crate::striped::Striped;
 
@@ -24,8 +25,14 @@ use crate::striped::Striped;
 const FILTER_BITS: f64 = 10.0;
 /// Values from this size on are kept apart in blob files, as Tanada does.
 const SEPARATE_FROM_BYTES: u64 = 256;
-/// Room on the staging class for the log.
+/// The most of the staging class that the log may take, as a part of it.
 const LOG_SHARE: u64 = 4;
+/// What is read at once of blob files that are merged: direct I/O has no other read-ahead.
+const MERGE_READ_BYTES: u64 = 2 << 20;
+/// What an entry of a block takes beside the value.
+const ENTRY_BYTES: usize = 40;
+/// The most that a scan reads ahead.
+const SCAN_READ_BYTES: usize = 256 << 10;
 
 /// Where values are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +47,8 @@ pub enum Values {
 pub struct Rocks {
     persisting: Persisting,
     db: Arc<DB>,
-    options: Options,
     write: WriteOptions,
+    record_bytes: usize,
     changing: Striped,
 }
 
@@ -58,33 +65,45 @@ impl Rocks {
             return Err(Error::invalid("there is no folder"));
         };
         let mut options = Options::default();
-        set_memory(&mut options, job.memory_bytes);
+        let buffer_bytes = set_memory(&mut options, job.memory_bytes);
         set_background(&mut options);
         if values == Values::InBlobFiles {
             set_blob_files(&mut options);
         }
+        // The log is as long as what is in write buffers, and what is written of it while they are.
+        let log_bytes = match fastest == slowest {
+            true => 1 << 30,
+            false => (2 * buffer_bytes).min(fastest.size_bytes / LOG_SHARE),
+        };
         // The last class holds whatever the others do not.
         let first = if values == Values::InBlobFiles { job.classes.len() - 1 } else { 0 };
-        let paths = job.classes[first..].iter().map(|class| {
-            let target =
-                if class == slowest { u64::MAX } else { class.size_bytes - class.size_bytes / LOG_SHARE };
-            DBPath::new(class.path.join("tables"), target).map_err(Error::failed)
-        });
+        let target = |class: &ClassFolder| match class == slowest {
+            true => u64::MAX,
+            false => class.size_bytes - log_bytes,
+        };
+        let paths = job.classes[first..]
+            .iter()
+            .map(|class| DBPath::new(class.path.join("tables"), target(class)).map_err(Error::failed));
         options.set_db_paths(&paths.collect::<Result<Vec<_>>>()?);
+        if job.classes.len() - first > 1 {
+            let data_bytes = job.driver.records.logical_bytes(job.driver.records.count);
+            set_levels(&mut options, Levels::on_two_paths(target(fastest), data_bytes, buffer_bytes));
+        }
         options.set_wal_dir(fastest.path.join("log"));
-        let staging_bytes = if fastest == slowest { u64::MAX } else { fastest.size_bytes };
-        options.set_max_total_wal_size((staging_bytes / LOG_SHARE).min(1 << 30));
+        options.set_max_total_wal_size(log_bytes);
         let db = Arc::new(DB::open(&options, fastest.path.join("database")).map_err(Error::failed)?);
         let mut write = WriteOptions::default();
         write.set_sync(job.durable_within_ms == 0);
         let log = db.clone();
         let persist = move || log.flush_wal(true).map_err(Error::failed);
         let persisting = Persisting::every(job.durable_within_ms, persist)?;
-        Ok(Rocks { persisting, db, options, write, changing: Striped::new() })
+        let record_bytes = job.driver.records.value_bytes() + ENTRY_BYTES;
+        Ok(Rocks { persisting, db, write, record_bytes, changing: Striped::new() })
     }
 }
 
-fn set_memory(options: &mut Options, memory_bytes: u64) {
+/// Divides the memory; what of it is for write buffers.
+fn set_memory(options: &mut Options, memory_bytes: u64) -> u64 {
     let bytes = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
     let cache = Cache::new_lru_cache(bytes);
     // A third for write buffers, as many as four of 64 MiB.
@@ -106,6 +125,16 @@ fn set_memory(options: &mut Options, memory_bytes: u64) {
     tables.set_format_version(6);
     options.set_block_based_table_factory(&tables);
     options.set_blob_cache(&cache);
+    buffers as u64
+}
+
+fn set_levels(options: &mut Options, levels: Levels) {
+    let buffer_bytes = usize::try_from(levels.write_buffer_bytes).unwrap_or(usize::MAX);
+    options.set_level_compaction_dynamic_level_bytes(false);
+    options.set_max_bytes_for_level_base(levels.base_bytes);
+    options.set_target_file_size_base(levels.file_bytes);
+    options.set_write_buffer_size(buffer_bytes);
+    options.set_max_write_buffer_number(i32::try_from(levels.write_buffers).unwrap_or(i32::MAX));
 }
 
 fn set_background(options: &mut Options) {
@@ -122,8 +151,6 @@ fn set_background(options: &mut Options) {
     options.set_enable_pipelined_write(true);
     options.set_bytes_per_sync(1 << 20);
     options.set_wal_bytes_per_sync(1 << 20);
-    options.enable_statistics();
-    options.set_statistics_level(rocksdb::statistics::StatsLevel::ExceptDetailedTimers);
 }
 
 fn set_blob_files(options: &mut Options) {
@@ -131,6 +158,7 @@ fn set_blob_files(options: &mut Options) {
     options.set_min_blob_size(SEPARATE_FROM_BYTES);
     options.set_blob_compression_type(DBCompressionType::None);
     options.set_enable_blob_gc(true);
+    options.set_blob_compaction_readahead_size(MERGE_READ_BYTES);
 }
 
 impl BlockingEngine for Rocks {
@@ -149,8 +177,11 @@ impl BlockingEngine for Rocks {
 
     fn scan(&self, key: &[u8], count: usize) -> Result<usize> {
         let mode = IteratorMode::From(key, Direction::Forward);
+        // Direct I/O has no other read-ahead, and RocksDB's own begins with the third block.
+        let mut read = ReadOptions::default();
+        read.set_readahead_size((count * self.record_bytes).min(SCAN_READ_BYTES));
         let mut found = 0;
-        for record in self.db.iterator_opt(mode, ReadOptions::default()).take(count) {
+        for record in self.db.iterator_opt(mode, read).take(count) {
             record.map_err(Error::failed)?;
             found += 1;
         }
@@ -180,14 +211,11 @@ impl BlockingEngine for Rocks {
     fn statistics(&self) -> EngineStatistics {
         let number = |name: &str| self.db.property_int_value(name).ok().flatten().unwrap_or(0);
         let memory = number("rocksdb.block-cache-usage") + number("rocksdb.estimate-table-readers-mem");
-        let tickers = self.options.get_statistics().unwrap_or_default();
-        let wanted = ["rocksdb.block.cache.miss", "rocksdb.block.cache.hit", "rocksdb.stall.micros"];
-        let kept = tickers.lines().filter(|line| {
-            line.contains("bytes COUNT") || wanted.iter().any(|name| line.starts_with(&format!("{name} ")))
-        });
+        // RocksDB's tickers cost each read and write something; these are kept anyway.
+        let levels = self.db.property_value("rocksdb.levelstats").ok().flatten().unwrap_or_default();
         EngineStatistics {
             memory_bytes: memory,
-            details: kept.map(str::to_owned).collect::<Vec<_>>().into(),
+            details: levels.lines().map(str::to_owned).collect::<Vec<_>>().into(),
             ..EngineStatistics::default()
         }
     }
