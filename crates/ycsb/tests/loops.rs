@@ -54,6 +54,10 @@ impl Engine for Faulty {
         self.map.read_modify_write(key, change).await
     }
 
+    async fn catch_up(&self) -> Result<f64> {
+        self.map.catch_up().await
+    }
+
     async fn settle(&self) -> Result<()> {
         Ok(())
     }

@@ -19,7 +19,7 @@ use tanada_kv::{DatabaseSettings, Durability, StoreSettings};
 
 use crate::drive::{Driver, Phase};
 use crate::engine::{ClassBytes, ClassFolder, Engine, Tanada, TanadaOptions};
-use crate::measure::{BlockDevice, MemoryWatch, Run};
+use crate::measure::{BlockDevice, CpuTime, MemoryWatch, Run};
 use crate::{Error, Result};
 
 /// What is to be done with an engine.
@@ -46,7 +46,7 @@ pub struct Job {
     /// A workload runs for so many seconds before it is measured, with other records; its bytes count.
     #[serde(default)]
     pub warm_up_s: f64,
-    /// Whether data settle before the engine is closed.
+    /// Whether the engine brings all data to their last place after the load, and does what is due after a workload, before it is closed.
     pub settles: bool,
     /// Threads of the engine; 0 for one per core.
     pub threads: usize,
@@ -81,21 +81,26 @@ impl Job {
             false => engine.statistics().classes,
         };
         let mut driver = self.driver.clone();
-        let mut warming_bytes = 0;
+        let mut warming = (0, 0);
         if self.warm_up_s > 0.0 && self.phase != Phase::Load {
             let warm_up = Driver { seconds: self.warm_up_s, seed: !driver.seed, ..driver.clone() };
             let warmed = warm_up.run(engine.clone(), self.phase)?;
             driver.records.count = warmed.records;
-            warming_bytes = warmed.logical_bytes_written;
+            warming = (warmed.logical_bytes_written, warmed.logical_bytes_read);
         }
         let mut run = driver.run(engine.clone(), self.phase)?;
-        run.logical_bytes_written += warming_bytes;
+        run.logical_bytes_written += warming.0;
+        run.logical_bytes_read += warming.1;
         run.classes = since(&*engine);
-        let settling = clock.now();
-        if self.settles {
-            block_on(engine.settle())?;
-        }
-        run.settle_s = (clock.now() - settling).as_secs_f64();
+        let (settling, cpu) = (clock.now(), CpuTime::now());
+        let idle_s = match self.phase {
+            _ if !self.settles => 0.0,
+            Phase::Load => block_on(engine.settle()).map(|()| 0.0)?,
+            Phase::Run(_) => block_on(engine.catch_up())?,
+        };
+        run.settle_s = ((clock.now() - settling).as_secs_f64() - idle_s).max(0.0);
+        let cpu = CpuTime::now().since(cpu);
+        run.settle_cpu_s = cpu.user_s + cpu.system_s;
         run.statistics = engine.statistics();
         block_on(engine.close())?;
         self.write_back();

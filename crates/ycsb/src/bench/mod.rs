@@ -12,6 +12,7 @@ mod opening;
 mod page;
 mod peer;
 mod places;
+mod summary;
 mod ycsb;
 
 pub use hse::{HseOptions, run_hse};

@@ -9,11 +9,12 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::places::{Places, Sizes};
+use super::summary::summarize;
 use super::{CAPACITY_ONLY, Job, Peer, Progress, WITH_STAGING};
 use crate::drive::{Clients, Driver, Phase};
 use crate::measure::Run;
 use crate::media::MediaKind;
-use crate::report::{Report, Table, median};
+use crate::report::Report;
 use crate::workload::{Records, Workload};
 use crate::{Error, Result};
 
@@ -123,7 +124,7 @@ impl YcsbOptions {
         Sizes { staging_bytes: staging >> 20 << 20, capacity_bytes: (3 * data + (512 << 20)) >> 20 << 20 }
     }
 
-    fn engines(&self) -> Vec<&str> {
+    pub(super) fn engines(&self) -> Vec<&str> {
         let peer = self.against.iter().map(|peer| peer.engine.as_str());
         self.own.then_some(OWN).into_iter().chain(peer).collect()
     }
@@ -213,158 +214,9 @@ fn data_set(
     Ok(runs)
 }
 
-/// Medians over the rounds of one engine.
-struct Medians<'a> {
-    runs: &'a [Run],
-    tiers: &'a str,
-}
-
-impl Medians<'_> {
-    fn of(&self, engine: &str, phase: &str, figure: impl Fn(&Run) -> f64) -> f64 {
-        let is_meant = |run: &&Run| run.engine == engine && run.tiers == self.tiers && run.phase == phase;
-        let figures = self.runs.iter().filter(is_meant).map(figure);
-        median(figures.filter(|figure| figure.is_finite()))
-    }
-}
-
-fn summarize(options: &YcsbOptions, runs: &[Run], report: &mut Report) {
-    // Summaries are those of the run with staging, where there is one.
-    let with_staging = options.tiers.iter().find(|tiers| *tiers == WITH_STAGING);
-    let Some(tiers) = with_staging.or(options.tiers.first()) else { return };
-    let medians = Medians { runs, tiers };
-    let phases: Vec<String> =
-        std::iter::once("load".to_owned()).chain(options.workloads.iter().map(Workload::to_string)).collect();
-    for tiers in &options.tiers {
-        report.tables.push(table(options, &Medians { runs, tiers }, &phases));
-    }
-    if let Some(peer) = &options.against {
-        let other = peer.engine.replace('-', "_");
-        let ratio = |phase: &str, figure: &dyn Fn(&Run) -> f64| {
-            medians.of(OWN, phase, figure) / medians.of(&peer.engine, phase, figure)
-        };
-        for phase in &phases {
-            let value = ratio(phase, &|run| run.operations_per_second);
-            report.summarize(&format!("{phase}_over_{other}"), value);
-        }
-        for phase in phases.iter().filter(|phase| ["a", "f"].contains(&phase.as_str())) {
-            report.summarize(&format!("{phase}_p999_over_{other}"), ratio(phase, &|run| run.us_p999("read")));
-        }
-        for class in ["capacity", "staging"] {
-            let value = medians.of(&peer.engine, "load", |run| run.write_amplification(class));
-            report.summarize(&format!("{other}_{class}_bytes_over_logical_load"), value);
-        }
-    }
-    if !options.own {
-        report.summary.retain(|key, _| key.contains("_bytes_"));
-        return;
-    }
-    for class in ["capacity", "staging"] {
-        let value = medians.of(OWN, "load", |run| run.write_amplification(class));
-        report.summarize(&format!("{class}_bytes_over_logical_load"), value);
-    }
-    let own = runs.iter().filter(|run| run.engine == OWN);
-    let most = own.map(|run| run.memory_bytes_most).max().unwrap_or(0);
-    report.summarize("memory_over_budget", most as f64 / options.memory_bytes as f64);
-}
-
-fn table(options: &YcsbOptions, medians: &Medians<'_>, phases: &[String]) -> Table {
-    let mut table = Table::new(&[
-        medians.tiers,
-        "phase",
-        "op/s",
-        "read p99.9 us",
-        "write p99.9 us",
-        "CPU s",
-        "MiB",
-        "capacity x",
-        "staging x",
-        "space x",
-        "settle s",
-    ]);
-    for engine in options.engines() {
-        for phase in phases {
-            let of = |figure: &dyn Fn(&Run) -> f64| medians.of(engine, phase, figure);
-            let write = |run: &Run| {
-                let operations = ["update", "insert", "read_modify_write"].iter();
-                operations
-                    .map(|operation| run.us_p999(operation))
-                    .find(|us| us.is_finite())
-                    .unwrap_or(f64::NAN)
-            };
-            let read = |run: &Run| {
-                let us = run.us_p999("read");
-                if us.is_finite() { us } else { run.us_p999("scan") }
-            };
-            table.add(vec![
-                engine.to_owned(),
-                phase.clone(),
-                format!("{:.0}", of(&|run| run.operations_per_second)),
-                format!("{:.0}", of(&read)),
-                format!("{:.0}", of(&write)),
-                format!("{:.1}", of(&|run| run.cpu_user_s + run.cpu_system_s)),
-                format!("{:.0}", of(&|run| run.memory_bytes_most as f64) / f64::from(1 << 20)),
-                format!("{:.2}", of(&|run| run.write_amplification("capacity"))),
-                format!("{:.2}", of(&|run| run.write_amplification("staging"))),
-                format!("{:.2}", of(&Run::space_amplification)),
-                format!("{:.1}", of(&|run| run.settle_s)),
-            ]);
-        }
-    }
-    table
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
-
-    fn run(engine: &str, phase: &str, rate: f64, us_p999: f64) -> Run {
-        let summary = crate::measure::LatencySummary { us_p999, count: 1, ..Default::default() };
-        let written =
-            crate::engine::ClassBytes { name: "staging".to_owned(), bytes_read: 0, bytes_written: 300 };
-        Run {
-            engine: engine.to_owned(),
-            tiers: WITH_STAGING.to_owned(),
-            phase: phase.to_owned(),
-            operations_per_second: rate,
-            latencies: [("read".to_owned(), summary)].into(),
-            classes_settled: vec![written],
-            logical_bytes_written: 200,
-            memory_bytes_most: 3 << 20,
-            ..Run::default()
-        }
-    }
-
-    #[test]
-    fn ratios_are_those_of_medians_and_have_their_keys() {
-        let peer = Peer { program: PathBuf::new(), engine: "rocksdb".to_owned() };
-        let options = YcsbOptions {
-            against: Some(peer),
-            memory_bytes: 6 << 20,
-            workloads: vec![Workload::A, Workload::F],
-            ..YcsbOptions::new("/")
-        };
-        let mut runs = Vec::new();
-        for (rate, us) in [(100.0, 10.0), (300.0, 30.0), (900.0, 20.0)] {
-            for phase in ["load", "a", "f"] {
-                runs.push(run(OWN, phase, rate, us));
-                runs.push(run("rocksdb", phase, rate / 2.0, us * 4.0));
-            }
-        }
-        let mut report = Report::new("ycsb", &(), Path::new("/"));
-        summarize(&options, &runs, &mut report);
-        for key in ["load_over_rocksdb", "a_over_rocksdb", "f_over_rocksdb"] {
-            assert_eq!(report.summary[key], 2.0, "{key}");
-        }
-        for key in ["a_p999_over_rocksdb", "f_p999_over_rocksdb"] {
-            assert_eq!(report.summary[key], 0.25, "{key}");
-        }
-        assert_eq!(report.summary["staging_bytes_over_logical_load"], 1.5);
-        assert_eq!(report.summary["capacity_bytes_over_logical_load"], 0.0);
-        assert_eq!(report.summary["memory_over_budget"], 0.5);
-        assert!(report.tables[0].to_string().contains("rocksdb"));
-    }
-
     #[test]
     fn nonsense_is_refused() {
         let refused = |options: YcsbOptions| run_ycsb(&options, |_| {}).is_err();

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tanada_base::Clock;
 use tanada_io::{Executors, Timeline};
 
-use super::operate::{Operator, Work};
+use super::operate::{Moved, Operator, Work};
 use super::schedule::{Schedule, Turn};
 use crate::measure::{Latencies, Series};
 use crate::{Error, Result};
@@ -21,6 +21,7 @@ pub struct Measured {
     pub series: Series,
     pub operations: u64,
     pub bytes_written: u64,
+    pub bytes_read: u64,
     pub ended: Duration,
 }
 
@@ -32,6 +33,7 @@ impl Measured {
             series: Series::new(began, interval),
             operations: 0,
             bytes_written: 0,
+            bytes_read: 0,
             ended: began,
         })
     }
@@ -41,6 +43,7 @@ impl Measured {
         self.series.add(&other.series);
         self.operations += other.operations;
         self.bytes_written += other.bytes_written;
+        self.bytes_read += other.bytes_read;
         self.ended = self.ended.max(other.ended);
         Ok(())
     }
@@ -71,9 +74,9 @@ impl Client {
         while let Some(turn) = self.schedule.next(self.clock.now()) {
             let work = self.operator.prepare();
             let began = self.begin(turn).await;
-            let written = self.operator.perform(&work).await?;
+            let moved = self.operator.perform(&work).await?;
             let ended = self.clock.now();
-            self.note(&work, written, began, ended);
+            self.note(&work, moved, began, ended);
         }
         Ok(())
     }
@@ -92,13 +95,14 @@ impl Client {
         }
     }
 
-    fn note(&self, work: &Work, written: u64, began: Duration, ended: Duration) {
+    fn note(&self, work: &Work, moved: Moved, began: Duration, ended: Duration) {
         // Shared with clients on the same thread alone.
         let mut measured = self.measured.lock();
         measured.latencies.count(work.operation(), ended.saturating_sub(began));
         measured.series.count(ended);
         measured.operations += 1;
-        measured.bytes_written += written;
+        measured.bytes_written += moved.written;
+        measured.bytes_read += moved.read;
         measured.ended = measured.ended.max(ended);
     }
 }

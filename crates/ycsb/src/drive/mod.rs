@@ -196,6 +196,7 @@ impl Driver {
             cpu_stolen_s: stolen_s() - stolen_before_s,
             memory_bytes_most: watch.stop(),
             logical_bytes_written: sum.bytes_written,
+            logical_bytes_read: sum.bytes_read,
             logical_bytes_stored: self.records.logical_bytes(inserted.count()),
             records: inserted.count(),
             ..Run::default()

@@ -35,6 +35,13 @@ enum Source {
     Draws(Box<Draws>),
 }
 
+/// Bytes of keys and values that an operation is about.
+#[derive(Debug, Clone, Copy)]
+pub struct Moved {
+    pub written: u64,
+    pub read: u64,
+}
+
 /// A client's hands.
 #[derive(Debug)]
 pub struct Operator {
@@ -96,20 +103,28 @@ impl Operator {
         }
     }
 
-    /// Does it; bytes of keys and values that were written.
-    pub async fn perform(&self, work: &Work) -> Result<u64> {
+    /// Does it; bytes of keys and values that were written and read.
+    pub async fn perform(&self, work: &Work) -> Result<Moved> {
         let Work { drawn, key, value, .. } = work;
+        let record = (key.len() + self.records.value_bytes()) as u64;
+        let mut moved = Moved { written: record, read: 0 };
         match (drawn.operation, value) {
             (Operation::Insert, value) => {
                 self.engine.insert(key.clone(), value.clone().unwrap_or_default()).await?;
                 self.inserted.acknowledge(drawn.record);
             }
             (Operation::Update, Some(value)) => self.engine.update(key.clone(), value.clone()).await?,
-            (Operation::Update, None) | (Operation::ReadModifyWrite, _) => self.change(work).await?,
-            (Operation::Read, _) => return self.read(work).await.map(|()| 0),
-            (Operation::Scan, _) => return self.scan(work).await.map(|()| 0),
+            (Operation::Update, None) | (Operation::ReadModifyWrite, _) => {
+                self.change(work).await?;
+                moved.read = record;
+            }
+            (Operation::Read, _) => {
+                self.read(work).await?;
+                moved = Moved { written: 0, read: record };
+            }
+            (Operation::Scan, _) => moved = Moved { written: 0, read: record * self.scan(work).await? },
         }
-        Ok((key.len() + self.records.value_bytes()) as u64)
+        Ok(moved)
     }
 
     async fn read(&self, work: &Work) -> Result<()> {
@@ -118,14 +133,15 @@ impl Operator {
         self.check(work, &value)
     }
 
-    async fn scan(&self, work: &Work) -> Result<()> {
+    /// Records that it gave.
+    async fn scan(&self, work: &Work) -> Result<u64> {
         // There is at least the record that the scan begins with.
         let found = self.engine.scan(&work.key, work.drawn.length as usize).await?;
         if found == 0 || found as u64 > work.drawn.length {
             let message = format!("a scan of {} records from {:?} gave {found}", work.drawn.length, work.key);
             return Err(Error::failed(message));
         }
-        Ok(())
+        Ok(found as u64)
     }
 
     async fn change(&self, work: &Work) -> Result<()> {

@@ -17,6 +17,7 @@ pub trait BlockingEngine: Send + Sync + fmt::Debug {
     fn scan(&self, key: &[u8], count: usize) -> Result<usize>;
     fn read_modify_write(&self, key: &[u8], change: Change<'_>) -> Result<bool>;
     fn settle(&self) -> Result<()>;
+    fn catch_up(&self) -> Result<f64>;
     fn close(&self) -> Result<()>;
     fn statistics(&self) -> EngineStatistics;
 }
@@ -49,6 +50,10 @@ impl<E: BlockingEngine> Engine for FromBlocking<E> {
 
     async fn settle(&self) -> Result<()> {
         self.0.settle()
+    }
+
+    async fn catch_up(&self) -> Result<f64> {
+        self.0.catch_up()
     }
 
     async fn close(&self) -> Result<()> {

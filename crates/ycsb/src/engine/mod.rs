@@ -43,8 +43,11 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// Reads a record and writes what `change` makes of it; whether it was there.
     async fn read_modify_write(&self, key: Bytes, change: Change<'_>) -> Result<bool>;
 
-    /// Brings data that were written where they stay if nothing more is written: memory flushed, pending background work done.
+    /// Brings all data where they stay if nothing more is written, with work that could wait as well.
     async fn settle(&self) -> Result<()>;
+
+    /// Returns when no background work is due any more. Seconds at the end in which nothing was done, for an engine that can only look.
+    async fn catch_up(&self) -> Result<f64>;
 
     /// Makes everything durable and stops background work. Nothing else is called afterwards.
     async fn close(&self) -> Result<()>;

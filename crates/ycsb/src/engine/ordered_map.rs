@@ -46,6 +46,10 @@ impl Engine for OrderedMap {
         Ok(())
     }
 
+    async fn catch_up(&self) -> Result<f64> {
+        Ok(0.0)
+    }
+
     async fn close(&self) -> Result<()> {
         Ok(())
     }

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -25,6 +26,11 @@ const NAME: &str = "ycsb";
 /// Most memory for I/O buffers that are registered, and the part of the database's memory that it may be.
 const REGISTERED_BYTES: u64 = 4 << 20;
 const REGISTERED_PART: u64 = 64;
+
+/// Without anything written or done for so long, no job runs; looked at so often, and waited for so long at most.
+const IDLE: Duration = Duration::from_secs(1);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+const CATCHING_UP_AT_MOST: Duration = Duration::from_secs(120);
 
 /// A media class: what a folder is used as.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,6 +66,7 @@ pub struct Tanada {
     database: Database,
     volume: Directory,
     executors: Arc<Executors>,
+    timeline: Timeline,
     _pages: SmallPages,
 }
 
@@ -90,7 +97,7 @@ impl Tanada {
         // On an executor, where I/O is done without a hand-over; and so for whatever waits for many I/Os.
         let opened = executors.block_on(move || open(folder, options, settings, environment, is_new))?;
         let (volume, database, store) = opened?;
-        Ok(Tanada { store, database, volume, executors, _pages: pages })
+        Ok(Tanada { store, database, volume, executors, timeline, _pages: pages })
     }
 }
 
@@ -117,6 +124,34 @@ async fn open(
     let database = database.map_err(Error::failed)?;
     let store = database.open_store(NAME).map_err(Error::failed)?;
     Ok((volume, database, store))
+}
+
+/// Syncs the log, then looks until what jobs count has not changed for some time. A job counts when it ends and its bytes as they are written, so a job
+/// that does neither for that long is missed.
+async fn catch_up(database: Database, timeline: Timeline) -> Result<f64> {
+    database.sync().await.map_err(Error::failed)?;
+    let did = || {
+        let now = database.statistics();
+        let waiting: usize = now.stores.iter().map(|store| store.waiting_tables).sum();
+        let written = now.written_by;
+        let moved = (now.bytes_promoted, now.bytes_relocated, now.objects_deleted);
+        ((waiting, now.flushes, now.jobs, moved), written)
+    };
+    let clock = timeline.clock();
+    let began = clock.now();
+    let (mut last, mut changed) = (did(), began);
+    while clock.now().saturating_sub(began) < CATCHING_UP_AT_MOST {
+        let idle = clock.now().saturating_sub(changed);
+        if idle >= IDLE && last.0.0 == 0 {
+            break;
+        }
+        timeline.sleep(BETWEEN_LOOKS).await;
+        let now = did();
+        if now != last {
+            (last, changed) = (now, clock.now());
+        }
+    }
+    Ok(clock.now().saturating_sub(changed).as_secs_f64())
 }
 
 fn classes(options: &TanadaOptions) -> Result<Vec<ClassConfig>> {
@@ -176,6 +211,11 @@ impl Engine for Tanada {
     async fn settle(&self) -> Result<()> {
         let store = self.store.clone();
         self.executors.spawn(move || async move { store.compact().await }).await?.map_err(Error::failed)
+    }
+
+    async fn catch_up(&self) -> Result<f64> {
+        let (database, timeline) = (self.database.clone(), self.timeline.clone());
+        self.executors.spawn(move || catch_up(database, timeline)).await?
     }
 
     async fn close(&self) -> Result<()> {

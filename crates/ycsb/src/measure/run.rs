@@ -43,14 +43,20 @@ pub struct Run {
     pub memory_bytes_most: u64,
     /// Bytes of keys and values that were inserted or updated.
     pub logical_bytes_written: u64,
+    /// Bytes of keys and values that were read.
+    #[serde(default)]
+    pub logical_bytes_read: u64,
     /// Bytes of keys and values that are there afterwards.
     pub logical_bytes_stored: u64,
     /// Bytes by class until the last operation ended.
     pub classes: Vec<ClassBytes>,
     /// Bytes by class after data had settled, from the beginning on.
     pub classes_settled: Vec<ClassBytes>,
-    /// Seconds that settling took.
+    /// Seconds until, after the load, all data were where they stay; after a workload, until no work was due any more.
     pub settle_s: f64,
+    /// CPU seconds of the process meanwhile.
+    #[serde(default)]
+    pub settle_cpu_s: f64,
     /// Bytes that the engine's files take afterwards, by class.
     pub stored_bytes: BTreeMap<String, u64>,
     /// Records there are afterwards.
@@ -73,6 +79,26 @@ impl Run {
             return f64::NAN;
         }
         self.class_bytes_written(class) as f64 / self.logical_bytes_written as f64
+    }
+
+    /// Bytes read from a class until data had settled, 0 for one that is not there.
+    pub fn class_bytes_read(&self, class: &str) -> u64 {
+        self.classes_settled.iter().filter(|found| found.name == class).map(|found| found.bytes_read).sum()
+    }
+
+    /// Bytes read from all classes for each byte that a client read; `NaN` where none was.
+    pub fn read_amplification(&self) -> f64 {
+        if self.logical_bytes_read == 0 {
+            return f64::NAN;
+        }
+        let read: u64 = self.classes_settled.iter().map(|class| class.bytes_read).sum();
+        read as f64 / self.logical_bytes_read as f64
+    }
+
+    /// Operations a second, with the time until data had settled.
+    pub fn settled_operations_per_second(&self) -> f64 {
+        let seconds = self.seconds + self.settle_s;
+        if seconds > 0.0 { self.operations as f64 / seconds } else { f64::NAN }
     }
 
     /// Bytes on all classes for each byte of keys and values.

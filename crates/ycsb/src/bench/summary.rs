@@ -1,0 +1,208 @@
+//! Medians over the rounds of [`run_ycsb`](super::run_ycsb), ratios of two engines, and tables.
+
+use super::ycsb::OWN;
+use super::{WITH_STAGING, YcsbOptions};
+use crate::measure::Run;
+use crate::report::{Report, Table, median};
+use crate::workload::Workload;
+
+/// Medians over the rounds of one engine.
+struct Medians<'a> {
+    runs: &'a [Run],
+    tiers: &'a str,
+}
+
+impl Medians<'_> {
+    fn of(&self, engine: &str, phase: &str, figure: impl Fn(&Run) -> f64) -> f64 {
+        let is_meant = |run: &&Run| run.engine == engine && run.tiers == self.tiers && run.phase == phase;
+        let figures = self.runs.iter().filter(is_meant).map(figure);
+        median(figures.filter(|figure| figure.is_finite()))
+    }
+}
+
+/// Adds keys and tables to the report.
+pub(super) fn summarize(options: &YcsbOptions, runs: &[Run], report: &mut Report) {
+    // Summaries are those of the run with staging, where there is one.
+    let with_staging = options.tiers.iter().find(|tiers| *tiers == WITH_STAGING);
+    let Some(tiers) = with_staging.or(options.tiers.first()) else { return };
+    let medians = Medians { runs, tiers };
+    let phases: Vec<String> =
+        std::iter::once("load".to_owned()).chain(options.workloads.iter().map(Workload::to_string)).collect();
+    for tiers in &options.tiers {
+        let medians = Medians { runs, tiers };
+        report.tables.push(speeds(options, &medians, &phases));
+        report.tables.push(bytes(options, &medians, &phases));
+    }
+    if let Some(peer) = &options.against {
+        let other = peer.engine.replace('-', "_");
+        let ratio = |phase: &str, figure: &dyn Fn(&Run) -> f64| {
+            medians.of(OWN, phase, figure) / medians.of(&peer.engine, phase, figure)
+        };
+        for phase in &phases {
+            let value = ratio(phase, &|run| run.operations_per_second);
+            report.summarize(&format!("{phase}_over_{other}"), value);
+        }
+        let settled = ratio("load", &Run::settled_operations_per_second);
+        report.summarize(&format!("load_settled_over_{other}"), settled);
+        for phase in phases.iter().filter(|phase| ["a", "f"].contains(&phase.as_str())) {
+            report.summarize(&format!("{phase}_p999_over_{other}"), ratio(phase, &|run| run.us_p999("read")));
+        }
+        for class in ["capacity", "staging"] {
+            let value = medians.of(&peer.engine, "load", |run| run.write_amplification(class));
+            report.summarize(&format!("{other}_{class}_bytes_over_logical_load"), value);
+        }
+    }
+    if !options.own {
+        report.summary.retain(|key, _| key.contains("_bytes_"));
+        return;
+    }
+    for class in ["capacity", "staging"] {
+        let value = medians.of(OWN, "load", |run| run.write_amplification(class));
+        report.summarize(&format!("{class}_bytes_over_logical_load"), value);
+    }
+    let own = runs.iter().filter(|run| run.engine == OWN);
+    let most = own.map(|run| run.memory_bytes_most).max().unwrap_or(0);
+    report.summarize("memory_over_budget", most as f64 / options.memory_bytes as f64);
+}
+
+/// Rates, latencies, CPU time and memory.
+fn speeds(options: &YcsbOptions, medians: &Medians<'_>, phases: &[String]) -> Table {
+    let titles = [
+        medians.tiers,
+        "phase",
+        "op/s",
+        "read p99.9 us",
+        "write p99.9 us",
+        "CPU s",
+        "settle s",
+        "settle CPU s",
+        "MiB",
+    ];
+    let write = |run: &Run| {
+        let us = ["update", "insert", "read_modify_write"].map(|operation| run.us_p999(operation));
+        us.into_iter().find(|us| us.is_finite()).unwrap_or(f64::NAN)
+    };
+    let read = |run: &Run| {
+        let us = run.us_p999("read");
+        if us.is_finite() { us } else { run.us_p999("scan") }
+    };
+    table(options, medians, phases, &titles, |of| {
+        vec![
+            format!("{:.0}", of(&|run| run.operations_per_second)),
+            format!("{:.0}", of(&read)),
+            format!("{:.0}", of(&write)),
+            format!("{:.1}", of(&|run| run.cpu_user_s + run.cpu_system_s)),
+            format!("{:.1}", of(&|run| run.settle_s)),
+            format!("{:.1}", of(&|run| run.settle_cpu_s)),
+            format!("{:.0}", of(&|run| run.memory_bytes_most as f64) / f64::from(1 << 20)),
+        ]
+    })
+}
+
+/// Bytes written and read by class, for each byte of the clients' too, and bytes that are taken.
+fn bytes(options: &YcsbOptions, medians: &Medians<'_>, phases: &[String]) -> Table {
+    let titles = [
+        medians.tiers,
+        "phase",
+        "capacity written x",
+        "staging written x",
+        "capacity read MB",
+        "staging read MB",
+        "read x",
+        "space x",
+    ];
+    table(options, medians, phases, &titles, |of| {
+        vec![
+            format!("{:.2}", of(&|run| run.write_amplification("capacity"))),
+            format!("{:.2}", of(&|run| run.write_amplification("staging"))),
+            format!("{:.0}", of(&|run| run.class_bytes_read("capacity") as f64 / 1e6)),
+            format!("{:.0}", of(&|run| run.class_bytes_read("staging") as f64 / 1e6)),
+            format!("{:.2}", of(&Run::read_amplification)),
+            format!("{:.2}", of(&Run::space_amplification)),
+        ]
+    })
+}
+
+/// The median of a figure.
+type Median<'a> = &'a dyn Fn(&dyn Fn(&Run) -> f64) -> f64;
+
+/// A row for each engine and phase, of the cells that `cells` makes of medians.
+fn table(
+    options: &YcsbOptions,
+    medians: &Medians<'_>,
+    phases: &[String],
+    titles: &[&str],
+    cells: impl Fn(Median<'_>) -> Vec<String>,
+) -> Table {
+    let mut table = Table::new(titles);
+    for engine in options.engines() {
+        for phase in phases {
+            let mut row = vec![engine.to_owned(), phase.clone()];
+            row.extend(cells(&|figure| medians.of(engine, phase, figure)));
+            table.add(row);
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::Peer;
+    use std::path::{Path, PathBuf};
+
+    fn run(engine: &str, phase: &str, rate: f64, us_p999: f64) -> Run {
+        let summary = crate::measure::LatencySummary { us_p999, count: 1, ..Default::default() };
+        let written =
+            crate::engine::ClassBytes { name: "staging".to_owned(), bytes_read: 2500, bytes_written: 300 };
+        Run {
+            engine: engine.to_owned(),
+            tiers: WITH_STAGING.to_owned(),
+            phase: phase.to_owned(),
+            operations_per_second: rate,
+            latencies: [("read".to_owned(), summary)].into(),
+            classes_settled: vec![written],
+            logical_bytes_written: 200,
+            logical_bytes_read: 1000,
+            operations: 3000,
+            seconds: 3000.0 / rate,
+            settle_s: if engine == OWN { 2000.0 / rate } else { 0.0 },
+            memory_bytes_most: 3 << 20,
+            ..Run::default()
+        }
+    }
+
+    #[test]
+    fn ratios_are_those_of_medians_and_have_their_keys() {
+        let peer = Peer { program: PathBuf::new(), engine: "rocksdb".to_owned() };
+        let options = YcsbOptions {
+            against: Some(peer),
+            memory_bytes: 6 << 20,
+            workloads: vec![Workload::A, Workload::F],
+            ..YcsbOptions::new("/")
+        };
+        let mut runs = Vec::new();
+        for (rate, us) in [(100.0, 10.0), (300.0, 30.0), (900.0, 20.0)] {
+            for phase in ["load", "a", "f"] {
+                runs.push(run(OWN, phase, rate, us));
+                runs.push(run("rocksdb", phase, rate / 2.0, us * 4.0));
+            }
+        }
+        let mut report = Report::new("ycsb", &(), Path::new("/"));
+        summarize(&options, &runs, &mut report);
+        for key in ["load_over_rocksdb", "a_over_rocksdb", "f_over_rocksdb"] {
+            assert_eq!(report.summary[key], 2.0, "{key}");
+        }
+        for key in ["a_p999_over_rocksdb", "f_p999_over_rocksdb"] {
+            assert_eq!(report.summary[key], 0.25, "{key}");
+        }
+        assert_eq!(report.summary["staging_bytes_over_logical_load"], 1.5);
+        assert_eq!(report.summary["capacity_bytes_over_logical_load"], 0.0);
+        assert_eq!(report.summary["memory_over_budget"], 0.5);
+        // Twice as fast, and two thirds of the time of the load again to settle.
+        assert_eq!(report.summary["load_settled_over_rocksdb"], 1.2);
+        let tables: Vec<String> = report.tables.iter().map(ToString::to_string).collect();
+        assert!(tables[0].contains("rocksdb") && tables[0].contains("settle CPU s"), "{}", tables[0]);
+        assert!(tables[1].contains("2.50"), "{}", tables[1]);
+    }
+}
