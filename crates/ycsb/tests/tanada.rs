@@ -35,7 +35,12 @@ fn all_workloads_run_with_staging_and_without() {
         assert_eq!(report.runs.len(), 2 * 7);
         assert_figures(
             &report,
-            &["capacity_bytes_over_logical_load", "staging_bytes_over_logical_load", "memory_over_budget"],
+            &[
+                "capacity_bytes_over_logical_load",
+                "staging_bytes_over_logical_load",
+                "memory_over_budget",
+                "c_misses_per_second",
+            ],
         );
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "something is left behind");
     }

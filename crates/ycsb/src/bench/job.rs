@@ -88,7 +88,9 @@ impl Job {
             driver.records.count = warmed.records;
             warming = (warmed.logical_bytes_written, warmed.logical_bytes_read);
         }
+        let misses = engine.statistics().cache_misses;
         let mut run = driver.run(engine.clone(), self.phase)?;
+        run.cache_misses = engine.statistics().cache_misses.zip(misses).map(|(now, before)| now - before);
         run.logical_bytes_written += warming.0;
         run.logical_bytes_read += warming.1;
         run.classes = since(&*engine);

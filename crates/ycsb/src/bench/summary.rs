@@ -60,6 +60,16 @@ pub(super) fn summarize(options: &YcsbOptions, runs: &[Run], report: &mut Report
         let value = medians.of(OWN, "load", |run| run.write_amplification(class));
         report.summarize(&format!("{class}_bytes_over_logical_load"), value);
     }
+    let in_c = |figure: &dyn Fn(&Run) -> f64| medians.of(OWN, "c", figure);
+    for (key, value) in [
+        ("c_misses_per_second", in_c(&Run::misses_per_second)),
+        ("device_iops", in_c(&Run::device_iops_as_read)),
+        ("c_misses_over_device_iops", in_c(&|run| run.misses_per_second() / run.device_iops_as_read())),
+    ] {
+        if phases.iter().any(|phase| phase == "c") {
+            report.summarize(key, value);
+        }
+    }
     let own = runs.iter().filter(|run| run.engine == OWN);
     let most = own.map(|run| run.memory_bytes_most).max().unwrap_or(0);
     report.summarize("memory_over_budget", most as f64 / options.memory_bytes as f64);
@@ -170,6 +180,30 @@ mod tests {
             memory_bytes_most: 3 << 20,
             ..Run::default()
         }
+    }
+
+    #[test]
+    fn misses_in_c_are_over_what_devices_give() {
+        let class = |name: &str, bytes_read| crate::engine::ClassBytes {
+            name: name.to_owned(),
+            bytes_read,
+            bytes_written: 0,
+        };
+        let c = Run {
+            cache_misses: Some(9000),
+            device_iops: [("staging".to_owned(), 40_000.0), ("capacity".to_owned(), 10_000.0)].into(),
+            classes: vec![class("staging", 200), class("capacity", 600)],
+            ..run(OWN, "c", 1000.0, 1.0)
+        };
+        // A quarter at 40,000 and three quarters at 10,000.
+        let iops = 1.0 / (0.25 / 40_000.0 + 0.75 / 10_000.0);
+        assert!((c.device_iops_as_read() - iops).abs() < 1e-6, "{}", c.device_iops_as_read());
+        let options = YcsbOptions { workloads: vec![Workload::C], ..YcsbOptions::new("/") };
+        let mut report = Report::new("ycsb", &(), Path::new("/"));
+        summarize(&options, &[c], &mut report);
+        assert_eq!(report.summary["c_misses_per_second"], 3000.0);
+        assert_eq!(report.summary["c_misses_over_device_iops"], 0.2437);
+        assert_eq!(report.summary["device_iops"], 12_308.0);
     }
 
     #[test]

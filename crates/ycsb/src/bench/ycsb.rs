@@ -4,6 +4,7 @@
 //! 2. The load, then the workloads in their order, each on what the one before it left. D and E add records; YCSB's order has D and E last.
 //! 3. Rounds take turns: the engine that was first in one is last in the next. Figures are medians over the rounds.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -12,8 +13,9 @@ use super::places::{Places, Sizes};
 use super::summary::summarize;
 use super::{CAPACITY_ONLY, Job, Peer, Progress, WITH_STAGING};
 use crate::drive::{Clients, Driver, Phase};
+use crate::engine::ClassFolder;
 use crate::measure::Run;
-use crate::media::MediaKind;
+use crate::media::{MediaKind, random_reads_per_second};
 use crate::report::Report;
 use crate::workload::{Records, Workload};
 use crate::{Error, Result};
@@ -166,6 +168,11 @@ fn data_set(
     let peer = options.against.as_ref().filter(|peer| peer.engine == engine && engine != OWN);
     let mut records = options.records;
     let mut runs = Vec::new();
+    // What is compared with it is what Tanada reads in C.
+    let device_iops = match engine == OWN && options.workloads.contains(&Workload::C) {
+        true => device_iops(options, &places, tiers, round, progress)?,
+        false => BTreeMap::new(),
+    };
     let phases = std::iter::once(Phase::Load).chain(options.workloads.iter().copied().map(Phase::Run));
     for phase in phases {
         progress(&format!("{engine}, {tiers}, {}, round {} of {}", phase.name(), round + 1, options.rounds));
@@ -209,9 +216,27 @@ fn data_set(
         let run =
             run.map_err(|error| Error::failed(format!("{engine}, {tiers}, {}: {error}", phase.name())))?;
         records.count = run.records;
-        runs.push(run);
+        runs.push(Run { device_iops: device_iops.clone(), ..run });
     }
     Ok(runs)
+}
+
+/// Random reads a second of each class by as many clients as the run has.
+fn device_iops(
+    options: &YcsbOptions,
+    places: &Places,
+    tiers: &str,
+    round: usize,
+    progress: Progress,
+) -> Result<BTreeMap<String, f64>> {
+    progress(&format!("random reads, {tiers}, round {} of {}", round + 1, options.rounds));
+    // As long as a short workload, where those are short.
+    let seconds = if options.seconds > 0.0 { options.seconds.clamp(0.1, 2.0) } else { 2.0 };
+    let measured = |class: &ClassFolder| {
+        let iops = random_reads_per_second(&class.path, class.size_bytes, options.clients, seconds)?;
+        Ok((class.name.clone(), iops))
+    };
+    places.classes.iter().map(measured).collect()
 }
 
 #[cfg(test)]

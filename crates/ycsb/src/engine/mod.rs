@@ -69,6 +69,9 @@ pub struct EngineStatistics {
     /// Bytes that the data take on each class now; empty if their files tell.
     #[serde(default)]
     pub stored_bytes: BTreeMap<String, u64>,
+    /// What was read because no cache had it; none if the engine cannot tell.
+    #[serde(default)]
+    pub cache_misses: Option<u64>,
     /// Memory that the engine holds by its own account; 0 if it cannot tell.
     pub memory_bytes: u64,
     /// Anything else that explains a run.

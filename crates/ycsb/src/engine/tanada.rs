@@ -240,6 +240,8 @@ impl Engine for Tanada {
         EngineStatistics {
             classes: classes.collect(),
             stored_bytes: stored,
+            // Pages, filters and values.
+            cache_misses: Some(statistics.cache_loads),
             memory_bytes: statistics.cache_bytes + statistics.memory_table_bytes,
             details: serde_json::to_value(statistics).unwrap_or_default(),
         }

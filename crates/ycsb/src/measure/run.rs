@@ -39,6 +39,12 @@ pub struct Run {
     /// CPU seconds that the machine, if it is a virtual one, had work for and did not get: what another machine on the same host took.
     #[serde(default)]
     pub cpu_stolen_s: f64,
+    /// What the engine read because its cache did not have it, during `seconds`; none if it cannot tell.
+    #[serde(default)]
+    pub cache_misses: Option<u64>,
+    /// Random reads of 4 KiB a second that each class's device gave to as many clients, before the load; none where that was not measured.
+    #[serde(default)]
+    pub device_iops: BTreeMap<String, f64>,
     /// The most main memory the process had.
     pub memory_bytes_most: u64,
     /// Bytes of keys and values that were inserted or updated.
@@ -93,6 +99,27 @@ impl Run {
         }
         let read: u64 = self.classes_settled.iter().map(|class| class.bytes_read).sum();
         read as f64 / self.logical_bytes_read as f64
+    }
+
+    /// Cache misses a second; `NaN` if the engine cannot tell.
+    pub fn misses_per_second(&self) -> f64 {
+        let misses = self.cache_misses.map_or(f64::NAN, |misses| misses as f64);
+        if self.seconds > 0.0 { misses / self.seconds } else { f64::NAN }
+    }
+
+    /// Random reads a second that the devices give if each serves as many as the bytes that were read from it say; `NaN` where they were not measured.
+    pub fn device_iops_as_read(&self) -> f64 {
+        let read: u64 = self.classes.iter().map(|class| class.bytes_read).sum();
+        // A client that waits spends on each class the time of its share.
+        let time = |class: &ClassBytes| match class.bytes_read {
+            0 => 0.0,
+            bytes => {
+                let iops = self.device_iops.get(&class.name).copied().unwrap_or(f64::NAN);
+                bytes as f64 / read as f64 / iops
+            }
+        };
+        let seconds: f64 = self.classes.iter().map(time).sum();
+        if seconds > 0.0 { 1.0 / seconds } else { f64::NAN }
     }
 
     /// Operations a second, with the time until data had settled.

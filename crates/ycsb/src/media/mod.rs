@@ -12,11 +12,13 @@
 
 mod disk;
 mod limits;
+mod probe;
 
 use serde::{Deserialize, Serialize};
 
 pub use disk::LoopDisk;
 pub use limits::Limits;
+pub use probe::random_reads_per_second;
 
 /// [`Limits::CAPACITY`] as an emulated device.
 pub const CAPACITY_MODEL: &str =
