@@ -11,7 +11,7 @@ use tanada_ycsb::bench::{
 use tanada_ycsb::drive::Clients;
 use tanada_ycsb::media::MediaKind;
 use tanada_ycsb::report::Report;
-use tanada_ycsb::workload::Workload;
+use tanada_ycsb::workload::{Distribution, Workload};
 
 /// As the command line has it.
 #[global_allocator]
@@ -69,13 +69,13 @@ struct Output {
 struct Ycsb {
     #[command(flatten)]
     output: Output,
-    /// The engine to compare with: rocksdb, rocksdb-blob, fjall. Its program has to lie beside this one.
-    #[arg(long)]
-    against: Option<String>,
-    /// The program of the engine to compare with, if it lies elsewhere.
+    /// Engines to compare with: rocksdb, rocksdb-blob, fjall. Their program has to lie beside this one.
+    #[arg(long, value_delimiter = ',')]
+    against: Vec<String>,
+    /// The program of the engines to compare with, if it lies elsewhere.
     #[arg(long)]
     program: Option<PathBuf>,
-    /// Only the engine to compare with runs.
+    /// Only the engines to compare with run.
     #[arg(long, requires = "against")]
     alone: bool,
     /// What files lie on: limited, unlimited, folder. The first that is possible by default.
@@ -99,6 +99,15 @@ struct Ycsb {
     /// Bytes that an engine may use of the staging class, as a share of the data.
     #[arg(long)]
     staging_share: Option<f64>,
+    /// How records are chosen, whatever the workload: zipfian, latest, uniform, hotspot, sequential.
+    #[arg(long)]
+    distribution: Option<Distribution>,
+    /// Updates read a record and change one field, instead of replacing all.
+    #[arg(long)]
+    update_one_field: bool,
+    /// Milliseconds after which a write is durable; 0 for before it is acknowledged.
+    #[arg(long)]
+    durable_within: Option<u16>,
     /// Most seconds of a workload.
     #[arg(long)]
     seconds: Option<f64>,
@@ -170,6 +179,9 @@ fn ycsb(arguments: &Ycsb) -> Result<Report> {
     options.seconds = arguments.seconds.unwrap_or(options.seconds);
     options.warm_up_s = arguments.warm_up.unwrap_or(options.warm_up_s);
     options.staging_share = arguments.staging_share.unwrap_or(options.staging_share);
+    options.distribution = arguments.distribution;
+    options.update_all_fields = !arguments.update_one_field;
+    options.durable_within_ms = arguments.durable_within.unwrap_or(options.durable_within_ms);
     options.own = !arguments.alone;
     options.target_per_second = arguments.target.unwrap_or(0.0);
     options.memory_bytes = output.memory_mib.map_or(options.memory_bytes, |mib| mib << 20);
@@ -194,11 +206,11 @@ fn ycsb(arguments: &Ycsb) -> Result<Report> {
             return Err(tanada_ycsb::Error::invalid(format!("{other:?}: limited, unlimited or folder")));
         }
     };
-    options.against = match (&arguments.against, &arguments.program) {
-        (None, _) => None,
-        (Some(engine), Some(program)) => Some(Peer { program: program.clone(), engine: engine.clone() }),
-        (Some(engine), None) => Some(Peer::beside_this_program(engine)?),
+    let peer = |engine: &String| match &arguments.program {
+        Some(program) => Ok(Peer { program: program.clone(), engine: engine.clone() }),
+        None => Peer::beside_this_program(engine),
     };
+    options.against = arguments.against.iter().map(peer).collect::<Result<_>>()?;
     run_ycsb(&options, |what| eprintln!("{what}"))
 }
 

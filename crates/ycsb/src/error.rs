@@ -39,6 +39,22 @@ impl Error {
     pub fn invalid(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::InvalidInput, message)
     }
+    /// With what to do about it, for reasons that a benchmark meets on machines that are not made for it.
+    pub(crate) fn with_advice(self) -> Error {
+        let advice = [
+            ("No space left", "choose a folder with more room, or fewer records"),
+            (
+                "losetup failed",
+                "devices take root and /dev/loop-control; the media folder (--media folder) take neither",
+            ),
+            ("mount failed", "devices take root; the media folder (--media folder) do not"),
+            ("cgroup", "the media unlimited and folder (--media folder) take none"),
+        ];
+        match advice.iter().find(|(reason, _)| self.message.contains(reason)) {
+            Some((_, advice)) => Error { message: format!("{}: {advice}", self.message), ..self },
+            None => self,
+        }
+    }
     /// What a caller can do.
     pub fn kind(&self) -> ErrorKind {
         self.kind
@@ -60,5 +76,20 @@ impl std::error::Error for Error {}
 impl From<tanada_io::Error> for Error {
     fn from(error: tanada_io::Error) -> Error {
         Error::failed(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_machines_do_not_give_is_told_with_what_to_do() {
+        let told = |message: &str| Error::failed(message).with_advice().to_string();
+        let no_space = told("fallocate failed: No space left on device");
+        assert!(no_space.ends_with("more room, or fewer records"), "{no_space}");
+        let no_loop = told("losetup failed: /dev/loop-control: Permission denied");
+        assert!(no_loop.contains("--media folder"), "{no_loop}");
+        assert_eq!(told("a read failed"), "a read failed");
     }
 }

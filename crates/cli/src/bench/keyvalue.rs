@@ -10,7 +10,7 @@ use tanada_ycsb::bench::{
 use tanada_ycsb::drive::Clients;
 use tanada_ycsb::media::MediaKind;
 use tanada_ycsb::report::Report;
-use tanada_ycsb::workload::Workload;
+use tanada_ycsb::workload::{Distribution, Workload};
 
 use super::progress;
 use crate::failure::{Failure, Outcome};
@@ -52,7 +52,24 @@ struct Workloads(Vec<Workload>);
 
 fn workloads(letters: &str) -> Result<Workloads, String> {
     let parsed = letters.chars().map(|letter| letter.to_string().parse::<Workload>());
-    parsed.collect::<Result<Vec<_>, _>>().map(Workloads).map_err(|error| error.to_string())
+    let parsed = parsed.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
+    match parsed.iter().enumerate().find(|(no, workload)| parsed[..*no].contains(workload)) {
+        _ if parsed.is_empty() => Err("name at least one of a, b, c, d, e, f".to_owned()),
+        Some((_, twice)) => Err(format!("{twice} is named twice")),
+        None => Ok(Workloads(parsed)),
+    }
+}
+
+/// A number from 0 on, which "nan" and "inf" are not.
+fn number(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
+        _ => Err("a number from 0 on is wanted".to_owned()),
+    }
+}
+
+fn distribution(text: &str) -> Result<Distribution, String> {
+    text.parse().map_err(|error: tanada_ycsb::Error| error.to_string())
 }
 
 /// Arguments of `tanada bench ycsb`.
@@ -61,6 +78,7 @@ fn workloads(letters: &str) -> Result<Workloads, String> {
 Examples:
   tanada bench ycsb --quick
   tanada bench ycsb --dir /mnt/nvme --against rocksdb --json ycsb.json --html ycsb.html
+  tanada bench ycsb --against rocksdb,fjall --distribution uniform
   tanada bench ycsb --tasks 256 --workloads c        # 256 requests in flight instead of threads
 
 RocksDB and fjall are in a program of their own, which is not built by default:
@@ -68,9 +86,9 @@ cargo build --release --manifest-path crates/compare/Cargo.toml, then put tanada
 pub struct YcsbArguments {
     #[command(flatten)]
     pub common: Common,
-    /// Another engine beside it: rocksdb, rocksdb-blob or fjall
-    #[arg(long, value_name = "ENGINE")]
-    against: Option<String>,
+    /// Other engines beside it, separated by commas
+    #[arg(long, value_name = "ENGINE,ENGINE", value_delimiter = ',', value_parser = ["rocksdb", "rocksdb-blob", "fjall"])]
+    against: Vec<String>,
     /// What the data lie on: limited (devices of a known speed, needs root), unlimited (the same without limits), folder
     #[arg(long, value_name = "MEDIA", value_parser = media)]
     media: Option<MediaKind>,
@@ -78,23 +96,32 @@ pub struct YcsbArguments {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = ["staging", "capacity"])]
     tiers: Vec<String>,
     /// Clients, each a thread
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "tasks")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000), conflicts_with = "tasks")]
     threads: Option<u64>,
     /// Requests in flight instead, without threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     tasks: Option<u64>,
     /// Operations a second that are due: latencies count from then on
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = number)]
     target: Option<f64>,
     /// Seconds of each workload, at most
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = number)]
     seconds: Option<f64>,
     /// Seconds that each workload runs before it is measured
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = number)]
     warm_up: Option<f64>,
     /// What an engine may use of the staging class, as a share of the data
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", value_parser = number)]
     staging_share: Option<f64>,
+    /// Choose records otherwise than the workloads do: zipfian, latest, uniform, hotspot, sequential
+    #[arg(long, value_name = "NAME", value_parser = distribution)]
+    distribution: Option<Distribution>,
+    /// Updates change one field, which means reading the record first, instead of replacing all fields
+    #[arg(long)]
+    update_one_field: bool,
+    /// Writes are durable after so many milliseconds at the latest; 0 for before they are acknowledged
+    #[arg(long, value_name = "MS")]
+    durable_within: Option<u16>,
 }
 
 fn media(text: &str) -> Result<MediaKind, String> {
@@ -207,6 +234,9 @@ pub(super) fn ycsb(arguments: YcsbArguments) -> Outcome {
         seconds,
         warm_up,
         staging_share,
+        distribution,
+        update_one_field,
+        durable_within,
     } = arguments;
     let mut options =
         if common.quick { YcsbOptions::quick(&common.dir) } else { YcsbOptions::new(&common.dir) };
@@ -219,6 +249,9 @@ pub(super) fn ycsb(arguments: YcsbArguments) -> Outcome {
     options.staging_share = staging_share.unwrap_or(options.staging_share);
     options.target_per_second = target.unwrap_or(options.target_per_second);
     options.media = media.unwrap_or(options.media);
+    options.distribution = distribution;
+    options.update_all_fields = !update_one_field;
+    options.durable_within_ms = durable_within.unwrap_or(options.durable_within_ms);
     if let Some(Workloads(workloads)) = common.workloads {
         options.workloads = workloads;
     }
@@ -230,7 +263,8 @@ pub(super) fn ycsb(arguments: YcsbArguments) -> Outcome {
         (Some(threads), None) => Clients::Threads(threads as usize),
         (None, None) => options.clients,
     };
-    options.against = against.as_deref().map(Peer::beside_this_program).transpose().map_err(failure)?;
+    let peers = against.iter().map(|engine| Peer::beside_this_program(engine));
+    options.against = peers.collect::<Result<_, _>>().map_err(failure)?;
     let report = run_ycsb(&options, progress).map_err(failure)?;
     publish(&report, common.json.as_deref(), common.html.as_deref())
 }

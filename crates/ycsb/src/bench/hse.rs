@@ -10,8 +10,9 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use tanada_io::{Timeline, VirtualTimeOptions};
+use tanada_io::{ModelSpec, Timeline, VirtualTimeOptions};
 
+use super::options::{check_engine_settings, check_memory, check_workloads};
 use super::{CAPACITY_ONLY, Job, Progress, WITH_STAGING};
 use crate::drive::{Clients, Driver, Phase};
 use crate::engine::ClassFolder;
@@ -84,11 +85,24 @@ impl HseOptions {
 
     fn check(&self) -> Result<()> {
         self.records.check()?;
-        let is_usable = self.rounds > 0 && self.clients > 0 && self.threads > 0 && self.staging_share > 0.0;
+        check_workloads(&self.workloads)?;
+        check_memory(self.memory_bytes)?;
+        check_engine_settings(&self.engine_settings)?;
+        for model in [&self.staging_model, &self.capacity_model] {
+            model.parse::<ModelSpec>().map_err(|error| Error::invalid(error.to_string()))?;
+        }
+        let is_usable = self.rounds > 0
+            && self.operations > 0
+            && (1..=100_000).contains(&self.clients)
+            && self.threads > 0
+            && self.staging_share > 0.0
+            && self.staging_share <= 1000.0;
         if is_usable {
             Ok(())
         } else {
-            Err(Error::invalid("rounds, clients, threads and the share are above 0"))
+            Err(Error::invalid(
+                "rounds, operations, clients (at most 100,000), threads and the share are above 0",
+            ))
         }
     }
 }
@@ -212,6 +226,21 @@ mod tests {
     use super::*;
     use crate::engine::ClassBytes;
     use std::path::Path;
+
+    #[test]
+    fn nonsense_is_refused_before_anything_is_made() {
+        let refused = |change: fn(&mut HseOptions)| {
+            let mut options = HseOptions::quick("/nowhere");
+            change(&mut options);
+            let error = run_hse(&options, |what| panic!("{what}")).unwrap_err();
+            assert_eq!(error.kind(), crate::ErrorKind::InvalidInput, "{error}");
+        };
+        refused(|options| options.memory_bytes = 1 << 10);
+        refused(|options| options.workloads.clear());
+        refused(|options| options.workloads = vec![Workload::A, Workload::A]);
+        refused(|options| options.capacity_model = "tape".to_owned());
+        refused(|options| options.staging_share = f64::NAN);
+    }
 
     #[test]
     fn the_keys_are_ratios_of_the_two_set_ups() {

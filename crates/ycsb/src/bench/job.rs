@@ -15,8 +15,9 @@ use std::time::Instant;
 use futures::executor::block_on;
 use serde::{Deserialize, Serialize};
 use tanada_io::Timeline;
-use tanada_kv::{DatabaseSettings, Durability, StoreSettings};
+use tanada_kv::{DatabaseSettings, Durability};
 
+use super::options::engine_settings;
 use crate::drive::{Driver, Phase};
 use crate::engine::{ClassBytes, ClassFolder, Engine, Tanada, TanadaOptions};
 use crate::measure::{BlockDevice, CpuTime, MemoryWatch, Run};
@@ -122,13 +123,7 @@ impl Job {
 
     fn open_tanada(&self) -> Result<Tanada> {
         let Some(fastest) = self.classes.first() else { return Err(Error::invalid("there is no folder")) };
-        let parsed = || match &self.engine_settings {
-            serde_json::Value::Null => Ok((DatabaseSettings::default(), StoreSettings::default())),
-            settings => serde_json::from_value(settings.clone()).map_err(|error| {
-                Error::invalid(format!("engine_settings are those of a database and of a store: {error}"))
-            }),
-        };
-        let (database, store) = parsed()?;
+        let (database, store) = engine_settings(&self.engine_settings)?;
         let durability = match self.durable_within_ms {
             0 => Durability::Sync,
             ms => Durability::Within(ms),

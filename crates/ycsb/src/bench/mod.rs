@@ -9,6 +9,7 @@ mod charts;
 mod hse;
 mod job;
 mod opening;
+mod options;
 mod page;
 mod peer;
 mod places;
@@ -18,9 +19,10 @@ mod ycsb;
 pub use hse::{HseOptions, run_hse};
 pub use job::Job;
 pub use opening::{Opening, OpeningJob, OpeningOptions, run_opening};
+pub use options::YcsbOptions;
 pub use page::html;
 pub use peer::Peer;
-pub use ycsb::{YcsbOptions, run_ycsb};
+pub use ycsb::run_ycsb;
 
 /// Told what comes next.
 pub type Progress = fn(&str);

@@ -13,6 +13,9 @@ use crate::{Error, ErrorKind, Result};
 /// The program's name.
 const PROGRAM: &str = "tanada-compare";
 
+/// The engines that it knows.
+const ENGINES: [&str; 3] = ["rocksdb", "rocksdb-blob", "fjall"];
+
 /// An engine to compare with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Peer {
@@ -26,8 +29,9 @@ impl Peer {
     /// The engine, run by the program that lies beside this one.
     ///
     /// # Errors
-    /// `Missing` if it does not.
+    /// `InvalidInput` for an engine that is not known, `Missing` if the program does not lie there.
     pub fn beside_this_program(engine: &str) -> Result<Peer> {
+        check_engine(engine)?;
         let own = std::env::current_exe().map_err(Error::failed)?;
         let beside = own.ancestors().skip(1).take(2).map(|folder| folder.join(PROGRAM));
         let found = beside.clone().find(|path| path.is_file());
@@ -36,6 +40,16 @@ impl Peer {
             let how = "build it in crates/compare with cargo build --release and put it there";
             Error::new(ErrorKind::Missing, format!("{PROGRAM} is not in {folder}: {how}"))
         })
+    }
+
+    /// Whether the engine is known and its program there.
+    pub(super) fn check(&self) -> Result<()> {
+        check_engine(&self.engine)?;
+        if self.program.is_file() {
+            return Ok(());
+        }
+        let message = format!("{} is not there: crates/compare builds it", self.program.display());
+        Err(Error::new(ErrorKind::Missing, message))
     }
 
     /// Has the program do `job`.
@@ -60,6 +74,13 @@ impl Peer {
         serde_json::from_slice(&output.stdout)
             .map_err(|error| Error::failed(format!("{program} did not answer with a run: {error}")))
     }
+}
+
+fn check_engine(engine: &str) -> Result<()> {
+    if ENGINES.contains(&engine) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("there is no {engine:?} to compare with, but {}", ENGINES.join(", "))))
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub(super) fn summarize(options: &YcsbOptions, runs: &[Run], report: &mut Report
         report.tables.push(speeds(options, &medians, &phases));
         report.tables.push(bytes(options, &medians, &phases));
     }
-    if let Some(peer) = &options.against {
+    for peer in &options.against {
         let other = peer.engine.replace('-', "_");
         let ratio = |phase: &str, figure: &dyn Fn(&Run) -> f64| {
             medians.of(OWN, phase, figure) / medians.of(&peer.engine, phase, figure)
@@ -210,7 +210,7 @@ mod tests {
     fn ratios_are_those_of_medians_and_have_their_keys() {
         let peer = Peer { program: PathBuf::new(), engine: "rocksdb".to_owned() };
         let options = YcsbOptions {
-            against: Some(peer),
+            against: vec![peer],
             memory_bytes: 6 << 20,
             workloads: vec![Workload::A, Workload::F],
             ..YcsbOptions::new("/")

@@ -37,6 +37,13 @@ pub enum Clients {
 }
 
 impl Clients {
+    fn is_possible(self) -> bool {
+        match self {
+            Clients::Threads(count) => (1..=10_000).contains(&count),
+            Clients::Tasks(count) => (1..=100_000).contains(&count),
+        }
+    }
+
     /// How many.
     pub fn count(self) -> usize {
         match self {
@@ -107,18 +114,22 @@ impl Default for Driver {
 }
 
 impl Driver {
-    fn check(&self) -> Result<()> {
+    /// Whether it can run so.
+    pub(crate) fn check(&self) -> Result<()> {
         let is_usable = self.records.count > 0
             && self.records.fields > 0
             && (8..=1 << 20).contains(&self.records.field_bytes)
-            && self.clients.count() <= 100_000
+            && self.clients.is_possible()
+            && self.target_per_second.is_finite()
             && self.target_per_second >= 0.0
+            && self.seconds.is_finite()
+            && self.seconds >= 0.0
             && self.interval_s > 0.0;
         if is_usable {
             return Ok(());
         }
         Err(Error::invalid(
-            "cannot run: there is at least one record, with a field of 8 bytes to 1 MiB, at most 100,000 clients, and rates are not below 0",
+            "cannot run: there is at least one record, with a field of 8 bytes to 1 MiB, 1 to 100,000 tasks or 1 to 10,000 threads, and rates and times are not below 0",
         ))
     }
 

@@ -134,6 +134,24 @@ impl Workload {
     }
 }
 
+impl FromStr for Distribution {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Distribution> {
+        Ok(match text {
+            "zipfian" => Distribution::Zipfian,
+            "latest" => Distribution::Latest,
+            "uniform" => Distribution::Uniform,
+            "hotspot" => Distribution::Hotspot,
+            "sequential" => Distribution::Sequential,
+            other => {
+                let message = format!("{other:?} is none of zipfian, latest, uniform, hotspot, sequential");
+                return Err(Error::invalid(message));
+            }
+        })
+    }
+}
+
 impl fmt::Display for Workload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.letter())
@@ -161,6 +179,15 @@ mod tests {
             assert!((sum - 1.0).abs() < 1e-12, "{workload}");
         }
         assert_eq!((Workload::D.insert_proportion(), Workload::A.insert_proportion()), (0.05, 0.0));
+    }
+
+    #[test]
+    fn distributions_are_read_as_settings_have_them() {
+        for name in ["zipfian", "latest", "uniform", "hotspot", "sequential"] {
+            let read = name.parse::<Distribution>().unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), format!("\"{name}\""));
+        }
+        assert!("even".parse::<Distribution>().is_err());
     }
 
     #[test]
