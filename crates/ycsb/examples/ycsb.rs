@@ -1,12 +1,13 @@
 //! The benchmarks without the rest of Tanada: `cargo run --release -p tanada-ycsb --example ycsb -- ycsb --quick`.
 
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use tanada_ycsb::Result;
 use tanada_ycsb::bench::{
-    HseOptions, OpeningJob, OpeningOptions, Peer, YcsbOptions, html, run_hse, run_opening, run_ycsb,
+    HseOptions, OpeningJob, OpeningOptions, Peer, YcsbOptions, html, run_hse, run_opening, run_ycsb_with,
 };
 use tanada_ycsb::drive::Clients;
 use tanada_ycsb::media::MediaKind;
@@ -211,7 +212,7 @@ fn ycsb(arguments: &Ycsb) -> Result<Report> {
         None => Peer::beside_this_program(engine),
     };
     options.against = arguments.against.iter().map(peer).collect::<Result<_>>()?;
-    run_ycsb(&options, |what| eprintln!("{what}"))
+    run_ycsb_with(&options, |what| eprintln!("{what}"), |report| save(report, output.out.as_deref()))
 }
 
 fn hse(arguments: &Hse) -> Result<Report> {
@@ -256,7 +257,25 @@ fn job() -> Result<()> {
     Ok(())
 }
 
+fn save(report: &Report, out: Option<&Path>) -> Result<()> {
+    let Some(path) = out else { return Ok(()) };
+    let failed = |error| tanada_ycsb::Error::failed(format!("cannot write {}: {error}", path.display()));
+    std::fs::write(path, report.to_json() + "\n").map_err(failed)
+}
+
+/// What cannot be written is told before the work, not after it.
+fn writable(path: &Path) -> Result<()> {
+    let failed = |error| tanada_ycsb::Error::invalid(format!("cannot write {}: {error}", path.display()));
+    OpenOptions::new().append(true).create(true).open(path).map(drop).map_err(failed)
+}
+
 fn run(command: &Command) -> Result<()> {
+    let out = match &command.benchmark {
+        Benchmark::Ycsb(arguments) => &arguments.output.out,
+        Benchmark::Hse(arguments) => &arguments.output.out,
+        Benchmark::KvOpen(arguments) => &arguments.out,
+    };
+    out.as_deref().map_or(Ok(()), writable)?;
     let (report, out, has_page) = match &command.benchmark {
         Benchmark::Ycsb(arguments) => (ycsb(arguments)?, &arguments.output.out, true),
         Benchmark::Hse(arguments) => (hse(arguments)?, &arguments.output.out, true),
@@ -264,13 +283,12 @@ fn run(command: &Command) -> Result<()> {
         Benchmark::KvOpen(arguments) => (kv_open(arguments)?, &arguments.out, false),
     };
     print!("{report}");
-    if let Some(path) = out {
-        let page = if has_page { Some((path.with_extension("html"), html(&report)?)) } else { None };
-        for (path, text) in [(path.clone(), report.to_json())].into_iter().chain(page) {
-            std::fs::write(&path, text).map_err(tanada_ycsb::Error::failed)?;
-        }
+    save(&report, out.as_deref())?;
+    match out {
+        Some(path) if has_page => std::fs::write(path.with_extension("html"), html(&report)?)
+            .map_err(|error| tanada_ycsb::Error::failed(format!("cannot write the page: {error}"))),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn main() -> ExitCode {

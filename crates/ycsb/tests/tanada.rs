@@ -2,11 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails so")]
 
-use tanada_ycsb::bench::{YcsbOptions, html, run_ycsb};
+use tanada_ycsb::Error;
+use tanada_ycsb::bench::{YcsbOptions, html, run_ycsb, run_ycsb_with};
 use tanada_ycsb::drive::Clients;
 use tanada_ycsb::media::MediaKind;
 use tanada_ycsb::report::Report;
-use tanada_ycsb::workload::Records;
+use tanada_ycsb::workload::{Records, Workload};
 
 fn assert_figures(report: &Report, keys: &[&str]) {
     for key in keys {
@@ -44,4 +45,26 @@ fn all_workloads_run_with_staging_and_without() {
         );
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "something is left behind");
     }
+}
+
+#[test]
+fn each_round_is_there_to_be_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = YcsbOptions {
+        media: MediaKind::Folder,
+        records: Records { count: 1000, ..Records::default() },
+        operations: 100,
+        workloads: vec![Workload::C],
+        memory_bytes: 8 << 20,
+        rounds: 3,
+        ..YcsbOptions::quick(folder.path())
+    };
+    let mut saved = Vec::new();
+    let save = |report: &Report| {
+        saved.push((report.runs.len(), report.summary.contains_key("c_misses_per_second")));
+        if saved.len() == 2 { Err(Error::failed("the disk is full")) } else { Ok(()) }
+    };
+    let error = run_ycsb_with(&options, |_| {}, save).unwrap_err();
+    assert_eq!((saved, error.to_string().as_str()), (vec![(2, true), (4, true)], "the disk is full"));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "something is left behind");
 }

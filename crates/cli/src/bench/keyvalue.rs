@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tanada_base::ByteSize;
+use tanada_ycsb::ErrorKind;
 use tanada_ycsb::bench::{
-    HseOptions, OpeningJob, OpeningOptions, Peer, YcsbOptions, html, run_hse, run_opening, run_ycsb,
+    HseOptions, OpeningJob, OpeningOptions, Peer, YcsbOptions, html, run_hse, run_opening, run_ycsb_with,
 };
 use tanada_ycsb::drive::Clients;
 use tanada_ycsb::media::MediaKind;
@@ -265,7 +266,15 @@ pub(super) fn ycsb(arguments: YcsbArguments) -> Outcome {
     };
     let peers = against.iter().map(|engine| Peer::beside_this_program(engine));
     options.against = peers.collect::<Result<_, _>>().map_err(failure)?;
-    let report = run_ycsb(&options, progress).map_err(failure)?;
+    let file = common.json.clone().filter(|path| path != Path::new("-"));
+    // A round that fails leaves those before it.
+    let save = |report: &Report| match &file {
+        Some(path) => std::fs::write(path, report.to_json() + "\n").map_err(|error| {
+            tanada_ycsb::Error::new(ErrorKind::Failed, format!("cannot write {}: {error}", path.display()))
+        }),
+        None => Ok(()),
+    };
+    let report = run_ycsb_with(&options, progress, save).map_err(failure)?;
     publish(&report, common.json.as_deref(), common.html.as_deref())
 }
 
@@ -286,11 +295,7 @@ pub(super) fn hse(arguments: HseArguments) -> Outcome {
 }
 
 fn failure(error: tanada_ycsb::Error) -> Failure {
-    if error.kind() == tanada_ycsb::ErrorKind::InvalidInput {
-        Failure::usage(error)
-    } else {
-        Failure::failed(error)
-    }
+    if error.kind() == ErrorKind::InvalidInput { Failure::usage(error) } else { Failure::failed(error) }
 }
 
 fn publish(report: &Report, json: Option<&Path>, page: Option<&Path>) -> Outcome {
@@ -298,15 +303,15 @@ fn publish(report: &Report, json: Option<&Path>, page: Option<&Path>) -> Outcome
         std::fs::write(path, text)
             .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
     };
-    if let Some(path) = page {
-        write(path, html(report).map_err(failure)?)?;
+    let whole = report.to_json() + "\n";
+    let is_told = json != Some(Path::new("-"));
+    // What people read first: it is not lost with a file that cannot be written.
+    crate::output::say(&if is_told { report.to_string() } else { whole.clone() })?;
+    if let Some(path) = json.filter(|_| is_told) {
+        write(path, whole)?;
     }
-    match json {
-        Some(path) if path == Path::new("-") => {
-            return crate::output::say(&format!("{}\n", report.to_json()));
-        }
-        Some(path) => write(path, report.to_json() + "\n")?,
-        None => {}
+    match page {
+        Some(path) => write(path, html(report).map_err(failure)?),
+        None => Ok(()),
     }
-    crate::output::say(&report.to_string())
 }

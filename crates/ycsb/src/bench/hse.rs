@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use tanada_io::{ModelSpec, Timeline, VirtualTimeOptions};
 
+use super::guard::Guard;
 use super::options::{check_engine_settings, check_memory, check_workloads};
 use super::{CAPACITY_ONLY, Job, Progress, WITH_STAGING};
 use crate::drive::{Clients, Driver, Phase};
@@ -130,6 +131,7 @@ fn data_set(options: &HseOptions, tiers: &str, round: usize, progress: Progress)
         .prefix("tanada-bench-hse-")
         .tempdir_in(&options.directory)
         .map_err(|error| Error::at_path("make a folder in", &options.directory, &error))?;
+    let _guard = Guard::of(folder.path())?;
     let data = options.records.logical_bytes(options.records.count);
     let class = |name: &str, share: f64, model: &str| {
         let path = folder.path().join(name);

@@ -6,6 +6,7 @@
 //! - [`Job`]: one phase of one engine, as plain data: what a process of its own is told to do.
 
 mod charts;
+mod guard;
 mod hse;
 mod job;
 mod opening;
@@ -13,6 +14,7 @@ mod options;
 mod page;
 mod peer;
 mod places;
+mod room;
 mod summary;
 mod ycsb;
 
@@ -22,7 +24,7 @@ pub use opening::{Opening, OpeningJob, OpeningOptions, run_opening};
 pub use options::YcsbOptions;
 pub use page::html;
 pub use peer::Peer;
-pub use ycsb::run_ycsb;
+pub use ycsb::{run_ycsb, run_ycsb_with};
 
 /// Told what comes next.
 pub type Progress = fn(&str);

@@ -158,7 +158,8 @@ impl YcsbOptions {
     pub(super) fn sizes(&self) -> Sizes {
         let data = self.records.logical_bytes(self.records.count);
         let staging = ((data as f64 * self.staging_share) as u64).max(128 << 20);
-        Sizes { staging_bytes: staging >> 20 << 20, capacity_bytes: (3 * data + (512 << 20)) >> 20 << 20 }
+        let capacity_bytes = (3 * data + (512 << 20)) >> 20 << 20;
+        Sizes { staging_bytes: staging >> 20 << 20, capacity_bytes, data_bytes: data }
     }
 
     pub(super) fn engines(&self) -> Vec<&str> {

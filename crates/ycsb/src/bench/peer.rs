@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use serde::Serialize;
 
 use super::Job;
+use super::guard::Guard;
 use crate::measure::Run;
 use crate::{Error, ErrorKind, Result};
 
@@ -56,18 +57,21 @@ impl Peer {
     ///
     /// # Errors
     /// If it cannot be started, fails, or answers with something else.
-    pub(super) fn perform(&self, job: &Job) -> Result<Run> {
+    pub(super) fn perform(&self, job: &Job, guard: &Guard) -> Result<Run> {
         let program = self.program.display();
         let mut child =
             Command::new(&self.program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(
                 |error| Error::new(ErrorKind::Missing, format!("cannot start {program}: {error}")),
             )?;
+        guard.runs(Some(child.id()));
         let text = serde_json::to_vec(job).map_err(Error::failed)?;
         if let Some(mut input) = child.stdin.take() {
             // A program that does not listen says on its own what is wrong.
             let _ = input.write_all(&text);
         }
-        let output = child.wait_with_output().map_err(Error::failed)?;
+        let output = child.wait_with_output();
+        guard.runs(None);
+        let output = output.map_err(Error::failed)?;
         if !output.status.success() {
             return Err(Error::failed(format!("{program} failed with {}", output.status)));
         }

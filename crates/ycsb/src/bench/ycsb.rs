@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::places::Places;
 use super::summary::summarize;
-use super::{Job, Progress, YcsbOptions};
+use super::{Job, Progress, YcsbOptions, room};
 use crate::drive::{Clients, Driver, Phase};
 use crate::engine::ClassFolder;
 use crate::measure::Run;
@@ -25,9 +25,23 @@ pub(super) const OWN: &str = "tanada";
 /// # Errors
 /// If media cannot be made, an engine fails, or options make no sense.
 pub fn run_ycsb(options: &YcsbOptions, progress: Progress) -> Result<Report> {
+    run_ycsb_with(options, progress, |_| Ok(()))
+}
+
+/// As [`run_ycsb`]; `save` gets the report of all rounds so far after each of them.
+///
+/// # Errors
+/// As there, and what `save` gives.
+pub fn run_ycsb_with(
+    options: &YcsbOptions,
+    progress: Progress,
+    mut save: impl FnMut(&Report) -> Result<()>,
+) -> Result<Report> {
     options.check()?;
-    let mut report = Report::new("ycsb", options, &options.directory);
+    progress(&room::check(options)?);
     let mut runs = Vec::new();
+    let begun = Report::new("ycsb", options, &options.directory);
+    let mut report = begun.clone();
     for round in 0..options.rounds {
         for tiers in &options.tiers {
             let mut engines = options.engines();
@@ -39,9 +53,11 @@ pub fn run_ycsb(options: &YcsbOptions, progress: Progress) -> Result<Report> {
                 runs.extend(done.map_err(Error::with_advice)?);
             }
         }
+        report = begun.clone();
+        runs.iter().for_each(|run| report.add_run(run));
+        summarize(options, &runs, &mut report);
+        save(&report)?;
     }
-    runs.iter().for_each(|run| report.add_run(run));
-    summarize(options, &runs, &mut report);
     Ok(report)
 }
 
@@ -88,7 +104,7 @@ fn data_set(
             },
         };
         let run = match peer {
-            Some(peer) => peer.perform(&job),
+            Some(peer) => peer.perform(&job, places.guard()),
             None => job.perform(),
         };
         let run =

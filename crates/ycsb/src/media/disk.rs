@@ -1,6 +1,6 @@
 //! A file system of its own on a loop device.
 //!
-//! 1. A file is allocated (in memory, on a tmpfs: made sparse), attached to a loop device with direct I/O, formatted (ext4), mounted.
+//! 1. A file is allocated (staging, and all in memory, on a tmpfs: made sparse), attached to a loop device with direct I/O, formatted (ext4), mounted.
 //! 2. Its name is removed and the device told to detach when it is no longer mounted: so what is left when a benchmark is killed is one mount.
 //! 3. Limits are applied. At the end it is unmounted, and everything goes with that.
 
@@ -38,9 +38,10 @@ impl LoopDisk {
         let mounted = directory.join(name);
         let file = directory.join(format!("{name}.image"));
         fs::create_dir_all(&mounted).map_err(|error| Error::at_path("make", &mounted, &error))?;
-        // What is allocated in memory is taken from it at once, and staging is made far larger than it is used.
-        let (program, option) = match free_memory(directory) {
-            Some(free_bytes) if free_bytes < size_bytes / USED_PART => {
+        // What is allocated in memory is taken from it at once; and staging is made larger than it is used.
+        let room = free_room(directory);
+        let (program, option) = match room {
+            Some(Room { is_memory: true, free_bytes }) if free_bytes < size_bytes / USED_PART => {
                 let message = format!(
                     "{} has {} free, and {name} takes {} or more: choose a folder with more room, or fewer records",
                     directory.display(),
@@ -49,8 +50,9 @@ impl LoopDisk {
                 );
                 return Err(Error::new(ErrorKind::Missing, message));
             }
-            Some(_) => ("truncate", "-s"),
-            None => ("fallocate", "-l"),
+            Some(Room { is_memory: true, .. }) => ("truncate", "-s"),
+            _ if name == "staging" => ("truncate", "-s"),
+            _ => ("fallocate", "-l"),
         };
         run(program, &[option.as_ref(), size_bytes.to_string().as_ref(), file.as_os_str()])?;
         let attach = ["--find".as_ref(), "--show".as_ref(), "--direct-io=on".as_ref(), file.as_os_str()];
@@ -67,8 +69,10 @@ impl LoopDisk {
         let device = BlockDevice::of_path(&mounted);
         let device = device.ok_or_else(|| Error::failed(format!("{} is no block device", node.display())))?;
         let disk = LoopDisk { mounted, device };
-        if let Some(limits) = limits {
-            limits.apply(device)?;
+        match limits {
+            Some(limits) => limits.apply(device)?,
+            // Those of whoever had it before.
+            None => Limits::remove(device),
         }
         Ok(disk)
     }
@@ -103,14 +107,23 @@ fn format_and_mount(node: &Path, mounted: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that are free in `directory` if it lies in memory, on a tmpfs.
-fn free_memory(directory: &Path) -> Option<u64> {
+/// What is free in a folder.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    /// It lies in memory, on a tmpfs.
+    pub is_memory: bool,
+    /// Bytes.
+    pub free_bytes: u64,
+}
+
+/// What is free in `directory`, where the system tells.
+pub(crate) fn free_room(directory: &Path) -> Option<Room> {
     let told =
         run("stat", &["-f".as_ref(), "-c".as_ref(), "%T %a %S".as_ref(), directory.as_os_str()]).ok()?;
     let mut words = told.split_whitespace();
     let is_memory = words.next()? == "tmpfs";
     let (blocks, block_bytes): (u64, u64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-    is_memory.then(|| blocks.saturating_mul(block_bytes))
+    Some(Room { is_memory, free_bytes: blocks.saturating_mul(block_bytes) })
 }
 
 /// Whether loop devices can be had: by whoever owns `/dev/loop-control`.

@@ -17,6 +17,7 @@ mod probe;
 use serde::{Deserialize, Serialize};
 
 pub use disk::LoopDisk;
+pub(crate) use disk::free_room;
 pub use limits::Limits;
 pub use probe::random_reads_per_second;
 
