@@ -46,8 +46,11 @@ impl Report {
         self.runs.push(to_value(run));
     }
 
-    /// Adds a figure to the summary, with four significant digits.
+    /// Adds a figure to the summary, with four significant digits; none that is not a number: it has no value.
     pub fn summarize(&mut self, key: &str, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
         self.summary.insert(key.to_owned(), significant(value, 4).into());
     }
 
@@ -148,14 +151,19 @@ fn utc(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", time / 3600, time / 60 % 60, time % 60)
 }
 
-/// The median; the mean of the middle two for an even number, 0 for none.
+/// The median; the mean of the middle two for an even number, `NaN` for none.
 pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
     match values.len() {
-        0 => 0.0,
+        0 => f64::NAN,
         len => (values[(len - 1) / 2] + values[len / 2]) / 2.0,
     }
+}
+
+/// A figure in a table, with so many decimal places; a dash where there is none.
+pub fn cell(value: f64, places: usize) -> String {
+    if value.is_finite() { format!("{value:.places$}") } else { "-".to_owned() }
 }
 
 /// `value` rounded to `digits` significant digits.
@@ -221,7 +229,8 @@ mod tests {
     fn medians_and_digits() {
         assert_eq!(median([3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median([4.0, 1.0, 2.0, 3.0]), 2.5);
-        assert_eq!(median([]), 0.0);
+        assert!(median([]).is_nan());
+        assert_eq!([cell(1.25, 1), cell(0.0, 0), cell(f64::NAN, 1)], ["1.2", "0", "-"]);
         assert_eq!(significant(0.987_654, 4), 0.9877);
         assert_eq!(significant(-1.234_56, 2), -1.2);
         assert_eq!(significant(123_456.7, 4), 123_457.0);
@@ -255,10 +264,12 @@ mod tests {
         let mut report = Report::new("x", &["setting"], Path::new("/"));
         report.add_run(&1);
         report.summarize("ratio", 0.98765);
+        report.summarize("unknown", f64::NAN);
         let json: Value = serde_json::from_str(&report.to_json()).unwrap();
         assert_eq!(json["settings"][0], "setting");
         assert_eq!(json["runs"][0], 1);
         assert_eq!(json["summary"]["ratio"], 0.9877);
+        assert!(json["summary"].get("unknown").is_none());
         assert!(json["environment"]["kernel"].as_str().is_some_and(|kernel| !kernel.is_empty()));
     }
 }

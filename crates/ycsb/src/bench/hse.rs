@@ -18,7 +18,7 @@ use super::{CAPACITY_ONLY, Job, Progress, WITH_STAGING};
 use crate::drive::{Clients, Driver, Phase};
 use crate::engine::ClassFolder;
 use crate::measure::Run;
-use crate::report::{Report, Table, median};
+use crate::report::{Report, Table, cell, median};
 use crate::workload::{Records, Workload};
 use crate::{Error, Result};
 
@@ -204,8 +204,8 @@ fn summarize(options: &HseOptions, runs: &[Run], report: &mut Report) {
         };
         let rates = both(&|run| run.operations_per_second);
         let tails = both(&|run| run.us_p999("read"));
-        let written = both(&|run| run.class_bytes_written("capacity") as f64 / 1e6);
-        let staged = of(WITH_STAGING, phase, &|run| run.class_bytes_written("staging") as f64 / 1e6);
+        let written = both(&|run| run.class_bytes_written("capacity") / 1e6);
+        let staged = of(WITH_STAGING, phase, &|run| run.class_bytes_written("staging") / 1e6);
         report.summarize(&format!("staging_over_capacity_{phase}"), rates[1] / rates[0]);
         if tails[0] > 0.0 {
             report.summarize(&format!("staging_over_capacity_{phase}_p999"), tails[1] / tails[0]);
@@ -215,7 +215,7 @@ fn summarize(options: &HseOptions, runs: &[Run], report: &mut Report) {
             report.summarize(&format!("capacity_bytes_reduction_{phase}"), reduction);
         }
         let cells = [rates[0], rates[1], tails[0], tails[1], written[0], written[1], staged];
-        let cells = cells.iter().map(|value| format!("{value:.0}"));
+        let cells = cells.iter().map(|value| cell(*value, 0));
         table.add(std::iter::once(phase.clone()).chain(cells).collect());
     }
     report.tables.push(table);

@@ -35,8 +35,8 @@ pub fn html(report: &Report) -> Result<String> {
         ("Operations a second", |run| run.operations_per_second),
         ("Reads: 99.9th percentile, us", |run| run.us_p999("read")),
         ("Updates: 99.9th percentile, us", |run| run.us_p999("update")),
-        ("Bytes written to capacity, MB", |run| run.class_bytes_written("capacity") as f64 / 1e6),
-        ("Bytes written to staging, MB", |run| run.class_bytes_written("staging") as f64 / 1e6),
+        ("Bytes written to capacity, MB", |run| run.class_bytes_written("capacity") / 1e6),
+        ("Bytes written to staging, MB", |run| run.class_bytes_written("staging") / 1e6),
         ("CPU seconds for a million operations", |run| {
             (run.cpu_user_s + run.cpu_system_s) / run.operations.max(1) as f64 * 1e6
         }),

@@ -3,7 +3,7 @@
 use super::ycsb::OWN;
 use super::{WITH_STAGING, YcsbOptions};
 use crate::measure::Run;
-use crate::report::{Report, Table, median};
+use crate::report::{Report, Table, cell, median};
 use crate::workload::Workload;
 
 /// Medians over the rounds of one engine.
@@ -98,13 +98,13 @@ fn speeds(options: &YcsbOptions, medians: &Medians<'_>, phases: &[String]) -> Ta
     };
     table(options, medians, phases, &titles, |of| {
         vec![
-            format!("{:.0}", of(&|run| run.operations_per_second)),
-            format!("{:.0}", of(&read)),
-            format!("{:.0}", of(&write)),
-            format!("{:.1}", of(&|run| run.cpu_user_s + run.cpu_system_s)),
-            format!("{:.1}", of(&|run| run.settle_s)),
-            format!("{:.1}", of(&|run| run.settle_cpu_s)),
-            format!("{:.0}", of(&|run| run.memory_bytes_most as f64) / f64::from(1 << 20)),
+            cell(of(&|run| run.operations_per_second), 0),
+            cell(of(&read), 0),
+            cell(of(&write), 0),
+            cell(of(&|run| run.cpu_user_s + run.cpu_system_s), 1),
+            cell(of(&|run| run.settle_s), 1),
+            cell(of(&|run| run.settle_cpu_s), 1),
+            cell(of(&|run| run.memory_bytes_most as f64) / f64::from(1 << 20), 0),
         ]
     })
 }
@@ -123,12 +123,12 @@ fn bytes(options: &YcsbOptions, medians: &Medians<'_>, phases: &[String]) -> Tab
     ];
     table(options, medians, phases, &titles, |of| {
         vec![
-            format!("{:.2}", of(&|run| run.write_amplification("capacity"))),
-            format!("{:.2}", of(&|run| run.write_amplification("staging"))),
-            format!("{:.0}", of(&|run| run.class_bytes_read("capacity") as f64 / 1e6)),
-            format!("{:.0}", of(&|run| run.class_bytes_read("staging") as f64 / 1e6)),
-            format!("{:.2}", of(&Run::read_amplification)),
-            format!("{:.2}", of(&Run::space_amplification)),
+            cell(of(&|run| run.write_amplification("capacity")), 2),
+            cell(of(&|run| run.write_amplification("staging")), 2),
+            cell(of(&|run| run.class_bytes_read("capacity") / 1e6), 0),
+            cell(of(&|run| run.class_bytes_read("staging") / 1e6), 0),
+            cell(of(&Run::read_amplification), 2),
+            cell(of(&Run::space_amplification), 2),
         ]
     })
 }
@@ -204,6 +204,26 @@ mod tests {
         assert_eq!(report.summary["c_misses_per_second"], 3000.0);
         assert_eq!(report.summary["c_misses_over_device_iops"], 0.2437);
         assert_eq!(report.summary["device_iops"], 12_308.0);
+    }
+
+    #[test]
+    fn what_nobody_counted_is_a_dash_and_has_no_key() {
+        let uncounted =
+            |engine: &str| Run { classes_settled: Vec::new(), ..run(engine, "load", 1000.0, 1.0) };
+        let peer = Peer { program: PathBuf::new(), engine: "rocksdb".to_owned() };
+        let options =
+            YcsbOptions { against: vec![peer], workloads: vec![Workload::C], ..YcsbOptions::new("/") };
+        let mut report = Report::new("ycsb", &(), Path::new("/"));
+        summarize(&options, &[run(OWN, "load", 1000.0, 1.0), uncounted("rocksdb")], &mut report);
+        assert!(report.summary.contains_key("staging_bytes_over_logical_load"));
+        assert!(!report.summary.keys().any(|key| key.starts_with("rocksdb_")), "{:?}", report.summary);
+        // C did not run.
+        assert!(
+            !report.summary.contains_key("c_over_rocksdb") && report.summary.values().all(|v| v.is_number())
+        );
+        let bytes = report.tables[1].to_string();
+        let row = bytes.lines().find(|line| line.starts_with("rocksdb")).unwrap();
+        assert_eq!(row.matches(" -").count(), 6, "{bytes}");
     }
 
     #[test]

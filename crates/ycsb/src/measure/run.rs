@@ -74,9 +74,17 @@ pub struct Run {
 }
 
 impl Run {
-    /// Bytes written to a class after data had settled, 0 for one that is not there.
-    pub fn class_bytes_written(&self, class: &str) -> u64 {
-        self.classes_settled.iter().filter(|found| found.name == class).map(|found| found.bytes_written).sum()
+    /// Bytes written to a class until data had settled, 0 for one that is not there; `NaN` if nobody counted.
+    pub fn class_bytes_written(&self, class: &str) -> f64 {
+        self.class_bytes(class, |found| found.bytes_written)
+    }
+
+    fn class_bytes(&self, class: &str, bytes: fn(&ClassBytes) -> u64) -> f64 {
+        if self.classes_settled.is_empty() {
+            return f64::NAN;
+        }
+        let meant = self.classes_settled.iter().filter(|found| found.name == class);
+        meant.map(bytes).sum::<u64>() as f64
     }
 
     /// Bytes written to a class for each byte that was inserted or updated; `NaN` where nothing was.
@@ -84,17 +92,17 @@ impl Run {
         if self.logical_bytes_written == 0 {
             return f64::NAN;
         }
-        self.class_bytes_written(class) as f64 / self.logical_bytes_written as f64
+        self.class_bytes_written(class) / self.logical_bytes_written as f64
     }
 
-    /// Bytes read from a class until data had settled, 0 for one that is not there.
-    pub fn class_bytes_read(&self, class: &str) -> u64 {
-        self.classes_settled.iter().filter(|found| found.name == class).map(|found| found.bytes_read).sum()
+    /// As [`class_bytes_written`](Self::class_bytes_written), read from a class.
+    pub fn class_bytes_read(&self, class: &str) -> f64 {
+        self.class_bytes(class, |found| found.bytes_read)
     }
 
-    /// Bytes read from all classes for each byte that a client read; `NaN` where none was.
+    /// Bytes read from all classes for each byte that a client read; `NaN` where none was, or nobody counted.
     pub fn read_amplification(&self) -> f64 {
-        if self.logical_bytes_read == 0 {
+        if self.logical_bytes_read == 0 || self.classes_settled.is_empty() {
             return f64::NAN;
         }
         let read: u64 = self.classes_settled.iter().map(|class| class.bytes_read).sum();

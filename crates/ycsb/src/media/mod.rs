@@ -36,7 +36,7 @@ pub enum MediaKind {
     Limited,
     /// Loop devices without limits: the machine's own disk, but bytes are counted by class.
     Unlimited,
-    /// Folders: the machine's own disk. Bytes are counted for the whole disk.
+    /// Folders: the machine's own disk. Bytes are what an engine counts itself, and unknown if it does not.
     Folder,
 }
 
