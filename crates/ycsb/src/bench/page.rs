@@ -2,11 +2,21 @@
 
 use super::charts::{Side, bars, lines};
 use crate::Result;
-use crate::measure::Run;
+use crate::measure::{LatencySummary, Run};
 use crate::report::{Report, median};
+use crate::workload::Operation;
 
 /// What of a run is shown.
-type Figure = fn(&Run) -> f64;
+type Figure<'a> = &'a dyn Fn(&Run) -> f64;
+
+/// A percentile of an operation's latencies.
+type Percentile = fn(&LatencySummary) -> f64;
+
+const PERCENTILES: [(&str, Percentile); 3] = [
+    ("median", |summary| summary.us_p50),
+    ("99th percentile", |summary| summary.us_p99),
+    ("99.9th percentile", |summary| summary.us_p999),
+];
 
 /// A page with the figures of a report of [`run_ycsb`](super::run_ycsb) or [`run_hse`](super::run_hse).
 ///
@@ -31,20 +41,34 @@ pub fn html(report: &Report) -> Result<String> {
             phases.push(run.phase.clone());
         }
     }
-    let figures: [(&str, Figure); 7] = [
-        ("Operations a second", |run| run.operations_per_second),
-        ("Reads: 99.9th percentile, us", |run| run.us_p999("read")),
-        ("Updates: 99.9th percentile, us", |run| run.us_p999("update")),
-        ("Bytes written to capacity, MB", |run| run.class_bytes_written("capacity") / 1e6),
-        ("Bytes written to staging, MB", |run| run.class_bytes_written("staging") / 1e6),
-        ("CPU seconds for a million operations", |run| {
+    let figures: [(&str, Figure<'_>); 11] = [
+        ("Operations a second", &|run| run.operations_per_second),
+        ("Operations a second, settling included", &Run::settled_operations_per_second),
+        ("Bytes written to capacity, MB", &|run| run.class_bytes_written("capacity") / 1e6),
+        ("Bytes written to staging, MB", &|run| run.class_bytes_written("staging") / 1e6),
+        ("Bytes written to capacity over bytes of clients", &|run| run.write_amplification("capacity")),
+        ("Bytes written to staging over bytes of clients", &|run| run.write_amplification("staging")),
+        ("Bytes read over bytes that clients read", &Run::read_amplification),
+        ("Bytes of files over bytes of keys and values", &Run::space_amplification),
+        ("CPU seconds for a million operations", &|run| {
             (run.cpu_user_s + run.cpu_system_s) / run.operations.max(1) as f64 * 1e6
         }),
-        ("Most main memory, MB", |run| run.memory_bytes_most as f64 / 1e6),
+        ("CPU seconds of settling", &|run| run.settle_cpu_s),
+        ("Most main memory, MB", &|run| run.memory_bytes_most as f64 / 1e6),
     ];
     for (label, figure) in figures {
-        let chart = bars(label, &phases, &sides(&runs, &phases, figure))?;
-        page += &format!("<h2>{label}</h2>\n{chart}\n");
+        page += &chart(label, &runs, &phases, figure)?;
+    }
+    for operation in Operation::ALL.map(Operation::name) {
+        let of =
+            |run: &Run, percentile: Percentile| run.latencies.get(operation).map_or(f64::NAN, percentile);
+        if !runs.iter().any(|run| run.latencies.get(operation).is_some_and(|summary| summary.count > 0)) {
+            continue;
+        }
+        for (name, percentile) in PERCENTILES {
+            let label = format!("{}: {name}, us", operation.replace('_', "-"));
+            page += &chart(&label, &runs, &phases, &|run| of(run, percentile))?;
+        }
     }
     for phase in &phases {
         let first: Vec<&Run> = runs.iter().filter(|run| run.phase == *phase && run.round == 0).collect();
@@ -61,6 +85,12 @@ pub fn html(report: &Report) -> Result<String> {
     let settings = serde_json::to_string_pretty(&report.settings).unwrap_or_default();
     page += &format!("<h2>Settings</h2>\n<pre>{}</pre>\n</body></html>\n", escaped(&settings));
     Ok(page)
+}
+
+/// A heading and bars.
+fn chart(label: &str, runs: &[Run], phases: &[String], figure: Figure<'_>) -> Result<String> {
+    let chart = bars(label, phases, &sides(runs, phases, figure))?;
+    Ok(format!("<h2>{label}</h2>\n{chart}\n"))
 }
 
 /// What it ran on, in a sentence.
@@ -84,7 +114,7 @@ fn side_name(run: &Run) -> String {
 }
 
 /// Medians over the rounds, for each side and phase.
-fn sides(runs: &[Run], phases: &[String], figure: Figure) -> Vec<Side> {
+fn sides(runs: &[Run], phases: &[String], figure: Figure<'_>) -> Vec<Side> {
     let mut names: Vec<String> = runs.iter().map(side_name).collect();
     names.sort_unstable();
     names.dedup();
@@ -119,6 +149,8 @@ mod tests {
                     tiers: "staging".to_owned(),
                     phase: phase.to_owned(),
                     operations_per_second: 5000.0,
+                    latencies: [("scan".to_owned(), LatencySummary { count: 1, ..Default::default() })]
+                        .into(),
                     interval_s: 0.5,
                     throughput: vec![4000.0, 6000.0],
                     ..Run::default()
@@ -126,12 +158,14 @@ mod tests {
             }
         }
         let page = html(&report).unwrap();
-        assert_eq!(page.matches("<svg").count(), 7 + 2);
+        // Figures, percentiles of the one operation that there was, and a line for each phase.
+        assert_eq!(page.matches("<svg").count(), 11 + 3 + 2);
+        assert!(page.contains("scan: 99th percentile") && !page.contains("read: 99th percentile"));
         assert!(page.contains("tanada, with staging") && !page.contains("<db>"));
         let runs: Vec<Run> =
             report.runs.iter().map(|run| serde_json::from_value::<Run>(run.clone()).unwrap()).collect();
         let phases = ["load".to_owned(), "a".to_owned()];
-        let sides = sides(&runs, &phases, |run| run.operations_per_second);
+        let sides = sides(&runs, &phases, &|run| run.operations_per_second);
         assert_eq!((sides.len(), &sides[0].values), (2, &vec![5000.0, 5000.0]));
     }
 }
