@@ -50,9 +50,30 @@ fn fio_logs_of_both_versions_are_read() {
     let two = import::fio(log.as_bytes(), "a").unwrap();
     let told: Vec<_> = ios(&two).iter().map(|io| (io.offset, io.think_ns, io.is_sequential)).collect();
     assert_eq!(told, [(0, 0, false), (4096, 250_000, true), (65536, 0, false)]);
-    let log = "fio version 3 iolog\n0 /a add\n5 /a read 0 4096\n9 /b write 0 512\n";
-    let three = import::fio(log.as_bytes(), "a").unwrap();
-    assert_eq!((three.objects().len(), ios(&three)[1].think_ns), (2, 4_000_000));
+    let log = "fio version 3 iolog\n3000100 /f add\n3000105 /f open\n3000143 /f read 0 4096\n3000243 /f read 4096 4096\n\
+               3000300 /f sync 0 0\n3001243 /g write 0 512\n3001300 /f close\n";
+    let three = import::fio(log.as_bytes(), "f").unwrap();
+    let told: Vec<_> = ios(&three).iter().map(|io| (io.object.0, io.think_ns, io.is_sequential)).collect();
+    assert_eq!(told, [(0, 43_000, false), (0, 100_000, true), (1, 1_000_000, false)]);
+}
+
+#[test]
+fn waits_of_a_fio_log_add_up_and_short_ones_are_none() {
+    let log = "fio version 2 iolog\n/a wait 250\n/a wait 99\n/a wait 750\n/a read 0 4096\n/a wait 99\n/a read 0 4096\n";
+    let trace = import::fio(log.as_bytes(), "a").unwrap();
+    let told: Vec<_> = ios(&trace).iter().map(|io| io.think_ns).collect();
+    assert_eq!(told, [1_000_000, 0]);
+}
+
+#[test]
+fn times_of_a_fio_log_that_no_trace_has_are_the_longest() {
+    for log in [
+        "fio version 2 iolog\n/a wait 18446744073709551615\n/a wait 18446744073709551615\n/a read 0 512\n",
+        "fio version 3 iolog\n0 /a open\n18446744073709551615 /a read 0 512\n",
+    ] {
+        let trace = import::fio(log.as_bytes(), "a").unwrap();
+        assert_eq!(ios(&trace)[0].think_ns, u32::MAX, "{log}");
+    }
 }
 
 #[test]
