@@ -7,6 +7,7 @@
 //!    among them makes room.
 //! 4. Where nothing resembles, nothing is moved; what has been seen is appended to the history, up to a bound.
 
+use super::options::MOST_COUNTED;
 use super::residency::{Residency, Where};
 use super::{Options, Policy};
 use crate::Result;
@@ -17,6 +18,9 @@ use crate::memory::Memory;
 
 /// Windows that are remembered.
 const MOST_WINDOWS: usize = 4096;
+
+/// Windows ahead that may be asked for: all of them are looked at with each window.
+const MOST_AHEAD: u32 = 1024;
 
 /// Windows behind the last match that are looked at first.
 const NEAR: usize = 8;
@@ -48,8 +52,8 @@ struct History {
 
 pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
     Ok(Box::new(History {
-        window: options.count("window", 5000, 1)?,
-        ahead: options.count("ahead", 4, 1)? as usize,
+        window: options.count("window", 5000, 1..=MOST_COUNTED)?,
+        ahead: options.count("ahead", 4, 1..=MOST_AHEAD)? as usize,
         counts: Vec::new(),
         touched: Vec::new(),
         ios: 0,
@@ -123,7 +127,7 @@ impl History {
         for step in 0..=self.ahead {
             for (no, ios) in &self.cycle[(position + step) % self.cycle.len()] {
                 if let Some(heat) = heat.get_mut(*no as usize) {
-                    *heat += ios * (self.ahead + 1 - step) as u32;
+                    *heat = heat.saturating_add(ios.saturating_mul((self.ahead + 1 - step) as u32));
                 }
             }
         }

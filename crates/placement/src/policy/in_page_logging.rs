@@ -14,6 +14,7 @@ use crate::layout::ChunkNo;
 use crate::lists::Lists;
 
 const SECTOR_BYTES: u32 = 512;
+const DEFAULT_SECTORS: u32 = 16;
 
 #[derive(Debug, Clone)]
 struct InPageLogging {
@@ -26,9 +27,12 @@ struct InPageLogging {
 }
 
 pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
+    let unit_bytes = options.size("unit", 128 << 10)?;
+    // A log longer than its unit would be no gain. Units are 1 GiB at most, so this fits.
+    let most = (unit_bytes / u64::from(SECTOR_BYTES)) as u32;
     Ok(Box::new(InPageLogging {
-        unit_bytes: options.size("unit", 128 << 10)?,
-        sectors: options.count("sectors", 16, 1)?,
+        unit_bytes,
+        sectors: options.count("sectors", DEFAULT_SECTORS.min(most), 1..=most)?,
         used: Vec::new(),
         merging: Vec::new(),
         logs: Lists::new(1),

@@ -10,6 +10,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use super::blocks::{BLOCK_BYTES, block, drop_for, fill};
+use super::options::MOST_COUNTED;
 use super::{Granularity, Options, Policy};
 use crate::Result;
 use crate::action::{Decision, Reason};
@@ -66,8 +67,8 @@ pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
     Ok(Box::new(Clic {
         granularity: block(options, block_bytes)?,
         block_bytes,
-        window: u64::from(options.count("window", 20_000, 1)?),
-        top: options.count("top", 100, 1)? as usize,
+        window: u64::from(options.count("window", 20_000, 1..=MOST_COUNTED)?),
+        top: options.count("top", 100, 1..=MOST_COUNTED)? as usize,
         clock: 0,
         last: HashMap::new(),
         out: VecDeque::new(),

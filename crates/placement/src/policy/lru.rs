@@ -8,6 +8,7 @@
 //! FlashCache's own default is FIFO; the pre-query storage tiering paper compares with LRU, and so it is the default here.
 
 use super::blocks::{BLOCK_BYTES, block, drop_for, fill};
+use super::options::MOST_COUNTED;
 use super::streams::Streams;
 use super::{Granularity, Options, Policy};
 use crate::Result;
@@ -37,7 +38,7 @@ pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
         block_bytes,
         is_fifo: options.switch("fifo")?,
         skip_bytes: options.size_or_off("skip-sequential", SKIP_BYTES)?,
-        ways: options.count("ways", 512, 1)?,
+        ways: options.count("ways", 512, 1..=MOST_COUNTED)?,
         sets: 0,
         lists: Lists::new(0),
         streams: Streams::default(),

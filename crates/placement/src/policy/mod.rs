@@ -225,4 +225,22 @@ mod tests {
             assert!(error.to_string().contains("no-such-option"), "{error}");
         }
     }
+
+    #[test]
+    fn numbers_that_no_policy_can_use_are_refused() {
+        for (text, expected) in [
+            ("in-page-logging:sectors=4294967295", "sectors is a number from 1 to 256"),
+            ("in-page-logging:unit=4KiB,sectors=9", "sectors is a number from 1 to 8"),
+            ("history:window=1,ahead=4294967295", "ahead is a number from 1 to 1024"),
+            ("history:window=4294967295", "window is a number from 1 to 134217728"),
+            ("write-back:dirty=101", "dirty is a number from 0 to 100"),
+            ("lru:ways=4294967295", "ways is a number from 1 to 134217728"),
+            ("learned:top=0", "top is a number from 1 to 134217728"),
+            ("learned:window=18446744073709551615", "window is a number from 1 to 134217728"),
+            ("smq:block=18446744073709551615", "block is 512 bytes to 1 GiB"),
+        ] {
+            let error = policy(text, 1).unwrap_err().to_string();
+            assert!(error.ends_with(expected), "{error}");
+        }
+    }
 }

@@ -1,11 +1,15 @@
 //! A policy as users write it: `lru:fifo,skip-sequential=1MiB`.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use tanada_base::ByteSize;
 
 use crate::{Error, Result};
+
+/// Of I/Os, ways or hint sets in an option, at most: as many as a replay has blocks.
+pub(crate) const MOST_COUNTED: u32 = 1 << 27;
 
 /// The options behind a policy's name, each taken once by who knows it.
 #[derive(Debug)]
@@ -79,11 +83,17 @@ impl Options {
         }
     }
 
-    /// A number of at least `least`, or `default`.
-    pub(crate) fn count(&mut self, key: &'static str, default: u32, least: u32) -> Result<u32> {
-        let count = self.value(key, default, "a number")?;
-        if count < least {
-            return Err(self.wrong(key, &count.to_string(), &format!("at least {least}")));
+    /// A number in `allowed`, or `default`.
+    pub(crate) fn count(
+        &mut self,
+        key: &'static str,
+        default: u32,
+        allowed: RangeInclusive<u32>,
+    ) -> Result<u32> {
+        let expected = format!("a number from {} to {}", allowed.start(), allowed.end());
+        let count = self.value(key, default, &expected)?;
+        if !allowed.contains(&count) {
+            return Err(self.wrong(key, &count.to_string(), &expected));
         }
         Ok(count)
     }
@@ -113,14 +123,14 @@ mod tests {
         let (name, mut options) = Options::parse("lru: fifo , ways=64,block=4KiB").unwrap();
         assert_eq!(name, "lru");
         assert!(options.switch("fifo").unwrap());
-        assert_eq!(options.count("ways", 512, 1).unwrap(), 64);
+        assert_eq!(options.count("ways", 512, 1..=1024).unwrap(), 64);
         assert_eq!(options.size("block", 16384).unwrap(), 4096);
         assert_eq!(options.size_or_off("skip", 5).unwrap(), 0);
         options.finish().unwrap();
         let (_, mut options) = Options::parse("lru:ways=none,what").unwrap();
         assert_eq!(
-            options.count("ways", 512, 1).unwrap_err().to_string(),
-            "lru: ways=none: ways is a number"
+            options.count("ways", 512, 1..=1024).unwrap_err().to_string(),
+            "lru: ways=none: ways is a number from 1 to 1024"
         );
         let message = options.finish().unwrap_err().to_string();
         assert_eq!(message, "the policy lru does not know \"what\"; it has ways");

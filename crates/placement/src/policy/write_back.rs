@@ -67,7 +67,7 @@ pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
         block_bytes,
         blocks_per_bucket: (bucket / block_bytes).max(1) as u32,
         cutoff: options.size("cutoff", 4 << 20)?,
-        dirty_percent: options.count("dirty", 10, 0)?,
+        dirty_percent: options.count("dirty", 10, 0..=100)?,
         blocks: Vec::new(),
         buckets: Vec::new(),
         order: Lists::new(1),

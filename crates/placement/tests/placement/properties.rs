@@ -204,6 +204,16 @@ impl World {
     }
 }
 
+/// Options as small and as large as they may be.
+const EXTREMES: [&str; 6] = [
+    "history:window=1,ahead=1024",
+    "in-page-logging:unit=512B,sectors=1",
+    "lru:ways=134217728,skip-sequential=1GiB",
+    "write-back:dirty=100,bucket=512B,cutoff=512B",
+    "learned:window=134217728,top=1",
+    "benefit:write-budget=18446744073709551615",
+];
+
 /// Names with options that make caches small enough for these traces.
 fn names() -> Vec<String> {
     let options = |name: &str| match name {
@@ -214,7 +224,8 @@ fn names() -> Vec<String> {
         "in-page-logging" => ":sectors=3",
         _ => "",
     };
-    POLICIES.iter().map(|policy| format!("{}{}", policy.name, options(policy.name))).collect()
+    let usual = POLICIES.iter().map(|policy| format!("{}{}", policy.name, options(policy.name)));
+    usual.chain(EXTREMES.map(str::to_owned)).collect()
 }
 
 fn run(name: &str, capacity: u32, steps: &[Step]) -> World {
