@@ -1,6 +1,6 @@
 //! All policies by share of the fast class, on the synthetic nine queries or a recorded run: `cargo bench -p tanada-placement --bench policies -- [depth=N]
 //! [trace=FILE] [scale=S] [cache=SHARE] [seed=N]
-//! [policies=a;b] [shares=10,20] [clients=N] [chunk=BYTES] [copies=BYTES] [runs=N] [threads=N] [details]`.
+//! [policies=a;b] [shares=10,20] [clients=N] [chunk=BYTES] [copies=BYTES] [fast=MODEL] [slow=MODEL] [runs=N] [threads=N] [details]`.
 //!
 //! Depth 1 is in order. Columns are total virtual seconds, medians of `runs` replays; then how `benefit` stands to `static` and to the best of the others.
 
@@ -42,6 +42,7 @@ fn main() {
         depth => Pace::OutOfOrder { depth },
     };
     let seeds: u64 = argument("runs", 1);
+    let usual = SimulationOptions::new("off", 0.0);
     let runs: Vec<SimulationOptions> = policies
         .iter()
         .flat_map(|policy| shares.iter().map(move |share| (policy, share)))
@@ -52,6 +53,8 @@ fn main() {
             clients: argument("clients", 1),
             chunk_bytes: argument("chunk", 1 << 20),
             relocation_bytes: argument("copies", 4 << 20),
+            fast: argument("fast", usual.fast.clone()),
+            slow: argument("slow", usual.slow.clone()),
             ..SimulationOptions::new(policy, share / 100.0)
         })
         .collect();

@@ -1,18 +1,11 @@
 //! What the policies share that run the fast class as a cache of blocks.
 
-use super::{Granularity, Options};
-use crate::Result;
 use crate::action::{Action, Decision, Reason, Source};
 use crate::event::Io;
 use crate::layout::ChunkNo;
 
 /// InnoDB's page: what such caches are asked for at once, so a smaller block only costs memory.
 pub(super) const BLOCK_BYTES: u64 = 16 << 10;
-
-/// The option `block`.
-pub(super) fn block(options: &mut Options, default: u64) -> Result<Granularity> {
-    options.size("block", default).map(Granularity::Block)
-}
 
 /// The block is put into the cache: filled from memory if the I/O had all of it.
 pub(super) fn fill(io: &Io, block_bytes: u64, reason: Reason) -> Decision {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::blocks::{BLOCK_BYTES, block, drop_for};
+use super::blocks::{BLOCK_BYTES, drop_for};
 use super::{Granularity, Options, Policy};
 use crate::Result;
 use crate::action::{Action, Decision, Reason, Source};
@@ -30,7 +30,7 @@ struct Extension {
 }
 
 pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
-    let granularity = block(options, BLOCK_BYTES)?;
+    let granularity = Granularity::Block(options.size("block", BLOCK_BYTES)?);
     Ok(Box::new(Extension { granularity, clock: 0, pages: Vec::new(), cached: BTreeSet::new() }))
 }
 

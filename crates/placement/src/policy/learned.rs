@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-use super::blocks::{BLOCK_BYTES, block, drop_for, fill};
+use super::blocks::{BLOCK_BYTES, drop_for, fill};
 use super::options::MOST_COUNTED;
 use super::{Granularity, Options, Policy};
 use crate::Result;
@@ -65,7 +65,7 @@ const MOST_LISTS: usize = 1024;
 pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
     let block_bytes = options.size("block", BLOCK_BYTES)?;
     Ok(Box::new(Clic {
-        granularity: block(options, block_bytes)?,
+        granularity: Granularity::Block(block_bytes),
         block_bytes,
         window: u64::from(options.count("window", 20_000, 1..=MOST_COUNTED)?),
         top: options.count("top", 100, 1..=MOST_COUNTED)? as usize,

@@ -7,7 +7,7 @@
 //!
 //! FlashCache's own default is FIFO; the pre-query storage tiering paper compares with LRU, and so it is the default here.
 
-use super::blocks::{BLOCK_BYTES, block, drop_for, fill};
+use super::blocks::{BLOCK_BYTES, drop_for, fill};
 use super::options::MOST_COUNTED;
 use super::streams::Streams;
 use super::{Granularity, Options, Policy};
@@ -34,7 +34,7 @@ struct FlashCache {
 pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
     let block_bytes = options.size("block", BLOCK_BYTES)?;
     Ok(Box::new(FlashCache {
-        granularity: block(options, block_bytes)?,
+        granularity: Granularity::Block(block_bytes),
         block_bytes,
         is_fifo: options.switch("fifo")?,
         skip_bytes: options.size_or_off("skip-sequential", SKIP_BYTES)?,

@@ -134,6 +134,11 @@ mod tests {
         );
         let message = options.finish().unwrap_err().to_string();
         assert_eq!(message, "the policy lru does not know \"what\"; it has ways");
+        let message = crate::policy("lru:what", 0).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "the policy lru does not know \"what\"; it has block, fifo, skip-sequential, ways"
+        );
         assert!(Options::parse("lru:a,a").unwrap_err().to_string().contains("given twice"));
     }
 }

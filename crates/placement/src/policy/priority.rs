@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::blocks::{BLOCK_BYTES, block, drop_for, fill};
+use super::blocks::{BLOCK_BYTES, drop_for, fill};
 use super::{Granularity, Options, Policy};
 use crate::Result;
 use crate::action::{Action, Decision, Reason, Source};
@@ -38,7 +38,7 @@ struct HStorage {
 pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
     let block_bytes = options.size("block", BLOCK_BYTES)?;
     Ok(Box::new(HStorage {
-        granularity: block(options, block_bytes)?,
+        granularity: Granularity::Block(block_bytes),
         block_bytes,
         lists: Lists::new(PRIORITIES),
         by_cause: HashMap::new(),

@@ -10,7 +10,7 @@
 //!
 //! Copies under way are at most 1 MiB, dm-cache's migration threshold.
 
-use super::blocks::{block, drop_for};
+use super::blocks::drop_for;
 use super::{Granularity, Options, Policy};
 use crate::Result;
 use crate::action::{Action, Decision, Reason, Source};
@@ -116,7 +116,7 @@ struct Smq {
 pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
     let block_bytes = options.size("block", 64 << 10)?;
     Ok(Box::new(Smq {
-        granularity: block(options, block_bytes)?,
+        granularity: Granularity::Block(block_bytes),
         block_bytes,
         hotspots: Queue::new(),
         cached: Queue::new(),

@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use super::blocks::{BLOCK_BYTES, block, drop_for, fill};
+use super::blocks::{BLOCK_BYTES, drop_for, fill};
 use super::streams::Streams;
 use super::{Granularity, Options, Policy};
 use crate::Result;
@@ -63,7 +63,7 @@ pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
     let block_bytes = options.size("block", BLOCK_BYTES)?;
     let bucket = options.size("bucket", 512 << 10)?;
     Ok(Box::new(Bcache {
-        granularity: block(options, block_bytes)?,
+        granularity: Granularity::Block(block_bytes),
         block_bytes,
         blocks_per_bucket: (bucket / block_bytes).max(1) as u32,
         cutoff: options.size("cutoff", 4 << 20)?,

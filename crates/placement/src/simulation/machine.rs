@@ -15,15 +15,12 @@ use crate::action::{Action, Decision, Route, Source};
 use crate::costs::Costs;
 use crate::event::{Context, Event, Io, IoKind};
 use crate::layout::{ChunkNo, Layout, Tier};
-use crate::policy::{Granularity, Policy, policy};
+use crate::policy::Policy;
 use crate::trace::{Eviction, Trace, TraceEvent, TraceIo};
-use crate::{Error, ObjectNo, Result};
+use crate::{ObjectNo, Result};
 
 /// Fills of caches that may be under way; more are refused, as caches pass by a device that is congested.
 const MOST_FILLS: usize = 1024;
-
-/// Chunks or blocks of all objects together, at most: policies keep up to 30 bytes for each.
-const MOST_UNITS: u32 = 1 << 27;
 
 /// Times in a row that a policy may answer refusals with further wishes.
 const MOST_ROUNDS: usize = 64;
@@ -97,19 +94,8 @@ impl Machine {
         rules: Option<&Layout>,
         options: &SimulationOptions,
     ) -> Result<Machine> {
-        let policy = policy(&options.policy, options.seed)?;
-        let unit = match policy.granularity() {
-            Granularity::Chunk => options.chunk_bytes.max(512),
-            Granularity::Block(bytes) => bytes,
-        };
-        let mut layout = trace.layout(unit);
-        if layout.chunks() > MOST_UNITS {
-            return Err(Error::invalid(format!(
-                "the trace spans {} blocks of {unit} bytes, and policy {} keeps some bytes for each; at most {MOST_UNITS} are replayed",
-                layout.chunks(),
-                policy.name()
-            )));
-        }
+        let (policy, mut layout) = options.policy_and_layout(trace)?;
+        let unit = layout.chunk_bytes();
         for object in 0..rules.map_or(0, Layout::objects) {
             let range = rules.map(|rules| rules.all(ObjectNo(object))).unwrap_or_default();
             if let (Some(rules), Some(first)) = (rules, range.first()) {

@@ -17,10 +17,18 @@ mod sweep;
 use serde::{Deserialize, Serialize};
 use tanada_io::ModelSpec;
 
+use crate::layout::Layout;
+use crate::policy::{Granularity, Policy, policy};
+use crate::trace::Trace;
+use crate::{Error, Result};
+
 pub use figures::measure;
 pub use outcome::{Outcome, QueryOutcome};
 pub use replay::{simulate, simulate_after};
 pub use sweep::sweep;
+
+/// Chunks or blocks of all objects together, at most: policies keep up to 30 bytes for each.
+const MOST_UNITS: u32 = 1 << 27;
 
 /// How queries issue their I/Os.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,5 +96,25 @@ impl SimulationOptions {
             trains: true,
             seed: 1,
         }
+    }
+    /// The policy, and the trace's objects in the units that it places.
+    ///
+    /// # Errors
+    /// If there is no such policy, or it would have to place more than [`MOST_UNITS`].
+    fn policy_and_layout(&self, trace: &Trace) -> Result<(Box<dyn Policy>, Layout)> {
+        let policy = policy(&self.policy, self.seed)?;
+        let unit = match policy.granularity() {
+            Granularity::Chunk => self.chunk_bytes.max(512),
+            Granularity::Block(bytes) => bytes,
+        };
+        let layout = trace.layout(unit);
+        if layout.chunks() > MOST_UNITS {
+            return Err(Error::invalid(format!(
+                "the trace spans {} blocks of {unit} bytes, and policy {} keeps some bytes for each; at most {MOST_UNITS} are replayed",
+                layout.chunks(),
+                policy.name()
+            )));
+        }
+        Ok((policy, layout))
     }
 }

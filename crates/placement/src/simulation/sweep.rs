@@ -12,7 +12,7 @@ use crate::trace::Trace;
 /// done, on the thread that did the last.
 ///
 /// # Errors
-/// The first that any run had; see [`simulate`].
+/// The first that any run had; see [`simulate`]. What can be known beforehand is: then nothing runs.
 pub fn sweep(
     trace: &Trace,
     rules: Option<&Layout>,
@@ -20,6 +20,9 @@ pub fn sweep(
     threads: usize,
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<Vec<Outcome>> {
+    for options in runs {
+        options.policy_and_layout(trace)?;
+    }
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let outcomes: Mutex<Vec<Option<Result<Outcome>>>> = Mutex::new(runs.iter().map(|_| None).collect());
     std::thread::scope(|scope| {

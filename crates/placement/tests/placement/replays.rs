@@ -1,7 +1,10 @@
 //! Replays: what they count, and that they are repeatable.
 
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
 use tanada_placement::{
-    Layout, ObjectNo, Pace, Policy, Rule, SimulationOptions, Tier, policy, simulate, sweep,
+    Layout, ObjectNo, Pace, Policy, Rule, SimulationOptions, Tier, import, policy, simulate, sweep,
 };
 
 use crate::{options, small};
@@ -77,6 +80,18 @@ fn pins_hold_whatever_the_policy() {
     assert!(most < lineitem(None, "static").1);
     // Without a policy, what is pinned up is there.
     assert!(lineitem(Some(&rules), "off").0 < lineitem(None, "off").0);
+}
+
+#[test]
+fn what_cannot_be_replayed_is_refused_before_anything_runs() {
+    // One read at 3 TiB: three million chunks, but two hundred million blocks.
+    let log = format!("1,h,0,Read,{},4096,1\n", 3u64 << 40);
+    let trace = import::msr(log.as_bytes(), "far").unwrap();
+    let ran = AtomicUsize::new(0);
+    let runs = ["off", "off", "lru"].map(|policy| SimulationOptions::new(policy, 0.1));
+    let error = sweep(&trace, None, &runs, 1, &|_| _ = ran.fetch_add(1, Relaxed)).unwrap_err().to_string();
+    assert!(error.contains("policy lru") && error.contains("at most 134217728"), "{error}");
+    assert_eq!(ran.load(Relaxed), 0);
 }
 
 #[test]
