@@ -76,15 +76,6 @@ impl ClassCosts {
         bytes * at_depth(&self.sequential_read_s, depth)
     }
 
-    fn weighted(&self, weight: f64) -> ClassCosts {
-        ClassCosts {
-            random_read_s: self.random_read_s.map(|s| s * weight),
-            sequential_read_s: self.sequential_read_s.map(|s| s * weight),
-            chunk_read_s: self.chunk_read_s * weight,
-            chunk_write_s: self.chunk_write_s * weight,
-        }
-    }
-
     /// Seconds that a page takes which is close to the one before: its share of one positioning, and the way there, as if read in sequence. Never
     /// more than one at random.
     fn close_s(&self, load: Load) -> f64 {
@@ -164,13 +155,6 @@ impl Costs {
     /// Seconds that both classes together are kept busy by copying `bytes` down.
     pub fn copy_down_s(&self, bytes: f64) -> f64 {
         bytes * (self.fast.chunk_read_s + self.slow.chunk_write_s)
-    }
-}
-
-impl Costs {
-    /// The same with each second of a class counting so much.
-    pub(crate) fn weighted(&self, fast: f64, slow: f64) -> Costs {
-        Costs { fast: self.fast.weighted(fast), slow: self.slow.weighted(slow) }
     }
 }
 

@@ -12,6 +12,9 @@ const CHUNK_BYTES: u64 = 1 << 20;
 /// Chunks that a relocation copies at once.
 const COPIES: u64 = 4;
 
+/// An array that is measured by as many I/Os as one disk.
+const FEW_DISKS: u32 = 3;
+
 #[derive(Debug, Clone, Copy)]
 struct Load {
     operation: Operation,
@@ -25,9 +28,12 @@ struct Load {
 pub fn measure(spec: &ModelSpec, extent_bytes: u64) -> ClassCosts {
     let extent = extent_bytes.max(64 << 20);
     let run = |load| seconds_per_io(spec, extent, load);
+    // At random so many that each disk of a wide array has seen as many as one of three: its cache keeps streams apart, and is full after some.
+    let times = u64::from(spec.members().div_ceil(FEW_DISKS));
     let read = |is_random, bytes, depth: u32| {
         let depth = u64::from(depth);
-        run(Load { operation: Operation::Read, is_random, bytes, depth, ios: 600 + 4 * depth })
+        let ios = (600 + 4 * depth) * if is_random { times } else { 1 };
+        run(Load { operation: Operation::Read, is_random, bytes, depth, ios })
     };
     let chunk = |operation| {
         run(Load { operation, is_random: true, bytes: CHUNK_BYTES, depth: COPIES, ios: 300 })
@@ -91,6 +97,9 @@ mod tests {
         assert!((6e-3..9e-3).contains(&disks.random_s(1)), "{disks:?}");
         assert!(disks.random_s(64) < disks.random_s(1) / 3.0);
         assert!(ssd.random_s(1) < disks.random_s(1) / 30.0);
+        // Little data fit into the caches of many disks.
+        let wide = measure(&"64xhdd-7200".parse().unwrap(), 256 << 20);
+        assert!(wide.random_s(1) < disks.random_s(1) / 4.0, "{wide:?}");
         // Three disks stream more than one SATA SSD.
         assert!(disks.sequential_s(1e9, 64) < ssd.sequential_s(1e9, 64));
     }

@@ -96,3 +96,35 @@ fn benefit_knows_enough_from_plans_alone() {
     println!("benefit {benefit:.1} s, off {off:.1} s");
     assert!(benefit < off * 0.25, "{benefit} s without training, {off} s without placement");
 }
+
+/// Arrays and SSDs that are as fast as the fast class, or faster at some of it: what does not pay back has to stay.
+#[test]
+fn benefit_is_never_behind_leaving_everything_where_it_is() {
+    let trace = nine_queries(&Synthetic { scale: 0.1, ..Synthetic::default() });
+    for (fast, slow, depth, shares) in [
+        ("sata-ssd", "64xhdd-7200", 256, &[0.3, 1.0][..]),
+        ("sata-ssd", "64xhdd-7200", 32, &[1.0]),
+        ("sata-ssd", "sata-qlc", 32, &[0.1, 0.5]),
+        ("sata-ssd", "sata-ssd", 1, &[0.5]),
+        ("sata-ssd", "sata-ssd", 32, &[0.5]),
+        ("hdd-7200", "8xhdd-7200", 64, &[0.1, 0.5]),
+        ("hdd-7200", "8xhdd-7200", 1, &[0.5]),
+        ("nvme", "8xhdd-7200", 32, &[0.1]),
+    ] {
+        let total = |policy: &str, share: f64| {
+            let options = SimulationOptions {
+                fast: fast.parse().unwrap(),
+                slow: slow.parse().unwrap(),
+                pace: if depth == 1 { Pace::InOrder } else { Pace::OutOfOrder { depth } },
+                ..SimulationOptions::new(policy, share)
+            };
+            simulate(&trace, None, &options).unwrap().total_s
+        };
+        let off = total("off", 0.0);
+        for share in shares {
+            let benefit = total("benefit", *share);
+            println!("{fast} over {slow}, {depth}, {share}: benefit {benefit:.2} s, off {off:.2} s");
+            assert!(benefit <= off * 1.03, "{fast} over {slow}, {depth}, {share}: {benefit} s, off {off} s");
+        }
+    }
+}

@@ -8,7 +8,7 @@
 //! A copy is one more customer. Beside `n` others they lose `n / (n + 1)` of the time that it takes, the rest is what the class had left; and only those lose
 //! who are in that class at the time: who reads one page after the other from disks hardly notices what is written to the SSD.
 
-use crate::costs::Costs;
+use crate::costs::{Costs, Load, Reads};
 
 /// I/Os in flight that count as one customer: they come in bursts, and wait for one another.
 const IOS_OF_A_CUSTOMER: f64 = 8.0;
@@ -16,6 +16,15 @@ const IOS_OF_A_CUSTOMER: f64 = 8.0;
 /// I/Os in flight of a query up to which the slow class's slope is believed. Deeper queues make a step of it, and how much either class has to do is
 /// known only roughly: believed altogether, it keeps from the fast class what would pay; not at all, copies go on where the fast class is busy all the time.
 const BELIEVED_DEPTH: f64 = 32.0;
+
+/// With this part of the slow class's time for the same reads, or more, the fast class is about as fast: figures of devices are not more exact,
+const ALIKE: f64 = 0.8;
+
+/// and then it has to save more than this part of it.
+const LEAST_SAVING: f64 = 0.1;
+
+/// With this much of it the fast class is the slower one.
+const SLOWER: f64 = 1.1;
 
 /// Places on the way from one state to another at which weights are taken.
 const STEPS: u32 = 4;
@@ -87,16 +96,27 @@ impl Pressure {
         Busy { slow_s: share * weights.slow_s, fast_s: share * weights.fast_s }
     }
 
-    /// What reads cost under it.
-    pub(super) fn weighted(&self, costs: &Costs) -> Costs {
+    /// Seconds that such reads save from the fast class under it. Negative where the slow class is better. What the fast class takes longer for by itself
+    /// saves nothing, however idle it is: what it would take from the other is known only roughly.
+    pub(super) fn saved_s(&self, costs: &Costs, reads: &Reads, load: Load) -> f64 {
+        let busy = compared(costs, reads, load);
         let certainty = (BELIEVED_DEPTH / f64::from(self.deepest)).min(1.0);
-        costs.weighted(self.weights.fast_s, self.weights.slow_s.powf(certainty))
+        let saved_s = busy.slow_s * self.weights.slow_s.powf(certainty) - busy.fast_s * self.weights.fast_s;
+        let is_slower = busy.fast_s > SLOWER * costs.slow.busy_s(reads, load);
+        if is_slower { saved_s.min(busy.slow_s - busy.fast_s) } else { saved_s }
     }
 
     /// Seconds that queries are held up by copying `bytes` up.
     pub(super) fn copy_up_s(&self, costs: &Costs, bytes: f64) -> f64 {
         bytes * (costs.slow.chunk_read_s * self.copies.slow_s + costs.fast.chunk_write_s * self.copies.fast_s)
     }
+}
+
+/// Seconds that such reads keep either class busy, the slow one's as far as they count: less, where both are about as fast.
+pub(super) fn compared(costs: &Costs, reads: &Reads, load: Load) -> Busy {
+    let (slow_s, fast_s) = (costs.slow.busy_s(reads, load), costs.fast.busy_s(reads, load));
+    let counts = if fast_s > ALIKE * slow_s { 1.0 - LEAST_SAVING } else { 1.0 };
+    Busy { slow_s: slow_s * counts, fast_s }
 }
 
 impl Default for Pressure {
@@ -184,14 +204,30 @@ mod tests {
     fn what_the_slow_class_gains_is_believed_the_less_the_deeper_the_queue() {
         let costs = Costs::default();
         let slow_s = |depths: &[u32]| {
-            let weights = Busy { slow_s: 0.25, fast_s: 0.875 };
+            let weights = Busy { slow_s: 0.25, fast_s: 0.0 };
             let pressure = Pressure { weights, ..Pressure::new(depths.iter().copied()) };
-            pressure.weighted(&costs).slow.random_s(32) / costs.slow.random_s(32)
+            let load = Load { depth: 32, ..Load::IN_ORDER };
+            pressure.saved_s(&costs, &Reads::random(1.0), load) / costs.slow.random_s(32)
         };
         assert!((slow_s(&[1]) - 0.25).abs() < 1e-9, "{}", slow_s(&[1]));
         assert!((slow_s(&[32; 8]) - 0.25).abs() < 1e-9, "{}", slow_s(&[32; 8]));
         assert!((slow_s(&[32, 64]) - 0.5).abs() < 1e-9, "{}", slow_s(&[32, 64]));
         assert!(slow_s(&[256]) > 0.8, "{}", slow_s(&[256]));
+    }
+
+    #[test]
+    fn a_class_that_is_slower_or_hardly_faster_saves_nothing() {
+        let saved_s = |fast_s: f64, fast_weight: f64| {
+            let mut costs = Costs::default();
+            (costs.slow.random_read_s, costs.fast.random_read_s) = ([1.0; 5], [fast_s; 5]);
+            let weights = Busy { slow_s: 1.0, fast_s: fast_weight };
+            let pressure = Pressure { weights, ..Pressure::new(std::iter::once(32)) };
+            pressure.saved_s(&costs, &Reads::random(1.0), Load::IN_ORDER)
+        };
+        assert!((saved_s(0.5, 1.0) - 0.5).abs() < 1e-9);
+        assert!(saved_s(0.95, 1.0) < 0.0, "within what figures are wrong by");
+        assert!(saved_s(1.0, 0.1) > 0.5, "as fast and idle");
+        assert!(saved_s(1.2, 0.1) < 0.0, "idle, but slower");
     }
 
     #[test]

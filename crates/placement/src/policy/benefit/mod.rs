@@ -170,12 +170,11 @@ impl Benefit {
         let likely = self.history.likely();
         let (running, history) = (&self.running[..], &self.history);
         let pressure = self.unweighted();
-        let costs = *context.costs;
-        let moment = Moment { context, costs, pressure, lead_ns: 0.0, running, history, likely: &likely };
+        let moment = Moment { context, pressure, lead_ns: 0.0, running, history, likely: &likely };
         self.pressure = moment.pressure(&self.residency);
         // Copies wait where the slow class has much to do.
         self.lead_ns = self.copy_ns * (1.0 - self.pressure.weights.fast_s);
-        let moment = Moment { lead_ns: self.lead_ns, ..moment.under(self.pressure) };
+        let moment = Moment { lead_ns: self.lead_ns, pressure: self.pressure, ..moment };
         let view = if phase == Phase::Now { View::Soon } else { View::All };
         self.ranking = Ranking::new(&moment, &self.residency, view);
         let segment = self.running.iter().map(Running::segment_ios).fold(f64::INFINITY, f64::min);
@@ -202,9 +201,10 @@ impl Benefit {
 
     /// Seconds that the chunk saves running queries soon.
     fn near_s(&self, context: &Context<'_>, chunk: ChunkNo) -> f64 {
-        let costs = self.pressure.weighted(context.costs);
-        let saved =
-            |query: &Running| costs.saved_s(&query.near(chunk.0, self.lead_ns), query.load(self.pressure));
+        let saved = |query: &Running| {
+            let reads = query.near(chunk.0, self.lead_ns);
+            self.pressure.saved_s(context.costs, &reads, query.load(self.pressure))
+        };
         self.running.iter().map(saved).sum()
     }
 
@@ -274,8 +274,7 @@ impl Benefit {
         let load = running.map_or(Load::IN_ORDER, |running| running.load(self.pressure));
         let reads = if goes_on { Reads::sequential(1.0, io.bytes as f32) } else { Reads::random(1.0) };
         let rent = self.rent.entry(io.chunk.0).or_default();
-        let costs = self.pressure.weighted(context.costs);
-        *rent += costs.saved_s(&reads, load).max(0.0);
+        *rent += self.pressure.saved_s(context.costs, &reads, load).max(0.0);
         let cost = self.pressure.copy_up_s(context.costs, context.layout.chunk_bytes() as f64);
         let later_s = *rent;
         if later_s > cost * PAYBACK && self.residency.under_way() < MOST_UNDER_WAY && self.may_write(context)
@@ -337,17 +336,9 @@ impl Policy for Benefit {
     fn prepare(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
         self.running.clear();
         let likely = self.history.likely();
-        let costs = *context.costs;
         let pressure = self.unweighted();
-        let moment = Moment {
-            context,
-            costs,
-            pressure,
-            lead_ns: 0.0,
-            running: &[],
-            history: &self.history,
-            likely: &likely,
-        };
+        let moment =
+            Moment { context, pressure, lead_ns: 0.0, running: &[], history: &self.history, likely: &likely };
         for candidate in moment.beforehand() {
             let (percent, value) = (candidate.chance_percent, candidate.worth_s);
             let reason = Reason::Likely { percent, saves_s: value as f32 };

@@ -12,10 +12,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::super::residency::{Residency, Where};
-use super::balance::{Busy, Pressure};
-use super::history::History;
+use super::balance::{Busy, Pressure, compared};
+use super::history::{History, Profile};
 use super::running::{HORIZON, Running, horizon, nearness, weighted};
-use crate::costs::{Costs, Reads};
+use crate::costs::{Load, Reads};
 use crate::event::Context;
 use crate::footprint::Fingerprint;
 use crate::layout::{ChunkNo, Tier};
@@ -83,8 +83,6 @@ pub(super) struct Ranking {
 /// What is known of a moment.
 pub(super) struct Moment<'a> {
     pub(super) context: &'a Context<'a>,
-    /// With the weights of the classes.
-    pub(super) costs: Costs,
     pub(super) pressure: Pressure,
     /// Nanoseconds until a copy that begins now is there.
     pub(super) lead_ns: f64,
@@ -95,9 +93,8 @@ pub(super) struct Moment<'a> {
 }
 
 impl Moment<'_> {
-    /// The same, with what counts under that pressure.
-    pub(super) fn under(self, pressure: Pressure) -> Self {
-        Moment { costs: pressure.weighted(self.context.costs), pressure, ..self }
+    fn saved_s(&self, reads: &Reads, load: Load) -> f64 {
+        self.pressure.saved_s(self.context.costs, reads, load)
     }
 
     /// Of all chunks that anybody may read, and of those that are there.
@@ -112,13 +109,13 @@ impl Moment<'_> {
                 for (no, uses) in segment {
                     let worth = worths.entry(*no).or_insert(unread);
                     let weight = if worth.is_there { weight.now } else { weight.then };
-                    worth.soon_s += self.costs.saved_s(uses, load) * f64::from(weight);
+                    worth.soon_s += self.saved_s(uses, load) * f64::from(weight);
                     worth.first = worth.first.min(ahead as u32);
                 }
             }
             for (no, uses) in query.left() {
                 let worth = worths.entry(no).or_insert(unread);
-                worth.all_s += self.costs.saved_s(&uses, load);
+                worth.all_s += self.saved_s(&uses, load);
                 worth.busy = worth.busy.plus(costs.slow.busy_s(&uses, load), costs.fast.busy_s(&uses, load));
             }
         }
@@ -139,7 +136,7 @@ impl Moment<'_> {
             let Some(profile) = self.history.profile(*statement) else { continue };
             let load = profile.load(self.pressure.depth);
             for (no, uses) in &profile.totals {
-                let saves = self.costs.saved_s(uses, load);
+                let saves = self.saved_s(uses, load);
                 let worth = worths.entry(*no).or_insert(unread);
                 worth.later_s += (soon * saves.min(MOST_COPIES * copy_s)).max(next * saves);
                 worth.chance = worth.chance.max(*soon);
@@ -153,7 +150,7 @@ impl Moment<'_> {
             for (segment, weight, ahead) in weighted(segments, 1.0, nearness) {
                 for (no, uses) in segment {
                     let worth = worths.entry(*no).or_insert(unread);
-                    worth.soon_s += self.costs.saved_s(uses, load) * f64::from(weight * distance) * next;
+                    worth.soon_s += self.saved_s(uses, load) * f64::from(weight * distance) * next;
                     worth.first = worth.first.min((until_next + 1 + ahead) as u32);
                 }
             }
@@ -229,15 +226,59 @@ impl Moment<'_> {
         self.context.layout.rule_of(ChunkNo(no)).pin != Some(Tier::Slow)
     }
 
-    /// What is best put into the fast class before anything runs, when that costs nothing; most worth first.
+    /// Statements that are likely to come, with all of their chunks in the slow class.
+    fn ahead(&self) -> Vec<Ahead<'_>> {
+        let likely = self.likely.iter().filter(|(_, _, soon)| *soon >= LEAST_CHANCE);
+        let ahead = likely.filter_map(|(statement, next, soon)| {
+            let profile = self.history.profile(*statement)?;
+            let load = profile.load(self.pressure.depth);
+            let chunks = profile.totals.values().map(|uses| compared(self.context.costs, uses, load).slow_s);
+            let busy = Busy { slow_s: chunks.sum(), fast_s: 0.0 };
+            Some(Ahead { profile, chance: soon.max(*next), load, busy })
+        });
+        ahead.collect()
+    }
+
+    /// What is best put into the fast class before anything runs, when that costs nothing; most worth first, and as long as it shortens what both classes take
+    /// [together](super::balance).
     pub(super) fn beforehand(&self) -> Vec<Candidate> {
         let worths = self.worths(std::iter::empty()).into_iter();
         let worth_s = |worth: &Worth| worth.soon_s + worth.later_s;
         let mut ranked: Vec<(u32, Worth)> =
             worths.filter(|(no, worth)| worth_s(worth) > 0.0 && self.allows(*no)).collect();
         ranked.sort_by(|a, b| worth_s(&b.1).total_cmp(&worth_s(&a.1)).then(a.0.cmp(&b.0)));
+        let mut ahead = self.ahead();
+        ranked.retain(|(no, _)| {
+            let saves_s: f64 = ahead.iter().map(|statement| statement.saves_s(*no, self)).sum();
+            if saves_s > 0.0 {
+                ahead.iter_mut().for_each(|statement| statement.busy = statement.with(*no, self));
+            }
+            saves_s > 0.0
+        });
         ranked.truncate(self.context.capacity as usize);
         ranked.into_iter().map(|(no, worth)| candidate(no, &worth, worth_s(&worth))).collect()
+    }
+}
+
+/// A statement that is likely to come, and what it keeps the classes busy with.
+struct Ahead<'a> {
+    profile: &'a Profile,
+    chance: f64,
+    load: Load,
+    busy: Busy,
+}
+
+impl Ahead<'_> {
+    /// With the chunk in the fast class, too.
+    fn with(&self, no: u32, moment: &Moment<'_>) -> Busy {
+        let Some(uses) = self.profile.totals.get(&no) else { return self.busy };
+        let chunk = compared(moment.context.costs, uses, self.load);
+        self.busy.plus(-chunk.slow_s, chunk.fast_s)
+    }
+
+    fn saves_s(&self, no: u32, moment: &Moment<'_>) -> f64 {
+        let balance = moment.pressure.balance();
+        self.chance * (balance.seconds(self.busy) - balance.seconds(self.with(no, moment)))
     }
 }
 
