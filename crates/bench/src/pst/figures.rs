@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tanada_placement::{Outcome, Trace};
 
-use super::{IN_ORDER, LiveRun, OUT_OF_ORDER, PstSettings};
+use super::{IN_ORDER, LiveRun, OUT_OF_ORDER, PstSettings, is_named};
 use crate::report::{Report, Table, median};
 
 /// One replay.
@@ -33,22 +33,23 @@ pub(super) struct Medians<'a> {
 }
 
 impl Medians<'_> {
-    /// Of whatever `figure` gives.
-    pub(super) fn of(&self, policy: &str, share: u32, figure: impl Fn(&Outcome) -> f64) -> f64 {
+    /// Of whatever `figure` gives; none without replays.
+    pub(super) fn of(&self, policy: &str, share: u32, figure: impl Fn(&Outcome) -> f64) -> Option<f64> {
         let is_meant = |run: &&Replayed| {
             run.execution == self.execution
                 && run.clients == self.clients
                 && run.share == share
                 && run.outcome.policy == policy
         };
-        median(self.runs.iter().filter(is_meant).map(|run| figure(&run.outcome)))
+        let figures: Vec<f64> = self.runs.iter().filter(is_meant).map(|run| figure(&run.outcome)).collect();
+        (!figures.is_empty()).then(|| median(figures))
     }
 
-    pub(super) fn total_s(&self, policy: &str, share: u32) -> f64 {
+    pub(super) fn total_s(&self, policy: &str, share: u32) -> Option<f64> {
         self.of(policy, share, |outcome| outcome.total_s)
     }
 
-    /// A figure of one policy over that of another, at each share where there is room at all.
+    /// A figure of one policy over that of another, at each share where there is room at all and both were replayed.
     fn ratios(
         &self,
         shares: &[u32],
@@ -57,8 +58,22 @@ impl Medians<'_> {
         figure: impl Fn(&Outcome) -> f64,
     ) -> Vec<f64> {
         let shares = shares.iter().filter(|share| **share > 0);
-        let ratio = |share: &u32| self.of(policy, *share, &figure) / self.of(other, *share, &figure);
-        shares.map(ratio).filter(|ratio| ratio.is_finite()).collect()
+        let ratio = |share: &u32| Some(self.of(policy, *share, &figure)? / self.of(other, *share, &figure)?);
+        shares.filter_map(ratio).filter(|ratio| ratio.is_finite()).collect()
+    }
+
+    /// Seconds of `policy` over those of the best of `others`, at each share where there is room at all.
+    fn over_best(&self, shares: &[u32], policy: &str, others: &[&str]) -> Vec<f64> {
+        let ratio = |share: &u32| {
+            let best = others.iter().filter_map(|other| self.total_s(other, *share)).min_by(f64::total_cmp);
+            Some(self.total_s(policy, *share)? / best?)
+        };
+        shares
+            .iter()
+            .filter(|share| **share > 0)
+            .filter_map(ratio)
+            .filter(|ratio| ratio.is_finite())
+            .collect()
     }
 }
 
@@ -103,33 +118,31 @@ pub(super) fn put(
     let shares = &settings.shares;
     let of = |execution| Medians { runs: replayed, execution, clients: 1 };
     let total = |outcome: &Outcome| outcome.total_s;
-    add("benefit_over_static_best", &|execution| {
-        least(&of(execution).ratios(shares, "benefit", "static", total))
-    });
-    add("benefit_over_static_worst", &|execution| {
-        most(&of(execution).ratios(shares, "benefit", "static", total))
-    });
-    add("plan_over_static_best", &|execution| least(&of(execution).ratios(shares, "plan", "static", total)));
-    add("lru_over_static_best", &|execution| least(&of(execution).ratios(shares, "lru", "static", total)));
+    let [benefit, fixed, plan, lru] = ["benefit", "static", "plan", "lru"].map(|name| settings.policy(name));
+    let others: Vec<&str> =
+        settings.policies.iter().map(String::as_str).filter(|policy| !is_named(policy, "benefit")).collect();
+    add("benefit_over_static_best", &|execution| least(&of(execution).ratios(shares, benefit, fixed, total)));
+    add("benefit_over_static_worst", &|execution| most(&of(execution).ratios(shares, benefit, fixed, total)));
+    add("plan_over_static_best", &|execution| least(&of(execution).ratios(shares, plan, fixed, total)));
+    add("lru_over_static_best", &|execution| least(&of(execution).ratios(shares, lru, fixed, total)));
     add("q5_benefit_over_static_best", &|execution| {
-        least(&of(execution).ratios(shares, "benefit", "static", |outcome| outcome.seconds_of("q5")))
+        least(&of(execution).ratios(shares, benefit, fixed, |outcome| outcome.seconds_of("q5")))
     });
     add("benefit_over_best_other_worst", &|execution| {
-        let medians = of(execution);
-        let others = || settings.policies.iter().filter(|policy| *policy != "benefit" && *policy != "off");
-        let ratio = |share: &u32| {
-            let best = others().map(|other| medians.total_s(other, *share)).fold(f64::NAN, f64::min);
-            medians.total_s("benefit", *share) / best
-        };
-        most(&shares.iter().filter(|share| **share > 0).map(ratio).collect::<Vec<_>>())
+        most(&of(execution).over_best(shares, benefit, &others))
     });
     if settings.clients > 1 {
         let mixed = |execution| Medians { runs: replayed, execution, clients: settings.clients };
         add("mixed_benefit_over_static_worst", &|execution| {
-            most(&mixed(execution).ratios(shares, "benefit", "static", total))
+            most(&mixed(execution).ratios(shares, benefit, fixed, total))
         });
     }
     put_live(settings, replayed, live, report);
+}
+
+/// For a table.
+fn seconds(figure: Option<f64>) -> String {
+    figure.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.1}"))
 }
 
 /// Seconds by share and policy.
@@ -140,7 +153,7 @@ fn totals(settings: &PstSettings, execution: &str, trace: &Trace, medians: &Medi
     let mut table = Table::new(&header);
     for share in &settings.shares {
         let mut row = vec![share.to_string()];
-        row.extend(settings.policies.iter().map(|policy| format!("{:.1}", medians.total_s(policy, *share))));
+        row.extend(settings.policies.iter().map(|policy| seconds(medians.total_s(policy, *share))));
         table.add(row);
     }
     table
@@ -163,14 +176,14 @@ fn put_live(settings: &PstSettings, replayed: &[Replayed], live: &[LiveRun], rep
         };
         let real = live.iter().find(is_same).map(|real| real.total_s);
         over_real.extend(real.map(|real| run.total_s / real));
-        over_virtual.push(replay / run.total_s);
+        over_virtual.extend(replay.map(|replay| replay / run.total_s));
         table.add(vec![
             run.execution.to_owned(),
             run.policy.clone(),
             run.share.to_string(),
             format!("{:.1}", run.total_s),
-            real.map_or_else(|| "-".to_owned(), |real| format!("{real:.1}")),
-            format!("{replay:.1}"),
+            seconds(real),
+            seconds(replay),
             run.ios.to_string(),
         ]);
     }
@@ -205,5 +218,64 @@ mod tests {
         assert_eq!((least(&ratios), most(&ratios)), (0.7, 0.8));
         assert_eq!(figure(0.123_456), json!(0.1235));
         assert_eq!(figure(f64::NAN), Value::Null);
+    }
+
+    fn settings(policies: &[&str], shares: &[u32]) -> PstSettings {
+        PstSettings {
+            policies: policies.iter().map(|policy| (*policy).to_owned()).collect(),
+            shares: shares.to_vec(),
+            ..PstSettings::new("/".into())
+        }
+    }
+
+    fn report(settings: &PstSettings, runs: &[Replayed], live: &[LiveRun]) -> Report {
+        let mut report = Report::new("pst", &(), std::path::Path::new("/"));
+        put(settings, &[(IN_ORDER, Trace::default())], runs, live, &mut report);
+        report
+    }
+
+    #[test]
+    fn what_was_not_replayed_has_no_ratio() {
+        let runs = [run("static", 10, 8.0), run("lru", 10, 16.0)];
+        let live = LiveRun {
+            kind: "live",
+            execution: IN_ORDER,
+            policy: "benefit".to_owned(),
+            share: 30,
+            time: "virtual",
+            total_s: 5.0,
+            queries: Vec::new(),
+            ios: 1,
+        };
+        let report = report(&settings(&["static", "lru"], &[10]), &runs, &[live]);
+        for key in [
+            "benefit_over_static_best",
+            "benefit_over_static_worst",
+            "plan_over_static_best",
+            "q5_benefit_over_static_best",
+            "benefit_over_best_other_worst",
+            "mixed_benefit_over_static_worst",
+        ] {
+            assert_eq!(report.summary[key], json!({ "in_order": null, "out_of_order": null }), "{key}");
+        }
+        assert_eq!(report.summary["lru_over_static_best"], json!({ "in_order": 2.0, "out_of_order": null }));
+        assert_eq!(report.summary["replay_over_virtual_time"], json!({ "least": null, "most": null }));
+        let last_row = |table: &Table| -> Vec<String> {
+            table.to_string().lines().last().unwrap().split_whitespace().map(str::to_owned).collect()
+        };
+        assert_eq!(last_row(&report.tables[1]), [IN_ORDER, "benefit", "30", "5.0", "-", "-", "1"]);
+        let no_replay = settings(&["static", "plan"], &[10]);
+        let medians = Medians { runs: &runs, execution: IN_ORDER, clients: 1 };
+        let table = totals(&no_replay, IN_ORDER, &Trace::default(), &medians);
+        assert_eq!(last_row(&table), ["10", "8.0", "-"]);
+    }
+
+    #[test]
+    fn off_is_another_policy_and_options_leave_a_policy_its_name() {
+        let names = ["benefit:write-budget=1MiB", "off", "static"];
+        let runs = [run(names[0], 10, 8.0), run("off", 10, 4.0), run("static", 10, 16.0)];
+        let summary = report(&settings(&names, &[10]), &runs, &[]).summary;
+        assert_eq!(summary["benefit_over_static_worst"]["in_order"], json!(0.5));
+        assert_eq!(summary["benefit_over_best_other_worst"]["in_order"], json!(2.0));
     }
 }

@@ -99,6 +99,16 @@ impl PstSettings {
         PstSettings { real_time: false, live_shares: vec![50], ..self }
     }
 
+    /// The policy of that name, as it was asked for: without options if there is that, else the first with some.
+    fn policy<'a>(&'a self, name: &'a str) -> &'a str {
+        let first = self.policies.iter().find(|policy| is_named(policy, name));
+        if self.policies.iter().any(|policy| policy == name) {
+            name
+        } else {
+            first.map_or(name, String::as_str)
+        }
+    }
+
     fn pace(&self, execution: &str) -> Pace {
         if execution == IN_ORDER { Pace::InOrder } else { Pace::OutOfOrder { depth: self.depth } }
     }
@@ -120,6 +130,11 @@ impl PstSettings {
             ..SimulationOptions::new(policy, f64::from(share) / 100.0)
         }
     }
+}
+
+/// Whether `policy`, options and all, is the one of that name.
+fn is_named(policy: &str, name: &str) -> bool {
+    policy.split(':').next() == Some(name)
 }
 
 /// Runs the evaluation; `progress` hears what happens. Blocks: call it from a thread that may.
@@ -173,7 +188,7 @@ fn replay(
     for seed in 1..=settings.runs as u64 {
         for share in &settings.shares {
             for policy in &settings.policies {
-                if !is_mixed || policy == "benefit" || policy == "static" {
+                if !is_mixed || is_named(policy, "benefit") || is_named(policy, "static") {
                     runs.push((*share, settings.options(execution, policy, *share, clients, seed)));
                 }
             }
