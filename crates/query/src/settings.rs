@@ -4,6 +4,7 @@ use std::any::Any;
 
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
 use datafusion::common::{DataFusionError, Result as DataFusionResult};
+use tanada_base::ByteSize;
 use tanada_placement::POLICIES;
 
 /// In which order operators finish their I/O.
@@ -97,7 +98,7 @@ impl ExtensionOptions for TanadaOptions {
             "lookup_memory_bytes" => self.lookup_memory_bytes = bounded(key, value, 1 << 20, 1 << 40)?,
             "placement" => self.placement = policy_name(key, value)?,
             "placement_bytes_per_second" => {
-                self.placement_bytes_per_second = bounded(key, value, 0, 1 << 40)?;
+                self.placement_bytes_per_second = bytes(key, value, 1 << 40)?;
             }
             _ => return Err(wrong(format!("unknown setting 'tanada.{key}'; known are {}", names()))),
         }
@@ -196,6 +197,15 @@ fn bounded(key: &str, value: &str, least: usize, most: usize) -> DataFusionResul
     })
 }
 
+/// A size, as a number of bytes or with a unit.
+fn bytes(key: &str, value: &str, most: usize) -> DataFusionResult<usize> {
+    let size = value.trim().parse::<ByteSize>().ok().map(ByteSize::as_usize).filter(|size| *size <= most);
+    size.ok_or_else(|| {
+        let most = ByteSize::new(most as u64);
+        wrong(format!("tanada.{key} cannot be '{value}'; use a size like 20MB, from 0 to {most}"))
+    })
+}
+
 impl std::fmt::Display for Execution {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -249,6 +259,19 @@ mod tests {
             let entry =
                 options.entries().into_iter().find(|entry| entry.key == format!("tanada.{key}")).unwrap();
             assert_eq!(entry.value.as_deref(), Some(value));
+        }
+    }
+
+    #[test]
+    fn bytes_a_second_are_a_number_or_a_size() {
+        let mut options = TanadaOptions::default();
+        for (value, bytes) in [("8388608", 8 << 20), ("1MiB", 1 << 20), ("2 MB", 2_000_000), ("0", 0)] {
+            options.set("placement_bytes_per_second", value).unwrap();
+            assert_eq!(options.placement_bytes_per_second, bytes, "{value}");
+        }
+        for value in ["", "fast", "-1", "2TiB"] {
+            let error = options.set("placement_bytes_per_second", value).unwrap_err().to_string();
+            assert!(error.contains("use a size like 20MB, from 0 to 1 TiB"), "{error}");
         }
     }
 

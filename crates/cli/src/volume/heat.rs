@@ -29,8 +29,8 @@ pub struct HeatArguments {
     #[arg(value_name = "OBJECT")]
     names: Vec<String>,
     /// How many chunks
-    #[arg(long, value_name = "N", default_value = "20")]
-    top: usize,
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    top: u32,
     /// Explain where this chunk of the one object lies
     #[arg(long, value_name = "CHUNK", requires = "names")]
     explain: Option<u64>,
@@ -88,7 +88,7 @@ pub(super) async fn run(machine: &Machine, arguments: HeatArguments) -> Outcome 
     let hottest: Vec<Heat> = hottest
         .iter()
         .filter(|(_, chunk)| chunk.statistics.reads > 0 || chunk.statistics.writes > 0)
-        .take(arguments.top)
+        .take(arguments.top as usize)
         .map(|(object, chunk)| heat(volume, object, chunk))
         .collect();
     arguments.output.print(&hottest, |hottest| text(hottest))
@@ -183,5 +183,23 @@ fn ago(seconds: u64) -> String {
         120..7200 => count(seconds / 60, "minute"),
         7200..172_800 => count(seconds / 3600, "hour"),
         _ => count(seconds / 86_400, "day"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Alone {
+        #[command(flatten)]
+        _heat: super::HeatArguments,
+    }
+
+    #[test]
+    fn no_chunks_are_nothing_to_ask_for() {
+        assert!(Alone::try_parse_from(["heat", "vol", "--top", "1"]).is_ok());
+        let error = Alone::try_parse_from(["heat", "vol", "--top", "0"]).unwrap_err().to_string();
+        assert!(error.contains("0 is not in 1.."), "{error}");
     }
 }

@@ -116,14 +116,16 @@ fn set(tokens: &[&Token]) -> Result<Command> {
         .position(|token| matches!(token, Token::Eq | Token::Assignment) || keyword(token) == "TO");
     let sign = sign.ok_or_else(usage)?;
     let key: String = tokens[..sign].iter().map(|token| token.to_string()).collect();
-    let value: String = tokens[sign + 1..]
+    let given = &tokens[sign + 1..];
+    let value: String = given
         .iter()
         .map(|token| match token {
             Token::SingleQuotedString(text) | Token::DoubleQuotedString(text) => text.clone(),
             token => token.to_string(),
         })
         .collect();
-    if key.is_empty() || value.is_empty() {
+    // What is empty in quotes is a value, which the setting may refuse.
+    if key.is_empty() || given.is_empty() {
         return Err(usage());
     }
     Ok(Command::Set { key: key.to_ascii_lowercase(), value })
@@ -152,6 +154,7 @@ mod tests {
             ("show index from `t`", Command::ShowIndex(table(None, "t"))),
             ("set Tanada.execution = 'in_order'", set_to("tanada.execution", "in_order")),
             ("set session tanada.io_depth = 64", set_to("tanada.io_depth", "64")),
+            ("set tanada.placement = ''", set_to("tanada.placement", "")),
             ("explain select 1", Command::Query),
             ("/* first */ select 1", Command::Query),
         ];
