@@ -23,7 +23,7 @@ unsafe fn range<'a>(
     // SAFETY: as the caller promises.
     let start = unsafe { bytes(start, start_len) }?;
     // SAFETY: as the caller promises.
-    let end = if end.is_null() { None } else { Some(unsafe { bytes(end, end_len) }?) };
+    let end = if end.is_null() && end_len == 0 { None } else { Some(unsafe { bytes(end, end_len) }?) };
     Ok((start, end))
 }
 

@@ -28,6 +28,16 @@ pub struct Levels {
 }
 
 impl Levels {
+    /// RocksDB's default sizes of levels and files; four write buffers.
+    pub fn usual(buffer_bytes: u64) -> Levels {
+        Levels {
+            base_bytes: USUAL_BASE_BYTES,
+            file_bytes: 64 << 20,
+            write_buffer_bytes: (buffer_bytes / 4).max(1 << 20),
+            write_buffers: 4,
+        }
+    }
+
     /// For a first path of `path_bytes`, `data_bytes` of keys and values, and `buffer_bytes` of memory for write buffers: the largest level that can be on the
     /// first path is there, and fills it, unless that is more than the data take.
     pub fn on_two_paths(path_bytes: u64, data_bytes: u64, buffer_bytes: u64) -> Levels {

@@ -3,6 +3,7 @@
 //! Above: `tanada bench ycsb --against`, which starts it where it lies beside `tanada`. Below: `tanada-ycsb`, which drives all engines alike.
 //!
 //! - `rocksdb`: RocksDB with values in its tables;
+//! - `rocksdb-usual-levels`: the same with levels of the sizes that RocksDB has by default;
 //! - `rocksdb-blob`: RocksDB with values in blob files;
 //! - `fjall`: fjall with separated values.
 #![forbid(unsafe_code)]
@@ -22,7 +23,7 @@ use tanada_ycsb::measure::Run;
 use tanada_ycsb::{Engine, Error, FromBlocking, Result};
 
 use fjall_engine::Fjall;
-use rocksdb_engine::{Rocks, Values};
+use rocksdb_engine::{Rocks, Sizes, Values};
 
 /// Tanada's allocator, for all engines alike: mimalloc, which takes the place of malloc and operator new as well.
 #[global_allocator]
@@ -30,11 +31,14 @@ static ALLOCATOR: tanada_io::Allocator = tanada_io::Allocator;
 
 fn open(job: &Job) -> Result<Arc<dyn Engine>> {
     Ok(match job.engine.as_str() {
-        "rocksdb" => Arc::new(FromBlocking(Rocks::open(job, Values::InTables)?)),
-        "rocksdb-blob" => Arc::new(FromBlocking(Rocks::open(job, Values::InBlobFiles)?)),
+        "rocksdb" => Arc::new(FromBlocking(Rocks::open(job, Values::InTables, Sizes::OfPath)?)),
+        "rocksdb-usual-levels" => Arc::new(FromBlocking(Rocks::open(job, Values::InTables, Sizes::Usual)?)),
+        "rocksdb-blob" => Arc::new(FromBlocking(Rocks::open(job, Values::InBlobFiles, Sizes::OfPath)?)),
         "fjall" => Arc::new(FromBlocking(Fjall::open(job)?)),
         other => {
-            let message = format!("{other:?} is not known; there are rocksdb, rocksdb-blob, fjall");
+            let message = format!(
+                "{other:?} is not known; there are rocksdb, rocksdb-usual-levels, rocksdb-blob, fjall"
+            );
             return Err(Error::invalid(message));
         }
     })

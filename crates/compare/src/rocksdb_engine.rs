@@ -43,6 +43,15 @@ pub enum Values {
     InBlobFiles,
 }
 
+/// Sizes of levels on two paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sizes {
+    /// So that the first path is used as far as it goes.
+    OfPath,
+    /// As RocksDB has them by default, whatever the first path's size.
+    Usual,
+}
+
 /// An open RocksDB.
 pub struct Rocks {
     persisting: Persisting,
@@ -62,7 +71,7 @@ impl fmt::Debug for Rocks {
 
 impl Rocks {
     /// Opens or makes the database of a job.
-    pub fn open(job: &Job, values: Values) -> Result<Rocks> {
+    pub fn open(job: &Job, values: Values, sizes: Sizes) -> Result<Rocks> {
         let (Some(fastest), Some(slowest)) = (job.classes.first(), job.classes.last()) else {
             return Err(Error::invalid("there is no folder"));
         };
@@ -90,8 +99,13 @@ impl Rocks {
         let mut can_merge_all = true;
         if job.classes.len() - first > 1 {
             let data_bytes = job.driver.records.logical_bytes(job.driver.records.count);
-            can_merge_all = data_bytes + data_bytes / 8 <= target(fastest);
-            set_levels(&mut options, Levels::on_two_paths(target(fastest), data_bytes, buffer_bytes));
+            // Everything merged into one level would not be where levels of usual sizes leave it.
+            can_merge_all = sizes == Sizes::OfPath && data_bytes + data_bytes / 8 <= target(fastest);
+            let levels = match sizes {
+                Sizes::OfPath => Levels::on_two_paths(target(fastest), data_bytes, buffer_bytes),
+                Sizes::Usual => Levels::usual(buffer_bytes),
+            };
+            set_levels(&mut options, levels);
         }
         options.set_wal_dir(fastest.path.join("log"));
         options.set_max_total_wal_size(log_bytes);

@@ -88,7 +88,7 @@ pub struct YcsbArguments {
     #[command(flatten)]
     pub common: Common,
     /// Other engines beside it, separated by commas
-    #[arg(long, value_name = "ENGINE,ENGINE", value_delimiter = ',', value_parser = ["rocksdb", "rocksdb-blob", "fjall"])]
+    #[arg(long, value_name = "ENGINE,ENGINE", value_delimiter = ',', value_parser = ["rocksdb", "rocksdb-usual-levels", "rocksdb-blob", "fjall"])]
     against: Vec<String>,
     /// What the data lie on: limited (devices of a known speed, needs root), unlimited (the same without limits), folder
     #[arg(long, value_name = "MEDIA", value_parser = media)]

@@ -26,7 +26,7 @@ use crate::tree::{Change, Edit, JobContext, JobOutput, KvsetNo, TreeState};
 use crate::{ErrorKind, Result};
 
 use super::pick::{self, Thorough};
-use crate::tree::pick::{Job, Space, space};
+use crate::tree::pick::{Job, Space};
 
 /// How long a store's jobs rest after one found no space, whatever happens.
 const REST: Duration = Duration::from_millis(100);
@@ -267,11 +267,11 @@ impl Core {
             context.pace = Pace::unbounded();
         }
         let around = self.surroundings(writing, store, &tree);
-        self.note_space(store, space(&tree, &self.pick_settings(store), &around));
         let whole = tree;
         let tree = Arc::new(whole.without_mirrors());
         drop(whole);
-        let job = pick::next_job(&tree, &self.pick_settings(store), &around, thorough);
+        let (job, space) = pick::next_job(&tree, &self.pick_settings(store), &around, thorough);
+        self.note_space(store, space);
         let job = match job {
             Some(job) => job,
             None => match self.correction(writing, store, &tree, is_thorough)? {

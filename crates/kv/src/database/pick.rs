@@ -9,21 +9,28 @@ use super::core::{Core, Writing};
 use super::store::StoreState;
 use crate::entry::SegmentNo;
 use crate::objects::ObjectKind;
-use crate::tree::pick::{Job, LogSegmentUse, PickSettings, Surroundings, pick};
+use crate::tree::pick::{Job, LogSegmentUse, PickSettings, Space, Surroundings, pick};
 use crate::tree::{Kvset, KvsetNo, Leaf, LeafNo, TreeState};
 
 /// Less than one in so many bytes of a class is little room.
 const TIGHT: u64 = 4;
 
-/// The next job. One of somebody who is `thorough` leaves nothing at the root, and one kvset in each leaf without anything that is obsolete.
+/// The next job, and the space that the store takes beyond what it needs. One of somebody who is `thorough` leaves nothing at the root, and one kvset in each leaf without anything that is obsolete.
 pub(crate) fn next_job(
     tree: &TreeState,
     settings: &PickSettings,
     around: &Surroundings,
     thorough: Option<&Thorough<'_>>,
-) -> Option<Job> {
-    let picked = pick(tree, settings, around).map(|picked| picked.job);
-    let Some(thorough) = thorough else { return picked };
+) -> (Option<Job>, Space) {
+    let (picked, space) = pick(tree, settings, around);
+    let picked = picked.map(|picked| picked.job);
+    match thorough {
+        None => (picked, space),
+        Some(thorough) => (thorough_job(tree, picked, thorough), space),
+    }
+}
+
+fn thorough_job(tree: &TreeState, picked: Option<Job>, thorough: &Thorough<'_>) -> Option<Job> {
     match picked {
         // All at once: each spill puts the values of neighbours in one more place.
         Some(Job::Spill { .. }) | None if !tree.root.is_empty() => {

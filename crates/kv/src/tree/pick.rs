@@ -107,17 +107,20 @@ const MOST_REWRITTEN: u64 = 64 << 20;
 /// A kvset of which one in so many versions is a delete is worth cleaning.
 const DELETES: u64 = 4;
 
-/// The job that `tree` needs most; `None` if it needs none.
+/// The job that `tree` needs most, `None` if it needs none; and how much space it takes beyond what it needs.
 pub(crate) fn pick<K: AsRef<KvsetRecord> + Clone>(
     tree: &Tree<K>,
     settings: &PickSettings,
     around: &Surroundings,
-) -> Option<Picked> {
+) -> (Option<Picked>, Space) {
+    let garbage = Garbage::of(tree, settings, around);
+    let space = garbage.space;
     let spill = pick_spill(tree, settings, around);
     let leaves = tree.leaves.iter().filter_map(|leaf| pick_leaf(leaf, settings));
-    let garbage = pick_garbage(tree, settings, around);
+    let garbage = pick_garbage(tree, settings, around, garbage);
     let picked = spill.into_iter().chain(leaves).chain(garbage).filter(|picked| picked.pressure >= 1.0);
-    picked.reduce(|best, other| if other.pressure > best.pressure { other } else { best })
+    let best = picked.reduce(|best, other| if other.pressure > best.pressure { other } else { best });
+    (best, space)
 }
 
 fn data_bytes<K: AsRef<KvsetRecord>>(kvset: &K) -> u64 {
@@ -266,22 +269,14 @@ impl Garbage {
     }
 }
 
-/// How much space a store takes beyond what it needs.
-pub(crate) fn space<K: AsRef<KvsetRecord> + Clone>(
-    tree: &Tree<K>,
-    settings: &PickSettings,
-    around: &Surroundings,
-) -> Space {
-    Garbage::of(tree, settings, around).space
-}
-
 fn pick_garbage<K: AsRef<KvsetRecord> + Clone>(
     tree: &Tree<K>,
     settings: &PickSettings,
     around: &Surroundings,
+    garbage: Garbage,
 ) -> Option<Picked> {
     let Garbage { mut segments, total, referenced: live, obsolete_in_leaves, obsolete_in_root, space } =
-        Garbage::of(tree, settings, around);
+        garbage;
     if space.over < 1.0 {
         return None;
     }
@@ -416,6 +411,10 @@ mod tests {
         TreeRecord::default().apply(&Edit { changes: starts }, |record| Ok(record.clone())).unwrap()
     }
 
+    fn pick(tree: &TreeRecord, settings: &PickSettings, around: &Surroundings) -> Option<Picked> {
+        super::pick(tree, settings, around).0
+    }
+
     fn job(tree: &TreeRecord) -> Option<Job> {
         pick(tree, &SETTINGS, &Surroundings::default()).map(|picked| picked.job)
     }
@@ -512,7 +511,7 @@ mod tests {
         let picked = pick(&tree, &SETTINGS, &around).unwrap();
         assert_eq!(Some(picked.job), compact(0, &[2, 1], &[]));
         assert!(picked.pressure > 3.0, "{}", picked.pressure);
-        assert_eq!(space(&tree, &SETTINGS, &around).excess, 300);
+        assert_eq!(super::pick(&tree, &SETTINGS, &around).1.excess, 300);
         // What is promoted repeats what is there, and is meant to.
         let promoted = KvsetRecord { kind: KvsetKind::Promoted, ..leaf[0].clone() };
         let leaf = Leaf { no: 0, start: Bytes::new(), kvsets: vec![promoted, leaf[1].clone()] };

@@ -399,7 +399,7 @@ proptest! {
 /// Does what is picked until nothing is.
 async fn settle(world: &mut World, settings: &PickSettings) -> u64 {
     let mut jobs = 0;
-    while let Some(picked) = pick(&*world.tree, settings, &Surroundings::default()) {
+    while let Some(picked) = pick(&*world.tree, settings, &Surroundings::default()).0 {
         let (context, tree) = (&world.context, &world.tree);
         let edit = match picked.job {
             Job::Spill { kvsets } => {

@@ -257,7 +257,7 @@ mod tests {
         let peer = |engine: &str| Peer { program: "/bin/true".into(), engine: engine.to_owned() };
         for engine in ["rocksbd", "tanada", ""] {
             let told = refusal(|options| options.against = vec![peer(engine)]);
-            assert!(told.contains("rocksdb, rocksdb-blob, fjall"), "{told}");
+            assert!(told.contains("rocksdb, rocksdb-usual-levels, rocksdb-blob, fjall"), "{told}");
         }
         let told = refusal(|options| options.against = vec![peer("rocksdb"), peer("rocksdb")]);
         assert!(told.contains("twice"), "{told}");

@@ -15,14 +15,14 @@ use crate::{Error, ErrorKind, Result};
 const PROGRAM: &str = "tanada-compare";
 
 /// The engines that it knows.
-const ENGINES: [&str; 3] = ["rocksdb", "rocksdb-blob", "fjall"];
+const ENGINES: [&str; 4] = ["rocksdb", "rocksdb-usual-levels", "rocksdb-blob", "fjall"];
 
 /// An engine to compare with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Peer {
     /// The program that runs it.
     pub program: PathBuf,
-    /// What the program calls it: `rocksdb`, `rocksdb-blob`, `fjall`.
+    /// What the program calls it: `rocksdb`, `rocksdb-usual-levels`, `rocksdb-blob`, `fjall`.
     pub engine: String,
 }
 
