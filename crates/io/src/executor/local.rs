@@ -179,9 +179,13 @@ impl Local {
         LOCAL.with(|local| *local.borrow_mut() = Some(self.clone()));
         let mut inbox = VecDeque::new();
         let mut landed = Vec::new();
-        while !self.remote.is_stopping() {
+        loop {
             self.remote.receive(&mut inbox);
             inbox.drain(..).for_each(|item| self.handle(item));
+            // Looked at behind what takes the notification: the order to end has no item that would be found later.
+            if self.remote.is_stopping() {
+                break;
+            }
             self.poll_ready();
             self.turn_ring(&mut inbox, &mut landed);
             landed.drain(..).for_each(Landed::complete);

@@ -8,6 +8,8 @@
 //!    it looks into the inbox again.
 //! 3. When it wakes it sets `RUNNING` *before* it empties the inbox.
 //!
+//! 4. The order to end is a flag and a notification; the executor looks at the flag after it took the notification, and before it sleeps.
+//!
 //! Invariant: an item in the inbox of an executor that sleeps has written, or is about to write, to the eventfd.
 
 use std::collections::VecDeque;
@@ -135,7 +137,7 @@ impl RemoteHandle {
     }
 
     pub(super) fn is_stopping(&self) -> bool {
-        self.0.is_stopping.load(Ordering::Relaxed)
+        self.0.is_stopping.load(Ordering::SeqCst)
     }
 
     /// Live tasks, those still in the inbox included.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::channel::oneshot;
 use futures::future::{join_all, pending};
-use tanada_io::{ErrorKind, ExecutorOptions, Method, spawn_local};
+use tanada_io::{ErrorKind, ExecutorOptions, Executors, Method, spawn_local};
 
 use crate::{eventually, executors, open, random_file};
 
@@ -314,4 +314,21 @@ fn a_task_that_yields_does_not_keep_completions_from_others() {
     futures::executor::block_on(reads).unwrap();
     let turns = futures::executor::block_on(busy).unwrap();
     assert!(turns < 600, "{turns} turns during four reads");
+}
+
+/// The order to end may come at any moment of a thread's turn, as it comes back from what woke it, too.
+#[test]
+fn executors_that_are_dropped_early_end() {
+    let options = ExecutorOptions { threads: 1, method: Method::Threads, ..ExecutorOptions::default() };
+    for round in 0..20_000u64 {
+        // The thread is on its way back from what woke it.
+        let executors = Executors::start(options.clone()).unwrap();
+        if round % 3 > 0 {
+            drop(executors.spawn(|| async {}));
+        }
+        for _ in 0..round % 97 * 10 {
+            std::hint::spin_loop();
+        }
+        drop(executors);
+    }
 }

@@ -20,6 +20,7 @@ use crate::keyfile::KeyFileWriter;
 use crate::objects::{Lease, ObjectKind};
 use crate::settings::Compression;
 use crate::tree::edit::SegmentRecord;
+use crate::tree::pick::Space;
 use crate::tree::{Change, Edit, JobContext, KvsetKind, KvsetRecord, LeafNo, Place, Position, TreeState};
 use crate::value::SegmentWriter;
 use crate::{Error, ErrorKind, Result};
@@ -86,6 +87,8 @@ impl Store {
         for _ in 0..MOST_TRIES {
             core.settle(&store).await?;
             if let Some((tree, sequence)) = core.begin_load(&store) {
+                // No job can free anything until the load ends.
+                core.note_space(&store, Space::default());
                 let context = core.job_context(&store)?;
                 let codec = match store.settings.compression {
                     Compression::None => Codec::None,

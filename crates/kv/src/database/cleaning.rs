@@ -1,7 +1,7 @@
 //! What is obsolete without anybody noticing: deletes above what they hide, versions that have expired, and what a snapshot kept when it was merged.
 //!
 //! Jobs are due by numbers and bytes. A store that nobody writes to any more never comes to these, so that what was deleted last would take up its space for
-//! ever. When nothing else is to do, such kvsets are merged with those below them; not more often than that takes a tenth of the time.
+//! ever. When nothing else is to do, such kvsets are merged with those below them; not more often than that takes a tenth of the time, for each store.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,12 +13,15 @@ use parking_lot::Mutex;
 use super::core::{Core, Writing};
 use super::pick::Thorough;
 use super::store::StoreState;
-use crate::Result;
 use crate::tree::pick::{Job, pick_cleaning};
-use crate::tree::{JobOutput, KvsetNo, LeafNo, TreeState};
+use crate::tree::{JobOutput, Kvset, KvsetKind, KvsetNo, LeafNo, TreeState};
+use crate::{ErrorKind, Result};
 
-/// Least time between two of them, of one store.
-const LEAST_PAUSE: Duration = Duration::from_secs(10);
+/// Least time between two of them, of one store,
+const LEAST_PAUSE: Duration = Duration::from_secs(1);
+
+/// and before what could not be done is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(10);
 
 /// How many times as long as it took is paused after one.
 const PAUSES: u32 = 10;
@@ -79,6 +82,16 @@ impl Cleaning {
         if oldest.is_none() || kvsets.last().copied() != oldest {
             return;
         }
+        // Copies repeat what is there, and what expired or was deleted in ranges was not overwritten.
+        let tells_nothing = |kvset: &Arc<Kvset>| {
+            let record = kvset.record();
+            record.kind == KvsetKind::Promoted
+                || record.info.first_expiry_s.is_some()
+                || record.info.range_tombstones > 0
+        };
+        if leaf.kvsets.iter().any(tells_nothing) {
+            return;
+        }
         let newer =
             leaf.kvsets.iter().filter(|kvset| kvsets.contains(&kvset.no()) && Some(kvset.no()) != oldest);
         let newer: u64 = newer.map(|kvset| kvset.record().info.entries).sum();
@@ -122,7 +135,11 @@ impl Core {
                 let context = self.job_context(store)?;
                 let done = self.run_job(writing, store, (&context, tree), job, false).await;
                 self.cleaned(store, self.environment.now().saturating_sub(began));
-                done.map(|is_done| if is_done { None } else { Some(LEAST_PAUSE) })
+                match done {
+                    Ok(true) => Ok(None),
+                    Err(error) if error.kind() != ErrorKind::NoSpace => Err(error),
+                    _ => Ok(Some(TRY_AGAIN)),
+                }
             }
         }
     }
@@ -132,9 +149,7 @@ impl Core {
         let now_s = self.environment.wall_time_s();
         let life_s = store.settings.time_to_live_s.map_or(UNKNOWN_LIFE_S, u64::from);
         let late_s = (life_s / PARTS_OF_LIFE).max(LEAST_EXPIRED_S);
-        // What a snapshot sees stays.
-        let is_seen = !self.snapshots.to_keep().is_empty();
-        let has_expired = |expiry: u32| !is_seen && u64::from(expiry) + late_s <= now_s;
+        let has_expired = |expiry: u32| u64::from(expiry) + late_s <= now_s;
         let Some(job) = pick_cleaning(tree, &self.pick_settings(store), has_expired) else {
             let first = tree.kvsets().filter_map(|kvset| kvset.record().info.first_expiry_s).min();
             return first.map_or(Due::Never, |first| {

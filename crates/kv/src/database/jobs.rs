@@ -26,7 +26,8 @@ use crate::tree::{Change, Edit, JobContext, JobOutput, KvsetNo, TreeState};
 use crate::{ErrorKind, Result};
 
 use super::pick::{self, Thorough};
-use crate::tree::pick::{Job, Space};
+use crate::tree::pick::Job;
+use crate::tree::policy::Placement;
 
 /// How long a store's jobs rest after one found no space, whatever happens.
 const REST: Duration = Duration::from_millis(100);
@@ -167,7 +168,6 @@ impl Core {
                         Ok(None) => return Did::Something,
                         Ok(Some(Duration::MAX)) => {}
                         Ok(Some(later)) => did = did.or_later(later),
-                        Err(error) if error.kind() == ErrorKind::NoSpace => {}
                         Err(error) => writing.log.fail(&error),
                     },
                     // What cannot be copied stays where it is.
@@ -175,8 +175,6 @@ impl Core {
                     Err(error) => writing.log.fail(&error),
                 },
                 Err(error) if error.kind() == ErrorKind::NoSpace => {
-                    // Nobody waits for what cannot be freed.
-                    self.note_space(store, Space::default());
                     self.counters.jobs_without_space.add(1);
                     self.environment.sleep(REST).await;
                     did = Did::FoundNoSpace;
@@ -225,22 +223,24 @@ impl Core {
         (self.settings.jobs_bytes() / jobs).max(256 << 10)
     }
 
-    /// Bytes of a value segment: parts of what the fastest class may have at most, for the limit is looked at when one is made.
-    fn segment_bytes(&self, store: &StoreState) -> u64 {
-        let part = self.settings.fast_class_bytes.map_or(u64::MAX, |limit| limit / 8);
-        store.settings.value_segment_bytes.min(part.max(64 << 10))
+    /// Bytes of a value segment. On the fastest class parts of what that may have at most, for its limit is looked at when one is made.
+    fn segment_bytes(&self, store: &StoreState, placement: &Placement) -> u64 {
+        let is_limited = self.classes.fastest().is_some_and(|fastest| fastest == placement.leaf_values);
+        let limit = self.settings.fast_class_bytes.filter(|_| is_limited).unwrap_or(u64::MAX);
+        store.settings.value_segment_bytes.min((limit / 8).max(self.objects.volume().chunk_bytes()))
     }
 
     pub(crate) fn job_context(&self, store: &StoreState) -> Result<JobContext> {
         let settings = &store.settings;
+        let placement = self.classes.placement(&store.policy())?;
         Ok(JobContext {
             opener: self.opener.clone(),
-            placement: self.classes.placement(&store.policy())?,
+            segment_bytes: self.segment_bytes(store, &placement),
+            placement,
             key_files: KeyFileOptions {
                 page_bytes: settings.page_bytes,
                 filter_bits_per_key: settings.filter_bits_per_key,
             },
-            segment_bytes: self.segment_bytes(store),
             leaf_bytes: settings.leaf_bytes,
             // What is read is there twice on its way to a segment.
             batch_bytes: self.job_bytes() / 2,
@@ -358,12 +358,14 @@ impl Core {
         }
         // CRASH: what was read are orphans.
         self.crash.reached("job.after-manifest");
-        if !context.snapshots.is_empty() {
+        // The last of them is what is visible.
+        if context.snapshots.len() > 1 {
             let made = output.edit.changes.iter().filter_map(|change| match change {
                 Change::AddKvset { kvset, .. } => Some(kvset.no),
                 _ => None,
             });
-            store.cleaning.note_kept(&store.view.read().tree.clone(), made);
+            let tree = store.view.read().tree.clone();
+            store.cleaning.note_kept(&tree, made);
         }
         self.update_pressure(store);
         self.background.progress.notify();

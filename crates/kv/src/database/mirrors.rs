@@ -90,10 +90,11 @@ impl Core {
         let volume = self.objects.volume();
         let segment_bytes = super::open::log_segment_bytes(volume, &self.settings);
         let spared = SPARED_LOG_SEGMENTS * segment_bytes + self.settings.table_bytes() / SPARED_SHARE;
-        let over_limit = self
-            .settings
-            .fast_class_bytes
-            .map_or(0, |limit| (self.fast_class_bytes() + spared.min(limit / 2)).saturating_sub(limit));
+        let over_limit = self.settings.fast_class_bytes.map_or(0, |limit| {
+            // One more may be prepared before this is looked at again; objects that find the limit reached go elsewhere.
+            let spared = (spared + segment_bytes).min(limit / 2);
+            (self.fast_class_bytes() + spared).saturating_sub(limit)
+        });
         let fastest = self.classes.fastest();
         let class = volume.classes().into_iter().find(|class| fastest.as_ref() == Some(&class.name));
         let over_class = class.map_or(0, |class| {

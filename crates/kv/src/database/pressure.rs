@@ -52,7 +52,7 @@ const SLOWEST_FOR_ROOM: Duration = Duration::from_micros(250);
 const SLOWEST_FOR_SPACE: Duration = Duration::from_millis(10);
 const SLOWED_FOR_SPACE: [f64; 2] = [1.25, 1.75];
 
-/// Garbage that matters to nobody, in value segments.
+/// Less garbage than so many value segments matters to nobody, unless it is a quarter of what is free.
 const LEAST_EXCESS: u64 = 2;
 
 /// How much of what the fastest class may hold is in use when writes begin to be slowed.
@@ -64,9 +64,9 @@ fn slowed_for_room(share: f64) -> Duration {
 }
 
 /// How long writes are slowed for space that is not in use.
-fn slowed_for_space(space: Space, segment_bytes: u64) -> Duration {
+fn slowed_for_space(space: Space, segment_bytes: u64, free_bytes: u64) -> Duration {
     let [from, to] = SLOWED_FOR_SPACE;
-    if space.excess < LEAST_EXCESS * segment_bytes {
+    if space.excess < (LEAST_EXCESS * segment_bytes).min(free_bytes / 4) {
         return Duration::ZERO;
     }
     SLOWEST_FOR_SPACE.mul_f64(((space.over - from) / (to - from)).clamp(0.0, 1.0))
@@ -75,7 +75,7 @@ fn slowed_for_space(space: Space, segment_bytes: u64) -> Duration {
 impl Core {
     /// Notes how much space a store takes beyond what it needs.
     pub(crate) fn note_space(&self, store: &StoreState, space: Space) {
-        let time = slowed_for_space(space, store.settings.value_segment_bytes);
+        let time = slowed_for_space(space, store.settings.value_segment_bytes, self.free_for_jobs().0);
         if store.cleaning.set_slowed(time) {
             self.update_pressure(store);
             self.background.progress.notify();

@@ -117,7 +117,7 @@ pub(crate) fn pick<K: AsRef<KvsetRecord> + Clone>(
     let space = garbage.space;
     let spill = pick_spill(tree, settings, around);
     let leaves = tree.leaves.iter().filter_map(|leaf| pick_leaf(leaf, settings));
-    let garbage = pick_garbage(tree, settings, around, garbage);
+    let garbage = pick_garbage(tree, settings, around, &garbage);
     let picked = spill.into_iter().chain(leaves).chain(garbage).filter(|picked| picked.pressure >= 1.0);
     let best = picked.reduce(|best, other| if other.pressure > best.pressure { other } else { best });
     (best, space)
@@ -224,16 +224,25 @@ pub(crate) struct Space {
     pub(crate) excess: u64,
 }
 
+impl Space {
+    fn of(all: u64, live: u64, settings: &PickSettings) -> Space {
+        let allowed = live.max(1) as f64 * settings.space_amplification.max(1.01);
+        Space { over: all as f64 / allowed, excess: all.saturating_sub(allowed as u64) }
+    }
+}
+
 /// Segments that a store's leaves could be rid of.
 struct Garbage {
     /// Segment, its bytes, and those of them that are referenced.
-    segments: Vec<(SegmentNo, u64, u64)>,
+    segments: BTreeMap<SegmentNo, (u64, u64)>,
     total: u64,
     referenced: u64,
     /// Of what leaves reference, by guess.
     obsolete_in_leaves: u64,
     /// Of what is at the root.
     obsolete_in_root: u64,
+    over: f64,
+    /// Of value segments alone: log segments count whole, and go by themselves.
     space: Space,
 }
 
@@ -251,21 +260,28 @@ impl Garbage {
             !usage.is_needed_elsewhere && references.contains_key(no) && !tree.segments.contains_key(no)
         });
         let logs = logs.map(|(no, usage)| (*no, usage.bytes));
-        let segments: Vec<(SegmentNo, u64, u64)> =
-            values.chain(logs).map(|(no, bytes)| (no, bytes, live_of(&no).min(bytes))).collect();
-        let total: u64 = segments.iter().map(|(_, bytes, _)| bytes).sum();
-        let referenced: u64 = segments.iter().map(|(_, _, live)| live).sum();
-        let in_leaf = |leaf: &Leaf<K>| obsolete_bytes(leaf, around.overwritten);
-        let obsolete_in_leaves = tree.leaves.iter().map(in_leaf).sum::<u64>().min(referenced);
+        let segments: BTreeMap<SegmentNo, (u64, u64)> =
+            values.chain(logs).map(|(no, bytes)| (no, (bytes, live_of(&no).min(bytes)))).collect();
+        let sum = |segments: &mut dyn Iterator<Item = &(u64, u64)>| {
+            segments.fold((0, 0), |(all, live), (bytes, referenced)| (all + bytes, live + referenced))
+        };
+        let (total, referenced) = sum(&mut segments.values());
+        let in_leaves = |is_counted: &dyn Fn(SegmentNo) -> bool| -> u64 {
+            let leaves = tree.leaves.iter();
+            leaves.map(|leaf| obsolete_bytes(leaf, around.overwritten, is_counted)).sum()
+        };
+        let obsolete_in_leaves = in_leaves(&|no| segments.contains_key(&no)).min(referenced);
+        let is_value = |no: &SegmentNo| tree.segments.contains_key(no);
+        let (values, in_use) = sum(&mut segments.iter().filter(|(no, _)| is_value(no)).map(|(_, both)| both));
+        let obsolete = in_leaves(&|no| is_value(&no)).min(in_use);
+        let space = Space::of(values, in_use - obsolete, settings);
         // What is at the root is where it is meant to be, unless there is little room.
         let root = if around.is_tight { &tree.root[..] } else { &[] };
         let root_bytes: u64 = root.iter().map(|kvset| kvset.as_ref().info.referenced_bytes()).sum();
-        let obsolete_in_root = (root_bytes as f64 * around.overwritten) as u64;
-        let all = total + root_bytes;
-        let live = (referenced - obsolete_in_leaves + root_bytes).saturating_sub(obsolete_in_root).max(1);
-        let allowed = live as f64 * settings.space_amplification.max(1.01);
-        let space = Space { over: all as f64 / allowed, excess: all.saturating_sub(allowed as u64) };
-        Garbage { segments, total, referenced, obsolete_in_leaves, obsolete_in_root, space }
+        let obsolete_in_root = ((root_bytes as f64 * around.overwritten) as u64).min(root_bytes);
+        let live = referenced - obsolete_in_leaves + root_bytes - obsolete_in_root;
+        let over = Space::of(total + root_bytes, live, settings).over;
+        Garbage { segments, total, referenced, obsolete_in_leaves, obsolete_in_root, over, space }
     }
 }
 
@@ -273,52 +289,68 @@ fn pick_garbage<K: AsRef<KvsetRecord> + Clone>(
     tree: &Tree<K>,
     settings: &PickSettings,
     around: &Surroundings,
-    garbage: Garbage,
+    found: &Garbage,
 ) -> Option<Picked> {
-    let Garbage { mut segments, total, referenced: live, obsolete_in_leaves, obsolete_in_root, space } =
-        garbage;
-    if space.over < 1.0 {
+    if found.over < 1.0 {
         return None;
     }
-    let pressure = 1.0 + (space.over - 1.0) * SPACE_PRESSES;
-    let garbage = total - live;
-    if obsolete_in_root > obsolete_in_leaves.max(garbage) {
+    let pressure = 1.0 + (found.over - 1.0) * SPACE_PRESSES;
+    let garbage = found.total - found.referenced;
+    if found.obsolete_in_root > found.obsolete_in_leaves.max(garbage) {
         return pick_spill(tree, settings, around).map(|picked| Picked { pressure, ..picked });
     }
-    if obsolete_in_leaves > garbage {
-        let leaf = tree.leaves.iter().max_by_key(|leaf| obsolete_bytes(leaf, around.overwritten))?;
+    if found.obsolete_in_leaves > garbage {
+        let is_counted = |no| found.segments.contains_key(&no);
+        let obsolete = |leaf: &&Leaf<K>| obsolete_bytes(leaf, around.overwritten, &is_counted);
+        let leaf = tree.leaves.iter().max_by_key(obsolete)?;
         let job = Job::Compact { leaf: leaf.no, kvsets: numbers(&leaf.kvsets), emptied: BTreeSet::new() };
         return Some(Picked { job, pressure });
     }
     // Emptying the emptiest costs least for what it frees; so many of them that the bound would be kept.
+    let mut segments: Vec<(SegmentNo, u64, u64)> =
+        found.segments.iter().map(|(no, (bytes, live))| (*no, *bytes, *live)).collect();
     segments.sort_by(|a, b| (a.2 as f64 / a.1.max(1) as f64).total_cmp(&(b.2 as f64 / b.1.max(1) as f64)));
-    let allowed = live as f64 * settings.space_amplification;
-    let most_rewritten = around.free_bytes.map_or(MOST_REWRITTEN, |free| MOST_REWRITTEN.min(free / 2));
-    let (mut left, mut rewritten) = (total, 0);
-    let mut emptied = BTreeSet::new();
+    let allowed = found.referenced as f64 * settings.space_amplification;
+    let mut left = found.total;
+    let mut emptiest = Vec::new();
     for (no, bytes, live) in segments {
-        rewritten += live;
-        if (left as f64 <= allowed || rewritten > most_rewritten) && !emptied.is_empty() {
+        if left as f64 <= allowed && !emptiest.is_empty() {
             break;
         }
         left -= bytes - live;
-        emptied.insert(no);
+        emptiest.push(no);
     }
+    let emptied: BTreeSet<SegmentNo> = emptiest.iter().copied().collect();
     let most = tree.leaves.iter().max_by_key(|leaf| referenced(leaf, &emptied))?;
-    if referenced(most, &emptied) == 0 {
-        return None;
+    // Those segments that this leaf has nothing in do not matter to it, and what is written anew at once is bounded.
+    let most_rewritten = around.free_bytes.map_or(MOST_REWRITTEN, |free| MOST_REWRITTEN.min(free / 2));
+    let (mut emptied, mut rewritten) = (BTreeSet::new(), 0);
+    for no in emptiest {
+        let bytes = referenced(most, &BTreeSet::from([no]));
+        rewritten += bytes;
+        if rewritten > most_rewritten && !emptied.is_empty() {
+            break;
+        }
+        if bytes > 0 {
+            emptied.insert(no);
+        }
     }
-    // Those segments that this leaf has nothing in do not matter to it.
-    emptied.retain(|segment| referenced(most, &BTreeSet::from([*segment])) > 0);
     let job = Job::Compact { leaf: most.no, kvsets: numbers(&most.kvsets), emptied };
-    Some(Picked { job, pressure })
+    Some(Picked { job, pressure }).filter(|_| rewritten > 0)
 }
 
-/// Bytes of a leaf that are obsolete, though nobody has merged them with what took their place: as many as `overwritten` of what is newer than its oldest.
-fn obsolete_bytes<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, overwritten: f64) -> u64 {
+/// Bytes of a leaf in segments that count, which are obsolete though nobody has merged them with what took their place: as many as `overwritten` of what is
+/// newer than its oldest kvset.
+fn obsolete_bytes<K: AsRef<KvsetRecord>>(
+    leaf: &Leaf<K>,
+    overwritten: f64,
+    is_counted: &dyn Fn(SegmentNo) -> bool,
+) -> u64 {
     let newer = leaf.kvsets.iter().rev().skip(1);
     let newer = newer.filter(|kvset| kvset.as_ref().kind == KvsetKind::Data);
-    (newer.map(|kvset| kvset.as_ref().info.referenced_bytes()).sum::<u64>() as f64 * overwritten) as u64
+    let references = newer.flat_map(|kvset| &kvset.as_ref().info.references);
+    let counted = references.filter(|references| is_counted(references.segment));
+    (counted.map(|references| references.stored_bytes).sum::<u64>() as f64 * overwritten) as u64
 }
 
 /// A job for what nothing else is due for, though it would free space: deletes that lie above what they hide, and versions that have expired for long,
@@ -515,7 +547,7 @@ mod tests {
         // What is promoted repeats what is there, and is meant to.
         let promoted = KvsetRecord { kind: KvsetKind::Promoted, ..leaf[0].clone() };
         let leaf = Leaf { no: 0, start: Bytes::new(), kvsets: vec![promoted, leaf[1].clone()] };
-        assert_eq!(obsolete_bytes(&leaf, 1.0), 0);
+        assert_eq!(obsolete_bytes(&leaf, 1.0, &|_| true), 0);
     }
 
     #[test]

@@ -88,3 +88,32 @@ fn entries_are_gone_when_their_time_is_over() {
     wait(copy.close()).unwrap();
     wait(database.close()).unwrap();
 }
+
+#[test]
+fn what_has_expired_for_long_goes_by_itself() {
+    let bench = Bench::new();
+    let environment =
+        Arc::new(SetClock { inner: ThreadEnvironment::new(), wall_time_s: AtomicU64::new(1_000_000) });
+    let database_settings = Bench::settings();
+    let create = Database::create(&bench.volume, "test", &database_settings, environment.clone());
+    let database = wait(create).unwrap();
+    let settings = StoreSettings { time_to_live_s: Some(40), ..StoreSettings::default() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    for no in 0..300u32 {
+        wait(store.put(&no.to_be_bytes(), &[1; 500])).unwrap();
+    }
+    wait(store.compact()).unwrap();
+    assert_eq!(database.statistics().stores[0].versions, 300);
+    wait(database.close()).unwrap();
+    environment.wall_time_s.store(1_000_060, Ordering::Relaxed);
+    let options = OpenOptions::default();
+    let database = wait(Database::open(&bench.volume, "test", &options, environment.clone())).unwrap();
+    for _ in 0..1000 {
+        if database.statistics().stores[0].versions == 0 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(database.statistics().stores[0].versions, 0);
+    wait(database.close()).unwrap();
+}

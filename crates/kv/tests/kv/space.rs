@@ -126,6 +126,19 @@ fn a_compaction_frees_what_a_snapshot_held() {
 }
 
 #[test]
+fn what_is_compacted_is_not_compacted_again() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    fill(&store, 8000, 1);
+    wait(store.compact()).unwrap();
+    let before = database.statistics().written_by.job_keys;
+    wait(store.compact()).unwrap();
+    assert_eq!(database.statistics().written_by.job_keys, before);
+    wait(database.close()).unwrap();
+}
+
+#[test]
 fn what_has_expired_gives_its_space_back() {
     let bench = Bench::new();
     let database = bench.create();

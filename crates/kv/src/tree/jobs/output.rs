@@ -15,7 +15,6 @@ use futures::stream::{StreamExt, TryStreamExt};
 use tanada_volume::Object;
 
 use super::{JobContext, JobOutput, VERSIONS_AT_ONCE};
-use crate::Result;
 use crate::entry::{Content, FirstHome, Pointer, RangeTombstone, SegmentNo, Version};
 use crate::keyfile::KeyFileWriter;
 use crate::notify::yield_now;
@@ -24,6 +23,7 @@ use crate::stream::sync;
 use crate::tree::edit::{Change, KvsetKind, KvsetRecord, LeafNo, Place, Position, SegmentRecord};
 use crate::tree::kvset::Kvset;
 use crate::value::{Segment, SegmentWriter, read_stored};
+use crate::{Error, ErrorKind, Result};
 
 /// Objects that are synced at once.
 const SYNCED_AT_ONCE: usize = 32;
@@ -203,7 +203,7 @@ impl<'a> Outputs<'a> {
             let writer = KeyFileWriter::new(lease.no(), object, objects.buffers(), self.context.key_files);
             self.writer = Some((lease, writer));
         }
-        self.writer.as_mut().ok_or_else(|| crate::Error::corrupted("a job lost its key file"))
+        self.writer.as_mut().ok_or_else(|| Error::corrupted("a job lost its key file"))
     }
 
     async fn move_value(&mut self, from: &Pointer, stored: &[u8]) -> Result<Pointer> {
@@ -216,6 +216,11 @@ impl<'a> Outputs<'a> {
             none => {
                 let objects = &self.context.opener.objects;
                 let (lease, object) = objects.create(ObjectKind::Segment, Some(&self.values_class))?;
+                let is_elsewhere = object.attributes().class.as_ref() != Some(&self.values_class);
+                if self.kind == KvsetKind::Promoted && is_elsewhere {
+                    lease.retire();
+                    return Err(Error::new(ErrorKind::NoSpace, "the fastest class has no room for copies"));
+                }
                 let writer = SegmentWriter::new(lease.no(), object, objects.buffers()).await?;
                 none.insert((lease, writer))
             }
