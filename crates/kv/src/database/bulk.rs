@@ -20,7 +20,7 @@ use crate::keyfile::KeyFileWriter;
 use crate::objects::{Lease, ObjectKind};
 use crate::settings::Compression;
 use crate::tree::edit::SegmentRecord;
-use crate::tree::pick::Space;
+use crate::tree::garbage::Space;
 use crate::tree::{Change, Edit, JobContext, KvsetKind, KvsetRecord, LeafNo, Place, Position, TreeState};
 use crate::value::SegmentWriter;
 use crate::{Error, ErrorKind, Result};

@@ -13,7 +13,8 @@ use parking_lot::Mutex;
 use super::core::{Core, Writing};
 use super::pick::Thorough;
 use super::store::StoreState;
-use crate::tree::pick::{Job, pick_cleaning};
+use crate::tree::garbage::pick_cleaning;
+use crate::tree::pick::Job;
 use crate::tree::{JobOutput, Kvset, KvsetKind, KvsetNo, LeafNo, TreeState};
 use crate::{ErrorKind, Result};
 
@@ -41,7 +42,7 @@ const NEWEST_MERGE: f64 = 0.5;
 pub(crate) struct Cleaning {
     /// Nanoseconds on the environment's clock before which nothing is cleaned.
     not_before_ns: AtomicU64,
-    /// The share of newer versions of a leaf that took the place of older ones, as bits; see [`Surroundings`](crate::tree::pick::Surroundings).
+    /// The share of newer versions of a leaf that took the place of older ones, once it is known; see [`Surroundings`](crate::tree::pick::Surroundings).
     overwritten: Mutex<Option<f64>>,
     /// How long writes are slowed for what is to be freed, in microseconds.
     slowed_us: AtomicU32,

@@ -9,7 +9,8 @@ use super::core::{Core, Writing};
 use super::store::StoreState;
 use crate::entry::SegmentNo;
 use crate::objects::ObjectKind;
-use crate::tree::pick::{Job, LogSegmentUse, PickSettings, Space, Surroundings, pick};
+use crate::tree::garbage::Space;
+use crate::tree::pick::{Job, LogSegmentUse, PickSettings, Surroundings, pick};
 use crate::tree::{Kvset, KvsetNo, Leaf, LeafNo, TreeState};
 
 /// Less than one in so many bytes of a class is little room.

@@ -17,7 +17,7 @@ use super::core::Core;
 use super::store::StoreState;
 use crate::entry::SegmentNo;
 use crate::objects::ObjectKind;
-use crate::tree::pick::Space;
+use crate::tree::garbage::Space;
 use crate::{Error, ErrorKind, Result};
 
 /// Why writers are held back.

@@ -6,7 +6,7 @@
 //! - [`shape`]: a tree, and the application of an edit to it;
 //! - [`kvset`]: kvsets that are open, and looking a key up in a tree of them; [`cursor`]: walking one;
 //! - [`mirror`]: log segments that values are read in though they have moved;
-//! - [`pick`]: which job is next; [`jobs`]: doing it;
+//! - [`pick`]: which job is next; [`garbage`]: which frees space; [`jobs`]: doing it;
 //! - [`heat`]: which values are read often enough to be promoted;
 //! - [`scattered`]: which leaves are to be brought in order because scans read them piece by piece;
 //! - [`policy`]: which class keys and values go to.
@@ -18,6 +18,7 @@
 
 mod cursor;
 pub(crate) mod edit;
+pub(crate) mod garbage;
 pub(crate) mod heat;
 pub(crate) mod jobs;
 mod kvset;

@@ -42,14 +42,19 @@ impl Environment for SetClock {
     }
 }
 
-#[test]
-fn entries_are_gone_when_their_time_is_over() {
+fn at_a_million_seconds() -> (Bench, Arc<SetClock>, Database) {
     let bench = Bench::new();
     let environment =
         Arc::new(SetClock { inner: ThreadEnvironment::new(), wall_time_s: AtomicU64::new(1_000_000) });
-    let database_settings = Bench::settings();
-    let create = Database::create(&bench.volume, "test", &database_settings, environment.clone());
+    let settings = Bench::settings();
+    let create = Database::create(&bench.volume, "test", &settings, environment.clone());
     let database = wait(create).unwrap();
+    (bench, environment, database)
+}
+
+#[test]
+fn entries_are_gone_when_their_time_is_over() {
+    let (bench, environment, database) = at_a_million_seconds();
     let settings = StoreSettings { time_to_live_s: Some(100), ..StoreSettings::default() };
     let store = wait(database.create_store("a", &settings)).unwrap();
     let lasting = wait(database.create_store("b", &StoreSettings::default())).unwrap();
@@ -91,12 +96,7 @@ fn entries_are_gone_when_their_time_is_over() {
 
 #[test]
 fn what_has_expired_for_long_goes_by_itself() {
-    let bench = Bench::new();
-    let environment =
-        Arc::new(SetClock { inner: ThreadEnvironment::new(), wall_time_s: AtomicU64::new(1_000_000) });
-    let database_settings = Bench::settings();
-    let create = Database::create(&bench.volume, "test", &database_settings, environment.clone());
-    let database = wait(create).unwrap();
+    let (bench, environment, database) = at_a_million_seconds();
     let settings = StoreSettings { time_to_live_s: Some(40), ..StoreSettings::default() };
     let store = wait(database.create_store("a", &settings)).unwrap();
     for no in 0..300u32 {

@@ -6,14 +6,7 @@ use tanada_base::SplitMix64;
 use tanada_kv::blocking::wait;
 use tanada_kv::{Database, PolicyTemplate, Store, StoreSettings, WriteOptions};
 
-use crate::volumes::Bench;
-
-fn value(no: u64, version: u64) -> Vec<u8> {
-    let mut value = vec![(no ^ version) as u8; 1000];
-    value[..8].copy_from_slice(&no.to_be_bytes());
-    value[8..16].copy_from_slice(&version.to_be_bytes());
-    value
-}
+use crate::volumes::{Bench, value};
 
 fn settings() -> StoreSettings {
     StoreSettings {

@@ -8,14 +8,7 @@ use tanada_kv::blocking::wait;
 use tanada_kv::{CursorOptions, Database, DatabaseSettings, PolicyTemplate, StoreSettings, WriteOptions};
 use tanada_volume::Attributes;
 
-use crate::volumes::Bench;
-
-fn value(no: u64, version: u64) -> Vec<u8> {
-    let mut value = vec![(no ^ version) as u8; 1000];
-    value[..8].copy_from_slice(&no.to_be_bytes());
-    value[8..16].copy_from_slice(&version.to_be_bytes());
-    value
-}
+use crate::volumes::{Bench, value};
 
 fn settings() -> StoreSettings {
     StoreSettings { leaf_bytes: 4 << 20, value_segment_bytes: 1 << 20, ..StoreSettings::default() }

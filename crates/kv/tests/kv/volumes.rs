@@ -82,3 +82,11 @@ impl Bench {
         objects.into_iter().map(|(_, object)| object).collect()
     }
 }
+
+/// 1,000 bytes that tell whose they are.
+pub fn value(no: u64, version: u64) -> Vec<u8> {
+    let mut value = vec![(no ^ version) as u8; 1000];
+    value[..8].copy_from_slice(&no.to_be_bytes());
+    value[8..16].copy_from_slice(&version.to_be_bytes());
+    value
+}

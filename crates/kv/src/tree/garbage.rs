@@ -1,0 +1,289 @@
+//! How much space values take beyond what is in use of them, and which jobs free it.
+//!
+//! 1. Segments hold values that nothing references any more: *garbage*. The leaf that references most of what is left in the emptiest segments is compacted, and
+//!    those values are written anew. So it is with log segments that only leaves still reference.
+//! 2. What is referenced may be *obsolete* all the same, by versions that were not merged with it yet: as much of newer kvsets as took the place of others in the
+//!    merges before. Where that is most of it, keys are merged; then it is garbage.
+//! 3. Space is a bound that others rely on, so it presses ten times as much as it is over its bound.
+//! 4. Nothing of that: *cleaning*, for what deletes and expiry would free.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::edit::{KvsetKind, KvsetRecord};
+use super::pick::{Job, PickSettings, Picked, Surroundings, numbers, pick_spill};
+use super::shape::{Leaf, Tree};
+use crate::entry::SegmentNo;
+
+/// How much more than other limits the bound of space presses.
+const SPACE_PRESSES: f64 = 10.0;
+
+/// Most bytes of values that are written anew at once: writers may wait for it.
+const MOST_REWRITTEN: u64 = 64 << 20;
+
+/// A kvset of which one in so many versions is a delete is worth cleaning.
+const DELETES: u64 = 4;
+
+/// What there is of values, and how much of it nobody needs.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Space {
+    /// Bytes over the bytes in use, by guess, and over what they may be: more than 1 is too much.
+    pub(crate) over: f64,
+    /// Bytes beyond what they may be.
+    pub(crate) excess: u64,
+}
+
+impl Space {
+    fn of(all: u64, live: u64, settings: &PickSettings) -> Space {
+        let allowed = live.max(1) as f64 * settings.space_amplification.max(1.01);
+        Space { over: all as f64 / allowed, excess: all.saturating_sub(allowed as u64) }
+    }
+}
+
+/// Segments that a store's leaves could be rid of.
+pub(super) struct Garbage {
+    /// Segment, its bytes, and those of them that are referenced.
+    segments: BTreeMap<SegmentNo, (u64, u64)>,
+    total: u64,
+    referenced: u64,
+    /// Of what leaves reference, by guess.
+    obsolete_in_leaves: u64,
+    /// Of what is at the root.
+    obsolete_in_root: u64,
+    over: f64,
+    /// Of value segments alone: log segments count whole, and go by themselves.
+    pub(super) space: Space,
+}
+
+impl Garbage {
+    pub(super) fn of<K: AsRef<KvsetRecord> + Clone>(
+        tree: &Tree<K>,
+        settings: &PickSettings,
+        around: &Surroundings,
+    ) -> Garbage {
+        let references = tree.references();
+        let live_of =
+            |segment: &SegmentNo| references.get(segment).map_or(0, |(_, stored_bytes)| *stored_bytes);
+        let values = tree.segments.values().map(|segment| (segment.no, segment.stored_bytes));
+        let logs = around.log_segments.iter().filter(|(no, usage)| {
+            !usage.is_needed_elsewhere && references.contains_key(no) && !tree.segments.contains_key(no)
+        });
+        let logs = logs.map(|(no, usage)| (*no, usage.bytes));
+        let segments: BTreeMap<SegmentNo, (u64, u64)> =
+            values.chain(logs).map(|(no, bytes)| (no, (bytes, live_of(&no).min(bytes)))).collect();
+        let sum = |segments: &mut dyn Iterator<Item = &(u64, u64)>| {
+            segments.fold((0, 0), |(all, live), (bytes, referenced)| (all + bytes, live + referenced))
+        };
+        let (total, referenced) = sum(&mut segments.values());
+        let in_leaves = |is_counted: &dyn Fn(SegmentNo) -> bool| -> u64 {
+            let leaves = tree.leaves.iter();
+            leaves.map(|leaf| obsolete_bytes(leaf, around.overwritten, is_counted)).sum()
+        };
+        let obsolete_in_leaves = in_leaves(&|no| segments.contains_key(&no)).min(referenced);
+        let is_value = |no: &SegmentNo| tree.segments.contains_key(no);
+        let (values, in_use) = sum(&mut segments.iter().filter(|(no, _)| is_value(no)).map(|(_, both)| both));
+        let obsolete = in_leaves(&|no| is_value(&no)).min(in_use);
+        let space = Space::of(values, in_use - obsolete, settings);
+        // What is at the root is where it is meant to be, unless there is little room.
+        let root = if around.is_tight { &tree.root[..] } else { &[] };
+        let root_bytes: u64 = root.iter().map(|kvset| kvset.as_ref().info.referenced_bytes()).sum();
+        let obsolete_in_root = ((root_bytes as f64 * around.overwritten) as u64).min(root_bytes);
+        let live = referenced - obsolete_in_leaves + root_bytes - obsolete_in_root;
+        let over = Space::of(total + root_bytes, live, settings).over;
+        Garbage { segments, total, referenced, obsolete_in_leaves, obsolete_in_root, over, space }
+    }
+}
+
+/// The job that frees space, if there is too much of it.
+pub(super) fn pick_garbage<K: AsRef<KvsetRecord> + Clone>(
+    tree: &Tree<K>,
+    settings: &PickSettings,
+    around: &Surroundings,
+    found: &Garbage,
+) -> Option<Picked> {
+    if found.over < 1.0 {
+        return None;
+    }
+    let pressure = 1.0 + (found.over - 1.0) * SPACE_PRESSES;
+    let garbage = found.total - found.referenced;
+    if found.obsolete_in_root > found.obsolete_in_leaves.max(garbage) {
+        return pick_spill(tree, settings, around).map(|picked| Picked { pressure, ..picked });
+    }
+    if found.obsolete_in_leaves > garbage {
+        let is_counted = |no| found.segments.contains_key(&no);
+        let obsolete = |leaf: &&Leaf<K>| obsolete_bytes(leaf, around.overwritten, &is_counted);
+        let leaf = tree.leaves.iter().max_by_key(obsolete)?;
+        let job = Job::Compact { leaf: leaf.no, kvsets: numbers(&leaf.kvsets), emptied: BTreeSet::new() };
+        return Some(Picked { job, pressure });
+    }
+    // Emptying the emptiest costs least for what it frees; so many of them that the bound would be kept.
+    let mut segments: Vec<(SegmentNo, u64, u64)> =
+        found.segments.iter().map(|(no, (bytes, live))| (*no, *bytes, *live)).collect();
+    segments.sort_by(|a, b| (a.2 as f64 / a.1.max(1) as f64).total_cmp(&(b.2 as f64 / b.1.max(1) as f64)));
+    let allowed = found.referenced as f64 * settings.space_amplification;
+    let mut left = found.total;
+    let mut emptiest = Vec::new();
+    for (no, bytes, live) in segments {
+        if left as f64 <= allowed && !emptiest.is_empty() {
+            break;
+        }
+        left -= bytes - live;
+        emptiest.push(no);
+    }
+    let emptied: BTreeSet<SegmentNo> = emptiest.iter().copied().collect();
+    let most = tree.leaves.iter().max_by_key(|leaf| referenced(leaf, &emptied))?;
+    // Those segments that this leaf has nothing in do not matter to it, and what is written anew at once is bounded.
+    let most_rewritten = around.free_bytes.map_or(MOST_REWRITTEN, |free| MOST_REWRITTEN.min(free / 2));
+    let (mut emptied, mut rewritten) = (BTreeSet::new(), 0);
+    for no in emptiest {
+        let bytes = referenced(most, &BTreeSet::from([no]));
+        rewritten += bytes;
+        if rewritten > most_rewritten && !emptied.is_empty() {
+            break;
+        }
+        if bytes > 0 {
+            emptied.insert(no);
+        }
+    }
+    let job = Job::Compact { leaf: most.no, kvsets: numbers(&most.kvsets), emptied };
+    Some(Picked { job, pressure }).filter(|_| rewritten > 0)
+}
+
+/// Bytes of a leaf in segments that count, which are obsolete though nobody has merged them with what took their place: as many as `overwritten` of what is
+/// newer than its oldest kvset.
+fn obsolete_bytes<K: AsRef<KvsetRecord>>(
+    leaf: &Leaf<K>,
+    overwritten: f64,
+    is_counted: &dyn Fn(SegmentNo) -> bool,
+) -> u64 {
+    let newer = leaf.kvsets.iter().rev().skip(1);
+    let newer = newer.filter(|kvset| kvset.as_ref().kind == KvsetKind::Data);
+    let references = newer.flat_map(|kvset| &kvset.as_ref().info.references);
+    let counted = references.filter(|references| is_counted(references.segment));
+    (counted.map(|references| references.stored_bytes).sum::<u64>() as f64 * overwritten) as u64
+}
+
+/// A job for what nothing else is due for, though it would free space: deletes that lie above what they hide, and versions that have expired for long,
+/// as `has_expired` says of the first of a kvset.
+pub(crate) fn pick_cleaning<K: AsRef<KvsetRecord> + Clone>(
+    tree: &Tree<K>,
+    settings: &PickSettings,
+    has_expired: impl Fn(u32) -> bool,
+) -> Option<Job> {
+    let deletes = |kvset: &K| {
+        let info = &kvset.as_ref().info;
+        info.range_tombstones > 0 || (info.deletes > 0 && info.deletes * DELETES >= info.entries)
+    };
+    let expires = |kvset: &K| kvset.as_ref().info.first_expiry_s.is_some_and(&has_expired);
+    let leaf = tree
+        .leaves
+        .iter()
+        .find(|leaf| leaf.kvsets.iter().any(expires) || leaf.kvsets.iter().rev().skip(1).any(deletes));
+    if let Some(leaf) = leaf {
+        let job = Job::Compact { leaf: leaf.no, kvsets: numbers(&leaf.kvsets), emptied: BTreeSet::new() };
+        return Some(job);
+    }
+    let hides_something = tree.root.len() > 1 || tree.leaves.iter().any(|leaf| !leaf.kvsets.is_empty());
+    let is_due = |kvset: &K| expires(kvset) || (hides_something && deletes(kvset));
+    let is_due = tree.root.iter().any(is_due);
+    pick_spill(tree, settings, &Surroundings::default()).filter(|_| is_due).map(|picked| picked.job)
+}
+
+/// Bytes of `segments` that the kvsets of a leaf reference.
+fn referenced<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, segments: &BTreeSet<SegmentNo>) -> u64 {
+    let references = leaf.kvsets.iter().flat_map(|kvset| &kvset.as_ref().info.references);
+    let of_these = references.filter(|references| segments.contains(&references.segment));
+    of_these.map(|references| references.stored_bytes).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::super::pick::LogSegmentUse;
+    use super::super::pick::testing::*;
+    use super::super::shape::TreeRecord;
+    use super::*;
+    use crate::keyfile::KeyFileInfo;
+
+    #[test]
+    fn the_emptiest_segments_are_emptied_where_most_of_them_is() {
+        let segments = [(50, 1000), (51, 1000), (52, 1000)];
+        let leaves = [[kvset(1, 10, &[(50, 100), (52, 400)])], [kvset(2, 10, &[(50, 200), (51, 900)])]];
+        let tree = tree(&[], &[&leaves[0], &leaves[1]], &segments);
+        // 3000 bytes for 1600: without 50 there are 2300, and 2080 are allowed, so 52 goes, too.
+        assert_eq!(job(&tree), compact(0, &[1], &[50, 52]));
+    }
+
+    #[test]
+    fn a_log_segment_is_emptied_if_that_frees_it() {
+        let leaf = [kvset(1, 10, &[(40, 100)])];
+        let tree = tree(&[], &[&leaf], &[]);
+        let mut around = Surroundings::default();
+        assert_eq!(pick(&tree, &SETTINGS, &around), None);
+        let usage = LogSegmentUse { bytes: 1000, is_needed_elsewhere: true };
+        around.log_segments.insert(40, usage);
+        assert_eq!(pick(&tree, &SETTINGS, &around), None);
+        around.log_segments.insert(40, LogSegmentUse { is_needed_elsewhere: false, ..usage });
+        assert_eq!(pick(&tree, &SETTINGS, &around).map(|picked| picked.job), compact(0, &[1], &[40]));
+    }
+
+    #[test]
+    fn what_merges_showed_to_be_overwritten_counts_as_garbage() {
+        let leaf = [kvset(2, 10, &[(51, 600)]), kvset(1, 10, &[(50, 1000)])];
+        let tree = tree(&[], &[&leaf], &[(50, 1000), (51, 600)]);
+        let mut around = Surroundings::default();
+        assert_eq!(pick(&tree, &SETTINGS, &around), None);
+        // 1600 bytes for 1000: the leaf's keys are merged, and then it is seen what is garbage.
+        around.overwritten = 1.0;
+        let picked = pick(&tree, &SETTINGS, &around).unwrap();
+        assert_eq!(Some(picked.job), compact(0, &[2, 1], &[]));
+        assert!(picked.pressure > 3.0, "{}", picked.pressure);
+        assert_eq!(super::super::pick::pick(&tree, &SETTINGS, &around).1.excess, 300);
+        // What is promoted repeats what is there, and is meant to.
+        let promoted = KvsetRecord { kind: KvsetKind::Promoted, ..leaf[0].clone() };
+        let leaf = Leaf { no: 0, start: Bytes::new(), kvsets: vec![promoted, leaf[1].clone()] };
+        assert_eq!(obsolete_bytes(&leaf, 1.0, &|_| true), 0);
+    }
+
+    #[test]
+    fn the_root_counts_where_there_is_little_room() {
+        let root = [kvset(9, 10, &[(90, 3000)])];
+        let leaf = [kvset(1, 10, &[(50, 1000)])];
+        let tree = tree(&root, &[&leaf], &[(50, 1000)]);
+        let mut around = Surroundings { overwritten: 1.0, ..Surroundings::default() };
+        assert_eq!(pick(&tree, &SETTINGS, &around), None);
+        around.is_tight = true;
+        assert_eq!(
+            pick(&tree, &SETTINGS, &around).map(|picked| picked.job),
+            Some(Job::Spill { kvsets: vec![9] })
+        );
+    }
+
+    #[test]
+    fn what_deletes_hide_and_what_has_expired_is_cleaned() {
+        let clean = |tree: &TreeRecord| pick_cleaning(tree, &SETTINGS, |expiry| expiry < 100);
+        let with = |no, change: fn(&mut KeyFileInfo)| {
+            let mut kvset = kvset(no, 100, &[]);
+            kvset.info.entries = 8;
+            change(&mut kvset.info);
+            kvset
+        };
+        let plain = with(1, |_| {});
+        let deletes = with(2, |info| info.deletes = 2);
+        assert_eq!(clean(&tree(&[], &[std::slice::from_ref(&plain)], &[])), None);
+        assert_eq!(clean(&tree(&[], &[&[deletes.clone(), plain.clone()]], &[])), compact(0, &[2, 1], &[]));
+        // Below it is nothing that they could hide.
+        assert_eq!(clean(&tree(&[], &[std::slice::from_ref(&deletes)], &[])), None);
+        assert_eq!(clean(&tree(std::slice::from_ref(&deletes), &[], &[])), None);
+        let spill = Some(Job::Spill { kvsets: vec![2] });
+        assert_eq!(clean(&tree(&[deletes], &[std::slice::from_ref(&plain)], &[])), spill);
+        assert_eq!(clean(&tree(&[with(2, |info| info.range_tombstones = 1)], &[&[plain]], &[])), spill);
+        let expires = |at| {
+            let mut kvset = with(3, |_| {});
+            kvset.info.first_expiry_s = Some(at);
+            kvset
+        };
+        assert_eq!(clean(&tree(&[], &[&[expires(99)]], &[])), compact(0, &[3], &[]));
+        assert_eq!(clean(&tree(&[], &[&[expires(100)]], &[])), None);
+    }
+}
