@@ -65,7 +65,7 @@ enum KvCommand {
     Scan(look::ScanArguments),
     /// Write many keys and values from stdin or a file
     Load(change::LoadArguments),
-    /// What the database has done and where its bytes lie
+    /// Where the bytes of a database lie, and what it consists of
     Stat(tend::StatArguments),
     /// Read everything and verify it
     Check(tend::CheckArguments),
