@@ -88,11 +88,23 @@ impl AdoptedFile {
 }
 
 impl Core {
-    /// Compares all adopted files with what they were; mirrors of those that changed are not read any more.
-    pub(crate) fn check_all_adopted(self: &Arc<Self>) -> Vec<Object> {
+    fn adopted(self: &Arc<Self>) -> impl Iterator<Item = Object> {
         let objects: Vec<Arc<ObjectState>> = self.namespace.lock().objects.values().cloned().collect();
         let adopted = objects.into_iter().filter(|state| state.adopted.is_some());
-        adopted.map(|state| Object { core: self.clone(), state }).filter(Object::check_adopted).collect()
+        adopted.map(|state| Object { core: self.clone(), state })
+    }
+
+    /// Compares all adopted files with what they were; mirrors of those that changed are not read any more. Those that had some are told of to whoever asks
+    /// first.
+    pub(crate) fn check_adopted_at_opening(self: &Arc<Self>) {
+        let had_mirrors = |object: &Object| {
+            object.state.table.read().iter_from(0).any(|(_, chunk)| chunk.mirror.get().is_some())
+        };
+        let changed = self.adopted().filter(|object| {
+            let had_mirrors = had_mirrors(object);
+            object.check_adopted() && had_mirrors
+        });
+        *self.changed_at_opening.lock() = changed.map(|object| object.state).collect();
     }
 }
 
@@ -112,10 +124,15 @@ impl Volume {
         self.create_adopted(name, attributes, file)
     }
 
-    /// Looks whether adopted files are what they were; those that are not, whose mirrors were dropped. To be called now and then: mirrors of a
-    /// file that has changed since are served until then.
+    /// Looks whether adopted files are what they were; those that are not, whose mirrors were dropped. The first time those that lost mirrors at the
+    /// opening are among them. To be called now and then: mirrors of a file that has changed since are served until then.
     pub fn check_adopted(&self) -> Vec<Object> {
-        self.core.check_all_adopted()
+        let at_opening = std::mem::take(&mut *self.core.changed_at_opening.lock());
+        let mut changed: Vec<Object> = self.core.adopted().filter(Object::check_adopted).collect();
+        let known: Vec<u64> = changed.iter().map(Object::id).collect();
+        let at_opening = at_opening.into_iter().map(|state| Object { core: self.core.clone(), state });
+        changed.extend(at_opening.filter(|object| !known.contains(&object.id())));
+        changed
     }
 }
 

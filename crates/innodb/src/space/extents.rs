@@ -116,8 +116,10 @@ impl Tablespace {
             owners.inodes.insert((inode.page, inode.offset), inode.id);
             for no in fragments(&page, inode.offset, self.page_size()) {
                 let what = match singles.entry(no) {
-                    _ if no.0 == 0 || no.0 >= self.pages() => "lies outside of the file",
-                    Entry::Occupied(_) => "is of two segments",
+                    _ if no.0 == 0 || no.0 >= self.pages() => {
+                        format!("lies outside of the file{}", self.shortage())
+                    }
+                    Entry::Occupied(_) => "is of two segments".to_owned(),
                     Entry::Vacant(place) => {
                         place.insert(inode.id);
                         continue;

@@ -164,6 +164,12 @@ impl Tablespace {
         self.header.size_pages
     }
 
+    /// Why pages that are referred to may be missing, to be told behind that; nothing if the file is as long as its header says.
+    pub(crate) fn shortage(&self) -> String {
+        let (pages, size) = (self.pages, self.header.size_pages);
+        if pages < size { format!(": it was cut short to {pages} of {size} pages") } else { String::new() }
+    }
+
     /// Root of the serialized dictionary information (MySQL only).
     pub fn sdi_root(&self) -> Option<PageNo> {
         self.sdi_root
@@ -264,7 +270,9 @@ impl Tablespace {
     }
 
     fn missing(&self, no: PageNo) -> Error {
-        self.corrupt(no, &format!("it lies past the end of the file, which has {} pages", self.pages))
+        let what =
+            format!("it lies past the end of the file, which has {} pages{}", self.pages, self.shortage());
+        self.corrupt(no, &what)
     }
 }
 

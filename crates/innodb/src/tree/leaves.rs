@@ -116,7 +116,7 @@ impl Tree {
             let child =
                 record::child(node.bytes(), origin, node.is_compact(), &self.layout.shape, &mut spans)?;
             if child == 0 || child >= self.space.pages() {
-                let what = format!("its child {child} lies outside of the file");
+                let what = format!("its child {child} lies outside of the file{}", self.space.shortage());
                 return Err(crate::Error::new(crate::ErrorKind::Corrupt, what));
             }
             children.push(PageNo(child));

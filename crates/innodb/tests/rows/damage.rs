@@ -121,3 +121,22 @@ fn without_checksums_nothing_panics_or_runs_on() {
         }
     });
 }
+
+/// It was told that a page lies outside of the file, and not why.
+#[test]
+fn a_file_that_was_cut_short_is_told_as_one() {
+    let environment = environment(true);
+    let folder = unpacked("cases").join("mariadb-10.11/c_dynamic");
+    let within = environment.clone();
+    let original =
+        run(&environment, move || async move { definition(&folder, "deleted_rows", &within).await });
+    let image = std::fs::read(&original.partitions[0].path).unwrap();
+    let copy = tempfile::NamedTempFile::with_suffix(".ibd").unwrap();
+    std::fs::write(copy.path(), &image[..4 * 16384]).unwrap();
+    let mut cut = original.clone();
+    cut.partitions[0].path = copy.path().to_owned();
+    let within = environment.clone();
+    let error = run(&environment, move || async move { read(cut, &within).await }).unwrap_err().to_string();
+    let pages = image.len() / 16384;
+    assert!(error.contains(&format!("it was cut short to 4 of {pages} pages")), "{error}");
+}

@@ -67,6 +67,8 @@ pub(crate) struct Core {
     pub(crate) timer: Option<Arc<dyn Timer>>,
     pub(crate) decisions: Decisions,
     pub(crate) pace: SharedPace,
+    /// Adopted objects whose mirrors the opening dropped, until somebody asks: their files are not what they were.
+    pub(crate) changed_at_opening: Mutex<Vec<Arc<ObjectState>>>,
     /// I/Os on adopted files, which are in no class.
     pub(crate) adopted_counters: Counters,
     pub(crate) buffers: Arc<BufferPool>,
@@ -118,6 +120,7 @@ impl Core {
             timer: from.parts.timer,
             decisions: Decisions::default(),
             pace: SharedPace::default(),
+            changed_at_opening: Mutex::default(),
             adopted_counters: Counters::default(),
             buffers: from.parts.buffers,
             crash: from.parts.crash_points,

@@ -120,7 +120,7 @@ impl Volume {
         let namespace = namespace(recovered, &superblock, &replayed, &parts);
         let Replayed { log, is_clean } = replayed;
         let core = assemble(parts, superblock, log, classes, namespace, read_only, is_clean);
-        core.check_all_adopted();
+        core.check_adopted_at_opening();
         if core.read_only.is_none() {
             if is_derived {
                 // Before the next one overwrites the one that is left.

@@ -88,6 +88,14 @@ fn a_file_that_changed_or_is_gone_is_its_own_objects_affair() {
     fs::remove_file(&files[2]).unwrap();
     block_on(async {
         let volume = Volume::open(parts(&place), &OpenOptions::default()).await.unwrap();
+        let changed = || {
+            let mut names: Vec<String> = volume.check_adopted().iter().map(|object| object.name()).collect();
+            names.sort();
+            names
+        };
+        // What lost its mirrors at the opening is said once, what is gone each time.
+        assert_eq!(changed(), ["changed", "gone"]);
+        assert_eq!(changed(), ["gone"]);
         let read = async |name: &str| volume.open_object(name).unwrap().read_bytes(0, data.len()).await;
         assert_eq!(read("same").await.unwrap(), data);
         assert_eq!(read("plain").await.unwrap(), data);
