@@ -64,6 +64,11 @@ impl Database {
         &self.inner
     }
 
+    /// As [`crate::Database::settings`].
+    pub fn settings(&self) -> &DatabaseSettings {
+        self.inner.settings()
+    }
+
     /// As [`crate::Database::create_store`].
     ///
     /// # Errors

@@ -23,6 +23,7 @@ pub const CRASH_POINTS: &[&str] = &[
     "job.before-manifest",
     "job.after-manifest",
     "promotion.before-manifest",
+    "promotion.before-dropping",
     "mirrors.before-manifest",
     "object.before-deletion",
     "open.before-orphans",

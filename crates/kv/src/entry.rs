@@ -56,6 +56,16 @@ pub(crate) enum Content {
     At(Pointer),
 }
 
+impl Content {
+    /// Bytes of a value as they are stored apart from keys; 0 if there is none.
+    pub(crate) fn stored_bytes(&self) -> u32 {
+        match self {
+            Content::At(pointer) => pointer.stored_len,
+            Content::Deleted | Content::Inline(_) => 0,
+        }
+    }
+}
+
 /// One version of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Version {

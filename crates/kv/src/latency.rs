@@ -42,26 +42,22 @@ impl Latencies {
         self.buckets[bucket(duration)].add(1);
     }
 
-    pub(crate) fn summary(&self) -> LatencySummary {
-        let counts: Vec<u64> = self.buckets.iter().map(Counter::get).collect();
-        let count: u64 = counts.iter().sum();
-        let percentile = |share: f64| {
-            let wanted = (count as f64 * share).ceil() as u64;
-            let mut sum = 0;
-            let reached = counts.iter().position(|bucket| {
-                sum += bucket;
-                sum >= wanted && sum > 0
-            });
-            reached.map_or(0.0, |bucket| limit(bucket).as_nanos() as f64 / 1000.0)
-        };
-        LatencySummary {
-            samples: count,
-            us_p50: percentile(0.5),
-            us_p99: percentile(0.99),
-            us_p999: percentile(0.999),
-            us_max: percentile(1.0),
-        }
+    /// Buckets that have something, ascending.
+    pub(crate) fn histogram(&self) -> Vec<LatencyBucket> {
+        let counts = self.buckets.iter().map(Counter::get).enumerate().filter(|(_, count)| *count > 0);
+        let buckets =
+            counts.map(|(bucket, count)| LatencyBucket { up_to_ns: limit(bucket).as_nanos() as u64, count });
+        buckets.collect()
     }
+}
+
+/// Operations that took about as long as each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LatencyBucket {
+    /// No longer than so many nanoseconds, and longer than those of the bucket before.
+    pub up_to_ns: u64,
+    /// Operations.
+    pub count: u64,
 }
 
 /// How long the operations of one kind took, of one in sixteen.
@@ -77,6 +73,29 @@ pub struct LatencySummary {
     pub us_p999: f64,
     /// and all of them.
     pub us_max: f64,
+}
+
+impl LatencySummary {
+    /// What a histogram says, whose buckets are ascending.
+    pub(crate) fn of(buckets: &[LatencyBucket]) -> LatencySummary {
+        let count = buckets.iter().fold(0, |sum: u64, bucket| sum.saturating_add(bucket.count));
+        let percentile = |share: f64| {
+            let wanted = (count as f64 * share).ceil() as u64;
+            let mut sum = 0u64;
+            let reached = buckets.iter().find(|bucket| {
+                sum = sum.saturating_add(bucket.count);
+                sum >= wanted && sum > 0
+            });
+            reached.map_or(0.0, |bucket| bucket.up_to_ns as f64 / 1000.0)
+        };
+        LatencySummary {
+            samples: count,
+            us_p50: percentile(0.5),
+            us_p99: percentile(0.99),
+            us_p999: percentile(0.999),
+            us_max: percentile(1.0),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -98,11 +117,11 @@ mod tests {
     #[test]
     fn percentiles_are_of_what_was_added() {
         let latencies = Latencies::default();
-        assert_eq!(latencies.summary(), LatencySummary::default());
+        assert_eq!(LatencySummary::of(&latencies.histogram()), LatencySummary::default());
         for us in 1..=1000 {
             latencies.add(Duration::from_micros(us));
         }
-        let summary = latencies.summary();
+        let summary = LatencySummary::of(&latencies.histogram());
         assert_eq!(summary.samples, 1000);
         assert!((500.0..650.0).contains(&summary.us_p50), "{summary:?}");
         assert!((990.0..1300.0).contains(&summary.us_p99), "{summary:?}");

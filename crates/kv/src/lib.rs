@@ -63,6 +63,8 @@ mod database;
 mod entry;
 mod environment;
 mod error;
+#[cfg(test)]
+mod formats;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -74,6 +76,7 @@ mod memory;
 mod merge;
 mod notify;
 mod objects;
+mod overrides;
 mod pace;
 mod settings;
 mod stream;
@@ -90,16 +93,17 @@ mod wire;
 pub use crash::PlantedBug;
 pub use crash::{CRASH_POINTS, CrashPoints, CrashProbe};
 pub use database::{
-    Batch, BulkLoad, CheckReport, ClassStatistics, Database, Snapshot, StallStatistics, Statistics, Store,
-    StoreStatistics, WrittenBytes,
+    Activity, Batch, BulkLoad, CheckReport, ClassStatistics, Database, Snapshot, StallStatistics, Statistics,
+    Store, StoreStatistics, WrittenBytes,
 };
 pub use entry::{LONGEST_KEY, LONGEST_VALUE};
 pub use environment::{BackgroundTask, Environment, LiveEnvironment, ThreadEnvironment};
 pub use error::{Error, ErrorKind, Result};
-pub use latency::LatencySummary;
+pub use latency::{LatencyBucket, LatencySummary};
+pub use overrides::DatabaseOverrides;
 pub use settings::{
-    Compression, DatabaseSettings, Durability, LONGEST_NAME, OnProgress, OpenOptions, RecoveryProgress,
-    StoreSettings, WriteOptions,
+    Compression, DatabaseSettings, Durability, FilterMemory, LONGEST_NAME, OnProgress, OpenOptions,
+    RecoveryProgress, StoreSettings, WriteOptions,
 };
 pub use transaction::{Cursor, CursorOptions, Isolation, Transaction};
 pub use tree::policy::{ClassChoice, LevelClasses, MediaPolicy, PolicyTemplate};

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::log::BLOCK;
 use crate::tree::policy::MediaPolicy;
-use crate::{Error, Result};
+use crate::{DatabaseOverrides, Error, Result};
 
 /// Longest name of a database or a store, in bytes.
 pub const LONGEST_NAME: usize = 128;
 
-/// Settings of a database: fixed when it is made, and overridden by [`OpenOptions`].
+/// Settings of a database: it keeps those that it is made with, and [`OpenOptions`] name what is to be another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DatabaseSettings {
@@ -152,6 +152,17 @@ pub enum Compression {
     Zstd,
 }
 
+/// Where the filters of key files are, which say what a file surely does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FilterMemory {
+    /// Parts of them come through the cache as they are wanted.
+    #[default]
+    Paged,
+    /// In memory from the opening on, as long as all filters together take no more than a quarter of it; those that do not fit in are paged.
+    Resident,
+}
+
 /// Settings of a store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -168,6 +179,8 @@ pub struct StoreSettings {
     pub page_bytes: u32,
     /// Bits of the filters for each key; 0 for none. Default: 10.
     pub filter_bits_per_key: u32,
+    /// Whether filters stay in memory. Default: paged.
+    pub filters: FilterMemory,
     /// Bytes of keys and values that a leaf of the tree is to have; half as many again, and it is split. Default: 512 MiB.
     pub leaf_bytes: u64,
     /// A segment of values is closed when it has so many bytes. Default: 64 MiB.
@@ -190,6 +203,7 @@ impl Default for StoreSettings {
             policy: MediaPolicy::default(),
             page_bytes: 4096,
             filter_bits_per_key: 10,
+            filters: FilterMemory::Paged,
             leaf_bytes: 512 << 20,
             value_segment_bytes: 64 << 20,
             space_amplification: 1.3,
@@ -300,8 +314,9 @@ pub type OnProgress = Arc<dyn Fn(&RecoveryProgress) + Send + Sync>;
 pub struct OpenOptions {
     /// Change nothing. Default: no.
     pub read_only: bool,
-    /// Other settings than those it has, from now on. Default: those it has.
-    pub settings: Option<DatabaseSettings>,
+    /// What is named takes the place of the database's own settings, and stays if it is opened for writing; `DatabaseSettings::into` replaces all.
+    /// Default: nothing is named.
+    pub settings: DatabaseOverrides,
     /// Told how far a recovery is.
     pub progress: Option<OnProgress>,
     /// Told of crash points.
@@ -344,6 +359,7 @@ mod tests {
         assert_eq!(store.time_to_live_s, None);
         assert_eq!(store.policy, MediaPolicy::from(PolicyTemplate::StagingMaxCapacity));
         assert_eq!((store.page_bytes, store.filter_bits_per_key), (4096, 10));
+        assert_eq!(store.filters, FilterMemory::Paged);
         assert_eq!((store.leaf_bytes, store.value_segment_bytes), (512 << 20, 64 << 20));
         assert_eq!((store.space_amplification, store.promoted_bytes_per_second), (1.3, 0));
         assert!(store.mirrors);

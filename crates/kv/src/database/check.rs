@@ -5,7 +5,7 @@
 //!
 //! - of one key, a newer source never has an older version than an older one;
 //! - a kvset has as many versions, and references in each segment as many values and bytes, as the manifest says;
-//! - where a value may be read in a mirror, it is whole there, too;
+//! - where a value may be read in a mirror, it is whole there, too, and so are promoted kvsets;
 //! - a leaf has keys of its own range only (others would be missing from the count).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use super::store::StoreState;
 use crate::entry::{Content, FirstHome, Pointer, SegmentNo, SequenceNo, Version};
 use crate::keyfile::{Access, KeyCursor};
 use crate::merge::{Direction, Merge, Step};
-use crate::tree::{Kvset, KvsetKind, KvsetNo, TreeState};
+use crate::tree::{Kvset, KvsetNo, TreeState};
 use crate::value::Segment;
 use crate::{ErrorKind, Result};
 
@@ -48,6 +48,9 @@ pub struct CheckReport {
     pub value_bytes: u64,
     /// What is wrong; empty if nothing is.
     pub findings: Vec<String>,
+    /// Copies on a faster class that are damaged: nothing is lost with them, as what they repeat is read instead.
+    #[serde(default)]
+    pub damaged_copies: Vec<String>,
 }
 
 /// What was counted of a kvset.
@@ -62,7 +65,15 @@ struct Checking<'a> {
     report: &'a mut CheckReport,
     tree: &'a TreeState,
     counted: BTreeMap<KvsetNo, Counted>,
-    pending: Vec<(Segment, Pointer)>,
+    pending: Vec<(Segment, Pointer, Role)>,
+}
+
+/// What is being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Data,
+    /// A mirror, or a promoted kvset.
+    Copy,
 }
 
 impl Database {
@@ -78,6 +89,10 @@ impl Database {
             self.core.check_store(store, &mut report).await?;
         }
         self.core.check_objects(&stores, &mut report);
+        if !report.damaged_copies.is_empty() {
+            // They are to be taken away.
+            self.core.background.work.notify();
+        }
         Ok(report)
     }
 }
@@ -90,12 +105,20 @@ impl Core {
         report.logged_versions += store.logged_versions();
         let mut checking = Checking { store: &store.name, report, tree: &tree, counted, pending: Vec::new() };
         if tree.leaves.is_empty() {
-            checking.check_range(&tree.root, None, None).await?;
+            checking.check_range((&tree.root, Role::Data), None, None).await?;
         }
         for (index, leaf) in tree.leaves.iter().enumerate() {
-            let sources: Vec<Arc<Kvset>> = tree.root.iter().chain(&leaf.kvsets).cloned().collect();
+            let sources = tree.root.iter().chain(&leaf.kvsets).filter(|kvset| !kvset.is_copy());
+            let sources: Vec<Arc<Kvset>> = sources.cloned().collect();
             let end = tree.leaf_end(index).map(|end| &**end);
-            checking.check_range(&sources, Some(&leaf.start), end).await?;
+            checking.check_range((&sources, Role::Data), Some(&leaf.start), end).await?;
+            for copies in leaf.kvsets.iter().filter(|kvset| kvset.is_copy()) {
+                let before = checking.report.damaged_copies.len();
+                checking.check_range((std::slice::from_ref(copies), Role::Copy), None, None).await?;
+                if checking.report.damaged_copies.len() > before {
+                    copies.note_damage();
+                }
+            }
         }
         checking.compare(&tree);
         Ok(())
@@ -107,29 +130,44 @@ impl Core {
         let there: BTreeSet<(ObjectKind, u64)> = self.objects.list().into_iter().collect();
         for store in stores {
             let tree = store.view.read().tree.clone();
-            let segments = tree.references().into_keys().map(|no| (ObjectKind::Segment, no));
-            let keys = tree.kvsets().map(|kvset| (ObjectKind::Keys, kvset.no()));
-            for (kind, no) in segments.chain(keys).filter(|object| !there.contains(object)) {
-                let name = self.objects.name(kind, no);
-                report.findings.push(format!("store {:?}: object {name:?} is missing", store.name));
+            let parts = |kvset: &Arc<Kvset>| {
+                let references = &kvset.record().info.references;
+                let segments = references.iter().map(|references| (ObjectKind::Segment, references.segment));
+                segments.chain([(ObjectKind::Keys, kvset.no())]).collect::<Vec<_>>()
+            };
+            let is_missing = |object: &(ObjectKind, u64)| !there.contains(object);
+            let (copies, data): (Vec<_>, Vec<_>) = tree.kvsets().partition(|kvset| kvset.is_copy());
+            for (kvsets, found) in [(data, &mut report.findings), (copies, &mut report.damaged_copies)] {
+                let missing = kvsets.into_iter().flat_map(parts).filter(is_missing);
+                for (kind, no) in missing.collect::<BTreeSet<_>>() {
+                    let name = self.objects.name(kind, no);
+                    found.push(format!("store {:?}: object {name:?} is missing", store.name));
+                }
             }
         }
     }
 }
 
 impl Checking<'_> {
-    fn found(&mut self, what: String) {
-        if self.report.findings.len() < MOST_FINDINGS {
-            self.report.findings.push(format!("store {:?}: {what}", self.store));
+    fn found(&mut self, role: Role, what: String) {
+        let found = match role {
+            Role::Data => &mut self.report.findings,
+            Role::Copy => &mut self.report.damaged_copies,
+        };
+        if found.len() < MOST_FINDINGS {
+            found.push(format!("store {:?}: {what}", self.store));
         }
     }
 
-    /// Damage is a finding, a failing device an error.
-    fn judge<T>(&mut self, result: Result<T>) -> Result<Option<T>> {
+    /// Damage is a finding, a failing device an error, unless only copies are lost with it.
+    fn judge<T>(&mut self, role: Role, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),
-            Err(error) if matches!(error.kind(), ErrorKind::Corrupted | ErrorKind::FutureFormat) => {
-                self.found(error.to_string());
+            Err(error)
+                if role == Role::Copy
+                    || matches!(error.kind(), ErrorKind::Corrupted | ErrorKind::FutureFormat) =>
+            {
+                self.found(role, error.to_string());
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -138,7 +176,7 @@ impl Checking<'_> {
 
     async fn check_range(
         &mut self,
-        sources: &[Arc<Kvset>],
+        (sources, role): (&[Arc<Kvset>], Role),
         start: Option<&[u8]>,
         end: Option<&[u8]>,
     ) -> Result<()> {
@@ -146,7 +184,7 @@ impl Checking<'_> {
             sources.iter().map(|kvset| kvset.cursor(Access::Ahead(READ_AHEAD_BYTES))).collect();
         let mut merge = Merge::new(cursors);
         let sought = merge.seek(Direction::Forward, start).await;
-        if self.judge(sought)?.is_none() {
+        if self.judge(role, sought)?.is_none() {
             return Ok(());
         }
         let mut last: Option<(Vec<u8>, SequenceNo, usize)> = None;
@@ -158,42 +196,46 @@ impl Checking<'_> {
             let out_of_order = last.as_ref().is_some_and(|(last_key, last_sequence, last_top)| {
                 last_key == key && (sequence > *last_sequence || top < *last_top)
             });
-            let is_promoted = |kvset: &Kvset| kvset.record().kind == KvsetKind::Promoted;
-            if out_of_order && !sources.iter().any(|kvset| is_promoted(kvset)) {
+            if out_of_order {
                 let no = kvset.no();
-                self.found(format!("kvset {no} has a version of key {key:?} that is out of order"));
+                self.found(role, format!("kvset {no} has a version of key {key:?} that is out of order"));
             }
             last = Some((key.to_vec(), sequence, top));
             self.report.versions += 1;
             let counted = self.counted.entry(kvset.no()).or_default();
             counted.versions += 1;
-            let version = self.judge(merge.version())?;
+            let version = self.judge(role, merge.version())?;
             if let Some(Version { content: Content::At(pointer), mirror, .. }) = version {
-                self.value(kvset, pointer, mirror).await?;
+                self.value((kvset, role), pointer, mirror).await?;
             }
             let advanced = match merge.advance() {
                 Ok(Step::Load) => merge.load().await,
                 Ok(Step::Done) => Ok(()),
                 Err(error) => Err(error),
             };
-            if self.judge(advanced)?.is_none() {
+            if self.judge(role, advanced)?.is_none() {
                 break;
             }
         }
         self.read_pending().await
     }
 
-    async fn value(&mut self, kvset: &Arc<Kvset>, pointer: Pointer, first: Option<FirstHome>) -> Result<()> {
+    async fn value(
+        &mut self,
+        (kvset, role): (&Arc<Kvset>, Role),
+        pointer: Pointer,
+        first: Option<FirstHome>,
+    ) -> Result<()> {
         let counted = self.counted.entry(kvset.no()).or_default();
         let sums = counted.references.entry(pointer.segment).or_default();
         sums.0 += 1;
         sums.1 += u64::from(pointer.stored_len);
         self.report.values += 1;
         self.report.value_bytes += u64::from(pointer.stored_len);
-        let segment = self.judge(kvset.segment(&pointer).cloned())?;
-        self.pending.extend(segment.map(|segment| (segment, pointer)));
+        let segment = self.judge(role, kvset.segment(&pointer).cloned())?;
+        self.pending.extend(segment.map(|segment| (segment, pointer, role)));
         let mirror = first.and_then(|first| self.tree.open_mirror(first, &pointer));
-        let mirror = mirror.and_then(|(mirror, pointer)| Some((mirror.segment()?, pointer)));
+        let mirror = mirror.and_then(|(mirror, pointer)| Some((mirror.segment()?, pointer, Role::Copy)));
         self.pending.extend(mirror);
         if self.pending.len() >= READS_AT_ONCE {
             self.read_pending().await?;
@@ -205,9 +247,13 @@ impl Checking<'_> {
         let pending = std::mem::take(&mut self.pending);
         let reads = pending
             .iter()
-            .map(|(segment, pointer)| async move { segment.read_uncached(pointer).await.map(drop) });
-        for read in join_all(reads).await {
-            self.judge(read)?;
+            .map(|(segment, pointer, _)| async move { segment.read_uncached(pointer).await.map(drop) });
+        for (read, (segment, _, role)) in join_all(reads).await.into_iter().zip(&pending) {
+            let is_whole = self.judge(*role, read)?.is_some();
+            let mirror = self.tree.mirrors.get(&segment.no()).filter(|_| !is_whole && *role == Role::Copy);
+            if let Some(mirror) = mirror.and_then(|mirror| mirror.opened.as_deref()) {
+                mirror.note_damage();
+            }
         }
         Ok(())
     }
@@ -217,6 +263,7 @@ impl Checking<'_> {
         for kvset in tree.kvsets() {
             let Some(counted) = self.counted.remove(&kvset.no()) else { continue };
             let info = &kvset.record().info;
+            let role = if kvset.is_copy() { Role::Copy } else { Role::Data };
             let said: BTreeMap<SegmentNo, (u64, u64)> = info
                 .references
                 .iter()
@@ -224,13 +271,14 @@ impl Checking<'_> {
                 .collect();
             if counted.versions != info.entries {
                 let (no, found, said) = (kvset.no(), counted.versions, info.entries);
-                self.found(format!(
-                    "kvset {no} has {found} versions in its range, and {said} are said to be there"
-                ));
+                self.found(
+                    role,
+                    format!("kvset {no} has {found} versions in its range, and {said} are said to be there"),
+                );
             }
             if counted.references != said {
                 let no = kvset.no();
-                self.found(format!("kvset {no} does not reference what it is said to reference"));
+                self.found(role, format!("kvset {no} does not reference what it is said to reference"));
             }
         }
     }

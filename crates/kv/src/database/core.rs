@@ -17,11 +17,13 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 use tanada_volume::Claim;
 
+use super::activity::Activity;
 use super::background::Background;
 use super::batch::Batch;
 use super::conflict::{ReadSet, Recent};
@@ -79,6 +81,10 @@ pub(crate) struct Core {
     pub(crate) next_store: AtomicU32,
     pub(crate) background: Background,
     pub(crate) counters: Counters,
+    /// What was done in openings before.
+    pub(crate) earlier: Activity,
+    /// When the manifest was told of what is done.
+    pub(crate) activity_noted: Mutex<Option<Duration>>,
     /// How long each write is slowed because the fastest class is nearly full.
     pub(crate) slowed_us: AtomicU32,
     /// Whether jobs have time.

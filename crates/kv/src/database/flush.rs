@@ -275,7 +275,7 @@ impl Core {
                 .collect(),
         };
         let tree = store.view.read().tree.clone();
-        let opened = self.opener.open_added(&tree, &edit).await?;
+        let opened = self.opener.holding(store.settings.filters).open_added(&tree, &edit).await?;
         // What it has is deleted below, if nobody holds it.
         drop(tree);
         // CRASH: the key file is an orphan, and the log has everything.
@@ -295,6 +295,7 @@ impl Core {
             if !edit.is_empty() {
                 records.insert(0, Record::Edit { store: store.no, edit: edit.clone() });
             }
+            records.extend(self.lifetime_if_due().map(|activity| Record::Activity(Box::new(activity))));
             Some(records)
         };
         let install = |_: &DatabaseRecord| -> Result<()> {
@@ -459,8 +460,9 @@ impl Core {
     pub(crate) async fn note_end(&self, writing: &Writing) -> Result<()> {
         let mut begin = None;
         let make = || {
-            let (records, log_begin) = self.log_records(writing, None);
+            let (mut records, log_begin) = self.log_records(writing, None);
             begin = Some(log_begin);
+            records.push(Record::Activity(Box::new(self.lifetime())));
             Some(records)
         };
         writing.manifest.append_made(make, |_| ()).await?;

@@ -21,6 +21,7 @@ use crate::keyfile::KeyFileOptions;
 use crate::manifest::{DatabaseRecord, Record};
 use crate::notify::Notify;
 use crate::pace::Pace;
+use crate::settings::FilterMemory;
 use crate::transaction::Scan;
 use crate::tree::{Change, Edit, JobContext, JobOutput, KvsetNo, TreeState};
 use crate::{ErrorKind, Result};
@@ -28,6 +29,10 @@ use crate::{ErrorKind, Result};
 use super::pick::{self, Thorough};
 use crate::tree::pick::Job;
 use crate::tree::policy::Placement;
+
+/// Hot and cold values lie apart from a part of a segment on, and so many chunks.
+const APART_PART: u64 = 64;
+const APART_CHUNKS: u64 = 2;
 
 /// How long a store's jobs rest after one found no space, whatever happens.
 const REST: Duration = Duration::from_millis(100);
@@ -67,7 +72,7 @@ pub(crate) struct Turn {
 
 impl Turn {
     /// A worker's, who looks for further jobs afterwards.
-    fn take(core: &Core, store: &Arc<StoreState>) -> Option<Turn> {
+    pub(crate) fn take(core: &Core, store: &Arc<StoreState>) -> Option<Turn> {
         let is_free = !store.has_job.swap(true, Ordering::AcqRel);
         is_free.then(|| Turn {
             store: store.clone(),
@@ -143,6 +148,9 @@ impl Core {
             Ok(true) => return Did::Something,
             Ok(false) => {}
             Err(error) => writing.log.fail(&error),
+        }
+        if let Err(error) = self.drop_damaged_copies(writing).await {
+            writing.log.fail(&error);
         }
         let mut did = Did::Nothing;
         let mut stores = self.stores.read().clone();
@@ -236,6 +244,9 @@ impl Core {
         Ok(JobContext {
             opener: self.opener.clone(),
             segment_bytes: self.segment_bytes(store, &placement),
+            // Each segment has one chunk that is not full.
+            apart_bytes: (settings.value_segment_bytes / APART_PART)
+                .max(APART_CHUNKS * self.objects.volume().chunk_bytes()),
             placement,
             key_files: KeyFileOptions {
                 page_bytes: settings.page_bytes,
@@ -245,7 +256,7 @@ impl Core {
             // What is read is there twice on its way to a segment.
             batch_bytes: self.job_bytes() / 2,
             pace: Pace::considerate(&self.opener.cache, &self.environment, &self.hurry),
-            keeps_mirrors: self.are_mirrors_of_use(store),
+            keeps_mirrors: self.mirrors_what_it_spills(store),
             mirrors: store.view.read().tree.mirrors.keys().copied().collect(),
             snapshots: self.snapshots.to_keep(),
             now_s: self.environment.wall_time_s(),
@@ -373,6 +384,13 @@ impl Core {
         // As long as anybody has the old tree, what only it references is not deleted.
         drop((tree, output));
         self.delete_retired().await?;
+        if store.settings.filters == FilterMemory::Resident {
+            // Those of what was replaced may have taken the room.
+            let tree = store.view.read().tree.clone();
+            for kvset in tree.kvsets() {
+                kvset.hold_filter(FilterMemory::Resident).await;
+            }
+        }
         self.watch_fast_class();
         Ok(true)
     }
@@ -407,7 +425,7 @@ impl Core {
         others: impl FnOnce() -> Vec<Record>,
     ) -> Result<()> {
         let tree = store.view.read().tree.clone();
-        let opened = self.opener.open_added(&tree, edit).await?;
+        let opened = self.opener.holding(store.settings.filters).open_added(&tree, edit).await?;
         drop(tree);
         let install = |_: &DatabaseRecord| -> Result<(Arc<TreeState>, Arc<TreeState>)> {
             let mut view = store.view.write();

@@ -1,4 +1,4 @@
-//! How long log segments stay as mirrors ([`crate::tree::mirror`]): as long as the fastest class has room for both.
+//! How long segments stay as mirrors ([`crate::tree::mirror`]): as long as the fastest class has room for both.
 //!
 //! When the room is wanted, those go in which least is read for their size, the oldest of equals first: an edit of the manifest, without further I/O. New
 //! ones are spared until they could show what they are worth. This waits for no job; jobs hold on to no mirror.
@@ -74,8 +74,17 @@ fn close_gone(gone: &BTreeMap<SegmentNo, Mirror>, left: &BTreeMap<SegmentNo, Mir
 }
 
 impl Core {
+    /// Whether there may be mirrors of what a store has in its leaves.
+    fn are_mirrors_of_use(&self, store: &StoreState) -> bool {
+        let Some(fastest) = self.classes.fastest() else { return false };
+        let promotes = store.settings.promoted_bytes_per_second > 0;
+        let wanted = self.classes.wanted(&store.policy());
+        self.mirrors_what_it_spills(store)
+            || (promotes && wanted.is_ok_and(|wanted| wanted.leaf_values != fastest))
+    }
+
     /// Whether what is spilled is to become mirrors.
-    pub(crate) fn are_mirrors_of_use(&self, store: &StoreState) -> bool {
+    pub(crate) fn mirrors_what_it_spills(&self, store: &StoreState) -> bool {
         let Some(fastest) = self.classes.fastest() else { return false };
         let wanted = self.classes.wanted(&store.policy());
         store.settings.mirrors
@@ -166,8 +175,11 @@ impl Core {
             mirrors.entry(*segment).or_default().extend(mirror.opened.as_deref());
         }
         let Some(fastest) = self.fastest_number() else { return mirrors.into_keys().collect() };
-        let lies_elsewhere = mirrors.keys().filter(|segment| !self.lies_on(**segment, fastest));
-        let mut going: BTreeSet<SegmentNo> = lies_elsewhere.copied().collect();
+        let is_of_use = |(segment, opened): &(&SegmentNo, &Vec<&OpenMirror>)| {
+            self.lies_on(**segment, fastest) && !opened.iter().any(|mirror| mirror.is_damaged())
+        };
+        let useless = mirrors.iter().filter(|mirror| !is_of_use(mirror));
+        let mut going: BTreeSet<SegmentNo> = useless.map(|(segment, _)| *segment).collect();
         mirrors.retain(|segment, _| !going.contains(segment));
         let many = mirrors.len().saturating_sub(MOST_MIRRORS);
         if surplus == 0 && many == 0 {

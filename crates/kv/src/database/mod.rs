@@ -5,9 +5,13 @@
 //! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`jobs`]: tree jobs; [`merges`]: those at the root that wait for
 //!   no other; [`relocation`]: bringing things to
 //!   where policies want them; [`mirrors`]: values that stay on the fastest class as long as it has room; [`pressure`]: holding writers back;
+//! - [`promotion`]: copies of what is read often; [`cleaning`]: what frees space when nothing else is due; [`pick`]: which job is next;
+//! - [`bulk`], [`checkpoint`], [`check`]: loads past the log, copies of a database, reading all of it;
+//! - [`activity`], [`statistics`]: what was done, since the opening and over all of them, and what there is;
 //! - [`batch`], [`store`], [`snapshot`]: what users hold;
 //! - [`conflict`]: what transactions have to know of each other.
 
+mod activity;
 mod background;
 mod batch;
 mod bulk;
@@ -32,6 +36,7 @@ pub(crate) mod store;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+pub use activity::Activity;
 pub use batch::Batch;
 pub(crate) use batch::behind_prefix;
 pub use bulk::BulkLoad;
@@ -41,7 +46,7 @@ pub use statistics::{ClassStatistics, StallStatistics, Statistics, StoreStatisti
 pub use store::Store;
 
 use crate::memory::MemoryTable;
-use crate::settings::{StoreSettings, WriteOptions};
+use crate::settings::{DatabaseSettings, StoreSettings, WriteOptions};
 use crate::transaction::{Isolation, Transaction};
 use crate::{Error, ErrorKind, Result};
 use core::Core;
@@ -57,6 +62,11 @@ impl Database {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.core.name
+    }
+
+    /// Its settings, those included that it was opened with.
+    pub fn settings(&self) -> &DatabaseSettings {
+        &self.core.settings
     }
 
     /// Makes everything durable and stops the background work. Handles are of no use afterwards, and the database can be opened again; where a bulk load or a

@@ -37,7 +37,7 @@ use crate::log::writer::{Appended, Log, LogOptions};
 use crate::manifest::{DatabaseRecord, LogRecord, Manifest, Record};
 use crate::memory::MemoryTable;
 use crate::objects::{ObjectKind, Objects};
-use crate::settings::{DatabaseSettings, LONGEST_NAME, OpenOptions, RecoveryProgress};
+use crate::settings::{DatabaseSettings, FilterMemory, LONGEST_NAME, OpenOptions, RecoveryProgress};
 use crate::tree::Opener;
 use crate::value::Segments;
 use crate::{Error, ErrorKind, Result};
@@ -143,7 +143,15 @@ impl Database {
         // CRASH: there is no database.
         crash.reached("create.before-manifest");
         let options = OpenOptions { crash_points: crash, ..OpenOptions::default() };
-        Database::start(objects, (name, claim), state, &options, environment).await
+        let started = Database::start(objects.clone(), (name, claim.clone()), state, &options, environment);
+        let started = started.await;
+        if started.is_err() {
+            // What cannot be deleted either is left to whoever destroys it.
+            for (kind, no) in objects.list() {
+                let _ = objects.delete(kind, no).await;
+            }
+        }
+        started
     }
 
     /// Opens a database and replays its log. In a process it is open once for writing, or read-only any number of times, until it is closed, or its
@@ -163,10 +171,13 @@ impl Database {
         let recovered = crate::manifest::journal::recover(&objects).await?;
         let missing = || Error::new(ErrorKind::NotFound, format!("there is no database {name:?}"));
         let mut state = recovered.ok_or_else(missing)?;
-        if let Some(settings) = &options.settings {
+        if !options.settings.is_empty() {
+            let settings = options.settings.over(&state.settings);
             settings.check()?;
-            Classes::new(volume, None).check_names(settings.log_class.as_deref())?;
-            state.settings = settings.clone();
+            if options.settings.log_class.is_some() {
+                Classes::new(volume, None).check_names(settings.log_class.as_deref())?;
+            }
+            state.settings = settings;
         }
         let started = Database::start(objects, (name, claim), state, options, environment).await;
         // There is a database; what is not found is a part of it.
@@ -222,7 +233,12 @@ impl Database {
         let next_table = AtomicU64::new(1);
         let cache = Cache::new(state.settings.memory_bytes);
         let segments = Segments::new(&objects, &cache);
-        let opener = Opener { objects: objects.clone(), segments, cache };
+        let has_damaged = Arc::default();
+        let filters = FilterMemory::default();
+        let opener = Opener { objects: objects.clone(), segments, cache, has_damaged, filters };
+        for store in state.stores.values_mut() {
+            opener.leave_out_lost_copies(&mut store.tree).await?;
+        }
         let instance = NEXT_INSTANCE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let recovered = recover(&opener, &state, options, (instance, &next_table)).await?;
         let sequence = recovered.sequence;
@@ -261,6 +277,8 @@ impl Database {
             next_store: AtomicU32::new(state.next_store.max(1)),
             background: Background::default(),
             counters: Counters::default(),
+            earlier: state.activity,
+            activity_noted: Mutex::default(),
             classes,
             is_closed: AtomicBool::new(false),
             claim: Mutex::new(Some(claim)),
@@ -329,7 +347,7 @@ async fn recover(
     };
     let mut stores: BTreeMap<StoreNo, Arc<StoreState>> = BTreeMap::new();
     for (no, store) in &state.stores {
-        let tree = opener.open_tree(&store.tree).await?;
+        let tree = opener.holding(store.settings.filters).open_tree(&store.tree).await?;
         let store = StoreState::new(instance, *no, &store.name, &store.settings, table(), tree);
         stores.insert(*no, store);
     }
@@ -442,10 +460,10 @@ async fn settle_segment(object: &tanada_volume::Object, used: u64) -> Result<()>
     object.sync().await.map_err(failed)
 }
 
-/// Bytes of a log segment: as set, but no more than a sixteenth of a fastest class that is not the only one, for there a segment takes up room as
-/// long as anything in it has not moved down, and one is always being filled and another one ready.
+/// Bytes of a log segment: as set, but no more than a 32nd of the fastest class, for a segment takes up room as long as anything in it is used where it is,
+/// and one is always being filled and another one ready.
 pub(crate) fn log_segment_bytes(volume: &Volume, settings: &DatabaseSettings) -> u64 {
-    let [fastest, _, ..] = &volume.classes()[..] else { return settings.log_segment_bytes };
+    let Some(fastest) = volume.classes().into_iter().next() else { return settings.log_segment_bytes };
     let share = fastest.chunks.saturating_mul(volume.chunk_bytes()) / LOG_SEGMENTS_OF_A_CLASS;
     settings.log_segment_bytes.min(share.max(settings.group_bytes()).max(1 << 20))
 }

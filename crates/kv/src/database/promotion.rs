@@ -2,7 +2,7 @@
 //!
 //! Reads that went to a slow class are counted by key. Now and then the worker that finds no other job of the store takes the keys that were
 //! read more than once, as many as the budget of the time since allows, and repeats their versions in promoted kvsets with values on the fastest
-//! class. Nothing is moved: without the copies nothing is lost.
+//! class. Nothing is moved: without the copies nothing is lost. What cannot be read of them is read where they were made from, and they are taken away.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,10 +12,11 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::core::{Core, Writing};
+use super::jobs::Turn;
 use super::store::StoreState;
 use crate::Result;
 use crate::tree::jobs::promote::promote_keys;
-use crate::tree::{FoundVersion, TreeState};
+use crate::tree::{Change, Edit, FoundVersion, Place, TreeState};
 
 /// Reads that make a key worth copying.
 const LEAST_READS: u32 = 2;
@@ -59,6 +60,42 @@ impl Core {
             }
         }
         Ok(value)
+    }
+
+    /// Takes away promoted kvsets that could not be read.
+    ///
+    /// # Errors
+    /// Those of the manifest.
+    pub(crate) async fn drop_damaged_copies(&self, writing: &Writing) -> Result<()> {
+        if !self.opener.has_damaged.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let stores = self.stores.read().clone();
+        for store in &stores {
+            let Some(_turn) = Turn::take(self, store) else {
+                // A job may be about to replace them.
+                self.opener.has_damaged.store(true, Ordering::Release);
+                continue;
+            };
+            let tree = store.view.read().tree.clone();
+            let in_leaf =
+                tree.leaves.iter().flat_map(|leaf| leaf.kvsets.iter().map(|kvset| (leaf.no, kvset)));
+            let damaged = in_leaf.filter(|(_, kvset)| kvset.is_damaged());
+            let changes = damaged
+                .map(|(leaf, kvset)| Change::RemoveKvset { place: Place::Leaf(leaf), kvset: kvset.no() });
+            let edit = Edit { changes: changes.collect() };
+            drop(tree);
+            if edit.is_empty() {
+                continue;
+            }
+            // CRASH: what they repeat is there, whether they are or not.
+            self.crash.reached("promotion.before-dropping");
+            match self.install(writing, store, &edit, Vec::new).await {
+                Err(_) if store.check_there().is_err() => {}
+                installed => installed?,
+            }
+        }
+        self.delete_retired().await
     }
 
     /// Promotes what is worth it; whether anything was. The caller has the store's turn.

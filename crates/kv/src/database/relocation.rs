@@ -27,7 +27,7 @@ use crate::settings::StoreSettings;
 use crate::tree::edit::SegmentRecord;
 use crate::tree::pick::Job;
 use crate::tree::policy::{MediaPolicy, Placement};
-use crate::tree::{Change, Edit, Kvset, KvsetKind, TreeState};
+use crate::tree::{Change, Edit, Kvset, TreeState};
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes that are moved before other jobs have their turn.
@@ -78,7 +78,8 @@ impl Core {
             why: "the class is drained".to_owned(),
             ..Relocation::default()
         };
-        if let Some(writing) = self.writing().ok().filter(|_| self.classes.is_log_on(class)) {
+        let has_mirrors = self.classes.is_log_on(class) || self.classes.fastest().as_deref() == Some(class);
+        if let Some(writing) = self.writing().ok().filter(|_| has_mirrors) {
             self.trim_mirrors(writing, true).await?;
         }
         let volume = self.objects.volume();
@@ -97,7 +98,7 @@ impl Core {
         is_thorough: bool,
     ) -> Result<Option<Correction>> {
         let wanted = self.classes.wanted(&store.policy())?;
-        let misplaced = self.misplaced(writing, store, tree, &wanted, is_thorough);
+        let misplaced = self.misplaced(writing, tree, &wanted, is_thorough);
         if let Some(misplaced) = misplaced {
             return Ok(Some(Correction::Move(misplaced)));
         }
@@ -108,13 +109,11 @@ impl Core {
     fn misplaced(
         &self,
         writing: &Writing,
-        store: &StoreState,
         tree: &TreeState,
         wanted: &Placement,
         is_thorough: bool,
     ) -> Option<Misplaced> {
         let fastest = self.classes.fastest();
-        let is_promoting = store.settings.promoted_bytes_per_second > 0 && !is_thorough;
         let mut has_room: Option<bool> = None;
         let mut may_go_to = |class: &String| {
             fastest.as_ref() != Some(class)
@@ -124,23 +123,23 @@ impl Core {
             let object = self.objects.find(kind, no)?;
             let meant = object.attributes().class;
             let is_known = segment.is_none_or(|segment| segment.class.as_ref() == Some(wanted));
-            // Values on the fastest class may be copies of what is read often.
-            let may_stay = is_promoting && segment.is_some() && meant == fastest;
-            if (meant.as_ref() == Some(wanted) && is_known) || may_stay || !may_go_to(wanted) {
+            if (meant.as_ref() == Some(wanted) && is_known) || !may_go_to(wanted) {
                 return None;
             }
             Some(Misplaced { object, wanted: wanted.clone(), segment: segment.cloned() })
         };
-        let is_data = |kvset: &&Arc<Kvset>| kvset.record().kind == KvsetKind::Data;
         let leaves = || tree.leaves.iter().flat_map(|leaf| &leaf.kvsets);
-        let promoted = leaves().filter(|kvset| !is_data(kvset));
-        let copies: BTreeSet<SegmentNo> = promoted.flat_map(referenced).collect();
+        let copies: BTreeSet<SegmentNo> =
+            leaves().filter(|kvset| kvset.is_copy()).flat_map(referenced).collect();
 
         let root = tree.root.iter().map(|kvset| (kvset.no(), &wanted.root_keys));
-        let leaf = leaves().filter(is_data).map(|kvset| (kvset.no(), &wanted.leaf_keys));
+        let leaf = leaves().filter(|kvset| !kvset.is_copy()).map(|kvset| (kvset.no(), &wanted.leaf_keys));
         let mut keys = leaf.chain(root);
         let found = keys.find_map(|(no, class)| if_misplaced(ObjectKind::Keys, no, class, None));
-        let mut values = tree.segments.values().filter(|segment| !copies.contains(&segment.no));
+        // Those that are not referenced are mirrors.
+        let is_home =
+            |segment: &&SegmentRecord| tree.is_referenced(segment.no) && !copies.contains(&segment.no);
+        let mut values = tree.segments.values().filter(is_home);
         let found = found.or_else(|| {
             values.find_map(|segment| {
                 if_misplaced(ObjectKind::Segment, segment.no, &wanted.leaf_values, Some(segment))

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Database;
+use super::activity::Activity;
 use super::core::Core;
 use super::pressure::Cause;
 use crate::counters::Counter;
@@ -68,6 +69,16 @@ impl Counters {
         stalls.us.add(took.as_micros() as u64);
     }
 
+    pub(crate) fn stalls(&self) -> Vec<StallStatistics> {
+        vec![
+            self.memory_stalls.summary("memory tables"),
+            self.root_stalls.summary("root kvsets"),
+            self.room_stalls.summary("fast class"),
+            self.log_stalls.summary("log"),
+            self.space_stalls.summary("space"),
+        ]
+    }
+
     /// Whether an operation is one of those that are measured.
     pub(crate) fn is_measured(counter: &Counter) -> bool {
         counter.get().is_multiple_of(16)
@@ -77,14 +88,9 @@ impl Counters {
 /// Counters of a database since it was opened, and what it takes up now.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Statistics {
-    /// Puts, deletes and ranges that were written.
-    pub operations_written: u64,
-    /// Bytes of them: keys, values, and 26 bytes each.
-    pub bytes_written: u64,
-    /// Bytes of bulk loads.
-    pub bytes_loaded: u64,
-    /// Bytes written by cause.
-    pub written_by: WrittenBytes,
+    /// What was done since the opening.
+    #[serde(flatten)]
+    pub since_opening: Activity,
     /// Bytes written to objects over bytes written by users.
     pub write_amplification: f64,
     /// Bytes of keys and values in kvsets that are in use.
@@ -93,39 +99,15 @@ pub struct Statistics {
     pub bytes_allocated: u64,
     /// Bytes of all objects but what mirrors alone need over those of keys and values in kvsets that are in use; versions that only snapshots see count as in use.
     pub space_amplification: f64,
-    /// Look-ups.
-    pub gets: u64,
-    /// Those of them that memory tables answered.
-    pub gets_from_memory: u64,
-    /// Pages, filters and values that were read because the cache did not have them.
-    pub cache_loads: u64,
-    /// Those of them that were values.
-    #[serde(default)]
-    pub cache_value_loads: u64,
-    /// Those over look-ups that memory tables did not answer.
+    /// Pages, filters and values that were read over look-ups that memory tables did not answer.
     pub read_amplification: f64,
     /// Bytes in the cache.
     pub cache_bytes: u64,
+    /// Bytes of filters that stay in memory.
+    #[serde(default)]
+    pub resident_filter_bytes: u64,
     /// Bytes in memory tables.
     pub memory_table_bytes: u64,
-    /// Syncs of the log.
-    pub log_syncs: u64,
-    /// Memory tables that were written out.
-    pub flushes: u64,
-    /// Tree jobs, and those that found no space.
-    pub jobs: u64,
-    /// See above.
-    pub jobs_without_space: u64,
-    /// Bytes of values that were copied to the fastest class because they are read often.
-    pub bytes_promoted: u64,
-    /// Bytes that were moved to the classes that policies want.
-    pub bytes_relocated: u64,
-    /// Objects that were deleted.
-    pub objects_deleted: u64,
-    /// Writes that were slowed.
-    pub writes_slowed: u64,
-    /// Writes that had to wait, by cause; because the fast class is nearly full they are slowed only.
-    pub stalls: Vec<StallStatistics>,
     /// Snapshots that are held.
     pub snapshots: usize,
     /// Bytes on each class, fastest first.
@@ -136,6 +118,9 @@ pub struct Statistics {
     pub writes: LatencySummary,
     /// Look-ups.
     pub reads: LatencySummary,
+    /// What was done over the life of the database: all openings for writing, and this one.
+    #[serde(default)]
+    pub lifetime: Activity,
 }
 
 /// Bytes that were written, by cause.
@@ -151,6 +136,24 @@ pub struct WrittenBytes {
     pub job_values: u64,
     /// To the manifest.
     pub manifest: u64,
+}
+
+impl WrittenBytes {
+    /// All together.
+    pub fn all(&self) -> u64 {
+        let parts = [self.log, self.flush_keys, self.job_keys, self.job_values, self.manifest];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+
+    pub(super) fn with(&self, other: &WrittenBytes) -> WrittenBytes {
+        WrittenBytes {
+            log: self.log.saturating_add(other.log),
+            flush_keys: self.flush_keys.saturating_add(other.flush_keys),
+            job_keys: self.job_keys.saturating_add(other.job_keys),
+            job_values: self.job_values.saturating_add(other.job_values),
+            manifest: self.manifest.saturating_add(other.manifest),
+        }
+    }
 }
 
 /// Writes that had to wait for one cause.
@@ -213,7 +216,7 @@ pub struct StoreStatistics {
     pub value_segments: usize,
 }
 
-fn ratio(part: u64, whole: u64) -> f64 {
+pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
@@ -226,69 +229,30 @@ impl Database {
 
 impl Core {
     fn statistics(&self) -> Statistics {
-        let counters = &self.counters;
-        let mut written_by = WrittenBytes {
-            flush_keys: counters.flushed_key_bytes.get(),
-            job_keys: counters.job_key_bytes.get(),
-            job_values: counters.job_value_bytes.get(),
-            ..WrittenBytes::default()
-        };
-        let mut log_syncs = 0;
-        if let Some(writing) = &self.writing {
-            written_by.log = writing.log.counters().written_bytes.get();
-            written_by.manifest = writing.manifest.written_bytes.get();
-            log_syncs = writing.log.counters().syncs.get();
-        }
-        let all = written_by.log
-            + written_by.flush_keys
-            + written_by.job_keys
-            + written_by.job_values
-            + written_by.manifest;
+        let activity = self.activity();
         let stores: Vec<StoreStatistics> = self.store_statistics();
         let classes = self.class_statistics();
         let in_use =
             stores.iter().map(|store| store.key_bytes + store.inline_bytes + store.value_bytes).sum();
         let taken =
             classes.iter().map(|class| class.segment_bytes + class.key_bytes + class.manifest_bytes).sum();
-        let user_bytes = counters.written_bytes.get() + counters.loaded_bytes.get();
         let cache = self.opener.cache.counters();
-        let tree_gets = counters.gets.get().saturating_sub(counters.gets_from_memory.get());
         Statistics {
-            operations_written: counters.written_operations.get(),
-            bytes_written: counters.written_bytes.get(),
-            bytes_loaded: counters.loaded_bytes.get(),
-            written_by,
-            write_amplification: ratio(all, user_bytes),
+            write_amplification: activity.write_amplification(),
             bytes_in_use: in_use,
             bytes_allocated: taken,
             space_amplification: ratio(taken.saturating_sub(self.mirrored_bytes()), in_use),
-            gets: counters.gets.get(),
-            gets_from_memory: counters.gets_from_memory.get(),
-            cache_loads: cache.loads,
-            cache_value_loads: cache.value_loads,
-            read_amplification: ratio(cache.loads, tree_gets),
+            read_amplification: activity.read_amplification(),
             cache_bytes: cache.upper_bytes + cache.lower_bytes,
+            resident_filter_bytes: self.opener.cache.reserved_bytes(),
             memory_table_bytes: self.memory_table_bytes(),
-            log_syncs,
-            flushes: counters.flushes.get(),
-            jobs: counters.jobs.get(),
-            jobs_without_space: counters.jobs_without_space.get(),
-            bytes_promoted: counters.promoted_bytes.get(),
-            bytes_relocated: counters.relocated_bytes.get(),
-            objects_deleted: counters.deleted_objects.get(),
-            writes_slowed: counters.slowed.get(),
-            stalls: vec![
-                counters.memory_stalls.summary("memory tables"),
-                counters.root_stalls.summary("root kvsets"),
-                counters.room_stalls.summary("fast class"),
-                counters.log_stalls.summary("log"),
-                counters.space_stalls.summary("space"),
-            ],
             snapshots: self.snapshots.held().0,
             classes,
             stores,
-            writes: counters.writes.summary(),
-            reads: counters.reads.summary(),
+            writes: activity.writes(),
+            reads: activity.reads(),
+            lifetime: self.earlier.with(&activity),
+            since_opening: activity,
         }
     }
 
@@ -308,7 +272,7 @@ impl Core {
                 root_kvsets: view.tree.root.len(),
                 leaves: view.tree.leaves.len(),
                 leaf_kvsets: view.tree.leaves.iter().map(|leaf| leaf.kvsets.len()).sum(),
-                value_segments: view.tree.segments.len(),
+                value_segments: view.tree.segments.keys().filter(|no| view.tree.is_referenced(**no)).count(),
                 mirrors: view.tree.mirrors.len(),
                 mirrored_bytes: mirrored.sum(),
                 ..StoreStatistics::default()

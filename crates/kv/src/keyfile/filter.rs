@@ -13,6 +13,7 @@ use fastbloom::{BloomFilter, DefaultHasher};
 
 use super::builder::UnsealedPage;
 use super::page::{HEADER_BYTES, Page, PageAddress, PageKind};
+use crate::cache::Reserved;
 use crate::wire::{Decoder, Malformed};
 
 /// Part of the format: never to be changed.
@@ -86,6 +87,20 @@ impl FilterPart {
 
     pub(crate) fn size_bytes(&self) -> usize {
         self.bits.num_bits() / 8
+    }
+}
+
+/// All parts, held in memory for as long as the file is open.
+pub(super) struct ResidentFilter {
+    pub(super) parts: Vec<FilterPart>,
+    pub(super) _reserved: Reserved,
+}
+
+impl ResidentFilter {
+    #[inline]
+    pub(super) fn may_contain(&self, hash: KeyHash) -> bool {
+        let part = self.parts.get(hash.part(self.parts.len() as u32) as usize);
+        part.is_none_or(|part| part.may_contain(hash))
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) const FOOTER_BYTES: usize = BLOCK_BYTES as usize;
 
 const MAGIC: &[u8; 8] = b"TANADAKF";
 /// What is written; 1 has no first homes of values, and is otherwise the same.
-pub(super) const FORMAT: u16 = 2;
+pub(crate) const FORMAT: u16 = 2;
 
 /// An index of more levels is none.
 pub(super) const MOST_LEVELS: u8 = 16;

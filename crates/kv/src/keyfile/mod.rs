@@ -23,6 +23,8 @@ mod writer;
 
 pub(crate) use cursor::{Access, KeyCursor};
 pub(crate) use filter::{FilterPart, KeyHash};
+#[cfg(test)]
+pub(crate) use footer::FORMAT;
 pub(crate) use info::KeyFileInfo;
 #[cfg(test)]
 pub(crate) use info::SegmentReferences;

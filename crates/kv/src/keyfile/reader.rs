@@ -4,13 +4,13 @@
 //! comes from the cache, or from the device in one I/O.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use tanada_io::{Buffer, BufferPool};
 use tanada_volume::{BLOCK_BYTES, Object};
 
-use super::filter::{FilterPart, KeyHash};
+use super::filter::{FilterPart, FilterShape, KeyHash, ResidentFilter};
 use super::footer::{FOOTER_BYTES, FORMAT, Footer, FooterError, parse_tail};
 use super::info::KeyFileInfo;
 use super::page::{Page, PageAddress, PageKind};
@@ -21,6 +21,9 @@ use crate::objects::Lease;
 use crate::tombstone::RangeTombstones;
 use crate::wire::Malformed;
 use crate::{Error, ErrorKind, Result};
+
+/// Bytes of a filter that are read at once.
+const FILTER_READ_BYTES: u64 = 1 << 20;
 
 /// An open key file. Cheap to clone.
 #[derive(Clone)]
@@ -39,6 +42,7 @@ struct Shared {
     root: Option<Arc<Page>>,
     info: KeyFileInfo,
     tombstones: RangeTombstones,
+    resident: OnceLock<ResidentFilter>,
 }
 
 impl fmt::Debug for KeyFile {
@@ -128,6 +132,7 @@ impl KeyFile {
             root: None,
             info,
             tombstones,
+            resident: OnceLock::new(),
         };
         if let Some((levels, address)) = footer.root {
             let page = shared.read_page(address).await?;
@@ -135,6 +140,43 @@ impl KeyFile {
             shared.root = Some(Arc::new(page));
         }
         Ok(KeyFile { shared: Arc::new(shared) })
+    }
+
+    /// Reads all of the filter, to hold it as long as the file is open. If memory for filters is used up, its parts come through the cache as they are wanted.
+    ///
+    /// # Errors
+    /// `Corrupted`, or if a device fails.
+    pub(crate) async fn hold_filter(&self) -> Result<()> {
+        let shared = &*self.shared;
+        let FilterShape { first_page, parts, hashes } = shared.footer.filter;
+        let unit = u64::from(shared.footer.unit_bytes);
+        if parts == 0 || shared.resident.get().is_some() {
+            return Ok(());
+        }
+        let from = u64::from(first_page) * unit;
+        let end = from + u64::from(parts) * unit;
+        let first = PageAddress { no: first_page, units: 1 };
+        if end > shared.footer.tail_offset {
+            return Err(shared.malformed(first, Malformed::new(0, "a filter ends behind the file's pages")));
+        }
+        let Some(reserved) = shared.cache.reserve(end - from) else { return Ok(()) };
+        let mut held = Vec::with_capacity(parts as usize);
+        let piece = FILTER_READ_BYTES / unit.max(1) * unit;
+        let mut at = from;
+        while at < end {
+            let len = (end - at).min(piece.max(unit));
+            let bytes = read_blocks(&shared.object, &shared.buffers, at, len as usize).await?;
+            for (index, page) in bytes.chunks_exact(unit as usize).enumerate() {
+                let address = PageAddress { no: (at / unit) as u32 + index as u32, units: 1 };
+                let part = Page::parse(bytes.slice_ref(page), shared.file_no, address)
+                    .and_then(|page| FilterPart::parse(&page, hashes));
+                held.push(part.map_err(|malformed| shared.malformed(address, malformed))?);
+            }
+            at += len;
+        }
+        // Who was first holds the same.
+        let _ = shared.resident.set(ResidentFilter { parts: held, _reserved: reserved });
+        Ok(())
     }
 
     #[cfg(test)]
@@ -204,6 +246,9 @@ impl KeyFile {
 
     async fn may_contain(&self, hash: KeyHash) -> Result<bool> {
         let shared = &*self.shared;
+        if let Some(resident) = shared.resident.get() {
+            return Ok(resident.may_contain(hash));
+        }
         let Some(address) = shared.footer.filter.page_of(hash) else { return Ok(true) };
         let key = CacheKey::page(shared.owner, address);
         let cached = match shared.cache.get(Rank::Upper, &key) {

@@ -277,3 +277,33 @@ fn what_is_out_of_order_or_too_long_is_refused() {
         writer.add(b"b", &version(4, 1)).await.unwrap();
     });
 }
+
+#[test]
+fn a_filter_that_is_held_is_not_read_again() {
+    block_on(async {
+        let bench = Bench::new().await;
+        let entries = (0..20_000u64).map(|no| (no.to_be_bytes().to_vec(), 1, 3 * no + 1));
+        let (_, file) = write(&bench, &model(entries), &[]).await;
+        let absent = |no: u64| [&no.to_be_bytes()[..], b"absent"].concat();
+        let filter_loads = async || {
+            let before = bench.cache.counters().loads;
+            for no in 0..1000 {
+                let key = absent(no);
+                assert!(get(&file, &key, 9).await.unwrap().is_none());
+            }
+            bench.cache.counters().loads - before
+        };
+        let (reserved, budget) = (bench.cache.reserved_bytes(), bench.cache.budget_bytes());
+        file.hold_filter().await.unwrap();
+        let bytes = bench.cache.reserved_bytes();
+        assert!(reserved == 0 && bytes >= 25_000, "{bytes} of {budget}");
+        // One look-up in a hundred passes the filter, and reads a leaf.
+        let held = filter_loads().await;
+        assert!(held < 40, "{held}");
+        for no in (0..20_000u64).step_by(97) {
+            assert!(get(&file, &no.to_be_bytes(), 9).await.unwrap().is_some());
+        }
+        drop(file);
+        assert_eq!(bench.cache.reserved_bytes(), 0);
+    });
+}

@@ -88,15 +88,18 @@ pub(crate) async fn recover(objects: &Arc<Objects>) -> Result<Option<DatabaseRec
     let manifests = objects.list().into_iter().filter(|(kind, _)| *kind == ObjectKind::Manifest);
     let mut numbers: Vec<u64> = manifests.map(|(_, no)| no).collect();
     numbers.sort_unstable_by(|a, b| b.cmp(a));
-    let exists = !numbers.is_empty();
+    let largest = numbers.first().copied();
     for no in numbers {
         let (_, object) = objects.open(ObjectKind::Manifest, no)?;
         if let Some(state) = read(&object, no).await? {
             return Ok(Some(state));
         }
     }
-    if exists {
-        return Err(Error::corrupted("no manifest of the database is whole"));
+    if let Some(largest) = largest {
+        let name = objects.name(ObjectKind::Manifest, largest);
+        return Err(Error::corrupted(format!(
+            "{name:?} is not whole, and no other manifest of the database is: restore it from a copy, or destroy it"
+        )));
     }
     Ok(None)
 }
@@ -359,11 +362,11 @@ mod tests {
         let edit = |bytes: &[u8]| [&[6, 1], bytes].concat();
         let settings = br#"{"no_such_setting": 1}"#;
         let later = [
-            (vec![12], "record of kind 12"),
+            (vec![13], "record of kind 13"),
             (edit(&[2, 0]), "edit of format 2"),
             (edit(&[1, 1, 7]), "change of kind 7"),
             ([&[2, settings.len() as u8], &settings[..]].concat(), "settings"),
-            (vec![1, 2, 42, 1], "format 2"),
+            (vec![1, 3, 42, 1], "format 3"),
         ];
         for (records, named) in later {
             let volume = TestVolume::new();

@@ -1,5 +1,6 @@
 //! Records of a manifest.
 
+use crate::database::Activity;
 use crate::entry::{SegmentNo, SequenceNo};
 use crate::log::Lsn;
 use crate::log::frame::StoreNo;
@@ -7,8 +8,8 @@ use crate::settings::{DatabaseSettings, StoreSettings};
 use crate::tree::Edit;
 use crate::wire::{Decoder, Malformed, Newer, put_blob, put_varint};
 
-/// Format of manifests.
-pub(crate) const FORMAT: u64 = 1;
+/// Format of manifests: 2 has what was done over all openings.
+pub(crate) const FORMAT: u64 = 2;
 
 /// What the manifest says of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,6 +61,8 @@ pub(crate) enum Record {
     NextObject(u64),
     /// The snapshot is complete.
     SnapshotEnd,
+    /// What was done over all openings, as far as it was counted.
+    Activity(Box<Activity>),
 }
 
 fn put_json<T: serde::Serialize>(out: &mut Vec<u8>, value: &T) {
@@ -134,6 +137,10 @@ impl Record {
                 put_varint(out, *no);
             }
             Record::SnapshotEnd => out.push(11),
+            Record::Activity(activity) => {
+                out.push(12);
+                put_json(out, activity);
+            }
         }
     }
 
@@ -159,7 +166,8 @@ impl Record {
             9 => Record::Epoch(decoder.varint()?),
             10 => Record::NextObject(decoder.varint()?),
             11 => Record::SnapshotEnd,
-            kind => return Err(decoder.unknown("a record of kind", kind, 11)),
+            12 => Record::Activity(Box::new(json(decoder)?)),
+            kind => return Err(decoder.unknown("a record of kind", kind, 12)),
         })
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::record::{FORMAT, LogRecord, Record};
+use crate::database::Activity;
 use crate::log::Lsn;
 use crate::log::frame::StoreNo;
 use crate::settings::{DatabaseSettings, StoreSettings};
@@ -29,6 +30,7 @@ pub(crate) struct DatabaseRecord {
     pub(crate) log: LogRecord,
     pub(crate) epoch: u64,
     pub(crate) next_object: u64,
+    pub(crate) activity: Activity,
     /// Whether a snapshot has come to its end.
     pub(crate) is_whole: bool,
 }
@@ -92,6 +94,7 @@ impl DatabaseRecord {
             Record::Epoch(epoch) => self.epoch = *epoch,
             Record::NextObject(next) => self.next_object = self.next_object.max(*next),
             Record::SnapshotEnd => self.is_whole = true,
+            Record::Activity(activity) => self.activity = (**activity).clone(),
         }
         Ok(())
     }
@@ -104,6 +107,7 @@ impl DatabaseRecord {
             Record::Log(self.log),
             Record::Epoch(self.epoch),
             Record::NextObject(self.next_object),
+            Record::Activity(Box::new(self.activity.clone())),
         ];
         for (no, store) in &self.stores {
             records.push(Record::Store { no: *no, name: store.name.clone() });

@@ -4,10 +4,12 @@
 //! the next one in the timeline; the newest is seen by all that come. What no snapshot sees is dropped. At the bottom of the tree, where nothing older lies below,
 //! deletes are dropped, too, unless an older version of the same key is kept for an older snapshot. What has expired counts as deleted.
 
+use std::collections::BTreeSet;
+
 use super::kway::Merge;
 use super::source::{Direction, Source, Step};
 use crate::Result;
-use crate::entry::{Content, SequenceNo, Version};
+use crate::entry::{Content, FirstHome, SequenceNo, Version};
 use crate::merge::view::is_live;
 use crate::tombstone::RangeTombstones;
 
@@ -71,6 +73,10 @@ pub(crate) struct Groups<S> {
     key: Vec<u8>,
     versions: Vec<Version>,
     before: u64,
+    /// Versions of the key, before some were dropped.
+    key_versions: usize,
+    /// Sources that repeat versions of older ones.
+    copies: BTreeSet<usize>,
 }
 
 impl<S: Source> Groups<S> {
@@ -85,7 +91,15 @@ impl<S: Source> Groups<S> {
     ) -> Result<Groups<S>> {
         let mut merge = Merge::new(sources);
         merge.seek(Direction::Forward, start).await?;
-        Ok(Groups { merge, tombstones, key: Vec::new(), versions: Vec::new(), before: 0 })
+        let (key, versions, copies) = (Vec::new(), Vec::new(), BTreeSet::new());
+        Ok(Groups { merge, tombstones, key, versions, before: 0, key_versions: 0, copies })
+    }
+
+    /// The sources with these indices repeat versions of older ones. What they have is left out; what they repeat gets the place of the copy's value as
+    /// that of its mirror.
+    pub(crate) fn with_copies(mut self, copies: BTreeSet<usize>) -> Groups<S> {
+        self.copies = copies;
+        self
     }
 
     pub(crate) fn tombstones(&self) -> &RangeTombstones {
@@ -106,13 +120,27 @@ impl<S: Source> Groups<S> {
         let Some(key) = self.merge.key() else { return Ok(false) };
         self.key.clear();
         self.key.extend_from_slice(key);
+        let mut copy: Option<(SequenceNo, FirstHome)> = None;
         while self.merge.key().is_some_and(|key| key == self.key) {
-            self.versions.push(self.merge.version()?);
+            let mut version = self.merge.version()?;
+            if self.merge.top().is_some_and(|top| self.copies.contains(&top)) {
+                if let Content::At(pointer) = &version.content {
+                    let home = FirstHome { segment: pointer.segment, offset: pointer.offset };
+                    copy = Some((version.sequence, home));
+                }
+            } else {
+                // Of equals the newer source came first, which is the copy.
+                if let Some((_, home)) = copy.filter(|(sequence, _)| *sequence == version.sequence) {
+                    version.mirror = Some(home);
+                }
+                self.versions.push(version);
+            }
             if self.merge.advance()? == Step::Load {
                 self.merge.load().await?;
             }
         }
-        self.before += self.versions.len() as u64;
+        self.key_versions = self.versions.len();
+        self.before += self.key_versions as u64;
         retention.apply(&mut self.versions, self.tombstones.sequences_over(&self.key));
         Ok(true)
     }
@@ -120,6 +148,11 @@ impl<S: Source> Groups<S> {
     /// The key, and its versions that are kept, newest first.
     pub(crate) fn group(&mut self) -> (&[u8], &mut Vec<Version>) {
         (&self.key, &mut self.versions)
+    }
+
+    /// Whether the key was written more than once in what is merged, so that it will probably be written again soon.
+    pub(crate) fn is_hot(&self) -> bool {
+        self.key_versions > 1
     }
 
     /// Versions that were merged so far, kept or not.

@@ -60,7 +60,9 @@ impl LeafSource {
             let Some(leaf) = self.tree.leaves.get(self.index) else { break };
             let cursor =
                 |kvset: &Arc<super::Kvset>| Box::new(kvset.cursor(Access::Cached)) as Box<dyn Source>;
-            let mut merge = Merge::new(leaf.kvsets.iter().map(cursor).collect());
+            // What copies repeat lies below them, and is there whatever happens to them.
+            let kvsets = leaf.kvsets.iter().filter(|kvset| !kvset.is_copy());
+            let mut merge = Merge::new(kvsets.map(cursor).collect());
             merge.seek(self.direction, self.bound.as_deref()).await?;
             self.merge = Some(merge);
         }

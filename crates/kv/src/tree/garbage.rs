@@ -63,7 +63,8 @@ impl Garbage {
         let references = tree.references();
         let live_of =
             |segment: &SegmentNo| references.get(segment).map_or(0, |(_, stored_bytes)| *stored_bytes);
-        let values = tree.segments.values().map(|segment| (segment.no, segment.stored_bytes));
+        let values = tree.segments.values().filter(|segment| tree.is_referenced(segment.no));
+        let values = values.map(|segment| (segment.no, segment.stored_bytes));
         let logs = around.log_segments.iter().filter(|(no, usage)| {
             !usage.is_needed_elsewhere && references.contains_key(no) && !tree.segments.contains_key(no)
         });

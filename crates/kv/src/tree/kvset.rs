@@ -2,17 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use futures::stream::{StreamExt, TryStreamExt};
 
-use super::edit::{Change, Edit, KvsetNo, KvsetRecord, LeafNo, Place, SegmentRecord};
+use super::edit::{Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo, Place, SegmentRecord};
 use super::mirror::OpenMirror;
 use super::shape::{Tree, TreeRecord};
 use crate::cache::{Cache, Owner, VersionId};
 use crate::entry::{Content, FirstHome, Pointer, SegmentNo, SequenceNo, Version};
 use crate::keyfile::{Access, KeyCursor, KeyFile, KeyHash};
 use crate::objects::{Lease, ObjectKind, Objects};
+use crate::settings::FilterMemory;
 use crate::tombstone::RangeTombstones;
 use crate::value::{Segment, Segments};
 use crate::{Error, Result};
@@ -26,6 +28,10 @@ pub(crate) struct Opener {
     pub(crate) objects: Arc<Objects>,
     pub(crate) segments: Arc<Segments>,
     pub(crate) cache: Arc<Cache>,
+    /// Some copies that were opened are damaged.
+    pub(crate) has_damaged: Arc<AtomicBool>,
+    /// Whether filters stay in memory.
+    pub(crate) filters: FilterMemory,
 }
 
 /// What an edit adds, open.
@@ -43,6 +49,9 @@ pub(crate) struct Kvset {
     lease: Lease,
     /// As the record's references are ordered.
     segments: Vec<Segment>,
+    /// Something of it could not be read; of copies alone.
+    is_damaged: AtomicBool,
+    has_damaged: Arc<AtomicBool>,
 }
 
 impl AsRef<KvsetRecord> for Arc<Kvset> {
@@ -52,6 +61,11 @@ impl AsRef<KvsetRecord> for Arc<Kvset> {
 }
 
 impl Opener {
+    /// For stores whose filters are to be held so.
+    pub(crate) fn holding(&self, filters: FilterMemory) -> Opener {
+        Opener { filters, ..self.clone() }
+    }
+
     /// Opens a kvset, some of whose segments may be `value_segments`.
     ///
     /// # Errors
@@ -75,7 +89,27 @@ impl Opener {
             self.segments.open_as(references.segment, value_segments.contains(&references.segment))
         });
         let segments = segments.collect::<Result<Vec<Segment>>>()?;
-        Ok(Arc::new(Kvset { record: record.clone(), file, lease, segments }))
+        let (is_damaged, has_damaged) = (AtomicBool::new(false), self.has_damaged.clone());
+        let kvset = Kvset { record: record.clone(), file, lease, segments, is_damaged, has_damaged };
+        kvset.hold_filter(self.filters).await;
+        Ok(Arc::new(kvset))
+    }
+
+    /// Takes the promoted kvsets that cannot be opened out of a tree that is to be opened.
+    ///
+    /// # Errors
+    /// `Corrupted` if the tree is none.
+    pub(crate) async fn leave_out_lost_copies(&self, tree: &mut TreeRecord) -> Result<()> {
+        let in_leaf = tree.leaves.iter().flat_map(|leaf| leaf.kvsets.iter().map(|kvset| (leaf.no, kvset)));
+        let copies = in_leaf.filter(|(_, kvset)| kvset.kind == KvsetKind::Promoted);
+        let lost = copies.map(|(leaf, kvset)| async move {
+            let is_lost = self.open(kvset, &BTreeSet::new()).await.is_err();
+            is_lost.then(|| Change::RemoveKvset { place: Place::Leaf(leaf), kvset: kvset.no })
+        });
+        let lost: Vec<_> = lost.collect();
+        let lost = futures::stream::iter(lost).buffer_unordered(OPENED_AT_ONCE);
+        let changes = lost.filter_map(std::future::ready).collect().await;
+        tree.change(&Edit { changes }, |kvset| Ok(kvset.clone()))
     }
 
     /// Opens what `edit` adds and `tree` does not have.
@@ -135,6 +169,28 @@ impl Kvset {
 
     pub(crate) fn record(&self) -> &KvsetRecord {
         &self.record
+    }
+
+    /// Has its filter stay in memory, if that is wanted and there is room. What cannot be read is said to who looks it up.
+    pub(crate) async fn hold_filter(&self, filters: FilterMemory) {
+        if filters == FilterMemory::Resident {
+            let _ = self.file.hold_filter().await;
+        }
+    }
+
+    /// Whether it repeats what the kvsets below it have.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.record.kind == KvsetKind::Promoted
+    }
+
+    /// It is a copy, and could not be read.
+    pub(crate) fn note_damage(&self) {
+        self.is_damaged.store(true, Ordering::Relaxed);
+        self.has_damaged.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.is_damaged.load(Ordering::Relaxed)
     }
 
     pub(crate) fn tombstones(&self) -> &RangeTombstones {
@@ -213,21 +269,56 @@ impl FoundVersion {
             Content::Inline(value) => Ok((Some(value.clone()), None)),
             Content::At(pointer) => {
                 let id = VersionId { store, sequence: self.version.sequence, key, hash: self.hash };
-                let mirrored = || tree.mirrored(self.version.mirror, pointer);
-                let (value, has_loaded) =
-                    self.kvset.segment(pointer)?.read_by(&id, pointer, mirrored).await?;
-                let from = has_loaded.then(|| tree.segments.get(&pointer.segment)).flatten();
-                Ok((Some(value), from))
+                match self.value_at(pointer, &id, tree).await {
+                    Err(_) if self.kvset.is_copy() => {
+                        self.kvset.note_damage();
+                        self.original(&id, tree).await
+                    }
+                    read => read,
+                }
             }
         }
     }
 
+    async fn value_at<'tree>(
+        &self,
+        pointer: &Pointer,
+        id: &VersionId<'_>,
+        tree: &'tree TreeState,
+    ) -> Result<(Option<Bytes>, Option<&'tree SegmentRecord>)> {
+        let mirrored = || tree.mirrored(self.version.mirror, pointer);
+        let (value, has_loaded) = self.kvset.segment(pointer)?.read_by(id, pointer, mirrored).await?;
+        let from = has_loaded.then(|| tree.segments.get(&pointer.segment)).flatten();
+        Ok((Some(value), from))
+    }
+
+    /// The value from where the copy that this is was made.
+    async fn original<'tree>(
+        &self,
+        id: &VersionId<'_>,
+        tree: &'tree TreeState,
+    ) -> Result<(Option<Bytes>, Option<&'tree SegmentRecord>)> {
+        let leaf = tree.leaf(id.key).map(|leaf| &*leaf.kvsets).unwrap_or_default();
+        for kvset in leaf.iter().filter(|kvset| !kvset.is_copy()) {
+            let version = kvset.get(id.key, self.hash, id.sequence).await?;
+            if let Some(version) = version.filter(|version| version.sequence == id.sequence) {
+                let original = FoundVersion { version, kvset: kvset.clone(), hash: self.hash };
+                return match &original.version.content {
+                    Content::At(pointer) => original.value_at(pointer, id, tree).await,
+                    Content::Inline(value) => Ok((Some(value.clone()), None)),
+                    Content::Deleted => Ok((None, None)),
+                };
+            }
+        }
+        let (no, sequence) = (self.kvset.no(), id.sequence);
+        Err(Error::corrupted(format!(
+            "kvset {no} cannot be read, and what it repeats at sequence number {sequence} is not there"
+        )))
+    }
+
     /// Bytes of its value as they are stored apart from keys; 0 if it has none.
     pub(crate) fn stored_bytes(&self) -> u32 {
-        match &self.version.content {
-            Content::At(pointer) => pointer.stored_len,
-            Content::Deleted | Content::Inline(_) => 0,
-        }
+        self.version.content.stored_bytes()
     }
 }
 
@@ -251,9 +342,16 @@ impl TreeState {
     /// reason, is to be read at `pointer`.
     async fn mirrored(&self, first: Option<FirstHome>, pointer: &Pointer) -> Option<Bytes> {
         let (mirror, pointer) = self.open_mirror(first?, pointer)?;
-        let value = mirror.segment()?.read_uncached(&pointer).await.ok()?;
-        mirror.note_read();
-        Some(value)
+        match mirror.segment()?.read_uncached(&pointer).await {
+            Ok(value) => {
+                mirror.note_read();
+                Some(value)
+            }
+            Err(_) => {
+                mirror.note_damage();
+                None
+            }
+        }
     }
 
     /// The mirror that has the value which is at `pointer`, and where in it, if it is one still.
@@ -296,10 +394,13 @@ impl TreeState {
         dropped_logs.retain(|segment| !references.contains_key(segment) && !is_mirror(segment));
         for kvset in self.kvsets().filter(|kvset| !kept.contains(&kvset.no())) {
             kvset.retire();
-            for segment in kvset.segments().iter().filter(|segment| !references.contains_key(&segment.no())) {
+            let segments = kvset.segments().iter();
+            let unused = segments
+                .filter(|segment| !references.contains_key(&segment.no()) && !is_mirror(&segment.no()));
+            for segment in unused {
                 if self.segments.contains_key(&segment.no()) {
                     segment.retire();
-                } else if !is_mirror(&segment.no()) {
+                } else {
                     dropped_logs.insert(segment.no());
                 }
             }
@@ -329,7 +430,18 @@ impl TreeState {
             if hidden_up_to > kvset.record.info.largest_sequence {
                 return Ok(None);
             }
-            if let Some(version) = kvset.get(key, hash, snapshot).await? {
+            if kvset.is_damaged() {
+                continue;
+            }
+            let found = match kvset.get(key, hash, snapshot).await {
+                // What it repeats lies below.
+                Err(_) if kvset.is_copy() => {
+                    kvset.note_damage();
+                    continue;
+                }
+                found => found?,
+            };
+            if let Some(version) = found {
                 let is_hidden = version.sequence < hidden_up_to;
                 return Ok((!is_hidden).then(|| FoundVersion { version, kvset: kvset.clone(), hash }));
             }

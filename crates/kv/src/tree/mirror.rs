@@ -1,23 +1,24 @@
-//! Mirrors: log segments in which values may be read that have moved to a slower class. A version in a leaf says where the log wrote its value; whether that
-//! may be used is the tree's to say.
+//! Mirrors: segments on the fastest class in which values may be read that leaves have on a slower one. A version in a leaf says where its value is there,
+//! too; whether that may be used is the tree's to say.
 //!
-//! 1. A spill that moves values says of each where it came from ([`FirstHome`](crate::entry::FirstHome)), and adds the segments to the tree's mirrors.
+//! 1. A spill that moves values says of each where the log wrote it ([`FirstHome`](crate::entry::FirstHome)), and adds the log's segments to the tree's
+//!    mirrors. A merge of promoted kvsets with what they repeat does so with the segments of copies.
 //! 2. Whoever reads a value looks whether the segment is one of them, and reads there; if that fails, for whatever reason, where the leaf has it. The checksum
 //!    is the same for both.
 //! 3. A mirror goes by an edit alone, and is closed then: trees that were before, which a cursor may hold for long, do not keep its segment. What leaves say
 //!    of it stays, and leads nowhere: a segment's number is never given twice.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
 use crate::value::Segment;
 
-/// A log segment as a mirror.
+/// A segment as a mirror.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Mirror {
-    /// Of values that were moved from it.
+    /// Of values that leaves have elsewhere.
     pub(crate) stored_bytes: u64,
     /// In trees that are read.
     pub(crate) opened: Option<Arc<OpenMirror>>,
@@ -40,6 +41,8 @@ pub(crate) struct OpenMirror {
     reads: AtomicU64,
     /// So often it stayed when room was made.
     stayed: AtomicU64,
+    /// Something in it could not be read.
+    is_damaged: AtomicBool,
 }
 
 /// A mirror that stayed so often has shown what it is worth.
@@ -51,6 +54,7 @@ impl OpenMirror {
             segment: RwLock::new(Some(segment)),
             reads: AtomicU64::new(0),
             stayed: AtomicU64::new(0),
+            is_damaged: AtomicBool::new(false),
         })
     }
 
@@ -67,6 +71,15 @@ impl OpenMirror {
     /// A value was read in it.
     pub(crate) fn note_read(&self) {
         self.reads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Something in it could not be read: it is of no use.
+    pub(crate) fn note_damage(&self) {
+        self.is_damaged.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.is_damaged.load(Ordering::Relaxed)
     }
 
     /// Reads, if enough of it was seen to tell.

@@ -1,11 +1,11 @@
 //! The tree of a store: kvsets at its root, newest first, each over all keys; below it leaves of disjoint key ranges, each with kvsets of its
-//! own, newest first. Beside it *mirrors*: log segments that hold values which were spilled to a slower class. They are read there as long as there is room
-//! for both.
+//! own, newest first. Beside it *mirrors*: segments on the fastest class that hold values which leaves have on a slower one. They are read there as long as
+//! there is room for both.
 //!
 //! - [`edit`]: how a tree changes, and how that is written in a manifest;
 //! - [`shape`]: a tree, and the application of an edit to it;
 //! - [`kvset`]: kvsets that are open, and looking a key up in a tree of them; [`cursor`]: walking one;
-//! - [`mirror`]: log segments that values are read in though they have moved;
+//! - [`mirror`]: segments that values are read in though their home is elsewhere;
 //! - [`pick`]: which job is next; [`garbage`]: which frees space; [`jobs`]: doing it;
 //! - [`heat`]: which values are read often enough to be promoted;
 //! - [`scattered`]: which leaves are to be brought in order because scans read them piece by piece;

@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::edit::{KvsetNo, KvsetRecord, LeafNo};
+use super::edit::{KvsetKind, KvsetNo, KvsetRecord, LeafNo};
 use super::garbage::{Garbage, Space, pick_garbage};
 use super::shape::{Leaf, Tree};
 use crate::entry::SegmentNo;
@@ -91,6 +91,9 @@ pub(crate) struct Picked {
 
 /// A kvset whose bytes are so many times those of all newer ones of its leaf is left alone.
 const LEFT_ALONE: u64 = 2;
+
+/// So many times the kvsets that a leaf may have, and copies are given up.
+const MOST_IN_TURN: f64 = 2.0;
 
 /// How much a log that stands in the way presses at most: leaves that are neglected for it take more room in the end.
 const MOST_LOG_PRESSURE: f64 = 3.0;
@@ -200,7 +203,18 @@ fn pick_leaf<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, settings: &PickSettings) -> 
         }
         newer += key_bytes(kvset);
     }
-    compact(&leaf.kvsets[..count], pressure)
+    let chosen = &leaf.kvsets[..count];
+    if count == leaf.kvsets.len() {
+        return compact(chosen, pressure);
+    }
+    // Copies of what is not part of a merge are lost by it: so either are merged for themselves, unless there are too many of them in turn.
+    let is_copy = |kvset: &K| kvset.as_ref().kind == KvsetKind::Promoted;
+    let mut runs = chosen.chunk_by(|a, b| is_copy(a) == is_copy(b));
+    match runs.find(|run| run.len() >= 2) {
+        Some(run) => compact(run, pressure),
+        None if pressure >= MOST_IN_TURN => compact(chosen, pressure),
+        None => None,
+    }
 }
 
 /// Trees of records for tests of what is picked.
@@ -330,6 +344,26 @@ mod tests {
         let leaf = [kvset(4, 100, &[]), kvset(3, 120, &[]), kvset(2, 130, &[]), kvset(1, 5000, &[])];
         assert_eq!(job(&tree(&[], &[&leaf], &[])), compact(0, &[4, 3, 2], &[]));
         let leaf = [kvset(4, 1000, &[]), kvset(3, 1200, &[]), kvset(2, 1300, &[]), kvset(1, 5000, &[])];
+        assert_eq!(job(&tree(&[], &[&leaf], &[])), compact(0, &[4, 3, 2, 1], &[]));
+    }
+
+    #[test]
+    fn copies_are_merged_with_what_they_repeat_or_with_each_other() {
+        let promoted = super::super::edit::KvsetKind::Promoted;
+        let copy = |no| KvsetRecord { kind: promoted, ..kvset(no, 100, &[]) };
+        let bottom = || kvset(1, 5000, &[]);
+        let leaf = [kvset(5, 100, &[]), kvset(4, 100, &[]), copy(3), bottom()];
+        assert_eq!(job(&tree(&[], &[&leaf], &[])), compact(0, &[5, 4], &[]));
+        let leaf = [copy(6), kvset(5, 100, &[]), kvset(4, 100, &[]), bottom()];
+        assert_eq!(job(&tree(&[], &[&leaf], &[])), compact(0, &[5, 4], &[]));
+        // In turn they stay for a while.
+        let mut leaf = vec![kvset(5, 100, &[]), copy(4), kvset(3, 100, &[]), bottom()];
+        assert_eq!(job(&tree(&[], &[&leaf], &[])), None);
+        leaf.splice(0..0, [kvset(9, 100, &[]), copy(8), kvset(7, 100, &[]), copy(6)]);
+        assert_eq!(job(&tree(&[], &[&leaf], &[])), compact(0, &[9, 8, 7, 6, 5, 4, 3], &[]));
+        let leaf = [kvset(5, 100, &[]), copy(4), copy(3), bottom()];
+        assert_eq!(job(&tree(&[], &[&leaf], &[])), compact(0, &[4, 3], &[]));
+        let leaf = [copy(4), copy(3), copy(2), kvset(1, 100, &[])];
         assert_eq!(job(&tree(&[], &[&leaf], &[])), compact(0, &[4, 3, 2, 1], &[]));
     }
 

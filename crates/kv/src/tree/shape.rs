@@ -31,9 +31,9 @@ pub(crate) struct Tree<K> {
     pub(crate) root: Vec<K>,
     /// By first key, ascending; none only before the first edit that adds one.
     pub(crate) leaves: Vec<Leaf<K>>,
-    /// Log segments in which values that leaves have elsewhere may be read, too. That they are here does not make them referenced.
+    /// Segments in which values that leaves have elsewhere may be read, too. That they are here does not make them referenced.
     pub(crate) mirrors: BTreeMap<SegmentNo, Mirror>,
-    /// The value segments that kvsets reference; what they reference beside these are log segments.
+    /// The value segments that kvsets reference, or that are mirrors; what there is of both beside these are log segments.
     pub(crate) segments: BTreeMap<SegmentNo, SegmentRecord>,
     /// Where each leaf begins, by its number.
     starts: Arc<HashMap<LeafNo, Bytes>>,
@@ -139,6 +139,7 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
                 }
                 Change::RemoveMirror { segment } => {
                     self.mirrors.remove(segment);
+                    unsure.insert(*segment);
                 }
                 Change::AddLeaf { leaf, start } => self.add_leaf(*leaf, start)?,
                 Change::AddSegment { segment } => {
@@ -161,11 +162,16 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
                 }
             }
         }
-        // A kvset may have come again at another place meanwhile.
-        for no in unsure.iter().filter(|no| !self.uses.contains_key(no)) {
+        // A kvset may have come again at another place meanwhile, and what held copies may be a mirror now.
+        for no in unsure.iter().filter(|no| !self.uses.contains_key(no) && !self.mirrors.contains_key(no)) {
             self.segments.remove(no);
         }
         Ok(())
+    }
+
+    /// Whether any kvset references that segment.
+    pub(crate) fn is_referenced(&self, segment: SegmentNo) -> bool {
+        self.uses.contains_key(&segment)
     }
 
     fn count_uses(&mut self, kvset: &KvsetRecord) {
@@ -353,6 +359,20 @@ mod tests {
         let after = apply(&tree, vec![shared, removed]).unwrap();
         assert!(after.segments.contains_key(&50));
         assert_eq!(after.uses.get(&40), Some(&2));
+    }
+
+    #[test]
+    fn a_segment_of_copies_stays_as_a_mirror() {
+        let removed = Change::RemoveKvset { place: Place::Leaf(1), kvset: 13 };
+        let after =
+            apply(&start(), vec![Change::AddMirror { segment: 50, stored_bytes: 4 }, removed]).unwrap();
+        assert!(after.segments.contains_key(&50) && !after.is_referenced(50));
+        assert_eq!(apply(&TreeRecord::default(), after.to_edit().changes).unwrap(), after);
+        let after = apply(&after, vec![Change::RemoveMirror { segment: 50 }]).unwrap();
+        assert!(after.segments.is_empty());
+        // What is referenced stays.
+        let kept = [Change::AddMirror { segment: 50, stored_bytes: 4 }, Change::RemoveMirror { segment: 50 }];
+        assert!(apply(&start(), kept.to_vec()).unwrap().segments.contains_key(&50));
     }
 
     #[test]

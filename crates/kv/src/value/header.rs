@@ -12,7 +12,7 @@ use crate::entry::SegmentNo;
 use crate::wire::{Decoder, Malformed};
 
 const MAGIC: &[u8; 8] = b"TANADAVS";
-const FORMAT: u16 = 1;
+pub(crate) const FORMAT: u16 = 1;
 
 pub(crate) const HEADER_BYTES: usize = 64;
 

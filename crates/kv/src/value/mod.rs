@@ -12,6 +12,8 @@ mod many;
 mod segment;
 mod writer;
 
+#[cfg(test)]
+pub(crate) use header::FORMAT as SEGMENT_FORMAT;
 pub(crate) use many::read_stored;
 pub(crate) use segment::{Segment, Segments, Wanted};
 pub(crate) use writer::SegmentWriter;

@@ -9,7 +9,7 @@ use tanada_kv::{
     CRASH_POINTS, CrashPoints, CrashProbe, Database, DatabaseSettings, OpenOptions, StoreSettings,
 };
 
-use crate::volumes::Bench;
+use crate::volumes::{Bench, wait_for_whole_copies};
 
 #[derive(Default)]
 struct Passed(Mutex<BTreeSet<&'static str>>);
@@ -45,6 +45,8 @@ fn all_are_passed() {
     wait(load.finish()).unwrap();
     wait(database.checkpoint("copy")).unwrap();
     promote(&database);
+    assert!(bench.damage_fastest(&["segment"]) > 0);
+    wait_for_whole_copies(&database);
     wait(database.drain_class("fast")).unwrap();
     wait(database.close()).unwrap();
     let crash_points = CrashPoints::to(passed.clone());
@@ -65,7 +67,7 @@ fn promote(database: &Database) {
     (0..2000u32).for_each(|no| wait(store.put(&no.to_be_bytes(), &[no as u8; 4000])).unwrap());
     wait(store.compact()).unwrap();
     for _ in 0..1000 {
-        if database.statistics().bytes_promoted > 0 {
+        if database.statistics().since_opening.bytes_promoted > 0 {
             return;
         }
         (0..2000u32).for_each(|no| drop(wait(store.get(&no.to_be_bytes())).unwrap()));

@@ -49,7 +49,7 @@ fn a_cursor_over_keys_reads_no_values() {
     // A seek leaves it what it is.
     wait(cursor.seek(&1000u64.to_be_bytes())).unwrap();
     assert_eq!(wait(cursor.next()).unwrap().unwrap().1.len(), 0);
-    assert_eq!((reads() - before, database.statistics().cache_value_loads), (0, 0));
+    assert_eq!((reads() - before, database.statistics().since_opening.cache_value_loads), (0, 0));
     wait(database.close()).unwrap();
 }
 
@@ -78,7 +78,7 @@ fn a_cursor_reads_neighbours_together() {
 fn a_cursor_reads_as_many_keys_as_are_expected_and_no_more() {
     let bench = Bench::new();
     let (database, store) = settled(&bench);
-    let loads = || database.statistics().cache_value_loads;
+    let loads = || database.statistics().since_opening.cache_value_loads;
     let read = |options: CursorOptions, first: u64| {
         let before = loads();
         let mut cursor = store.cursor(options);

@@ -1,7 +1,7 @@
 //! Databases that earlier versions wrote are read, key by key: one for each version of the format in `fixtures/`, as a stop left it, so that there is a log to
 //! be replayed, too. In `contents.tsv` stands what is in it: store, key in hexadecimal digits, length and CRC-32C of the value.
 //!
-//! For a new version of the format, and only then: raise `VERSION`, keep the older fixtures in `VERSIONS`, and
+//! For a new version of a format, and only then (`formats.rs` of the crate says when): raise `VERSION`, keep the older fixtures in `VERSIONS`, and
 //! `cargo test --profile ci -p tanada-kv --test kv -- --ignored format::write_a_fixture`.
 
 use std::fmt::Write as _;
@@ -17,10 +17,10 @@ use tanada_kv::{
 use tanada_volume::{ClassSettings, Parts, Volume, VolumeSettings};
 
 /// What is written now.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// What can be read.
-const VERSIONS: [u32; 2] = [1, 2];
+const VERSIONS: [u32; 3] = [1, 2, 3];
 
 const FILES: [&str; 3] = ["metadata", "fast", "slow"];
 
@@ -118,6 +118,19 @@ fn databases_of_every_version_are_read() {
         assert!(contents(&database) == expected, "version {version}, written to and opened again");
         wait(database.close()).unwrap();
     }
+}
+
+/// No fixture is left out, and what is written now has one.
+#[test]
+fn every_fixture_is_read() {
+    let files = std::fs::read_dir(archive(VERSION).parent().unwrap()).unwrap();
+    let version =
+        |name: String| Some(name.strip_prefix("kv-format-")?.strip_suffix(".tar.zst")?.parse().unwrap());
+    let mut found: Vec<u32> =
+        files.filter_map(|file| version(file.unwrap().file_name().into_string().unwrap())).collect();
+    found.sort_unstable();
+    assert_eq!(found, VERSIONS);
+    assert_eq!(VERSIONS.last(), Some(&VERSION));
 }
 
 /// Writes the fixture of this version; not over one that is there.

@@ -1,7 +1,9 @@
 //! Making, opening, closing and destroying databases and stores.
 
 use tanada_kv::blocking::wait;
-use tanada_kv::{Database, DatabaseSettings, ErrorKind, OpenOptions, StoreSettings, WriteOptions};
+use tanada_kv::{
+    Database, DatabaseOverrides, DatabaseSettings, ErrorKind, OpenOptions, StoreSettings, WriteOptions,
+};
 use tanada_volume::Attributes;
 
 use crate::volumes::Bench;
@@ -211,9 +213,91 @@ fn a_log_class_that_is_not_there_is_refused_at_an_opening_too() {
     let bench = Bench::new();
     wait(bench.create().close()).unwrap();
     let settings = DatabaseSettings { log_class: Some("none".to_owned()), ..Bench::settings() };
-    let options = OpenOptions { settings: Some(settings), ..OpenOptions::default() };
+    let options = OpenOptions { settings: settings.into(), ..OpenOptions::default() };
     let opened = wait(Database::open(&bench.volume, "test", &options, bench.environment.clone()));
     let error = opened.unwrap_err();
     assert!(error.kind() == ErrorKind::NotFound && error.to_string().contains("\"none\""), "{error}");
     wait(bench.open().close()).unwrap();
+}
+
+#[test]
+fn what_was_done_is_counted_over_all_openings() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    for round in 0..3u8 {
+        (0..500u32).for_each(|no| wait(store.put(&no.to_be_bytes(), &[round; 1000])).unwrap());
+        (0..64u32).for_each(|no| drop(wait(store.get(&no.to_be_bytes())).unwrap()));
+    }
+    wait(store.compact()).unwrap();
+    wait(database.close()).unwrap();
+    let first = bench.open();
+    let before = first.statistics();
+    assert_eq!((before.since_opening.operations_written, before.lifetime.operations_written), (0, 1500));
+    let store = first.open_store("a").unwrap();
+    (0..64u32).for_each(|no| drop(wait(store.get(&no.to_be_bytes())).unwrap()));
+    wait(store.put(b"z", b"z")).unwrap();
+    wait(first.close()).unwrap();
+    let options = OpenOptions::read_only();
+    let open = Database::open(&bench.volume, "test", &options, bench.environment.clone());
+    let database = wait(open).unwrap();
+    let statistics = database.statistics();
+    let lifetime = &statistics.lifetime;
+    assert_eq!((statistics.since_opening.gets, statistics.since_opening.operations_written), (0, 0));
+    assert_eq!((lifetime.openings, lifetime.operations_written, lifetime.gets), (2, 1501, 4 * 64));
+    assert!(lifetime.writes().samples > 90 && lifetime.reads().samples >= 16, "{lifetime:#?}");
+    assert!(lifetime.flushes > 0 && lifetime.jobs > 0 && lifetime.log_syncs > 0, "{lifetime:#?}");
+    assert!((1.0..4.0).contains(&lifetime.write_amplification()), "{lifetime:#?}");
+    wait(database.close()).unwrap();
+}
+
+/// A limit that was set when a database was made holds though an opening that changes something else does not repeat it.
+#[test]
+fn settings_that_an_opening_does_not_name_stay() {
+    let bench = Bench::new();
+    let made = DatabaseSettings { fast_class_bytes: Some(32 << 20), ..Bench::settings() };
+    let environment = || bench.environment.clone();
+    wait(wait(Database::create(&bench.volume, "test", &made, environment())).unwrap().close()).unwrap();
+    let opened = |options: OpenOptions| {
+        let database = wait(Database::open(&bench.volume, "test", &options, environment())).unwrap();
+        let settings = database.settings().clone();
+        wait(database.close()).unwrap();
+        settings
+    };
+    let more = DatabaseOverrides { memory_bytes: Some(8 << 20), ..DatabaseOverrides::default() };
+    let changed = DatabaseSettings { memory_bytes: 8 << 20, ..made.clone() };
+    // One that only reads has them for itself.
+    let settings = more.clone();
+    assert_eq!(opened(OpenOptions { settings: settings.clone(), ..OpenOptions::read_only() }), changed);
+    assert_eq!(opened(OpenOptions::default()), made);
+    assert_eq!(opened(OpenOptions { settings, ..OpenOptions::default() }), changed);
+    assert_eq!(opened(OpenOptions::default()), changed);
+    let unlimited = DatabaseOverrides { fast_class_bytes: Some(None), ..DatabaseOverrides::default() };
+    let last = opened(OpenOptions { settings: unlimited, ..OpenOptions::default() });
+    assert_eq!(last, DatabaseSettings { fast_class_bytes: None, ..changed.clone() });
+    // What is named and what is there have to go together.
+    let group = DatabaseOverrides { log_group_bytes: Some(2 << 20), ..DatabaseOverrides::default() };
+    let options = OpenOptions { settings: group, ..OpenOptions::default() };
+    let error = wait(Database::open(&bench.volume, "test", &options, environment())).unwrap_err();
+    assert!(error.kind() == ErrorKind::InvalidInput && error.to_string().contains("log_group_bytes"));
+    assert_eq!(opened(OpenOptions { settings: made.clone().into(), ..OpenOptions::default() }), made);
+}
+
+#[test]
+fn what_finds_no_room_to_be_made_leaves_nothing() {
+    let bench = Bench::with_classes(4 << 20, 4 << 20);
+    let full = bench.volume.create_object("full", &Attributes::default()).unwrap();
+    let mut at = 0;
+    while wait(full.write_bytes(at, &[7; 4096])).is_ok() {
+        at += 256 << 10;
+    }
+    assert!(at > 4 << 20, "{at}");
+    let create =
+        || wait(Database::create(&bench.volume, "test", &Bench::settings(), bench.environment.clone()));
+    for _ in 0..2 {
+        assert_eq!(create().unwrap_err().kind(), ErrorKind::NoSpace);
+        assert_eq!(Database::names(&bench.volume), Vec::<String>::new());
+    }
+    wait(bench.volume.delete("full")).unwrap();
+    wait(create().unwrap().close()).unwrap();
 }

@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use tanada_base::SplitMix64;
 use tanada_kv::blocking::wait;
-use tanada_kv::{CursorOptions, Database, DatabaseSettings, PolicyTemplate, StoreSettings, WriteOptions};
+use tanada_kv::{
+    CursorOptions, Database, DatabaseSettings, FilterMemory, OpenOptions, PolicyTemplate, Store,
+    StoreSettings, WriteOptions,
+};
 use tanada_volume::Attributes;
 
-use crate::volumes::{Bench, value};
+use crate::volumes::{Bench, value, wait_for_whole_copies};
 
 fn settings() -> StoreSettings {
     StoreSettings { leaf_bytes: 4 << 20, value_segment_bytes: 1 << 20, ..StoreSettings::default() }
@@ -141,7 +144,7 @@ fn scans_bring_values_together() {
         reads() - before
     };
     let at_first = walk();
-    let jobs = || database.statistics().jobs;
+    let jobs = || database.statistics().since_opening.jobs;
     let before = jobs();
     for _ in 0..100 {
         walk();
@@ -187,7 +190,7 @@ fn held_back(cause: &str, policy: PolicyTemplate, limit: Option<u64>, taken: u64
         wait(store.put_with(&no.to_be_bytes(), &value(no, 1), &within)).unwrap();
     }
     let slowed = |database: &Database| {
-        let stalls = database.statistics().stalls;
+        let stalls = database.statistics().since_opening.stalls;
         stalls.iter().find(|stall| stall.cause == cause).unwrap().count
     };
     let slowed_before = slowed(&database);
@@ -256,13 +259,13 @@ fn what_is_read_often_is_copied_to_the_fastest_class() {
     wait(store.compact()).unwrap();
     // Ever the same two thousand, which the cache cannot hold.
     let mut rounds = 0;
-    while database.statistics().bytes_promoted == 0 && rounds < 1000 {
+    while database.statistics().since_opening.bytes_promoted == 0 && rounds < 1000 {
         for no in 0..2000u64 {
             assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, 1));
         }
         rounds += 1;
     }
-    assert!(database.statistics().bytes_promoted > 0, "{:#?}", database.statistics());
+    assert!(database.statistics().since_opening.bytes_promoted > 0, "{:#?}", database.statistics());
     for no in 0..100u64 {
         wait(store.put(&no.to_be_bytes(), &value(no, 2))).unwrap();
     }
@@ -272,5 +275,113 @@ fn what_is_read_often_is_copied_to_the_fastest_class() {
         assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, version));
     }
     assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
+    wait(database.close()).unwrap();
+}
+
+/// A database whose hottest values have copies on the fastest class.
+fn with_copies(bench: &Bench) -> (Database, Store) {
+    let settings_of_database =
+        DatabaseSettings { memory_bytes: 1 << 20, memory_table_bytes: 128 << 10, ..Bench::settings() };
+    let create = Database::create(&bench.volume, "test", &settings_of_database, bench.environment.clone());
+    let database = wait(create).unwrap();
+    let policy = PolicyTemplate::CapacityOnly.into();
+    let settings = StoreSettings { promoted_bytes_per_second: 64 << 20, policy, ..settings() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    for no in 0..6000u64 {
+        wait(store.put(&no.to_be_bytes(), &value(no, 1))).unwrap();
+    }
+    wait(store.compact()).unwrap();
+    let mut rounds = 0;
+    while database.statistics().since_opening.bytes_promoted < 1 << 20 {
+        rounds += 1;
+        assert!(rounds < 1000, "{:#?}", database.statistics());
+        for no in 0..2000u64 {
+            assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, 1));
+        }
+    }
+    (database, store)
+}
+
+#[test]
+fn nothing_is_lost_with_the_class_of_copies() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let (database, store) = with_copies(&bench);
+    assert!(bench.damage_fastest(&["segment", "keys"]) > 1);
+    let report = wait(database.check()).unwrap();
+    assert_eq!(report.findings, Vec::<String>::new());
+    assert!(!report.damaged_copies.is_empty(), "{report:?}");
+    let read = |store: &Store| {
+        for no in 0..6000u64 {
+            assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, 1));
+        }
+    };
+    read(&store);
+    wait_for_whole_copies(&database);
+    wait(store.put(b"z", b"z")).unwrap();
+    wait(store.compact()).unwrap();
+    read(&store);
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn a_database_opens_without_its_copies() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let (database, _) = with_copies(&bench);
+    wait(database.close()).unwrap();
+    assert!(bench.damage_fastest(&["segment", "keys"]) > 1);
+    for options in [OpenOptions::read_only(), OpenOptions::default()] {
+        let open = Database::open(&bench.volume, "test", &options, bench.environment.clone());
+        let database = wait(open).unwrap();
+        let store = database.open_store("a").unwrap();
+        for no in 0..6000u64 {
+            assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, 1));
+        }
+        wait(database.close()).unwrap();
+    }
+}
+
+#[test]
+fn copies_outlast_compactions_and_give_way() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let (database, store) = with_copies(&bench);
+    let on_fastest = || {
+        let statistics = database.statistics();
+        let class = &statistics.classes[0];
+        class.segment_bytes - class.log_bytes
+    };
+    assert!(on_fastest() >= 1 << 20, "{:#?}", database.statistics());
+    (0..100u64).for_each(|no| wait(store.put(&no.to_be_bytes(), &value(no, 2))).unwrap());
+    wait(store.compact()).unwrap();
+    assert!(on_fastest() >= 1 << 20, "{:#?}", database.statistics());
+    wait(database.drain_class("fast")).unwrap();
+    assert_eq!(on_fastest(), 0, "{:#?}", database.statistics());
+    for no in 0..6000u64 {
+        let version = if no < 100 { 2 } else { 1 };
+        assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, version));
+    }
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn filters_stay_in_memory_if_that_is_wanted_and_fits() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let database = bench.create();
+    let settings = StoreSettings { filters: FilterMemory::Resident, ..settings() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    for no in 0..20_000u64 {
+        wait(store.put(&no.to_be_bytes(), &value(no, 1)[..300])).unwrap();
+    }
+    wait(store.compact()).unwrap();
+    // Ten bits a key.
+    let resident = |database: &Database| database.statistics().resident_filter_bytes;
+    assert!((25_000..60_000).contains(&resident(&database)), "{}", resident(&database));
+    wait(database.close()).unwrap();
+    let database = bench.open();
+    assert!((25_000..60_000).contains(&resident(&database)), "{}", resident(&database));
+    let store = database.open_store("a").unwrap();
+    for no in (0..20_000u64).step_by(7) {
+        assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), &value(no, 1)[..300]);
+        assert_eq!(wait(store.get(&[no.to_be_bytes(), [1; 8]].concat())).unwrap(), None);
+    }
     wait(database.close()).unwrap();
 }

@@ -81,6 +81,33 @@ impl Bench {
         objects.sort_by_key(|(no, _)| *no);
         objects.into_iter().map(|(_, object)| object).collect()
     }
+
+    /// Overwrites the objects of these kinds that lie on the fastest class, but for the log's; how many they are.
+    pub fn damage_fastest(&self, kinds: &[&str]) -> usize {
+        let lies_there = |object: &Object| {
+            let first = object.chunks(0..1).first().and_then(|chunk| chunk.home);
+            first.is_some_and(|home| home.class == 0)
+        };
+        let is_log = |object: &Object| {
+            object.name().contains("segment") && *wait(object.read_bytes(0, 8)).unwrap() != *b"TANADAVS"
+        };
+        let objects = kinds.iter().flat_map(|kind| self.objects(kind));
+        let damaged: Vec<_> = objects.filter(|object| lies_there(object) && !is_log(object)).collect();
+        for object in &damaged {
+            wait(object.write_bytes(0, &vec![0xA5; object.size_bytes() as usize])).unwrap();
+        }
+        damaged.len()
+    }
+}
+
+/// Waits until copies that are damaged have been taken away; a check finds them.
+pub fn wait_for_whole_copies(database: &Database) {
+    let mut rounds = 0;
+    while !wait(database.check()).unwrap().damaged_copies.is_empty() {
+        rounds += 1;
+        assert!(rounds < 3000, "{:?}", wait(database.check()).unwrap());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
 }
 
 /// 1,000 bytes that tell whose they are.

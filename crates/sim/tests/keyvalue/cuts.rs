@@ -27,22 +27,30 @@ fn what_was_acknowledged_survives_power_cuts() {
     for name in ["load", "load given up", "store made", "store dropped", "get dropped"] {
         assert!(report.operations.get(name).is_some_and(|count| *count > 20), "{name}: {report}");
     }
-    let rare = ["create.before-manifest", "checkpoint.before-manifest", "promotion.before-manifest"];
+    // Copies are damaged by nothing here.
+    let rare = [
+        "create.before-manifest",
+        "checkpoint.before-manifest",
+        "promotion.before-manifest",
+        "promotion.before-dropping",
+    ];
     for name in CRASH_POINTS.iter().filter(|name| !rare.contains(name)) {
         assert!(report.marks.contains_key(name), "{name} was never passed");
     }
 }
 
-/// Any write or sync that fails ends the writes, not the reads; and what was durable before is there after the next opening.
+/// Any write or sync that fails ends the writes, not the reads; and what was durable before is there after the next opening. One I/O after the other fails, each in
+/// a story of its own that ends with a power cut; each seventh has some before that, too.
 #[test]
 fn a_device_that_fails_costs_nothing_that_was_durable() {
     let mut struck = 0;
-    for no in (0..400).step_by(7) {
+    for no in 0..400 {
         let rules = vec![Rule::nth(Fault::Error, no)];
-        let trial = KeyValueTrial { rules, ..KeyValueTrial::cuts(20, 1) };
+        let per_thousand = if no % 7 == 0 { 20 } else { 0 };
+        let trial = KeyValueTrial { rules, ..KeyValueTrial::cuts(per_thousand, 1) };
         struck += told(no..no + 1, &trial).faults;
     }
-    assert!(struck > 20, "{struck}");
+    assert!(struck > 390, "{struck}");
 }
 
 /// A flipped bit is an error, or nobody reads it.

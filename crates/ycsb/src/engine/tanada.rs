@@ -119,7 +119,7 @@ async fn open(
     }
     let volume = Directory::open(&folder, &tanada_volume::OpenOptions::default(), settings).await;
     let volume = volume.map_err(Error::failed)?;
-    let settings = OpenOptions { settings: Some(options.database), ..OpenOptions::default() };
+    let settings = OpenOptions { settings: options.database.into(), ..OpenOptions::default() };
     let database = Database::open(volume.volume(), NAME, &settings, environment).await;
     let database = database.map_err(Error::failed)?;
     let store = database.open_store(NAME).map_err(Error::failed)?;
@@ -133,9 +133,9 @@ async fn catch_up(database: Database, timeline: Timeline) -> Result<f64> {
     let did = || {
         let now = database.statistics();
         let waiting: usize = now.stores.iter().map(|store| store.waiting_tables).sum();
-        let written = now.written_by;
-        let moved = (now.bytes_promoted, now.bytes_relocated, now.objects_deleted);
-        ((waiting, now.flushes, now.jobs, moved), written)
+        let done = now.since_opening;
+        let moved = (done.bytes_promoted, done.bytes_relocated, done.objects_deleted);
+        ((waiting, done.flushes, done.jobs, moved), done.written_by)
     };
     let clock = timeline.clock();
     let began = clock.now();
@@ -241,7 +241,7 @@ impl Engine for Tanada {
             classes: classes.collect(),
             stored_bytes: stored,
             // Pages, filters and values.
-            cache_misses: Some(statistics.cache_loads),
+            cache_misses: Some(statistics.since_opening.cache_loads),
             memory_bytes: statistics.cache_bytes + statistics.memory_table_bytes,
             details: serde_json::to_value(statistics).unwrap_or_default(),
         }

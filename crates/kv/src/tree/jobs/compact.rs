@@ -4,14 +4,15 @@
 //! their keys, so that what is left of those segments goes with the old kvsets.
 //!
 //! A promoted kvset repeats what lies below it, and need not be merged with that: whatever hides one of its versions came later, lies above it, and is
-//! dropped only in a merge down to the bottom, which it is part of as all are.
+//! dropped only in a merge down to the bottom, which it is part of as all are. Where it is merged with what it repeats, its copies become mirrors of that;
+//! if it cannot be read, it is left out.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::fill::{Target, fill};
 use super::output::Outputs;
-use super::{JobContext, JobOutput, groups, select};
+use super::{JobContext, JobOutput, groups, may_be_lost_copies, select, without_copies};
 use crate::entry::SegmentNo;
 use crate::merge::Retention;
 use crate::tree::edit::{Change, KvsetNo, LeafNo, Place, Position};
@@ -32,8 +33,27 @@ pub(crate) async fn compact(
     let index = tree.leaves.iter().position(|other| other.no == leaf);
     let index = index.ok_or_else(|| Error::invalid(format!("there is no leaf {leaf}")))?;
     let inputs = select(&tree.leaves[index].kvsets, numbers)?;
-    let mut outputs = Outputs::new(context, &inputs, emptied.clone());
-    match write(context, tree, index, &inputs, &mut outputs).await {
+    match attempt(context, tree, index, (&inputs, &inputs), emptied).await {
+        Err(error) if may_be_lost_copies(&error, &inputs) => {
+            attempt(context, tree, index, (&inputs, &without_copies(&inputs)), emptied).await
+        }
+        done => done,
+    }
+}
+
+/// Writes what comes in the place of `inputs`, from `read`, which are all or those that are no copies.
+async fn attempt(
+    context: &JobContext,
+    tree: &TreeState,
+    index: usize,
+    (inputs, read): (&[Arc<Kvset>], &[Arc<Kvset>]),
+    emptied: &BTreeSet<SegmentNo>,
+) -> Result<JobOutput> {
+    let mut outputs = Outputs::new(context, read, emptied.clone());
+    if let Some(class) = class_of_copies(tree, read) {
+        outputs = outputs.promoted(&class);
+    }
+    match write(context, tree, index, (inputs, read), &mut outputs).await {
         Ok(output) => Ok(output),
         Err(error) => {
             outputs.discard().await;
@@ -46,7 +66,7 @@ async fn write(
     context: &JobContext,
     tree: &TreeState,
     index: usize,
-    inputs: &[Arc<Kvset>],
+    (inputs, read): (&[Arc<Kvset>], &[Arc<Kvset>]),
     outputs: &mut Outputs<'_>,
 ) -> Result<JobOutput> {
     let leaf = &tree.leaves[index];
@@ -54,7 +74,7 @@ async fn write(
     let is_bottom = leaf.kvsets.last().map(|kvset| kvset.no()) == inputs.last().map(|kvset| kvset.no());
     let split_bytes = (inputs.len() == leaf.kvsets.len()).then(|| split_bytes(context, inputs));
     let retention = Retention { snapshots: context.snapshots.clone(), now_s: context.now_s, is_bottom };
-    let mut groups = groups(context, inputs, None).await?;
+    let mut groups = groups(context, read, None).await?;
     let mut next_leaf = tree.next_leaf();
     let target = Target {
         leaf: leaf.no,
@@ -70,6 +90,13 @@ async fn write(
     let removed = inputs.iter().map(|kvset| Change::RemoveKvset { place, kvset: kvset.no() });
     output.edit.changes.extend(removed);
     Ok(output)
+}
+
+/// The class of copies, if all of `kvsets` are that.
+fn class_of_copies(tree: &TreeState, kvsets: &[Arc<Kvset>]) -> Option<String> {
+    let newest = kvsets.first().filter(|_| kvsets.iter().all(|kvset| kvset.is_copy()))?;
+    let segment = newest.record().info.references.first()?.segment;
+    tree.segments.get(&segment)?.class.clone()
 }
 
 /// Bytes of each part of a leaf that is too large; if it is not, more than it has.

@@ -69,9 +69,10 @@ pub(super) async fn fill(
             position = Position::Top;
             *next_leaf += 1;
         }
+        let is_hot = groups.is_hot();
         let (key, versions) = groups.group();
         for version in versions.drain(..) {
-            outputs.add(key, version).await?;
+            outputs.add(key, version, is_hot).await?;
         }
     }
     let tombstones = groups.tombstones().within(&start, end.map(|end| &**end), keeps);

@@ -43,7 +43,8 @@ async fn write(context: &JobContext, inputs: &[Arc<Kvset>], outputs: &mut Output
         }
         let (key, versions) = groups.group();
         for version in versions.drain(..) {
-            outputs.add(key, version).await?;
+            // No values are moved.
+            outputs.add(key, version, false).await?;
         }
     }
     let keeps = |all: &[u64], sequence| retention.keeps_tombstone(all, sequence);

@@ -30,7 +30,7 @@ use crate::keyfile::{Access, KeyCursor, KeyFileOptions};
 use crate::merge::Groups;
 use crate::pace::Pace;
 use crate::tombstone::RangeTombstones;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// What jobs work with.
 #[derive(Debug, Clone)]
@@ -40,6 +40,8 @@ pub(crate) struct JobContext {
     pub(crate) key_files: KeyFileOptions,
     /// A value segment is closed when it has so many bytes.
     pub(crate) segment_bytes: u64,
+    /// Hot and cold values lie apart if there are so many bytes of both.
+    pub(crate) apart_bytes: u64,
     /// Bytes of keys and values that a leaf is to have; half as many again, and it is split.
     pub(crate) leaf_bytes: u64,
     /// Values that are moved are held in memory, so many bytes at once.
@@ -90,7 +92,23 @@ async fn groups(
     let ahead = 1 << ahead.clamp(LEAST_READ_AHEAD, MOST_READ_AHEAD).ilog2();
     let ahead = Access::Ahead(ahead);
     let cursors = kvsets.iter().map(|kvset| kvset.cursor(ahead));
-    Groups::new(cursors.collect(), tombstones, start).await
+    let groups = Groups::new(cursors.collect(), tombstones, start).await?;
+    if kvsets.iter().all(|kvset| kvset.is_copy()) {
+        return Ok(groups);
+    }
+    let copies = kvsets.iter().enumerate().filter(|(_, kvset)| kvset.is_copy());
+    Ok(groups.with_copies(copies.map(|(index, _)| index).collect()))
+}
+
+/// Whether that may come of copies that are damaged or lost.
+fn may_be_lost_copies(error: &Error, kvsets: &[Arc<Kvset>]) -> bool {
+    let is_lost = matches!(error.kind(), ErrorKind::Corrupted | ErrorKind::Device | ErrorKind::NotFound);
+    is_lost && kvsets.iter().any(|kvset| kvset.is_copy())
+}
+
+/// Those that are no copies.
+fn without_copies(kvsets: &[Arc<Kvset>]) -> Vec<Arc<Kvset>> {
+    kvsets.iter().filter(|kvset| !kvset.is_copy()).cloned().collect()
 }
 
 /// Those of `all` with the given numbers, in their order; they have to be neighbours.

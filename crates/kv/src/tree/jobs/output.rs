@@ -3,7 +3,8 @@
 //! 1. Versions are collected in a *batch*, together with the ends of the kvsets they belong to, until they and those of their values that are to be moved
 //!    fill the memory that a job may use. A batch goes over many leaves: so values that lie side by side in a log segment, and belong to leaves far apart, are still
 //!    read together.
-//! 2. The values are read, in the order of their segments, and written to the open value segment, in the order of their keys.
+//! 2. The values are read, in the order of their segments, and written to the open value segment, in the order of their keys. Those of keys that were written
+//!    more than once in what is merged are *hot*: they have a segment of their own, which will soon be garbage as a whole, unless there are too few of them.
 //! 3. The versions are written to key files, with pointers to where their values are now.
 //! 4. At the end all objects are synced, many at once.
 
@@ -38,10 +39,17 @@ pub(super) struct Ending {
     pub(super) tombstones: Vec<RangeTombstone>,
 }
 
+/// How soon a value will probably be garbage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Warmth {
+    Cold,
+    Hot,
+}
+
 #[derive(Debug)]
 enum Step {
-    /// A version whose key ends there in the batch's keys; whether its value is moved.
-    Version(usize, Version, bool),
+    /// A version whose key ends there in the batch's keys; how its value is moved, if it is.
+    Version(usize, Version, Option<Warmth>),
     End(Ending),
 }
 
@@ -52,6 +60,8 @@ pub(super) struct Outputs<'a> {
     moved: BTreeSet<SegmentNo>,
     /// Where values are moved from may be read from then on; so many bytes of each segment.
     mirrored: Option<BTreeMap<SegmentNo, u64>>,
+    /// Segments of copies of what is written, with the bytes of those that are kept.
+    copied: BTreeMap<SegmentNo, u64>,
     segments: HashMap<SegmentNo, Segment>,
     kind: KvsetKind,
     keys_class: String,
@@ -60,10 +70,13 @@ pub(super) struct Outputs<'a> {
     steps: Vec<Step>,
     pointers: Vec<Pointer>,
     batch_bytes: u64,
+    /// Of values that are moved, cold and hot.
+    moved_bytes: [u64; 2],
     /// Of the kvset that is being collected.
     kvset_bytes: u64,
     writer: Option<(Lease, KeyFileWriter)>,
-    values: Option<(Lease, SegmentWriter)>,
+    /// Cold and hot ones.
+    values: [Option<(Lease, SegmentWriter)>; 2],
     written: Vec<(Lease, Object)>,
     output: JobOutput,
 }
@@ -76,10 +89,12 @@ impl<'a> Outputs<'a> {
         moved: BTreeSet<SegmentNo>,
     ) -> Outputs<'a> {
         let segments = inputs.iter().flat_map(|kvset| kvset.segments());
+        let copies = inputs.iter().filter(|kvset| kvset.is_copy()).flat_map(|kvset| kvset.segments());
         Outputs {
             context,
             moved,
             mirrored: None,
+            copied: copies.map(|segment| (segment.no(), 0)).collect(),
             segments: segments.map(|segment| (segment.no(), segment.clone())).collect(),
             kind: KvsetKind::Data,
             keys_class: context.placement.leaf_keys.clone(),
@@ -88,9 +103,10 @@ impl<'a> Outputs<'a> {
             steps: Vec::new(),
             pointers: Vec::new(),
             batch_bytes: 0,
+            moved_bytes: [0; 2],
             kvset_bytes: 0,
             writer: None,
-            values: None,
+            values: [None, None],
             written: Vec::new(),
             output: JobOutput::default(),
         }
@@ -126,14 +142,26 @@ impl<'a> Outputs<'a> {
     }
 
     /// Adds a version to the kvset that is being collected.
-    pub(super) async fn add(&mut self, key: &[u8], version: Version) -> Result<()> {
+    pub(super) async fn add(&mut self, key: &[u8], version: Version, is_hot: bool) -> Result<()> {
         let moves = matches!(&version.content, Content::At(pointer) if self.moved.contains(&pointer.segment));
-        self.add_choosing(key, version, moves).await
+        let warmth = if is_hot { Warmth::Hot } else { Warmth::Cold };
+        self.add_choosing(key, version, moves.then_some(warmth)).await
     }
 
-    /// Adds a version and says whether its value is moved.
-    pub(super) async fn add_choosing(&mut self, key: &[u8], mut version: Version, moves: bool) -> Result<()> {
-        version.mirror = version.mirror.filter(|home| self.context.mirrors.contains(&home.segment));
+    /// Adds a version and says how its value is moved, if it is.
+    pub(super) async fn add_choosing(
+        &mut self,
+        key: &[u8],
+        mut version: Version,
+        moves: Option<Warmth>,
+    ) -> Result<()> {
+        version.mirror = version.mirror.filter(|home| match self.copied.get_mut(&home.segment) {
+            Some(bytes) => {
+                *bytes += u64::from(version.content.stored_bytes());
+                true
+            }
+            None => self.context.mirrors.contains(&home.segment),
+        });
         let value_bytes = match &version.content {
             Content::Deleted => 0,
             Content::Inline(value) => {
@@ -141,9 +169,10 @@ impl<'a> Outputs<'a> {
                 value.len() as u64
             }
             Content::At(pointer) => {
-                if moves {
+                if let Some(warmth) = moves {
                     self.pointers.push(*pointer);
                     self.batch_bytes += u64::from(pointer.stored_len);
+                    self.moved_bytes[warmth as usize] += u64::from(pointer.stored_len);
                 }
                 u64::from(pointer.stored_len)
             }
@@ -171,6 +200,9 @@ impl<'a> Outputs<'a> {
         let mut stored = self.pointers.drain(..).zip(stored).collect::<Vec<_>>().into_iter();
         let (keys, steps) = (std::mem::take(&mut self.keys), std::mem::take(&mut self.steps));
         self.batch_bytes = 0;
+        let moved_bytes = std::mem::take(&mut self.moved_bytes);
+        let has_enough = moved_bytes.iter().all(|bytes| *bytes > self.context.apart_bytes);
+        let are_apart = has_enough || self.values[Warmth::Hot as usize].is_some();
         let mut key_start = 0;
         for (done, step) in steps.into_iter().enumerate() {
             if done % VERSIONS_AT_ONCE == VERSIONS_AT_ONCE - 1 {
@@ -178,8 +210,11 @@ impl<'a> Outputs<'a> {
             }
             match step {
                 Step::Version(key_end, mut version, moves) => {
-                    if let Some((pointer, value)) = moves.then(|| stored.next()).flatten() {
-                        version.content = Content::At(self.move_value(&pointer, &value).await?);
+                    if let Some((warmth, (pointer, value))) =
+                        moves.and_then(|warmth| Some((warmth, stored.next()?)))
+                    {
+                        let warmth = if are_apart { warmth } else { Warmth::Cold };
+                        version.content = Content::At(self.move_value(&pointer, &value, warmth).await?);
                         if let Some(mirrored) = &mut self.mirrored {
                             *mirrored.entry(pointer.segment).or_default() += u64::from(pointer.stored_len);
                             version.mirror =
@@ -206,12 +241,12 @@ impl<'a> Outputs<'a> {
         self.writer.as_mut().ok_or_else(|| Error::corrupted("a job lost its key file"))
     }
 
-    async fn move_value(&mut self, from: &Pointer, stored: &[u8]) -> Result<Pointer> {
-        if self.values.as_ref().is_some_and(|(_, values)| values.stored_bytes() >= self.context.segment_bytes)
-        {
-            self.end_segment().await?;
+    async fn move_value(&mut self, from: &Pointer, stored: &[u8], warmth: Warmth) -> Result<Pointer> {
+        let open = self.values[warmth as usize].as_ref();
+        if open.is_some_and(|(_, values)| values.stored_bytes() >= self.context.segment_bytes) {
+            self.end_segment(warmth).await?;
         }
-        let (_, writer) = match &mut self.values {
+        let (_, writer) = match &mut self.values[warmth as usize] {
             Some(values) => values,
             none => {
                 let objects = &self.context.opener.objects;
@@ -228,8 +263,8 @@ impl<'a> Outputs<'a> {
         writer.append_moved(stored, from).await
     }
 
-    async fn end_segment(&mut self) -> Result<()> {
-        let Some((lease, writer)) = self.values.take() else { return Ok(()) };
+    async fn end_segment(&mut self, warmth: Warmth) -> Result<()> {
+        let Some((lease, writer)) = self.values[warmth as usize].take() else { return Ok(()) };
         let segment = SegmentRecord {
             no: writer.no(),
             stored_bytes: writer.stored_bytes(),
@@ -267,8 +302,10 @@ impl<'a> Outputs<'a> {
     /// Writes the rest and makes everything durable.
     pub(super) async fn finish(&mut self) -> Result<JobOutput> {
         self.write_batch().await?;
-        self.end_segment().await?;
-        for (segment, stored_bytes) in self.mirrored.take().into_iter().flatten() {
+        self.end_segment(Warmth::Cold).await?;
+        self.end_segment(Warmth::Hot).await?;
+        let copied = std::mem::take(&mut self.copied).into_iter().filter(|(_, bytes)| *bytes > 0);
+        for (segment, stored_bytes) in self.mirrored.take().into_iter().flatten().chain(copied) {
             self.output.edit.changes.push(Change::AddMirror { segment, stored_bytes });
         }
         // After a stop here it is in no manifest: orphans, deleted at the next opening.
@@ -282,7 +319,8 @@ impl<'a> Outputs<'a> {
         let objects = self.context.opener.objects.clone();
         let mut made: Vec<(ObjectKind, u64)> = Vec::new();
         made.extend(self.writer.take().map(|(lease, _)| (ObjectKind::Keys, lease.no())));
-        made.extend(self.values.take().map(|(lease, _)| (ObjectKind::Segment, lease.no())));
+        let values = self.values.iter_mut().filter_map(Option::take);
+        made.extend(values.map(|(lease, _)| (ObjectKind::Segment, lease.no())));
         made.extend(self.written.drain(..).map(|(lease, _)| (lease.kind(), lease.no())));
         for (kind, no) in made {
             // An error leaves an orphan, which is deleted when the database is opened.

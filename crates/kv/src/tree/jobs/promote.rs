@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::output::{Ending, Outputs};
-use super::{JobContext, JobOutput};
+use super::output::{Ending, Outputs, Warmth};
+use super::{JobContext, JobOutput, may_be_lost_copies, without_copies};
 use crate::entry::{Content, Version};
 use crate::keyfile::{Access, KeyCursor};
 use crate::merge::{Direction, Merge, is_live};
@@ -32,8 +32,27 @@ pub(crate) async fn promote(
     class: &str,
 ) -> Result<JobOutput> {
     let leaf = tree.leaf_by_no(leaf).ok_or_else(|| Error::invalid(format!("there is no leaf {leaf}")))?;
-    let mut outputs = Outputs::new(context, &leaf.kvsets, BTreeSet::new()).promoted(class);
-    match write(context, tree, leaf, keys, class, &mut outputs).await {
+    match attempt(context, tree, (leaf, &leaf.kvsets), keys, class).await {
+        Err(error) if may_be_lost_copies(&error, &leaf.kvsets) => {
+            let done = attempt(context, tree, (leaf, &without_copies(&leaf.kvsets)), keys, class).await?;
+            // They are to blame.
+            leaf.kvsets.iter().filter(|kvset| kvset.is_copy()).for_each(|kvset| kvset.note_damage());
+            Ok(done)
+        }
+        done => done,
+    }
+}
+
+/// Copies from `read`, which are all kvsets of the leaf or those that are no copies.
+async fn attempt(
+    context: &JobContext,
+    tree: &TreeState,
+    (leaf, read): (&Leaf<Arc<Kvset>>, &[Arc<Kvset>]),
+    keys: &[Bytes],
+    class: &str,
+) -> Result<JobOutput> {
+    let mut outputs = Outputs::new(context, read, BTreeSet::new()).promoted(class);
+    match write(context, tree, (leaf, read), keys, class, &mut outputs).await {
         Ok(output) => Ok(output),
         Err(error) => {
             outputs.discard().await;
@@ -69,14 +88,14 @@ pub(crate) async fn promote_keys(
 async fn write(
     context: &JobContext,
     tree: &TreeState,
-    leaf: &Leaf<Arc<Kvset>>,
+    (leaf, read): (&Leaf<Arc<Kvset>>, &[Arc<Kvset>]),
     keys: &[Bytes],
     class: &str,
     outputs: &mut Outputs<'_>,
 ) -> Result<JobOutput> {
-    let tombstones = leaf.kvsets.iter().flat_map(|kvset| kvset.tombstones().iter().cloned());
+    let tombstones = read.iter().flat_map(|kvset| kvset.tombstones().iter().cloned());
     let tombstones = RangeTombstones::new(tombstones.collect());
-    let cursors = leaf.kvsets.iter().map(|kvset| kvset.cursor(Access::Cached));
+    let cursors = read.iter().map(|kvset| kvset.cursor(Access::Cached));
     let mut merge = Merge::new(cursors.collect());
     for key in keys {
         let newest = newest(&mut merge, key).await?;
@@ -91,7 +110,7 @@ async fn write(
         if is_there || is_hidden {
             continue;
         }
-        outputs.add_choosing(key, version, true).await?;
+        outputs.add_choosing(key, version, Some(Warmth::Cold)).await?;
     }
     let place = Place::Leaf(leaf.no);
     outputs.end(Ending { place, position: Position::Top, new_leaf: None, tombstones: Vec::new() });

@@ -1,31 +1,28 @@
-//! Random versions through random jobs, against a map.
+//! Random versions and jobs beside a map that says what everybody has to see.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::executor::block_on;
-use proptest::prelude::*;
 use tanada_base::SplitMix64;
 
-use super::heat::HotKeys;
-use super::jobs::promote::{promote, promote_keys};
-use super::pick::{Job, PickSettings, Surroundings, pick};
-use super::policy::{ClassChoice, MediaPolicy, OfferedClass, PolicyTemplate};
-use super::*;
+use super::super::jobs::promote::promote;
+use super::super::policy::{ClassChoice, MediaPolicy, OfferedClass, PolicyTemplate};
+use super::super::*;
 use crate::cache::Owner;
 use crate::entry::{Codec, Content, RangeTombstone, SequenceNo, Version};
 use crate::keyfile::{Access, KeyFileOptions, KeyFileWriter, KeyHash};
 use crate::merge::{Direction, Source, Step, View, Visibility, is_live};
-use crate::objects::ObjectKind;
+use crate::objects::{Lease, ObjectKind};
 use crate::pace::Pace;
+use crate::settings::FilterMemory;
 use crate::testing::Bench;
 use crate::tombstone::RangeTombstones;
 use crate::value::{SegmentWriter, Segments};
 use crate::wire::Decoder;
 
 /// The edit that takes the promoted kvsets of a leaf away.
-fn demote(tree: &TreeState, leaf: LeafNo) -> Edit {
+pub(super) fn demote(tree: &TreeState, leaf: LeafNo) -> Edit {
     let kvsets = tree.leaf_by_no(leaf).map(|leaf| &*leaf.kvsets).unwrap_or_default();
     let promoted = kvsets.iter().filter(|kvset| kvset.record().kind == KvsetKind::Promoted);
     let place = Place::Leaf(leaf);
@@ -33,20 +30,20 @@ fn demote(tree: &TreeState, leaf: LeafNo) -> Edit {
     Edit { changes: changes.collect() }
 }
 
-const NOW_S: u64 = 1000;
+pub(super) const NOW_S: u64 = 1000;
 
 /// A value, and when it expires.
-type Written = (Vec<u8>, Option<u32>);
+pub(super) type Written = (Vec<u8>, Option<u32>);
 
 /// What was written, never forgotten.
 #[derive(Default)]
-struct Model {
-    versions: BTreeMap<(Vec<u8>, std::cmp::Reverse<SequenceNo>), Option<Written>>,
-    tombstones: Vec<RangeTombstone>,
+pub(super) struct Model {
+    pub(super) versions: BTreeMap<(Vec<u8>, std::cmp::Reverse<SequenceNo>), Option<Written>>,
+    pub(super) tombstones: Vec<RangeTombstone>,
 }
 
 impl Model {
-    fn seen(&self, snapshot: SequenceNo) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    pub(super) fn seen(&self, snapshot: SequenceNo) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let mut newest = BTreeMap::new();
         for ((key, sequence), value) in &self.versions {
             if sequence.0 <= snapshot {
@@ -67,27 +64,34 @@ impl Model {
     }
 }
 
-struct World {
-    bench: Bench,
-    context: JobContext,
-    tree: Arc<TreeState>,
-    record: TreeRecord,
-    model: Model,
-    sequence: SequenceNo,
-    random: SplitMix64,
+pub(super) struct World {
+    pub(super) bench: Bench,
+    pub(super) context: JobContext,
+    pub(super) tree: Arc<TreeState>,
+    pub(super) record: TreeRecord,
+    pub(super) model: Model,
+    pub(super) sequence: SequenceNo,
+    pub(super) random: SplitMix64,
     /// Of its values in the cache.
-    store: Owner,
+    pub(super) store: Owner,
 }
 
-fn key(random: &mut SplitMix64) -> Vec<u8> {
+pub(super) fn key(random: &mut SplitMix64) -> Vec<u8> {
     format!("key {:03}", random.below(120)).into_bytes()
 }
 
 impl World {
-    async fn new(seed: u64, template: PolicyTemplate) -> World {
+    pub(super) async fn new(seed: u64, template: PolicyTemplate) -> World {
         let bench = Bench::new().await;
         let segments = Segments::new(&bench.objects, &bench.cache);
-        let opener = Opener { objects: bench.objects.clone(), segments, cache: bench.cache.clone() };
+        let (objects, cache) = (bench.objects.clone(), bench.cache.clone());
+        let opener = Opener {
+            objects,
+            segments,
+            cache,
+            has_damaged: Arc::default(),
+            filters: FilterMemory::default(),
+        };
         let classes =
             ["fast", "slow"].map(|name| OfferedClass { name: name.to_owned(), takes_objects: true });
         let placement = MediaPolicy::from(template).resolve(&classes, &ClassChoice::Fastest).unwrap();
@@ -96,6 +100,7 @@ impl World {
             placement,
             key_files: KeyFileOptions::default(),
             segment_bytes: 9000,
+            apart_bytes: 140,
             leaf_bytes: 12_000,
             batch_bytes: 5000,
             pace: Pace::unbounded(),
@@ -117,7 +122,7 @@ impl World {
     }
 
     /// A kvset of new versions on top of the root, with large values in a segment that stands for the log.
-    async fn flush(&mut self, versions: u64) {
+    pub(super) async fn flush(&mut self, versions: u64) {
         let objects = &self.bench.objects;
         let (log_lease, object) = objects.create(ObjectKind::Segment, Some("fast")).unwrap();
         let mut log = SegmentWriter::new(log_lease.no(), object, objects.buffers()).await.unwrap();
@@ -158,10 +163,38 @@ impl World {
             written.insert((key, std::cmp::Reverse(sequence)), version);
         }
         self.model.tombstones.extend(tombstones.iter().cloned());
+        self.add_to_root((log_lease, log), &written, tombstones).await;
+    }
+
+    /// A kvset of values of 200 bytes on top of the root.
+    pub(super) async fn put(&mut self, keys: &[u64]) {
+        let objects = &self.bench.objects;
+        let (log_lease, object) = objects.create(ObjectKind::Segment, Some("fast")).unwrap();
+        let mut log = SegmentWriter::new(log_lease.no(), object, objects.buffers()).await.unwrap();
+        let mut written = BTreeMap::new();
+        for no in keys {
+            self.sequence += 1;
+            let mut value = vec![0; 200];
+            self.random.fill(&mut value);
+            let pointer = log.append(&value, Codec::None).await.unwrap();
+            let key = (format!("key {no:03}").into_bytes(), std::cmp::Reverse(self.sequence));
+            self.model.versions.insert(key.clone(), Some((value, None)));
+            written.insert(key, Version::new(self.sequence, None, Content::At(pointer)));
+        }
+        self.add_to_root((log_lease, log), &written, Vec::new()).await;
+    }
+
+    pub(super) async fn add_to_root(
+        &mut self,
+        (log_lease, log): (Lease, SegmentWriter),
+        written: &BTreeMap<(Vec<u8>, std::cmp::Reverse<SequenceNo>), Version>,
+        tombstones: Vec<RangeTombstone>,
+    ) {
+        let objects = &self.bench.objects;
         let segment = self.context.opener.segments.add(log_lease, log.finish().await.unwrap());
         let (lease, object) = objects.create(ObjectKind::Keys, Some("fast")).unwrap();
         let mut writer = KeyFileWriter::new(lease.no(), object, objects.buffers(), KeyFileOptions::default());
-        for ((key, _), version) in &written {
+        for ((key, _), version) in written {
             writer.add(key, version).await.unwrap();
         }
         for tombstone in tombstones {
@@ -177,7 +210,7 @@ impl World {
     }
 
     /// What the engine does with an edit.
-    async fn apply(&mut self, edit: &Edit) {
+    pub(super) async fn apply(&mut self, edit: &Edit) {
         let mut encoded = Vec::new();
         edit.encode(&mut encoded);
         let edit = Edit::decode(&mut Decoder::new(&encoded)).unwrap();
@@ -185,19 +218,24 @@ impl World {
         let opened = self.context.opener.open_added(&self.tree, &edit).await.unwrap();
         let after = self.tree.apply_opened(&edit, &opened).unwrap();
         drop(opened);
-        self.tree.retire_dropped(&after);
+        let dropped = self.tree.retire_dropped(&after);
         self.tree = Arc::new(after);
+        // What is not there was given back by what stands for the log.
+        dropped
+            .iter()
+            .filter_map(|no| self.context.opener.segments.open(*no).ok())
+            .for_each(|open| open.retire());
         assert_eq!(self.tree.record(), self.record);
         self.sweep().await;
     }
 
-    async fn sweep(&self) {
+    pub(super) async fn sweep(&self) {
         while let Some((kind, no)) = self.bench.objects.take_retired() {
             self.bench.objects.delete(kind, no).await.unwrap();
         }
     }
 
-    async fn job(&mut self) -> Option<Edit> {
+    pub(super) async fn job(&mut self) -> Option<Edit> {
         self.context.mirrors = self.tree.mirrors.keys().copied().collect();
         let (context, tree) = (&self.context, &self.tree);
         let leaf = tree.leaves.get(self.random.below(tree.leaves.len() as u64) as usize);
@@ -244,8 +282,12 @@ impl World {
         }
     }
 
-    async fn verify(&mut self) {
+    pub(super) async fn verify(&mut self) {
         self.verify_references().await;
+        self.verify_reads().await;
+    }
+
+    pub(super) async fn verify_reads(&mut self) {
         let tombstones = Arc::new(self.tree.tombstones());
         for snapshot in self.context.snapshots.clone().into_iter().chain([SequenceNo::MAX]) {
             let expected = self.model.seen(snapshot);
@@ -263,7 +305,7 @@ impl World {
         }
     }
 
-    async fn verify_walks(
+    pub(super) async fn verify_walks(
         &mut self,
         snapshot: SequenceNo,
         tombstones: &Arc<RangeTombstones>,
@@ -283,7 +325,7 @@ impl World {
     }
 
     /// Writes the keys of each leaf anew.
-    async fn compact_leaves(&mut self) {
+    pub(super) async fn compact_leaves(&mut self) {
         self.context.mirrors = self.tree.mirrors.keys().copied().collect();
         for leaf in self.tree.leaves.iter().map(|leaf| leaf.no).collect::<Vec<_>>() {
             let kvsets: Vec<_> =
@@ -296,7 +338,7 @@ impl World {
     }
 
     /// All versions, whatever sees them.
-    async fn versions(&self) -> Vec<Version> {
+    pub(super) async fn versions(&self) -> Vec<Version> {
         let mut versions = Vec::new();
         for kvset in self.tree.kvsets() {
             let mut cursor = kvset.cursor(Access::Ahead(8192));
@@ -316,13 +358,13 @@ impl World {
     }
 
     /// Segments that versions say their values were written to first.
-    async fn first_homes(&self) -> BTreeSet<u64> {
+    pub(super) async fn first_homes(&self) -> BTreeSet<u64> {
         let versions = self.versions().await.into_iter();
         versions.filter_map(|version| version.mirror).map(|home| home.segment).collect()
     }
 
     /// References are exact, and what is neither referenced nor a mirror is gone.
-    async fn verify_references(&self) {
+    pub(super) async fn verify_references(&self) {
         let mut objects: BTreeSet<_> =
             self.tree.mirrors.keys().map(|no| (ObjectKind::Segment, *no)).collect();
         objects.extend(self.tree.kvsets().map(|kvset| (ObjectKind::Keys, kvset.no())));
@@ -337,222 +379,44 @@ impl World {
         assert_eq!(self.tree.references().into_iter().collect::<HashMap<_, _>>(), references);
         assert_eq!(self.bench.objects.list().into_iter().collect::<BTreeSet<_>>(), objects);
         for segment in self.tree.segments.keys() {
-            assert!(references.contains_key(segment));
+            assert!(references.contains_key(segment) || self.tree.mirrors.contains_key(segment));
         }
+    }
+
+    /// Overwrites the values of all copies and mirrors, or the keys of copies, too, and opens the tree anew. How many objects that were.
+    pub(super) async fn damage_copies(&mut self, with_keys: bool) -> usize {
+        let (copies, data): (Vec<_>, Vec<_>) = self.tree.kvsets().partition(|kvset| kvset.is_copy());
+        let referenced = |kvset: &Arc<Kvset>| -> Vec<_> {
+            kvset.segments().iter().map(|segment| (ObjectKind::Segment, segment.no())).collect()
+        };
+        let needed: BTreeSet<_> = data.into_iter().flat_map(referenced).collect();
+        let mut lost: BTreeSet<_> = copies.iter().map(|kvset| (ObjectKind::Keys, kvset.no())).collect();
+        lost.extend(copies.into_iter().flat_map(referenced));
+        lost.extend(self.tree.mirrors.keys().map(|no| (ObjectKind::Segment, *no)));
+        lost.retain(|object| !needed.contains(object) && (with_keys || object.0 != ObjectKind::Keys));
+        for (kind, no) in &lost {
+            let Some(object) = self.bench.objects.find(*kind, *no) else { continue };
+            object.write_bytes(0, &vec![0xA5; object.size_bytes() as usize]).await.unwrap();
+        }
+        self.store = Owner::next();
+        self.context.opener.leave_out_lost_copies(&mut self.record).await.unwrap();
+        let opened = self.context.opener.open_tree(&self.record).await.unwrap();
+        self.tree.retire_dropped(&opened);
+        self.tree = Arc::new(opened);
+        self.sweep().await;
+        lost.len()
     }
 }
 
-async fn walk(view: &mut View<Box<dyn Source>>, direction: Direction, bound: Option<&[u8]>) -> Vec<Vec<u8>> {
+pub(super) async fn walk(
+    view: &mut View<Box<dyn Source>>,
+    direction: Direction,
+    bound: Option<&[u8]>,
+) -> Vec<Vec<u8>> {
     view.seek(direction, bound).await.unwrap();
     let mut keys = Vec::new();
     while view.step().await.unwrap() {
         keys.push(view.key().to_vec());
     }
     keys
-}
-
-fn run(seed: u64, steps: u64, template: PolicyTemplate) {
-    block_on(async {
-        let mut world = World::new(seed, template).await;
-        for _ in 0..steps {
-            match world.random.below(4) {
-                0 => {
-                    let versions = world.random.below(150);
-                    world.flush(versions).await;
-                }
-                1 if world.random.below(2) == 0 => {
-                    let snapshots = &mut world.context.snapshots;
-                    if snapshots.len() < 3 {
-                        snapshots.push(world.sequence);
-                    } else {
-                        snapshots.remove(world.random.below(3) as usize);
-                    }
-                }
-                _ => {
-                    if let Some(edit) = world.job().await {
-                        world.apply(&edit).await;
-                    }
-                }
-            }
-            world.verify().await;
-        }
-        let opened = world.context.opener.open_tree(&world.record).await.unwrap();
-        assert_eq!(opened.record(), world.record);
-    });
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
-
-    #[test]
-    fn jobs_change_nothing_that_anybody_sees(seed: u64, template in 0usize..4) {
-        let templates = [
-            PolicyTemplate::StagingOnly,
-            PolicyTemplate::StagingMaxCapacity,
-            PolicyTemplate::StagingMinCapacity,
-            PolicyTemplate::CapacityOnly,
-        ];
-        run(seed, 40, templates[template]);
-    }
-}
-
-/// Does what is picked until nothing is.
-async fn settle(world: &mut World, settings: &PickSettings) -> u64 {
-    let mut jobs = 0;
-    while let Some(picked) = pick(&*world.tree, settings, &Surroundings::default()).0 {
-        let (context, tree) = (&world.context, &world.tree);
-        let edit = match picked.job {
-            Job::Spill { kvsets } => {
-                let oldest = *kvsets.last().unwrap();
-                match move_down(&context.placement, tree, oldest, context.leaf_bytes) {
-                    Some(edit) => edit,
-                    None => spill(context, tree, &kvsets).await.unwrap().edit,
-                }
-            }
-            Job::Compact { leaf, kvsets, emptied } => {
-                compact(context, tree, leaf, &kvsets, &emptied).await.unwrap().edit
-            }
-        };
-        world.apply(&edit).await;
-        jobs += 1;
-        assert!(
-            jobs < 100,
-            "no end is in sight: {:?}",
-            pick(&*world.tree, settings, &Surroundings::default())
-        );
-    }
-    jobs
-}
-
-#[test]
-fn what_is_picked_comes_to_an_end_and_keeps_the_limits() {
-    for (seed, template) in [(1, PolicyTemplate::StagingMaxCapacity), (2, PolicyTemplate::CapacityOnly)] {
-        block_on(async {
-            let mut world = World::new(seed, template).await;
-            world.context.leaf_bytes = 4000;
-            let settings = PickSettings {
-                root_kvsets: 3,
-                root_bytes: 40_000,
-                spill_bytes: 30_000,
-                leaf_kvsets: 3,
-                leaf_bytes: world.context.leaf_bytes,
-                ..PickSettings::default()
-            };
-            let mut jobs = 0;
-            for _ in 0..40 {
-                world.flush(60).await;
-                jobs += settle(&mut world, &settings).await;
-                let tree = &world.tree;
-                assert!(tree.root.len() < 3);
-                for leaf in &tree.leaves {
-                    let bytes: u64 = leaf.kvsets.iter().map(|kvset| kvset.record().info.data_bytes()).sum();
-                    assert!(leaf.kvsets.len() < 3 && bytes <= settings.leaf_bytes * 3 / 2);
-                }
-                let references = tree.references();
-                let live: u64 = tree.segments.keys().map(|no| references[no].1).sum();
-                let total: u64 = tree.segments.values().map(|segment| segment.stored_bytes).sum();
-                assert!(total as f64 <= live as f64 * 1.3, "{total} bytes for {live}");
-            }
-            world.verify().await;
-            assert!(
-                world.tree.leaves.len() > 2 && jobs > 20,
-                "{} leaves, {jobs} jobs",
-                world.tree.leaves.len()
-            );
-        });
-    }
-}
-
-/// A world whose values were spilled.
-async fn spilled(keeps_mirrors: bool) -> World {
-    let mut world = World::new(5, PolicyTemplate::StagingMaxCapacity).await;
-    // Nothing but index pages is cached, so every read goes to a device.
-    world.bench.cache = crate::cache::Cache::new(16 << 10);
-    world.context.opener.cache = world.bench.cache.clone();
-    world.context.opener.segments = Segments::new(&world.bench.objects, &world.bench.cache);
-    world.context.keeps_mirrors = keeps_mirrors;
-    world.flush(200).await;
-    let numbers: Vec<_> = world.tree.root.iter().map(|kvset| kvset.no()).collect();
-    let edit = spill(&world.context, &world.tree, &numbers).await.unwrap().edit;
-    world.apply(&edit).await;
-    world
-}
-
-/// Reads all, and counts what comes from the slow class.
-async fn read(world: &World, hot: &HotKeys) {
-    for no in 0..120 {
-        let key = format!("key {no:03}").into_bytes();
-        if let Some(found) = world.tree.get(&key, KeyHash::of(&key), SequenceNo::MAX, 0).await.unwrap() {
-            let (_, from) = found.value(&key, world.store, &world.tree).await.unwrap();
-            if from.is_some_and(|segment| segment.class.as_deref() != Some("fast")) {
-                hot.note(&key, found.stored_bytes());
-            }
-        }
-    }
-}
-
-#[test]
-fn what_was_spilled_is_read_where_it_was_written_as_long_as_that_is_there() {
-    block_on(async {
-        let mut world = spilled(true).await;
-        let hot = HotKeys::new(1000);
-        let logs: Vec<_> = world.tree.mirrors.keys().copied().collect();
-        read(&world, &hot).await;
-        assert_eq!(hot.take(1, u64::MAX), Vec::<Bytes>::new(), "read from the slow class");
-        world.verify().await;
-        // It outlasts that keys are written anew.
-        world.compact_leaves().await;
-        assert_eq!(world.first_homes().await.into_iter().collect::<Vec<_>>(), logs);
-        // A mirror that is damaged is passed over.
-        for log in &logs {
-            let object = world.bench.objects.find(ObjectKind::Segment, *log).unwrap();
-            object.write_bytes(0, &vec![0xA5; object.size_bytes() as usize]).await.unwrap();
-        }
-        read(&world, &hot).await;
-        assert!(!hot.take(1, u64::MAX).is_empty());
-        world.verify().await;
-        // Newer versions are not hidden by older mirrors, in whatever order these go.
-        world.flush(200).await;
-        let newest = world.tree.root[0].no();
-        let edit = spill(&world.context, &world.tree, &[newest]).await.unwrap().edit;
-        world.apply(&edit).await;
-        assert_eq!(world.tree.mirrors.len(), 2);
-        world.verify().await;
-        let newest = *world.tree.mirrors.keys().last().unwrap();
-        world.apply(&Edit { changes: vec![Change::RemoveMirror { segment: newest }] }).await;
-        world.verify().await;
-        assert_eq!(world.tree.mirrors.len(), 1);
-        assert!(world.bench.objects.find(ObjectKind::Segment, newest).is_none());
-        // Where mirrors are that are gone is forgotten when keys are written anew.
-        assert!(world.first_homes().await.contains(&newest));
-        world.compact_leaves().await;
-        assert!(!world.first_homes().await.contains(&newest));
-        world.verify().await;
-    });
-}
-
-#[test]
-fn what_is_read_often_is_promoted_and_then_read_from_the_fast_class() {
-    block_on(async {
-        let mut world = spilled(false).await;
-        let hot = HotKeys::new(1000);
-        for _ in 0..3 {
-            read(&world, &hot).await;
-        }
-        let keys = hot.take(3, u64::MAX);
-        assert!(keys.len() > 2, "{}", keys.len());
-        let output = promote_keys(&world.context, &world.tree, &keys, "fast").await.unwrap();
-        assert!(output.value_bytes_written > 0);
-        world.apply(&output.edit).await;
-        read(&world, &hot).await;
-        assert_eq!(hot.take(1, u64::MAX), Vec::<Bytes>::new(), "still read from the slow class");
-        world.verify().await;
-        let leaves: Vec<_> = world.tree.leaves.iter().map(|leaf| leaf.no).collect();
-        for leaf in leaves {
-            world.apply(&demote(&world.tree, leaf)).await;
-        }
-        read(&world, &hot).await;
-        assert!(!hot.take(1, u64::MAX).is_empty());
-        world.verify().await;
-    });
 }

@@ -1,0 +1,173 @@
+//! What the cache keeps, and what it gives up.
+
+use futures::executor::block_on;
+
+use super::*;
+
+async fn put(cache: &Cache, rank: Rank, owner: Owner, position: u64, len: usize) {
+    let key = position.to_be_bytes();
+    let id = VersionId::new(owner, &key, 1);
+    let load = Box::pin(async { Ok(Cached::Value(HeldValue::new(&id, &vec![0; len]))) });
+    cache.get_or_load(rank, id.cache_key(), load).await.unwrap();
+}
+
+#[test]
+fn it_keeps_its_budget_and_the_upper_rank() {
+    block_on(async {
+        let cache = Cache::new(1 << 20);
+        let owner = Owner::next();
+        for position in 0..2000 {
+            put(&cache, Rank::Lower, owner, position, 4096).await;
+        }
+        let before = cache.counters();
+        assert!(before.lower_bytes > 900 << 10, "{before:?}");
+        for position in 0..80 {
+            put(&cache, Rank::Upper, owner, position, 4096).await;
+        }
+        for position in 0..2000 {
+            put(&cache, Rank::Lower, owner, position, 4096).await;
+        }
+        let after = cache.counters();
+        assert!(after.upper_bytes + after.lower_bytes <= (1 << 20) + (8 << 10), "{after:?}");
+        assert!(after.upper_bytes >= 60 * 4096, "{after:?}");
+    });
+}
+
+#[test]
+fn what_is_lent_comes_back() {
+    block_on(async {
+        let cache = Cache::new(1 << 20);
+        let owner = Owner::next();
+        let fill = async |rank| {
+            for position in 0..1000 {
+                put(&cache, rank, owner, position, 4096).await;
+            }
+            cache.counters()
+        };
+        fill(Rank::Upper).await;
+        cache.lend(768 << 10);
+        let lent = fill(Rank::Lower).await;
+        assert!(lent.upper_bytes + lent.lower_bytes <= (256 << 10) + (8 << 10), "{lent:?}");
+        assert!(lent.lower_bytes > 64 << 10, "{lent:?}");
+        cache.lend(0);
+        let back = fill(Rank::Lower).await;
+        assert!(back.upper_bytes + back.lower_bytes > 900 << 10, "{back:?}");
+    });
+}
+
+#[test]
+fn threads_that_load_hold_some_of_it_back() {
+    let cache = Cache::new(64 << 20);
+    let owner = Owner::next();
+    let load = |position: u64| {
+        let key = position.to_be_bytes();
+        let id = id(owner, 1, &key);
+        block_on(cache.load_value(&id, 3, Box::pin(async { Ok(Bytes::from_static(b"yes")) }))).unwrap();
+        cache.budget_bytes()
+    };
+    assert_eq!(cache.budget_bytes(), 64 << 20);
+    load(0);
+    let gate = std::sync::Barrier::new(16);
+    std::thread::scope(|scope| {
+        let one = |no| (load(no), gate.wait()).0;
+        let threads: Vec<_> = (0..16).map(|no| scope.spawn(move || one(no))).collect();
+        let least = threads.into_iter().map(|thread| thread.join().unwrap()).min();
+        assert!(least.is_some_and(|least| least < 61 << 20), "{least:?}");
+    });
+    assert!(load(200) > 63 << 20, "they have ended");
+    cache.lend(1 << 40);
+    assert_eq!(cache.budget_bytes(), 8 << 20, "an eighth is left");
+}
+
+#[test]
+fn a_failed_load_is_tried_again() {
+    block_on(async {
+        let cache = Cache::new(1 << 20);
+        let id = id(Owner::next(), 3, b"key");
+        let failing = Box::pin(async { Err(crate::Error::corrupted("no")) });
+        assert!(cache.load_value(&id, 3, failing).await.is_err());
+        let good = Box::pin(async { Ok(Bytes::from_static(b"yes")) });
+        assert_eq!(cache.load_value(&id, 3, good).await.unwrap(), "yes");
+        assert_eq!(cache.value(&id).unwrap(), "yes");
+    });
+}
+
+fn id(store: Owner, sequence: SequenceNo, key: &[u8]) -> VersionId<'_> {
+    VersionId::new(store, key, sequence)
+}
+
+#[test]
+fn values_are_told_apart() {
+    block_on(async {
+        let cache = Cache::new(1 << 20);
+        let (one, other) = (Owner::next(), Owner::next());
+        let mine = id(one, 3, b"key");
+        let read = async |id: &VersionId<'_>, value: &'static str| match cache.value(id) {
+            Some(value) => value,
+            None => cache.load_value(id, 5, Box::pin(async { Ok(value.into()) })).await.unwrap(),
+        };
+        assert_eq!(read(&mine, "first").await, "first");
+        assert_eq!(read(&mine, "not asked for").await, "first");
+        let newer = id(one, 4, b"key");
+        assert!(cache.has_older(&newer) && !cache.has_older(&mine));
+        assert_eq!(read(&newer, "newer").await, "newer");
+        assert_eq!(read(&mine, "older").await, "older");
+        assert_eq!(read(&newer, "not asked for").await, "newer");
+        assert_eq!(cache.keep_value(&mine, b"older"), "older");
+        assert_eq!(cache.value(&newer).unwrap(), "newer");
+        assert_eq!(read(&id(other, 3, b"key"), "other store").await, "other store");
+        // Its hash is another key's; it may be of the same batch.
+        for sequence in [3, 4] {
+            let twin = VersionId { key: b"twin", sequence, ..newer };
+            assert_eq!(read(&twin, "twin").await, "twin");
+            assert!(cache.value(&twin).is_none() || cache.value(&newer).is_none());
+        }
+        assert_eq!(read(&newer, "newer").await, "newer");
+        // Nothing is cut off: an empty key, and one that a value ends with.
+        assert_eq!(read(&id(one, 5, b""), "").await, "");
+        assert_eq!(read(&id(one, 6, b"key"), "key").await, "key");
+    });
+}
+
+#[test]
+fn pages_of_files_that_are_gone_make_room() {
+    block_on(async {
+        let cache = Cache::new(1 << 20);
+        let (gone, stays) = (Owner::next(), Owner::next());
+        for owner in [gone, stays] {
+            for position in 0..20 {
+                let rank = if position == 7 { Rank::Upper } else { Rank::Lower };
+                let key = CacheKey { owner, position };
+                let held = Cached::Value(HeldValue::new(&id(owner, 1, b"page"), &[0; 4096]));
+                cache.get_or_load(rank, key, Box::pin(async { Ok(held) })).await.unwrap();
+            }
+        }
+        let all = cache.counters();
+        cache.file_is_gone(gone, 20);
+        assert_eq!(cache.counters(), all, "that takes time");
+        cache.forget_gone().await;
+        let left = cache.counters();
+        assert_eq!((left.lower_bytes * 2, left.upper_bytes * 2), (all.lower_bytes, all.upper_bytes));
+        assert!(cache.get(Rank::Lower, &CacheKey { owner: stays, position: 3 }).is_some());
+        assert!(cache.get(Rank::Lower, &CacheKey { owner: gone, position: 3 }).is_none());
+    });
+}
+
+#[test]
+fn large_values_are_not_held() {
+    block_on(async {
+        let cache = Cache::new(1 << 20);
+        let id = id(Owner::next(), 3, b"key");
+        let large = vec![7; 8 << 10];
+        let load = Box::pin(async { Ok(large.clone().into()) });
+        let read = cache.load_value(&id, large.len(), load).await;
+        assert_eq!(read.unwrap(), large);
+        assert_eq!(cache.keep_value(&id, &large), large);
+        assert_eq!(cache.value(&id), None);
+        // A key takes room as well.
+        let key = vec![7; 8 << 10];
+        let long = VersionId { key: &key, ..id };
+        assert_eq!(cache.keep_value(&long, b"value"), "value");
+        assert_eq!(cache.value(&long), None);
+    });
+}

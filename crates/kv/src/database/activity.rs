@@ -1,0 +1,231 @@
+//! What a database has done, since an opening or over its life: sums alone, so that those of openings can be added.
+//!
+//! The manifest has those of all openings before. They are written at the end of an opening, and now and then with a memory table that is written out; what
+//! came after that is not counted if the process stops.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::core::Core;
+use super::statistics::{StallStatistics, WrittenBytes, ratio};
+use crate::latency::{LatencyBucket, LatencySummary};
+
+/// How often the manifest is told, at most.
+const NOTED_EVERY: Duration = Duration::from_secs(10);
+
+/// What a database has done.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Activity {
+    /// Openings for writing.
+    pub openings: u64,
+    /// Puts, deletes and ranges that were written.
+    pub operations_written: u64,
+    /// Bytes of them: keys, values, and 26 bytes each.
+    pub bytes_written: u64,
+    /// Bytes of bulk loads.
+    pub bytes_loaded: u64,
+    /// Bytes written by cause.
+    pub written_by: WrittenBytes,
+    /// Bytes of values that jobs read.
+    pub bytes_read_by_jobs: u64,
+    /// Look-ups.
+    pub gets: u64,
+    /// Those of them that memory tables answered.
+    pub gets_from_memory: u64,
+    /// Pages, filters and values that were read because the cache did not have them.
+    pub cache_loads: u64,
+    /// Those of them that were values.
+    pub cache_value_loads: u64,
+    /// Syncs of the log.
+    pub log_syncs: u64,
+    /// Memory tables that were written out.
+    pub flushes: u64,
+    /// Tree jobs, and those that found no space.
+    pub jobs: u64,
+    /// See above.
+    pub jobs_without_space: u64,
+    /// Bytes of values that were copied to the fastest class because they are read often.
+    pub bytes_promoted: u64,
+    /// Bytes that were moved to the classes that policies want.
+    pub bytes_relocated: u64,
+    /// Objects that were deleted.
+    pub objects_deleted: u64,
+    /// Writes that were slowed.
+    pub writes_slowed: u64,
+    /// Writes that had to wait, by cause; because the fast class is nearly full they are slowed only.
+    pub stalls: Vec<StallStatistics>,
+    /// How long batches took with what waited for the log, of one in sixteen; ascending.
+    pub write_latencies: Vec<LatencyBucket>,
+    /// How long look-ups took, of one in sixteen; ascending.
+    pub read_latencies: Vec<LatencyBucket>,
+}
+
+impl Activity {
+    /// Bytes written to objects over bytes written by users.
+    pub fn write_amplification(&self) -> f64 {
+        ratio(self.written_by.all(), self.bytes_written + self.bytes_loaded)
+    }
+
+    /// Pages, filters and values that were read over look-ups that memory tables did not answer.
+    pub fn read_amplification(&self) -> f64 {
+        ratio(self.cache_loads, self.gets.saturating_sub(self.gets_from_memory))
+    }
+
+    /// How long batches took.
+    pub fn writes(&self) -> LatencySummary {
+        LatencySummary::of(&self.write_latencies)
+    }
+
+    /// How long look-ups took.
+    pub fn reads(&self) -> LatencySummary {
+        LatencySummary::of(&self.read_latencies)
+    }
+
+    /// Both together. Sums that are too large stay at what is largest.
+    pub(crate) fn with(&self, other: &Activity) -> Activity {
+        let sum = u64::saturating_add;
+        let mut stalls = self.stalls.clone();
+        for more in &other.stalls {
+            match stalls.iter_mut().find(|stall| stall.cause == more.cause) {
+                Some(stall) => {
+                    (stall.count, stall.us) = (sum(stall.count, more.count), sum(stall.us, more.us))
+                }
+                None => stalls.push(more.clone()),
+            }
+        }
+        Activity {
+            openings: sum(self.openings, other.openings),
+            operations_written: sum(self.operations_written, other.operations_written),
+            bytes_written: sum(self.bytes_written, other.bytes_written),
+            bytes_loaded: sum(self.bytes_loaded, other.bytes_loaded),
+            written_by: self.written_by.with(&other.written_by),
+            bytes_read_by_jobs: sum(self.bytes_read_by_jobs, other.bytes_read_by_jobs),
+            gets: sum(self.gets, other.gets),
+            gets_from_memory: sum(self.gets_from_memory, other.gets_from_memory),
+            cache_loads: sum(self.cache_loads, other.cache_loads),
+            cache_value_loads: sum(self.cache_value_loads, other.cache_value_loads),
+            log_syncs: sum(self.log_syncs, other.log_syncs),
+            flushes: sum(self.flushes, other.flushes),
+            jobs: sum(self.jobs, other.jobs),
+            jobs_without_space: sum(self.jobs_without_space, other.jobs_without_space),
+            bytes_promoted: sum(self.bytes_promoted, other.bytes_promoted),
+            bytes_relocated: sum(self.bytes_relocated, other.bytes_relocated),
+            objects_deleted: sum(self.objects_deleted, other.objects_deleted),
+            writes_slowed: sum(self.writes_slowed, other.writes_slowed),
+            stalls,
+            write_latencies: added(&self.write_latencies, &other.write_latencies),
+            read_latencies: added(&self.read_latencies, &other.read_latencies),
+        }
+    }
+}
+
+fn added(a: &[LatencyBucket], b: &[LatencyBucket]) -> Vec<LatencyBucket> {
+    let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+    for bucket in a.iter().chain(b) {
+        let count = counts.entry(bucket.up_to_ns).or_default();
+        *count = count.saturating_add(bucket.count);
+    }
+    counts.into_iter().map(|(up_to_ns, count)| LatencyBucket { up_to_ns, count }).collect()
+}
+
+impl Core {
+    /// Since the opening.
+    pub(crate) fn activity(&self) -> Activity {
+        let counters = &self.counters;
+        let cache = self.opener.cache.counters();
+        let mut written_by = WrittenBytes {
+            flush_keys: counters.flushed_key_bytes.get(),
+            job_keys: counters.job_key_bytes.get(),
+            job_values: counters.job_value_bytes.get(),
+            ..WrittenBytes::default()
+        };
+        let mut log_syncs = 0;
+        if let Some(writing) = &self.writing {
+            written_by.log = writing.log.counters().written_bytes.get();
+            written_by.manifest = writing.manifest.written_bytes.get();
+            log_syncs = writing.log.counters().syncs.get();
+        }
+        Activity {
+            openings: u64::from(self.writing.is_some()),
+            operations_written: counters.written_operations.get(),
+            bytes_written: counters.written_bytes.get(),
+            bytes_loaded: counters.loaded_bytes.get(),
+            written_by,
+            bytes_read_by_jobs: counters.job_read_bytes.get(),
+            gets: counters.gets.get(),
+            gets_from_memory: counters.gets_from_memory.get(),
+            cache_loads: cache.loads,
+            cache_value_loads: cache.value_loads,
+            log_syncs,
+            flushes: counters.flushes.get(),
+            jobs: counters.jobs.get(),
+            jobs_without_space: counters.jobs_without_space.get(),
+            bytes_promoted: counters.promoted_bytes.get(),
+            bytes_relocated: counters.relocated_bytes.get(),
+            objects_deleted: counters.deleted_objects.get(),
+            writes_slowed: counters.slowed.get(),
+            stalls: counters.stalls(),
+            write_latencies: counters.writes.histogram(),
+            read_latencies: counters.reads.histogram(),
+        }
+    }
+
+    /// Over all openings.
+    pub(crate) fn lifetime(&self) -> Activity {
+        self.earlier.with(&self.activity())
+    }
+
+    /// The same, if the manifest has not been told for a while.
+    pub(crate) fn lifetime_if_due(&self) -> Option<Activity> {
+        let now = self.environment.now();
+        let mut noted = self.activity_noted.lock();
+        let is_due = noted.is_none_or(|noted| now.saturating_sub(noted) >= NOTED_EVERY);
+        is_due.then(|| {
+            *noted = Some(now);
+            self.lifetime()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn activities_add_up() {
+        let bucket = |up_to_ns, count| LatencyBucket { up_to_ns, count };
+        let stall = |cause: &str, count, us| StallStatistics { cause: cause.to_owned(), count, us };
+        let a = Activity {
+            openings: 1,
+            gets: 10,
+            cache_loads: 5,
+            bytes_written: 100,
+            written_by: WrittenBytes { log: 150, ..WrittenBytes::default() },
+            stalls: vec![stall("log", 1, 10)],
+            read_latencies: vec![bucket(10, 1), bucket(30, 2)],
+            ..Activity::default()
+        };
+        let b = Activity {
+            openings: 1,
+            gets: u64::MAX,
+            gets_from_memory: 3,
+            stalls: vec![stall("space", 7, 8), stall("log", 2, 5)],
+            read_latencies: vec![bucket(20, 1), bucket(30, 5)],
+            ..Activity::default()
+        };
+        let both = a.with(&b);
+        assert_eq!((both.openings, both.gets, both.gets_from_memory), (2, u64::MAX, 3));
+        assert_eq!(both.stalls, [stall("log", 3, 15), stall("space", 7, 8)]);
+        assert_eq!(both.read_latencies, [bucket(10, 1), bucket(20, 1), bucket(30, 7)]);
+        assert_eq!(both.reads().samples, 9);
+        assert_eq!((a.write_amplification(), a.read_amplification()), (1.5, 0.5));
+        assert_eq!(Activity::default().with(&a), a);
+        let text = serde_json::to_string(&both).unwrap();
+        assert_eq!(serde_json::from_str::<Activity>(&text).unwrap(), both);
+        // What later versions count besides is passed over.
+        assert_eq!(serde_json::from_str::<Activity>(r#"{"gets": 3, "news": 4}"#).unwrap().gets, 3);
+    }
+}

@@ -1,0 +1,314 @@
+//! Random versions through random jobs, against a map.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use futures::executor::block_on;
+use proptest::prelude::*;
+
+mod world;
+
+use world::{World, demote};
+
+use super::heat::HotKeys;
+use super::jobs::promote::promote_keys;
+use super::pick::{Job, PickSettings, Surroundings, pick};
+use super::policy::PolicyTemplate;
+use super::*;
+use crate::cache::Owner;
+use crate::entry::{Content, SequenceNo};
+use crate::keyfile::KeyHash;
+use crate::objects::ObjectKind;
+use crate::value::Segments;
+
+fn run(seed: u64, steps: u64, template: PolicyTemplate) {
+    block_on(async {
+        let mut world = World::new(seed, template).await;
+        for _ in 0..steps {
+            match world.random.below(4) {
+                0 => {
+                    let versions = world.random.below(150);
+                    world.flush(versions).await;
+                }
+                1 if world.random.below(2) == 0 => {
+                    let snapshots = &mut world.context.snapshots;
+                    if snapshots.len() < 3 {
+                        snapshots.push(world.sequence);
+                    } else {
+                        snapshots.remove(world.random.below(3) as usize);
+                    }
+                }
+                _ => {
+                    if let Some(edit) = world.job().await {
+                        world.apply(&edit).await;
+                    }
+                }
+            }
+            world.verify().await;
+        }
+        let opened = world.context.opener.open_tree(&world.record).await.unwrap();
+        assert_eq!(opened.record(), world.record);
+        drop(opened);
+        let with_keys = world.random.below(2) == 0;
+        world.damage_copies(with_keys).await;
+        world.verify_reads().await;
+        world.compact_leaves().await;
+        world.verify().await;
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn jobs_change_nothing_that_anybody_sees(seed: u64, template in 0usize..4) {
+        let templates = [
+            PolicyTemplate::StagingOnly,
+            PolicyTemplate::StagingMaxCapacity,
+            PolicyTemplate::StagingMinCapacity,
+            PolicyTemplate::CapacityOnly,
+        ];
+        run(seed, 40, templates[template]);
+    }
+}
+
+/// Does what is picked until nothing is.
+async fn settle(world: &mut World, settings: &PickSettings) -> u64 {
+    let mut jobs = 0;
+    while let Some(picked) = pick(&*world.tree, settings, &Surroundings::default()).0 {
+        let (context, tree) = (&world.context, &world.tree);
+        let edit = match picked.job {
+            Job::Spill { kvsets } => {
+                let oldest = *kvsets.last().unwrap();
+                match move_down(&context.placement, tree, oldest, context.leaf_bytes) {
+                    Some(edit) => edit,
+                    None => spill(context, tree, &kvsets).await.unwrap().edit,
+                }
+            }
+            Job::Compact { leaf, kvsets, emptied } => {
+                compact(context, tree, leaf, &kvsets, &emptied).await.unwrap().edit
+            }
+        };
+        world.apply(&edit).await;
+        jobs += 1;
+        assert!(
+            jobs < 100,
+            "no end is in sight: {:?}",
+            pick(&*world.tree, settings, &Surroundings::default())
+        );
+    }
+    jobs
+}
+
+#[test]
+fn what_is_picked_comes_to_an_end_and_keeps_the_limits() {
+    for (seed, template) in [(1, PolicyTemplate::StagingMaxCapacity), (2, PolicyTemplate::CapacityOnly)] {
+        block_on(async {
+            let mut world = World::new(seed, template).await;
+            world.context.leaf_bytes = 4000;
+            let settings = PickSettings {
+                root_kvsets: 3,
+                root_bytes: 40_000,
+                spill_bytes: 30_000,
+                leaf_kvsets: 3,
+                leaf_bytes: world.context.leaf_bytes,
+                ..PickSettings::default()
+            };
+            let mut jobs = 0;
+            for _ in 0..40 {
+                world.flush(60).await;
+                jobs += settle(&mut world, &settings).await;
+                let tree = &world.tree;
+                assert!(tree.root.len() < 3);
+                for leaf in &tree.leaves {
+                    let bytes: u64 = leaf.kvsets.iter().map(|kvset| kvset.record().info.data_bytes()).sum();
+                    assert!(leaf.kvsets.len() < 3 && bytes <= settings.leaf_bytes * 3 / 2);
+                }
+                let references = tree.references();
+                let live: u64 = tree.segments.keys().map(|no| references[no].1).sum();
+                let total: u64 = tree.segments.values().map(|segment| segment.stored_bytes).sum();
+                assert!(total as f64 <= live as f64 * 1.3, "{total} bytes for {live}");
+            }
+            world.verify().await;
+            assert!(
+                world.tree.leaves.len() > 2 && jobs > 20,
+                "{} leaves, {jobs} jobs",
+                world.tree.leaves.len()
+            );
+        });
+    }
+}
+
+/// A world whose values were spilled.
+async fn spilled(keeps_mirrors: bool) -> World {
+    let mut world = World::new(5, PolicyTemplate::StagingMaxCapacity).await;
+    // Nothing but index pages is cached, so every read goes to a device.
+    world.bench.cache = crate::cache::Cache::new(16 << 10);
+    world.context.opener.cache = world.bench.cache.clone();
+    world.context.opener.segments = Segments::new(&world.bench.objects, &world.bench.cache);
+    world.context.keeps_mirrors = keeps_mirrors;
+    world.flush(200).await;
+    let numbers: Vec<_> = world.tree.root.iter().map(|kvset| kvset.no()).collect();
+    let edit = spill(&world.context, &world.tree, &numbers).await.unwrap().edit;
+    world.apply(&edit).await;
+    world
+}
+
+/// Reads all, and counts what comes from the slow class.
+async fn read(world: &World, hot: &HotKeys) {
+    for no in 0..120 {
+        let key = format!("key {no:03}").into_bytes();
+        if let Some(found) = world.tree.get(&key, KeyHash::of(&key), SequenceNo::MAX, 0).await.unwrap() {
+            let (_, from) = found.value(&key, world.store, &world.tree).await.unwrap();
+            if from.is_some_and(|segment| segment.class.as_deref() != Some("fast")) {
+                hot.note(&key, found.stored_bytes());
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_spilled_is_read_where_it_was_written_as_long_as_that_is_there() {
+    block_on(async {
+        let mut world = spilled(true).await;
+        let hot = HotKeys::new(1000);
+        let logs: Vec<_> = world.tree.mirrors.keys().copied().collect();
+        read(&world, &hot).await;
+        assert_eq!(hot.take(1, u64::MAX), Vec::<Bytes>::new(), "read from the slow class");
+        world.verify().await;
+        // It outlasts that keys are written anew.
+        world.compact_leaves().await;
+        assert_eq!(world.first_homes().await.into_iter().collect::<Vec<_>>(), logs);
+        // A mirror that is damaged is passed over.
+        for log in &logs {
+            let object = world.bench.objects.find(ObjectKind::Segment, *log).unwrap();
+            object.write_bytes(0, &vec![0xA5; object.size_bytes() as usize]).await.unwrap();
+        }
+        read(&world, &hot).await;
+        assert!(!hot.take(1, u64::MAX).is_empty());
+        world.verify().await;
+        // Newer versions are not hidden by older mirrors, in whatever order these go.
+        world.flush(200).await;
+        let newest = world.tree.root[0].no();
+        let edit = spill(&world.context, &world.tree, &[newest]).await.unwrap().edit;
+        world.apply(&edit).await;
+        assert_eq!(world.tree.mirrors.len(), 2);
+        world.verify().await;
+        let newest = *world.tree.mirrors.keys().last().unwrap();
+        world.apply(&Edit { changes: vec![Change::RemoveMirror { segment: newest }] }).await;
+        world.verify().await;
+        assert_eq!(world.tree.mirrors.len(), 1);
+        assert!(world.bench.objects.find(ObjectKind::Segment, newest).is_none());
+        // Where mirrors are that are gone is forgotten when keys are written anew.
+        assert!(world.first_homes().await.contains(&newest));
+        world.compact_leaves().await;
+        assert!(!world.first_homes().await.contains(&newest));
+        world.verify().await;
+    });
+}
+
+#[test]
+fn what_is_read_often_is_promoted_and_then_read_from_the_fast_class() {
+    block_on(async {
+        let mut world = spilled(false).await;
+        let hot = HotKeys::new(1000);
+        for _ in 0..3 {
+            read(&world, &hot).await;
+        }
+        let keys = hot.take(3, u64::MAX);
+        assert!(keys.len() > 2, "{}", keys.len());
+        let output = promote_keys(&world.context, &world.tree, &keys, "fast").await.unwrap();
+        assert!(output.value_bytes_written > 0);
+        world.apply(&output.edit).await;
+        read(&world, &hot).await;
+        assert_eq!(hot.take(1, u64::MAX), Vec::<Bytes>::new(), "still read from the slow class");
+        world.verify().await;
+        let leaves: Vec<_> = world.tree.leaves.iter().map(|leaf| leaf.no).collect();
+        for leaf in leaves {
+            world.apply(&demote(&world.tree, leaf)).await;
+        }
+        read(&world, &hot).await;
+        assert!(!hot.take(1, u64::MAX).is_empty());
+        world.verify().await;
+    });
+}
+
+/// A tree some of whose values have copies on the fast class.
+async fn promoted() -> World {
+    let mut world = spilled(false).await;
+    let keys: Vec<_> = (0..120).map(|no| Bytes::from(format!("key {no:03}"))).collect();
+    let output = promote_keys(&world.context, &world.tree, &keys, "fast").await.unwrap();
+    world.apply(&output.edit).await;
+    world
+}
+
+#[test]
+fn copies_outlast_that_keys_are_written_anew() {
+    block_on(async {
+        let mut world = promoted().await;
+        world.compact_leaves().await;
+        assert!(world.tree.kvsets().all(|kvset| !kvset.is_copy()) && !world.tree.mirrors.is_empty());
+        world.verify().await;
+        let hot = HotKeys::new(1000);
+        read(&world, &hot).await;
+        assert_eq!(hot.take(1, u64::MAX), Vec::<Bytes>::new(), "read from the slow class");
+        // They go by an edit alone, and with them what they lie in.
+        let mirrors: Vec<_> = world.tree.mirrors.keys().copied().collect();
+        let changes = mirrors.iter().map(|segment| Change::RemoveMirror { segment: *segment }).collect();
+        world.apply(&Edit { changes }).await;
+        assert!(mirrors.iter().all(|no| world.bench.objects.find(ObjectKind::Segment, *no).is_none()));
+        world.store = Owner::next();
+        world.verify().await;
+        read(&world, &hot).await;
+        assert!(!hot.take(1, u64::MAX).is_empty());
+    });
+}
+
+#[test]
+fn nothing_is_lost_with_copies() {
+    for (with_keys, are_mirrors) in [(false, false), (true, false), (false, true)] {
+        block_on(async {
+            let mut world = promoted().await;
+            if are_mirrors {
+                world.compact_leaves().await;
+            }
+            assert!(world.damage_copies(with_keys).await > 0);
+            world.verify_reads().await;
+            assert_eq!(world.context.opener.has_damaged.load(Ordering::Relaxed), !with_keys && !are_mirrors);
+            // Jobs that read them leave them out.
+            let keys: Vec<_> = (0..120).map(|no| Bytes::from(format!("key {no:03}"))).collect();
+            let output = promote_keys(&world.context, &world.tree, &keys, "fast").await.unwrap();
+            world.apply(&output.edit).await;
+            world.verify_reads().await;
+            world.compact_leaves().await;
+            world.verify().await;
+        });
+    }
+}
+
+#[test]
+fn hot_and_cold_values_lie_apart() {
+    block_on(async {
+        let mut world = World::new(7, PolicyTemplate::StagingMaxCapacity).await;
+        world.context.batch_bytes = 1 << 20;
+        // Of 120 keys those below 60 are written in each of three tables, the others in one of them.
+        for table in 0..3u64 {
+            let keys = (0..120u64).filter(|no| *no < 60 || no % 3 == table);
+            world.put(&keys.collect::<Vec<_>>()).await;
+        }
+        let roots: Vec<_> = world.tree.root.iter().map(|kvset| kvset.no()).collect();
+        let edit = spill(&world.context, &world.tree, &roots).await.unwrap().edit;
+        world.apply(&edit).await;
+        let mut hot = BTreeSet::new();
+        let mut cold = BTreeSet::new();
+        for no in 0..120u64 {
+            let key = format!("key {no:03}").into_bytes();
+            let found = world.tree.get(&key, KeyHash::of(&key), SequenceNo::MAX, 0).await.unwrap().unwrap();
+            let Content::At(pointer) = found.version.content else { panic!("{no} lies beside its key") };
+            if no < 60 { &mut hot } else { &mut cold }.insert(pointer.segment);
+        }
+        assert!(hot.is_disjoint(&cold), "{hot:?} {cold:?}");
+        world.verify().await;
+    });
+}
