@@ -129,6 +129,8 @@ pub enum Reason {
     },
     /// A user pinned its object.
     Pinned,
+    /// It lay there before a query needed the room.
+    Returns,
     /// The running query is expected to read it from now on.
     Expected {
         /// Random reads expected.
@@ -193,6 +195,7 @@ impl fmt::Display for Reason {
             Reason::TooDirty { percent } => write!(f, "{percent} % of the fast class are not written back"),
             Reason::LogFull { sectors } => write!(f, "its {sectors} log sectors are used up"),
             Reason::Pinned => f.write_str("its object is pinned there"),
+            Reason::Returns => f.write_str("it lay there before a query needed the room"),
             Reason::Expected { random, sequential_bytes, cost_s } => write!(
                 f,
                 "the running query will read it {random:.0} times at random and {:.2} MB in sequence, moving it costs {:.1} ms",

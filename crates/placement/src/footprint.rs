@@ -54,6 +54,9 @@ pub struct Access {
     pub pattern: Pattern,
     /// Page reads expected to reach the volume.
     pub expected_pages: u64,
+    /// What earlier runs of the statement have read of it, times what this plan expects over what theirs did; `None` where there were none.
+    #[serde(default)]
+    pub earlier_pages: Option<u64>,
     /// Bytes of a page.
     pub page_bytes: u32,
     /// When in the query it begins to be read: 0 first. Accesses of the same stage run at once.
@@ -64,6 +67,11 @@ impl Access {
     /// The chunks that it touches.
     pub fn chunks(&self, layout: &Layout) -> Vec<Range<u32>> {
         self.extents.iter().flat_map(|extent| layout.range(self.object, extent.offset, extent.len)).collect()
+    }
+
+    /// Page reads that are likely: by what was read before, else by the plan.
+    pub fn likely_pages(&self) -> u64 {
+        self.earlier_pages.unwrap_or(self.expected_pages)
     }
 
     /// Whether pages are read one behind the other.

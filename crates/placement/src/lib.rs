@@ -55,6 +55,6 @@ pub use simulation::{
     Outcome, Pace, QueryOutcome, SimulationOptions, measure, simulate, simulate_after, sweep,
 };
 pub use trace::{
-    End, Eviction, MOST_BYTES, MOST_NAMES, Record, Recorder, Trace, TraceEvent, TraceIo, TraceObject,
+    End, Eviction, MOST_BYTES, MOST_NAMES, Mark, Record, Recorder, Trace, TraceEvent, TraceIo, TraceObject,
     TraceQuery, TraceReader, TraceWriter, import,
 };

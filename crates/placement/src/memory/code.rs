@@ -30,6 +30,8 @@ const STATEMENT: u8 = 2;
 const FOLLOWERS: u8 = 3;
 const COUNTS: u8 = 4;
 const WINDOWS: u8 = 5;
+/// Only where there are any.
+const BROUGHT: u8 = 6;
 
 /// Bytes of all parts together.
 const MOST_BYTES: usize = 64 << 20;
@@ -177,6 +179,17 @@ pub(super) fn windows(windows: &[Vec<(u32, u32)>], layout: &Layout) -> Vec<u8> {
     part(WINDOWS, &bytes)
 }
 
+/// Nothing where there are none.
+pub(super) fn brought(chunks: &[ChunkNo], layout: &Layout) -> Vec<u8> {
+    if chunks.is_empty() {
+        return Vec::new();
+    }
+    let mut bytes = Vec::new();
+    let told = placed(layout, chunks.iter().map(|chunk| (*chunk, 1)));
+    put_placed(&told, &mut bytes, |is_there, bytes| put(*is_there, bytes));
+    part(BROUGHT, &bytes)
+}
+
 /// The parts behind a header.
 pub(super) fn file(parts: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = Vec::from(*MAGIC);
@@ -208,6 +221,8 @@ struct Parsed {
     trust: f64,
     counts: Placed<u64>,
     windows: Vec<Placed<u32>>,
+    /// Each with a 1.
+    brought: Placed<u64>,
 }
 
 pub(super) fn decode(bytes: &[u8], layout: &mut Layout) -> Result<(Memory, Vec<ObjectNo>)> {
@@ -283,6 +298,7 @@ impl Parsed {
                 let ios = |reader: &mut Reader<'_>| narrow(take(reader)?, "a number of I/Os");
                 self.windows = (0..count).map(|_| self.take_placed(reader, ios)).collect::<Result<_, _>>()?;
             }
+            BROUGHT => self.brought = self.take_placed(reader, take)?,
             other => return Err(format!("{other} is no kind of part")),
         }
         Ok(())
@@ -369,6 +385,9 @@ impl Parsed {
         };
         let mut counts = resolved(self.counts, chunk);
         counts.sort_unstable();
+        let mut brought: Vec<ChunkNo> =
+            resolved(self.brought, chunk).into_iter().map(|(chunk, _)| chunk).collect();
+        brought.sort_unstable();
         let memory = Memory {
             statements: statements.collect(),
             followers: self.followers,
@@ -376,6 +395,7 @@ impl Parsed {
             trust: self.trust,
             counts,
             windows: self.windows.into_iter().map(window).collect(),
+            brought,
         };
         (memory, added)
     }
@@ -421,7 +441,7 @@ mod tests {
         layout
     }
 
-    fn parts(layout: &Layout) -> [Vec<u8>; 4] {
+    fn parts(layout: &Layout) -> [Vec<u8>; 5] {
         let uses = |no| (ChunkNo(no), Reads::random(no as f32));
         let told = RememberedStatement {
             statement: Fingerprint(7),
@@ -434,7 +454,14 @@ mod tests {
         let memory = Memory { followers: pairs, last: Some(Fingerprint(1)), trust: 0.5, ..Memory::default() };
         let counted = [(ChunkNo(3), 70), (ChunkNo(9), 1000)];
         let window = vec![(1, 500), (17, 3)];
-        [statement(&told, layout), followers(&memory), counts(&counted, layout), windows(&[window], layout)]
+        let there = [ChunkNo(2), ChunkNo(30)];
+        [
+            statement(&told, layout),
+            followers(&memory),
+            counts(&counted, layout),
+            windows(&[window], layout),
+            brought(&there, layout),
+        ]
     }
 
     /// Parts that differ in some bytes, rightly packed and sealed: whatever they say is a memory or an error, and nothing in between.
@@ -445,8 +472,8 @@ mod tests {
         let parts = parts(&layout);
         let (mut good, mut bad) = (0, 0);
         for no in 0..40_000 {
-            let kind = parts[no % 4][0];
-            let mut raw = zstd::bulk::decompress(&parts[no % 4][9..], 1 << 20).unwrap();
+            let kind = parts[no % 5][0];
+            let mut raw = zstd::bulk::decompress(&parts[no % 5][9..], 1 << 20).unwrap();
             for _ in 0..random.below(4) {
                 let at = random.below(raw.len() as u64) as usize;
                 raw[at] = random.next_u64() as u8;

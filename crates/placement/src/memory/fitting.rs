@@ -1,12 +1,12 @@
 //! A memory within its bytes.
 //!
 //! 1. All of it is made into parts, each compressed for itself, so that their sizes add up.
-//! 2. As long as they are too many together: counts and windows are cut to half of what they were while they take more than a quarter; the largest
+//! 2. As long as they are too many together: counts, windows and what was brought are cut to half of what they were while they take more than a quarter; the largest
 //!    statement is told in half as many segments; when all have one, the last of them, the least useful, is left out.
 
 use std::collections::BTreeMap;
 
-use super::code::{FRAME_BYTES, counts, file, followers, names, statement, windows};
+use super::code::{FRAME_BYTES, brought, counts, file, followers, names, statement, windows};
 use super::{Memory, RememberedStatement};
 use crate::costs::Reads;
 use crate::layout::{ChunkNo, Layout};
@@ -14,7 +14,7 @@ use crate::layout::{ChunkNo, Layout};
 /// Pairs of statements that are told; each takes some 20 bytes.
 const MOST_PAIRS: usize = 8192;
 
-/// The part of all bytes that counts, and likewise windows, may take.
+/// The part of all bytes that counts, and likewise windows and what was brought, may take.
 const SHARE: usize = 4;
 
 pub(super) fn fit(memory: &Memory, layout: &Layout, most: usize) -> Vec<u8> {
@@ -31,12 +31,14 @@ pub(super) fn fit(memory: &Memory, layout: &Layout, most: usize) -> Vec<u8> {
     });
     let counts = fit_counts(&memory.counts, layout, most / SHARE);
     let windows = fit_windows(&memory.windows, layout, most / SHARE);
-    let fixed = FRAME_BYTES + all_names.len() + followers.len() + counts.len() + windows.len();
+    let brought = fit_brought(&memory.brought, layout, most / SHARE);
+    let fixed =
+        FRAME_BYTES + all_names.len() + followers.len() + counts.len() + windows.len() + brought.len();
     if fixed > most {
         // Names alone are too many: nothing can be told.
         return file(&[names(layout, 0)]);
     }
-    let mut parts = vec![all_names, followers, counts, windows];
+    let mut parts = vec![all_names, followers, counts, windows, brought];
     parts.extend(fit_statements(&memory.statements, layout, most - fixed));
     file(&parts)
 }
@@ -50,6 +52,18 @@ fn fit_counts(all: &[(ChunkNo, u64)], layout: &Layout, most: usize) -> Vec<u8> {
             return part;
         }
         ranked.truncate(ranked.len() / 2);
+    }
+}
+
+/// Those that are left out count as somebody else's.
+fn fit_brought(all: &[ChunkNo], layout: &Layout, most: usize) -> Vec<u8> {
+    let mut told = all;
+    loop {
+        let part = brought(told, layout);
+        if part.len() <= most {
+            return part;
+        }
+        told = &told[..told.len() / 2];
     }
 }
 

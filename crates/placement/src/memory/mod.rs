@@ -57,6 +57,8 @@ pub struct Memory {
     pub counts: Vec<(ChunkNo, u64)>,
     /// Windows of I/Os, one after the other: hot chunks and their I/Os, by number.
     pub windows: Vec<Vec<(u32, u32)>>,
+    /// Chunks that policies have brought to the fast class, by number: what lies there besides is somebody else's.
+    pub brought: Vec<ChunkNo>,
 }
 
 impl Memory {
@@ -75,8 +77,12 @@ impl Memory {
 
     /// Whether nothing was learned.
     pub fn is_empty(&self) -> bool {
-        let Memory { statements, followers, last: _, trust: _, counts, windows } = self;
-        statements.is_empty() && followers.is_empty() && counts.is_empty() && windows.is_empty()
+        let Memory { statements, followers, last: _, trust: _, counts, windows, brought } = self;
+        statements.is_empty()
+            && followers.is_empty()
+            && counts.is_empty()
+            && windows.is_empty()
+            && brought.is_empty()
     }
 
     /// Whether these may be bytes of [`Memory::to_bytes`].
@@ -151,6 +157,7 @@ mod tests {
             trust: 0.5,
             counts: vec![(ChunkNo(1), 7), (ChunkNo(5), 1)],
             windows: vec![vec![(0, 9), (4, 2)], Vec::new()],
+            brought: vec![ChunkNo(2), ChunkNo(8)],
         }
     }
 
@@ -175,6 +182,7 @@ mod tests {
         let chunks: Vec<u32> = back.statements[0].segments[0].iter().map(|(chunk, _)| chunk.0).collect();
         assert_eq!(chunks, [2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(back.counts, [(ChunkNo(3), 1), (ChunkNo(6), 7)]);
+        assert_eq!(back.brought, [ChunkNo(7)], "the other one is not there any more");
         let again = back.to_bytes(&other);
         let mut whole = layout(&[("orders", 4), ("items", 6)]);
         assert_eq!(Memory::from_bytes(&again, &mut whole).unwrap().0.counts[0], (ChunkNo(1), 7));

@@ -6,7 +6,6 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use super::Placer;
-use super::wish::effective;
 use crate::action::{Action, Decision, Reason};
 use crate::costs::{Load, Reads};
 use crate::event::{Context, Event};
@@ -70,9 +69,9 @@ impl Placer {
         let chunk_bytes = self.layout.chunk_bytes();
         let costs = &self.options.costs;
         for decision in self.rehearse(fingerprint, depth, footprint) {
-            let Some((object, member, chunk_of_object)) = self.member_of(decision.chunk) else { continue };
+            let Some((object, _, chunk_of_object)) = self.member_of(decision.chunk) else { continue };
             let Decision { chunk, reason, gain_s, .. } = decision;
-            let action = effective(decision.action, member.object.is_adopted());
+            let action = self.effective(&decision);
             let cost_s = match action {
                 Action::Promote(_) | Action::Mirror(_) => costs.copy_up_s(chunk_bytes as f64),
                 Action::Demote => costs.copy_down_s(chunk_bytes as f64),
@@ -105,6 +104,7 @@ impl Placer {
         let query = QueryId(u32::MAX);
         let mut decisions = Vec::new();
         policy.handle(&context, &Event::QueryBegins { query, fingerprint, depth, footprint }, &mut decisions);
+        policy.think(&context, &mut decisions);
         let mut waiting: VecDeque<Decision> = decisions.drain(..).collect();
         let mut wanted = Vec::new();
         while let Some(decision) = waiting.pop_front() {
@@ -118,6 +118,7 @@ impl Placer {
             }
             if action != Action::DropMirror || !is_done {
                 policy.handle(&context, &Event::Done { chunk, action, is_done }, &mut decisions);
+                policy.think(&context, &mut decisions);
                 waiting.extend(decisions.drain(..));
             }
         }
@@ -132,7 +133,7 @@ impl Placer {
     /// Seconds that the plan's reads of each chunk would save, spread evenly over what each access names.
     fn planned_s(&self, depth: u32, footprint: &Footprint) -> HashMap<u32, f64> {
         let reads = |access: &Access| {
-            let pages = access.expected_pages as f32;
+            let pages = access.likely_pages() as f32;
             match access.is_sequential() {
                 true => Reads::sequential(pages, pages * access.page_bytes as f32),
                 false => Reads::random(pages),

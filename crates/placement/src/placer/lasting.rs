@@ -1,8 +1,10 @@
 //! What a policy has learned, from one session to the next, and from a volume's own statistics.
 
+use std::collections::BTreeSet;
+
 use super::Placer;
 use crate::Result;
-use crate::layout::{ObjectNo, Rule, Tier};
+use crate::layout::{ChunkNo, ObjectNo, Rule, Tier};
 use crate::memory::Memory;
 use crate::policy::Counted;
 
@@ -25,8 +27,21 @@ impl Placer {
     /// What the policy has learned, as bytes, [`crate::MOST_MEMORY_BYTES`] at most; what it was told to remember and did not meet again is among it, and
     /// so is what other policies have learned before. Nothing if nothing was learned.
     pub fn memory(&self) -> Vec<u8> {
-        let memory = self.policy.memory().beside(&self.remembered);
+        let mut memory = self.policy.memory().beside(&self.remembered);
+        memory.brought = self.still_brought();
         if memory.is_empty() { Vec::new() } else { memory.to_bytes(&self.layout) }
+    }
+
+    /// What policies have brought to the fast class and lies there still, as far as its object is there.
+    fn still_brought(&self) -> Vec<ChunkNo> {
+        let has_it = |name: &String| self.volume.open_object(name).is_ok();
+        let absent: BTreeSet<ObjectNo> =
+            self.absent.iter().filter(|(name, _)| has_it(name)).map(|(_, no)| *no).collect();
+        let is_there = |chunk: &ChunkNo| {
+            let owner = self.layout.owner(*chunk);
+            owner.is_some_and(|(object, _)| absent.contains(&object)) || self.is_fast(*chunk)
+        };
+        self.brought.iter().copied().map(ChunkNo).filter(is_there).collect()
     }
 
     /// Takes over what was learned in another session; it fades with each time that this is done. Objects are found by their names; those that are
@@ -60,6 +75,10 @@ impl Placer {
             self.absent.insert(self.layout.name(no).to_owned(), no);
         }
         self.members.resize_with(self.layout.objects() as usize, || None);
+        for chunk in &memory.brought {
+            self.brought.insert(chunk.0);
+            self.policy.was_brought(*chunk);
+        }
         self.remembered = memory.clone();
         self.policy.remember(memory);
         Ok(())

@@ -9,14 +9,14 @@
 //! 4. What has been learned is handed out ([`Placer::memory`]) and taken over again ([`Placer::remember`]), by the objects' names.
 //!
 //! Invariants: a wish is done or refused once, and the policy is told so. What lies in the fast class when an object is added is known to the
-//! policy, and its room is the policy's to use.
+//! policy, and its room is the policy's to use; so is, from one session and policy to the next, whether a policy brought it there.
 
 mod forecast;
 mod lasting;
 mod wish;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use tanada_volume::{Budget, ClassInfo, Object, Volume};
@@ -95,11 +95,14 @@ pub struct Placer {
     absent: HashMap<String, ObjectNo>,
     /// What was learned before.
     remembered: Memory,
+    /// Chunks that this policy or one before has brought to the fast class, by number. Some may have gone since.
+    brought: BTreeSet<u32>,
     /// Chunks of the fast class that were free, and those that lay there already.
     free: u32,
     found: u32,
-    /// Number of the fast class.
+    /// Numbers of the two classes.
     fast: u8,
+    slow: u8,
     /// Whether it takes chunks: it is not drained, and none of its devices is missing. Looked at when a query begins.
     is_open: bool,
     now_ns: u64,
@@ -141,7 +144,7 @@ impl Placer {
             let missing = || Error::invalid(format!("the volume has no class {name:?}; it has {}", names()));
             classes.iter().find(|class| class.name == name).ok_or_else(missing)
         };
-        class(&options.slow)?;
+        let slow = class(&options.slow)?.number;
         let fast = class(&options.fast)?;
         Ok(Placer {
             policy,
@@ -149,9 +152,11 @@ impl Placer {
             members: Vec::new(),
             absent: HashMap::new(),
             remembered: Memory::default(),
+            brought: BTreeSet::new(),
             free: u32::try_from(fast.chunks.saturating_sub(fast.taken)).unwrap_or(u32::MAX),
             found: 0,
             fast: fast.number,
+            slow,
             is_open: is_open(fast),
             volume: volume.clone(),
             options,
@@ -183,6 +188,9 @@ impl Placer {
         for (place, action) in found {
             if let Some(chunk) = self.layout.chunk(no, place.saturating_mul(self.layout.chunk_bytes())) {
                 self.tell(self.now_ns, &Event::Done { chunk, action, is_done: true });
+                if self.brought.contains(&chunk.0) {
+                    self.policy.was_brought(chunk);
+                }
             }
         }
         no
@@ -292,6 +300,27 @@ impl Placer {
         let (now_ns, capacity) = (self.now_ns, self.capacity());
         let context = Context { now_ns, layout: &self.layout, capacity, costs: &self.options.costs };
         self.policy.handle(&context, event, &mut decisions);
+        self.wish(decisions);
+    }
+
+    /// From now on what takes the policy longer than a moment waits for [`Placer::think`].
+    pub fn defer(&mut self) {
+        self.policy.defer();
+    }
+
+    /// Whether [`Placer::think`] has something to do.
+    pub fn wants_to_think(&self) -> bool {
+        self.policy.wants_to_think()
+    }
+
+    /// Lets the policy do what it has put off. `now_ns` never goes backwards.
+    pub fn think(&mut self, now_ns: u64) {
+        self.now_ns = self.now_ns.max(now_ns);
+        let mut decisions = Vec::new();
+        let capacity = self.capacity();
+        let context =
+            Context { now_ns: self.now_ns, layout: &self.layout, capacity, costs: &self.options.costs };
+        self.policy.think(&context, &mut decisions);
         self.wish(decisions);
     }
 

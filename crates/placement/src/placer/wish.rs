@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use tanada_volume::{Object, Relocation};
 
 use super::Placer;
-use crate::action::{Action, Decision, Source};
+use crate::action::{Action, Decision, Reason, Source};
 use crate::event::Event;
 use crate::layout::{ChunkNo, Tier};
 
@@ -105,15 +105,6 @@ impl Wish {
     }
 }
 
-/// What is done where the policy wants `action`.
-pub(super) fn effective(action: Action, is_adopted: bool) -> Action {
-    match action {
-        Action::Promote(source) if is_adopted => Action::Mirror(source),
-        Action::Demote if is_adopted => Action::DropMirror,
-        other => other,
-    }
-}
-
 fn makes_room(action: Action) -> bool {
     matches!(action, Action::Demote | Action::DropMirror)
 }
@@ -126,7 +117,7 @@ impl Placer {
         loop {
             let Reverse((order, no)) = self.waiting.peek().copied()?;
             let decision = self.wishes.get(&no).copied()?;
-            if decision.action.takes_room() && self.waits_for_room() {
+            if decision.action.takes_room() && (self.waits_for_room() || self.waits_for_quota(&decision)) {
                 return None;
             }
             self.waiting.pop();
@@ -154,6 +145,17 @@ impl Placer {
         is_making_room && !has_free()
     }
 
+    /// Whether its object's quota is used up, and another chunk of it is about to go.
+    fn waits_for_quota(&self, decision: &Decision) -> bool {
+        let Some(most) = self.layout.rule_of(decision.chunk).quota_chunks else { return false };
+        let Some((object, member, _)) = self.member_of(decision.chunk) else { return false };
+        let goes = |other: &Decision| {
+            makes_room(other.action)
+                && self.layout.owner(other.chunk).is_some_and(|(owner, _)| owner == object)
+        };
+        member.fast_chunks >= most && self.running.values().any(goes)
+    }
+
     /// Whether the chunk is there, and the rules leave it to the policy.
     pub(super) fn admits(&self, decision: &Decision) -> bool {
         let Some((_, member, _)) = self.member_of(decision.chunk) else { return false };
@@ -164,6 +166,21 @@ impl Placer {
                 rule.pin != Some(Tier::Slow) && rule.quota_chunks.is_none_or(|most| member.fast_chunks < most)
             }
             _ => rule.pin != Some(Tier::Fast),
+        }
+    }
+
+    /// What is done where the policy wants something: the home of a chunk stays if it cannot be moved, being an adopted file's, or if it lies in a class
+    /// between the two, where a user has put it and a way down would not lead back.
+    pub(super) fn effective(&self, decision: &Decision) -> Action {
+        let stays = self.member_of(decision.chunk).is_some_and(|(_, member, place)| {
+            let home = member.object.chunks(place..place + 1).first().and_then(|chunk| chunk.home);
+            let is_between = home.is_some_and(|home| home.class != self.fast && home.class != self.slow);
+            member.object.is_adopted() || is_between
+        });
+        match decision.action {
+            Action::Promote(source) if stays => Action::Mirror(source),
+            Action::Demote if stays => Action::DropMirror,
+            other => other,
         }
     }
 
@@ -178,7 +195,7 @@ impl Placer {
             progress: None,
         };
         Some(Wish {
-            decision: Decision { action: effective(decision.action, object.is_adopted()), ..decision },
+            decision: Decision { action: self.effective(&decision), ..decision },
             object,
             chunk_of_object,
             relocation,
@@ -227,7 +244,20 @@ impl Placer {
             (false, true) if makes_room(action) => self.count_fast(chunk, Action::Demote, 0, 1),
             _ => {}
         }
+        if is_done {
+            self.note_brought(&decision);
+        }
         self.tell_outcome(&decision, is_done);
+    }
+
+    /// What comes back is as much somebody else's as it was before.
+    fn note_brought(&mut self, decision: &Decision) {
+        let no = decision.chunk.0;
+        if makes_room(decision.action) {
+            self.brought.remove(&no);
+        } else if decision.action.takes_room() && !matches!(decision.reason, Reason::Returns) {
+            self.brought.insert(no);
+        }
     }
 
     /// Tells the policy; where nothing was done, by what the volume has. Dropping a mirror is told only if it could not be done.

@@ -51,6 +51,7 @@ pub(super) mod testing {
             extents: vec![Extent { offset: chunks.start << 20, len: (chunks.end - chunks.start) << 20 }],
             pattern: Pattern::RandomLookUps { expected },
             expected_pages: expected,
+            earlier_pages: None,
             page_bytes: 16384,
             stage: 0,
         }

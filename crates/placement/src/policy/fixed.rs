@@ -2,6 +2,7 @@
 //!
 //! What lies in the fast class from before and is not among them makes room as it is needed, fewest I/Os first.
 
+use super::quotas::{Present, Quotas, is_of};
 use super::residency::{Residency, Where};
 use super::{Counted, Options, Policy};
 use crate::Result;
@@ -54,6 +55,15 @@ impl Counts {
         ranked
     }
 
+    /// The first of those that users and room let in.
+    pub(super) fn wanted(&self, context: &Context<'_>, chunks: impl Iterator<Item = u32>) -> Vec<ChunkNo> {
+        let mut wanted = self.ranked(chunks);
+        let mut quotas = Quotas::new(context.layout);
+        wanted.retain(|chunk| quotas.admits(*chunk));
+        wanted.truncate(context.capacity as usize);
+        wanted
+    }
+
     /// Moves up what of `wanted` is not there, and out of its way what is not wanted.
     pub(super) fn place(
         &self,
@@ -72,23 +82,30 @@ impl Counts {
             .collect();
         // The last is the next to go.
         others.sort_unstable_by_key(|chunk| (std::cmp::Reverse(self.of(*chunk)), *chunk));
+        let mut present = Present::default();
         for (rank, chunk) in wanted.into_iter().enumerate() {
             if residency.of(chunk) != Where::Slow {
                 continue;
             }
             let order = 2 * rank as u32;
-            if !residency.has_room(context.capacity) {
-                let Some(victim) = others.pop() else { continue };
+            let full = present.used_up(context.layout, residency, chunk);
+            if full.is_some() || !residency.has_room(context.capacity) {
+                let makes_room =
+                    |other: &ChunkNo| full.is_none_or(|object| is_of(context.layout, *other, object));
+                let Some(place) = others.iter().rposition(makes_room) else { continue };
+                let victim = others.remove(place);
                 let action =
                     if residency.of(victim) == Where::Mirrored { Action::DropMirror } else { Action::Demote };
                 let reason = Reason::MakesRoom { other: chunk };
                 residency.decide(Decision { order, ..Decision::new(victim, action, reason) }, decisions);
                 // Its room is this chunk's, as soon as it has gone.
                 residency.done(victim, action, true);
+                present.went(context.layout, victim);
             }
             let reason = reason(self.of(chunk), rank as u32);
             let promote = Decision::new(chunk, Action::Promote(Source::Copy), reason);
             residency.decide(Decision { order: order + 1, ..promote }, decisions);
+            present.came(context.layout, chunk);
         }
     }
 }
@@ -133,8 +150,7 @@ impl Policy for Static {
     }
 
     fn prepare(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
-        let mut wanted = self.counts.ranked(0..context.layout.chunks());
-        wanted.truncate(context.capacity as usize);
+        let wanted = self.counts.wanted(context, 0..context.layout.chunks());
         let reason = |ios, rank| Reason::Trained { ios, rank };
         self.counts.place(context, &mut self.residency, wanted, reason, decisions);
     }

@@ -16,6 +16,7 @@ mod off;
 mod options;
 mod plan;
 mod priority;
+mod quotas;
 mod residency;
 mod smq;
 mod streams;
@@ -85,6 +86,9 @@ pub trait Policy: fmt::Debug + Send {
     /// Takes over what it had learned in another session; chunks and statements that it does not know of are news.
     fn remember(&mut self, _memory: Memory) {}
 
+    /// What it was told to lie in the fast class from before was brought there by a policy: nobody else wants it there.
+    fn was_brought(&mut self, _chunk: ChunkNo) {}
+
     /// Runs of the statement that it remembers.
     fn runs_of(&self, _statement: Fingerprint) -> u32 {
         0
@@ -100,6 +104,17 @@ pub trait Policy: fmt::Debug + Send {
 
     /// Something happened; what is to be done is added to `decisions`.
     fn handle(&mut self, context: &Context<'_>, event: &Event<'_>, decisions: &mut Vec<Decision>);
+
+    /// From now on what takes longer than a moment is left to [`think`](Self::think), so that whoever tells of an I/O does not wait for it.
+    fn defer(&mut self) {}
+
+    /// Whether [`think`](Self::think) has something to do.
+    fn wants_to_think(&self) -> bool {
+        false
+    }
+
+    /// What was deferred; what is to be done is added to `decisions`.
+    fn think(&mut self, _context: &Context<'_>, _decisions: &mut Vec<Decision>) {}
 
     /// Where an I/O goes; asked after the event of a write and before that of a read.
     fn route(&mut self, _io: &Io) -> Route {

@@ -5,20 +5,30 @@
 //! 2. A query begins: the chunks of its footprint are ranked by that count and the first of them moved up, as many as there is room for.
 //! 3. What lies in the fast class and is not among them is moved down as far as its room is needed, fewest I/Os first. (The paper moves all of
 //!    it down; what nobody needs the room of may as well stay, which is in its favour.)
+//! 4. What somebody else has put there comes back when the last query is over, as far as pins and quotas let it, and what the policy brought goes as far as its
+//!    room is needed. What it or another policy brought in an earlier session is not somebody else's.
+
+use std::collections::BTreeSet;
 
 use super::fixed::Counts;
-use super::residency::Residency;
+use super::quotas::Quotas;
+use super::residency::{Residency, Where};
 use super::{Counted, Options, Policy};
 use crate::Result;
-use crate::action::{Decision, Reason};
+use crate::action::{Action, Decision, Reason};
 use crate::event::{Context, Event};
-use crate::footprint::Footprint;
+use crate::footprint::{Footprint, QueryId};
+use crate::layout::ChunkNo;
 use crate::memory::Memory;
 
 #[derive(Debug, Clone, Default)]
 struct Plan {
     counts: Counts,
     residency: Residency,
+    /// Chunks that others have brought to the fast class, by number. None that rules do not let in, whenever they are to come back.
+    others: BTreeSet<u32>,
+    /// Queries that run, of those that it was told of.
+    running: BTreeSet<QueryId>,
 }
 
 pub(super) fn make(_: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
@@ -28,10 +38,40 @@ pub(super) fn make(_: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
 impl Plan {
     fn place(&mut self, context: &Context<'_>, footprint: &Footprint, decisions: &mut Vec<Decision>) {
         let named = footprint.accesses.iter().flat_map(|access| access.chunks(context.layout)).flatten();
-        let mut wanted = self.counts.ranked(named);
-        wanted.truncate(context.capacity as usize);
+        let wanted = self.counts.wanted(context, named);
         let reason = |ios, rank| Reason::Planned { ios, rank };
         self.counts.place(context, &mut self.residency, wanted, reason, decisions);
+    }
+
+    /// Brings back what had to make room.
+    fn restore(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
+        self.obey(context);
+        let away = |no: &u32| matches!(self.residency.of(ChunkNo(*no)), Where::Slow | Where::Leaving);
+        if self.others.iter().any(away) {
+            let mut wanted: Vec<ChunkNo> = self.others.iter().copied().map(ChunkNo).collect();
+            wanted.truncate(context.capacity as usize);
+            let reason = |_, _| Reason::Returns;
+            self.counts.place(context, &mut self.residency, wanted, reason, decisions);
+        }
+    }
+
+    /// What rules do not let in does not come back; what is there goes before what is not.
+    fn obey(&mut self, context: &Context<'_>) {
+        if self.others.is_empty() || !context.layout.has_rules() {
+            return;
+        }
+        let is_there = |no: &u32| matches!(self.residency.of(ChunkNo(*no)), Where::Fast | Where::Mirrored);
+        let (there, away): (Vec<u32>, Vec<u32>) = self.others.iter().partition(|no| is_there(no));
+        let mut quotas = Quotas::new(context.layout);
+        self.others = there.into_iter().chain(away).filter(|no| quotas.admits(ChunkNo(*no))).collect();
+    }
+
+    /// Something lies elsewhere now. What the policy has not decided on, others have brought.
+    fn done(&mut self, chunk: ChunkNo, action: Action, is_done: bool) {
+        if is_done && action.takes_room() && self.residency.of(chunk) == Where::Slow {
+            self.others.insert(chunk.0);
+        }
+        self.residency.done(chunk, action, is_done);
     }
 }
 
@@ -64,11 +104,23 @@ impl Policy for Plan {
         self.counts.remember(&memory);
     }
 
+    fn was_brought(&mut self, chunk: ChunkNo) {
+        self.others.remove(&chunk.0);
+    }
+
     fn handle(&mut self, context: &Context<'_>, event: &Event<'_>, decisions: &mut Vec<Decision>) {
         match event {
-            Event::QueryBegins { footprint, .. } => self.place(context, footprint, decisions),
-            Event::Done { chunk, action, is_done } => self.residency.done(*chunk, *action, *is_done),
-            Event::Io(_) | Event::QueryEnds { .. } | Event::Evicted { .. } | Event::Tick => {}
+            Event::QueryBegins { query, footprint, .. } => {
+                self.running.insert(*query);
+                self.place(context, footprint, decisions);
+            }
+            Event::QueryEnds { query } => {
+                if self.running.remove(query) && self.running.is_empty() {
+                    self.restore(context, decisions);
+                }
+            }
+            Event::Done { chunk, action, is_done } => self.done(*chunk, *action, *is_done),
+            Event::Io(_) | Event::Evicted { .. } | Event::Tick => {}
         }
     }
 }
@@ -76,6 +128,8 @@ impl Policy for Plan {
 #[cfg(test)]
 mod tests {
     use super::super::blocks::testing::*;
+    use crate::layout::{ObjectNo, Rule, Tier};
+    use crate::{Action, ChunkNo, Event, QueryId, Source};
 
     #[test]
     fn each_query_gets_the_chunks_that_its_plan_names() {
@@ -102,5 +156,48 @@ mod tests {
         assert_eq!(bench.begin(1, &[look_ups(0..2, 9)]), ["promote 1", "promote 0"]);
         bench.done_all();
         assert_eq!(bench.begin(2, &[look_ups(8..9, 9)]), ["demote 0", "promote 8"]);
+    }
+
+    /// A bench whose chunks 5 and 6 others have put there, and whose query has moved 6 down for 8.
+    fn with_others() -> Bench {
+        let mut bench = Bench::new("plan", 10, 2);
+        [1, 1, 8, 8, 8].into_iter().for_each(|chunk| bench.train(chunk));
+        for chunk in [5, 6] {
+            let (chunk, action) = (ChunkNo(chunk), Action::Promote(Source::Copy));
+            assert!(bench.handle(&Event::Done { chunk, action, is_done: true }).is_empty());
+        }
+        assert_eq!(bench.begin(1, &[look_ups(8..9, 9)]), ["demote 6", "promote 8"]);
+        bench.done_all();
+        bench
+    }
+
+    /// It was left in the slow class for good.
+    #[test]
+    fn what_others_have_put_there_comes_back_after_the_query() {
+        let mut bench = with_others();
+        assert_eq!(bench.end(), ["demote 8", "promote 6"]);
+        bench.done_all();
+        assert!(bench.end().is_empty());
+    }
+
+    /// It counted ends, and so those of queries that it was not told of.
+    #[test]
+    fn the_end_of_a_query_that_nobody_announced_brings_nothing_back() {
+        let mut bench = with_others();
+        assert!(bench.handle(&Event::QueryEnds { query: QueryId(7) }).is_empty());
+        assert_eq!(bench.end(), ["demote 8", "promote 6"]);
+    }
+
+    /// It was wanted again after each query, and refused.
+    #[test]
+    fn what_rules_do_not_let_in_does_not_come_back() {
+        let mut bench = with_others();
+        bench.layout.set_rule(ObjectNo(0), Rule { pin: None, quota_chunks: Some(1) });
+        assert!(bench.end().is_empty(), "5 is there already");
+        let mut bench = with_others();
+        bench.layout.set_rule(ObjectNo(0), Rule { pin: Some(Tier::Slow), quota_chunks: None });
+        assert!(bench.end().is_empty());
+        bench.layout.set_rule(ObjectNo(0), Rule::default());
+        assert!(bench.begin(2, &[]).is_empty() && bench.end().is_empty(), "it is nobody's any more");
     }
 }

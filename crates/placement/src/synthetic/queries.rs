@@ -193,6 +193,7 @@ impl Generator {
             extents: vec![placed.extent()],
             pattern,
             expected_pages: (pages as u64).max(1),
+            earlier_pages: None,
             page_bytes: PAGE as u32,
             stage,
         }

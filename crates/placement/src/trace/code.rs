@@ -171,7 +171,7 @@ fn take_access(reader: &mut Reader<'_>) -> Result<Access, Wrong> {
     let count = take_count(reader, 2)?;
     let extent = |_| Ok::<_, Wrong>(Extent { offset: take(reader)?, len: take(reader)? });
     let extents = (0..count).map(extent).collect::<Result<_, _>>()?;
-    Ok(Access { object, cause, extents, pattern, expected_pages, page_bytes, stage })
+    Ok(Access { object, cause, extents, pattern, expected_pages, earlier_pages: None, page_bytes, stage })
 }
 
 fn take_io(tag: u8, reader: &mut Reader<'_>, state: &mut State) -> Result<TraceIo, Wrong> {

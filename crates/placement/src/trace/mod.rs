@@ -224,12 +224,20 @@ impl Trace {
 
     /// Everything as records, in an order in which it can be pushed again.
     pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
+        self.records_since(&mut Mark::default())
+    }
+
+    /// What came since the mark, as records that can be pushed after those before. The mark goes to the end.
+    pub fn records_since<'a>(&'a self, mark: &mut Mark) -> impl Iterator<Item = Record> + use<'a> {
+        let end = Mark { objects: self.objects.len(), causes: self.causes.len(), events: self.events.len() };
+        let from = std::mem::replace(mark, end);
         let objects = self
             .objects
             .iter()
+            .skip(from.objects)
             .map(|object| Record::Object { name: object.name.clone(), bytes: object.bytes });
-        let causes = self.causes.iter().map(|name| Record::Cause { name: name.clone() });
-        let events = self.events.iter().filter_map(|event| match event {
+        let causes = self.causes.iter().skip(from.causes).map(|name| Record::Cause { name: name.clone() });
+        let events = self.events.iter().skip(from.events).filter_map(|event| match event {
             TraceEvent::Begins(query) => self.queries.get(query.0 as usize).cloned().map(Record::Begins),
             TraceEvent::Ends(query) => Some(Record::Ends(*query)),
             TraceEvent::Io(io) => Some(Record::Io(*io)),
@@ -237,6 +245,14 @@ impl Trace {
         });
         objects.chain(causes).chain(events)
     }
+}
+
+/// How much of a trace that grows has been taken ([`Trace::records_since`]); at first nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Mark {
+    objects: usize,
+    causes: usize,
+    events: usize,
 }
 
 /// Bytes of an object that a trace may address: what keeps chunk numbers, at 4 KiB each, within their 32 bits.

@@ -88,6 +88,11 @@ impl Recorder {
         self.lost
     }
 
+    /// The trace so far.
+    pub fn so_far(&self) -> &Trace {
+        &self.trace
+    }
+
     /// The trace.
     pub fn finish(self) -> Trace {
         self.trace

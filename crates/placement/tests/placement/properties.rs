@@ -198,6 +198,7 @@ impl World {
             extents: vec![Extent { offset: u64::from(first) * bytes, len: u64::from(chunks) * bytes }],
             pattern: Pattern::RandomLookUps { expected: pages },
             expected_pages: pages,
+            earlier_pages: None,
             page_bytes: 16384,
             stage: 0,
         }

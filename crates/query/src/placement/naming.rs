@@ -104,7 +104,8 @@ mod tests {
 
     fn places(index: &str, offset: u64) -> FilePlaces {
         let extents = vec![Extent { offset, len: 100 }];
-        let indexes = vec![IndexPlaces { index: None, name: index.to_owned(), extents, pages: 1 }];
+        let indexes =
+            vec![IndexPlaces { index: None, name: index.to_owned(), extents, pages: 1, upper_pages: 0 }];
         FilePlaces { path: "ibdata1".into(), bytes: 1000, page_bytes: 100, indexes }
     }
 

@@ -1,16 +1,10 @@
 //! Where indexes lie: which bytes of which files each index of a table has.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use tanada_innodb::{IndexNo, PageRange, PageSize, SpaceSegments};
-use tanada_io::{Executors, IoContext};
 use tanada_placement::Extent;
-
-use crate::Result;
-use crate::relation::InnodbRelation;
 
 /// A file of a table, and who has which of its bytes.
 #[derive(Debug)]
@@ -29,37 +23,18 @@ pub(crate) struct IndexPlaces {
     pub(crate) name: String,
     /// Ascending.
     pub(crate) extents: Vec<Extent>,
-    /// Pages in use.
+    /// Pages in use,
     pub(crate) pages: u64,
+    /// and those of them that are nodes above the leaves.
+    pub(crate) upper_pages: u64,
 }
 
 /// The places of one table: a file for each partition.
 pub(crate) type TablePlaces = Arc<Vec<FilePlaces>>;
 
-/// What was found out of tables so far. Files do not change while they are mounted.
-#[derive(Debug, Default)]
-pub(crate) struct Places(Mutex<HashMap<usize, (Arc<InnodbRelation>, TablePlaces)>>);
-
-impl Places {
-    /// Of a table; read when it is first asked for: a handful of pages.
-    pub(crate) async fn of(
-        &self,
-        relation: &Arc<InnodbRelation>,
-        executors: &Executors,
-        io: &IoContext,
-    ) -> Result<TablePlaces> {
-        // The relation is kept, so its address stays its own.
-        let key = Arc::as_ptr(relation) as usize;
-        if let Some((_, places)) = self.0.lock().get(&key) {
-            return Ok(Arc::clone(places));
-        }
-        let (table, io) = (Arc::clone(relation.table()), io.clone());
-        let spaces = executors.spawn(move || async move { table.segments(&io).await }).await??;
-        let name = &relation.table().definition().name;
-        let places = Arc::new(spaces.iter().map(|space| file_places(name, space)).collect());
-        self.0.lock().insert(key, (Arc::clone(relation), Arc::clone(&places)));
-        Ok(places)
-    }
+/// Where the indexes of a table lie, by its spaces.
+pub(crate) fn places_of(table: &str, spaces: &[SpaceSegments]) -> TablePlaces {
+    Arc::new(spaces.iter().map(|space| file_places(table, space)).collect())
 }
 
 fn file_places(table: &str, space: &SpaceSegments) -> FilePlaces {
@@ -71,6 +46,7 @@ fn file_places(table: &str, space: &SpaceSegments) -> FilePlaces {
             name: format!("{table}.{}", index.name),
             extents: extents(&pages, space.page_size),
             pages: PageRange::count(&pages),
+            upper_pages: PageRange::count(&index.upper),
         }
     });
     FilePlaces {

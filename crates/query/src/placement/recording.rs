@@ -1,13 +1,15 @@
 //! A recording: the reads of a session's queries as a trace that placement policies are tried on.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tanada_io::ObservedRead;
-use tanada_placement::{IoKind, QueryId, Recorder, Trace, TraceIo, TraceQuery};
+use tanada_placement::{IoKind, Mark, QueryId, Recorder, Trace, TraceIo, TraceQuery, TraceWriter};
 
 use super::announcement::Announcement;
 use super::naming::Naming;
@@ -19,9 +21,13 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Debug, Clone, Default)]
 pub struct Recording(Arc<Mutex<Recorded>>);
 
+/// I/Os after which a long query's are written, too.
+const WRITTEN_IOS: u64 = 1 << 16;
+
 #[derive(Debug, Default)]
 struct Recorded {
     recorder: Recorder,
+    file: Option<TraceFile>,
     naming: Naming,
     /// Numbers in the trace of the queries that run.
     running: HashMap<QueryId, Running>,
@@ -56,27 +62,96 @@ impl Recording {
         }
     }
 
-    /// Writes it to a file (`docs/trace-format.md`); gives the I/Os in it.
+    /// Keeps it in a file (`docs/trace-format.md`), which is made anew: what each query reads is there at its end, and every some ten thousand I/Os. A process
+    /// that is killed leaves a trace that is cut short, and readable.
+    ///
+    /// # Errors
+    /// If the file cannot be made.
+    pub fn keep_in(&self, path: &Path) -> Result<()> {
+        self.0.lock().file = Some(TraceFile::create(path)?);
+        Ok(())
+    }
+
+    /// Writes what was recorded to a file; gives the I/Os in it.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub fn write(&self, path: &Path) -> Result<u64> {
+        let trace = self.trace()?;
+        TraceFile::create(path)?.finish(&trace)?;
+        Ok(trace.ios())
+    }
+
+    /// Ends the file that it is [kept in](Self::keep_in), if there is one; gives the I/Os recorded.
     ///
     /// # Errors
     /// If it is larger than a trace may be, or the file cannot be written.
-    pub fn write(&self, path: &Path) -> Result<u64> {
+    pub fn finish(&self) -> Result<u64> {
+        let file = self.0.lock().file.take();
         let trace = self.trace()?;
-        let wrong = |error: tanada_placement::Error| Error::new(ErrorKind::Io, error.to_string());
-        let cannot = |error: std::io::Error| {
-            Error::new(ErrorKind::Io, format!("cannot write the trace {}: {error}", path.display()))
-        };
-        let file = std::fs::File::create(path).map_err(cannot)?;
-        trace
-            .write(std::io::BufWriter::new(file))
-            .map_err(wrong)?
-            .into_inner()
-            .map_err(|error| cannot(error.into()))?;
+        if let Some(file) = file {
+            file.finish(&trace)?;
+        }
         Ok(trace.ios())
     }
 }
 
+/// The file that a recording is kept in.
+#[derive(Debug)]
+struct TraceFile {
+    path: PathBuf,
+    writer: TraceWriter<BufWriter<File>>,
+    /// What is in it,
+    written: Mark,
+    /// and how many I/Os of it.
+    written_ios: u64,
+    /// What went wrong first; nothing is written after that.
+    fault: Option<String>,
+}
+
+impl TraceFile {
+    fn create(path: &Path) -> Result<TraceFile> {
+        let file = File::create(path).map_err(|error| cannot(path, &error))?;
+        let writer = TraceWriter::new(BufWriter::new(file)).map_err(|error| cannot(path, &error))?;
+        let (path, written) = (path.to_owned(), Mark::default());
+        Ok(TraceFile { path, writer, written, written_ios: 0, fault: None })
+    }
+
+    /// What is not in it yet is put there, so that it is there after a stop.
+    fn append(&mut self, trace: &Trace) {
+        if self.fault.is_some() {
+            return;
+        }
+        let mut records = trace.records_since(&mut self.written);
+        let pushed = records.try_for_each(|record| self.writer.push(&record));
+        self.written_ios = trace.ios();
+        if let Err(error) = pushed.and_then(|()| self.writer.flush()) {
+            self.fault = Some(error.to_string());
+        }
+    }
+
+    fn finish(mut self, trace: &Trace) -> Result<()> {
+        self.append(trace);
+        if let Some(fault) = &self.fault {
+            return Err(cannot(&self.path, fault));
+        }
+        let mut file = self.writer.finish().map_err(|error| cannot(&self.path, &error))?;
+        std::io::Write::flush(&mut file).map_err(|error| cannot(&self.path, &error))
+    }
+}
+
+fn cannot(path: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Io, format!("cannot write the trace {}: {error}", path.display()))
+}
+
 impl Recorded {
+    /// What was recorded is put into the file, if there is one.
+    fn append(&mut self) {
+        if let Some(file) = &mut self.file {
+            file.append(self.recorder.so_far());
+        }
+    }
+
     fn learn(&mut self, places: &FilePlaces) {
         let Recorded { recorder, naming, .. } = self;
         let object = recorder.object(&places.path.display().to_string(), places.bytes);
@@ -88,7 +163,7 @@ impl Recorded {
 }
 
 impl Watcher for Recording {
-    fn begins(&self, announcement: &Announcement) {
+    fn begins(&self, announcement: &Arc<Announcement>) {
         let mut recorded = self.0.lock();
         let files = announcement.tables.iter().flat_map(|table| table.iter());
         files.for_each(|file| recorded.learn(file));
@@ -128,12 +203,17 @@ impl Watcher for Recording {
             is_sequential: named.is_sequential,
         };
         recorded.recorder.io(io);
+        let written_ios = recorded.file.as_ref().map_or(u64::MAX, |file| file.written_ios);
+        if recorded.recorder.so_far().ios().saturating_sub(written_ios) >= WRITTEN_IOS {
+            recorded.append();
+        }
     }
 
     fn ends(&self, query: QueryId) {
         let mut recorded = self.0.lock();
         if let Some(running) = recorded.running.remove(&query) {
             recorded.recorder.ends(running.no);
+            recorded.append();
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Placement of one mounted volume: a policy is told what its queries are going to read and do read, and its wishes are carried out beside them.
 //!
-//! 1. Announcements, reads and ends come from the queries' threads and go to the policy at once, under a lock that is held for microseconds.
-//! 2. A task on an executor carries out the policy's wishes, [`COPIES`] at once and no faster than its [`Rate`] lets it, and sleeps while there are none.
-//! 3. What the policy has learned is kept in an object of the volume ([`MEMORY`]), from one session to the next.
+//! 1. Announcements, reads and ends come from the queries' threads and go to the policy at once, or while it is busy to its [inbox](super::inbox).
+//! 2. A task on an executor lets the policy think and carries out its wishes, [`COPIES`] at once and no faster than its [`Rate`] lets it, and sleeps while there
+//!    are none. What else runs on that executor waits while the policy thinks.
+//! 3. What the policy has learned is [kept](super::kept) in an object of the volume, from one session to the next.
 //!
 //! Invariant: a wish of one policy is never reported to another (`generation`).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
 use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -20,35 +21,26 @@ use parking_lot::Mutex;
 use tanada_base::Clock;
 use tanada_io::{Executors, JoinHandle, ObservedRead, Timeline};
 use tanada_placement::{
-    Action, Cause, ChunkCount, Costs, Event, Footprint, Forecast, IoKind, Memory, ObjectIo, ObjectNo, Placed,
-    Placer, PlacerOptions, QueryId, Wish, WishOutcome,
+    ChunkCount, Costs, Forecast, ObjectNo, Placer, PlacerOptions, QueryId, Wish, WishOutcome,
 };
 use tanada_volume::directory::Directory;
-use tanada_volume::{Attributes, Budget, Object, Volume};
+use tanada_volume::{Budget, Object, Volume};
 
 use super::announcement::Announcement;
 use super::classes::costs_of;
-use super::naming::Naming;
+use super::history::History;
+use super::inbox::{Attended, Told};
+use super::journal::{FootprintRow, Journal, PlacementRow};
+use super::kept::{JOURNAL, Kept, MEMORY, is_kept};
 use super::rate::Rate;
+use super::state::{Noted, State};
 use super::watch::Watcher;
 use crate::{Error, ErrorKind, Result};
 
 /// Chunks that are copied at once.
 const COPIES: usize = 4;
-/// A policy is told of passing time so often, if anything happens at all.
-const TICK_NS: u64 = 1_000_000_000;
-/// Queries and relocations that are remembered for those who ask.
-const REMEMBERED: usize = 1_024;
 /// Of what a policy draws.
 const SEED: u64 = 1;
-/// The object that keeps what the policy has learned.
-const MEMORY: &str = "tanada.placement";
-/// The same while it is written.
-const NEW_MEMORY: &str = "tanada.placement.new";
-/// Bytes that tell whether it is one.
-const MAGIC_BYTES: usize = 8;
-/// Bytes read of it at most.
-const MOST_MEMORY_BYTES: u64 = 4 << 20;
 
 /// How a session wants chunks placed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,66 +57,18 @@ pub(crate) struct Steering {
     directory: Arc<Directory>,
     timeline: Timeline,
     clock: Arc<dyn Clock>,
-    state: Mutex<State>,
+    state: Attended<State>,
     wake: Sender<()>,
     relocating: Mutex<Option<JoinHandle<()>>>,
+    /// What could not be read when placement began, and is left as it is when it ends.
+    unread: Mutex<Vec<&'static str>>,
     /// Those who wait until nothing is left to do.
     settled: Mutex<Vec<oneshot::Sender<()>>>,
 }
 
-#[derive(Debug)]
-struct State {
-    wanted: Wanted,
-    costs: Costs,
-    placer: Placer,
-    rate: Rate,
-    generation: u64,
-    naming: Naming,
-    causes: u16,
-    objects: Vec<Object>,
-    /// Names of the class that is filled and of the one below.
-    classes: [String; 2],
-    ticked_ns: u64,
-    queries: VecDeque<SeenQuery>,
-    placed: VecDeque<Noted>,
-}
-
-/// A query that was announced, and what it has read so far.
-#[derive(Debug, Clone)]
-pub(crate) struct SeenQuery {
-    pub(crate) query: QueryId,
-    pub(crate) name: String,
-    pub(crate) fingerprint: u64,
-    pub(crate) depth: u32,
-    pub(crate) is_over: bool,
-    pub(crate) footprint: Footprint,
-    /// Names of the objects and indexes of the footprint's accesses.
-    pub(crate) names: Vec<(String, String)>,
-    /// By object and index: I/Os and bytes.
-    pub(crate) observed: BTreeMap<(ObjectNo, Cause), (u64, u64)>,
-}
-
-/// A relocation that was tried.
-#[derive(Debug, Clone)]
-pub(crate) struct Noted {
-    pub(crate) at_ns: u64,
-    pub(crate) policy: String,
-    pub(crate) object: String,
-    /// Its number in the volume.
-    pub(crate) object_id: u64,
-    pub(crate) chunk: u64,
-    pub(crate) action: &'static str,
-    /// Where it was to go; none if a mirror was given up.
-    pub(crate) class: Option<String>,
-    pub(crate) why: String,
-    pub(crate) gain_s: f32,
-    pub(crate) bytes: u64,
-    pub(crate) refusal: Option<String>,
-}
-
 impl Steering {
     /// Begins to place the chunks of a volume; `None` if there is nothing to decide: one class, or one that is only read. What earlier sessions have
-    /// learned is given up with a warning if it cannot be read.
+    /// learned is given up with a warning if it is damaged, and left as it is if it cannot be read.
     ///
     /// # Errors
     /// If there is no such policy, or it is none for volumes.
@@ -144,41 +88,25 @@ impl Steering {
         }
         let timeline = Timeline::current_virtual().unwrap_or_else(Timeline::real);
         let costs = costs_of(directory);
-        let mut placer = placer(volume, wanted, costs)?;
-        let mut naming = Naming::default();
-        let mut objects = Vec::new();
-        for object in volume.objects().into_iter().filter(|object| !is_memory(&object.name())) {
-            let no = placer.add(object.clone());
-            naming.add(std::path::Path::new(&object.name()), no);
-            objects.push(object);
+        let placer = placer(volume, wanted, costs)?;
+        let mut state = State::new(wanted.clone(), costs, placer, class_names(volume));
+        for object in volume.objects().into_iter().filter(|object| !is_kept(&object.name())) {
+            let no = state.placer.add(object.clone());
+            state.naming.add(Path::new(&object.name()), no);
+            state.objects.push(object);
         }
-        let state = State {
-            wanted: wanted.clone(),
-            costs,
-            placer,
-            rate: Rate::new(wanted.bytes_per_second),
-            generation: 0,
-            naming,
-            causes: 0,
-            objects,
-            classes: class_names(volume),
-            ticked_ns: 0,
-            queries: VecDeque::new(),
-            placed: VecDeque::new(),
-        };
         let (wake, woken) = async_channel::bounded(1);
         let steering = Arc::new(Steering {
             directory: Arc::clone(directory),
             clock: timeline.clock(),
             timeline,
-            state: Mutex::new(state),
+            state: Attended::new(state),
             wake,
             relocating: Mutex::default(),
+            unread: Mutex::default(),
             settled: Mutex::default(),
         });
-        if let Err(error) = steering.remember(executors).await {
-            warnings.push(format!("what placement had learned is given up: {error}"));
-        }
+        warnings.extend(steering.remember(executors).await);
         steering.prepare();
         let placed = Arc::downgrade(&steering);
         let running = executors.spawn(move || relocate(placed, woken));
@@ -189,6 +117,18 @@ impl Steering {
     /// The volume.
     pub(crate) fn directory(&self) -> &Arc<Directory> {
         &self.directory
+    }
+
+    /// Has something told at once if nobody else is at it, else later.
+    fn tell(&self, apply: impl FnOnce(&mut State, u64), told: impl FnOnce() -> Told) {
+        let now_ns = self.now_ns();
+        let apply = |state: &mut State| {
+            apply(state, now_ns);
+            state.has_work()
+        };
+        if self.state.tell(now_ns, apply, told).unwrap_or(true) {
+            self.wake();
+        }
     }
 
     fn now_ns(&self) -> u64 {
@@ -260,6 +200,7 @@ impl Steering {
     fn next_wish(&self) -> Next {
         let now = self.clock.now();
         let mut state = self.state.lock();
+        state.placer.think(self.now_ns());
         if let Some(pause) = state.rate.pause(now)
             && state.placer.waiting() > 0
         {
@@ -303,14 +244,26 @@ impl Steering {
         (forecast, state.placer.policy_name().to_owned(), names)
     }
 
-    /// Queries that were announced, the newest last.
-    pub(crate) fn queries(&self) -> Vec<SeenQuery> {
-        self.state.lock().queries.iter().cloned().collect()
-    }
-
     /// Relocations that were tried, the newest last.
     pub(crate) fn placed(&self) -> Vec<Noted> {
-        self.state.lock().placed.iter().cloned().collect()
+        self.state.lock().placed()
+    }
+
+    /// What queries were expected to read and did read: of earlier sessions, as far as it is kept, and of this one.
+    pub(crate) fn footprint_rows(&self) -> Vec<FootprintRow> {
+        let state = self.state.lock();
+        state.journal.footprints.iter().cloned().chain(state.footprint_rows()).collect()
+    }
+
+    /// The relocations of earlier sessions, as far as they are kept, and of this one.
+    pub(crate) fn placement_rows(&self) -> Vec<PlacementRow> {
+        let state = self.state.lock();
+        state.journal.placements.iter().cloned().chain(state.placement_rows()).collect()
+    }
+
+    /// What statements read of each index in their runs so far.
+    pub(crate) fn history(&self) -> History {
+        self.state.lock().journal.history.clone()
     }
 
     /// Ends placement and keeps what was learned in the volume.
@@ -324,23 +277,84 @@ impl Steering {
             relocating.await?;
         }
         self.is_settled();
-        let memory = self.state.lock().placer.memory();
-        if memory.is_empty() {
-            return Ok(());
-        }
+        let (memory, journal) = {
+            let state = self.state.lock();
+            let (footprints, placements) = (state.footprint_rows(), state.placement_rows());
+            let is_empty = state.journal.is_empty() && footprints.is_empty() && placements.is_empty();
+            let journal =
+                if is_empty { Vec::new() } else { state.journal.to_bytes(footprints, placements)? };
+            (state.placer.memory(), journal)
+        };
         let directory = Arc::clone(&self.directory);
-        let written = executors.spawn(move || async move { keep(directory.volume(), &memory).await });
+        let unread = std::mem::take(&mut *self.unread.lock());
+        let written = executors.spawn(move || async move {
+            let is_to_write = |kept: &Kept, bytes: &[u8]| !bytes.is_empty() && !unread.contains(&kept.name());
+            for (kept, bytes) in [(MEMORY, &memory), (JOURNAL, &journal)]
+                .iter()
+                .filter(|(kept, bytes)| is_to_write(kept, bytes))
+            {
+                kept.write(directory.volume(), bytes).await?;
+            }
+            Ok(())
+        });
         written.await?
     }
 
-    /// Learns what earlier sessions have learned.
-    async fn remember(&self, executors: &Arc<Executors>) -> Result<()> {
-        let Some(object) = memory_of(self.directory.volume()) else { return Ok(()) };
-        let bytes = object.size_bytes().min(MOST_MEMORY_BYTES) as usize;
-        let read = executors.spawn(move || async move { object.read_bytes(0, bytes).await });
-        let memory = read.await??;
-        let remembered = self.state.lock().placer.remember(&memory);
-        remembered.map_err(|error| Error::new(ErrorKind::Data, error.to_string()))
+    /// Learns what earlier sessions have learned, each of its parts for itself; what is wrong with it, as warnings.
+    async fn remember(&self, executors: &Arc<Executors>) -> Vec<String> {
+        let directory = Arc::clone(&self.directory);
+        let read = executors.spawn(move || async move {
+            let volume = directory.volume();
+            (MEMORY.read(volume).await, JOURNAL.read(volume).await)
+        });
+        let (memory, journal) = read.await.unwrap_or_else(|error| {
+            let error = Error::from(error);
+            (Err(error.clone()), Err(error))
+        });
+        let mut state = self.state.lock();
+        let learn_memory = |bytes: &[u8]| {
+            state.placer.remember(bytes).map_err(|error| Error::new(ErrorKind::Data, error.to_string()))
+        };
+        let memory = taken_over(memory, learn_memory);
+        let learn_journal = |bytes: &[u8]| {
+            state.journal = Journal::for_next_session(bytes)?;
+            Ok(())
+        };
+        let journal = taken_over(journal, learn_journal);
+        let mut warnings = Vec::new();
+        for (kept, taken_over) in [(MEMORY, memory), (JOURNAL, journal)] {
+            match taken_over {
+                TakenOver::All => {}
+                TakenOver::Damaged(error) => {
+                    warnings.push(format!("what placement had learned is given up: {error}"));
+                }
+                TakenOver::Unread(error) => {
+                    warnings.push(format!(
+                        "what placement had learned cannot be read and is left as it is, so that what it learns now is not kept: {error}"
+                    ));
+                    self.unread.lock().push(kept.name());
+                }
+            }
+        }
+        warnings
+    }
+}
+
+/// What came of what earlier sessions had kept.
+#[derive(Debug)]
+enum TakenOver {
+    All,
+    /// It is of no more use.
+    Damaged(Error),
+    /// It may be read another time.
+    Unread(Error),
+}
+
+fn taken_over(read: Result<Vec<u8>>, learn: impl FnOnce(&[u8]) -> Result<()>) -> TakenOver {
+    match read {
+        Ok(bytes) => learn(&bytes).map_or_else(TakenOver::Damaged, |()| TakenOver::All),
+        Err(error) if error.kind() == ErrorKind::Data => TakenOver::Damaged(error),
+        Err(error) => TakenOver::Unread(error),
     }
 }
 
@@ -396,128 +410,25 @@ async fn relocate(steering: Weak<Steering>, woken: Receiver<()>) {
     }
 }
 
-impl State {
-    /// Indexes of the announced tables get numbers.
-    fn learn(&mut self, announcement: &Announcement) {
-        let State { naming, causes, .. } = self;
-        for places in announcement.tables.iter().flat_map(|table| table.iter()) {
-            naming.learn(places, |_| {
-                *causes = causes.saturating_add(1);
-                Cause(*causes)
-            });
-        }
-    }
-
-    fn footprint(&self, announcement: &Announcement) -> Footprint {
-        announcement
-            .footprint(|access| Some((self.naming.object(&access.path)?, self.naming.cause(&access.index)?)))
-    }
-
-    fn tick(&mut self, now_ns: u64) {
-        if now_ns >= self.ticked_ns + TICK_NS {
-            self.ticked_ns = now_ns;
-            self.placer.tell(now_ns, &Event::Tick);
-        }
-    }
-
-    fn note(&mut self, at_ns: u64, placed: &Placed) {
-        let owner = self.placer.layout().owner(placed.decision.chunk);
-        let Some((object, chunk)) = owner else { return };
-        let [fast, slow] = &self.classes;
-        let class = match placed.decision.action {
-            action if action.takes_room() => Some(fast.clone()),
-            Action::Demote => Some(slow.clone()),
-            _ => None,
-        };
-        let noted = Noted {
-            at_ns,
-            policy: self.placer.policy_name().to_owned(),
-            object: self.placer.layout().name(object).to_owned(),
-            object_id: self.objects.get(object.0 as usize).map_or(0, Object::id),
-            chunk,
-            action: placed.decision.action.verb(),
-            class,
-            why: placed.why.clone(),
-            gain_s: placed.decision.gain_s,
-            bytes: placed.bytes,
-            refusal: placed.refusal.as_ref().map(ToString::to_string),
-        };
-        remember_newest(&mut self.placed, noted);
-    }
-}
-
 impl Watcher for Steering {
-    fn begins(&self, announcement: &Announcement) {
-        let now_ns = self.now_ns();
-        let mut state = self.state.lock();
-        state.learn(announcement);
-        let footprint = state.footprint(announcement);
-        if footprint.accesses.is_empty() {
-            return;
-        }
-        let (query, fingerprint, depth) = (announcement.query, announcement.fingerprint, announcement.depth);
-        let begins = Event::QueryBegins { query, fingerprint, depth, footprint: &footprint };
-        state.placer.tell(now_ns, &begins);
-        let known = announcement.accesses.iter().filter(|access| state.naming.object(&access.path).is_some());
-        let names = known.map(|access| (access.path.display().to_string(), access.index.clone())).collect();
-        let seen = SeenQuery {
-            query,
-            name: announcement.name.clone(),
-            fingerprint: fingerprint.0,
-            depth,
-            is_over: false,
-            footprint,
-            names,
-            observed: BTreeMap::new(),
-        };
-        remember_newest(&mut state.queries, seen);
-        drop(state);
+    fn begins(&self, announcement: &Arc<Announcement>) {
+        let announcement = Arc::clone(announcement);
+        self.tell(
+            |state, now_ns| state.begins(now_ns, &announcement),
+            || Told::Begins(Arc::clone(&announcement)),
+        );
         self.wake();
     }
 
     fn read(&self, query: QueryId, read: &ObservedRead<'_>) {
-        let now_ns = self.now_ns();
-        let mut state = self.state.lock();
-        let Some(named) = state.naming.read(read.file, read.offset, read.bytes) else { return };
-        let io = ObjectIo {
-            object: named.object,
-            offset: read.offset,
-            bytes: u32::try_from(read.bytes).unwrap_or(u32::MAX),
-            kind: IoKind::Read,
-            is_sequential: named.is_sequential,
-            query,
-            cause: named.cause,
-        };
-        state.placer.io(now_ns, &io);
-        if let Some(seen) = state.queries.iter_mut().rev().find(|seen| seen.query == query) {
-            let observed = seen.observed.entry((named.object, named.cause)).or_default();
-            *observed = (observed.0 + 1, observed.1 + read.bytes);
-        }
-        state.tick(now_ns);
-        let wants = state.placer.waiting() > 0;
-        drop(state);
-        if wants {
-            self.wake();
-        }
+        let apply = |state: &mut State, now_ns| state.read(now_ns, query, read.file, read.offset, read.bytes);
+        self.tell(apply, || Told::read(query, read));
     }
 
     fn ends(&self, query: QueryId) {
-        let now_ns = self.now_ns();
-        let mut state = self.state.lock();
-        state.placer.tell(now_ns, &Event::QueryEnds { query });
-        if let Some(seen) = state.queries.iter_mut().rev().find(|seen| seen.query == query) {
-            seen.is_over = true;
-        }
-        drop(state);
+        self.tell(|state, now_ns| state.ends(now_ns, query), || Told::Ends(query));
         self.wake();
     }
-}
-
-fn remember_newest<T>(list: &mut VecDeque<T>, item: T) {
-    if list.len() == REMEMBERED {
-        list.pop_front();
-    }
-    list.push_back(item);
 }
 
 fn placer(volume: &Volume, wanted: &Wanted, costs: Costs) -> Result<Placer> {
@@ -533,8 +444,10 @@ fn placer(volume: &Volume, wanted: &Wanted, costs: Costs) -> Result<Placer> {
         most_chunks: None,
         seed: SEED,
     };
-    Placer::new(volume, options)
-        .map_err(|error| Error::new(ErrorKind::InvalidInput, format!("tanada.placement: {error}")))
+    let mut placer = Placer::new(volume, options)
+        .map_err(|error| Error::new(ErrorKind::InvalidInput, format!("tanada.placement: {error}")))?;
+    placer.defer();
+    Ok(placer)
 }
 
 /// The first and the last class.
@@ -545,49 +458,20 @@ fn class_names(volume: &Volume) -> [String; 2] {
     [name(classes.first()), name(classes.last())]
 }
 
-fn is_memory(name: &str) -> bool {
-    name == MEMORY || name == NEW_MEMORY
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The whole one of both, if there is one.
-fn memory_of(volume: &Volume) -> Option<Object> {
-    volume.open_object(MEMORY).or_else(|_| volume.open_object(NEW_MEMORY)).ok()
-}
-
-/// Writes it beside the old one, which goes when the new one is durable.
-///
-/// # Errors
-/// Besides the volume's: if an object of either name is somebody else's.
-async fn keep(volume: &Volume, memory: &[u8]) -> Result<()> {
-    for name in [MEMORY, NEW_MEMORY] {
-        let Ok(object) = volume.open_object(name) else { continue };
-        let begin = object.read_bytes(0, MAGIC_BYTES).await?;
-        // What was begun and not finished may still be zeros.
-        let is_own = begin.iter().all(|byte| *byte == 0) || Memory::is_one(&begin);
-        if object.is_adopted() || !is_own {
-            let message = format!("the object {name:?} is something else; give it another name");
-            return Err(Error::new(ErrorKind::InvalidInput, message));
-        }
+    /// A journal that could not be read was replaced by a new one, and a memory that could not be read took the journal with it.
+    #[test]
+    fn what_cannot_be_read_is_not_damaged() {
+        let read = |kind| Err(Error::new(kind, "the disk"));
+        let unread = taken_over(read(ErrorKind::Io), |_| unreachable!("there are no bytes"));
+        assert!(matches!(unread, TakenOver::Unread(_)), "{unread:?}");
+        let damaged = taken_over(read(ErrorKind::Data), |_| unreachable!("there are no bytes"));
+        assert!(matches!(damaged, TakenOver::Damaged(_)), "{damaged:?}");
+        let learn = |bytes: &[u8]| Journal::for_next_session(bytes).map(drop);
+        assert!(matches!(taken_over(Ok(b"{".to_vec()), learn), TakenOver::Damaged(_)));
+        assert!(matches!(taken_over(Ok(Vec::new()), learn), TakenOver::All));
     }
-    if volume.open_object(MEMORY).is_ok() && volume.open_object(NEW_MEMORY).is_ok() {
-        volume.delete(NEW_MEMORY).await?;
-    } else if volume.open_object(NEW_MEMORY).is_ok() {
-        volume.rename(NEW_MEMORY, MEMORY)?;
-    }
-    if let Err(error) = write_memory(volume, memory).await {
-        // What matters is why it could not be written; the room it took is given back if that can be done.
-        let _ = volume.delete(NEW_MEMORY).await;
-        return Err(error.into());
-    }
-    if volume.open_object(MEMORY).is_ok() {
-        volume.delete(MEMORY).await?;
-    }
-    volume.rename(NEW_MEMORY, MEMORY)?;
-    Ok(volume.sync().await?)
-}
-
-async fn write_memory(volume: &Volume, memory: &[u8]) -> tanada_volume::Result<()> {
-    let object = volume.create_object(NEW_MEMORY, &Attributes::default())?;
-    object.write_bytes(0, memory).await?;
-    object.sync().await
 }

@@ -12,7 +12,7 @@ use super::announcement::Announcement;
 /// Is told of queries: placement of a volume, a recording.
 pub(crate) trait Watcher: Debug + Send + Sync {
     /// A query is about to begin.
-    fn begins(&self, announcement: &Announcement);
+    fn begins(&self, announcement: &Arc<Announcement>);
     /// A read of a query that has begun is complete.
     fn read(&self, query: QueryId, read: &ObservedRead<'_>);
     /// A query is over.
@@ -46,7 +46,7 @@ impl Watched {
         self.query
     }
 
-    pub(crate) fn begin(&self, announcement: &Announcement) {
+    pub(crate) fn begin(&self, announcement: &Arc<Announcement>) {
         self.watchers.iter().for_each(|watcher| watcher.begins(announcement));
         self.has_begun.store(true, Ordering::Release);
     }

@@ -1,5 +1,6 @@
 //! A table as operators see it: Arrow schema, statistics, sampled rows.
 
+mod footprint;
 mod sink;
 pub mod types;
 
@@ -13,9 +14,12 @@ use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::row::{RowConverter, SortField};
 use tanada_innodb::{ColumnNo, IndexNo, Table, TableDefinition, TableStatistics};
 use tanada_io::{Executors, IoContext};
+use tokio::sync::OnceCell;
 
 use crate::cost::{IndexShape, RelationShape};
+use crate::placement::TablePlaces;
 use crate::{Error, ErrorKind, Result};
+pub use footprint::{FileFootprint, RelationAccess};
 pub use sink::ArrowSink;
 
 /// Most rows kept in a sample.
@@ -34,6 +38,8 @@ pub struct InnodbRelation {
     sampled: Vec<bool>,
     /// Distinct values in the sample, per column, counted when first asked for.
     sampled_distinct: Vec<OnceLock<Option<u64>>>,
+    /// Where its indexes lie, once that was asked for.
+    places: OnceCell<TablePlaces>,
 }
 
 impl InnodbRelation {
@@ -45,7 +51,16 @@ impl InnodbRelation {
             let statistics = table.statistics(&io).await?;
             let (sample, sampled) = take_sample(&table, &schema, &io).await?;
             let sampled_distinct = sampled.iter().map(|_| OnceLock::new()).collect();
-            Ok::<_, Error>(InnodbRelation { table, schema, statistics, sample, sampled, sampled_distinct })
+            let places = OnceCell::new();
+            Ok::<_, Error>(InnodbRelation {
+                table,
+                schema,
+                statistics,
+                sample,
+                sampled,
+                sampled_distinct,
+                places,
+            })
         });
         opened.await?
     }

@@ -76,7 +76,7 @@ impl Decoding {
 }
 
 /// Columns that have to be read: the output first, then what only predicates need.
-pub(super) fn decoded_columns(projection: &[usize], filters: &[Arc<dyn PhysicalExpr>]) -> Vec<usize> {
+pub(crate) fn decoded_columns(projection: &[usize], filters: &[Arc<dyn PhysicalExpr>]) -> Vec<usize> {
     let mut columns = projection.to_vec();
     let mut more: Vec<usize> =
         filters.iter().flat_map(collect_columns).map(|column| column.index()).collect();

@@ -14,4 +14,5 @@ mod reader;
 
 pub use choice::{ScanChoice, choose};
 pub use exec::RelationScanExec;
+pub(crate) use gather::decoded_columns;
 pub use path::AccessPath;

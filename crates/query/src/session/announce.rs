@@ -8,10 +8,14 @@ use datafusion::physical_plan::ExecutionPlan;
 use tanada_placement::{Fingerprint, QueryId};
 
 use super::Session;
+use super::command::{self, Command};
 use super::context::QueryContext;
-use crate::Result;
-use crate::placement::{Announcement, Ending, FileAccess, Recording, Steering, Wanted, Watcher, accesses};
+use crate::placement::{
+    Announcement, Ending, PlannedAccess, Recording, Steering, Wanted, Watcher, accesses, fingerprint,
+};
+use crate::relation::FileFootprint;
 use crate::settings::TanadaOptions;
+use crate::{Error, ErrorKind, Result};
 
 /// How the settings want chunks placed.
 pub(super) fn wanted(options: &TanadaOptions) -> Wanted {
@@ -125,11 +129,29 @@ impl Session {
         if !watched.has_watchers() {
             return ending;
         }
-        let announcement = self.announcement(text, plan, context).await;
+        let announcement = Arc::new(self.announcement(text, plan, context).await);
         if !announcement.tables.is_empty() {
             watched.begin(&announcement);
         }
         ending
+    }
+
+    /// What a query is going to read where, as its plan says: for each index in each file the pages expected, how they are read, and the extents in which they
+    /// lie. Nothing of it is run; planning reads some pages of tables that were not opened before.
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute); `Unsupported` if it is no query.
+    pub async fn footprint(&self, sql: &str) -> Result<Vec<FileFootprint>> {
+        let tokens = command::tokens(sql)?;
+        if !matches!(command::recognise(&tokens)?, Command::Query) {
+            return Err(Error::new(ErrorKind::Unsupported, "only a query has a footprint"));
+        }
+        let context = self.query_context()?;
+        let database = self.database();
+        let text = Text { fingerprint: fingerprint(&tokens, database.as_deref()), name: name_of(sql) };
+        let (sql, invisible) = self.respelled(sql, &tokens).await?;
+        let (_, plan) = self.planned(&sql, &invisible, &self.state_for(&context)).await?;
+        Ok(self.announcement(text, &plan, &context).await.accesses)
     }
 
     /// What a plan is going to read where. An access to a table whose indexes cannot be located is left out: if its file is damaged, the query
@@ -142,10 +164,9 @@ impl Session {
     ) -> Announcement {
         let mut found = Vec::new();
         let mut tables = Vec::new();
-        for access in accesses(plan) {
-            let located = self.shared.places.of(&access.relation, context.executors(), context.io()).await;
-            let Ok(places) = located else { continue };
-            found.extend(FileAccess::of(&access, &places));
+        for PlannedAccess { relation, access } in accesses(plan) {
+            let Ok(places) = relation.places(context.executors(), context.io()).await else { continue };
+            found.extend(relation.footprint_in(&access, &places));
             if !tables.iter().any(|table| Arc::ptr_eq(table, &places)) {
                 tables.push(places);
             }

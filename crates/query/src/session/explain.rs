@@ -15,9 +15,8 @@ use tanada_placement::Forecast;
 use super::Session;
 use super::announce::Text;
 use super::context::QueryContext;
-use super::status::pattern;
 use crate::Result;
-use crate::placement::Announcement;
+use crate::placement::{Announcement, pattern_in_words};
 
 /// Moves that are shown one by one.
 const SHOWN_MOVES: usize = 8;
@@ -98,7 +97,7 @@ fn show_accesses(shown: &mut String, announcement: &Announcement) {
             "reads {} in {}: {}, {} pages expected of {:.1} MiB in {} extents, stage {}",
             access.index,
             access.path.display(),
-            pattern(access.pattern),
+            pattern_in_words(access.pattern),
             access.pages,
             bytes as f64 / f64::from(1 << 20),
             access.extents.len(),

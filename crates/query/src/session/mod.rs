@@ -30,15 +30,16 @@ use datafusion::common::TableReference;
 use datafusion::common::config::ConfigExtension;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
-use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::sql::parser::Statement;
 use parking_lot::RwLock;
 use tanada_innodb::{Catalog, Environment, Files, MountOptions, PageCache, PageCacheCounters};
 use tanada_io::{ExecutorOptions, Executors, Method};
 use tanada_volume::directory::Directory;
 
 use crate::catalog::{Database, Databases, InnodbTable};
-use crate::placement::{Places, Recording, Steering, Watched, fingerprint};
+use crate::placement::{Recording, Steering, Watched, fingerprint};
 use crate::settings::TanadaOptions;
 use crate::{Error, ErrorKind, Result};
 pub use announce::PlacedChunk;
@@ -96,7 +97,6 @@ struct Shared {
     /// Placement of those of them that are written.
     placements: RwLock<Vec<Arc<Steering>>>,
     recording: RwLock<Option<Recording>>,
-    places: Places,
     /// Queries so far.
     queries: AtomicU32,
 }
@@ -129,7 +129,6 @@ impl Session {
             volumes: RwLock::default(),
             placements: RwLock::default(),
             recording: RwLock::default(),
-            places: Places::default(),
             queries: AtomicU32::new(0),
         };
         let shared = Arc::new(shared);
@@ -194,6 +193,16 @@ impl Session {
         Ok((names, warnings))
     }
 
+    /// The mounted databases and the engine's own, sorted.
+    fn database_names(&self) -> Vec<String> {
+        let mut names = self.shared.databases.names();
+        if !names.iter().any(|name| name.eq_ignore_ascii_case(STATUS)) {
+            names.push(STATUS.to_string());
+            names.sort_unstable();
+        }
+        names
+    }
+
     /// Sets the default database.
     pub fn use_database(&self, name: &str) -> Result<()> {
         let name = match self.is_status(name) {
@@ -235,7 +244,7 @@ impl Session {
                 self.set(&key, &value).await?;
                 None
             }
-            Command::ShowDatabases => Some(answer::names("Database", &self.shared.databases.names())?),
+            Command::ShowDatabases => Some(answer::names("Database", &self.database_names())?),
             Command::ShowTables { database } if self.is_status_or_default(database.as_deref()) => {
                 Some(answer::names("Tables_in_tanada", &StatusSchema::names())?)
             }
@@ -312,17 +321,7 @@ impl Session {
         begun: Instant,
     ) -> Result<QueryResult> {
         let state = self.state_for(&context);
-        let dialect = state.config_options().sql_parser.dialect;
-        let statement = state.sql_to_statement(sql, &dialect)?;
-        let statement = invisible::leave_out(statement, invisible)?;
-        let database = self.database();
-        let statement = mysql_functions::respell(header::name_columns(statement), database.as_deref());
-        let explained = explain::explained(&statement);
-        let plan = state.statement_to_plan(statement).await?;
-        let reads_only =
-            SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-        reads_only.verify_plan(&plan)?;
-        let plan = state.create_physical_plan(&plan).await?;
+        let (explained, plan) = self.planned(sql, invisible, &state).await?;
         let placement = match explained {
             Some(inner) => self.planned_placement(inner, text.clone(), &state, &context).await?,
             None => None,
@@ -333,6 +332,26 @@ impl Session {
             stream = explain::with_row(stream, "placement", &placement);
         }
         Ok(QueryResult::new(stream, Some(plan), context, begun).ending_with(ending))
+    }
+
+    /// The plan of a query that only reads, and of an `EXPLAIN` what it explains.
+    async fn planned(
+        &self,
+        sql: &str,
+        invisible: &Invisible,
+        state: &SessionState,
+    ) -> Result<(Option<Statement>, Arc<dyn ExecutionPlan>)> {
+        let dialect = state.config_options().sql_parser.dialect;
+        let statement = state.sql_to_statement(sql, &dialect)?;
+        let statement = invisible::leave_out(statement, invisible)?;
+        let database = self.database();
+        let statement = mysql_functions::respell(header::name_columns(statement), database.as_deref());
+        let explained = explain::explained(&statement);
+        let plan = state.statement_to_plan(statement).await?;
+        let reads_only =
+            SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+        reads_only.verify_plan(&plan)?;
+        Ok((explained, state.create_physical_plan(&plan).await?))
     }
 
     /// The session's state for one query.

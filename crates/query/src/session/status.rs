@@ -3,8 +3,9 @@
 //! | table | a row for each |
 //! |---|---|
 //! | `volume_stats` | chunk with a home, a mirror or I/Os |
-//! | `placements` | relocation that a policy wanted, the newest 1,024 |
-//! | `footprints` | index that an announced query reads, of the newest 1,024 queries: what was expected and what was read |
+//! | `placements` | relocation that a policy wanted: the newest 1,024 of this session, and of the sessions before |
+//! | `footprints` | index that an announced query reads, of the newest 1,024 queries of this session, and of the sessions before: what was expected and read |
+//! | `history` | chunk of an index that a statement has read in earlier runs, in the mean |
 //!
 //! A mounted database of that name hides them. Their rows are those of the moment in which the query is planned.
 
@@ -18,7 +19,6 @@ use datafusion::catalog::{MemTable, SchemaProvider, Session, TableProvider};
 use datafusion::common::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use tanada_placement::Pattern;
 
 use super::Shared;
 use crate::relation::types::MYSQL_TYPE;
@@ -37,10 +37,15 @@ enum Kind {
     VolumeStats,
     Placements,
     Footprints,
+    History,
 }
 
-const TABLES: [(&str, Kind); 3] =
-    [("footprints", Kind::Footprints), ("placements", Kind::Placements), ("volume_stats", Kind::VolumeStats)];
+const TABLES: [(&str, Kind); 4] = [
+    ("footprints", Kind::Footprints),
+    ("history", Kind::History),
+    ("placements", Kind::Placements),
+    ("volume_stats", Kind::VolumeStats),
+];
 
 impl StatusSchema {
     pub(super) fn new(session: Weak<Shared>) -> Arc<StatusSchema> {
@@ -135,6 +140,7 @@ impl Kind {
             ],
             Kind::Placements => &[
                 ("volume", DataType::Utf8),
+                ("session", DataType::UInt64),
                 ("at_s", DataType::Float64),
                 ("policy", DataType::Utf8),
                 ("object", DataType::Utf8),
@@ -145,8 +151,19 @@ impl Kind {
                 ("why", DataType::Utf8),
                 ("refusal", DataType::Utf8),
             ],
+            Kind::History => &[
+                ("volume", DataType::Utf8),
+                ("statement", DataType::Utf8),
+                ("fingerprint", DataType::Utf8),
+                ("runs", DataType::Float64),
+                ("object", DataType::Utf8),
+                ("index_name", DataType::Utf8),
+                ("chunk", DataType::UInt64),
+                ("ios", DataType::Float64),
+            ],
             Kind::Footprints => &[
                 ("volume", DataType::Utf8),
+                ("session", DataType::UInt64),
                 ("query", DataType::UInt64),
                 ("statement", DataType::Utf8),
                 ("fingerprint", DataType::Utf8),
@@ -159,6 +176,8 @@ impl Kind {
                 ("extents", DataType::UInt64),
                 ("bytes", DataType::UInt64),
                 ("expected_pages", DataType::UInt64),
+                ("earlier_runs", DataType::Float64),
+                ("earlier_pages", DataType::UInt64),
                 ("observed_ios", DataType::UInt64),
                 ("observed_bytes", DataType::UInt64),
             ],
@@ -181,6 +200,7 @@ impl Kind {
             Kind::VolumeStats => volume_stats(session, schema),
             Kind::Placements => placements(session, schema),
             Kind::Footprints => footprints(session, schema),
+            Kind::History => history(session, schema),
         }
     }
 }
@@ -224,18 +244,19 @@ fn placements(session: &Shared, schema: &SchemaRef) -> Result<Vec<RecordBatch>> 
     let mut batches = Vec::new();
     for steering in session.placements.read().iter() {
         let path = steering.directory().path().display().to_string();
-        let placed = steering.placed();
+        let rows = steering.placement_rows();
         let columns: Vec<ArrayRef> = vec![
-            text(placed.iter().map(|_| Some(path.clone()))),
-            floats(placed.iter().map(|noted| noted.at_ns as f64 / 1e9)),
-            text(placed.iter().map(|noted| Some(noted.policy.clone()))),
-            text(placed.iter().map(|noted| Some(noted.object.clone()))),
-            numbers(placed.iter().map(|noted| noted.chunk)),
-            text(placed.iter().map(|noted| Some(noted.action.to_string()))),
-            numbers(placed.iter().map(|noted| noted.bytes)),
-            floats(placed.iter().map(|noted| f64::from(noted.gain_s))),
-            text(placed.iter().map(|noted| Some(noted.why.clone()))),
-            text(placed.iter().map(|noted| noted.refusal.clone())),
+            text(rows.iter().map(|_| Some(path.clone()))),
+            numbers(rows.iter().map(|row| row.session)),
+            floats(rows.iter().map(|row| row.at_s)),
+            text(rows.iter().map(|row| Some(row.policy.clone()))),
+            text(rows.iter().map(|row| Some(row.object.clone()))),
+            numbers(rows.iter().map(|row| row.chunk)),
+            text(rows.iter().map(|row| Some(row.action.clone()))),
+            numbers(rows.iter().map(|row| row.bytes)),
+            floats(rows.iter().map(|row| row.gain_s)),
+            text(rows.iter().map(|row| Some(row.why.clone()))),
+            text(rows.iter().map(|row| row.refusal.clone())),
         ];
         batches.push(batch(schema, columns)?);
     }
@@ -246,52 +267,61 @@ fn footprints(session: &Shared, schema: &SchemaRef) -> Result<Vec<RecordBatch>> 
     let mut batches = Vec::new();
     for steering in session.placements.read().iter() {
         let path = steering.directory().path().display().to_string();
-        let queries = steering.queries();
-        let rows: Vec<_> = queries
-            .iter()
-            .flat_map(|query| {
-                let accesses = query.footprint.accesses.iter().zip(&query.names);
-                accesses.map(move |(access, names)| (query, access, names))
-            })
-            .collect();
-        // What several accesses to one index have read is not told apart: the first of them shows it.
-        let mut shown = std::collections::HashSet::new();
-        let observed: Vec<Option<(u64, u64)>> = rows
-            .iter()
-            .map(|(query, access, _)| {
-                let read = query.observed.get(&(access.object, access.cause)).copied().unwrap_or_default();
-                shown.insert((query.query, access.object, access.cause)).then_some(read)
-            })
-            .collect();
+        let rows = steering.footprint_rows();
         let columns: Vec<ArrayRef> = vec![
             text(rows.iter().map(|_| Some(path.clone()))),
-            numbers(rows.iter().map(|(query, ..)| u64::from(query.query.0))),
-            text(rows.iter().map(|(query, ..)| Some(query.name.clone()))),
-            text(rows.iter().map(|(query, ..)| Some(format!("{:016x}", query.fingerprint)))),
-            numbers(rows.iter().map(|(query, ..)| u64::from(query.depth))),
-            Arc::new(rows.iter().map(|(query, ..)| Some(query.is_over)).collect::<BooleanArray>()),
-            text(rows.iter().map(|(_, _, (object, _))| Some(object.clone()))),
-            text(rows.iter().map(|(_, _, (_, index))| Some(index.clone()))),
-            text(rows.iter().map(|(_, access, _)| Some(pattern(access.pattern)))),
-            numbers(rows.iter().map(|(_, access, _)| u64::from(access.stage))),
-            numbers(rows.iter().map(|(_, access, _)| access.extents.len() as u64)),
-            numbers(rows.iter().map(|(_, access, _)| access.extents.iter().map(|extent| extent.len).sum())),
-            numbers(rows.iter().map(|(_, access, _)| access.expected_pages)),
-            Arc::new(observed.iter().map(|read| read.map(|(ios, _)| ios)).collect::<UInt64Array>()),
-            Arc::new(observed.iter().map(|read| read.map(|(_, bytes)| bytes)).collect::<UInt64Array>()),
+            numbers(rows.iter().map(|row| row.session)),
+            numbers(rows.iter().map(|row| u64::from(row.query))),
+            text(rows.iter().map(|row| Some(row.statement.clone()))),
+            text(rows.iter().map(|row| Some(in_hexadecimal(row.fingerprint)))),
+            numbers(rows.iter().map(|row| u64::from(row.depth))),
+            Arc::new(rows.iter().map(|row| Some(row.is_over)).collect::<BooleanArray>()),
+            text(rows.iter().map(|row| Some(row.object.clone()))),
+            text(rows.iter().map(|row| Some(row.index.clone()))),
+            text(rows.iter().map(|row| Some(row.pattern.clone()))),
+            numbers(rows.iter().map(|row| u64::from(row.stage))),
+            numbers(rows.iter().map(|row| row.extents)),
+            numbers(rows.iter().map(|row| row.bytes)),
+            numbers(rows.iter().map(|row| row.expected_pages)),
+            floats(rows.iter().map(|row| row.earlier_runs)),
+            Arc::new(rows.iter().map(|row| row.earlier_pages).collect::<UInt64Array>()),
+            Arc::new(rows.iter().map(|row| row.observed.map(|(ios, _)| ios)).collect::<UInt64Array>()),
+            Arc::new(rows.iter().map(|row| row.observed.map(|(_, bytes)| bytes)).collect::<UInt64Array>()),
         ];
         batches.push(batch(schema, columns)?);
     }
     Ok(batches)
 }
 
-/// How an access reads, in words.
-pub(super) fn pattern(pattern: Pattern) -> String {
-    match pattern {
-        Pattern::SequentialScan => "scan".to_string(),
-        Pattern::RandomLookUps { expected } => format!("{expected} look-ups"),
-        Pattern::IndexRange => "range".to_string(),
+fn history(session: &Shared, schema: &SchemaRef) -> Result<Vec<RecordBatch>> {
+    let mut batches = Vec::new();
+    for steering in session.placements.read().iter() {
+        let path = steering.directory().path().display().to_string();
+        let history = steering.history();
+        let indexes = history
+            .statements
+            .iter()
+            .flat_map(|statement| statement.indexes.iter().map(move |index| (statement, index)));
+        let rows: Vec<_> = indexes
+            .flat_map(|(statement, index)| index.chunks.iter().map(move |chunk| (statement, index, chunk)))
+            .collect();
+        let columns: Vec<ArrayRef> = vec![
+            text(rows.iter().map(|_| Some(path.clone()))),
+            text(rows.iter().map(|(statement, ..)| Some(statement.statement.clone()))),
+            text(rows.iter().map(|(statement, ..)| Some(in_hexadecimal(statement.fingerprint)))),
+            floats(rows.iter().map(|(statement, ..)| statement.runs)),
+            text(rows.iter().map(|(_, index, _)| Some(index.object.clone()))),
+            text(rows.iter().map(|(_, index, _)| Some(index.index.clone()))),
+            numbers(rows.iter().map(|(_, _, (chunk, _))| *chunk)),
+            floats(rows.iter().map(|(_, _, (_, ios))| f64::from(*ios))),
+        ];
+        batches.push(batch(schema, columns)?);
     }
+    Ok(batches)
+}
+
+fn in_hexadecimal(fingerprint: u64) -> String {
+    format!("{fingerprint:016x}")
 }
 
 fn batch(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {

@@ -77,7 +77,7 @@ impl Session {
         let volume = directory.volume();
         for object in volume.check_adopted() {
             warnings.push(format!(
-                "{} has changed or is gone since it was adopted; its mirrors were dropped",
+                "{} has changed or is gone since it was adopted; mirrors of it were dropped",
                 object.adopted_path().unwrap_or_default()
             ));
         }

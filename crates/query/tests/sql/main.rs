@@ -10,6 +10,7 @@ mod corpus;
 mod errors;
 #[path = "../../../innodb/tests/fixtures/mod.rs"]
 mod fixtures;
+mod footprints;
 mod golden;
 mod lookups;
 mod placements;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tanada_innodb::MountOptions;
 use tanada_io::Method;
-use tanada_placement::TraceEvent;
+use tanada_placement::{End, TraceEvent, TraceReader};
 use tanada_query::placement::Recording;
 use tanada_query::{ErrorKind, Session};
 use tanada_volume::{Attributes, Relocation};
@@ -108,6 +108,40 @@ async fn footprints_say_what_was_expected_and_what_was_read() {
     session.close().await.unwrap();
 }
 
+/// They showed what this session had seen, and nothing of the sessions before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_expected_read_and_moved_is_shown_to_later_sessions() {
+    let folder = volume().await;
+    let first = mounted(folder.path(), "benefit").await;
+    for _ in 0..2 {
+        first.clear_cache();
+        value(&first, JOIN).await;
+        first.settle().await;
+    }
+    let placements = "select count(*) from tanada.placements where session = 1";
+    let placed = number(&first, placements).await;
+    let read = "select sum(observed_ios) from tanada.footprints where session = 1";
+    let ios = number(&first, read).await;
+    assert!(placed > 0 && ios > 0);
+    let never = "select count(*) from tanada.footprints where earlier_pages is null and earlier_runs = 0";
+    let accesses = number(&first, never).await;
+    assert!(accesses > 0);
+    first.close().await.unwrap();
+
+    let second = mounted(folder.path(), "benefit").await;
+    assert_eq!((number(&second, placements).await, number(&second, read).await), (placed, ios));
+    value(&second, JOIN).await;
+    // What was read of an index before is expected of it again, in the mean of two runs.
+    let known =
+        "select count(*) from tanada.footprints where session = 2 and earlier_pages > 0 and earlier_runs > 1";
+    assert_eq!(number(&second, known).await, accesses);
+    let chunks = "from tanada.history where index_name = 'orders.PRIMARY' and runs > 2 and statement like 'select sum%'";
+    assert!(number(&second, &format!("select count(*) {chunks}")).await > 1);
+    let mean = number(&second, &format!("select cast(sum(ios) as bigint) {chunks}")).await;
+    assert!(mean > 0 && mean <= ios, "{mean} of {ios}");
+    second.close().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn policies_that_cannot_place_chunks_are_refused() {
     let session = session(Method::Uring);
@@ -117,7 +151,10 @@ async fn policies_that_cannot_place_chunks_are_refused() {
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         assert!(error.to_string().contains(part), "{error}");
     }
-    assert_eq!(text(&session, "show tables from tanada").await, "footprints\nplacements\nvolume_stats");
+    assert_eq!(
+        text(&session, "show tables from tanada").await,
+        "footprints\nhistory\nplacements\nvolume_stats"
+    );
     let error = run(&session, "select * from tanada.nothing").await.unwrap_err();
     assert!(error.to_string().contains("nothing"), "{error}");
 }
@@ -129,7 +166,7 @@ async fn the_engines_own_tables_are_a_database_to_use() {
     assert!(columns.starts_with("volume\nvarchar\nYES"), "{columns}");
     run(&session, "use TANADA").await.unwrap();
     assert_eq!(session.database().as_deref(), Some("tanada"));
-    assert_eq!(text(&session, "show tables").await, "footprints\nplacements\nvolume_stats");
+    assert_eq!(text(&session, "show tables").await, "footprints\nhistory\nplacements\nvolume_stats");
     assert_eq!(text(&session, "show columns from placements").await, columns);
     assert_eq!(number(&session, "select count(*) from Placements").await, 0);
     assert_eq!(number(&session, "select 7 from dual").await, 7);
@@ -144,7 +181,7 @@ async fn the_engines_own_tables_are_a_database_to_use() {
     }
     // The only database that is mounted is the default, unless one was chosen.
     session.mount_innodb(&tpch_directory(SERVERS[1]).join("tpch"), &MountOptions::default()).await.unwrap();
-    assert_eq!(text(&session, "show databases").await, "tpch");
+    assert_eq!(text(&session, "show databases").await, "tanada\ntpch");
     assert_eq!(session.database().as_deref(), Some("tanada"));
 }
 
@@ -216,6 +253,29 @@ async fn a_recording_has_every_read_with_its_index_and_can_be_replayed() {
     assert_eq!(outcome.ios, trace.ios());
 }
 
+/// It was written at the end alone, and a process that was killed left nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_recorded_until_a_stop_is_in_the_file() {
+    let session = session(Method::Uring);
+    session.mount_innodb(&tpch_directory(SERVERS[1]), &MountOptions::default()).await.unwrap();
+    session.use_database("tpch").unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let recording = Recording::default();
+    recording.keep_in(file.path()).unwrap();
+    session.record(Some(recording.clone()));
+    let read = || TraceReader::new(std::fs::File::open(file.path()).unwrap()).unwrap().read().unwrap();
+    for queries in 1..3 {
+        session.clear_cache();
+        value(&session, "select sum(o_totalprice) from orders").await;
+        let (trace, end) = read();
+        assert_eq!((trace.queries().len(), trace.ios()), (queries, recording.trace().unwrap().ios()));
+        assert!(trace.ios() > 0 && end != End::Finished);
+    }
+    session.record(None);
+    let ios = recording.finish().unwrap();
+    assert_eq!((read().0.ios(), read().1), (ios, End::Finished));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_copies_together_keep_to_the_bandwidth_limit() {
     let folder = volume().await;
@@ -277,7 +337,9 @@ async fn a_session_of_another_policy_forgets_nothing() {
     assert!(shown.contains("remembered: 1"), "{shown}");
     // What is there already is not brought there again.
     last.settle().await;
-    assert_eq!(number(&last, "select count(*) from tanada.placements where bytes = 0").await, 0);
+    let own = "session = (select max(session) from tanada.footprints)";
+    let again = format!("select count(*) from tanada.placements where bytes = 0 and {own}");
+    assert_eq!(number(&last, &again).await, 0);
     last.close().await.unwrap();
 }
 

@@ -11,22 +11,29 @@
 //! 5. A query that keeps many I/Os in flight is over when the busier class is: no further chunks go up once the fast class has more to
 //!    do, and least of all those that the slow class reads quickly.
 //! 6. Reads that nothing announced are rent: when it has come to what a copy costs, the chunk is copied, too.
+//! 7. Rankings are made anew as a query goes on, as often as its I/Os [pay for](due) them; on a volume they wait for whoever is asked to
+//!    [`think`](Policy::think), so that who tells of a read does not make one.
 //!
 //! Invariant: a chunk that is not in the fast class goes there only with a positive gain.
 
 mod balance;
+mod due;
 mod ends;
 mod history;
 mod ranking;
 mod running;
 mod smooth;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::balance::Pressure;
+use self::due::Due;
 use self::history::History;
 use self::ranking::{Candidate, Moment, Ranking, View};
 use self::running::Running;
+use super::quotas::{Present, is_of};
 use super::residency::{Residency, Where};
 use super::{Options, Policy};
 use crate::Result;
@@ -39,13 +46,6 @@ use crate::memory::Memory;
 
 /// Copies decided on at once.
 const MOST_UNDER_WAY: u32 = 4;
-
-/// The ranking is made anew with every segment of a query, but after so many I/Os at least and at most.
-const LEAST_IOS: f64 = 256.0;
-const MOST_IOS: f64 = 16384.0;
-
-/// And not sooner than this, but at a query's beginning and end: fast devices read a segment in less time than a ranking takes.
-const LEAST_NS: u64 = 20_000_000;
 
 /// Rent is halved this often, in ticks of a second.
 const RENT_HALF_LIFE: u32 = 60;
@@ -90,10 +90,11 @@ struct Benefit {
     trust: f64,
     /// I/Os that the query which began last keeps in flight; one until there was any.
     usual_depth: u32,
-    /// I/Os until the next ranking,
-    until_ranking: f64,
-    /// and when the last one was.
-    ranked_ns: u64,
+    due: Due,
+    /// Rankings are left to [`Policy::think`],
+    defers: bool,
+    /// which has this one to make.
+    due_phase: Option<Phase>,
     rent: BTreeMap<u32, f64>,
     ticks: u32,
     blocked: BTreeSet<u32>,
@@ -115,8 +116,9 @@ pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
         lead_ns: 0.0,
         trust: 0.0,
         usual_depth: 1,
-        until_ranking: 0.0,
-        ranked_ns: 0,
+        due: Due::default(),
+        defers: false,
+        due_phase: None,
         rent: BTreeMap::new(),
         ticks: 0,
         blocked: BTreeSet::new(),
@@ -178,15 +180,30 @@ impl Benefit {
         let view = if phase == Phase::Now { View::Soon } else { View::All };
         self.ranking = Ranking::new(&moment, &self.residency, view);
         let segment = self.running.iter().map(Running::segment_ios).fold(f64::INFINITY, f64::min);
-        self.until_ranking = segment.clamp(LEAST_IOS, MOST_IOS);
-        self.ranked_ns = context.now_ns;
+        self.due.ranked(context.now_ns, segment, self.ranking.chunks());
+        self.due_phase = None;
+    }
+
+    /// What is to lie where has changed: a ranking, now or as soon as there is time for it.
+    fn reconsider(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
+        if self.defers {
+            self.due_phase = Some(Phase::Now);
+        } else {
+            self.rank(context, Phase::Now);
+            self.act(context, decisions);
+        }
     }
 
     /// Decides on the next copies, as many as may be under way.
     fn act(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
+        let mut present = Present::default();
         while self.residency.under_way() < MOST_UNDER_WAY && self.may_write(context) {
             let Some(candidate) = self.ranking.next() else {
                 match self.phase {
+                    Phase::Now if self.defers => {
+                        self.due_phase.get_or_insert(Phase::Next);
+                        return;
+                    }
                     Phase::Now => self.rank(context, Phase::Next),
                     Phase::Next | Phase::Rest => {
                         self.phase = Phase::Rest;
@@ -195,7 +212,7 @@ impl Benefit {
                 }
                 continue;
             };
-            self.mirror(context, &candidate, false, decisions);
+            self.mirror(context, &candidate, (false, &mut present), decisions);
         }
     }
 
@@ -218,7 +235,7 @@ impl Benefit {
         &mut self,
         context: &Context<'_>,
         candidate: &Candidate,
-        is_rented: bool,
+        (is_rented, present): (bool, &mut Present),
         decisions: &mut Vec<Decision>,
     ) {
         let chunk = ChunkNo(candidate.chunk);
@@ -235,13 +252,22 @@ impl Benefit {
         if worth < cost * PAYBACK {
             return;
         }
-        if !self.residency.has_room(context.capacity) {
+        let full = present.used_up(context.layout, &self.residency, chunk);
+        if full.is_some() || !self.residency.has_room(context.capacity) {
             let is_there = |no: u32| self.residency.of(ChunkNo(no)) == Where::Mirrored;
             let is_believed = self.running.iter().all(Running::is_believed);
             let gain = (worth - cost) * if is_believed { 1.0 } else { DOUBT };
-            let Some(victim) = self.ranking.victim(gain, is_there) else { return };
+            let victim = match full {
+                Some(object) => {
+                    let is_of = |no: u32| is_there(no) && is_of(context.layout, ChunkNo(no), object);
+                    self.ranking.victim_among(gain, is_of)
+                }
+                None => self.ranking.victim(gain, is_there),
+            };
+            let Some(victim) = victim else { return };
             let reason = Reason::MakesRoom { other: chunk };
             self.residency.decide(Decision::new(ChunkNo(victim), Action::DropMirror, reason), decisions);
+            present.went(context.layout, ChunkNo(victim));
         }
         let left = self.running.iter().map(|running| running.left_of(candidate.chunk));
         let left = left.fold(Reads::default(), |sum, left| sum.plus(left, 1.0));
@@ -262,6 +288,7 @@ impl Benefit {
         };
         self.decided_ns.insert(chunk.0, context.now_ns);
         self.residency.decide(decision, decisions);
+        present.came(context.layout, chunk);
     }
 
     /// A read from the slow class that no running query was expected to do.
@@ -281,7 +308,7 @@ impl Benefit {
         {
             self.rent.remove(&io.chunk.0);
             let candidate = Candidate { chunk: io.chunk.0, order: 0, worth_s: later_s, chance_percent: 0 };
-            self.mirror(context, &candidate, true, decisions);
+            self.mirror(context, &candidate, (true, &mut Present::default()), decisions);
         }
     }
 
@@ -357,6 +384,22 @@ impl Policy for Benefit {
         self.act(context, decisions);
     }
 
+    fn defer(&mut self) {
+        self.defers = true;
+    }
+
+    fn wants_to_think(&self) -> bool {
+        self.due_phase.is_some()
+    }
+
+    fn think(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
+        let Some(phase) = self.due_phase.take() else { return };
+        let defers = std::mem::replace(&mut self.defers, false);
+        self.rank(context, phase);
+        self.act(context, decisions);
+        self.defers = defers;
+    }
+
     fn handle(&mut self, context: &Context<'_>, event: &Event<'_>, decisions: &mut Vec<Decision>) {
         match event {
             Event::Io(io) => {
@@ -364,22 +407,22 @@ impl Policy for Benefit {
                 if io.kind == IoKind::Read {
                     self.pay_rent(context, io, goes_on, decisions);
                 }
-                self.until_ranking -= 1.0;
-                let is_due = self.until_ranking <= 0.0 && context.now_ns >= self.ranked_ns + LEAST_NS;
-                if is_due && !self.running.is_empty() {
-                    self.rank(context, Phase::Now);
-                    self.act(context, decisions);
+                if self.due.after_io(context.now_ns) && !self.running.is_empty() {
+                    self.reconsider(context, decisions);
                 }
             }
             Event::QueryBegins { query, fingerprint, depth, footprint } => {
                 self.begin(context, (*query, *fingerprint, *depth), footprint);
-                self.rank(context, Phase::Now);
-                self.act(context, decisions);
+                let expected_ios = self.running.last().map_or(0.0, Running::expected_ios);
+                if self.due.at_turn(context.now_ns, expected_ios) {
+                    self.reconsider(context, decisions);
+                }
             }
             Event::QueryEnds { query } => {
                 self.end(*query);
-                self.rank(context, Phase::Now);
-                self.act(context, decisions);
+                if self.due.at_turn(context.now_ns, 0.0) {
+                    self.reconsider(context, decisions);
+                }
             }
             Event::Done { chunk, action, is_done } => {
                 self.residency.done(*chunk, *action, *is_done);
@@ -400,187 +443,5 @@ impl Policy for Benefit {
             }
             Event::Evicted { .. } => {}
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::blocks::testing::*;
-    use crate::layout::{ObjectNo, Rule, Tier};
-
-    #[test]
-    fn what_a_plan_looks_up_is_mirrored_and_what_it_scans_is_not() {
-        let mut bench = Bench::new("benefit", 20, 10);
-        let wanted = bench.begin(1, &[look_ups(3..5, 400), scan(5..20)]);
-        assert_eq!(wanted, ["mirror 3", "mirror 4"]);
-        assert!(bench.done_all().is_empty());
-    }
-
-    #[test]
-    fn what_does_not_pay_back_stays() {
-        // A copy keeps the slow class busy for six milliseconds, and whoever reads one page after the other has half of it meanwhile.
-        let mut bench = Bench::new("benefit", 20, 10);
-        assert!(bench.begin(1, &[look_ups(0..20, 5)]).is_empty());
-        // Deep queues read a page in less than two, and a copy takes from them what it needs.
-        let mut bench = Bench::new("benefit", 20, 10);
-        bench.depth = 32;
-        assert!(bench.begin(1, &[look_ups(0..20, 20)]).is_empty());
-    }
-
-    #[test]
-    fn a_copy_beside_a_lone_reader_costs_half_of_the_class_and_pays_sooner() {
-        // Three reads of two chunks: 10.9 ms saved by one, which its copy keeps the disks busy for 6.3 ms and the SSD for 5.1 ms.
-        let mut bench = Bench::new("benefit", 20, 20);
-        let mut wanted = bench.begin(1, &[look_ups(0..4, 6)]);
-        wanted.extend(bench.done_all());
-        assert_eq!(wanted, ["mirror 0", "mirror 1", "mirror 2", "mirror 3"]);
-    }
-
-    #[test]
-    fn neighbours_are_copied_one_after_the_other() {
-        let mut bench = Bench::new("benefit", 20, 10);
-        let wanted = bench.begin(1, &[look_ups(3..5, 400), look_ups(9..10, 900), look_ups(5..6, 800)]);
-        assert_eq!(wanted, ["mirror 3", "mirror 4", "mirror 5", "mirror 9"]);
-    }
-
-    #[test]
-    fn the_most_valuable_come_first_and_only_as_many_as_there_is_room_for() {
-        let mut bench = Bench::new("benefit", 20, 2);
-        let wanted = bench.begin(1, &[look_ups(0..3, 300), look_ups(7..9, 2000)]);
-        assert_eq!(wanted, ["mirror 7", "mirror 8"]);
-        assert!(bench.done_all().is_empty());
-    }
-
-    #[test]
-    fn a_mirror_makes_room_for_what_is_worth_more() {
-        let mut bench = Bench::new("benefit", 20, 1);
-        assert_eq!(bench.begin(1, &[look_ups(0..1, 500)]), ["mirror 0"]);
-        bench.done_all();
-        bench.end();
-        assert_eq!(bench.begin(2, &[look_ups(9..10, 500)]), ["drop 0", "mirror 9"]);
-    }
-
-    #[test]
-    fn what_the_query_has_passed_is_left_where_it_is() {
-        let mut bench = Bench::new("benefit", 40, 1);
-        // It reads chunk 0 first and chunk 30 afterwards.
-        let reads: Vec<u32> = (0..8192).map(|no| if no < 4096 { 0 } else { 30 }).collect();
-        bench.train_query(1, &[look_ups(0..40, 8192)], &reads);
-        bench.train_query(2, &[], &[5]);
-        bench.prepare();
-        bench.begin(1, &[look_ups(0..40, 8192)]);
-        bench.done_all();
-        let mut wanted = Vec::new();
-        for chunk in &reads[..8000] {
-            bench.now_ns += 1_000_000;
-            wanted.extend(bench.read(*chunk));
-            wanted.extend(bench.done_all());
-        }
-        // Chunk 0 was there from the beginning; it goes when it is done with, and does not come back.
-        assert_eq!(wanted, ["drop 0", "mirror 30"]);
-    }
-
-    #[test]
-    fn reads_that_nothing_announced_are_rent() {
-        let mut bench = Bench::new("benefit", 20, 2);
-        let wanted: Vec<_> = (0..5).flat_map(|_| bench.read(6)).collect();
-        assert_eq!(wanted, ["mirror 6"]);
-    }
-
-    #[test]
-    fn streams_read_in_turn_are_no_rent_and_only_their_beginnings_are_worth_a_copy() {
-        let mut bench = Bench::new("benefit", 40, 20);
-        bench.costs.slow.sequential_read_s = bench.costs.fast.sequential_read_s;
-        let mut run = || {
-            let mut wanted = bench.begin(1, &[]);
-            for page in 0..128 {
-                for first in [3, 12, 30] {
-                    bench.offset = page % 64 * bench.bytes;
-                    wanted.extend(bench.read(first + page / 64));
-                    wanted.extend(bench.done_all());
-                }
-            }
-            wanted.extend(bench.end());
-            wanted
-        };
-        let wanted: Vec<_> = (0..2).flat_map(|_| run()).collect();
-        // One read at random is more than its copy takes from a lone reader.
-        assert_eq!(wanted, ["mirror 3", "mirror 12", "mirror 30"]);
-    }
-
-    #[test]
-    fn a_scan_has_to_come_to_where_it_begins() {
-        let mut bench = Bench::new("benefit", 40, 20);
-        bench.costs.slow.sequential_read_s = bench.costs.fast.sequential_read_s;
-        let mut run = || {
-            let mut wanted = bench.begin(1, &[]);
-            for chunk in [3, 12] {
-                for page in 0..4 {
-                    bench.offset = page * bench.bytes;
-                    wanted.extend(bench.read_on(chunk));
-                    wanted.extend(bench.done_all());
-                }
-            }
-            wanted.extend(bench.end());
-            wanted
-        };
-        let wanted: Vec<_> = (0..2).flat_map(|_| run()).collect();
-        assert_eq!(wanted, ["mirror 3", "mirror 12"]);
-    }
-
-    #[test]
-    fn what_comes_next_is_reckoned_as_deep_as_what_came_last() {
-        let run = |depth| {
-            let mut bench = Bench::new("benefit", 40, 40);
-            bench.depth = depth;
-            let reads: Vec<u32> = (0..60).map(|no| no * 7 % 20).collect();
-            for _ in 0..3 {
-                bench.train_query(1, &[], &reads);
-                bench.train_query(2, &[], &[]);
-            }
-            let beside = bench.begin(2, &[]).len();
-            // The first comes next, and nothing is under way.
-            beside + bench.end().len()
-        };
-        assert_eq!((run(1), run(32)), (4, 0), "three reads at random are worth a copy if each is waited for");
-    }
-
-    #[test]
-    fn what_followed_is_fetched_ahead_when_nothing_else_is_to_do() {
-        let mut bench = Bench::new("benefit", 20, 4);
-        for _ in 0..3 {
-            bench.train_query(1, &[look_ups(0..1, 300)], &[0; 300]);
-            bench.train_query(2, &[look_ups(8..9, 300)], &[8; 300]);
-        }
-        let mut wanted = bench.begin(1, &[look_ups(0..1, 300)]);
-        wanted.extend(bench.done_all());
-        assert_eq!(wanted, ["mirror 0", "mirror 8"]);
-    }
-
-    #[test]
-    fn a_saturated_fast_class_gets_no_more() {
-        let mut bench = Bench::new("benefit", 100, 100);
-        bench.depth = 64;
-        // Both classes are as quick: only what both can do at once is gained.
-        bench.costs.slow.random_read_s = [4e-3, 1e-3, 4e-4, 2e-4, 2e-4];
-        bench.costs.fast.random_read_s = [1e-3, 4e-4, 2e-4, 1e-4, 1e-4];
-        let mut wanted = bench.begin(1, &[look_ups(0..100, 1_000_000)]);
-        wanted.extend(bench.done_all());
-        assert_eq!(wanted.len(), 70, "with these both together take least");
-    }
-
-    #[test]
-    fn writes_stay_within_their_budget() {
-        let mut bench = Bench::new("benefit:write-budget=2MiB", 20, 20);
-        let mut wanted = bench.begin(1, &[look_ups(0..20, 10_000)]);
-        wanted.extend(bench.done_all());
-        assert_eq!(wanted.len(), 3, "a second's worth, and the chunk that exceeds it");
-    }
-
-    #[test]
-    fn what_is_pinned_down_is_not_wanted_up() {
-        let mut bench = Bench::new("benefit", 20, 20);
-        bench.layout.set_rule(ObjectNo(0), Rule { pin: Some(Tier::Slow), quota_chunks: None });
-        assert!(bench.begin(1, &[look_ups(0..20, 10_000)]).is_empty());
     }
 }

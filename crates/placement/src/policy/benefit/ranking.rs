@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::super::quotas::Quotas;
 use super::super::residency::{Residency, Where};
 use super::balance::{Busy, Pressure, compared};
 use super::history::{History, Profile};
@@ -78,6 +79,8 @@ pub(super) struct Ranking {
     copies: Vec<Candidate>,
     /// With what they are worth, the least worth last.
     victims: Vec<(u32, f64)>,
+    /// Chunks that were weighed.
+    chunks: usize,
 }
 
 /// What is known of a moment.
@@ -255,6 +258,8 @@ impl Moment<'_> {
             }
             saves_s > 0.0
         });
+        let mut quotas = Quotas::new(self.context.layout);
+        ranked.retain(|(no, _)| quotas.takes(ChunkNo(*no)));
         ranked.truncate(self.context.capacity as usize);
         ranked.into_iter().map(|(no, worth)| candidate(no, &worth, worth_s(&worth))).collect()
     }
@@ -292,15 +297,20 @@ impl Ranking {
         let context = moment.context;
         let copy_s = moment.pressure.copy_up_s(context.costs, context.layout.chunk_bytes() as f64);
         let worths = moment.worths(residency.present());
+        let chunks = worths.len();
         let score = |worth: &Worth| worth.of(view) - if worth.is_there { 0.0 } else { copy_s };
         let mut ranked: Vec<(u32, Worth)> = worths.into_iter().filter(|(no, _)| moment.allows(*no)).collect();
         ranked.sort_by(|a, b| score(&b.1).total_cmp(&score(&a.1)).then(a.0.cmp(&b.0)));
         let saturating = moment.saturating(&ranked);
-        let mut ranking = Ranking::default();
+        let mut ranking = Ranking { chunks, ..Ranking::default() };
         let mut room = context.capacity;
+        let mut quotas = Quotas::new(context.layout);
         for (no, worth) in &ranked {
             let is_saturating = saturating.binary_search(no).is_ok();
-            let is_target = room > 0 && score(worth) > 0.0 && (worth.is_there || !is_saturating);
+            let is_target = room > 0
+                && score(worth) > 0.0
+                && (worth.is_there || !is_saturating)
+                && quotas.takes(ChunkNo(*no));
             room -= u32::from(is_target);
             match (worth.is_there, is_target) {
                 (true, false) => {
@@ -319,9 +329,20 @@ impl Ranking {
         ranking
     }
 
+    /// Chunks that were weighed for it.
+    pub(super) fn chunks(&self) -> usize {
+        self.chunks
+    }
+
     /// The next chunk to be copied.
     pub(super) fn next(&mut self) -> Option<Candidate> {
         self.copies.pop()
+    }
+
+    /// As [`victim`](Self::victim), of those that `makes_room` says.
+    pub(super) fn victim_among(&mut self, gain_s: f64, makes_room: impl Fn(u32) -> bool) -> Option<u32> {
+        let place = self.victims.iter().rposition(|(no, _)| makes_room(*no))?;
+        (self.victims[place].1 < gain_s).then(|| self.victims.remove(place).0)
     }
 
     /// The chunk to give its room to one that gains `gain_s`, if any is worth less.

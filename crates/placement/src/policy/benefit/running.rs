@@ -211,6 +211,11 @@ impl Running {
         self.segment_ios
     }
 
+    /// I/Os that are expected of it in all.
+    pub(super) fn expected_ios(&self) -> f64 {
+        self.segment_ios * self.exact.len() as f64
+    }
+
     /// Segments that it has not begun.
     pub(super) fn segments_ahead(&self) -> usize {
         self.exact.len().saturating_sub(self.present + 1)
@@ -321,8 +326,8 @@ fn from_plan(footprint: &Footprint, layout: &Layout) -> (Vec<Segment>, f64) {
         let numbers: Vec<u32> = access.chunks(layout).into_iter().flatten().collect();
         let first = access.stage as usize * PLANNED_SEGMENTS / stages;
         let spread = (PLANNED_SEGMENTS - first) as f32;
-        let pages = access.expected_pages as f32 / numbers.len().max(1) as f32;
-        ios += access.expected_pages as f64;
+        let pages = access.likely_pages() as f32 / numbers.len().max(1) as f32;
+        ios += access.likely_pages() as f64;
         let count = numbers.len();
         for (place, no) in numbers.into_iter().enumerate() {
             if access.is_sequential() {

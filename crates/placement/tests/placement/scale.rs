@@ -1,0 +1,30 @@
+//! Queries of many chunks: what a policy takes for an I/O does not grow with them.
+
+use std::time::{Duration, Instant};
+
+use tanada_base::SplitMix64;
+use tanada_placement::{SimulationOptions, Trace, import, simulate};
+
+/// So many reads of a page, each anywhere among as many mebibytes.
+fn spread(reads: u64) -> Trace {
+    let mut random = SplitMix64::new(1);
+    let line = |at: u64| format!("{at},h,0,Read,{},16384,1\n", random.below(reads) << 20);
+    let log: String = (0..reads).map(line).collect();
+    import::msr(log.as_bytes(), "spread").unwrap()
+}
+
+fn replay(reads: u64) -> Duration {
+    let trace = spread(reads);
+    let began = Instant::now();
+    let outcome = simulate(&trace, None, &SimulationOptions::new("benefit", 0.3)).unwrap();
+    println!("{reads} reads: {:.1} s of virtual time", outcome.total_s);
+    began.elapsed()
+}
+
+/// Eight times the I/Os took sixty times as long when each segment was worth a ranking of all chunks.
+#[test]
+fn a_query_of_many_chunks_takes_time_in_proportion_to_its_ios() {
+    let (few, many) = (replay(1 << 14), replay(1 << 17));
+    println!("{few:?}, {many:?}");
+    assert!(many < few * 24, "{few:?} for 16,384 I/Os, {many:?} for 131,072");
+}
