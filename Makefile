@@ -39,3 +39,5 @@ bench: ## the benchmarks in quick form; needs fio
 	scripts/setup --bench
 	cargo run --release -p tanada -- bench io --quick
 	cargo run --release -p tanada -- bench ooode --quick
+	cargo run --release -p tanada -- bench ycsb --quick --media folder
+	cargo run --release -p tanada -- bench hse --quick

@@ -47,7 +47,15 @@ enum {
 
 /* Flags of writes. */
 enum {
-    TANADA_KV_SYNC = 1          /* durable before the call returns; without it as the database has it: within 100 ms, unless set otherwise */
+    TANADA_KV_SYNC = 1,         /* durable before the call returns; without it as the database has it: within 100 ms, unless set otherwise */
+    TANADA_KV_UNCOMPRESSED = 2, /* one of these three, for long values; without one as the store has it */
+    TANADA_KV_LZ4 = 4,
+    TANADA_KV_ZSTD = 8
+};
+
+/* Flags of cursors. */
+enum {
+    TANADA_KV_KEYS_ONLY = 1     /* values are not read, and come empty */
 };
 
 /* Another flag of writes: durable within so many milliseconds, from 1 to 1000. */
@@ -62,10 +70,18 @@ int tanada_kv_create_volume(const char *path, uint64_t bytes);
 int tanada_kv_open(const char *volume, const char *database, uint32_t flags, tanada_kv **out);
 
 /*
- * The same with settings: JSON with the names and values of docs/kv.md, such as {"memory_bytes": 67108864, "durability": {"within": 10}}; what is left
- * out has its default. A database that is made has them for good, one that is there until it is closed. NULL is as tanada_kv_open.
+ * The same with settings: JSON with the names and values of docs/kv.md, such as {"memory_bytes": 67108864, "durability": {"within": 10}}. What is left
+ * out stays as the database has it; one that is made has the defaults. They are kept, unless the database is opened with TANADA_KV_READ. null takes a
+ * limit away ({"fast_class_bytes": null}); settings that are NULL are as tanada_kv_open.
  */
 int tanada_kv_open_with(const char *volume, const char *database, uint32_t flags, const char *settings, tanada_kv **out);
+
+/*
+ * The same. After a stop an opening replays the log, and calls `progress` with `context` before it returns, perhaps on another thread: how many bytes of
+ * the log it has read, and of how many at most.
+ */
+int tanada_kv_open_telling(const char *volume, const char *database, uint32_t flags, const char *settings,
+                           void (*progress)(void *context, uint64_t replayed_bytes, uint64_t total_bytes), void *context, tanada_kv **out);
 
 /* Makes everything durable. Stores, cursors and transactions have to be given back before. The handle is gone whatever is returned. */
 int tanada_kv_close(tanada_kv *database);
@@ -88,6 +104,11 @@ int tanada_kv_set_policy(tanada_kv_store *store, const char *policy);
 int tanada_kv_compact(tanada_kv_store *store);
 
 int tanada_kv_put(tanada_kv_store *store, const void *key, size_t key_len, const void *value, size_t value_len, uint32_t flags);
+
+/* The same; the key counts as deleted so many seconds later. 0 is as the store has it. */
+int tanada_kv_put_expiring(tanada_kv_store *store, const void *key, size_t key_len, const void *value, size_t value_len, uint32_t time_to_live_s,
+                           uint32_t flags);
+
 int tanada_kv_delete(tanada_kv_store *store, const void *key, size_t key_len, uint32_t flags);
 int tanada_kv_delete_prefix(tanada_kv_store *store, const void *prefix, size_t prefix_len, uint32_t flags);
 
@@ -100,8 +121,9 @@ int tanada_kv_batch_put(tanada_kv_batch *batch, tanada_kv_store *store, const vo
 int tanada_kv_batch_delete(tanada_kv_batch *batch, tanada_kv_store *store, const void *key, size_t key_len);
 int tanada_kv_batch_delete_range(tanada_kv_batch *batch, tanada_kv_store *store, const void *start, size_t start_len, const void *end, size_t end_len);
 
-/* Both end it; the handle is gone whatever is returned. */
+/* All three end it; the handle is gone whatever is returned. What the second puts counts as deleted so many seconds later; 0 is as the stores have it. */
 int tanada_kv_write(tanada_kv *database, tanada_kv_batch *batch, uint32_t flags);
+int tanada_kv_write_expiring(tanada_kv *database, tanada_kv_batch *batch, uint32_t time_to_live_s, uint32_t flags);
 void tanada_kv_batch_free(tanada_kv_batch *batch);
 
 /* The value is the caller's, to be given back with tanada_kv_free. */
@@ -110,7 +132,18 @@ void tanada_kv_free(void *value, size_t value_len);
 
 /* A cursor over keys that begin with the prefix, as they are now. What next and previous give is the cursor's until its next call. */
 int tanada_kv_cursor_open(tanada_kv_store *store, const void *prefix, size_t prefix_len, tanada_kv_cursor **out);
+
+/*
+ * The same, as a snapshot has the keys unless it is NULL, with TANADA_KV_KEYS_ONLY or 0. Who knows how many keys will be read from where the cursor is set to
+ * says so: they are read in few steps, and none in vain; 0 if it is not known.
+ */
+int tanada_kv_cursor_open_with(tanada_kv_store *store, tanada_kv_snapshot *snapshot, const void *prefix, size_t prefix_len, uint32_t flags,
+                               size_t expected_keys, tanada_kv_cursor **out);
+
+/* Has it see what is there now; it stays where it is. One of a transaction goes on to see that. */
+int tanada_kv_cursor_refresh(tanada_kv_cursor *cursor);
 int tanada_kv_cursor_seek(tanada_kv_cursor *cursor, const void *key, size_t key_len);
+int tanada_kv_cursor_seek_to_begin(tanada_kv_cursor *cursor);
 int tanada_kv_cursor_seek_to_end(tanada_kv_cursor *cursor);
 int tanada_kv_cursor_next(tanada_kv_cursor *cursor, const void **key, size_t *key_len, const void **value, size_t *value_len);
 int tanada_kv_cursor_previous(tanada_kv_cursor *cursor, const void **key, size_t *key_len, const void **value, size_t *value_len);
@@ -126,6 +159,12 @@ void tanada_kv_snapshot_free(tanada_kv_snapshot *snapshot);
 int tanada_kv_begin(tanada_kv *database, int serializable, tanada_kv_transaction **out);
 int tanada_kv_transaction_put(tanada_kv_transaction *transaction, tanada_kv_store *store, const void *key, size_t key_len, const void *value, size_t value_len);
 int tanada_kv_transaction_delete(tanada_kv_transaction *transaction, tanada_kv_store *store, const void *key, size_t key_len);
+int tanada_kv_transaction_delete_range(tanada_kv_transaction *transaction, tanada_kv_store *store, const void *start, size_t start_len, const void *end,
+                                       size_t end_len);
+
+/* A cursor over what the transaction sees now, with TANADA_KV_KEYS_ONLY or 0; the transaction may end before it. */
+int tanada_kv_transaction_cursor_open(tanada_kv_transaction *transaction, tanada_kv_store *store, const void *prefix, size_t prefix_len, uint32_t flags,
+                                      tanada_kv_cursor **out);
 int tanada_kv_transaction_get(tanada_kv_transaction *transaction, tanada_kv_store *store, const void *key, size_t key_len, void **value, size_t *value_len);
 
 /* Both end it; the handle is gone whatever is returned. */
@@ -150,10 +189,13 @@ int tanada_kv_checkpoint(tanada_kv *database, const char *name);
  * What they give is JSON, without a zero at its end, to be given back by tanada_kv_free.
  *
  * tanada_kv_check reads everything and verifies every checksum: how much that was, and "findings", a list of what is wrong. If there are any, it gives the
- * JSON all the same, and TANADA_KV_CORRUPTED. tanada_kv_statistics has counters since the opening, and what there is now, by class and by store.
+ * JSON all the same, and TANADA_KV_CORRUPTED; "damaged_copies" are none, for what they repeat is read instead. tanada_kv_statistics has counters since the
+ * opening and, as "lifetime", over all openings, and what there is now, by class and by store. The last two have all settings as they are now, the policy too.
  */
 int tanada_kv_check(tanada_kv *database, void **json, size_t *json_len);
 int tanada_kv_statistics(tanada_kv *database, void **json, size_t *json_len);
+int tanada_kv_settings(tanada_kv *database, void **json, size_t *json_len);
+int tanada_kv_store_settings(tanada_kv_store *store, void **json, size_t *json_len);
 
 #ifdef __cplusplus
 }

@@ -14,7 +14,7 @@ use crate::write_options;
 ///
 /// # Safety
 /// Both have as many bytes as is said, and live as long as they are used; each may be NULL.
-unsafe fn range<'a>(
+pub(crate) unsafe fn range<'a>(
     start: *const c_void,
     start_len: usize,
     end: *const c_void,
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn tanada_kv_delete_range(
             unsafe { (memory::borrow(store)?, range(start, start_len, end, end_len)?) };
         let mut batch = Batch::new();
         batch.delete_range(&handle.store, start, end);
-        Ok(wait(handle.database.write(batch, &write_options(flags)))?)
+        Ok(wait(handle.database.write(batch, &write_options(flags, 0)?))?)
     })
 }
 
@@ -142,7 +142,27 @@ pub unsafe extern "C" fn tanada_kv_write(
         let batch = unsafe { memory::take(batch) }?;
         // SAFETY: as the caller promises.
         let handle = unsafe { memory::borrow(database) }?;
-        Ok(wait(handle.database.write(batch.batch, &write_options(flags)))?)
+        Ok(wait(handle.database.write(batch.batch, &write_options(flags, 0)?))?)
+    })
+}
+
+/// Writes all of a batch, or nothing of it, and takes it back; what it puts counts as deleted after so many seconds, or as its store has it if that is 0.
+///
+/// # Safety
+/// As [`tanada_kv_write`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_write_expiring(
+    database: *mut DatabaseHandle,
+    batch: *mut BatchHandle,
+    time_to_live_s: u32,
+    flags: u32,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let batch = unsafe { memory::take(batch) }?;
+        // SAFETY: as the caller promises.
+        let handle = unsafe { memory::borrow(database) }?;
+        Ok(wait(handle.database.write(batch.batch, &write_options(flags, time_to_live_s)?))?)
     })
 }
 

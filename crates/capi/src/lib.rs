@@ -7,27 +7,28 @@
 
 mod batch;
 mod code;
+mod cursor;
 mod handles;
 mod load;
 mod memory;
 mod settings;
 mod snapshot;
+mod transaction;
 mod whole;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::path::Path;
-use std::ptr;
 
 use tanada_kv::blocking::wait;
 use tanada_kv::{
-    Cursor, CursorOptions, Database, DatabaseSettings, ErrorKind, Isolation, OpenOptions, StoreSettings,
+    Compression, Database, DatabaseOverrides, DatabaseSettings, ErrorKind, OnProgress, OpenOptions,
+    StoreSettings, WriteOptions,
 };
-use tanada_kv::{Transaction, WriteOptions};
 use tanada_volume::directory::{ClassConfig, Directory, Settings};
 use tanada_volume::{OpenOptions as VolumeOptions, VolumeSettings};
 
 use code::{Code, Failure, guarded};
-use handles::{CursorHandle, DatabaseHandle, StoreHandle, TransactionHandle};
+use handles::{DatabaseHandle, StoreHandle};
 use memory::{bytes, give, text};
 
 /// Make the database or the store if there is none.
@@ -36,17 +37,33 @@ const CREATE: u32 = 1;
 const READ: u32 = 2;
 /// Durable before the call returns.
 const SYNC: u32 = 1;
+/// How long values are compressed.
+const COMPRESSIONS: [(u32, Compression); 3] =
+    [(2, Compression::None), (4, Compression::Lz4), (8, Compression::Zstd)];
+/// All flags of writes, below the milliseconds.
+const WRITE_FLAGS: u32 = 15;
 
-/// How a write is made: durable at once, or after as many milliseconds as the upper half says, or as the database has it.
-fn write_options(flags: u32) -> WriteOptions {
-    match (flags & SYNC != 0, (flags >> 16) as u16) {
+/// How a write is made: durable at once, or after as many milliseconds as the upper half says, or as the database has it; compressed as a flag says, or
+/// as the store has it; and for how many seconds, if that is not 0.
+fn write_options(flags: u32, time_to_live_s: u32) -> Result<WriteOptions, Failure> {
+    let options = match (flags & SYNC != 0, (flags >> 16) as u16) {
         (true, _) => WriteOptions::sync(),
         (false, 0) => WriteOptions::default(),
         (false, ms) => WriteOptions::within(ms),
+    };
+    let mut named = COMPRESSIONS.into_iter().filter(|(flag, _)| flags & flag != 0);
+    let compression = named.next().map(|(_, compression)| compression);
+    if named.next().is_some() || flags & 0xffff & !WRITE_FLAGS != 0 {
+        return Err(Failure::of(
+            Code::Invalid,
+            format!("{flags:#x} are no flags of writes, or two compressions"),
+        ));
     }
+    let time_to_live_s = (time_to_live_s > 0).then_some(time_to_live_s);
+    Ok(WriteOptions { compression, time_to_live_s, ..options })
 }
 
-/// Opens a database; one that is made gets the settings, one that is there has them until it is closed.
+/// Opens a database with what is named of its settings; one that is made has the defaults for the rest, and one that is there its own.
 ///
 /// # Safety
 /// The strings end with a zero or are NULL; `out` can be written or is NULL.
@@ -54,7 +71,8 @@ unsafe fn open_database(
     volume: *const c_char,
     database: *const c_char,
     flags: u32,
-    settings: Option<DatabaseSettings>,
+    settings: DatabaseOverrides,
+    progress: Option<OnProgress>,
     out: *mut *mut DatabaseHandle,
 ) -> Result<(), Failure> {
     // SAFETY: as the caller promises.
@@ -63,10 +81,10 @@ unsafe fn open_database(
     let options = VolumeOptions { read_only, ..VolumeOptions::default() };
     let directory = wait(Directory::open(volume, &options, Settings::default()))?;
     let environment = handles::environment();
-    let options = OpenOptions { read_only, settings: settings.clone(), ..OpenOptions::default() };
+    let options = OpenOptions { read_only, settings, progress, ..OpenOptions::default() };
     let opened = match wait(Database::open(directory.volume(), name, &options, environment.clone())) {
         Err(error) if error.kind() == ErrorKind::NotFound && flags & CREATE != 0 && !read_only => {
-            let settings = settings.unwrap_or_default();
+            let settings = options.settings.over(&DatabaseSettings::default());
             wait(Database::create(directory.volume(), name, &settings, environment))
         }
         opened => opened,
@@ -142,7 +160,7 @@ pub unsafe extern "C" fn tanada_kv_open(
     out: *mut *mut DatabaseHandle,
 ) -> c_int {
     // SAFETY: as the caller promises.
-    guarded(|| unsafe { open_database(volume, database, flags, None, out) })
+    guarded(|| unsafe { open_database(volume, database, flags, DatabaseOverrides::default(), None, out) })
 }
 
 /// Closes a database and its volume.
@@ -217,7 +235,29 @@ pub unsafe extern "C" fn tanada_kv_put(
         // SAFETY: as the caller promises.
         let (handle, key, value) =
             unsafe { (memory::borrow(store)?, bytes(key, key_len)?, bytes(value, value_len)?) };
-        Ok(wait(handle.store.put_with(key, value, &write_options(flags)))?)
+        Ok(wait(handle.store.put_with(key, value, &write_options(flags, 0)?))?)
+    })
+}
+
+/// Writes a key that counts as deleted after so many seconds, or as the store has it if that is 0.
+///
+/// # Safety
+/// As [`tanada_kv_put`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_put_expiring(
+    store: *mut StoreHandle,
+    key: *const c_void,
+    key_len: usize,
+    value: *const c_void,
+    value_len: usize,
+    time_to_live_s: u32,
+    flags: u32,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let (handle, key, value) =
+            unsafe { (memory::borrow(store)?, bytes(key, key_len)?, bytes(value, value_len)?) };
+        Ok(wait(handle.store.put_with(key, value, &write_options(flags, time_to_live_s)?))?)
     })
 }
 
@@ -235,7 +275,7 @@ pub unsafe extern "C" fn tanada_kv_delete(
     guarded(|| {
         // SAFETY: as the caller promises.
         let (handle, key) = unsafe { (memory::borrow(store)?, bytes(key, key_len)?) };
-        Ok(wait(handle.store.delete_with(key, &write_options(flags)))?)
+        Ok(wait(handle.store.delete_with(key, &write_options(flags, 0)?))?)
     })
 }
 
@@ -255,7 +295,7 @@ pub unsafe extern "C" fn tanada_kv_delete_prefix(
         let (handle, prefix) = unsafe { (memory::borrow(store)?, bytes(prefix, prefix_len)?) };
         let mut batch = tanada_kv::Batch::new();
         batch.delete_prefix(&handle.store, prefix);
-        Ok(wait(handle.database.write(batch, &write_options(flags)))?)
+        Ok(wait(handle.database.write(batch, &write_options(flags, 0)?))?)
     })
 }
 
@@ -289,234 +329,4 @@ pub unsafe extern "C" fn tanada_kv_get(
 pub unsafe extern "C" fn tanada_kv_free(value: *mut c_void, value_len: usize) {
     // SAFETY: as the caller promises.
     unsafe { memory::free_bytes(value, value_len) }
-}
-
-/// Opens a cursor.
-///
-/// # Safety
-/// `store` is open; the prefix has as many bytes as is said; `out` can be written; each may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tanada_kv_cursor_open(
-    store: *mut StoreHandle,
-    prefix: *const c_void,
-    prefix_len: usize,
-    out: *mut *mut CursorHandle,
-) -> c_int {
-    guarded(|| {
-        // SAFETY: as the caller promises.
-        let (handle, prefix) = unsafe { (memory::borrow(store)?, bytes(prefix, prefix_len)?) };
-        let cursor = handle.store.cursor(CursorOptions::prefix(prefix));
-        // SAFETY: as the caller promises.
-        unsafe { give(out, CursorHandle { cursor, shown: None }) }
-    })
-}
-
-/// Goes before the first key that is not smaller.
-///
-/// # Safety
-/// `cursor` is open and nobody else's; the key has as many bytes as is said; each may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tanada_kv_cursor_seek(
-    cursor: *mut CursorHandle,
-    key: *const c_void,
-    key_len: usize,
-) -> c_int {
-    guarded(|| {
-        // SAFETY: as the caller promises.
-        let (handle, key) = unsafe { (memory::borrow_mut(cursor)?, bytes(key, key_len)?) };
-        Ok(wait(handle.cursor.seek(key))?)
-    })
-}
-
-/// Goes behind the last key.
-///
-/// # Safety
-/// `cursor` is open and nobody else's, or NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tanada_kv_cursor_seek_to_end(cursor: *mut CursorHandle) -> c_int {
-    guarded(|| {
-        // SAFETY: as the caller promises.
-        let handle = unsafe { memory::borrow_mut(cursor) }?;
-        Ok(wait(handle.cursor.seek_to_end())?)
-    })
-}
-
-type Shown = (*mut *const c_void, *mut usize, *mut *const c_void, *mut usize);
-
-/// Steps, and shows where the cursor came.
-///
-/// # Safety
-/// As [`tanada_kv_cursor_next`].
-unsafe fn step(cursor: *mut CursorHandle, shown: Shown, is_forward: bool) -> c_int {
-    guarded(|| {
-        // SAFETY: as the caller promises.
-        let handle = unsafe { memory::borrow_mut(cursor) }?;
-        let walked: &mut Cursor = &mut handle.cursor;
-        let found = if is_forward { wait(walked.next())? } else { wait(walked.previous())? };
-        let Some((key, value)) = found else {
-            return Err(Failure::of(Code::NotFound, "the cursor is at the end"));
-        };
-        let (key, value) = handle.show(key, value);
-        // SAFETY: as the caller promises; what is shown lives in the handle until its next step.
-        unsafe {
-            memory::show(key, shown.0, shown.1)?;
-            memory::show(value, shown.2, shown.3)
-        }
-    })
-}
-
-/// The key behind the cursor, which goes over it.
-///
-/// # Safety
-/// `cursor` is open and nobody else's; the others can be written; each may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tanada_kv_cursor_next(
-    cursor: *mut CursorHandle,
-    key: *mut *const c_void,
-    key_len: *mut usize,
-    value: *mut *const c_void,
-    value_len: *mut usize,
-) -> c_int {
-    // SAFETY: as the caller promises.
-    unsafe { step(cursor, (key, key_len, value, value_len), true) }
-}
-
-/// The key before the cursor, which goes over it.
-///
-/// # Safety
-/// As [`tanada_kv_cursor_next`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tanada_kv_cursor_previous(
-    cursor: *mut CursorHandle,
-    key: *mut *const c_void,
-    key_len: *mut usize,
-    value: *mut *const c_void,
-    value_len: *mut usize,
-) -> c_int {
-    // SAFETY: as the caller promises.
-    unsafe { step(cursor, (key, key_len, value, value_len), false) }
-}
-
-/// Gives a cursor back.
-///
-/// # Safety
-/// `cursor` is of [`tanada_kv_cursor_open`] and was not given back, or is NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tanada_kv_cursor_free(cursor: *mut CursorHandle) {
-    // SAFETY: as the caller promises.
-    drop(unsafe { memory::take(cursor) });
-}
-
-/// Begins a transaction.
-///
-/// # Safety
-/// `database` is open, `out` can be written; each may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tanada_kv_begin(
-    database: *mut DatabaseHandle,
-    serializable: c_int,
-    out: *mut *mut TransactionHandle,
-) -> c_int {
-    guarded(|| {
-        // SAFETY: as the caller promises.
-        let handle = unsafe { memory::borrow(database) }?;
-        let isolation = if serializable != 0 { Isolation::Serializable } else { Isolation::Snapshot };
-        let transaction: Transaction = handle.database.begin(isolation);
-        // SAFETY: as the caller promises.
-        unsafe { give(out, TransactionHandle { transaction }) }
-    })
-}
-
-/// Writes a key in a transaction.
-///
-/// # Safety
-/// `transaction` and `store` are open, the transaction nobody else's; key and value have as many bytes as is said; each may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tanada_kv_transaction_put(
-    transaction: *mut TransactionHandle,
-    store: *mut StoreHandle,
-    key: *const c_void,
-    key_len: usize,
-    value: *const c_void,
-    value_len: usize,
-) -> c_int {
-    guarded(|| {
-        // SAFETY: as the caller promises.
-        let (handle, store) = unsafe { (memory::borrow_mut(transaction)?, memory::borrow(store)?) };
-        // SAFETY: as the caller promises.
-        let (key, value) = unsafe { (bytes(key, key_len)?, bytes(value, value_len)?) };
-        handle.transaction.put(&store.store, key, value);
-        Ok(())
-    })
-}
-
-/// Deletes a key in a transaction.
-///
-/// # Safety
-/// As [`tanada_kv_transaction_put`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tanada_kv_transaction_delete(
-    transaction: *mut TransactionHandle,
-    store: *mut StoreHandle,
-    key: *const c_void,
-    key_len: usize,
-) -> c_int {
-    guarded(|| {
-        // SAFETY: as the caller promises.
-        let (handle, store) = unsafe { (memory::borrow_mut(transaction)?, memory::borrow(store)?) };
-        // SAFETY: as the caller promises.
-        let key = unsafe { bytes(key, key_len) }?;
-        handle.transaction.delete(&store.store, key);
-        Ok(())
-    })
-}
-
-/// Reads a key in a transaction.
-///
-/// # Safety
-/// As [`tanada_kv_transaction_put`] and [`tanada_kv_get`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tanada_kv_transaction_get(
-    transaction: *mut TransactionHandle,
-    store: *mut StoreHandle,
-    key: *const c_void,
-    key_len: usize,
-    value: *mut *mut c_void,
-    value_len: *mut usize,
-) -> c_int {
-    guarded(|| {
-        // SAFETY: as the caller promises.
-        let (handle, store) = unsafe { (memory::borrow_mut(transaction)?, memory::borrow(store)?) };
-        // SAFETY: as the caller promises.
-        let key = unsafe { bytes(key, key_len) }?;
-        let found = wait(handle.transaction.get(&store.store, key))?;
-        let found = found.ok_or(Failure::of(Code::NotFound, "there is no such key"))?;
-        // SAFETY: as the caller promises.
-        unsafe { memory::give_bytes(&found, value, value_len) }
-    })
-}
-
-/// Makes a transaction's writes visible, or none of them.
-///
-/// # Safety
-/// `transaction` is of [`tanada_kv_begin`] and was not ended, or is NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tanada_kv_commit(transaction: *mut TransactionHandle, flags: u32) -> c_int {
-    guarded(|| {
-        // SAFETY: as the caller promises.
-        let handle = unsafe { memory::take(transaction) }?;
-        Ok(wait(handle.transaction.commit(&write_options(flags)))?)
-    })
-}
-
-/// Forgets a transaction.
-///
-/// # Safety
-/// As [`tanada_kv_commit`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tanada_kv_rollback(transaction: *mut TransactionHandle) {
-    if !ptr::eq(transaction, ptr::null()) {
-        // SAFETY: as the caller promises.
-        drop(unsafe { memory::take(transaction) });
-    }
 }

@@ -1,13 +1,16 @@
 //! Settings and policies, as JSON.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use tanada_kv::blocking::wait;
+use tanada_kv::{DatabaseOverrides, OnProgress};
 
 use crate::code::{Code, Failure, guarded};
 use crate::handles::{DatabaseHandle, StoreHandle};
 use crate::memory::{self, text};
+use crate::whole::give_json;
 
 /// What a JSON text says; `None` if it is NULL.
 ///
@@ -37,9 +40,89 @@ pub unsafe extern "C" fn tanada_kv_open_with(
 ) -> c_int {
     guarded(|| {
         // SAFETY: as the caller promises.
-        let settings = unsafe { json(settings, "settings of a database") }?;
+        let settings: Option<DatabaseOverrides> = unsafe { json(settings, "settings of a database") }?;
         // SAFETY: as the caller promises.
-        unsafe { crate::open_database(volume, database, flags, settings, out) }
+        unsafe { crate::open_database(volume, database, flags, settings.unwrap_or_default(), None, out) }
+    })
+}
+
+/// Told how far the replay of a log is: what the caller gave, bytes that were read, and of how many at most.
+type Progress = Option<unsafe extern "C" fn(context: *mut c_void, replayed_bytes: u64, total_bytes: u64)>;
+
+/// The caller's own, which is handed back as it was.
+struct Context(*mut c_void);
+
+// SAFETY: it is not looked into here; the caller promises that the function may be called with it from any thread.
+unsafe impl Send for Context {}
+// SAFETY: as above; one opening tells of its progress at one moment once.
+unsafe impl Sync for Context {}
+
+impl Context {
+    fn get(&self) -> *mut c_void {
+        self.0
+    }
+}
+
+/// Opens a database with settings, and tells how far the replay of its log is.
+///
+/// # Safety
+/// As [`tanada_kv_open_with`]; `progress` may be called with `context` until this returns, from any thread, or is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_open_telling(
+    volume: *const c_char,
+    database: *const c_char,
+    flags: u32,
+    settings: *const c_char,
+    progress: Progress,
+    context: *mut c_void,
+    out: *mut *mut DatabaseHandle,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let settings: Option<DatabaseOverrides> = unsafe { json(settings, "settings of a database") }?;
+        let context = Context(context);
+        let told = progress.map(|tell| -> OnProgress {
+            // SAFETY: as the caller promises.
+            Arc::new(move |now| unsafe { tell(context.get(), now.replayed_bytes, now.total_bytes) })
+        });
+        // SAFETY: as the caller promises.
+        unsafe { crate::open_database(volume, database, flags, settings.unwrap_or_default(), told, out) }
+    })
+}
+
+/// The settings of a database.
+///
+/// # Safety
+/// `database` is open; `json` and `json_len` can be written; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_settings(
+    database: *mut DatabaseHandle,
+    json: *mut *mut c_void,
+    json_len: *mut usize,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let handle = unsafe { memory::borrow(database) }?;
+        // SAFETY: as the caller promises.
+        unsafe { give_json(handle.database.settings(), json, json_len) }
+    })
+}
+
+/// The settings of a store.
+///
+/// # Safety
+/// `store` is open; `json` and `json_len` can be written; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_store_settings(
+    store: *mut StoreHandle,
+    json: *mut *mut c_void,
+    json_len: *mut usize,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let handle = unsafe { memory::borrow(store) }?;
+        // SAFETY: as the caller promises.
+        unsafe { give_json(&handle.store.settings(), json, json_len) }
     })
 }
 

@@ -2,11 +2,10 @@
 
 use std::ffi::{c_int, c_void};
 
-use tanada_kv::CursorOptions;
 use tanada_kv::blocking::wait;
 
 use crate::code::{Code, Failure, guarded};
-use crate::handles::{CursorHandle, DatabaseHandle, SnapshotHandle, StoreHandle};
+use crate::handles::{DatabaseHandle, SnapshotHandle, StoreHandle};
 use crate::memory::{self, bytes, give};
 
 /// Takes a snapshot of all stores.
@@ -48,30 +47,6 @@ pub unsafe extern "C" fn tanada_kv_get_at(
         let found = found.ok_or(Failure::of(Code::NotFound, "there is no such key"))?;
         // SAFETY: as the caller promises.
         unsafe { memory::give_bytes(&found, value, value_len) }
-    })
-}
-
-/// Opens a cursor over keys as they were.
-///
-/// # Safety
-/// `store` is open and `snapshot` was not given back; the prefix has as many bytes as is said; `out` can be written; each may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tanada_kv_cursor_open_at(
-    store: *mut StoreHandle,
-    snapshot: *mut SnapshotHandle,
-    prefix: *const c_void,
-    prefix_len: usize,
-    out: *mut *mut CursorHandle,
-) -> c_int {
-    guarded(|| {
-        // SAFETY: as the caller promises.
-        let (handle, snapshot) = unsafe { (memory::borrow(store)?, memory::borrow(snapshot)?) };
-        // SAFETY: as the caller promises.
-        let prefix = unsafe { bytes(prefix, prefix_len) }?;
-        let snapshot = Some(snapshot.snapshot.clone());
-        let cursor = handle.store.cursor(CursorOptions { snapshot, ..CursorOptions::prefix(prefix) });
-        // SAFETY: as the caller promises.
-        unsafe { give(out, CursorHandle { cursor, shown: None }) }
     })
 }
 

@@ -13,7 +13,11 @@ use crate::memory::{self, text};
 ///
 /// # Safety
 /// Both can be written, or are NULL.
-unsafe fn give_json(what: &impl Serialize, json: *mut *mut c_void, len: *mut usize) -> Result<(), Failure> {
+pub(crate) unsafe fn give_json(
+    what: &impl Serialize,
+    json: *mut *mut c_void,
+    len: *mut usize,
+) -> Result<(), Failure> {
     let written = serde_json::to_vec(what);
     let written = written.map_err(|error| Failure::of(Code::Panic, error.to_string()))?;
     // SAFETY: as the caller promises.

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tanada_kv.h"
 
@@ -173,13 +174,170 @@ static void whole(const char *volume) {
     OK(tanada_kv_close(other));
 }
 
+/* A number in what statistics say. */
+static unsigned long long counted(tanada_kv *database, const char *name) {
+    void *json;
+    size_t json_len;
+    char text[8192] = {0};
+    OK(tanada_kv_statistics(database, &json, &json_len));
+    TRUE(json_len < sizeof text);
+    memcpy(text, json, json_len);
+    tanada_kv_free(json, json_len);
+    const char *found = strstr(text, name);
+    TRUE(found != NULL);
+    return strtoull(found + strlen(name), NULL, 10);
+}
+
+/* How cursors are opened, and how writes are made. */
+static void told(const char *volume) {
+    tanada_kv *database;
+    tanada_kv_store *store;
+    tanada_kv_cursor *cursor, *of_transaction;
+    tanada_kv_transaction *transaction;
+    tanada_kv_snapshot *snapshot;
+    tanada_kv_batch *batch;
+    const void *key, *shown;
+    size_t key_len, shown_len;
+    OK(tanada_kv_open(volume, "told", TANADA_KV_CREATE, &database));
+    OK(tanada_kv_store_open(database, "a", TANADA_KV_CREATE, &store));
+    put(store, "1", "one");
+    put(store, "2", "two");
+    OK(tanada_kv_snapshot_take(database, &snapshot));
+    put(store, "3", "three");
+    CHECK(TANADA_KV_INVALID, tanada_kv_cursor_open_with(store, NULL, NULL, 0, 2, 0, &cursor));
+    OK(tanada_kv_cursor_open_with(store, snapshot, NULL, 0, TANADA_KV_KEYS_ONLY, 2, &cursor));
+    tanada_kv_snapshot_free(snapshot);
+    OK(tanada_kv_cursor_seek_to_end(cursor));
+    OK(tanada_kv_cursor_previous(cursor, &key, &key_len, &shown, &shown_len));
+    TRUE(memcmp(key, "2", 1) == 0);
+    OK(tanada_kv_cursor_seek_to_begin(cursor));
+    OK(tanada_kv_cursor_next(cursor, &key, &key_len, &shown, &shown_len));
+    TRUE(key_len == 1 && memcmp(key, "1", 1) == 0 && shown_len == 0);
+    OK(tanada_kv_cursor_next(cursor, &key, &key_len, &shown, &shown_len));
+    OK(tanada_kv_cursor_refresh(cursor));
+    OK(tanada_kv_cursor_next(cursor, &key, &key_len, &shown, &shown_len));
+    TRUE(memcmp(key, "3", 1) == 0 && shown_len == 0);
+    OK(tanada_kv_cursor_seek_to_begin(cursor));
+    OK(tanada_kv_cursor_next(cursor, &key, &key_len, &shown, &shown_len));
+    TRUE(memcmp(key, "1", 1) == 0);
+    tanada_kv_cursor_free(cursor);
+    CHECK(TANADA_KV_INVALID, tanada_kv_cursor_refresh(NULL));
+    OK(tanada_kv_cursor_open_with(store, NULL, "3", 1, 0, 1, &cursor));
+    OK(tanada_kv_cursor_next(cursor, &key, &key_len, &shown, &shown_len));
+    TRUE(shown_len == 5 && memcmp(shown, "three", 5) == 0);
+    tanada_kv_cursor_free(cursor);
+
+    OK(tanada_kv_begin(database, 1, &transaction));
+    OK(tanada_kv_transaction_put(transaction, store, "0", 1, "own", 3));
+    OK(tanada_kv_transaction_delete_range(transaction, store, "1", 1, "3", 1));
+    OK(tanada_kv_transaction_cursor_open(transaction, store, NULL, 0, 0, &of_transaction));
+    OK(tanada_kv_cursor_next(of_transaction, &key, &key_len, &shown, &shown_len));
+    TRUE(memcmp(key, "0", 1) == 0 && shown_len == 3);
+    OK(tanada_kv_cursor_next(of_transaction, &key, &key_len, &shown, &shown_len));
+    TRUE(memcmp(key, "3", 1) == 0);
+    OK(tanada_kv_commit(transaction, 0));
+    tanada_kv_cursor_free(of_transaction);
+    TRUE(has(store, "0") && !has(store, "1") && !has(store, "2") && has(store, "3"));
+
+    char *value = calloc(1, 1 << 20);
+    TRUE(value != NULL);
+    unsigned long long before = counted(database, "\"written_by\":{\"log\":");
+    OK(tanada_kv_put(store, "long", 4, value, 1 << 20, TANADA_KV_ZSTD | TANADA_KV_SYNC));
+    unsigned long long squeezed = counted(database, "\"written_by\":{\"log\":") - before;
+    OK(tanada_kv_put(store, "long", 4, value, 1 << 20, TANADA_KV_UNCOMPRESSED | TANADA_KV_SYNC));
+    TRUE(squeezed < 1 << 18 && counted(database, "\"written_by\":{\"log\":") - before - squeezed >= 1 << 20);
+    free(value);
+    CHECK(TANADA_KV_INVALID, tanada_kv_put(store, "x", 1, "y", 1, TANADA_KV_ZSTD | TANADA_KV_LZ4));
+    CHECK(TANADA_KV_INVALID, tanada_kv_put(store, "x", 1, "y", 1, 1 << 10));
+
+    OK(tanada_kv_put_expiring(store, "soon", 4, "gone", 4, 1, 0));
+    OK(tanada_kv_put_expiring(store, "late", 4, "kept", 4, 1000, TANADA_KV_SYNC));
+    OK(tanada_kv_put_expiring(store, "ever", 4, "kept", 4, 0, 0));
+    OK(tanada_kv_batch_new(&batch));
+    OK(tanada_kv_batch_put(batch, store, "too", 3, "gone", 4));
+    OK(tanada_kv_write_expiring(database, batch, 1, TANADA_KV_SYNC));
+    sleep(2);
+    TRUE(!has(store, "soon") && !has(store, "too") && has(store, "late") && has(store, "ever"));
+    tanada_kv_store_free(store);
+    OK(tanada_kv_close(database));
+}
+
+/* What is not named of the settings of a database that is there stays. */
+static void named(const char *volume) {
+    tanada_kv *database;
+    tanada_kv_store *store;
+    void *json;
+    size_t json_len;
+    const char *made = "{\"fast_class_bytes\": 33554432}", *more = "{\"memory_bytes\": 8388608}";
+    OK(tanada_kv_open_with(volume, "named", TANADA_KV_CREATE, made, &database));
+    OK(tanada_kv_store_open_with(database, "a", TANADA_KV_CREATE, "{\"time_to_live_s\": 60}", &store));
+    OK(tanada_kv_set_policy(store, "\"staging_only\""));
+    OK(tanada_kv_store_settings(store, &json, &json_len));
+    TRUE(says(json, json_len, "\"time_to_live_s\":60,\"policy\":\"staging_only\""));
+    tanada_kv_store_free(store);
+    OK(tanada_kv_close(database));
+    OK(tanada_kv_open_with(volume, "named", TANADA_KV_CREATE, more, &database));
+    OK(tanada_kv_settings(database, &json, &json_len));
+    TRUE(says(json, json_len, "\"fast_class_bytes\":33554432"));
+    OK(tanada_kv_settings(database, &json, &json_len));
+    TRUE(says(json, json_len, "\"memory_bytes\":8388608"));
+    OK(tanada_kv_close(database));
+    CHECK(TANADA_KV_INVALID, tanada_kv_open_with(volume, "named", 0, "{\"memory_bytes\": null}", &database));
+    OK(tanada_kv_open_with(volume, "named", 0, "{\"fast_class_bytes\": null}", &database));
+    OK(tanada_kv_close(database));
+    OK(tanada_kv_open(volume, "named", TANADA_KV_READ, &database));
+    OK(tanada_kv_settings(database, &json, &json_len));
+    TRUE(says(json, json_len, "\"fast_class_bytes\":null"));
+    OK(tanada_kv_close(database));
+}
+
+/* Writes, and stops without closing anything. */
+static void stop(const char *volume) {
+    tanada_kv *database;
+    tanada_kv_store *store;
+    OK(tanada_kv_open(volume, "stopped", TANADA_KV_CREATE, &database));
+    OK(tanada_kv_store_open(database, "a", TANADA_KV_CREATE, &store));
+    OK(tanada_kv_put(store, "1", 1, "one", 3, TANADA_KV_SYNC));
+    _Exit(0);
+}
+
+struct seen {
+    int calls;
+    uint64_t replayed_bytes, total_bytes;
+};
+
+static void see(void *context, uint64_t replayed_bytes, uint64_t total_bytes) {
+    struct seen *seen = context;
+    TRUE(replayed_bytes >= seen->replayed_bytes && replayed_bytes <= total_bytes);
+    *seen = (struct seen){seen->calls + 1, replayed_bytes, total_bytes};
+}
+
+/* An opening after a stop tells how far it is. */
+static void recover(const char *volume) {
+    tanada_kv *database;
+    tanada_kv_store *store;
+    struct seen seen = {0, 0, 0};
+    OK(tanada_kv_open_telling(volume, "stopped", 0, NULL, see, &seen, &database));
+    TRUE(seen.calls > 0 && seen.replayed_bytes > 0);
+    OK(tanada_kv_store_open(database, "a", 0, &store));
+    TRUE(has(store, "1"));
+    tanada_kv_store_free(store);
+    OK(tanada_kv_close(database));
+    OK(tanada_kv_open_telling(volume, "stopped", TANADA_KV_READ, NULL, NULL, NULL, &database));
+    OK(tanada_kv_close(database));
+}
+
 int main(int count, char **arguments) {
+    if (count == 3) {
+        strcmp(arguments[2], "stop") == 0 ? stop(arguments[1]) : recover(arguments[1]);
+        return 0;
+    }
     tanada_kv *database;
     tanada_kv_store *store;
     TRUE(count == 2);
     const char *volume = arguments[1];
-    OK(tanada_kv_create_volume(volume, 256 << 20));
-    CHECK(TANADA_KV_EXISTS, tanada_kv_create_volume(volume, 256 << 20));
+    OK(tanada_kv_create_volume(volume, 512 << 20));
+    CHECK(TANADA_KV_EXISTS, tanada_kv_create_volume(volume, 512 << 20));
     CHECK(TANADA_KV_NOT_FOUND, tanada_kv_open(volume, "shop", 0, &database));
     TRUE(strstr(tanada_kv_error(), "shop") != NULL);
     CHECK(TANADA_KV_INVALID, tanada_kv_open(NULL, "shop", 0, &database));
@@ -250,6 +408,8 @@ int main(int count, char **arguments) {
     OK(tanada_kv_close(database));
     more(volume);
     whole(volume);
+    told(volume);
+    named(volume);
     puts("all is well");
     return 0;
 }

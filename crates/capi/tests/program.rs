@@ -29,11 +29,14 @@ fn a_program_in_c_uses_the_engine() {
         .status()
         .unwrap();
     assert!(compiled.success());
-    let ran = Command::new(&program)
-        .arg(folder.path().join("volume"))
-        .env("LD_LIBRARY_PATH", &library)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.success() && ran.stdout.starts_with(b"all is well"), "{said}");
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(&program);
+        command.arg(folder.path().join("volume")).args(arguments).env("LD_LIBRARY_PATH", &library);
+        let ran = command.output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        ran.stdout
+    };
+    assert!(run(&[]).starts_with(b"all is well"));
+    run(&["stop"]);
+    run(&["recover"]);
 }

@@ -13,6 +13,7 @@ mod interruption;
 mod kv;
 mod options;
 mod output;
+mod progress;
 mod simulate;
 mod sql;
 mod volume;

@@ -43,6 +43,9 @@ pub struct SimulateArguments {
     /// Room of the fast class in per cent of all data: A..B is in steps of ten
     #[arg(long, value_name = "A..B | N,N", default_value = "10..100")]
     fast_share: String,
+    /// Devices of both classes at once, the fast one first: instead of --fast and --slow
+    #[arg(long, value_name = "FAST,SLOW", conflicts_with_all = ["fast", "slow"], value_parser = models)]
+    models: Option<Models>,
     /// Devices of the fast class
     #[arg(long, value_name = "MODEL", default_value = "sata-ssd")]
     fast: ModelSpec,
@@ -63,6 +66,16 @@ pub struct SimulateArguments {
     no_training: bool,
     #[command(flatten)]
     output: OutputArguments,
+}
+
+impl SimulateArguments {
+    fn fast(&self) -> &ModelSpec {
+        self.models.as_ref().map_or(&self.fast, |models| &models.fast)
+    }
+
+    fn slow(&self) -> &ModelSpec {
+        self.models.as_ref().map_or(&self.slow, |models| &models.slow)
+    }
 }
 
 /// Logs of other tools.
@@ -91,8 +104,8 @@ pub fn run(arguments: &SimulateArguments) -> Outcome {
     for share in &shares {
         for policy in &policies {
             runs.push(SimulationOptions {
-                fast: arguments.fast.clone(),
-                slow: arguments.slow.clone(),
+                fast: arguments.fast().clone(),
+                slow: arguments.slow().clone(),
                 pace: if arguments.depth == 1 {
                     Pace::InOrder
                 } else {
@@ -118,6 +131,19 @@ fn progress(runs: usize) -> indicatif::ProgressBar {
     let style = indicatif::ProgressStyle::with_template("{pos} of {len} replays {wide_bar} {eta}");
     let bar = indicatif::ProgressBar::new(runs as u64);
     style.map(|style| bar.clone().with_style(style)).unwrap_or(bar)
+}
+
+/// Devices of the fast and the slow class.
+#[derive(Debug, Clone)]
+struct Models {
+    fast: ModelSpec,
+    slow: ModelSpec,
+}
+
+fn models(text: &str) -> Result<Models, String> {
+    let (fast, slow) = text.split_once(',').ok_or("two models, like sata-ssd,3xhdd-7200")?;
+    let model = |text: &str| text.trim().parse::<ModelSpec>().map_err(|error| error.to_string());
+    Ok(Models { fast: model(fast)?, slow: model(slow)? })
 }
 
 fn scale(text: &str) -> Result<f64, String> {
@@ -210,8 +236,8 @@ fn text(
         count(trace.ios(), "I/O"),
         size(trace.bytes()),
         count(trace.queries().len() as u64, "query run"),
-        arguments.slow,
-        arguments.fast,
+        arguments.slow(),
+        arguments.fast(),
     );
     let tables: [(&str, Figure); 3] = [
         ("", |outcome| format!("{:.1}", outcome.total_s)),
@@ -238,6 +264,18 @@ fn text(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn both_models_come_at_once() {
+        let both = models("nvme, 8xhdd-7200").unwrap();
+        assert_eq!(
+            (both.fast.to_string(), both.slow.to_string()),
+            ("nvme".to_owned(), "8xhdd-7200".to_owned())
+        );
+        for wrong in ["nvme", "nvme,", "nvme,tape"] {
+            assert!(models(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn shares_are_lists_or_steps_of_ten() {

@@ -4,20 +4,28 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tanada_kv::{Batch, Database, Store, WriteOptions};
+use tanada_kv::{Batch, Database, DatabaseSettings, Durability, Store, WriteOptions};
 
 use super::bytes::parsed;
+use super::settings::WriteArguments;
 use super::{Place, closing};
 use crate::failure::{Failure, Outcome};
 use crate::output::{count, say, size};
 
 /// Arguments of `tanada kv put`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada kv vol put user:17 '{\"name\": \"Aiko\"}'
+  tanada kv vol put session:4 open --ttl 3600
+  tanada kv vol put page:1 - --compression zstd < page.html")]
 pub struct PutArguments {
     /// The key
     key: String,
     /// The value; - is stdin
     value: String,
+    #[command(flatten)]
+    write: WriteArguments,
 }
 
 pub(super) async fn put(place: &Place, arguments: PutArguments) -> Outcome {
@@ -32,10 +40,11 @@ pub(super) async fn put(place: &Place, arguments: PutArguments) -> Outcome {
     } else {
         parsed(&arguments.value, place.hex)?.into_owned()
     };
-    let database = place.write(true).await?;
+    let database = place.write_or_new(&DatabaseSettings::default()).await?;
     let written = async {
         let store = place.store_or_new(&database).await?;
-        Ok(store.put_with(&key, &value, &WriteOptions::sync()).await?)
+        let options = WriteOptions { durability: Some(Durability::Sync), ..arguments.write.options() };
+        Ok(store.put_with(&key, &value, &options).await?)
     };
     let written = written.await;
     closing(&database, written).await
@@ -43,25 +52,44 @@ pub(super) async fn put(place: &Place, arguments: PutArguments) -> Outcome {
 
 /// Arguments of `tanada kv delete`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada kv vol delete user:17
+  tanada kv vol delete --prefix user:
+  tanada kv vol delete --from 2025-01 --to 2025-07       # the second one stays")]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["key", "prefix", "from", "to"]))]
 pub struct DeleteArguments {
     /// The key
-    #[arg(required_unless_present = "prefix", conflicts_with = "prefix")]
+    #[arg(conflicts_with_all = ["prefix", "from", "to"])]
     key: Option<String>,
     /// All keys that begin so
-    #[arg(long, value_name = "PREFIX")]
+    #[arg(long, value_name = "PREFIX", conflicts_with_all = ["from", "to"])]
     prefix: Option<String>,
+    /// All keys from this one on
+    #[arg(long, value_name = "KEY")]
+    from: Option<String>,
+    /// All keys that are smaller than this one
+    #[arg(long, value_name = "KEY")]
+    to: Option<String>,
 }
 
 pub(super) async fn delete(place: &Place, arguments: DeleteArguments) -> Outcome {
-    let database = place.write(false).await?;
+    let bytes = |text: &Option<String>| -> Outcome<Option<Vec<u8>>> {
+        text.as_ref().map(|text| Ok(parsed(text, place.hex)?.into_owned())).transpose()
+    };
+    let DeleteArguments { key, prefix, from, to } = &arguments;
+    let [key, prefix, from, to] = [bytes(key)?, bytes(prefix)?, bytes(from)?, bytes(to)?];
+    if to.is_some() && to <= from.clone().or(Some(Vec::new())) {
+        return Err(Failure::usage("--to is no larger than --from: there are no keys between them"));
+    }
+    let database = place.write().await?;
     let deleted = async {
         let store = place.store(&database)?;
         let mut batch = Batch::new();
-        if let Some(key) = &arguments.key {
-            batch.delete(&store, &parsed(key, place.hex)?);
-        }
-        if let Some(prefix) = &arguments.prefix {
-            batch.delete_prefix(&store, &parsed(prefix, place.hex)?);
+        match (&key, &prefix) {
+            (Some(key), _) => batch.delete(&store, key),
+            (_, Some(prefix)) => batch.delete_prefix(&store, prefix),
+            _ => batch.delete_range(&store, from.as_deref().unwrap_or_default(), to.as_deref()),
         }
         Ok(database.write(batch, &WriteOptions::sync()).await?)
     };
@@ -80,6 +108,8 @@ Examples:
 pub struct LoadArguments {
     /// A file with lines; without it stdin
     file: Option<PathBuf>,
+    #[command(flatten)]
+    write: WriteArguments,
 }
 
 /// Bytes that are written at once.
@@ -93,10 +123,11 @@ pub(super) async fn load(place: &Place, arguments: LoadArguments) -> Outcome {
                 .map_err(|error| Failure::failed(format!("cannot read {}: {error}", path.display())))?,
         ),
     };
-    let database = place.write(true).await?;
+    let database = place.write_or_new(&DatabaseSettings::default()).await?;
     let loaded = async {
         let store = place.store_or_new(&database).await?;
-        let mut loading = Loading { place, database: &database, store, pairs: 0, bytes: 0 };
+        let options = arguments.write.options();
+        let mut loading = Loading { place, database: &database, store, options, pairs: 0, bytes: 0 };
         let loaded = loading.all(lines(input)?).await;
         let written = count(loading.pairs, "key");
         loaded.map_err(|failure| Failure::failed(format!("{failure}; {written} before that are written")))?;
@@ -151,6 +182,7 @@ struct Loading<'a> {
     place: &'a Place,
     database: &'a Database,
     store: Store,
+    options: WriteOptions,
     /// Keys that were written, and bytes of them and their values.
     pairs: u64,
     bytes: u64,
@@ -179,7 +211,7 @@ impl Loading<'_> {
             }
             if pairs > 0 {
                 let first = no - pairs + u64::from(wrong.is_none());
-                let written = self.database.write(batch, &WriteOptions::default()).await;
+                let written = self.database.write(batch, &self.options).await;
                 written.map_err(|error| Failure::failed(format!("from line {first} on: {error}")))?;
                 (self.pairs, self.bytes) = (self.pairs + pairs, self.bytes + bytes);
             }

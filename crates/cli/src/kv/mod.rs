@@ -6,19 +6,24 @@
 mod bytes;
 mod change;
 mod look;
+mod settings;
 mod tend;
+mod whole;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use clap::{Args, Subcommand};
 use tanada_io::{ExecutorOptions, Executors, Timeline};
 use tanada_kv::{
-    Database, DatabaseSettings, Environment, ErrorKind, LiveEnvironment, OpenOptions, Store, StoreSettings,
+    Database, DatabaseSettings, Environment, ErrorKind, LiveEnvironment, OnProgress, OpenOptions, Store,
+    StoreSettings,
 };
+use tanada_volume::Volume;
 use tanada_volume::directory::Directory;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, one_line};
+use crate::progress::Progress;
 
 /// Memory for buffers that rings register.
 const REGISTERED_BYTES: usize = 4 << 20;
@@ -35,19 +40,22 @@ Examples:
   tanada kv vol get user:17
   tanada kv vol load < pairs.tsv                # a key, a tab and a value on each line
   tanada kv vol scan --prefix user: --limit 10
-  tanada kv vol --store sessions stat")]
+  tanada kv vol put session:4 open --ttl 3600
+  tanada kv vol --store index create --policy staging_only
+  tanada kv vol checkpoint yesterday
+  tanada kv vol ls")]
 pub struct KvArguments {
     /// The volume's folder
     #[arg(value_name = "DIR")]
     volume: PathBuf,
     /// The database; the first put or load makes it
-    #[arg(long, value_name = "NAME", default_value = DEFAULT)]
+    #[arg(long, value_name = "NAME", default_value = DEFAULT, global = true)]
     database: String,
     /// The store in it; the first put or load makes it
-    #[arg(long, value_name = "NAME", default_value = DEFAULT)]
+    #[arg(long, value_name = "NAME", default_value = DEFAULT, global = true)]
     store: String,
     /// Keys and values are hexadecimal digits
-    #[arg(long)]
+    #[arg(long, global = true)]
     hex: bool,
     #[command(subcommand)]
     command: KvCommand,
@@ -59,18 +67,48 @@ enum KvCommand {
     Put(change::PutArguments),
     /// Show the value of a key
     Get(look::GetArguments),
-    /// Delete a key, or all keys with a prefix
+    /// Delete a key, all keys with a prefix, or a range of keys
     Delete(change::DeleteArguments),
     /// Show keys and values in their order
     Scan(look::ScanArguments),
     /// Write many keys and values from stdin or a file
     Load(change::LoadArguments),
-    /// Where the bytes of a database lie, and what it consists of
+    /// Where the bytes of a database lie, what it consists of, and what all openings that wrote have done
     Stat(tend::StatArguments),
     /// Read everything and verify it
     Check(tend::CheckArguments),
     /// Bring data to where they belong, and give back what is dead
     Compact,
+    /// Make a store with settings and a policy, and the database if there is none
+    Create(whole::CreateArguments),
+    /// Databases and their stores
+    Ls(whole::ListArguments),
+    /// Show all settings, or change those of the database
+    Settings(whole::SettingsArguments),
+    /// Show or change which classes keys and values of the store go to
+    Policy(whole::PolicyArguments),
+    /// Copy the database to another name in the volume
+    Checkpoint(whole::CheckpointArguments),
+    /// Delete a store with all that it holds
+    Drop(whole::DropArguments),
+    /// Delete a database with all that it holds
+    Destroy(whole::DestroyArguments),
+}
+
+impl KvCommand {
+    /// Whether the volume is changed.
+    fn writes(&self) -> bool {
+        match self {
+            KvCommand::Get(_)
+            | KvCommand::Scan(_)
+            | KvCommand::Stat(_)
+            | KvCommand::Check(_)
+            | KvCommand::Ls(_) => false,
+            KvCommand::Settings(arguments) => arguments.changes(),
+            KvCommand::Policy(arguments) => arguments.changes(),
+            _ => true,
+        }
+    }
 }
 
 /// Runs the subcommand.
@@ -84,8 +122,7 @@ pub fn run(arguments: KvArguments) -> Outcome {
 
 async fn dispatch(executors: &Arc<Executors>, arguments: KvArguments) -> Outcome {
     let KvArguments { volume, database, store, hex, command } = arguments;
-    let writes =
-        matches!(command, KvCommand::Put(_) | KvCommand::Delete(_) | KvCommand::Load(_) | KvCommand::Compact);
+    let writes = command.writes();
     let options = tanada_volume::OpenOptions { read_only: !writes, ..tanada_volume::OpenOptions::default() };
     let directory = Directory::open(&volume, &options, tanada_query::volume::settings(executors)).await?;
     let place = Place {
@@ -106,6 +143,13 @@ async fn dispatch(executors: &Arc<Executors>, arguments: KvArguments) -> Outcome
         KvCommand::Stat(arguments) => tend::stat(&place, arguments).await,
         KvCommand::Check(arguments) => tend::check(&place, arguments).await,
         KvCommand::Compact => tend::compact(&place).await,
+        KvCommand::Create(arguments) => whole::create(&place, arguments).await,
+        KvCommand::Ls(arguments) => whole::list(&place, arguments).await,
+        KvCommand::Settings(arguments) => whole::settings(&place, arguments).await,
+        KvCommand::Policy(arguments) => whole::policy(&place, arguments).await,
+        KvCommand::Checkpoint(arguments) => whole::checkpoint(&place, arguments).await,
+        KvCommand::Drop(arguments) => whole::drop_store(&place, arguments).await,
+        KvCommand::Destroy(arguments) => whole::destroy(&place, arguments).await,
     };
     if !writes {
         return outcome;
@@ -130,21 +174,33 @@ impl Place {
         Arc::clone(&self.environment) as _
     }
 
-    /// Opens the database to look at it.
-    async fn read(&self) -> Outcome<Database> {
-        let options = OpenOptions { read_only: true, ..OpenOptions::default() };
-        Ok(Database::open(self.directory.volume(), &self.database, &options, self.environment()).await?)
+    fn volume(&self) -> &Volume {
+        self.directory.volume()
     }
 
-    /// Opens the database to change it; makes it first if there is none and `makes` says so.
-    async fn write(&self, makes: bool) -> Outcome<Database> {
-        let volume = self.directory.volume();
-        let opened =
-            Database::open(volume, &self.database, &OpenOptions::default(), self.environment()).await;
-        match opened {
-            Err(error) if makes && error.kind() == ErrorKind::NotFound => {
-                let settings = DatabaseSettings::default();
-                Ok(Database::create(volume, &self.database, &settings, self.environment()).await?)
+    /// How databases are opened.
+    fn options(&self, read_only: bool) -> OpenOptions {
+        OpenOptions { read_only, progress: Some(replaying()), ..OpenOptions::default() }
+    }
+
+    /// Opens the database to look at it.
+    async fn read(&self) -> Outcome<Database> {
+        let options = self.options(true);
+        Ok(Database::open(self.volume(), &self.database, &options, self.environment()).await?)
+    }
+
+    /// Opens the database to change it.
+    async fn write(&self) -> Outcome<Database> {
+        let options = self.options(false);
+        Ok(Database::open(self.volume(), &self.database, &options, self.environment()).await?)
+    }
+
+    /// The same; made first, with these settings, if there is none.
+    async fn write_or_new(&self, settings: &DatabaseSettings) -> Outcome<Database> {
+        let options = self.options(false);
+        match Database::open(self.volume(), &self.database, &options, self.environment()).await {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Ok(Database::create(self.volume(), &self.database, settings, self.environment()).await?)
             }
             opened => Ok(opened?),
         }
@@ -173,16 +229,40 @@ impl Place {
     }
 }
 
+/// Shows how far the replay of a log is, if that lasts.
+fn replaying() -> OnProgress {
+    let shown = OnceLock::new();
+    Arc::new(move |now| {
+        let progress = shown.get_or_init(|| Progress::new("replaying the log", now.total_bytes));
+        progress.set(now.replayed_bytes);
+    })
+}
+
 /// Closes the database after some work; if both failed, the work's failure is the cause.
+///
+/// What commands write is durable when they come here. A volume that is too full for memory tables to be written out leaves it in the log, from where it is
+/// read: that is for its owner to know, and no failure of what was asked for.
 async fn closing<T>(database: &Database, outcome: Outcome<T>) -> Outcome<T> {
     let closed = database.close().await;
     let done = outcome?;
-    closed?;
+    match closed {
+        Err(error) if error.kind() == ErrorKind::NoSpace => {
+            let message = format!(
+                "database '{}' is written to its log alone, for the volume is full: enlarge a class with tanada volume class resize, or add one ({error})",
+                database.name()
+            );
+            eprintln!("tanada: warning: {}", one_line(&message));
+        }
+        closed => closed?,
+    }
     Ok(done)
 }
 
 impl From<tanada_kv::Error> for Failure {
     fn from(error: tanada_kv::Error) -> Failure {
-        Failure::failed(error)
+        match error.kind() {
+            ErrorKind::InvalidInput => Failure::usage(error),
+            _ => Failure::failed(error),
+        }
     }
 }

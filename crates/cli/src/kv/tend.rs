@@ -2,6 +2,7 @@
 
 use clap::Args;
 use tanada_bench::report::Table;
+use tanada_kv::{Activity, StallStatistics};
 
 use super::{Place, closing};
 use crate::failure::{Failure, Outcome};
@@ -39,8 +40,58 @@ pub(super) async fn stat(place: &Place, arguments: StatArguments) -> Outcome {
                 store.leaves.to_string(),
             ]);
         }
-        format!("{classes}\n{stores}\nspace amplification {:.2}\n", statistics.space_amplification)
+        let lifetime = lifetime(&statistics.lifetime);
+        // What is in the log alone is in no kvset yet.
+        let amplification = match statistics.bytes_in_use {
+            0 => "-".to_owned(),
+            _ => format!("{:.2}", statistics.space_amplification),
+        };
+        format!("{classes}\n{stores}\nspace amplification {amplification}\n\n{lifetime}")
     })
+}
+
+/// What was done over all openings, in words.
+fn lifetime(activity: &Activity) -> String {
+    let by = &activity.written_by;
+    let mut text = format!(
+        "Over {}, as far as they were closed:\n\
+         {} written ({}) and {} loaded; {} to devices (write amplification {:.2}):\n\
+         {} of log, {} of keys from memory, {} of keys and {} of values by jobs, {} of manifest\n\
+         {}, of which memory answered {}; {} from devices (read amplification {:.2})\n",
+        count(activity.openings, "opening"),
+        count(activity.operations_written, "operation"),
+        size(activity.bytes_written),
+        size(activity.bytes_loaded),
+        size(by.all()),
+        activity.write_amplification(),
+        size(by.log),
+        size(by.flush_keys),
+        size(by.job_keys),
+        size(by.job_values),
+        size(by.manifest),
+        count(activity.gets, "look-up"),
+        activity.gets_from_memory,
+        count(activity.cache_loads, "load"),
+        activity.read_amplification(),
+    );
+    let mut latencies = Table::new(&["latency, us", "samples", "p50", "p99", "p99.9", "most"]);
+    for (what, latency) in [("writes", activity.writes()), ("reads", activity.reads())] {
+        let us = [latency.us_p50, latency.us_p99, latency.us_p999, latency.us_max];
+        let us = us.into_iter().map(|us| format!("{us:.1}"));
+        latencies.add([what.to_owned(), latency.samples.to_string()].into_iter().chain(us).collect());
+    }
+    text += &format!("\n{latencies}\n");
+    let stalled = activity.stalls.iter().filter(|stall| stall.count > 0);
+    let stalls = stalls_in_words(stalled);
+    text += &format!("writes that were slowed: {}; that waited: {stalls}\n", activity.writes_slowed);
+    text
+}
+
+fn stalls_in_words<'a>(stalls: impl Iterator<Item = &'a StallStatistics>) -> String {
+    let stalls = stalls
+        .map(|stall| format!("{} for {} ({:.1} ms)", stall.count, stall.cause, stall.us as f64 / 1000.0));
+    let stalls: Vec<String> = stalls.collect();
+    if stalls.is_empty() { "none".to_owned() } else { stalls.join(", ") }
 }
 
 /// Arguments of `tanada kv check`.
@@ -71,6 +122,10 @@ pub(super) async fn check(place: &Place, arguments: CheckArguments) -> Outcome {
         }
         text.push('\n');
         report.findings.iter().for_each(|finding| text += &format!("{finding}\n"));
+        if !report.damaged_copies.is_empty() {
+            text += "Copies on a faster class cannot be read. Nothing is lost with them; who writes takes them away when they are met:\n";
+            report.damaged_copies.iter().for_each(|copy| text += &format!("  {copy}\n"));
+        }
         text
     })?;
     match report.findings.len() {
@@ -84,7 +139,7 @@ pub(super) async fn check(place: &Place, arguments: CheckArguments) -> Outcome {
 }
 
 pub(super) async fn compact(place: &Place) -> Outcome {
-    let database = place.write(false).await?;
+    let database = place.write().await?;
     let before = database.statistics();
     let compacted = async { Ok(place.store(&database)?.compact().await?) };
     let compacted = compacted.await;

@@ -45,7 +45,7 @@ pub struct SqlArguments {
     /// How results are written; without it boxes on a terminal, tsv elsewhere
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Record what is read from where as a trace for tanada simulate
+    /// Record what is read from where as a trace for tanada simulate; what a query read is there at its end
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// After each statement, say on stderr what it cost (the shell does so anyway)
@@ -69,6 +69,9 @@ pub fn run(runtime: &Runtime, arguments: SqlArguments) -> Outcome {
     }
     let session = runtime.block_on(arguments.mounts.session())?;
     let recording = arguments.record.as_ref().map(|_| Recording::default());
+    if let (Some(path), Some(recording)) = (&arguments.record, &recording) {
+        recording.keep_in(path)?;
+    }
     session.record(recording.clone());
     let outcome = match text {
         // Interrupted, what was read and learned so far is kept all the same.
@@ -90,9 +93,9 @@ pub fn run(runtime: &Runtime, arguments: SqlArguments) -> Outcome {
         eprintln!("tanada: warning: {}", one_line(&failure.to_string()));
     }
     // What was read until something failed is worth keeping.
-    let recorded = match (&arguments.record, recording) {
-        (Some(path), Some(recording)) => recording.write(path).map(drop).map_err(Failure::from),
-        _ => Ok(()),
+    let recorded = match recording {
+        Some(recording) => recording.finish().map(drop).map_err(Failure::from),
+        None => Ok(()),
     };
     outcome.and(closed).and(recorded)
 }

@@ -6,12 +6,12 @@ use clap::{Args, Subcommand};
 use tanada_base::ByteSize;
 use tanada_volume::{ClassInfo, ErrorKind, Relocated, Relocation, Volume};
 
-use super::progress::Progress;
 use super::relocate::BudgetArguments;
 use super::spec::{ClassSpec, FORM};
 use super::{Machine, VolumeFolder};
 use crate::failure::{Failure, Outcome};
 use crate::output::{count, say, size};
+use crate::progress::Progress;
 
 /// Arguments of `tanada volume class`.
 #[derive(Debug, Args)]

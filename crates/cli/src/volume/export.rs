@@ -10,10 +10,10 @@ use futures::stream::{self, StreamExt};
 use tanada_volume::{BLOCK_BYTES, Object, Volume};
 
 use super::import::DEPTH;
-use super::progress::Progress;
 use super::{Machine, VolumeFolder, selection};
 use crate::failure::{Failure, Outcome};
 use crate::output::{count, say, size};
+use crate::progress::Progress;
 
 /// Arguments of `tanada volume export`.
 #[derive(Debug, Args)]

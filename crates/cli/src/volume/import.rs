@@ -17,10 +17,10 @@ use tanada_io::{BufferPool, Device, DeviceOptions};
 use tanada_volume::{Attributes, Object, Volume};
 
 use super::folder::{Source, sources};
-use super::progress::Progress;
 use super::{Machine, VolumeFolder};
 use crate::failure::{Failure, Outcome};
 use crate::output::{count, say, size};
+use crate::progress::Progress;
 
 /// Chunks on their way at once.
 pub(super) const DEPTH: usize = 8;

@@ -14,7 +14,7 @@ mod heat;
 mod import;
 mod info;
 mod list;
-mod progress;
+mod quota;
 mod relocate;
 mod remove;
 mod selection;
@@ -60,6 +60,8 @@ enum VolumeCommand {
     Heat(heat::HeatArguments),
     /// Keep objects in a class
     Pin(relocate::PinArguments),
+    /// Bound what objects take up, in the volume and of its fast class
+    Quota(quota::QuotaArguments),
     /// Move chunks of objects to a class
     Move(relocate::MoveArguments),
     /// Copy chunks of objects to a faster class; their home stays where it is
@@ -100,6 +102,7 @@ async fn dispatch(machine: Machine, command: VolumeCommand) -> Outcome {
         VolumeCommand::Stat(arguments) => stat::run(&machine, arguments).await,
         VolumeCommand::Heat(arguments) => heat::run(&machine, arguments).await,
         VolumeCommand::Pin(arguments) => relocate::pin(&machine, arguments).await,
+        VolumeCommand::Quota(arguments) => quota::run(&machine, arguments).await,
         VolumeCommand::Move(arguments) => relocate::move_chunks(&machine, arguments).await,
         VolumeCommand::Mirror(arguments) => relocate::mirror(&machine, arguments).await,
         VolumeCommand::Drop(arguments) => relocate::drop_mirrors(&machine, arguments).await,

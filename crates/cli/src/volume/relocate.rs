@@ -8,10 +8,10 @@ use clap::Args;
 use tanada_base::ByteSize;
 use tanada_volume::{Attributes, Budget, ClassInfo, Object, Relocated, Relocation, Volume};
 
-use super::progress::Progress;
 use super::{Machine, VolumeFolder, decisions, selection};
 use crate::failure::{Failure, Outcome};
 use crate::output::{count, say, size};
+use crate::progress::Progress;
 
 /// How fast data may be moved.
 #[derive(Debug, Clone, Copy, Args)]
@@ -159,7 +159,13 @@ pub(super) async fn pin(machine: &Machine, arguments: PinArguments) -> Outcome {
                 object.set_attributes(&Attributes { pin: to.clone(), ..object.attributes() })?;
                 if let Some(class) = &to {
                     let way = if object.is_adopted() { Way::Mirror } else { Way::Move };
-                    work.relocate(object, 0..u64::MAX, class, way, &relocation).await?;
+                    let copied = work.relocate(object, 0..u64::MAX, class, way, &relocation).await;
+                    copied.map_err(|failure| {
+                        let name = object.name();
+                        Failure::failed(format!(
+                            "{name} is pinned to {class}, but not all of it is there: {failure}"
+                        ))
+                    })?;
                 }
             }
             Ok((objects.len() as u64, work.done))

@@ -1,21 +1,32 @@
 //! Placement killed with -9 at any moment: the volume opens, checks clean and gives the same answers.
 //!
-//! `TANADA_KILLS=50 cargo test -p tanada --test command killed` kills more often.
+//! `TANADA_KILLS=500 cargo test -p tanada --test command killed` kills more often.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::{directory, tanada};
 
-/// Kills of an ordinary run.
-const KILLS: u64 = 6;
+/// Kills of an ordinary run,
+const KILLS: u64 = 50;
+/// on so many volumes at once: most of the time is spent waiting.
+const VOLUMES: u64 = 2;
 
 const JOIN: &str =
     "select sum(o_totalprice) from lineitem join orders on o_orderkey = l_orderkey where l_partkey < 400";
 
 #[test]
 fn a_volume_survives_placement_that_is_killed() {
-    let kills = std::env::var("TANADA_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
+    let kills: u64 = std::env::var("TANADA_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
+    std::thread::scope(|scope| {
+        for no in 0..VOLUMES {
+            scope.spawn(move || kill(no, kills / VOLUMES + u64::from(no < kills % VOLUMES)));
+        }
+    });
+}
+
+/// Kills so often what places the chunks of a volume.
+fn kill(seed: u64, kills: u64) {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let volume = folder.path().join("vol").display().to_string();
     let class = |name: &str, model: &str| format!("{name}={volume}/{name},size=64MiB,model={model}");
@@ -38,11 +49,11 @@ fn a_volume_survives_placement_that_is_killed() {
     let answer = || tanada(&[&query as &[&str], &["-c", JOIN]].concat()).output();
     let expected = answer();
     // With placement off nothing moves, not even when the volume is mounted.
-    let moved = "select count(*) from tanada.placements";
+    let moved = "select count(*) from tanada.placements where session = 2";
     let off = tanada(&["sql", "--volume", &volume, "--set", "tanada.placement=off", "-c", moved]).output();
     assert_eq!(off, "count(*)\n0\n");
     let many = vec![JOIN; 20].join("; ");
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64.wrapping_add(seed);
     for kill in 0..kills {
         let mut running = Command::new(env!("CARGO_BIN_EXE_tanada"))
             .args(query)
@@ -52,7 +63,7 @@ fn a_volume_survives_placement_that_is_killed() {
             .spawn()
             .unwrap();
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        std::thread::sleep(Duration::from_millis(20 + (random >> 40) % 1_500));
+        std::thread::sleep(Duration::from_millis(20 + (random >> 40) % 1_000));
         running.kill().unwrap();
         running.wait().unwrap();
         let checked = tanada(&["volume", "check", &volume]);

@@ -129,3 +129,122 @@ fn what_would_do_harm_is_refused() {
     made.volume(&["rm"], &["kv/default"]).output();
     assert!(made.kv(&["get", "a"]).error(1).contains("there is no database"));
 }
+
+/// Settings, policies and what writes are told come to the engine; what is not named stays.
+#[test]
+fn settings_and_policies_are_given_and_changed() {
+    let made = Made::new();
+    let of_store = r#"{"time_to_live_s": 3600, "compression": "lz4"}"#;
+    let limit = made.folder.path().join("limit.json");
+    std::fs::write(&limit, r#"{"fast_class_bytes": 16777216}"#).unwrap();
+    let limit = limit.to_str().unwrap();
+    let wrong = made.kv(&["create", "--settings", r#"{"ttl": 1}"#, "--database-settings", limit]).error(2);
+    assert!(wrong.contains("unknown field `ttl`"), "{wrong}");
+    let wrong = made.kv(&["create", "--policy", "no_such"]).error(2);
+    assert!(wrong.contains("staging_max_capacity"), "{wrong}");
+    // What cannot be made as a whole is not made in part.
+    let wrong = made.kv(&["create", "--settings", r#"{"page_bytes": 1}"#, "--database-settings", limit]);
+    assert!(wrong.error(2).contains("page_bytes"));
+    assert_eq!(made.kv(&["ls"]).output(), "there are no databases\n");
+    let both = ["create", "--settings", of_store, "--policy", "staging_only", "--database-settings", limit];
+    assert_eq!(made.kv(&both).output(), "");
+    assert!(made.kv(&both).error(1).contains("change its settings"));
+    assert!(made.kv(&["create"]).error(1).contains("there is a store \"default\" already"));
+
+    assert_eq!(made.kv(&["settings", r#"{"memory_bytes": 67108864}"#]).output(), "");
+    assert!(made.kv(&["settings", r#"{"memory": 1}"#]).error(2).contains("memory"));
+    let shown = made.kv(&["settings"]).output();
+    let is_said = |what: &str| assert!(shown.contains(what), "{what} in {shown}");
+    [r#""fast_class_bytes": 16777216"#, r#""memory_bytes": 67108864"#].into_iter().for_each(is_said);
+    [r#""time_to_live_s": 3600"#, r#""compression": "lz4""#].into_iter().for_each(is_said);
+
+    assert_eq!(made.kv(&["policy"]).output(), "\"staging_only\"\n");
+    assert_eq!(made.kv(&["policy", "capacity_only"]).output(), "");
+    assert_eq!(made.kv(&["policy"]).output(), "\"capacity_only\"\n");
+    let own = r#"{"root": {"keys": "fast", "values": "log"}, "leaf": {"keys": "fast", "values": "none"}}"#;
+    assert!(made.kv(&["policy", own]).error(1).contains("\"none\""));
+    made.kv(&["policy", &own.replace("none", "slow")]).output();
+    assert!(made.kv(&["policy"]).output().contains("\"values\": \"slow\""));
+}
+
+#[test]
+fn ranges_and_what_has_lived_its_time_are_gone() {
+    let made = Made::new();
+    made.fed(&["load", "--compression", "zstd"], &lines(0..10)).output();
+    for wrong in [
+        &["delete"] as &[&str],
+        &["delete", "a", "--from", "b"],
+        &["delete", "--prefix", "a", "--to", "b"],
+        &["delete", "--from", "key00005", "--to", "key00005"],
+        &["delete", "--to", ""],
+        &["put", "a", "b", "--ttl", "0"],
+    ] {
+        made.kv(wrong).error(2);
+    }
+    made.kv(&["delete", "--from", "key00002", "--to", "key00004"]).output();
+    made.kv(&["delete", "--to", "key00001"]).output();
+    made.kv(&["delete", "--from", "key00008"]).output();
+    assert_eq!(made.kv(&["scan"]).output(), lines(1..2) + &lines(4..8));
+    made.kv(&["put", "soon", "gone", "--ttl", "1"]).output();
+    made.kv(&["put", "late", "kept", "--ttl", "1000"]).output();
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(made.kv(&["scan", "--prefix", "soon"]).output(), "");
+    assert_eq!(made.kv(&["get", "late"]).output(), "kept\n");
+}
+
+#[test]
+fn databases_and_stores_are_listed_copied_and_dropped() {
+    let made = Made::new();
+    made.kv(&["put", "a", "1"]).output();
+    made.kv(&["--store", "other", "put", "b", "2"]).output();
+    made.kv(&["checkpoint", "copy"]).output();
+    made.kv(&["put", "a", "later"]).output();
+    assert!(made.kv(&["checkpoint", "copy"]).error(1).contains("already"));
+    assert!(made.kv(&["--database", "none", "checkpoint", "x"]).error(1).contains("\"none\""));
+    assert_eq!(made.kv(&["--database", "copy", "get", "a"]).output(), "1\n");
+    let listed = made.kv(&["ls", "--json"]).output();
+    let names = |word: &str| listed.matches(&format!("\"name\": \"{word}\"")).count();
+    assert_eq!([names("copy"), names("default"), names("other")], [1, 3, 2], "{listed}");
+    assert_eq!(listed.matches(r#""policy": "staging_max_capacity""#).count(), 4);
+    made.kv(&["--database", "copy", "drop", "other"]).output();
+    assert!(made.kv(&["--database", "copy", "drop", "other"]).error(1).contains("\"other\""));
+    made.kv(&["--database", "copy", "drop", "default"]).output();
+    let listed = made.kv(&["ls"]).output();
+    assert!(listed.contains("(no stores)") && listed.lines().count() >= 4, "{listed}");
+    made.kv(&["destroy", "copy"]).output();
+    assert!(made.kv(&["destroy", "copy"]).error(1).contains("\"copy\""));
+    assert!(!made.kv(&["ls"]).output().contains("copy"));
+    assert_eq!(made.kv(&["get", "a"]).output(), "later\n");
+}
+
+/// What was put is in the log, and the log is on a device: that the rest of the volume is full is no failure of the put.
+#[test]
+fn a_put_that_fills_the_volume_has_succeeded() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let volume = folder.path().join("vol").display().to_string();
+    // A segment of the log, the manifest, and nothing else.
+    tanada(&["volume", "create", &volume, "--class", &format!("only={volume}/only,size=2MiB")]).output();
+    let put = tanada(&["kv", &volume, "put", "a", "1"]);
+    assert_eq!((put.code, put.stdout.as_str()), (0, ""), "{}", put.stderr);
+    assert_eq!(put.stderr.lines().count(), 1, "{}", put.stderr);
+    assert!(put.stderr.starts_with("tanada: warning: ") && put.stderr.contains("enlarge a class"));
+    assert_eq!(tanada(&["kv", &volume, "get", "a"]).output(), "1\n");
+    // One that is not there has not.
+    let error = tanada(&["kv", &volume, "put", "b", "2"]).error(1);
+    assert!(error.contains("enlarge a class"), "{error}");
+    assert_eq!(tanada(&["kv", &volume, "scan"]).output(), "a\t1\n");
+}
+
+#[test]
+fn a_small_volume_takes_what_it_has_room_for() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let volume = folder.path().join("vol").display().to_string();
+    tanada(&["volume", "create", &volume, "--class", &format!("only={volume}/only,size=8MiB")]).output();
+    // Options of all commands may stand behind them.
+    for no in 0..5 {
+        tanada(&["kv", &volume, "put", &format!("key{no}"), "value", "--database", "small"]).output();
+    }
+    assert_eq!(tanada(&["kv", &volume, "--database", "small", "compact"]).code, 0);
+    assert_eq!(tanada(&["kv", &volume, "get", "key4", "--database", "small"]).output(), "value\n");
+    assert_eq!(tanada(&["kv", &volume, "scan", "--database", "small"]).output().lines().count(), 5);
+}

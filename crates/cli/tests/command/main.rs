@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod batch;
+mod benchmarks;
 mod demonstration;
 mod failures;
 mod innodb;

@@ -60,3 +60,13 @@ fn wrong_arguments_of_a_simulation_are_said() {
     let error = tanada(&["simulate", "/nowhere.trace"]).error(1);
     assert!(error.contains("/nowhere.trace"), "{error}");
 }
+
+#[test]
+fn both_models_are_named_at_once_or_one_by_one() {
+    let arguments = ["simulate", "--synthetic", "0.005", "--policy", "off", "--fast-share", "20", "--json"];
+    let of = |models: &[&str]| tanada(&[&arguments as &[&str], models].concat());
+    let at_once = of(&["--models", "nvme,8xhdd-7200"]).output();
+    assert_eq!(at_once, of(&["--fast", "nvme", "--slow", "8xhdd-7200"]).output());
+    assert_eq!(of(&["--models", "nvme,8xhdd-7200", "--fast", "nvme"]).code, 2);
+    assert!(of(&["--models", "nvme"]).error(2).contains("two models"));
+}

@@ -155,6 +155,22 @@ fn pins_mirrors_and_their_reasons() {
     made.assert_sound();
 }
 
+/// Only what was imported could have one, from then on for good.
+#[test]
+fn an_object_is_given_a_quota_and_freed_of_it() {
+    let made = Made::new();
+    holey(&made.path("in"));
+    made.run("import", &[&made.path("in"), "--name", "some/file"]).output();
+    let quota = made.run("quota", &["some", "--size", "8MiB"]).output();
+    assert_eq!(quota, "1 object, 8 MiB each at most\n");
+    let quota = || made.json("stat", &["some/file"])[0]["quota_bytes"].clone();
+    assert_eq!(quota(), 8 << 20);
+    assert_eq!(made.run("quota", &["some/file", "--off"]).output(), "1 object without a quota\n");
+    assert_eq!(quota(), Value::Null);
+    assert_eq!(made.run("quota", &["some/file"]).code, 2);
+    made.assert_sound();
+}
+
 #[test]
 fn classes_come_and_go_while_the_data_stay() {
     let made = Made::new();

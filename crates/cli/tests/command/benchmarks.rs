@@ -1,0 +1,69 @@
+//! `tanada bench ycsb` and `hse`: with next to no data, what they write is whole, and nothing of theirs is left.
+
+use std::path::Path;
+
+use crate::{Outcome, tanada};
+
+/// Runs one in a folder of its own; its result.
+fn result(arguments: &[&str]) -> serde_json::Value {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let json = folder.path().join("result.json").display().to_string();
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let common = ["--rounds", "1", "--memory", "8MiB", "--json", &json, "--dir", data.to_str().unwrap()];
+    let output = tanada(&[&["bench"] as &[&str], arguments, &common].concat()).output();
+    assert!(output.contains("memory_over_budget"), "{output}");
+    assert!(is_empty(&data));
+    serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap()
+}
+
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder).unwrap().next().is_none()
+}
+
+/// What any benchmark has to say of itself, its phases in their order, and its summary's keys.
+fn check(result: &serde_json::Value, name: &str, phases: &[&str], summary: &[&str]) {
+    assert_eq!(result["benchmark"], name);
+    for of_environment in ["tanada", "kernel", "cpu", "cores", "memory_mib", "file_system", "date"] {
+        assert!(!result["environment"][of_environment].is_null(), "{of_environment}");
+    }
+    let runs = result["runs"].as_array().unwrap();
+    let found: Vec<_> = runs.iter().map(|run| run["phase"].as_str().unwrap_or("none")).collect();
+    assert_eq!(found, phases, "{}", runs[0]);
+    for run in runs {
+        assert!(run["operations_per_second"].as_f64().is_some_and(|rate| rate > 0.0), "{run}");
+    }
+    let keys: Vec<_> = result["summary"].as_object().unwrap().keys().map(String::as_str).collect();
+    let missing: Vec<_> = summary.iter().filter(|key| !keys.contains(key)).collect();
+    assert!(missing.is_empty(), "{missing:?} are not among {keys:?}");
+    assert!(result["summary"].as_object().unwrap().values().all(serde_json::Value::is_number));
+}
+
+#[test]
+fn ycsb_of_a_few_records() {
+    let of_data = ["ycsb", "--media", "folder", "--records", "5000", "--operations", "1000"];
+    let of_time = ["--workloads", "ae", "--seconds", "1", "--warm-up", "0"];
+    let result = result(&[&of_data as &[&str], &of_time].concat());
+    let summary =
+        ["capacity_bytes_over_logical_load", "staging_bytes_over_logical_load", "memory_over_budget"];
+    check(&result, "ycsb", &["load", "a", "e"], &summary);
+    assert_eq!(result["settings"]["records"]["count"], 5000);
+}
+
+#[test]
+fn hse_of_a_few_records() {
+    let result = result(&["hse", "--records", "5000", "--operations", "1000", "--workloads", "ac"]);
+    let summary =
+        ["capacity_bytes_reduction_load", "staging_over_capacity_a", "staging_over_capacity_c_p999"];
+    check(&result, "hse", &["load", "a", "c", "load", "a", "c"], &summary);
+}
+
+#[test]
+fn what_cannot_be_measured_is_said_before_anything_runs() {
+    let refused = |arguments: &[&str], code: i32| -> String {
+        let outcome: Outcome = tanada(&[&["bench"] as &[&str], arguments].concat());
+        outcome.error(code)
+    };
+    assert!(refused(&["ycsb", "--workloads", "xyz"], 2).contains("xyz"));
+    assert!(refused(&["hse", "--dir", "/no/such/folder"], 1).contains("/no/such/folder"));
+}
