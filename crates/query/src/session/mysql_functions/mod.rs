@@ -7,6 +7,7 @@
 //! - `YEAR(x)`, `MONTH(x)` ... are `EXTRACT`; `DATE_ADD(x, INTERVAL n unit)` and its kin are `x + INTERVAL`.
 //! - `x REGEXP p` and `RLIKE` are `regexp_like`, upper and lower case alike.
 //! - `CAST(x AS SIGNED)` and `UNSIGNED` round to a BIGINT; `COUNT(DISTINCT a, b)` counts pairs without a NULL; `FROM DUAL` is no table.
+//! - A `LIMIT` of more than fits a BIGINT, which MySQL's manual gives for all rows behind an offset, is none.
 
 mod dates;
 
@@ -18,7 +19,8 @@ use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, CastKind, CharacterLength, DataType, ExactNumberInfo, Expr, Function,
     FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName, Select, TableFactor, UnaryOperator, Value, VisitMut, VisitorMut, visit_expressions_mut,
+    LimitClause, ObjectName, Offset, OffsetRows, Query, Select, TableFactor, UnaryOperator, Value, VisitMut,
+    VisitorMut, visit_expressions_mut,
 };
 
 /// Respells the functions of a statement, run with this default database.
@@ -34,16 +36,38 @@ pub(super) fn respell(mut statement: Statement, database: Option<&str>) -> State
             }
             ControlFlow::Continue(())
         });
-        let _: ControlFlow<()> = sql.visit(&mut WithoutDual);
+        let _: ControlFlow<()> = sql.visit(&mut Respelling);
     }
     statement
 }
 
-/// Takes `FROM DUAL` away.
-struct WithoutDual;
+/// Takes away `FROM DUAL`, and limits that are none.
+struct Respelling;
 
-impl VisitorMut for WithoutDual {
+impl VisitorMut for Respelling {
     type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let is_none = |limit: &Expr| match limit {
+            Expr::Value(value) => match &value.value {
+                Value::Number(number, _) => number.parse::<u64>().is_ok_and(|no| no >= i64::MAX as u64),
+                _ => false,
+            },
+            _ => false,
+        };
+        match &mut query.limit_clause {
+            Some(LimitClause::LimitOffset { limit, .. }) => {
+                limit.take_if(|limit| is_none(limit));
+            }
+            Some(LimitClause::OffsetCommaLimit { offset, limit }) if is_none(limit) => {
+                let offset = Some(Offset { value: offset.clone(), rows: OffsetRows::None });
+                let all = LimitClause::LimitOffset { limit: None, offset, limit_by: Vec::new() };
+                query.limit_clause = Some(all);
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         if let [only] = select.from.as_slice()
