@@ -88,13 +88,14 @@ mod transaction;
 mod tree;
 mod value;
 mod wire;
+mod written;
 
 #[doc(hidden)]
 pub use crash::PlantedBug;
 pub use crash::{CRASH_POINTS, CrashPoints, CrashProbe};
 pub use database::{
     Activity, Batch, BulkLoad, CheckReport, ClassStatistics, Database, Snapshot, StallStatistics, Statistics,
-    Store, StoreStatistics, WrittenBytes,
+    Store, StoreStatistics,
 };
 pub use entry::{LONGEST_KEY, LONGEST_VALUE};
 pub use environment::{BackgroundTask, Environment, LiveEnvironment, ThreadEnvironment};
@@ -107,3 +108,4 @@ pub use settings::{
 };
 pub use transaction::{Cursor, CursorOptions, Isolation, Transaction};
 pub use tree::policy::{ClassChoice, LevelClasses, MediaPolicy, PolicyTemplate};
+pub use written::WrittenBytes;

@@ -7,6 +7,7 @@
 //!
 //! Retire an object when the manifest record that drops it is durable, not before: after a stop the manifest decides what is referenced.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,6 +16,7 @@ use parking_lot::Mutex;
 use tanada_io::BufferPool;
 use tanada_volume::{Attributes, Object, Volume};
 
+use crate::written::{Purpose, Written, WrittenBytes};
 use crate::{Error, ErrorKind, Result};
 
 /// What an object is for.
@@ -49,6 +51,7 @@ pub(crate) struct Objects {
     /// The database is closed: numbers are another opening's to give.
     takes_none: AtomicBool,
     steward: OnceLock<Steward>,
+    written: Written,
 }
 
 impl fmt::Debug for Objects {
@@ -62,8 +65,8 @@ impl Objects {
     pub(crate) fn new(volume: Volume, database: &str, next: u64, buffers: Arc<BufferPool>) -> Arc<Objects> {
         let (database, next) = (database.to_owned(), AtomicU64::new(next));
         let (retired, takes_none) = (Mutex::default(), AtomicBool::new(false));
-        let steward = OnceLock::new();
-        Arc::new(Objects { volume, database, next, buffers, retired, takes_none, steward })
+        let (steward, written) = (OnceLock::new(), Written::default());
+        Arc::new(Objects { volume, database, next, buffers, retired, takes_none, steward, written })
     }
 
     pub(crate) fn volume(&self) -> &Volume {
@@ -72,6 +75,16 @@ impl Objects {
 
     pub(crate) fn buffers(&self) -> &Arc<BufferPool> {
         &self.buffers
+    }
+
+    /// Notes that so many bytes of an object were written, from there on.
+    pub(crate) fn note_written(&self, purpose: Purpose, object: &Object, from: u64, bytes: u64) {
+        self.written.note(&self.volume, purpose, object, from, bytes);
+    }
+
+    /// Bytes that were written, by class.
+    pub(crate) fn written(&self) -> BTreeMap<String, WrittenBytes> {
+        self.written.by_class()
     }
 
     /// The name of an object.

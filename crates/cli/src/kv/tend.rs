@@ -29,13 +29,15 @@ pub(super) async fn stat(place: &Place, arguments: StatArguments) -> Outcome {
                 size(class.manifest_bytes),
             ]);
         }
-        let mut stores = Table::new(&["store", "versions", "keys", "values", "kvsets", "leaves"]);
+        let mut stores =
+            Table::new(&["store", "versions", "keys", "values", "in the log", "kvsets", "leaves"]);
         for store in &statistics.stores {
             stores.add(vec![
                 store.name.clone(),
                 (store.versions + store.logged_versions).to_string(),
                 size(store.key_bytes),
                 size(store.inline_bytes + store.value_bytes),
+                size(store.logged_bytes),
                 (store.root_kvsets + store.leaf_kvsets).to_string(),
                 store.leaves.to_string(),
             ]);
@@ -52,11 +54,10 @@ pub(super) async fn stat(place: &Place, arguments: StatArguments) -> Outcome {
 
 /// What was done over all openings, in words.
 fn lifetime(activity: &Activity) -> String {
-    let by = &activity.written_by;
+    let by = activity.written_by();
     let mut text = format!(
-        "Over {}, as far as they were closed:\n\
-         {} written ({}) and {} loaded; {} to devices (write amplification {:.2}):\n\
-         {} of log, {} of keys from memory, {} of keys and {} of values by jobs, {} of manifest\n\
+        "Over {}, as far as the manifest was told:\n\
+         {} written ({}) and {} loaded; {} to devices (write amplification {:.2})\n\
          {}, of which memory answered {}; {} from devices (read amplification {:.2})\n",
         count(activity.openings, "opening"),
         count(activity.operations_written, "operation"),
@@ -64,16 +65,18 @@ fn lifetime(activity: &Activity) -> String {
         size(activity.bytes_loaded),
         size(by.all()),
         activity.write_amplification(),
-        size(by.log),
-        size(by.flush_keys),
-        size(by.job_keys),
-        size(by.job_values),
-        size(by.manifest),
         count(activity.gets, "look-up"),
         activity.gets_from_memory,
         count(activity.cache_loads, "load"),
         activity.read_amplification(),
     );
+    let columns = ["written to", "log", "keys from memory", "keys by jobs", "values by jobs", "manifest"];
+    let mut written = Table::new(&columns);
+    for (class, by) in &activity.written {
+        let bytes = [by.log, by.flush_keys, by.job_keys, by.job_values, by.manifest];
+        written.add([class.clone()].into_iter().chain(bytes.map(size)).collect());
+    }
+    text += &format!("\n{written}");
     let mut latencies = Table::new(&["latency, us", "samples", "p50", "p99", "p99.9", "most"]);
     for (what, latency) in [("writes", activity.writes()), ("reads", activity.reads())] {
         let us = [latency.us_p50, latency.us_p99, latency.us_p999, latency.us_max];

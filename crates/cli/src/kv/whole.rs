@@ -120,7 +120,7 @@ async fn listed(place: &Place, name: &str) -> tanada_kv::Result<Vec<ListedStore>
     let database = Database::open(place.volume(), name, &options, place.environment()).await?;
     let stores = database.statistics().stores.into_iter().map(|store| {
         let policy = database.open_store(&store.name)?.settings().policy;
-        let bytes = store.key_bytes + store.inline_bytes + store.value_bytes;
+        let bytes = store.key_bytes + store.inline_bytes + store.value_bytes + store.logged_bytes;
         let versions = store.versions + store.logged_versions;
         Ok(ListedStore { name: store.name, policy, versions, bytes })
     });

@@ -229,6 +229,9 @@ fn a_put_that_fills_the_volume_has_succeeded() {
     assert_eq!(put.stderr.lines().count(), 1, "{}", put.stderr);
     assert!(put.stderr.starts_with("tanada: warning: ") && put.stderr.contains("enlarge a class"));
     assert_eq!(tanada(&["kv", &volume, "get", "a"]).output(), "1\n");
+    // What the log alone has counts.
+    let listed = tanada(&["kv", &volume, "ls"]).output();
+    assert!(listed.contains("1  2 B"), "{listed}");
     // One that is not there has not.
     let error = tanada(&["kv", &volume, "put", "b", "2"]).error(1);
     assert!(error.contains("enlarge a class"), "{error}");

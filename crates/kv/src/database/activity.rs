@@ -9,8 +9,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::core::Core;
-use super::statistics::{StallStatistics, WrittenBytes, ratio};
+use super::statistics::{StallStatistics, ratio};
 use crate::latency::{LatencyBucket, LatencySummary};
+use crate::written::WrittenBytes;
 
 /// How often the manifest is told, at most.
 const NOTED_EVERY: Duration = Duration::from_secs(10);
@@ -27,8 +28,8 @@ pub struct Activity {
     pub bytes_written: u64,
     /// Bytes of bulk loads.
     pub bytes_loaded: u64,
-    /// Bytes written by cause.
-    pub written_by: WrittenBytes,
+    /// Bytes written, by class and by cause.
+    pub written: BTreeMap<String, WrittenBytes>,
     /// Bytes of values that jobs read.
     pub bytes_read_by_jobs: u64,
     /// Look-ups.
@@ -66,12 +67,17 @@ pub struct Activity {
 impl Activity {
     /// Bytes written to objects over bytes written by users.
     pub fn write_amplification(&self) -> f64 {
-        ratio(self.written_by.all(), self.bytes_written + self.bytes_loaded)
+        ratio(self.written_by().all(), self.bytes_written.saturating_add(self.bytes_loaded))
     }
 
     /// Pages, filters and values that were read over look-ups that memory tables did not answer.
     pub fn read_amplification(&self) -> f64 {
         ratio(self.cache_loads, self.gets.saturating_sub(self.gets_from_memory))
+    }
+
+    /// Bytes written by cause, to all classes.
+    pub fn written_by(&self) -> WrittenBytes {
+        self.written.values().fold(WrittenBytes::default(), |sum, written| sum.with(written))
     }
 
     /// How long batches took.
@@ -96,12 +102,17 @@ impl Activity {
                 None => stalls.push(more.clone()),
             }
         }
+        let mut written = self.written.clone();
+        for (class, more) in &other.written {
+            let sum = written.entry(class.clone()).or_default();
+            *sum = sum.with(more);
+        }
         Activity {
             openings: sum(self.openings, other.openings),
             operations_written: sum(self.operations_written, other.operations_written),
             bytes_written: sum(self.bytes_written, other.bytes_written),
             bytes_loaded: sum(self.bytes_loaded, other.bytes_loaded),
-            written_by: self.written_by.with(&other.written_by),
+            written,
             bytes_read_by_jobs: sum(self.bytes_read_by_jobs, other.bytes_read_by_jobs),
             gets: sum(self.gets, other.gets),
             gets_from_memory: sum(self.gets_from_memory, other.gets_from_memory),
@@ -136,24 +147,13 @@ impl Core {
     pub(crate) fn activity(&self) -> Activity {
         let counters = &self.counters;
         let cache = self.opener.cache.counters();
-        let mut written_by = WrittenBytes {
-            flush_keys: counters.flushed_key_bytes.get(),
-            job_keys: counters.job_key_bytes.get(),
-            job_values: counters.job_value_bytes.get(),
-            ..WrittenBytes::default()
-        };
-        let mut log_syncs = 0;
-        if let Some(writing) = &self.writing {
-            written_by.log = writing.log.counters().written_bytes.get();
-            written_by.manifest = writing.manifest.written_bytes.get();
-            log_syncs = writing.log.counters().syncs.get();
-        }
+        let log_syncs = self.writing.as_ref().map_or(0, |writing| writing.log.counters().syncs.get());
         Activity {
             openings: u64::from(self.writing.is_some()),
             operations_written: counters.written_operations.get(),
             bytes_written: counters.written_bytes.get(),
             bytes_loaded: counters.loaded_bytes.get(),
-            written_by,
+            written: self.objects.written(),
             bytes_read_by_jobs: counters.job_read_bytes.get(),
             gets: counters.gets.get(),
             gets_from_memory: counters.gets_from_memory.get(),
@@ -198,12 +198,15 @@ mod tests {
     fn activities_add_up() {
         let bucket = |up_to_ns, count| LatencyBucket { up_to_ns, count };
         let stall = |cause: &str, count, us| StallStatistics { cause: cause.to_owned(), count, us };
+        let on = |class: &str, log| {
+            BTreeMap::from([(class.to_owned(), WrittenBytes { log, ..WrittenBytes::default() })])
+        };
         let a = Activity {
             openings: 1,
             gets: 10,
             cache_loads: 5,
             bytes_written: 100,
-            written_by: WrittenBytes { log: 150, ..WrittenBytes::default() },
+            written: [on("fast", 100), on("slow", 50)].into_iter().flatten().collect(),
             stalls: vec![stall("log", 1, 10)],
             read_latencies: vec![bucket(10, 1), bucket(30, 2)],
             ..Activity::default()
@@ -212,6 +215,7 @@ mod tests {
             openings: 1,
             gets: u64::MAX,
             gets_from_memory: 3,
+            written: on("slow", 7),
             stalls: vec![stall("space", 7, 8), stall("log", 2, 5)],
             read_latencies: vec![bucket(20, 1), bucket(30, 5)],
             ..Activity::default()
@@ -221,6 +225,10 @@ mod tests {
         assert_eq!(both.stalls, [stall("log", 3, 15), stall("space", 7, 8)]);
         assert_eq!(both.read_latencies, [bucket(10, 1), bucket(20, 1), bucket(30, 7)]);
         assert_eq!(both.reads().samples, 9);
+        assert_eq!(
+            (both.written["fast"].log, both.written["slow"].log, both.written_by().log),
+            (100, 57, 157)
+        );
         assert_eq!((a.write_amplification(), a.read_amplification()), (1.5, 0.5));
         assert_eq!(Activity::default().with(&a), a);
         let text = serde_json::to_string(&both).unwrap();

@@ -23,6 +23,7 @@ use crate::tree::edit::SegmentRecord;
 use crate::tree::garbage::Space;
 use crate::tree::{Change, Edit, JobContext, KvsetKind, KvsetRecord, LeafNo, Place, Position, TreeState};
 use crate::value::SegmentWriter;
+use crate::written::Purpose;
 use crate::{Error, ErrorKind, Result};
 
 /// Times that the store is brought into order before a load gives up on those who write to it meanwhile.
@@ -252,8 +253,8 @@ impl BulkLoad {
 
     async fn end_kvset(&mut self) -> Result<()> {
         let Some(Filling { writer, lease, leaf, .. }) = self.keys.take() else { return Ok(()) };
-        let (info, _) = writer.finish().await?;
-        self.core.counters.job_key_bytes.add(info.size_bytes);
+        let (info, object) = writer.finish().await?;
+        self.core.objects.note_written(Purpose::JobKeys, &object, 0, object.size_bytes());
         let kvset = KvsetRecord { no: lease.no(), kind: KvsetKind::Data, info };
         self.kvsets.push(Change::AddKvset { place: Place::Leaf(leaf), position: Position::Top, kvset });
         Ok(())
@@ -263,7 +264,7 @@ impl BulkLoad {
         let Some(FillingSegment { writer, lease }) = self.values.take() else { return Ok(()) };
         let stored_bytes = writer.stored_bytes();
         let object = writer.finish().await?;
-        self.core.counters.job_value_bytes.add(stored_bytes);
+        self.core.objects.note_written(Purpose::JobValues, &object, 0, object.size_bytes());
         self.core.opener.segments.add(lease.clone(), object);
         let class = Some(self.context.placement.leaf_values.clone());
         let segment = SegmentRecord { no: lease.no(), stored_bytes, class };

@@ -66,6 +66,8 @@ struct Checking<'a> {
     tree: &'a TreeState,
     counted: BTreeMap<KvsetNo, Counted>,
     pending: Vec<(Segment, Pointer, Role)>,
+    /// Whether damage was found in the copy that is being checked.
+    is_copy_damaged: bool,
 }
 
 /// What is being read.
@@ -103,7 +105,9 @@ impl Core {
         let counted = tree.kvsets().map(|kvset| (kvset.no(), Counted::default())).collect();
         report.kvsets += tree.kvsets().count() as u64;
         report.logged_versions += store.logged_versions();
-        let mut checking = Checking { store: &store.name, report, tree: &tree, counted, pending: Vec::new() };
+        let (pending, is_copy_damaged) = (Vec::new(), false);
+        let mut checking =
+            Checking { store: &store.name, report, tree: &tree, counted, pending, is_copy_damaged };
         if tree.leaves.is_empty() {
             checking.check_range((&tree.root, Role::Data), None, None).await?;
         }
@@ -113,9 +117,9 @@ impl Core {
             let end = tree.leaf_end(index).map(|end| &**end);
             checking.check_range((&sources, Role::Data), Some(&leaf.start), end).await?;
             for copies in leaf.kvsets.iter().filter(|kvset| kvset.is_copy()) {
-                let before = checking.report.damaged_copies.len();
+                checking.is_copy_damaged = false;
                 checking.check_range((std::slice::from_ref(copies), Role::Copy), None, None).await?;
-                if checking.report.damaged_copies.len() > before {
+                if checking.is_copy_damaged {
                     copies.note_damage();
                 }
             }
@@ -152,7 +156,10 @@ impl Checking<'_> {
     fn found(&mut self, role: Role, what: String) {
         let found = match role {
             Role::Data => &mut self.report.findings,
-            Role::Copy => &mut self.report.damaged_copies,
+            Role::Copy => {
+                self.is_copy_damaged = true;
+                &mut self.report.damaged_copies
+            }
         };
         if found.len() < MOST_FINDINGS {
             found.push(format!("store {:?}: {what}", self.store));

@@ -8,14 +8,16 @@ use std::sync::Arc;
 use super::Database;
 use crate::Result;
 use crate::environment::Environment;
+use crate::manifest::{DatabaseRecord, Record};
 use crate::settings::OpenOptions;
 use crate::transaction::CursorOptions;
 
 impl Database {
-    /// Copies the database as it is now to another name in the volume, while it is in use. If it fails, what there is of the copy is deleted.
+    /// Copies the database as it is now to another name in the volume, while it is in use. If it fails, what there is of the copy is deleted; after a stop
+    /// in between there is no database of that name, and it can be copied there again.
     ///
     /// # Errors
-    /// `AlreadyExists`, `InvalidInput`, `NoSpace`, `Corrupted`, `Device`.
+    /// `AlreadyExists`, or `Locked` while such a copy is being made; `InvalidInput`, `NoSpace`, `Corrupted`, `Device`.
     pub async fn checkpoint(&self, name: &str) -> Result<()> {
         self.core.check_open()?;
         let volume = self.core.objects.volume().clone();
@@ -23,10 +25,10 @@ impl Database {
         let snapshot = self.snapshot();
         let settings = &self.core.settings;
         let crash = self.core.crash.clone();
-        let copy = Database::create_with(&volume, name, settings, crash, environment.clone()).await?;
+        let state =
+            DatabaseRecord { settings: settings.clone(), is_unfinished: true, ..DatabaseRecord::default() };
+        let copy = Database::make(&volume, name, state, crash, environment.clone()).await?;
         let copied = self.copy_to(&copy, &snapshot).await;
-        // CRASH: the copy is a database of its own; it is whole if this was reached.
-        self.core.crash.reached("checkpoint.before-manifest");
         let closed = copy.close().await;
         let done = copied.and(closed);
         if done.is_err() {
@@ -48,7 +50,9 @@ impl Database {
             }
             load.finish().await?;
         }
-        Ok(())
+        // CRASH: there is no copy; what there is of it can be destroyed, and makes way for another one.
+        self.core.crash.reached("checkpoint.before-manifest");
+        copy.core.writing()?.manifest.append(vec![Record::Unfinished(false)], |_| ()).await
     }
 }
 

@@ -30,6 +30,7 @@ use crate::notify::yield_now;
 use crate::objects::{ObjectKind, Objects};
 use crate::tombstone::RangeTombstones;
 use crate::tree::{Change, Edit, KvsetKind, KvsetRecord, Place, Position};
+use crate::written::Purpose;
 use crate::{Error, ErrorKind, Result};
 
 /// Keys after which other tasks of the thread have their turn.
@@ -217,10 +218,20 @@ impl Core {
     /// `NoSpace`, `Device`.
     pub(crate) async fn end(&self, writing: &Writing) -> Result<()> {
         self.end_background().await;
-        let flushed = self.flush_all(writing).await;
+        // Jobs that came to their end early leave what they had written.
+        let _ = self.delete_retired().await;
+        let mut flushed = self.flush_all(writing).await;
         let closed = writing.log.close().await;
         writing.log.ended().await;
-        let ended = match flushed.and(closed) {
+        if flushed.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) {
+            // The segment that the log had ready has given its room back.
+            let _ = self.delete_retired().await;
+            if self.flush_all(writing).await.is_ok() {
+                flushed = Ok(());
+            }
+        }
+        // That the log failed is worse than a full volume, which loses nothing.
+        let ended = match closed.and(flushed) {
             Ok(()) => self.note_end(writing).await,
             failed => failed,
         };
@@ -315,7 +326,6 @@ impl Core {
         // CRASH: the kvset has what the log need not have any more.
         self.crash.reached("flush.after-manifest");
         self.counters.flushes.add(1);
-        self.counters.flushed_key_bytes.add(record.map_or(0, |record| record.info.size_bytes));
         self.update_pressure(store);
         self.background.work.notify();
         if let Some(begin) = begin {
@@ -417,7 +427,8 @@ impl Core {
             return Ok(None);
         }
         kept.into_iter().for_each(|tombstone| writer.add_range_tombstone(tombstone));
-        let (info, _) = writer.finish().await?;
+        let (info, object) = writer.finish().await?;
+        self.objects.note_written(Purpose::FlushKeys, &object, 0, object.size_bytes());
         Ok(Some(KvsetRecord { no, kind: KvsetKind::Data, info }))
     }
 

@@ -348,8 +348,6 @@ impl Core {
         output: JobOutput,
     ) -> Result<bool> {
         self.counters.jobs.add(1);
-        self.counters.job_key_bytes.add(output.key_bytes_written);
-        self.counters.job_value_bytes.add(output.value_bytes_written);
         self.counters.job_read_bytes.add(output.value_bytes_read);
         if output.edit.is_empty() {
             return Ok(false);

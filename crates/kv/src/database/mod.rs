@@ -42,7 +42,7 @@ pub(crate) use batch::behind_prefix;
 pub use bulk::BulkLoad;
 pub use check::CheckReport;
 pub use snapshot::Snapshot;
-pub use statistics::{ClassStatistics, StallStatistics, Statistics, StoreStatistics, WrittenBytes};
+pub use statistics::{ClassStatistics, StallStatistics, Statistics, StoreStatistics};
 pub use store::Store;
 
 use crate::memory::MemoryTable;

@@ -76,6 +76,38 @@ fn numbered(objects: &Objects, state: &DatabaseRecord, name: &str) -> Arc<Object
     Objects::new(objects.volume().clone(), name, next, objects.buffers().clone())
 }
 
+/// Refuses a name under which there is a database, or something of one that somebody may want to have back. A copy takes the place of one that was not
+/// finished.
+async fn check_free(objects: &Arc<Objects>, name: &str, is_copy: bool) -> Result<()> {
+    let has = |wanted| objects.list().iter().any(|(kind, _)| *kind == wanted);
+    if has(ObjectKind::Manifest) {
+        let taken = |message| Err(Error::new(ErrorKind::AlreadyExists, message));
+        return match crate::manifest::journal::recover(objects).await {
+            Ok(Some(state)) if state.is_unfinished && is_copy => Ok(()),
+            Ok(Some(state)) if state.is_unfinished => taken(format!(
+                "{name:?} is a copy that was not finished: destroy what there is, or make it again"
+            )),
+            _ => taken(format!("there is a database {name:?} already")),
+        };
+    }
+    if has(ObjectKind::Keys) {
+        return Err(Error::corrupted(format!(
+            "database {name:?} lacks its manifest, and a new one would take what is left of it: restore it from a copy, or destroy it"
+        )));
+    }
+    Ok(())
+}
+
+/// Deletes all objects of a database, manifests last: what is left after a stop is a database that can be destroyed, or nothing that can be opened.
+async fn delete_all(objects: &Objects) -> Result<()> {
+    let mut all = objects.list();
+    all.sort_by_key(|(kind, _)| *kind == ObjectKind::Manifest);
+    for (kind, no) in all {
+        objects.delete(kind, no).await?;
+    }
+    Ok(())
+}
+
 /// What a replay builds.
 struct Recovered {
     stores: BTreeMap<StoreNo, Arc<StoreState>>,
@@ -89,7 +121,7 @@ impl Database {
     /// Makes a database.
     ///
     /// # Errors
-    /// `AlreadyExists`, `InvalidInput` for a wrong name or wrong settings, `NoSpace`, `Device`.
+    /// `AlreadyExists`, or `Locked` while it is being made; `InvalidInput` for a wrong name or wrong settings, `NoSpace`, `Device`.
     pub async fn create(
         volume: &Volume,
         name: &str,
@@ -110,36 +142,33 @@ impl Database {
         crash: CrashPoints,
         environment: Arc<dyn Environment>,
     ) -> Result<Database> {
+        let state = DatabaseRecord { settings: settings.clone(), ..DatabaseRecord::default() };
+        Database::make(volume, name, state, crash, environment).await
+    }
+
+    /// Makes a database that has the settings of `state`, and says of itself whether it is finished what that says.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub(super) async fn make(
+        volume: &Volume,
+        name: &str,
+        state: DatabaseRecord,
+        crash: CrashPoints,
+        environment: Arc<dyn Environment>,
+    ) -> Result<Database> {
         check_name(name)?;
-        settings.check()?;
-        Classes::new(volume, None).check_names(settings.log_class.as_deref())?;
+        state.settings.check()?;
+        Classes::new(volume, None).check_names(state.settings.log_class.as_deref())?;
         let objects = objects_of(volume, name, &*environment);
-        let check_not_there = || match objects.list().iter().any(|(kind, _)| *kind == ObjectKind::Manifest) {
-            true => {
-                let message = format!("there is a database {name:?} already");
-                Err(Error::new(ErrorKind::AlreadyExists, message))
-            }
-            false => Ok(()),
-        };
-        check_not_there()?;
+        check_free(&objects, name, state.is_unfinished).await?;
         let claim = claim(volume, name, true)?;
         // Somebody else may have made it meanwhile.
-        check_not_there()?;
-        if objects.list().iter().any(|(kind, _)| *kind == ObjectKind::Keys) {
-            return Err(Error::corrupted(format!(
-                "database {name:?} lacks its manifest, and a new one would take what is left of it: restore it from a copy, or destroy it"
-            )));
-        }
+        check_free(&objects, name, state.is_unfinished).await?;
         // What a database of that name left when it was being made or destroyed.
-        for (kind, no) in objects.list() {
-            objects.delete(kind, no).await?;
-        }
-        let state = DatabaseRecord {
-            // The volume gives a number to an object once.
-            identity: next_identity(volume),
-            settings: settings.clone(),
-            ..DatabaseRecord::default()
-        };
+        delete_all(&objects).await?;
+        // The volume gives a number to an object once.
+        let state = DatabaseRecord { identity: next_identity(volume), ..state };
         // CRASH: there is no database.
         crash.reached("create.before-manifest");
         let options = OpenOptions { crash_points: crash, ..OpenOptions::default() };
@@ -169,8 +198,14 @@ impl Database {
         let claim = claim(volume, name, !options.read_only)?;
         let objects = objects_of(volume, name, &*environment);
         let recovered = crate::manifest::journal::recover(&objects).await?;
-        let missing = || Error::new(ErrorKind::NotFound, format!("there is no database {name:?}"));
-        let mut state = recovered.ok_or_else(missing)?;
+        let missing =
+            |why: &str| Error::new(ErrorKind::NotFound, format!("there is no database {name:?}{why}"));
+        let mut state = recovered.ok_or_else(|| missing(""))?;
+        if state.is_unfinished {
+            return Err(missing(
+                ": a copy of that name was not finished; make it again, or destroy what there is",
+            ));
+        }
         if !options.settings.is_empty() {
             let settings = options.settings.over(&state.settings);
             settings.check()?;
@@ -197,16 +232,10 @@ impl Database {
         check_name(name)?;
         let _claim = claim(volume, name, true)?;
         let objects = objects_of(volume, name, &*environment);
-        let mut all = objects.list();
-        if all.is_empty() {
+        if objects.list().is_empty() {
             return Err(Error::new(ErrorKind::NotFound, format!("there is no database {name:?}")));
         }
-        // Manifests last: what is left after a stop is a database that can be destroyed, or nothing that can be opened.
-        all.sort_by_key(|(kind, _)| *kind == ObjectKind::Manifest);
-        for (kind, no) in all {
-            objects.delete(kind, no).await?;
-        }
-        Ok(())
+        delete_all(&objects).await
     }
 
     /// The names of the databases in a volume.

@@ -116,9 +116,6 @@ impl Core {
         let tree = Arc::new(store.view.read().tree.without_mirrors());
         let context = self.job_context(store)?;
         let output = promote_keys(&context, &tree, &keys, &fastest).await?;
-        self.counters.promoted_bytes.add(output.value_bytes_written);
-        self.counters.job_key_bytes.add(output.key_bytes_written);
-        self.counters.job_value_bytes.add(output.value_bytes_written);
         if output.edit.is_empty() || store.is_dropped.load(Ordering::Acquire) {
             output.abandon(&context, &tree).await;
             return Ok(false);
@@ -126,6 +123,7 @@ impl Core {
         // CRASH: what was written are orphans.
         self.crash.reached("promotion.before-manifest");
         self.install(writing, store, &output.edit, Vec::new).await?;
+        self.counters.promoted_bytes.add(output.value_bytes_written);
         Ok(true)
     }
 }

@@ -22,11 +22,8 @@ pub(crate) struct Counters {
     pub(crate) gets: Counter,
     pub(crate) gets_from_memory: Counter,
     pub(crate) flushes: Counter,
-    pub(crate) flushed_key_bytes: Counter,
     pub(crate) jobs: Counter,
     pub(crate) jobs_without_space: Counter,
-    pub(crate) job_key_bytes: Counter,
-    pub(crate) job_value_bytes: Counter,
     pub(crate) job_read_bytes: Counter,
     pub(crate) promoted_bytes: Counter,
     pub(crate) relocated_bytes: Counter,
@@ -123,39 +120,6 @@ pub struct Statistics {
     pub lifetime: Activity,
 }
 
-/// Bytes that were written, by cause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct WrittenBytes {
-    /// To the log, padding included.
-    pub log: u64,
-    /// Keys of memory tables.
-    pub flush_keys: u64,
-    /// Keys by jobs.
-    pub job_keys: u64,
-    /// Values by jobs.
-    pub job_values: u64,
-    /// To the manifest.
-    pub manifest: u64,
-}
-
-impl WrittenBytes {
-    /// All together.
-    pub fn all(&self) -> u64 {
-        let parts = [self.log, self.flush_keys, self.job_keys, self.job_values, self.manifest];
-        parts.into_iter().fold(0, u64::saturating_add)
-    }
-
-    pub(super) fn with(&self, other: &WrittenBytes) -> WrittenBytes {
-        WrittenBytes {
-            log: self.log.saturating_add(other.log),
-            flush_keys: self.flush_keys.saturating_add(other.flush_keys),
-            job_keys: self.job_keys.saturating_add(other.job_keys),
-            job_values: self.job_values.saturating_add(other.job_values),
-            manifest: self.manifest.saturating_add(other.manifest),
-        }
-    }
-}
-
 /// Writes that had to wait for one cause.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StallStatistics {
@@ -206,9 +170,12 @@ pub struct StoreStatistics {
     pub versions: u64,
     /// Versions in memory tables, and otherwise in the log alone.
     pub logged_versions: u64,
-    /// Bytes of their keys.
+    /// Bytes of the keys and values of those.
+    #[serde(default)]
+    pub logged_bytes: u64,
+    /// Bytes of keys in kvsets.
     pub key_bytes: u64,
-    /// Bytes of values beside their keys.
+    /// Bytes of values beside them.
     pub inline_bytes: u64,
     /// Bytes of values in segments that are in use.
     pub value_bytes: u64,
@@ -269,6 +236,7 @@ impl Core {
                 name: store.name.clone(),
                 waiting_tables: view.waiting.len(),
                 logged_versions: store.logged_versions(),
+                logged_bytes: store.logged_bytes(),
                 root_kvsets: view.tree.root.len(),
                 leaves: view.tree.leaves.len(),
                 leaf_kvsets: view.tree.leaves.iter().map(|leaf| leaf.kvsets.len()).sum(),

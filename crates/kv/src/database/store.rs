@@ -115,8 +115,17 @@ impl StoreState {
 
     /// Versions in its memory tables.
     pub(crate) fn logged_versions(&self) -> u64 {
+        self.in_tables(MemoryTable::versions)
+    }
+
+    /// Bytes of the keys and values of those.
+    pub(crate) fn logged_bytes(&self) -> u64 {
+        self.in_tables(MemoryTable::data_bytes)
+    }
+
+    fn in_tables(&self, amount: impl Fn(&MemoryTable) -> u64) -> u64 {
         let view = self.view.read();
-        view.active.versions() + view.waiting.iter().map(|table| table.versions()).sum::<u64>()
+        amount(&view.active) + view.waiting.iter().map(|table| amount(table)).sum::<u64>()
     }
 
     /// Which classes keys and values go to now.

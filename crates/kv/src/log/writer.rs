@@ -157,7 +157,6 @@ pub(crate) struct Log {
 /// Counters of a log.
 #[derive(Debug, Default)]
 pub(crate) struct LogCounters {
-    pub(crate) written_bytes: crate::counters::Counter,
     pub(crate) groups: crate::counters::Counter,
     pub(crate) syncs: crate::counters::Counter,
     pub(crate) segments: crate::counters::Counter,

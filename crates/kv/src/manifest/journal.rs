@@ -13,6 +13,7 @@ use crate::counters::Counter;
 use crate::crash::{CrashPoints, PlantedBug};
 use crate::objects::{Lease, ObjectKind, Objects};
 use crate::wire::Decoder;
+use crate::written::Purpose;
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes of records in a frame of a snapshot, unless one record is longer.
@@ -27,7 +28,6 @@ pub(crate) struct Manifest {
     crash: CrashPoints,
     rotate_bytes: u64,
     writer: Mutex<Writer>,
-    pub(crate) written_bytes: Counter,
     pub(crate) rotations: Counter,
 }
 
@@ -116,9 +116,7 @@ impl Manifest {
         crash: CrashPoints,
     ) -> Result<Manifest> {
         let rotate_bytes = state.settings.manifest_bytes;
-        let (written_bytes, rotations) = (Counter::default(), Counter::default());
         let writer = write_snapshot(&objects, &classes, state, &crash).await?;
-        written_bytes.add(writer.offset);
         // CRASH: both are whole and say the same; the later one counts.
         crash.reached("manifest.before-old-deletion");
         for (kind, no) in objects.list() {
@@ -126,8 +124,8 @@ impl Manifest {
                 objects.delete(kind, no).await?;
             }
         }
-        let writer = Mutex::new(writer);
-        Ok(Manifest { objects, classes, crash, rotate_bytes, writer, written_bytes, rotations })
+        let (writer, rotations) = (Mutex::new(writer), Counter::default());
+        Ok(Manifest { objects, classes, crash, rotate_bytes, writer, rotations })
     }
 
     /// Makes changes durable, together. `then` is called with the new state, before any other change is made.
@@ -205,6 +203,7 @@ impl Manifest {
         // CRASH: the change was not made; what it would have led to is an orphan.
         self.crash.reached("manifest.before-write");
         writer.object.write_bytes(writer.offset, &bytes).await.map_err(failed)?;
+        self.objects.note_written(Purpose::Manifest, &writer.object, writer.offset, bytes.len() as u64);
         // CRASH: as before, or the frame is whole by chance, and then the change was made.
         self.crash.reached("manifest.before-sync");
         if !self.crash.has(PlantedBug::SkipManifestSync) {
@@ -214,7 +213,6 @@ impl Manifest {
         self.crash.reached("manifest.after-sync");
         writer.offset += bytes.len() as u64;
         writer.index += 1;
-        self.written_bytes.add(bytes.len() as u64);
         Ok(())
     }
 
@@ -226,7 +224,6 @@ impl Manifest {
             Err(error) if error.kind() == ErrorKind::NoSpace => return Ok(()),
             Err(error) => return Err(error),
         };
-        self.written_bytes.add(next.offset);
         let old = std::mem::replace(writer, next);
         // CRASH: both are whole and say the same; the later one counts.
         self.crash.reached("manifest.before-rotated-deletion");
@@ -261,6 +258,7 @@ async fn write_snapshot(
             records.clear();
         }
     }
+    objects.note_written(Purpose::Manifest, &object, 0, offset);
     // CRASH: the new manifest may be torn; the old one is there.
     crash.reached("manifest.before-rotation-sync");
     object.sync().await.map_err(failed)?;
@@ -362,7 +360,7 @@ mod tests {
         let edit = |bytes: &[u8]| [&[6, 1], bytes].concat();
         let settings = br#"{"no_such_setting": 1}"#;
         let later = [
-            (vec![13], "record of kind 13"),
+            (vec![14], "record of kind 14"),
             (edit(&[2, 0]), "edit of format 2"),
             (edit(&[1, 1, 7]), "change of kind 7"),
             ([&[2, settings.len() as u8], &settings[..]].concat(), "settings"),

@@ -8,7 +8,7 @@ use crate::settings::{DatabaseSettings, StoreSettings};
 use crate::tree::Edit;
 use crate::wire::{Decoder, Malformed, Newer, put_blob, put_varint};
 
-/// Format of manifests: 2 has what was done over all openings.
+/// Format of manifests: 2 has what was done over all openings, and of a copy whether it is finished.
 pub(crate) const FORMAT: u64 = 2;
 
 /// What the manifest says of the log.
@@ -63,6 +63,8 @@ pub(crate) enum Record {
     SnapshotEnd,
     /// What was done over all openings, as far as it was counted.
     Activity(Box<Activity>),
+    /// Whether the database is a copy that is being made, of which something may be missing.
+    Unfinished(bool),
 }
 
 fn put_json<T: serde::Serialize>(out: &mut Vec<u8>, value: &T) {
@@ -141,6 +143,7 @@ impl Record {
                 out.push(12);
                 put_json(out, activity);
             }
+            Record::Unfinished(is_unfinished) => out.extend([13, u8::from(*is_unfinished)]),
         }
     }
 
@@ -167,7 +170,8 @@ impl Record {
             10 => Record::NextObject(decoder.varint()?),
             11 => Record::SnapshotEnd,
             12 => Record::Activity(Box::new(json(decoder)?)),
-            kind => return Err(decoder.unknown("a record of kind", kind, 12)),
+            13 => Record::Unfinished(decoder.u8()? != 0),
+            kind => return Err(decoder.unknown("a record of kind", kind, 13)),
         })
     }
 }

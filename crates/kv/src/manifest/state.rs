@@ -31,6 +31,8 @@ pub(crate) struct DatabaseRecord {
     pub(crate) epoch: u64,
     pub(crate) next_object: u64,
     pub(crate) activity: Activity,
+    /// Whether it is a copy that is being made: not yet a database.
+    pub(crate) is_unfinished: bool,
     /// Whether a snapshot has come to its end.
     pub(crate) is_whole: bool,
 }
@@ -95,6 +97,7 @@ impl DatabaseRecord {
             Record::NextObject(next) => self.next_object = self.next_object.max(*next),
             Record::SnapshotEnd => self.is_whole = true,
             Record::Activity(activity) => self.activity = (**activity).clone(),
+            Record::Unfinished(is_unfinished) => self.is_unfinished = *is_unfinished,
         }
         Ok(())
     }
@@ -108,6 +111,7 @@ impl DatabaseRecord {
             Record::Epoch(self.epoch),
             Record::NextObject(self.next_object),
             Record::Activity(Box::new(self.activity.clone())),
+            Record::Unfinished(self.is_unfinished),
         ];
         for (no, store) in &self.stores {
             records.push(Record::Store { no: *no, name: store.name.clone() });

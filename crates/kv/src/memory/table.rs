@@ -62,12 +62,14 @@ pub(crate) struct MemoryTable {
     versions: SkipMap<VersionKey, Listed>,
     tombstones: GrowingTombstones,
     bytes: AtomicU64,
+    data_bytes: AtomicU64,
 }
 
 impl MemoryTable {
     pub(crate) fn new(no: u64, start: Lsn) -> MemoryTable {
         let (versions, tombstones) = (SkipMap::new(), GrowingTombstones::default());
-        MemoryTable { no, start, end: OnceLock::new(), versions, tombstones, bytes: AtomicU64::new(0) }
+        let (bytes, data_bytes) = (AtomicU64::new(0), AtomicU64::new(0));
+        MemoryTable { no, start, end: OnceLock::new(), versions, tombstones, bytes, data_bytes }
     }
 
     /// Adds a version. Of two with one number, written by one batch, the later one counts.
@@ -76,8 +78,10 @@ impl MemoryTable {
             MemoryContent::Deleted => 0,
             MemoryContent::Value { bytes, .. } => bytes.len() as u64,
         };
+        let data = key.len() as u64 + value_len;
         // An allocator rounds up, and holds back for later.
-        self.bytes.fetch_add((key.len() as u64 + value_len) / 4 * 5 + OVERHEAD, Ordering::Relaxed);
+        self.bytes.fetch_add(data / 4 * 5 + OVERHEAD, Ordering::Relaxed);
+        self.data_bytes.fetch_add(data, Ordering::Relaxed);
         let listed = Listed { version, was_read: AtomicBool::new(false) };
         self.versions.insert(VersionKey::new(key, sequence), listed);
     }
@@ -106,6 +110,11 @@ impl MemoryTable {
     /// Bytes that it takes up, roughly.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the keys and values in it.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        self.data_bytes.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -1,10 +1,15 @@
 //! Bulk loads and copies.
 
-use std::sync::mpsc;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use tanada_kv::blocking::wait;
-use tanada_kv::{CursorOptions, Database, DatabaseSettings, ErrorKind, OpenOptions, Store, StoreSettings};
+use tanada_kv::{
+    CrashPoints, CrashProbe, CursorOptions, Database, DatabaseSettings, ErrorKind, OpenOptions, Store,
+    StoreSettings,
+};
 
 use crate::volumes::Bench;
 
@@ -109,6 +114,52 @@ fn a_copy_has_what_was_there_at_one_moment() {
     assert_eq!(wait(copy.open_store("b").unwrap().get(b"1")).unwrap().as_deref(), Some(&b"one"[..]));
     wait(copy.close()).unwrap();
     wait(database.close()).unwrap();
+}
+
+/// Stops at the end of the first copy.
+#[derive(Default)]
+struct StopsOnce(AtomicBool);
+
+impl CrashProbe for StopsOnce {
+    fn reached(&self, name: &'static str) {
+        assert!(name != "checkpoint.before-manifest" || self.0.swap(true, Ordering::Relaxed), "a stop");
+    }
+}
+
+#[test]
+fn a_copy_that_was_stopped_is_no_database() {
+    let bench = Bench::new();
+    let crash = CrashPoints::to(Arc::new(StopsOnce::default()));
+    let settings = Bench::settings();
+    let create = Database::create_with(&bench.volume, "test", &settings, crash, bench.environment.clone());
+    let database = wait(create).unwrap();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    (0..3000).for_each(|no| wait(store.put(&key(no), &value(no))).unwrap());
+    let stopped = std::panic::catch_unwind(AssertUnwindSafe(|| wait(database.checkpoint("copy"))));
+    assert!(stopped.is_err());
+    // What was under way for it comes to its end.
+    let opened = loop {
+        let options = OpenOptions { read_only: true, ..OpenOptions::default() };
+        match wait(Database::open(&bench.volume, "copy", &options, bench.environment.clone())) {
+            Err(error) if error.kind() == ErrorKind::Locked => std::thread::yield_now(),
+            opened => break opened,
+        }
+    };
+    let error = opened.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.to_string().contains("was not finished"), "{error}");
+    assert!(!bench.volume.objects().iter().all(|object| !object.name().starts_with("kv/copy/keys-")));
+    let create = Database::create(&bench.volume, "copy", &settings, bench.environment.clone());
+    assert_eq!(wait(create).unwrap_err().kind(), ErrorKind::AlreadyExists);
+    // Another copy takes its place, with nothing left of it.
+    wait(database.checkpoint("copy")).unwrap();
+    wait(database.close()).unwrap();
+    let options = OpenOptions::default();
+    let copy = wait(Database::open(&bench.volume, "copy", &options, bench.environment.clone())).unwrap();
+    let copied = copy.open_store("a").unwrap();
+    assert!((0..3000).all(|no| wait(copied.get(&key(no))).unwrap().as_deref() == Some(&value(no)[..])));
+    assert_eq!(wait(copy.check()).unwrap().findings, Vec::<String>::new());
+    wait(copy.close()).unwrap();
 }
 
 /// All of them say in the manifest from where on the log is needed, and up to which number commits are known.

@@ -248,6 +248,12 @@ fn what_was_done_is_counted_over_all_openings() {
     assert!(lifetime.writes().samples > 90 && lifetime.reads().samples >= 16, "{lifetime:#?}");
     assert!(lifetime.flushes > 0 && lifetime.jobs > 0 && lifetime.log_syncs > 0, "{lifetime:#?}");
     assert!((1.0..4.0).contains(&lifetime.write_amplification()), "{lifetime:#?}");
+    let [fast, slow] = ["fast", "slow"].map(|class| lifetime.written[class]);
+    assert!(
+        fast.log > 1_500_000 && fast.flush_keys > 0 && fast.job_keys > 0 && fast.manifest > 0,
+        "{fast:?}"
+    );
+    assert!(slow.job_values >= 500_000 && slow.log == 0 && slow.manifest == 0, "{slow:?}");
     wait(database.close()).unwrap();
 }
 
@@ -300,4 +306,28 @@ fn what_finds_no_room_to_be_made_leaves_nothing() {
     }
     wait(bench.volume.delete("full")).unwrap();
     wait(create().unwrap().close()).unwrap();
+}
+
+/// The room that the log had ready for itself is enough.
+#[test]
+fn a_volume_that_was_filled_meanwhile_is_no_failure_of_closing() {
+    let bench = Bench::with_classes(4 << 20, 1 << 20);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    wait(store.put(b"1", b"rice")).unwrap();
+    let log_bytes = || database.statistics().classes.iter().map(|class| class.log_bytes).sum::<u64>();
+    let is_ready = |_: &u32| {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        log_bytes() >= 2 << 20
+    };
+    assert!((0..30_000).find(is_ready).is_some());
+    let filler = bench.volume.create_object("filler", &Attributes::default()).unwrap();
+    let written = (0..100).map(|no| wait(filler.write_bytes(no << 18, &[1; 1 << 18])));
+    let full = written.filter_map(Result::err).next().unwrap();
+    assert_eq!(full.kind(), tanada_volume::ErrorKind::NoSpace);
+    wait(database.close()).unwrap();
+    let database = bench.open();
+    let store = &database.statistics().stores[0];
+    assert_eq!((store.versions, store.logged_versions, store.logged_bytes), (1, 0, 0));
+    wait(database.close()).unwrap();
 }

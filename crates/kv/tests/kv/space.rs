@@ -125,9 +125,9 @@ fn what_is_compacted_is_not_compacted_again() {
     let store = wait(database.create_store("a", &settings())).unwrap();
     fill(&store, 8000, 1);
     wait(store.compact()).unwrap();
-    let before = database.statistics().since_opening.written_by.job_keys;
+    let before = database.statistics().since_opening.written_by().job_keys;
     wait(store.compact()).unwrap();
-    assert_eq!(database.statistics().since_opening.written_by.job_keys, before);
+    assert_eq!(database.statistics().since_opening.written_by().job_keys, before);
     wait(database.close()).unwrap();
 }
 

@@ -372,10 +372,10 @@ fn filters_stay_in_memory_if_that_is_wanted_and_fits() {
         wait(store.put(&no.to_be_bytes(), &value(no, 1)[..300])).unwrap();
     }
     wait(store.compact()).unwrap();
-    // Ten bits a key.
     let resident = |database: &Database| database.statistics().resident_filter_bytes;
-    assert!((25_000..60_000).contains(&resident(&database)), "{}", resident(&database));
+    assert!(resident(&database) >= 25_000, "{}", resident(&database));
     wait(database.close()).unwrap();
+    // Ten bits a key.
     let database = bench.open();
     assert!((25_000..60_000).contains(&resident(&database)), "{}", resident(&database));
     let store = database.open_store("a").unwrap();

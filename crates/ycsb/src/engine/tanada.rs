@@ -135,7 +135,7 @@ async fn catch_up(database: Database, timeline: Timeline) -> Result<f64> {
         let waiting: usize = now.stores.iter().map(|store| store.waiting_tables).sum();
         let done = now.since_opening;
         let moved = (done.bytes_promoted, done.bytes_relocated, done.objects_deleted);
-        ((waiting, done.flushes, done.jobs, moved), done.written_by)
+        ((waiting, done.flushes, done.jobs, moved), done.written_by())
     };
     let clock = timeline.clock();
     let began = clock.now();

@@ -11,6 +11,7 @@ use crate::crash::PlantedBug;
 use crate::log::Lsn;
 use crate::log::filling::Group;
 use crate::log::segment::LogSegment;
+use crate::written::Purpose;
 use crate::{Error, ErrorKind, Result};
 
 /// How long a segment waits for room on its class, and how often it looks.
@@ -65,11 +66,13 @@ impl Log {
             let Group { segment, offset, buffer, .. } = group;
             let bytes = buffer.len() as u64;
             let written = segment.object.write(offset, buffer).await.map(drop);
+            if written.is_ok() {
+                self.objects.note_written(Purpose::Log, &segment.object, offset, bytes);
+            }
             (bytes, written.map_err(|error| Error::volume("cannot write the log", &error)))
         });
         let written = join_all(writes).await;
         let bytes: u64 = written.iter().map(|(bytes, _)| bytes).sum();
-        self.counters.written_bytes.add(bytes);
         self.counters.groups.add(written.len() as u64);
         let without_room = {
             let mut state = self.state.lock();

@@ -62,8 +62,7 @@ pub(crate) struct JobContext {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct JobOutput {
     pub(crate) edit: Edit,
-    /// Bytes of key files and of values that were written.
-    pub(crate) key_bytes_written: u64,
+    /// Bytes of values that were written.
     pub(crate) value_bytes_written: u64,
     /// Bytes that were read for values.
     pub(crate) value_bytes_read: u64,
@@ -124,7 +123,6 @@ fn select(all: &[Arc<Kvset>], numbers: &[KvsetNo]) -> Result<Vec<Arc<Kvset>>> {
 impl JobOutput {
     fn add(&mut self, other: JobOutput) {
         self.edit.changes.extend(other.edit.changes);
-        self.key_bytes_written += other.key_bytes_written;
         self.value_bytes_written += other.value_bytes_written;
         self.value_bytes_read += other.value_bytes_read;
         self.versions_merged += other.versions_merged;

@@ -24,6 +24,7 @@ use crate::stream::sync;
 use crate::tree::edit::{Change, KvsetKind, KvsetRecord, LeafNo, Place, Position, SegmentRecord};
 use crate::tree::kvset::Kvset;
 use crate::value::{Segment, SegmentWriter, read_stored};
+use crate::written::Purpose;
 use crate::{Error, ErrorKind, Result};
 
 /// Objects that are synced at once.
@@ -272,7 +273,10 @@ impl<'a> Outputs<'a> {
         };
         self.output.value_bytes_written += segment.stored_bytes;
         let finished = writer.finish_unsynced().await;
-        self.written.push((retired_unless(lease, finished.is_ok()), finished?));
+        let lease = retired_unless(lease, finished.is_ok());
+        let object = finished?;
+        self.note_written(Purpose::JobValues, &object);
+        self.written.push((lease, object));
         self.output.edit.changes.push(Change::AddSegment { segment });
         Ok(())
     }
@@ -288,7 +292,7 @@ impl<'a> Outputs<'a> {
         let finished = writer.finish_unsynced().await;
         let lease = retired_unless(lease, finished.is_ok());
         let (info, object) = finished?;
-        self.output.key_bytes_written += info.size_bytes;
+        self.note_written(Purpose::JobKeys, &object);
         let kvset = KvsetRecord { no: lease.no(), kind: self.kind, info };
         self.written.push((lease, object));
         let changes = &mut self.output.edit.changes;
@@ -297,6 +301,10 @@ impl<'a> Outputs<'a> {
         }
         changes.push(Change::AddKvset { place: ending.place, position: ending.position, kvset });
         Ok(())
+    }
+
+    fn note_written(&self, purpose: Purpose, object: &Object) {
+        self.context.opener.objects.note_written(purpose, object, 0, object.size_bytes());
     }
 
     /// Writes the rest and makes everything durable.
