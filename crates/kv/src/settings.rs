@@ -159,7 +159,7 @@ pub enum FilterMemory {
     /// Parts of them come through the cache as they are wanted.
     #[default]
     Paged,
-    /// In memory from the opening on, as long as all filters together take no more than a quarter of it; those that do not fit in are paged.
+    /// In memory from the opening on, as long as all filters together take no more than a quarter of `memory_bytes`; those that do not fit in are paged.
     Resident,
 }
 

@@ -231,7 +231,7 @@ fn a_put_that_fills_the_volume_has_succeeded() {
     assert_eq!(tanada(&["kv", &volume, "get", "a"]).output(), "1\n");
     // What the log alone has counts.
     let listed = tanada(&["kv", &volume, "ls"]).output();
-    assert!(listed.contains("1  2 B"), "{listed}");
+    assert!(listed.split_whitespace().collect::<Vec<_>>().join(" ").ends_with("1 2 B"), "{listed}");
     // One that is not there has not.
     let error = tanada(&["kv", &volume, "put", "b", "2"]).error(1);
     assert!(error.contains("enlarge a class"), "{error}");
@@ -247,7 +247,8 @@ fn a_small_volume_takes_what_it_has_room_for() {
     for no in 0..5 {
         tanada(&["kv", &volume, "put", &format!("key{no}"), "value", "--database", "small"]).output();
     }
-    assert_eq!(tanada(&["kv", &volume, "--database", "small", "compact"]).code, 0);
+    // The last free chunk is what the log has ready.
+    tanada(&["kv", &volume, "--database", "small", "compact"]).output();
     assert_eq!(tanada(&["kv", &volume, "get", "key4", "--database", "small"]).output(), "value\n");
     assert_eq!(tanada(&["kv", &volume, "scan", "--database", "small"]).output().lines().count(), 5);
 }

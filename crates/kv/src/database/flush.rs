@@ -16,7 +16,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::core::{Core, Writing, plain_value};
-use super::pressure::Cause;
 use super::store::StoreState;
 use crate::cache::VersionId;
 use crate::crash::PlantedBug;
@@ -182,6 +181,9 @@ impl Core {
                 let may_pass = error.kind() == ErrorKind::NoSpace;
                 self.flush_failed(writing, error);
                 if may_pass {
+                    // What it has ready is for later, and what is written out now frees more of it.
+                    writing.log.give_back_ready();
+                    let _ = self.delete_retired().await;
                     self.environment.sleep(RETRY).await;
                 }
                 may_pass
@@ -199,7 +201,7 @@ impl Core {
     }
 
     /// Why those who are held back wait in vain, if so.
-    pub(crate) fn background_error(&self, _cause: Cause) -> Option<Error> {
+    pub(crate) fn background_error(&self) -> Option<Error> {
         self.background.failed.lock().clone()
     }
 

@@ -184,6 +184,8 @@ impl Core {
                 },
                 Err(error) if error.kind() == ErrorKind::NoSpace => {
                     self.counters.jobs_without_space.add(1);
+                    // The log makes another one when it wants it, and jobs free more than they take.
+                    writing.log.give_back_ready();
                     self.environment.sleep(REST).await;
                     did = Did::FoundNoSpace;
                 }
@@ -201,6 +203,7 @@ impl Core {
     pub(crate) async fn compact(&self, store: &Arc<StoreState>) -> Result<()> {
         let writing = self.writing()?;
         let thorough = self.thorough(store);
+        let mut has_asked = false;
         {
             let _commit = self.commit.lock();
             self.close_table(writing, store);
@@ -212,6 +215,14 @@ impl Core {
                 return Err(error);
             }
             let is_waiting = !store.view.read().waiting.is_empty();
+            if let Some(error) = self.background_error().filter(|_| is_waiting) {
+                // One more time, with what the log had ready.
+                if std::mem::replace(&mut has_asked, true) {
+                    return Err(error);
+                }
+                progress.await;
+                continue;
+            }
             let turn = if is_waiting { None } else { Turn::take_from_workers(self, store) };
             let Some(turn) = turn else {
                 progress.await;
@@ -219,8 +230,17 @@ impl Core {
             };
             let did = self.do_job(writing, store, Some(&thorough)).await;
             drop(turn);
-            if !did? {
-                return self.delete_retired().await;
+            match did {
+                Ok(true) => {}
+                Ok(false) => return self.delete_retired().await,
+                // What the log has ready may be the room that frees more.
+                Err(error)
+                    if error.kind() == ErrorKind::NoSpace && !has_asked && writing.log.give_back_ready() =>
+                {
+                    has_asked = true;
+                    self.delete_retired().await?;
+                }
+                Err(error) => return Err(error),
             }
         }
     }

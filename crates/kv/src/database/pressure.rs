@@ -206,7 +206,7 @@ impl Core {
                     break Ok(());
                 }
                 Pressure::Stop(cause) => {
-                    if let Some(error) = self.background_error(cause) {
+                    if let Some(error) = self.background_error() {
                         break Err(error);
                     }
                     stalled.get_or_insert((cause, self.environment.now()));

@@ -500,6 +500,12 @@ impl Log {
         synced
     }
 
+    /// Gives back the room of the segment that is ready, for somebody needs it more now; whether there was one. The next one is made when it is wanted.
+    pub(crate) fn give_back_ready(&self) -> bool {
+        let unused = self.state.lock().prepared.take();
+        unused.inspect(|unused| unused.lease.retire()).is_some()
+    }
+
     /// Ends the tasks, whatever is not written yet.
     pub(crate) fn stop(&self) {
         let without_room = {

@@ -308,6 +308,20 @@ fn what_finds_no_room_to_be_made_leaves_nothing() {
     wait(create().unwrap().close()).unwrap();
 }
 
+/// Waits until the log has a segment ready, and takes what is left of the volume.
+fn fill(bench: &Bench, database: &Database, filler: &str) {
+    let log_bytes = || database.statistics().classes.iter().map(|class| class.log_bytes).sum::<u64>();
+    let is_ready = |_: &u32| {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        log_bytes() >= 2 << 20
+    };
+    assert!((0..30_000).find(is_ready).is_some());
+    let filler = bench.volume.create_object(filler, &Attributes::default()).unwrap();
+    let written = (0..100).map(|no| wait(filler.write_bytes(no << 18, &[1; 1 << 18])));
+    let full = written.filter_map(Result::err).next().unwrap();
+    assert_eq!(full.kind(), tanada_volume::ErrorKind::NoSpace);
+}
+
 /// The room that the log had ready for itself is enough.
 #[test]
 fn a_volume_that_was_filled_meanwhile_is_no_failure_of_closing() {
@@ -315,19 +329,34 @@ fn a_volume_that_was_filled_meanwhile_is_no_failure_of_closing() {
     let database = bench.create();
     let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
     wait(store.put(b"1", b"rice")).unwrap();
-    let log_bytes = || database.statistics().classes.iter().map(|class| class.log_bytes).sum::<u64>();
-    let is_ready = |_: &u32| {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-        log_bytes() >= 2 << 20
-    };
-    assert!((0..30_000).find(is_ready).is_some());
-    let filler = bench.volume.create_object("filler", &Attributes::default()).unwrap();
-    let written = (0..100).map(|no| wait(filler.write_bytes(no << 18, &[1; 1 << 18])));
-    let full = written.filter_map(Result::err).next().unwrap();
-    assert_eq!(full.kind(), tanada_volume::ErrorKind::NoSpace);
+    fill(&bench, &database, "filler");
     wait(database.close()).unwrap();
     let database = bench.open();
     let store = &database.statistics().stores[0];
     assert_eq!((store.versions, store.logged_versions, store.logged_bytes), (1, 0, 0));
     wait(database.close()).unwrap();
+}
+
+/// The same; and where nothing is left, whoever waits is told.
+#[test]
+fn a_compaction_in_a_full_volume_takes_what_the_log_has_ready_or_fails() {
+    let bench = Bench::with_classes(4 << 20, 1 << 20);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    wait(store.put(b"1", b"rice")).unwrap();
+    wait(store.compact()).unwrap();
+    wait(store.put(b"1", b"tea")).unwrap();
+    fill(&bench, &database, "filler");
+    wait(store.compact()).unwrap();
+    assert_eq!(database.statistics().stores[0].versions, 1);
+    let rest = bench.volume.create_object("rest", &Attributes::default()).unwrap();
+    // What was dropped may give room back for a moment yet.
+    let error = (0..100).find_map(|_| {
+        wait(store.put(b"1", b"salt")).unwrap();
+        (0..100).for_each(|no| drop(wait(rest.write_bytes(no << 18, &[1; 1 << 18]))));
+        wait(store.compact()).err()
+    });
+    assert_eq!(error.unwrap().kind(), ErrorKind::NoSpace);
+    assert_eq!(wait(store.get(b"1")).unwrap().as_deref(), Some(&b"salt"[..]));
+    assert!(wait(database.close()).map_or_else(|error| error.kind() == ErrorKind::NoSpace, |()| true));
 }
