@@ -328,6 +328,11 @@ impl Placer {
         self.policy.wants_to_think()
     }
 
+    /// When [`Placer::think`] will have something to do, though nothing happens until then.
+    pub fn thinks_at_ns(&self) -> Option<u64> {
+        self.policy.thinks_at_ns()
+    }
+
     /// Lets the policy do what it has put off. `now_ns` never goes backwards.
     pub fn think(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);

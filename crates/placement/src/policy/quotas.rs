@@ -135,7 +135,7 @@ mod tests {
     /// Those that could make room were looked through anew for each that was wanted: these took half a minute.
     #[test]
     fn exchanges_within_quotas_take_time_in_proportion_to_chunks() {
-        let chunks = 60_000;
+        let chunks = 150_000;
         let mut bench = Bench::new("static", 2 * u64::from(chunks), 2 * chunks);
         bench.layout.add("b", u64::from(chunks) << 20);
         bench.layout.set_rule(ObjectNo(0), Rule { pin: None, quota_chunks: Some(chunks) });
