@@ -82,12 +82,14 @@ pub struct Layout {
     objects: Vec<Object>,
     runs: Vec<Run>,
     end: u32,
+    /// Objects with a rule.
+    ruled: u32,
 }
 
 impl Layout {
     /// Without objects. `chunk_bytes` is at least 1.
     pub fn new(chunk_bytes: u64) -> Layout {
-        Layout { chunk_bytes: chunk_bytes.max(1), objects: Vec::new(), runs: Vec::new(), end: 0 }
+        Layout { chunk_bytes: chunk_bytes.max(1), objects: Vec::new(), runs: Vec::new(), end: 0, ruled: 0 }
     }
 
     /// Bytes of a chunk.
@@ -133,7 +135,9 @@ impl Layout {
     /// Sets what a user has ruled.
     pub fn set_rule(&mut self, object: ObjectNo, rule: Rule) {
         if let Some(entry) = self.objects.get_mut(object.0 as usize) {
-            entry.rule = rule;
+            let before = std::mem::replace(&mut entry.rule, rule);
+            self.ruled += u32::from(rule != Rule::default());
+            self.ruled -= u32::from(before != Rule::default());
         }
     }
 
@@ -145,7 +149,7 @@ impl Layout {
 
     /// Whether there is any rule.
     pub fn has_rules(&self) -> bool {
-        self.objects.iter().any(|object| object.rule != Rule::default())
+        self.ruled > 0
     }
 
     /// The object's name.
@@ -218,5 +222,9 @@ mod tests {
         layout.set_rule(b, Rule { pin: Some(Tier::Slow), quota_chunks: None });
         assert_eq!(layout.rule_of(ChunkNo(3)).pin, Some(Tier::Slow));
         assert_eq!(layout.rule_of(ChunkNo(2)), Rule::default());
+        layout.set_rule(b, Rule { pin: None, quota_chunks: Some(1) });
+        assert!(layout.has_rules());
+        layout.set_rule(b, Rule::default());
+        assert!(!layout.has_rules());
     }
 }

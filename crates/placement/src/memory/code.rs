@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use tanada_base::Reader;
 
 use super::{Memory, RememberedStatement};
+use crate::action::{Action, Source};
 use crate::costs::Reads;
 use crate::footprint::Fingerprint;
 use crate::layout::{ChunkNo, Layout, ObjectNo};
@@ -30,8 +31,13 @@ const STATEMENT: u8 = 2;
 const FOLLOWERS: u8 = 3;
 const COUNTS: u8 = 4;
 const WINDOWS: u8 = 5;
-/// Only where there are any.
+/// Only where there are any. Programs that know nothing of what is displaced take all of it for brought, and that for gone.
 const BROUGHT: u8 = 6;
+/// What is said of each chunk there: a policy has brought it to the fast class,
+const IS_BROUGHT: u64 = 1;
+/// or somebody else's home or mirror there had to make room.
+const HAD_HOME: u64 = 2;
+const HAD_MIRROR: u64 = 3;
 
 /// Bytes of all parts together.
 const MOST_BYTES: usize = 64 << 20;
@@ -180,13 +186,15 @@ pub(super) fn windows(windows: &[Vec<(u32, u32)>], layout: &Layout) -> Vec<u8> {
 }
 
 /// Nothing where there are none.
-pub(super) fn brought(chunks: &[ChunkNo], layout: &Layout) -> Vec<u8> {
-    if chunks.is_empty() {
+pub(super) fn brought(brought: &[ChunkNo], displaced: &[(ChunkNo, Action)], layout: &Layout) -> Vec<u8> {
+    if brought.is_empty() && displaced.is_empty() {
         return Vec::new();
     }
+    let had = |action| if matches!(action, Action::Mirror(_)) { HAD_MIRROR } else { HAD_HOME };
+    let displaced = displaced.iter().map(|(chunk, action)| (*chunk, had(*action)));
+    let told = placed(layout, brought.iter().map(|chunk| (*chunk, IS_BROUGHT)).chain(displaced));
     let mut bytes = Vec::new();
-    let told = placed(layout, chunks.iter().map(|chunk| (*chunk, 1)));
-    put_placed(&told, &mut bytes, |is_there, bytes| put(*is_there, bytes));
+    put_placed(&told, &mut bytes, |what, bytes| put(*what, bytes));
     part(BROUGHT, &bytes)
 }
 
@@ -221,7 +229,7 @@ struct Parsed {
     trust: f64,
     counts: Placed<u64>,
     windows: Vec<Placed<u32>>,
-    /// Each with a 1.
+    /// Displaced ones are among them.
     brought: Placed<u64>,
 }
 
@@ -385,9 +393,13 @@ impl Parsed {
         };
         let mut counts = resolved(self.counts, chunk);
         counts.sort_unstable();
-        let mut brought: Vec<ChunkNo> =
-            resolved(self.brought, chunk).into_iter().map(|(chunk, _)| chunk).collect();
-        brought.sort_unstable();
+        let mut told = resolved(self.brought, chunk);
+        told.sort_unstable();
+        let displaced = |(chunk, what): &(ChunkNo, u64)| match *what {
+            HAD_HOME => Some((*chunk, Action::Promote(Source::Copy))),
+            HAD_MIRROR => Some((*chunk, Action::Mirror(Source::Copy))),
+            _ => None,
+        };
         let memory = Memory {
             statements: statements.collect(),
             followers: self.followers,
@@ -395,7 +407,8 @@ impl Parsed {
             trust: self.trust,
             counts,
             windows: self.windows.into_iter().map(window).collect(),
-            brought,
+            displaced: told.iter().filter_map(displaced).collect(),
+            brought: told.iter().filter(|told| displaced(told).is_none()).map(|(chunk, _)| *chunk).collect(),
         };
         (memory, added)
     }
@@ -460,7 +473,7 @@ mod tests {
             followers(&memory),
             counts(&counted, layout),
             windows(&[window], layout),
-            brought(&there, layout),
+            brought(&there, &[(ChunkNo(5), Action::Mirror(Source::Copy))], layout),
         ]
     }
 

@@ -31,7 +31,7 @@ pub(super) fn fit(memory: &Memory, layout: &Layout, most: usize) -> Vec<u8> {
     });
     let counts = fit_counts(&memory.counts, layout, most / SHARE);
     let windows = fit_windows(&memory.windows, layout, most / SHARE);
-    let brought = fit_brought(&memory.brought, layout, most / SHARE);
+    let brought = fit_brought(memory, layout, most / SHARE);
     let fixed =
         FRAME_BYTES + all_names.len() + followers.len() + counts.len() + windows.len() + brought.len();
     if fixed > most {
@@ -55,15 +55,15 @@ fn fit_counts(all: &[(ChunkNo, u64)], layout: &Layout, most: usize) -> Vec<u8> {
     }
 }
 
-/// Those that are left out count as somebody else's.
-fn fit_brought(all: &[ChunkNo], layout: &Layout, most: usize) -> Vec<u8> {
-    let mut told = all;
+/// Those that are left out count as somebody else's, and what is displaced does not come back.
+fn fit_brought(memory: &Memory, layout: &Layout, most: usize) -> Vec<u8> {
+    let (mut there, mut away) = (&memory.brought[..], &memory.displaced[..]);
     loop {
-        let part = brought(told, layout);
+        let part = brought(there, away, layout);
         if part.len() <= most {
             return part;
         }
-        told = &told[..told.len() / 2];
+        (there, away) = (&there[..there.len() / 2], &away[..away.len() / 2]);
     }
 }
 

@@ -10,6 +10,7 @@
 mod code;
 mod fitting;
 
+use crate::action::Action;
 use crate::costs::Reads;
 use crate::footprint::Fingerprint;
 use crate::layout::{ChunkNo, Layout};
@@ -59,6 +60,8 @@ pub struct Memory {
     pub windows: Vec<Vec<(u32, u32)>>,
     /// Chunks that policies have brought to the fast class, by number: what lies there besides is somebody else's.
     pub brought: Vec<ChunkNo>,
+    /// Chunks that somebody else had there and that had to make room for a query, by number, and what brings each back: a move or a mirror.
+    pub displaced: Vec<(ChunkNo, Action)>,
 }
 
 impl Memory {
@@ -77,12 +80,13 @@ impl Memory {
 
     /// Whether nothing was learned.
     pub fn is_empty(&self) -> bool {
-        let Memory { statements, followers, last: _, trust: _, counts, windows, brought } = self;
+        let Memory { statements, followers, last: _, trust: _, counts, windows, brought, displaced } = self;
         statements.is_empty()
             && followers.is_empty()
             && counts.is_empty()
             && windows.is_empty()
             && brought.is_empty()
+            && displaced.is_empty()
     }
 
     /// Whether these may be bytes of [`Memory::to_bytes`].
@@ -103,6 +107,9 @@ impl Memory {
         if self.windows.is_empty() {
             self.windows = other.windows.clone();
         }
+        if self.displaced.is_empty() {
+            self.displaced = other.displaced.clone();
+        }
         self
     }
 
@@ -122,6 +129,7 @@ mod tests {
     use tanada_base::SplitMix64;
 
     use super::*;
+    use crate::action::Source;
 
     fn layout(names: &[(&str, u64)]) -> Layout {
         let mut layout = Layout::new(1 << 20);
@@ -158,6 +166,10 @@ mod tests {
             counts: vec![(ChunkNo(1), 7), (ChunkNo(5), 1)],
             windows: vec![vec![(0, 9), (4, 2)], Vec::new()],
             brought: vec![ChunkNo(2), ChunkNo(8)],
+            displaced: vec![
+                (ChunkNo(3), Action::Mirror(Source::Copy)),
+                (ChunkNo(7), Action::Promote(Source::Copy)),
+            ],
         }
     }
 
@@ -183,6 +195,7 @@ mod tests {
         assert_eq!(chunks, [2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(back.counts, [(ChunkNo(3), 1), (ChunkNo(6), 7)]);
         assert_eq!(back.brought, [ChunkNo(7)], "the other one is not there any more");
+        assert_eq!(back.displaced, [(ChunkNo(8), Action::Mirror(Source::Copy))]);
         let again = back.to_bytes(&other);
         let mut whole = layout(&[("orders", 4), ("items", 6)]);
         assert_eq!(Memory::from_bytes(&again, &mut whole).unwrap().0.counts[0], (ChunkNo(1), 7));

@@ -27,8 +27,18 @@ impl Placer {
     /// What the policy has learned, as bytes, [`crate::MOST_MEMORY_BYTES`] at most; what it was told to remember and did not meet again is among it, and
     /// so is what other policies have learned before. Nothing if nothing was learned.
     pub fn memory(&self) -> Vec<u8> {
-        let mut memory = self.policy.memory().beside(&self.remembered);
-        memory.brought = self.still_brought();
+        let mut memory = self.learned();
+        // What is there again, or whose room was not taken after all, needs nobody to bring it back.
+        memory.displaced.retain(|(chunk, _)| !self.is_fast(*chunk));
+        self.told(&memory)
+    }
+
+    fn learned(&self) -> Memory {
+        let memory = self.policy.memory().beside(&self.remembered);
+        Memory { brought: self.still_brought(), ..memory }
+    }
+
+    fn told(&self, memory: &Memory) -> Vec<u8> {
         if memory.is_empty() { Vec::new() } else { memory.to_bytes(&self.layout) }
     }
 
@@ -53,12 +63,24 @@ impl Placer {
         self.take_over(bytes, true)
     }
 
-    /// Takes over what another policy has learned in this session: it does not fade.
+    /// Takes over what another policy has learned in this session: it does not fade. What is under way for the other one is known from now on, and counts in
+    /// quotas; [`Placer::finish_former`] is to be told what comes of it.
     ///
     /// # Errors
     /// As [`Placer::remember`].
     pub fn follow(&mut self, other: &Placer) -> Result<()> {
-        self.take_over(&other.memory(), false)
+        let running = other.running.values().filter(|decision| decision.action.takes_room());
+        let coming = running.map(|decision| decision.chunk).chain(other.former.iter().copied().map(ChunkNo));
+        for (object, place) in coming
+            .filter_map(|chunk| other.member_of(chunk))
+            .map(|(_, member, place)| (&member.object, place))
+        {
+            if let Some((no, chunk)) = self.chunk_in(object, place) {
+                self.former.insert(chunk.0);
+                self.recount(no);
+            }
+        }
+        self.take_over(&other.told(&other.learned()), false)
     }
 
     fn take_over(&mut self, bytes: &[u8], fades: bool) -> Result<()> {

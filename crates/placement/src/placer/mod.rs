@@ -111,6 +111,8 @@ pub struct Placer {
     count: u64,
     /// Handed out and neither finished nor abandoned.
     running: BTreeMap<u64, Decision>,
+    /// Chunks that are on their way to the fast class for the placers before, by number.
+    former: BTreeSet<u32>,
     /// Wishes that were dropped.
     dropped: Arc<Mutex<Vec<u64>>>,
 }
@@ -165,6 +167,7 @@ impl Placer {
             wishes: BTreeMap::new(),
             count: 0,
             running: BTreeMap::new(),
+            former: BTreeSet::new(),
             dropped: Arc::default(),
         })
     }
@@ -187,13 +190,18 @@ impl Placer {
         self.refresh_rule(no);
         for (place, action) in found {
             if let Some(chunk) = self.layout.chunk(no, place.saturating_mul(self.layout.chunk_bytes())) {
-                self.tell(self.now_ns, &Event::Done { chunk, action, is_done: true });
-                if self.brought.contains(&chunk.0) {
-                    self.policy.was_brought(chunk);
-                }
+                self.tell_found(chunk, action);
             }
         }
         no
+    }
+
+    /// The policy learns of a chunk that has come to the fast class without it.
+    fn tell_found(&mut self, chunk: ChunkNo, action: Action) {
+        self.handle(&Event::Done { chunk, action, is_done: true });
+        if self.brought.contains(&chunk.0) {
+            self.policy.was_brought(chunk);
+        }
     }
 
     /// Chunks of the object that are in the fast class, and what would have brought them there.
@@ -244,6 +252,13 @@ impl Placer {
         let member = self.members.get(no.0 as usize)?.as_ref()?;
         let begins = place.checked_mul(self.layout.chunk_bytes())?;
         (begins < member.object.size_bytes()).then_some((no, member, place))
+    }
+
+    /// Its number and that of a chunk of it, if it is placed here.
+    fn chunk_in(&self, object: &Object, place: u64) -> Option<(ObjectNo, ChunkNo)> {
+        let (no, _) = self.objects().find(|(_, member)| member.id() == object.id())?;
+        let chunk = self.layout.chunk(no, place.checked_mul(self.layout.chunk_bytes())?)?;
+        Some((no, chunk))
     }
 
     /// Whether the chunk lies in the fast class, in whatever form.
@@ -311,6 +326,11 @@ impl Placer {
     /// Whether [`Placer::think`] has something to do.
     pub fn wants_to_think(&self) -> bool {
         self.policy.wants_to_think()
+    }
+
+    /// When [`Placer::think`] will have something to do, though nothing happens until then.
+    pub fn thinks_at_ns(&self) -> Option<u64> {
+        self.policy.thinks_at_ns()
     }
 
     /// Lets the policy do what it has put off. `now_ns` never goes backwards.

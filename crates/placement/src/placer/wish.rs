@@ -9,13 +9,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use tanada_volume::{Object, Relocation};
 
 use super::Placer;
 use crate::action::{Action, Decision, Reason, Source};
 use crate::event::Event;
-use crate::layout::{ChunkNo, Tier};
+use crate::layout::{ChunkNo, ObjectNo, Tier};
 
 /// A relocation that the policy wants, ready to be done.
 #[derive(Debug)]
@@ -216,6 +217,28 @@ impl Placer {
         Placed { decision: wish.decision, why: wish.relocation.why.clone(), is_done, bytes, refusal }
     }
 
+    /// Tells the policy what came of a wish of the placer that this one [follows](Self::follow): something lies elsewhere now.
+    pub fn finish_former(&mut self, wish: &Wish, outcome: &WishOutcome) {
+        let Some((no, chunk)) = self.chunk_in(&wish.object, wish.chunk_of_object) else { return };
+        self.former.remove(&chunk.0);
+        let fast_chunks = |placer: &Placer| {
+            placer.members.get(no.0 as usize).and_then(Option::as_ref).map_or(0, |member| member.fast_chunks)
+        };
+        let before = fast_chunks(self);
+        self.recount(no);
+        if outcome.is_done() {
+            self.found += fast_chunks(self).saturating_sub(before);
+            let decision = Decision { chunk, ..wish.decision };
+            self.note_brought(&decision);
+            if makes_room(decision.action) {
+                // Of a mirror that it gave up itself a policy is not told; here it is told that nothing is there any more.
+                self.handle(&Event::Done { chunk, action: Action::Demote, is_done: true });
+            } else {
+                self.tell_found(chunk, decision.action);
+            }
+        }
+    }
+
     /// Tells the policy that the wish was not done. Dropping it comes to the same, a little later.
     pub fn abandon(&mut self, wish: Wish) {
         self.conclude(wish.ticket.no, false);
@@ -240,7 +263,8 @@ impl Placer {
         let Some(decision) = self.running.remove(&no) else { return };
         let (chunk, action) = (decision.chunk, decision.action);
         match (action.takes_room(), is_done) {
-            (true, false) => self.count_fast(chunk, action, 0, 1),
+            // Where somebody else has brought it, it counts.
+            (true, false) if !self.is_fast(chunk) => self.count_fast(chunk, action, 0, 1),
             (false, true) if makes_room(action) => self.count_fast(chunk, Action::Demote, 0, 1),
             _ => {}
         }
@@ -250,12 +274,15 @@ impl Placer {
         self.tell_outcome(&decision, is_done);
     }
 
-    /// What comes back is as much somebody else's as it was before.
+    /// What comes back is as much somebody else's as it was before, whichever policy brings it.
     fn note_brought(&mut self, decision: &Decision) {
         let no = decision.chunk.0;
         if makes_room(decision.action) {
             self.brought.remove(&no);
-        } else if decision.action.takes_room() && !matches!(decision.reason, Reason::Returns) {
+        } else if decision.action.takes_room()
+            && !matches!(decision.reason, Reason::Returns)
+            && self.remembered.displaced.binary_search_by_key(&decision.chunk, |(chunk, _)| *chunk).is_err()
+        {
             self.brought.insert(no);
         }
     }
@@ -275,6 +302,23 @@ impl Placer {
             action => Event::Done { chunk, action, is_done },
         };
         self.handle(&event);
+    }
+
+    /// Counts the chunks of an object in the fast class, and those on their way there, for whomever.
+    pub(super) fn recount(&mut self, no: ObjectNo) {
+        let Some(Some(member)) = self.members.get(no.0 as usize) else { return };
+        let there = self.found_in(&member.object).len();
+        let running = self.running.values().filter(|decision| decision.action.takes_room());
+        let coming: BTreeSet<u32> =
+            running.map(|decision| decision.chunk.0).chain(self.former.iter().copied()).collect();
+        let is_coming = |chunk: &&u32| {
+            let owner = self.layout.owner(ChunkNo(**chunk));
+            owner.is_some_and(|(owner, _)| owner == no) && !self.is_fast(ChunkNo(**chunk))
+        };
+        let fast_chunks = (there + coming.iter().filter(is_coming).count()) as u32;
+        if let Some(Some(member)) = self.members.get_mut(no.0 as usize) {
+            member.fast_chunks = fast_chunks;
+        }
     }
 
     fn count_fast(&mut self, chunk: ChunkNo, action: Action, more: u32, fewer: u32) {

@@ -111,6 +111,15 @@ pub(super) mod testing {
             decisions.iter().map(words).collect()
         }
 
+        pub(crate) fn think(&mut self) -> Vec<String> {
+            let mut decisions = Vec::new();
+            let (now_ns, capacity) = (self.now_ns, self.capacity);
+            let context = Context { now_ns, layout: &self.layout, capacity, costs: &self.costs };
+            self.policy.think(&context, &mut decisions);
+            self.pending.extend(&decisions);
+            decisions.iter().map(words).collect()
+        }
+
         pub(crate) fn read(&mut self, chunk: u32) -> Vec<String> {
             self.handle(&Event::Io(self.io(chunk, IoKind::Read, false)))
         }

@@ -2,13 +2,15 @@
 //!
 //! What lies in the fast class from before and is not among them makes room as it is needed, fewest I/Os first.
 
-use super::quotas::{Present, Quotas, is_of};
+use std::collections::HashMap;
+
+use super::quotas::{Present, Quotas};
 use super::residency::{Residency, Where};
 use super::{Counted, Options, Policy};
 use crate::Result;
 use crate::action::{Action, Decision, Reason, Source};
 use crate::event::{Context, Event};
-use crate::layout::ChunkNo;
+use crate::layout::{ChunkNo, Layout, ObjectNo};
 use crate::memory::Memory;
 
 /// I/Os per chunk.
@@ -64,24 +66,23 @@ impl Counts {
         wanted
     }
 
-    /// Moves up what of `wanted` is not there, and out of its way what is not wanted.
+    /// Brings up what of `wanted` is not there, as `how` says of the chunk and its place among them, and moves out of its way what is not wanted.
     pub(super) fn place(
         &self,
         context: &Context<'_>,
         residency: &mut Residency,
         wanted: Vec<ChunkNo>,
-        reason: impl Fn(u64, u32) -> Reason,
+        how: impl Fn(ChunkNo, u32) -> (Action, Reason),
         decisions: &mut Vec<Decision>,
     ) {
         let mut is_wanted = vec![false; context.layout.chunks() as usize];
         wanted.iter().for_each(|chunk| is_wanted[chunk.index()] = true);
-        let is_there = |chunk: &ChunkNo| matches!(residency.of(*chunk), Where::Fast | Where::Mirrored);
         let mut others: Vec<ChunkNo> = (0..context.layout.chunks())
             .map(ChunkNo)
-            .filter(|chunk| !is_wanted[chunk.index()] && is_there(chunk))
+            .filter(|chunk| !is_wanted[chunk.index()] && is_there(residency, *chunk))
             .collect();
-        // The last is the next to go.
         others.sort_unstable_by_key(|chunk| (std::cmp::Reverse(self.of(*chunk)), *chunk));
+        let mut victims = Victims::new(context.layout, others);
         let mut present = Present::default();
         for (rank, chunk) in wanted.into_iter().enumerate() {
             if residency.of(chunk) != Where::Slow {
@@ -90,10 +91,7 @@ impl Counts {
             let order = 2 * rank as u32;
             let full = present.used_up(context.layout, residency, chunk);
             if full.is_some() || !residency.has_room(context.capacity) {
-                let makes_room =
-                    |other: &ChunkNo| full.is_none_or(|object| is_of(context.layout, *other, object));
-                let Some(place) = others.iter().rposition(makes_room) else { continue };
-                let victim = others.remove(place);
+                let Some(victim) = victims.next(residency, full) else { continue };
                 let action =
                     if residency.of(victim) == Where::Mirrored { Action::DropMirror } else { Action::Demote };
                 let reason = Reason::MakesRoom { other: chunk };
@@ -102,11 +100,48 @@ impl Counts {
                 residency.done(victim, action, true);
                 present.went(context.layout, victim);
             }
-            let reason = reason(self.of(chunk), rank as u32);
-            let promote = Decision::new(chunk, Action::Promote(Source::Copy), reason);
-            residency.decide(Decision { order: order + 1, ..promote }, decisions);
+            let (action, reason) = how(chunk, rank as u32);
+            let comes = Decision { order: order + 1, ..Decision::new(chunk, action, reason) };
+            residency.decide(comes, decisions);
             present.came(context.layout, chunk);
         }
+    }
+}
+
+/// Whether it lies in the fast class, and is not about to go.
+pub(super) fn is_there(residency: &Residency, chunk: ChunkNo) -> bool {
+    matches!(residency.of(chunk), Where::Fast | Where::Mirrored)
+}
+
+/// What may make room, the next to go at the end: of all objects, and of each that has a quota.
+///
+/// Whoever goes is left in the other list; it is skipped when its turn comes, so that each chunk is looked at twice at most.
+#[derive(Debug)]
+struct Victims {
+    all: Vec<ChunkNo>,
+    of_object: HashMap<ObjectNo, Vec<ChunkNo>>,
+}
+
+impl Victims {
+    fn new(layout: &Layout, all: Vec<ChunkNo>) -> Victims {
+        let mut of_object: HashMap<ObjectNo, Vec<ChunkNo>> = HashMap::new();
+        for chunk in all.iter().filter(|_| layout.has_rules()) {
+            if let Some((object, _)) = layout.owner(*chunk)
+                && layout.rule_of(*chunk).quota_chunks.is_some()
+            {
+                of_object.entry(object).or_default().push(*chunk);
+            }
+        }
+        Victims { all, of_object }
+    }
+
+    /// The next that is still there; of that object, if its quota is what leaves no room.
+    fn next(&mut self, residency: &Residency, full: Option<ObjectNo>) -> Option<ChunkNo> {
+        let list = match full {
+            Some(object) => self.of_object.get_mut(&object)?,
+            None => &mut self.all,
+        };
+        std::iter::from_fn(|| list.pop()).find(|chunk| is_there(residency, *chunk))
     }
 }
 
@@ -151,8 +186,10 @@ impl Policy for Static {
 
     fn prepare(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
         let wanted = self.counts.wanted(context, 0..context.layout.chunks());
-        let reason = |ios, rank| Reason::Trained { ios, rank };
-        self.counts.place(context, &mut self.residency, wanted, reason, decisions);
+        let how = |chunk, rank| {
+            (Action::Promote(Source::Copy), Reason::Trained { ios: self.counts.of(chunk), rank })
+        };
+        self.counts.place(context, &mut self.residency, wanted, how, decisions);
     }
 
     fn handle(&mut self, _: &Context<'_>, event: &Event<'_>, _: &mut Vec<Decision>) {

@@ -113,6 +113,11 @@ pub trait Policy: fmt::Debug + Send {
         false
     }
 
+    /// When [`think`](Self::think) will have something to do though nothing happens until then, by the time of events.
+    fn thinks_at_ns(&self) -> Option<u64> {
+        None
+    }
+
     /// What was deferred; what is to be done is added to `decisions`.
     fn think(&mut self, _context: &Context<'_>, _decisions: &mut Vec<Decision>) {}
 

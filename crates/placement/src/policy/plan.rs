@@ -5,17 +5,18 @@
 //! 2. A query begins: the chunks of its footprint are ranked by that count and the first of them moved up, as many as there is room for.
 //! 3. What lies in the fast class and is not among them is moved down as far as its room is needed, fewest I/Os first. (The paper moves all of
 //!    it down; what nobody needs the room of may as well stay, which is in its favour.)
-//! 4. What somebody else has put there comes back when the last query is over, as far as pins and quotas let it, and what the policy brought goes as far as its
-//!    room is needed. What it or another policy brought in an earlier session is not somebody else's.
+//! 4. What somebody else has put there comes back when the last query is over, as it was (its home, or a mirror), as far as pins and quotas let it, and what the
+//!    policy brought goes as far as its room is needed. What it or another policy brought in an earlier session is not somebody else's.
+//! 5. What is still away when a session ends is remembered, and comes back at the beginning of the next one with this policy.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::fixed::Counts;
+use super::fixed::{Counts, is_there};
 use super::quotas::Quotas;
 use super::residency::{Residency, Where};
 use super::{Counted, Options, Policy};
 use crate::Result;
-use crate::action::{Action, Decision, Reason};
+use crate::action::{Action, Decision, Reason, Source};
 use crate::event::{Context, Event};
 use crate::footprint::{Footprint, QueryId};
 use crate::layout::ChunkNo;
@@ -25,8 +26,8 @@ use crate::memory::Memory;
 struct Plan {
     counts: Counts,
     residency: Residency,
-    /// Chunks that others have brought to the fast class, by number. None that rules do not let in, whenever they are to come back.
-    others: BTreeSet<u32>,
+    /// Chunks that others have brought to the fast class, by number, and what brings them there. None that rules do not let in, whenever they are to come back.
+    others: BTreeMap<u32, Action>,
     /// Queries that run, of those that it was told of.
     running: BTreeSet<QueryId>,
 }
@@ -36,23 +37,35 @@ pub(super) fn make(_: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
 }
 
 impl Plan {
-    fn place(&mut self, context: &Context<'_>, footprint: &Footprint, decisions: &mut Vec<Decision>) {
+    /// Brings up what is wanted. Others' chunks come back as they were, whoever wants them.
+    fn place(&mut self, context: &Context<'_>, wanted: Vec<ChunkNo>, decisions: &mut Vec<Decision>) {
+        let how = |chunk: ChunkNo, rank| match self.others.get(&chunk.0) {
+            Some(action) => (*action, Reason::Returns),
+            None => (Action::Promote(Source::Copy), Reason::Planned { ios: self.counts.of(chunk), rank }),
+        };
+        self.counts.place(context, &mut self.residency, wanted, how, decisions);
+    }
+
+    fn place_for(&mut self, context: &Context<'_>, footprint: &Footprint, decisions: &mut Vec<Decision>) {
         let named = footprint.accesses.iter().flat_map(|access| access.chunks(context.layout)).flatten();
-        let wanted = self.counts.wanted(context, named);
-        let reason = |ios, rank| Reason::Planned { ios, rank };
-        self.counts.place(context, &mut self.residency, wanted, reason, decisions);
+        self.place(context, self.counts.wanted(context, named), decisions);
     }
 
     /// Brings back what had to make room.
     fn restore(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
         self.obey(context);
-        let away = |no: &u32| matches!(self.residency.of(ChunkNo(*no)), Where::Slow | Where::Leaving);
-        if self.others.iter().any(away) {
-            let mut wanted: Vec<ChunkNo> = self.others.iter().copied().map(ChunkNo).collect();
+        let is_away = |no: &u32| matches!(self.residency.of(ChunkNo(*no)), Where::Slow | Where::Leaving);
+        if self.others.keys().any(is_away) {
+            let mut wanted: Vec<ChunkNo> = self.others.keys().copied().map(ChunkNo).collect();
             wanted.truncate(context.capacity as usize);
-            let reason = |_, _| Reason::Returns;
-            self.counts.place(context, &mut self.residency, wanted, reason, decisions);
+            self.place(context, wanted, decisions);
         }
+    }
+
+    /// Chunks of others that are not there, and what brings them back.
+    fn displaced(&self) -> impl Iterator<Item = (ChunkNo, Action)> + '_ {
+        let others = self.others.iter().map(|(no, action)| (ChunkNo(*no), *action));
+        others.filter(|(chunk, _)| !is_there(&self.residency, *chunk))
     }
 
     /// What rules do not let in does not come back; what is there goes before what is not.
@@ -60,18 +73,27 @@ impl Plan {
         if self.others.is_empty() || !context.layout.has_rules() {
             return;
         }
-        let is_there = |no: &u32| matches!(self.residency.of(ChunkNo(*no)), Where::Fast | Where::Mirrored);
-        let (there, away): (Vec<u32>, Vec<u32>) = self.others.iter().partition(|no| is_there(no));
+        let is_there = |no: &u32| is_there(&self.residency, ChunkNo(*no));
+        let (there, away): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.others).into_iter().partition(|(no, _)| is_there(no));
         let mut quotas = Quotas::new(context.layout);
-        self.others = there.into_iter().chain(away).filter(|no| quotas.admits(ChunkNo(*no))).collect();
+        let all = there.into_iter().chain(away);
+        self.others = all.filter(|(no, _)| quotas.admits(ChunkNo(*no))).collect();
     }
 
-    /// Something lies elsewhere now. What the policy has not decided on, others have brought.
-    fn done(&mut self, chunk: ChunkNo, action: Action, is_done: bool) {
-        if is_done && action.takes_room() && self.residency.of(chunk) == Where::Slow {
-            self.others.insert(chunk.0);
+    /// Something lies elsewhere now. What the policy has not decided on, others have brought. A copy of its own that ends when no query runs any more may be in
+    /// the way of what is to come back, and could not make room before.
+    fn done(&mut self, context: &Context<'_>, event: (ChunkNo, Action, bool), decisions: &mut Vec<Decision>) {
+        let (chunk, action, is_done) = event;
+        let before = self.residency.of(chunk);
+        if is_done && action.takes_room() && before == Where::Slow {
+            self.others.insert(chunk.0, action);
         }
         self.residency.done(chunk, action, is_done);
+        let was_own = before == Where::Arriving && !self.others.contains_key(&chunk.0);
+        if was_own && self.running.is_empty() {
+            self.restore(context, decisions);
+        }
     }
 }
 
@@ -97,11 +119,18 @@ impl Policy for Plan {
     }
 
     fn memory(&self) -> Memory {
-        self.counts.memory()
+        Memory { displaced: self.displaced().collect(), ..self.counts.memory() }
     }
 
     fn remember(&mut self, memory: Memory) {
         self.counts.remember(&memory);
+        let is_away = |(chunk, _): &(ChunkNo, Action)| !is_there(&self.residency, *chunk);
+        let displaced = memory.displaced.into_iter().filter(is_away);
+        self.others.extend(displaced.map(|(chunk, action)| (chunk.0, action)));
+    }
+
+    fn begin_session(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
+        self.restore(context, decisions);
     }
 
     fn was_brought(&mut self, chunk: ChunkNo) {
@@ -112,14 +141,16 @@ impl Policy for Plan {
         match event {
             Event::QueryBegins { query, footprint, .. } => {
                 self.running.insert(*query);
-                self.place(context, footprint, decisions);
+                self.place_for(context, footprint, decisions);
             }
             Event::QueryEnds { query } => {
                 if self.running.remove(query) && self.running.is_empty() {
                     self.restore(context, decisions);
                 }
             }
-            Event::Done { chunk, action, is_done } => self.done(*chunk, *action, *is_done),
+            Event::Done { chunk, action, is_done } => {
+                self.done(context, (*chunk, *action, *is_done), decisions)
+            }
             Event::Io(_) | Event::Evicted { .. } | Event::Tick => {}
         }
     }
@@ -158,8 +189,24 @@ mod tests {
         assert_eq!(bench.begin(2, &[look_ups(8..9, 9)]), ["demote 0", "promote 8"]);
     }
 
+    /// Chunk 6, the only one that has room, is mirrored by others.
+    fn with_mirror() -> Bench {
+        let mut bench = Bench::new("plan", 10, 1);
+        [6, 8, 8, 8].into_iter().for_each(|chunk| bench.train(chunk));
+        let (chunk, action) = (ChunkNo(6), Action::Mirror(Source::Copy));
+        assert!(bench.handle(&Event::Done { chunk, action, is_done: true }).is_empty());
+        bench
+    }
+
     /// A bench whose chunks 5 and 6 others have put there, and whose query has moved 6 down for 8.
     fn with_others() -> Bench {
+        let mut bench = with_others_under_way();
+        assert!(bench.done_all().is_empty());
+        bench
+    }
+
+    /// As that, but what the query wants is not done yet.
+    fn with_others_under_way() -> Bench {
         let mut bench = Bench::new("plan", 10, 2);
         [1, 1, 8, 8, 8].into_iter().for_each(|chunk| bench.train(chunk));
         for chunk in [5, 6] {
@@ -167,7 +214,6 @@ mod tests {
             assert!(bench.handle(&Event::Done { chunk, action, is_done: true }).is_empty());
         }
         assert_eq!(bench.begin(1, &[look_ups(8..9, 9)]), ["demote 6", "promote 8"]);
-        bench.done_all();
         bench
     }
 
@@ -178,6 +224,27 @@ mod tests {
         assert_eq!(bench.end(), ["demote 8", "promote 6"]);
         bench.done_all();
         assert!(bench.end().is_empty());
+    }
+
+    /// The chunk that was to make room was still on its way, and what it was in the way of stayed away.
+    #[test]
+    fn what_others_have_put_there_comes_back_when_the_query_ends_before_its_copies() {
+        let mut bench = with_others_under_way();
+        assert!(bench.end().is_empty(), "8 has not come yet");
+        assert_eq!(bench.done_all(), ["demote 8", "promote 6"]);
+    }
+
+    /// It came back as its home, and so was moved.
+    #[test]
+    fn a_mirror_comes_back_as_a_mirror_whoever_wants_it() {
+        for wanted in [false, true] {
+            let mut bench = with_mirror();
+            assert_eq!(bench.begin(1, &[look_ups(8..9, 9)]), ["drop 6", "promote 8"]);
+            bench.done_all();
+            let back = if wanted { bench.begin(2, &[look_ups(6..7, 9)]) } else { bench.end() };
+            assert_eq!(back, ["demote 8", "mirror 6"]);
+            bench.done_all();
+        }
     }
 
     /// It counted ends, and so those of queries that it was not told of.

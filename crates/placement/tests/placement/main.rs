@@ -6,6 +6,7 @@ mod bars;
 mod imports;
 mod properties;
 mod replays;
+mod returns;
 mod scale;
 mod traces;
 mod volumes;

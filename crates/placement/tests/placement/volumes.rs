@@ -9,13 +9,13 @@ use tanada_placement::{
     WishOutcome,
 };
 use tanada_volume::directory::HostOpener;
-use tanada_volume::{Attributes, Budget, ClassParts, ClassSettings, Object, Parts, Volume, VolumeSettings};
+use tanada_volume::{Attributes, Budget, ClassSettings, Object, Parts, Volume, VolumeSettings};
 use tempfile::TempDir;
 
-const CHUNK: u64 = 64 << 10;
+pub const CHUNK: u64 = 64 << 10;
 
 /// A volume with room for so many chunks in its fast class, and an object of 20 chunks in the slow one.
-fn volume(folder: &TempDir, fast_chunks: u64) -> (Volume, Object) {
+pub fn volume(folder: &TempDir, fast_chunks: u64) -> (Volume, Object) {
     let device = |name: &str| {
         let options = DeviceOptions { method: Method::Buffered, writable: true, create: true };
         Device::open(folder.path().join(name), &options).unwrap()
@@ -47,7 +47,7 @@ fn volume(folder: &TempDir, fast_chunks: u64) -> (Volume, Object) {
     })
 }
 
-fn options(policy: &str) -> PlacerOptions {
+pub fn options(policy: &str) -> PlacerOptions {
     PlacerOptions {
         policy: policy.to_owned(),
         fast: "staging".to_owned(),
@@ -59,7 +59,7 @@ fn options(policy: &str) -> PlacerOptions {
     }
 }
 
-fn begin(placer: &mut Placer, query: u32, object: ObjectNo, chunks: std::ops::Range<u64>) {
+pub fn begin(placer: &mut Placer, query: u32, object: ObjectNo, chunks: std::ops::Range<u64>) {
     let footprint = footprint(object, chunks);
     let (query, fingerprint) = (QueryId(query), Fingerprint(u64::from(query)));
     placer.tell(0, &Event::QueryBegins { query, fingerprint, depth: 1, footprint: &footprint });
@@ -94,7 +94,7 @@ fn footprint(object: ObjectNo, chunks: std::ops::Range<u64>) -> Footprint {
 }
 
 /// Does all that waits; what was done and not refused, in words.
-fn work(placer: &mut Placer) -> Vec<String> {
+pub fn work(placer: &mut Placer) -> Vec<String> {
     let mut done = Vec::new();
     while let Some(placed) = block_on(placer.relocate()) {
         assert!(placed.refusal.is_none(), "{placed:?}");
@@ -108,7 +108,7 @@ fn work(placer: &mut Placer) -> Vec<String> {
     done
 }
 
-fn mirrored(object: &Object) -> Vec<u64> {
+pub fn mirrored(object: &Object) -> Vec<u64> {
     object.chunks(0..20).iter().filter(|chunk| chunk.mirror.is_some()).map(|chunk| chunk.no).collect()
 }
 
@@ -562,99 +562,4 @@ proptest! {
             }
         });
     }
-}
-
-/// It was moved to the slowest class when its room was wanted.
-#[test]
-fn what_lies_in_a_class_between_stays_at_home_there() {
-    let folder = tempfile::tempdir().unwrap();
-    let (volume, _) = volume(&folder, 1);
-    let object = block_on(async {
-        let file = folder.path().join("middle");
-        let options = DeviceOptions { method: Method::Buffered, writable: true, create: true };
-        let device = Device::open(file, &options).unwrap();
-        let class =
-            ClassSettings { name: "middle".to_owned(), segment_bytes: 16 << 10, size_bytes: 20 * CHUNK };
-        let parts = ClassParts { name: class.name.clone(), devices: vec![Some(device)] };
-        volume.add_class(&class, parts, 1).await.unwrap();
-        let attributes = Attributes { class: Some("middle".to_owned()), ..Attributes::default() };
-        let object = volume.create_object("in between", &attributes).unwrap();
-        object.write_bytes(0, &vec![7; 4 * CHUNK as usize]).await.unwrap();
-        object
-    });
-    let homes = || {
-        let chunks = object.chunks(0..4);
-        chunks.iter().map(|chunk| chunk.home.unwrap().class).collect::<std::collections::BTreeSet<_>>()
-    };
-    let home = homes();
-    assert_eq!(home.len(), 1);
-    let mut placer = Placer::new(&volume, options("plan")).unwrap();
-    let no = placer.add(object.clone());
-    for chunk in [1, 1, 2] {
-        let reads = ChunkCount { object: no, chunk, reads: 1, bytes: 16384, sequential_share: 0.0 };
-        placer.train_counts(&[reads]);
-    }
-    begin(&mut placer, 1, no, 1..2);
-    assert_eq!(work(&mut placer), ["mirror 1"]);
-    placer.tell(0, &Event::QueryEnds { query: QueryId(1) });
-    begin(&mut placer, 2, no, 2..3);
-    assert_eq!(work(&mut placer), ["drop 1", "mirror 2"]);
-    assert_eq!((homes(), mirrored(&object)), (home, vec![2]));
-}
-
-/// It took them for somebody else's, and moved them back after each query.
-#[test]
-fn what_policies_brought_in_earlier_sessions_does_not_come_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let (volume, object) = volume(&folder, 2);
-    let session = |policy: &str, learned: &[u8]| {
-        let mut placer = Placer::new(&volume, options(policy)).unwrap();
-        let no = placer.add(object.clone());
-        placer.remember(learned).unwrap();
-        let count =
-            |(chunk, reads)| ChunkCount { object: no, chunk, reads, bytes: reads, sequential_share: 0.0 };
-        placer.train_counts(&[(3, 9), (4, 8), (8, 20)].map(count));
-        (placer, no)
-    };
-    let end = |placer: &mut Placer, query| placer.tell(0, &Event::QueryEnds { query: QueryId(query) });
-    for first in ["plan", "benefit"] {
-        let (mut placer, no) = session(first, &[]);
-        begin(&mut placer, 1, no, 3..5);
-        assert_eq!(work(&mut placer).len(), 2);
-        let learned = placer.memory();
-        let (mut placer, no) = session("plan", &learned);
-        begin(&mut placer, 1, no, 8..9);
-        assert_eq!(work(&mut placer).len(), 2, "one goes for another");
-        end(&mut placer, 1);
-        assert!(work(&mut placer).is_empty(), "after {first}");
-        // As it is when the policy is changed in the midst of a session, and when a session comes between that does not know the object.
-        let mut other = Placer::new(&volume, options("off")).unwrap();
-        other.remember(&placer.memory()).unwrap();
-        let mut changed = Placer::new(&volume, options("plan")).unwrap();
-        changed.follow(&other).unwrap();
-        let no = changed.add(object.clone());
-        begin(&mut changed, 1, no, 3..4);
-        work(&mut changed);
-        end(&mut changed, 1);
-        assert!(work(&mut changed).is_empty(), "after {first}");
-        block_on(object.move_to(0..20, "capacity", &tanada_volume::Relocation::default())).unwrap();
-        object.drop_mirrors(0..20, &tanada_volume::Relocation::default()).unwrap();
-    }
-    // What somebody has put there is his, even after a query has had its room.
-    block_on(object.mirror_to(15..17, "staging", &tanada_volume::Relocation::default())).unwrap();
-    let mut learned = Vec::new();
-    for _ in 0..2 {
-        let (mut placer, no) = session("plan", &learned);
-        begin(&mut placer, 1, no, 8..9);
-        assert_eq!(work(&mut placer).len(), 2);
-        end(&mut placer, 1);
-        assert_eq!(work(&mut placer).len(), 2);
-        assert_eq!(object.chunks(15..17).iter().filter(|chunk| is_up(&volume, chunk)).count(), 2);
-        learned = placer.memory();
-    }
-}
-
-fn is_up(volume: &Volume, chunk: &tanada_volume::ChunkInfo) -> bool {
-    let fast = volume.classes()[0].number;
-    [chunk.home, chunk.mirror].into_iter().flatten().any(|place| place.class == fast)
 }

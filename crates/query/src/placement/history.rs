@@ -1,10 +1,11 @@
 //! What statements have read of each index in earlier runs, chunk by chunk.
 //!
-//! 1. At the end of a run what it read of an index is averaged with what is known of the statement there, the newest counting half.
+//! 1. At the end of a run what it read of an index is averaged with what is known of the statement there, the newest counting half. An index that it did not read
+//!    any more loses half; one of which nothing was ever read, all being in the page cache, has no history yet.
 //! 2. A plan's expectation of a statement that ran before is refined by it: as much as was read, times what this plan expects over what those plans did.
 //! 3. With each session it fades: what does not come again is forgotten.
 //!
-//! Invariant: statements and chunks are bounded; of the statement that was not run for longest the chunks are forgotten first, and then all. Of an index with
+//! Invariant: statements, their indexes and chunks are bounded, and a statement's indexes are in the order of their objects and names; of the statement that was not run for longest the chunks are forgotten first, and then all. Of an index with
 //! more chunks than there is room for, those with the fewest I/Os go first, and no more than half of the room is kept from statements that ran before.
 
 use std::collections::BTreeMap;
@@ -13,6 +14,8 @@ use serde::{Deserialize, Serialize};
 
 /// Statements that are remembered,
 const MOST_STATEMENTS: usize = 256;
+/// indexes of one of them, each partition of a table having its own,
+const MOST_INDEXES: usize = 256;
 /// and chunks of all of them together.
 const MOST_CHUNKS: usize = 32_768;
 /// How much the newest run counts.
@@ -68,7 +71,7 @@ pub(crate) struct StatementHistory {
     pub(crate) runs: f64,
     /// Whether the last run was short.
     was_short: bool,
-    pub(crate) indexes: Vec<IndexHistory>,
+    indexes: Vec<IndexHistory>,
 }
 
 /// All statements, the one that ran last at the end.
@@ -88,14 +91,12 @@ impl History {
         // One that was given up, or had all in the page cache, says nothing; two in succession do.
         let counts = !is_short || known.was_short;
         known.was_short = is_short && !counts;
-        for run in runs.into_iter().filter(|_| counts) {
-            let same = |known: &&mut IndexHistory| known.object == run.object && known.index == run.index;
-            match known.indexes.iter_mut().find(same) {
-                Some(index) => index.blend(&run),
-                None => known.indexes.push(IndexHistory::new(&run)),
-            }
+        if counts {
+            known.blend(&runs);
         }
-        self.statements.push(known);
+        if !known.indexes.is_empty() {
+            self.statements.push(known);
+        }
         self.forget();
     }
 
@@ -126,13 +127,17 @@ impl History {
     pub(crate) fn fade(&mut self) {
         self.statements.iter_mut().for_each(|statement| statement.runs *= FADING);
         self.statements.retain(|statement| statement.runs >= LEAST_RUNS);
+        // Older programs kept them in the order in which they were met.
+        self.statements
+            .iter_mut()
+            .for_each(|statement| statement.indexes.sort_by(|a, b| a.key().cmp(&b.key())));
     }
 
     /// Runs of a statement, and what they read of an index.
     pub(crate) fn of(&self, fingerprint: u64, object: &str, index: &str) -> Option<(f64, &IndexHistory)> {
         let statement = self.statements.iter().find(|known| known.fingerprint == fingerprint)?;
-        let known = statement.indexes.iter().find(|known| known.object == object && known.index == index)?;
-        Some((statement.runs, known))
+        let place = statement.place((object, index)).ok()?;
+        Some((statement.runs, &statement.indexes[place]))
     }
 }
 
@@ -141,6 +146,34 @@ impl StatementHistory {
         let known: f64 = self.indexes.iter().map(|index| index.ios).sum();
         let newest: u64 = runs.iter().map(|run| run.observed.ios).sum();
         (newest as f64) < SHORT * known
+    }
+
+    /// Where the index is, or would be.
+    fn place(&self, key: (&str, &str)) -> std::result::Result<usize, usize> {
+        self.indexes.binary_search_by(|known| known.key().cmp(&key))
+    }
+
+    /// What is known fades, and what was read is added.
+    fn blend(&mut self, runs: &[IndexRun<'_>]) {
+        self.indexes.iter_mut().for_each(IndexHistory::halve);
+        for run in runs {
+            match self.place((run.object, run.index)) {
+                Ok(place) => self.indexes[place].add(run),
+                Err(place) if run.observed.ios > 0 => self.indexes.insert(place, IndexHistory::new(run)),
+                // All of it was in the page cache, which says nothing of the next run.
+                Err(_) => {}
+            }
+        }
+        self.indexes.retain(|index| index.ios >= LEAST_IOS);
+        if self.indexes.len() > MOST_INDEXES {
+            self.indexes.sort_by(|a, b| b.ios.total_cmp(&a.ios));
+            self.indexes.truncate(MOST_INDEXES);
+            self.indexes.sort_by(|a, b| a.key().cmp(&b.key()));
+        }
+    }
+
+    pub(crate) fn indexes(&self) -> &[IndexHistory] {
+        &self.indexes
     }
 }
 
@@ -157,18 +190,32 @@ impl IndexHistory {
         }
     }
 
-    fn blend(&mut self, run: &IndexRun<'_>) {
-        let mean = |old: f64, new: u64| old * (1.0 - NEWEST) + new as f64 * NEWEST;
-        self.expected_pages = mean(self.expected_pages, run.expected_pages);
-        self.ios = mean(self.ios, run.observed.ios);
-        self.bytes = mean(self.bytes, run.observed.bytes);
-        let mut chunks: BTreeMap<u64, f64> =
-            self.chunks.iter().map(|(chunk, ios)| (*chunk, f64::from(*ios) * (1.0 - NEWEST))).collect();
+    fn key(&self) -> (&str, &str) {
+        (&self.object, &self.index)
+    }
+
+    /// A further run counts; what plans expected stays, for the next that reads it.
+    fn halve(&mut self) {
+        self.ios *= 1.0 - NEWEST;
+        self.bytes *= 1.0 - NEWEST;
+        self.chunks.iter_mut().for_each(|(_, ios)| *ios *= (1.0 - NEWEST) as f32);
+        self.forget_chunks();
+    }
+
+    /// What the run read of it.
+    fn add(&mut self, run: &IndexRun<'_>) {
+        self.expected_pages = self.expected_pages * (1.0 - NEWEST) + run.expected_pages as f64 * NEWEST;
+        self.ios += run.observed.ios as f64 * NEWEST;
+        self.bytes += run.observed.bytes as f64 * NEWEST;
+        let mut chunks: BTreeMap<u64, f32> = std::mem::take(&mut self.chunks).into_iter().collect();
         for (chunk, ios) in &run.observed.chunks {
-            *chunks.entry(*chunk).or_default() += *ios as f64 * NEWEST;
+            *chunks.entry(*chunk).or_default() += (*ios as f64 * NEWEST) as f32;
         }
-        let left = chunks.into_iter().filter(|(_, ios)| *ios > LEAST_IOS);
-        self.chunks = left.map(|(chunk, ios)| (chunk, ios as f32)).collect();
+        self.chunks = chunks.into_iter().collect();
+    }
+
+    fn forget_chunks(&mut self) {
+        self.chunks.retain(|(_, ios)| f64::from(*ios) > LEAST_IOS);
     }
 
     /// Those with the most I/Os are kept.
@@ -223,6 +270,47 @@ mod tests {
         assert_eq!(ios(&history), Some(75.0), "and so it was again");
         assert!(history.of(8, "shop/t.ibd", "t.PRIMARY").is_none());
         assert!(history.of(7, "shop/t.ibd", "t.b").is_none());
+    }
+
+    /// Its I/Os went on being expected, so that every second run was taken for a short one.
+    #[test]
+    fn an_index_that_is_not_read_any_more_fades() {
+        let mut history = History::default();
+        let other = || IndexRun { index: "t.b", ..run(1000, 10, 0..3) };
+        history.ended(7, "s", vec![run(1000, 1000, 0..3)]);
+        let ios = |history: &History, index| history.of(7, "shop/t.ibd", index).map(|(_, known)| known.ios);
+        let is_gone = |history: &History| ios(history, "t.PRIMARY").is_none();
+        let runs = (1..40).find(|_| {
+            history.ended(7, "s", vec![other()]);
+            is_gone(&history)
+        });
+        assert!((10..30).contains(&runs.unwrap()), "{runs:?}");
+        assert_eq!(ios(&history, "t.b"), Some(10.0));
+        assert!(!history.statements[0].was_short);
+        history.ended(7, "s", vec![IndexRun { index: "t.b", ..run(1000, 30, 0..3) }]);
+        assert_eq!(ios(&history, "t.b"), Some(20.0));
+    }
+
+    /// The next run was expected to read nothing.
+    #[test]
+    fn a_first_run_from_the_page_cache_is_no_history() {
+        let mut history = History::default();
+        history.ended(7, "s", vec![run(1000, 0, 0..0)]);
+        assert!(history.of(7, "shop/t.ibd", "t.PRIMARY").is_none() && history.statements.is_empty());
+        history.ended(7, "s", vec![run(1000, 100, 0..3), IndexRun { index: "t.b", ..run(9, 0, 0..0) }]);
+        assert_eq!(history.of(7, "shop/t.ibd", "t.PRIMARY").unwrap().1.ios, 100.0);
+        assert!(history.of(7, "shop/t.ibd", "t.b").is_none());
+    }
+
+    #[test]
+    fn a_statement_keeps_so_many_indexes_those_that_are_read_most() {
+        let names: Vec<String> = (0..2 * MOST_INDEXES).map(|no| format!("shop/t#p#p{no}.ibd")).collect();
+        let run = |no: usize| IndexRun { object: &names[no], ..run(1, 1 + no as u64, 0..1) };
+        let mut history = History::default();
+        history.ended(7, "s", (0..names.len()).rev().map(run).collect());
+        let known = |no: usize| history.of(7, &names[no], "t.PRIMARY").map(|(_, index)| index.ios);
+        assert_eq!(history.statements[0].indexes().len(), MOST_INDEXES);
+        assert_eq!([known(MOST_INDEXES - 1), known(MOST_INDEXES)], [None, Some(1.0 + MOST_INDEXES as f64)]);
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod naming;
 mod places;
 mod rate;
 mod recording;
+mod settled;
 mod state;
 mod steering;
 mod wanted;

@@ -256,7 +256,8 @@ impl Hears for State {
 }
 
 impl SeenQuery {
-    /// What each index was expected and seen to be read; several accesses to one count as one.
+    /// The query is over: what each index was expected and seen to be read; several accesses to one count as one. Chunks are not kept any longer, those of indexes
+    /// that were not announced among them.
     fn runs(&mut self) -> Vec<IndexRun<'_>> {
         let mut runs: BTreeMap<(ObjectNo, Cause), IndexRun<'_>> = BTreeMap::new();
         for seen in &self.accesses {
@@ -272,6 +273,7 @@ impl SeenQuery {
             });
             run.expected_pages = run.expected_pages.saturating_add(access.expected_pages);
         }
+        self.observed.values_mut().for_each(|observed| observed.chunks.clear());
         runs.into_values().collect()
     }
 
@@ -336,4 +338,38 @@ fn remember_newest<T>(list: &mut VecDeque<T>, item: T) {
         list.pop_front();
     }
     list.push_back(item);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Those of indexes that were read and not announced stayed as long as the query was remembered.
+    #[test]
+    fn chunks_of_a_query_that_is_over_are_not_kept() {
+        let read = || Observed { ios: 3, bytes: 3 << 14, chunks: (0..3).map(|chunk| (chunk, 1)).collect() };
+        let access = Access {
+            object: ObjectNo(0),
+            cause: Cause(1),
+            extents: Vec::new(),
+            pattern: Pattern::SequentialScan,
+            expected_pages: 9,
+            earlier_pages: None,
+            page_bytes: 16384,
+            stage: 0,
+        };
+        let (object, index) = ("shop/t.ibd".to_owned(), "t.PRIMARY".to_owned());
+        let mut seen = SeenQuery {
+            query: QueryId(1),
+            name: String::new(),
+            fingerprint: 7,
+            depth: 1,
+            is_over: true,
+            accesses: vec![SeenAccess { access, object, index, earlier_runs: 0.0 }],
+            observed: [1, 2].map(|cause| ((ObjectNo(0), Cause(cause)), read())).into(),
+        };
+        let runs = seen.runs();
+        assert!(runs.len() == 1 && runs[0].observed == read(), "{runs:?}");
+        assert!(seen.observed.values().all(|observed| observed.ios == 3 && observed.chunks.is_empty()));
+    }
 }

@@ -5,7 +5,7 @@
 //!    are none. What else runs on that executor waits while the policy thinks.
 //! 3. What the policy has learned is [kept](super::kept) in an object of the volume, from one session to the next.
 //!
-//! Invariant: a wish of one policy is never reported to another (`generation`).
+//! Invariant: a wish of one policy is never reported to another as that one's (`generation`), but as something that happened.
 
 use std::path::Path;
 use std::pin::pin;
@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use async_channel::{Receiver, Sender};
 use futures::StreamExt;
-use futures::channel::oneshot;
 use futures::future::{Either, pending, select};
 use futures::stream::FuturesUnordered;
 use parking_lot::Mutex;
@@ -33,6 +32,7 @@ use super::inbox::{Attended, Told};
 use super::journal::{FootprintRow, Journal, PlacementRow};
 use super::kept::{JOURNAL, Kept, MEMORY, is_kept};
 use super::rate::Rate;
+use super::settled::Settled;
 use super::state::{Noted, State};
 use super::watch::Watcher;
 use crate::{Error, ErrorKind, Result};
@@ -62,8 +62,7 @@ pub(crate) struct Steering {
     relocating: Mutex<Option<JoinHandle<()>>>,
     /// What could not be read when placement began, and is left as it is when it ends.
     unread: Mutex<Vec<&'static str>>,
-    /// Those who wait until nothing is left to do.
-    settled: Mutex<Vec<oneshot::Sender<()>>>,
+    settled: Settled,
 }
 
 impl Steering {
@@ -104,7 +103,7 @@ impl Steering {
             wake,
             relocating: Mutex::default(),
             unread: Mutex::default(),
-            settled: Mutex::default(),
+            settled: Settled::default(),
         });
         warnings.extend(steering.remember(executors).await);
         steering.prepare();
@@ -189,48 +188,43 @@ impl Steering {
 
     /// Waits until the policy wants nothing more for now.
     pub(crate) async fn settle(&self) {
-        let (sender, settled) = oneshot::channel();
-        self.settled.lock().push(sender);
+        let settled = self.settled.wait();
         self.wake();
         // Whoever stops placement settles it too.
         let _ = settled.await;
     }
 
-    /// The policy's next wish, with its generation; or how long it has to wait for the bandwidth limit.
+    /// The policy's next wish, with its generation; or how long it has to wait for the bandwidth limit, or for the policy to think.
     fn next_wish(&self) -> Next {
-        let now = self.clock.now();
+        let (now, now_ns) = (self.clock.now(), self.now_ns());
         let mut state = self.state.lock();
-        state.placer.think(self.now_ns());
+        state.placer.think(now_ns);
         if let Some(pause) = state.rate.pause(now)
             && state.placer.waiting() > 0
         {
             return Next::Later(pause);
         }
-        let Some(wish) = state.placer.begin() else { return Next::Nothing };
+        let Some(wish) = state.placer.begin() else {
+            let pause = state.placer.thinks_at_ns().map(|at_ns| at_ns.saturating_sub(now_ns));
+            return pause.map_or(Next::Nothing, |pause_ns| Next::Later(Duration::from_nanos(pause_ns)));
+        };
         state.rate.take(now, self.directory.volume().chunk_bytes());
         Next::Wish(Box::new(wish), state.generation)
     }
 
-    /// Tells the policy what came of a wish, if it is still the one that had it.
+    /// Tells the policy what came of a wish: its own, or one of the policy before.
     fn finish(&self, wish: Wish, outcome: WishOutcome, generation: u64) {
         let now_ns = self.now_ns();
         let mut state = self.state.lock();
-        if state.generation == generation {
-            let placed = state.placer.finish(wish, outcome);
-            state.rate.give_back(self.directory.volume().chunk_bytes().saturating_sub(placed.bytes));
-            if !placed.is_done && placed.refusal.is_none() {
-                // It was so already.
-                return;
-            }
-            state.note(now_ns, &placed);
+        if state.generation != generation {
+            state.placer.finish_former(&wish, &outcome);
+            return;
         }
-    }
-
-    /// Nothing is left to do: those who wait for that go on.
-    fn is_settled(&self) {
-        for waiting in std::mem::take(&mut *self.settled.lock()) {
-            // Whoever no longer waits does not mind.
-            let _ = waiting.send(());
+        let placed = state.placer.finish(wish, outcome);
+        state.rate.give_back(self.directory.volume().chunk_bytes().saturating_sub(placed.bytes));
+        // Else it was so already.
+        if placed.is_done || placed.refusal.is_some() {
+            state.note(now_ns, &placed);
         }
     }
 
@@ -276,7 +270,7 @@ impl Steering {
         if let Some(relocating) = relocating {
             relocating.await?;
         }
-        self.is_settled();
+        self.settled.let_go_if(|| true);
         let (memory, journal) = {
             let state = self.state.lock();
             let (footprints, placements) = (state.footprint_rows(), state.placement_rows());
@@ -288,14 +282,13 @@ impl Steering {
         let directory = Arc::clone(&self.directory);
         let unread = std::mem::take(&mut *self.unread.lock());
         let written = executors.spawn(move || async move {
-            let is_to_write = |kept: &Kept, bytes: &[u8]| !bytes.is_empty() && !unread.contains(&kept.name());
-            for (kept, bytes) in [(MEMORY, &memory), (JOURNAL, &journal)]
-                .iter()
-                .filter(|(kept, bytes)| is_to_write(kept, bytes))
-            {
-                kept.write(directory.volume(), bytes).await?;
-            }
-            Ok(())
+            let write =
+                async |kept: Kept, bytes: &[u8]| match bytes.is_empty() || unread.contains(&kept.name()) {
+                    true => Ok(()),
+                    false => kept.write(directory.volume(), bytes).await,
+                };
+            let (memory, journal) = (write(MEMORY, &memory).await, write(JOURNAL, &journal).await);
+            memory.and(journal)
         });
         written.await?
     }
@@ -371,22 +364,22 @@ async fn relocate(steering: Weak<Steering>, woken: Receiver<()>) {
     loop {
         let Some(placement) = steering.upgrade() else { return };
         let mut pause = None;
-        while running.len() < COPIES {
-            match placement.next_wish() {
-                Next::Wish(wish, generation) => running.push(async move {
-                    let outcome = wish.run().await;
-                    (wish, outcome, generation)
-                }),
-                Next::Later(until) => {
-                    pause = Some(placement.timeline.sleep(until));
-                    break;
+        placement.settled.let_go_if(|| {
+            while running.len() < COPIES {
+                match placement.next_wish() {
+                    Next::Wish(wish, generation) => running.push(async move {
+                        let outcome = wish.run().await;
+                        (wish, outcome, generation)
+                    }),
+                    Next::Later(until) => {
+                        pause = Some(placement.timeline.sleep(until));
+                        break;
+                    }
+                    Next::Nothing => break,
                 }
-                Next::Nothing => break,
             }
-        }
-        if running.is_empty() && pause.is_none() {
-            placement.is_settled();
-        }
+            running.is_empty() && pause.is_none()
+        });
         // Whoever drops placement while this waits ends it.
         drop(placement);
         let done = async { if running.is_empty() { pending().await } else { running.next().await } };

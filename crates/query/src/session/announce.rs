@@ -10,6 +10,7 @@ use tanada_placement::{Fingerprint, QueryId};
 use super::Session;
 use super::command::{self, Command};
 use super::context::QueryContext;
+use super::explain::plan_of;
 use crate::placement::{
     Announcement, Ending, PlannedAccess, Recording, Steering, Wanted, Watcher, accesses, fingerprint,
 };
@@ -137,7 +138,7 @@ impl Session {
     }
 
     /// What a query is going to read where, as its plan says: for each index in each file the pages expected, how they are read, and the extents in which they
-    /// lie. Nothing of it is run; planning reads some pages of tables that were not opened before.
+    /// lie; of an `EXPLAIN`, what it explains is going to read. Nothing of it is run; planning reads some pages of tables that were not opened before.
     ///
     /// # Errors
     /// As [`execute`](Self::execute); `Unsupported` if it is no query.
@@ -150,7 +151,11 @@ impl Session {
         let database = self.database();
         let text = Text { fingerprint: fingerprint(&tokens, database.as_deref()), name: name_of(sql) };
         let (sql, invisible) = self.respelled(sql, &tokens).await?;
-        let (_, plan) = self.planned(&sql, &invisible, &self.state_for(&context)).await?;
+        let state = self.state_for(&context);
+        let (explained, mut plan) = self.planned(&sql, &invisible, &state).await?;
+        if let Some(statement) = explained {
+            plan = plan_of(statement, &state).await?;
+        }
         Ok(self.announcement(text, &plan, &context).await.accesses)
     }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, StringArray};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::{SendableRecordBatchStream, SessionState};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::parser::Statement;
 use futures::StreamExt;
@@ -29,21 +30,26 @@ pub(super) fn explained(statement: &Statement) -> Option<Statement> {
     }
 }
 
+/// The plan of what is explained.
+pub(super) async fn plan_of(statement: Statement, state: &SessionState) -> Result<Arc<dyn ExecutionPlan>> {
+    let plan = state.statement_to_plan(statement).await?;
+    Ok(state.create_physical_plan(&plan).await?)
+}
+
 impl Session {
     /// What placement would do for `statement`; `None` where there is no placement.
     pub(super) async fn planned_placement(
         &self,
         statement: Statement,
         text: Text,
-        state: &datafusion::execution::SessionState,
+        state: &SessionState,
         context: &Arc<QueryContext>,
     ) -> Result<Option<String>> {
         let placements = self.shared.placements.read().clone();
         if placements.is_empty() {
             return Ok(None);
         }
-        let plan = state.statement_to_plan(statement).await?;
-        let plan = state.create_physical_plan(&plan).await?;
+        let plan = plan_of(statement, state).await?;
         let announcement = self.announcement(text, &plan, context).await;
         let mut shown = String::new();
         for steering in placements {

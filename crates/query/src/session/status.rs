@@ -301,7 +301,7 @@ fn history(session: &Shared, schema: &SchemaRef) -> Result<Vec<RecordBatch>> {
         let indexes = history
             .statements
             .iter()
-            .flat_map(|statement| statement.indexes.iter().map(move |index| (statement, index)));
+            .flat_map(|statement| statement.indexes().iter().map(move |index| (statement, index)));
         let rows: Vec<_> = indexes
             .flat_map(|(statement, index)| index.chunks.iter().map(move |chunk| (statement, index, chunk)))
             .collect();

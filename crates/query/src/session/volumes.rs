@@ -76,10 +76,11 @@ impl Session {
     ) -> Result<Vec<String>> {
         let volume = directory.volume();
         for object in volume.check_adopted() {
-            warnings.push(format!(
-                "{} has changed or is gone since it was adopted; mirrors of it were dropped",
-                object.adopted_path().unwrap_or_default()
-            ));
+            let path = object.adopted_path().unwrap_or_default();
+            warnings.push(match Path::new(path).exists() {
+                true => format!("{path} has changed since it was adopted; mirrors of it were dropped"),
+                false => format!("{path} is gone; if there were mirrors of it, they were dropped"),
+            });
         }
         let files = Arc::new(VolumeFiles::new(volume));
         let folders = databases(&files);

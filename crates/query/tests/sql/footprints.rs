@@ -33,6 +33,9 @@ async fn a_footprint_names_index_columns_extents_and_pattern() {
     // Nothing has run.
     let by_key = session.footprint("select o_totalprice from orders where o_orderkey = 7").await.unwrap();
     assert!(matches!(by_key[0].pattern, Pattern::RandomLookUps { expected: 1 }), "{by_key:?}");
+    let explained =
+        session.footprint("explain select o_totalprice from orders where o_orderkey = 7").await.unwrap();
+    assert_eq!(explained, by_key);
     let error = session.footprint("show tables").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
 }

@@ -280,18 +280,18 @@ async fn what_was_recorded_until_a_stop_is_in_the_file() {
 async fn all_copies_together_keep_to_the_bandwidth_limit() {
     let folder = volume().await;
     let session = mounted(folder.path(), "benefit").await;
-    session.set("tanada.placement_bytes_per_second", "8388608").await.unwrap();
+    session.set("tanada.placement_bytes_per_second", "1048576").await.unwrap();
+    let began = std::time::Instant::now();
     for _ in 0..2 {
         session.clear_cache();
         value(&session, JOIN).await;
         session.settle().await;
     }
+    let took = began.elapsed();
     let copies = "from tanada.placements where refusal is null and bytes > 0";
     let count = number(&session, &format!("select count(*) {copies}")).await;
-    let took_ms = format!("select cast((max(at_s) - min(at_s)) * 1000 as bigint) {copies}");
-    let took_ms = number(&session, &took_ms).await;
-    // Chunks of a mebibyte, eight a second; the first one's own time is not in it.
-    assert!(count > 3 && took_ms >= (count - 2) * 125, "{count} copies in {took_ms} ms");
+    // Chunks of a mebibyte, one a second: the last began when the others were paid for. Without a limit this takes a second; what takes longer elsewhere adds to it.
+    assert!(count > 3 && took.as_secs() >= count - 1, "{count} copies in {took:?}");
     session.close().await.unwrap();
 }
 
@@ -326,20 +326,26 @@ async fn a_session_of_another_policy_forgets_nothing() {
     let first = mounted(folder.path(), "benefit").await;
     value(&first, JOIN).await;
     first.close().await.unwrap();
+    let lies_there = "select object, chunk from tanada.volume_stats where mirror = 'fast' order by 1, 2";
+    let mut before = String::new();
     for policy in ["off", "history", "static", "plan"] {
         let session = mounted(folder.path(), policy).await;
         value(&session, JOIN).await;
         session.set("tanada.placement", "off").await.unwrap();
+        session.settle().await;
+        before = text(&session, lies_there).await;
         session.close().await.unwrap();
     }
+    assert!(!before.is_empty());
     let last = mounted(folder.path(), "benefit").await;
     let shown = text(&last, &format!("explain {JOIN}")).await;
     assert!(shown.contains("remembered: 1"), "{shown}");
-    // What is there already is not brought there again.
+    // What is there already stays, and is not brought there again. This session has no footprints, having run no query.
     last.settle().await;
-    let own = "session = (select max(session) from tanada.footprints)";
-    let again = format!("select count(*) from tanada.placements where bytes = 0 and {own}");
-    assert_eq!(number(&last, &again).await, 0);
+    let again =
+        "select count(*) from tanada.placements where session > (select max(session) from tanada.footprints)";
+    assert_eq!(number(&last, again).await, 0);
+    assert_eq!(text(&last, lies_there).await, before);
     last.close().await.unwrap();
 }
 
@@ -357,5 +363,7 @@ async fn an_object_of_the_memorys_name_that_is_none_stays() {
     let directory = open(folder.path()).await;
     let object = directory.volume().open_object("tanada.placement.new").unwrap();
     assert_eq!(object.read_bytes(0, 100).await.unwrap(), b"mine, not yours");
+    // What is kept elsewhere is: it was lost with the memory.
+    assert!(directory.volume().open_object("tanada.placement.journal").is_ok());
     directory.close().await.unwrap();
 }

@@ -141,6 +141,21 @@ async fn out_of_order_depth_survives_the_volume() {
     session.close().await.unwrap();
 }
 
+/// Of a file that is gone it was said that its mirrors were dropped, at each opening anew, though it had none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_adopted_file_that_is_gone_is_told_as_that() {
+    let folder = volume_with(&[("data", tpch_directory(SERVERS[1]))], Way::Adopt).await;
+    let lone = folder.path().join("lone");
+    std::fs::write(&lone, b"some bytes").unwrap();
+    let directory = open(folder.path()).await;
+    directory.volume().adopt("lone", lone.to_str().unwrap(), &Attributes::default()).unwrap();
+    directory.close().await.unwrap();
+    std::fs::remove_file(&lone).unwrap();
+    let (session, _, warnings) = mounted(folder.path()).await;
+    assert!(matches!(&warnings[..], [warning] if warning.contains("lone is gone;")), "{warnings:?}");
+    session.close().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_volume_that_is_in_use_or_has_no_tables_says_so() {
     let folder = volume_with(&[("data", tpch_directory(SERVERS[1]))], Way::Adopt).await;

@@ -5,7 +5,7 @@
 //!
 //! 1. Within a query by its I/Os, each of which pays for [`CHUNKS_AN_IO`] chunks of the last ranking. Up to some thousand chunks that is less than a segment.
 //! 2. At a query's beginning and end also by the I/Os that are expected, and by the time that has passed since; whatever is not paid for then is made up
-//!    for by the next I/Os.
+//!    for by the next I/Os, or where no query runs any more, by time.
 
 /// Chunks that an I/O pays for: some microseconds.
 const CHUNKS_AN_IO: f64 = 16.0;
@@ -48,6 +48,11 @@ impl Due {
         if self.chunks <= FREE_CHUNKS { 0.0 } else { self.chunks as f64 / CHUNKS_AN_IO }
     }
 
+    /// When a ranking like the last is paid for by the time that has passed since.
+    pub(super) fn paid_ns(&self) -> u64 {
+        self.ranked_ns.saturating_add(NS_A_CHUNK.saturating_mul(self.chunks as u64))
+    }
+
     /// An I/O; whether the ranking is due.
     pub(super) fn after_io(&mut self, now_ns: u64) -> bool {
         self.until_ios -= 1.0;
@@ -58,9 +63,7 @@ impl Due {
     /// Whether it is due now that a query of so many expected I/Os begins, or one has ended; if not, it will be as soon as it is paid for.
     pub(super) fn at_turn(&mut self, now_ns: u64, expected_ios: f64) -> bool {
         let unpaid_ios = self.price_ios() - self.since_ios;
-        let passed_ns = now_ns.saturating_sub(self.ranked_ns);
-        let is_paid =
-            unpaid_ios <= expected_ios || passed_ns >= NS_A_CHUNK.saturating_mul(self.chunks as u64);
+        let is_paid = unpaid_ios <= expected_ios || now_ns >= self.paid_ns();
         self.until_ios = self.until_ios.min(unpaid_ios.max(LEAST_IOS));
         is_paid
     }

@@ -93,8 +93,10 @@ struct Benefit {
     due: Due,
     /// Rankings are left to [`Policy::think`],
     defers: bool,
-    /// which has this one to make.
+    /// which has this one to make,
     due_phase: Option<Phase>,
+    /// or one as soon as it is paid for, though nothing happens until then: the last query has ended before it was.
+    is_owed: bool,
     rent: BTreeMap<u32, f64>,
     ticks: u32,
     blocked: BTreeSet<u32>,
@@ -119,6 +121,7 @@ pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
         due: Due::default(),
         defers: false,
         due_phase: None,
+        is_owed: false,
         rent: BTreeMap::new(),
         ticks: 0,
         blocked: BTreeSet::new(),
@@ -181,7 +184,7 @@ impl Benefit {
         self.ranking = Ranking::new(&moment, &self.residency, view);
         let segment = self.running.iter().map(Running::segment_ios).fold(f64::INFINITY, f64::min);
         self.due.ranked(context.now_ns, segment, self.ranking.chunks());
-        self.due_phase = None;
+        (self.due_phase, self.is_owed) = (None, false);
     }
 
     /// What is to lie where has changed: a ranking, now or as soon as there is time for it.
@@ -392,8 +395,13 @@ impl Policy for Benefit {
         self.due_phase.is_some()
     }
 
+    fn thinks_at_ns(&self) -> Option<u64> {
+        (self.is_owed && self.running.is_empty()).then(|| self.due.paid_ns())
+    }
+
     fn think(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
-        let Some(phase) = self.due_phase.take() else { return };
+        let is_paid = self.thinks_at_ns().is_some_and(|at_ns| context.now_ns >= at_ns);
+        let Some(phase) = self.due_phase.take().or(is_paid.then_some(Phase::Now)) else { return };
         let defers = std::mem::replace(&mut self.defers, false);
         self.rank(context, phase);
         self.act(context, decisions);
@@ -420,7 +428,8 @@ impl Policy for Benefit {
             }
             Event::QueryEnds { query } => {
                 self.end(*query);
-                if self.due.at_turn(context.now_ns, 0.0) {
+                self.is_owed = !self.due.at_turn(context.now_ns, 0.0);
+                if !self.is_owed {
                     self.reconsider(context, decisions);
                 }
             }

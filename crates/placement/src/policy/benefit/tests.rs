@@ -55,6 +55,26 @@ fn a_mirror_makes_room_for_what_is_worth_more() {
     assert_eq!(bench.begin(2, &[look_ups(9..10, 500)]), ["drop 0", "mirror 9"]);
 }
 
+/// It waited for I/Os of a next query, so that nothing was fetched for it.
+#[test]
+fn a_ranking_that_the_last_query_has_not_paid_for_is_made_when_time_has() {
+    let mut bench = Bench::new("benefit", 6000, 1);
+    let reads: Vec<u32> = std::iter::repeat_n(0, 500).chain(1..5990).collect();
+    for _ in 0..3 {
+        bench.train_query(1, &[look_ups(0..1, 500)], &reads);
+        bench.train_query(2, &[look_ups(5995..5996, 500)], &[5995; 500]);
+    }
+    assert_eq!(bench.begin(1, &[look_ups(0..1, 500), look_ups(1..5990, 10)]), ["mirror 0"]);
+    bench.done_all();
+    assert!(bench.end().is_empty());
+    let at_ns = bench.policy.thinks_at_ns().unwrap();
+    bench.now_ns = at_ns - 1;
+    assert!(bench.think().is_empty());
+    bench.now_ns = at_ns;
+    assert_eq!(bench.think(), ["drop 0", "mirror 5995"]);
+    assert_eq!(bench.policy.thinks_at_ns(), None);
+}
+
 #[test]
 fn what_the_query_has_passed_is_left_where_it_is() {
     let mut bench = Bench::new("benefit", 40, 1);
