@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use super::core::Core;
 use super::jobs::Did;
 use crate::Error;
+use crate::counters::Counter;
 use crate::notify::{Notified, Notify, TaskCount};
 
 /// How long a worker that found no space waits for other work before it looks again, at first and at most: each look may write as much as there is room for.
@@ -28,6 +29,8 @@ pub(crate) struct Background {
     pub(crate) progress: Notify,
     /// Why what waits cannot be written out, as long as that is so.
     pub(crate) failed: Mutex<Option<Error>>,
+    /// How often it could not.
+    pub(crate) failures: Counter,
     /// What jobs that are being done have taken from the cache.
     pub(crate) job_bytes: AtomicU64,
     /// Mirrors are being taken away.

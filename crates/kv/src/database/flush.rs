@@ -193,7 +193,11 @@ impl Core {
 
     fn flush_failed(&self, writing: &Writing, error: Error) {
         match error.kind() {
-            ErrorKind::NoSpace => *self.background.failed.lock() = Some(error),
+            ErrorKind::NoSpace => {
+                // Counted before it can be seen.
+                self.background.failures.add(1);
+                *self.background.failed.lock() = Some(error);
+            }
             // What is in the log is there; but nothing more can be written out.
             _ => writing.log.fail(&error),
         }

@@ -203,7 +203,7 @@ impl Core {
     pub(crate) async fn compact(&self, store: &Arc<StoreState>) -> Result<()> {
         let writing = self.writing()?;
         let thorough = self.thorough(store);
-        let mut has_asked = false;
+        let (mut has_asked, mut seen_failures) = (false, None);
         {
             let _commit = self.commit.lock();
             self.close_table(writing, store);
@@ -217,7 +217,8 @@ impl Core {
             let is_waiting = !store.view.read().waiting.is_empty();
             if let Some(error) = self.background_error().filter(|_| is_waiting) {
                 // One more time, with what the log had ready.
-                if std::mem::replace(&mut has_asked, true) {
+                let failures = self.background.failures.get();
+                if failures > *seen_failures.get_or_insert(failures) {
                     return Err(error);
                 }
                 progress.await;
