@@ -203,6 +203,32 @@ fn classes_come_and_go_while_the_data_stay() {
     made.assert_sound();
 }
 
+/// It was forgotten where the class lies that is there.
+#[test]
+fn a_class_that_cannot_be_added_leaves_everything_as_it_was() {
+    let made = Made::new();
+    let bytes = holey(&made.path("in"));
+    made.run("import", &[&made.path("in"), "--name", "file"]).output();
+    for (code, name, file, size) in [
+        (1, "staging", "new", "64MiB"),
+        (2, "tiny", "tiny", "1KiB"),
+        (2, "own", "metadata", "64MiB"),
+        (2, "own", "./volume.json.creating", "64MiB"),
+    ] {
+        made.run("class add", &[&format!("{name}={}/{file},size={size}", made.volume)]).error(code);
+    }
+    for file in ["new", "tiny", "volume.json.creating"] {
+        assert!(!Path::new(&made.volume).join(file).exists(), "{file}");
+    }
+    made.run("export", &["file", &made.path("out")]).output();
+    assert!(std::fs::read(made.path("out")).unwrap() == bytes);
+    assert_eq!(made.json("info", &[])["classes"].as_array().unwrap().len(), 2);
+    made.assert_sound();
+    let class = format!("own={}/metadata,size=64MiB", made.path("other"));
+    let error = tanada(&["volume", "create", &made.path("other"), "--class", &class]).error(2);
+    assert!(error.contains("the volume's own"), "{error}");
+}
+
 #[test]
 fn a_changed_file_is_found_and_never_served_from_its_mirror() {
     let made = Made::new();

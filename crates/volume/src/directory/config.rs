@@ -20,6 +20,10 @@ const FILE: &str = "volume.json";
 /// The same as `volume.json`, while the volume is being made.
 pub(super) const CREATING: &str = "volume.json.creating";
 
+/// What is in a volume's folder beside the files of classes.
+const OWN_FILES: [&str; 6] =
+    ["metadata", "lock", "volume.json", CREATING, "volume.json.new", "volume.json.creating.new"];
+
 /// A class of a volume in a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassConfig {
@@ -113,8 +117,14 @@ impl ClassConfig {
 /// `InvalidInput`, `AlreadyExists`, or if a file cannot be read.
 pub(super) fn check_free(classes: &[ClassConfig], folder: &Path) -> Result<()> {
     let mut seen = Vec::new();
+    let folder_itself = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     for path in classes.iter().flat_map(|class| class.device_paths(folder)) {
-        let whole = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let whole = whole(&path);
+        let is_own = |name: &&str| whole == folder_itself.join(name);
+        if OWN_FILES.iter().any(is_own) {
+            let message = format!("{} is the volume's own: name another file", path.display());
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
         if seen.contains(&whole) {
             let message = format!("{} is named twice: a device is of one class, once", path.display());
             return Err(Error::new(ErrorKind::InvalidInput, message));
@@ -129,6 +139,12 @@ pub(super) fn check_free(classes: &[ClassConfig], folder: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The path by which a file is known however it is named, whether it is there yet or not.
+fn whole(path: &Path) -> PathBuf {
+    let in_folder = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(in_folder).unwrap_or_else(|| path.to_owned())
 }
 
 /// Whether anything but zeros is at a file's beginning, where files and labels begin.

@@ -164,6 +164,14 @@ impl Directory {
     pub async fn add_class(&self, class: &ClassConfig, rank: usize) -> Result<()> {
         let class = class.resolved(&self.path, self.volume.id(), self.volume.chunk_bytes())?;
         config::check_free(std::slice::from_ref(&class), &self.path)?;
+        class.settings().check(self.volume.chunk_bytes())?;
+        // Its place is written below, and would be that of the one that is there.
+        if self.volume.classes().iter().any(|other| other.name == class.name) {
+            return Err(Error::new(
+                ErrorKind::AlreadyExists,
+                format!("there is a class {} already", class.name),
+            ));
+        }
         let (devices, _) = class_parts(&self.path, &class, &self.settings, Access::Create)?;
         // Written first: a class that the volume does not know is passed over at the next opening; one whose place is forgotten is missing.
         let config = {
