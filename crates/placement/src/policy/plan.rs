@@ -56,7 +56,11 @@ impl Plan {
         self.obey(context);
         let is_away = |no: &u32| matches!(self.residency.of(ChunkNo(*no)), Where::Slow | Where::Leaving);
         if self.others.keys().any(is_away) {
-            let mut wanted: Vec<ChunkNo> = self.others.keys().copied().map(ChunkNo).collect();
+            // What is there does not go for what is not.
+            let all = self.others.keys().copied().map(ChunkNo);
+            let (mut wanted, away): (Vec<ChunkNo>, Vec<ChunkNo>) =
+                all.partition(|chunk| is_there(&self.residency, *chunk));
+            wanted.extend(away);
             wanted.truncate(context.capacity as usize);
             self.place(context, wanted, decisions);
         }
@@ -224,6 +228,20 @@ mod tests {
         assert_eq!(bench.end(), ["demote 8", "promote 6"]);
         bench.done_all();
         assert!(bench.end().is_empty());
+    }
+
+    /// What an earlier session has left to give back took the place of what its user had put there since.
+    #[test]
+    fn what_others_have_put_there_does_not_go_for_what_is_to_come_back() {
+        let mut bench = Bench::new("plan", 10, 2);
+        bench.train(8);
+        let (chunk, action) = (ChunkNo(6), Action::Promote(Source::Copy));
+        assert!(bench.handle(&Event::Done { chunk, action, is_done: true }).is_empty());
+        let displaced = [3, 4].map(|no| (ChunkNo(no), Action::Mirror(Source::Copy))).to_vec();
+        bench.policy.remember(crate::Memory { displaced, ..crate::Memory::default() });
+        assert_eq!(bench.begin(1, &[look_ups(8..9, 9)]), ["promote 8"]);
+        bench.done_all();
+        assert_eq!(bench.end(), ["demote 8", "mirror 3"]);
     }
 
     /// The chunk that was to make room was still on its way, and what it was in the way of stayed away.

@@ -358,7 +358,8 @@ enum Next {
     Nothing,
 }
 
-/// Carries out the policy's wishes until placement is stopped or gone. Copies under way then are given up: their chunks stay where they are.
+/// Carries out the policy's wishes until placement is stopped or gone. Copies under way come to their end when it is stopped; when it is gone they are given up, and
+/// their chunks stay where they are.
 async fn relocate(steering: Weak<Steering>, woken: Receiver<()>) {
     let mut running = FuturesUnordered::new();
     loop {
@@ -391,7 +392,7 @@ async fn relocate(steering: Weak<Steering>, woken: Receiver<()>) {
         };
         let (done, paused, woken) = (pin!(done), pin!(paused), pin!(woken.recv()));
         match select(woken, select(done, paused)).await {
-            Either::Left((Err(_), _)) => return,
+            Either::Left((Err(_), _)) => break,
             Either::Right((Either::Left((Some((wish, outcome, generation)), _)), _)) => {
                 if let Some(placement) = steering.upgrade() {
                     placement.finish(*wish, outcome, generation);
@@ -400,6 +401,11 @@ async fn relocate(steering: Weak<Steering>, woken: Receiver<()>) {
             // Woken, the pause is over, or the last copy has gone: whatever is next.
             _ => {}
         }
+    }
+    // Who brought a chunk is remembered, so it has to be known whether it came.
+    while let Some((wish, outcome, generation)) = running.next().await {
+        let Some(placement) = steering.upgrade() else { return };
+        placement.finish(*wish, outcome, generation);
     }
 }
 
