@@ -314,10 +314,9 @@ pub unsafe extern "C" fn tanada_kv_get(
     guarded(|| {
         // SAFETY: as the caller promises.
         let (handle, key) = unsafe { (memory::borrow(store)?, bytes(key, key_len)?) };
-        let found =
-            wait(handle.store.get(key))?.ok_or(Failure::of(Code::NotFound, "there is no such key"))?;
+        let found = wait(handle.store.get(key))?;
         // SAFETY: as the caller promises.
-        unsafe { memory::give_bytes(&found, value, value_len) }
+        unsafe { memory::give_found(found.as_deref(), value, value_len) }
     })
 }
 

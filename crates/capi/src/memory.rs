@@ -120,6 +120,20 @@ pub(crate) unsafe fn give_bytes(
     Ok(())
 }
 
+/// Gives a copy of what a look-up found; an error if that is nothing.
+///
+/// # Safety
+/// As [`give_bytes`].
+pub(crate) unsafe fn give_found(
+    found: Option<&[u8]>,
+    start: *mut *mut c_void,
+    len: *mut usize,
+) -> Result<(), Failure> {
+    let found = found.ok_or_else(|| Failure::of(Code::NotFound, "there is no such key"))?;
+    // SAFETY: as the caller promises.
+    unsafe { give_bytes(found, start, len) }
+}
+
 /// Takes back what [`give_bytes`] gave.
 ///
 /// # Safety

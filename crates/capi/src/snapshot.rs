@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use tanada_kv::blocking::wait;
 
-use crate::code::{Code, Failure, guarded};
+use crate::code::guarded;
 use crate::handles::{DatabaseHandle, SnapshotHandle, StoreHandle};
 use crate::memory::{self, bytes, give};
 
@@ -44,9 +44,8 @@ pub unsafe extern "C" fn tanada_kv_get_at(
         // SAFETY: as the caller promises.
         let key = unsafe { bytes(key, key_len) }?;
         let found = wait(handle.store.get_at(&snapshot.snapshot, key))?;
-        let found = found.ok_or(Failure::of(Code::NotFound, "there is no such key"))?;
         // SAFETY: as the caller promises.
-        unsafe { memory::give_bytes(&found, value, value_len) }
+        unsafe { memory::give_found(found.as_deref(), value, value_len) }
     })
 }
 

@@ -6,7 +6,7 @@ use tanada_kv::blocking::wait;
 use tanada_kv::{Isolation, Transaction};
 
 use crate::batch::range;
-use crate::code::{Code, Failure, guarded};
+use crate::code::guarded;
 use crate::handles::{DatabaseHandle, StoreHandle, TransactionHandle};
 use crate::memory::{self, bytes, give};
 use crate::write_options;
@@ -117,9 +117,8 @@ pub unsafe extern "C" fn tanada_kv_transaction_get(
         // SAFETY: as the caller promises.
         let key = unsafe { bytes(key, key_len) }?;
         let found = wait(handle.transaction.get(&store.store, key))?;
-        let found = found.ok_or(Failure::of(Code::NotFound, "there is no such key"))?;
         // SAFETY: as the caller promises.
-        unsafe { memory::give_bytes(&found, value, value_len) }
+        unsafe { memory::give_found(found.as_deref(), value, value_len) }
     })
 }
 
