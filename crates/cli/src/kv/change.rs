@@ -129,8 +129,15 @@ pub(super) async fn load(place: &Place, arguments: LoadArguments) -> Outcome {
         let options = arguments.write.options();
         let mut loading = Loading { place, database: &database, store, options, pairs: 0, bytes: 0 };
         let loaded = loading.all(lines(input)?).await;
-        let written = count(loading.pairs, "key");
-        loaded.map_err(|failure| Failure::failed(format!("{failure}; {written} before that are written")))?;
+        let pairs = count(loading.pairs, "key");
+        if let Err(failure) = loaded {
+            // What was not durable yet may be what could not be written.
+            let is_there = match database.sync().await {
+                Ok(()) => format!("{pairs} before that are written"),
+                Err(_) => format!("of {pairs} before that the last may be lost"),
+            };
+            return Err(Failure::failed(format!("{failure}; {is_there}")));
+        }
         Ok((loading.pairs, loading.bytes))
     };
     let loaded = loaded.await;

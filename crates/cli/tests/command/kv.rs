@@ -98,6 +98,29 @@ fn a_load_that_fails_says_where_and_how_much_is_there() {
     assert_eq!(made.kv(&["scan"]).output(), lines(0..10));
 }
 
+/// What the engine had taken but the device had not was said to be written. A limit of the size of files stands for a full disk.
+#[test]
+fn a_load_whose_device_takes_no_more_promises_nothing_for_the_last() {
+    let made = Made::new();
+    made.kv(&["put", "a", "1"]).output();
+    let command = format!(
+        "trap '' XFSZ; ulimit -f 40000; seq 1000000 | awk '{{ print $1 \"\\tvalue\" $1 }}' | {} kv {} load",
+        env!("CARGO_BIN_EXE_tanada"),
+        made.volume
+    );
+    let output = std::process::Command::new("sh").args(["-c", &command]).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]), "{error}");
+    let there = made.kv(&["scan"]).output().lines().count();
+    match error.trim().rsplit("; ").next().unwrap().strip_suffix(" keys before that are written") {
+        // And the one from before.
+        Some(written) => assert!(there > written.parse().unwrap(), "{there}: {error}"),
+        None => assert!(error.contains("the last may be lost"), "{error}"),
+    }
+    assert_eq!(made.kv(&["get", "a"]).output(), "1\n");
+    made.kv(&["check"]).output();
+}
+
 #[test]
 fn what_would_do_harm_is_refused() {
     let made = Made::new();
