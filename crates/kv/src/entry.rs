@@ -17,6 +17,50 @@ pub const LONGEST_KEY: usize = 64 << 10;
 /// Longest value.
 pub const LONGEST_VALUE: usize = 64 << 20;
 
+/// A key with a value behind it, in one piece of memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pair {
+    bytes: Bytes,
+    key_len: u32,
+}
+
+impl Pair {
+    /// The first `key_len` bytes are the key.
+    pub(crate) fn new(bytes: Bytes, key_len: usize) -> Pair {
+        Pair { bytes, key_len: key_len as u32 }
+    }
+
+    /// Copies of both.
+    pub(crate) fn copied(key: &[u8], value: &[u8]) -> Pair {
+        Pair::new([key, value].concat().into(), key.len())
+    }
+
+    #[inline]
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.bytes[..self.key_len as usize]
+    }
+
+    #[inline]
+    pub(crate) fn value(&self) -> &[u8] {
+        &self.bytes[self.key_len as usize..]
+    }
+
+    /// The key, which holds on to the memory of both.
+    pub(crate) fn shared_key(&self) -> Bytes {
+        self.bytes.slice(..self.key_len as usize)
+    }
+
+    /// The value, which holds on to the memory of both.
+    pub(crate) fn shared_value(&self) -> Bytes {
+        self.bytes.slice(self.key_len as usize..)
+    }
+
+    /// Bytes of both.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
 /// How a stored value is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]

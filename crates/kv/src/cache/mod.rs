@@ -22,7 +22,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -175,6 +175,8 @@ pub(crate) struct Cache {
     settled_bytes: AtomicU64,
     loads: AtomicU64,
     value_loads: AtomicU64,
+    /// A value was put in.
+    had_values: AtomicBool,
     /// Files that are closed, and how many pages each has.
     gone: Mutex<Vec<(Owner, u32)>>,
 }
@@ -207,6 +209,7 @@ impl Cache {
             settled_bytes: AtomicU64::new(0),
             loads: AtomicU64::new(0),
             value_loads: AtomicU64::new(0),
+            had_values: AtomicBool::new(false),
             gone: Mutex::default(),
         })
     }
@@ -290,9 +293,15 @@ impl Cache {
         }
     }
 
-    /// Whether no values are held, nor leaf pages.
-    pub(crate) fn has_no_values(&self) -> bool {
-        self.lower.is_empty()
+    /// Whether no value was ever put in.
+    pub(crate) fn never_had_values(&self) -> bool {
+        !self.had_values.load(Ordering::Relaxed)
+    }
+
+    fn note_value(&self) {
+        if self.never_had_values() {
+            self.had_values.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Holds the value of a version, if it is not too large and none is held that came later. A copy of it, which holds on to nothing else.
@@ -302,6 +311,7 @@ impl Cache {
         if !self.takes_value(id, value.len()) || held_sequence.is_some_and(|held| held > id.sequence) {
             return Bytes::copy_from_slice(value);
         }
+        self.note_value();
         let held = HeldValue::new(id, value);
         let (key, cached) = (id.cache_key(), Cached::Value(held.clone()));
         // What is known of the key stays.
@@ -362,6 +372,7 @@ impl Cache {
     ) -> Result<Bytes> {
         self.count_thread();
         if self.takes_value(id, bytes) {
+            self.note_value();
             let held = Box::pin(async {
                 self.note_values(1);
                 Ok(Cached::Value(HeldValue::new(id, &load.as_mut().await?)))

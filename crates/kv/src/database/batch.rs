@@ -1,6 +1,5 @@
 //! Writes that are made together.
 
-use bytes::Bytes;
 use std::sync::Arc;
 
 use super::store::{Store, StoreState};
@@ -134,8 +133,8 @@ impl Batch {
         let is_hidden = |operation: &crate::log::frame::Operation| {
             operation.store == store
                 && matches!(operation.kind, OperationKind::Put | OperationKind::Delete)
-                && *start <= *operation.key
-                && end.is_none_or(|end| *operation.key < *end)
+                && start <= operation.pair.key()
+                && end.is_none_or(|end| operation.pair.key() < end)
         };
         if self.operations == 0 {
             return;
@@ -183,12 +182,15 @@ impl Batch {
                 operation.expires_s = Some(expiry(now_s, time_to_live_s));
             }
             let compression = options.compression.unwrap_or(store.settings.compression);
-            if operation.value.len() >= store.settings.separate_from_bytes as usize
-                && let Some((codec, stored)) = compress(compression, &operation.value)
-            {
-                (operation.codec, operation.value) = (codec, stored);
+            let value = operation.pair.value();
+            let is_long = value.len() >= store.settings.separate_from_bytes as usize;
+            let compressed = if is_long { compress(compression, value) } else { None };
+            match &compressed {
+                Some((codec, stored)) => {
+                    builder.push(&NewOperation { codec: *codec, value: stored, ..operation.as_new() });
+                }
+                None => builder.push(&operation.as_new()),
             }
-            builder.push(&operation.as_new());
         }
         Ok((builder.finish(), self.stores))
     }
@@ -200,14 +202,14 @@ pub(crate) fn expiry(now_s: u64, time_to_live_s: u32) -> u32 {
 }
 
 /// The value in fewer bytes, if it takes an eighth less.
-fn compress(compression: Compression, value: &[u8]) -> Option<(Codec, Bytes)> {
+fn compress(compression: Compression, value: &[u8]) -> Option<(Codec, Vec<u8>)> {
     let codec = match compression {
         Compression::None => return None,
         Compression::Lz4 => Codec::Lz4,
         Compression::Zstd => Codec::Zstd,
     };
     let stored = codec::compress(codec, value)?;
-    (stored.len() + stored.len() / 8 <= value.len()).then(|| (codec, stored.into()))
+    (stored.len() + stored.len() / 8 <= value.len()).then_some((codec, stored))
 }
 
 #[cfg(test)]

@@ -77,11 +77,11 @@ impl Recent {
         for operation in payload.operations().flatten() {
             match operation.kind {
                 OperationKind::Put | OperationKind::Delete => {
-                    self.hashes.insert(hash(operation.store, &operation.key), sequence);
+                    self.hashes.insert(hash(operation.store, operation.pair.key()), sequence);
                 }
                 OperationKind::DeleteRange | OperationKind::DeleteFrom => {
                     let end = range_end(&operation).map(Bytes::copy_from_slice);
-                    let start = Bytes::copy_from_slice(&operation.key);
+                    let start = Bytes::copy_from_slice(operation.pair.key());
                     self.ranges.push(NotedRange { store: operation.store, start, end, sequence });
                 }
             }
@@ -109,10 +109,10 @@ impl Recent {
         let mut operations = payload.operations().flatten();
         let writes_changed = operations.any(|operation| match operation.kind {
             OperationKind::Put | OperationKind::Delete => {
-                self.is_key_changed(operation.store, &operation.key, since)
+                self.is_key_changed(operation.store, operation.pair.key(), since)
             }
             OperationKind::DeleteRange | OperationKind::DeleteFrom => {
-                is_range_changed(operation.store, &operation.key, range_end(&operation))
+                is_range_changed(operation.store, operation.pair.key(), range_end(&operation))
             }
         });
         let has_read_changed = |read: &ReadSet| {
@@ -138,5 +138,5 @@ impl Recent {
 
 /// Where a deleted range ends, if it does.
 pub(crate) fn range_end(operation: &Operation) -> Option<&[u8]> {
-    (operation.kind == OperationKind::DeleteRange).then_some(&operation.value)
+    (operation.kind == OperationKind::DeleteRange).then_some(operation.pair.value())
 }

@@ -200,7 +200,7 @@ impl Core {
         let durability = options.durability.unwrap_or(self.settings.durability);
         durability.check()?;
         let now_s = if options.time_to_live_s.is_some() { self.environment.wall_time_s() } else { 0 };
-        let (payload, stores) = batch.finish(options, now_s)?;
+        let (mut payload, stores) = batch.finish(options, now_s)?;
         if stores.iter().any(|store| store.database != self.instance) {
             return Err(Error::invalid("a batch for stores of another database"));
         }
@@ -215,7 +215,7 @@ impl Core {
             self.admit(store).await?;
         }
         let end = loop {
-            match self.try_commit(writing, &payload, &stores, within_ms, check)? {
+            match self.try_commit(writing, &mut payload, &stores, within_ms, check)? {
                 Some(appended) => break appended.end,
                 None => {
                     let since = self.environment.now();
@@ -230,11 +230,11 @@ impl Core {
         }
     }
 
-    /// What happens under the commit lock; `None` if the log has no room now.
+    /// What happens under the commit lock; `None` if the log has no room now. The payload's memory goes to the tables.
     fn try_commit(
         &self,
         writing: &Writing,
-        payload: &Payload,
+        payload: &mut Payload,
         stores: &[Arc<StoreState>],
         within_ms: Option<u16>,
         check: Option<Check<'_>>,
@@ -261,13 +261,13 @@ impl Core {
         let sequence = commit.sequence + 1;
         let Some(appended) = writing.log.append(payload, sequence, within_ms)? else { return Ok(None) };
         commit.sequence = sequence;
-        self.apply(payload, sequence, stores, appended);
         if commit.recent.is_used() {
             commit.recent.note(payload, sequence);
         }
-        self.snapshots.publish(sequence);
         self.counters.written_operations.add(u64::from(payload.operations));
         self.counters.written_bytes.add(payload.bytes.len() as u64);
+        self.apply(std::mem::take(payload), sequence, stores, appended);
+        self.snapshots.publish(sequence);
         self.make_room(writing, stores, appended.end);
         Ok(Some(appended))
     }
@@ -275,13 +275,13 @@ impl Core {
     /// Puts a payload's operations into the memory tables.
     pub(crate) fn apply(
         &self,
-        payload: &Payload,
+        payload: Payload,
         sequence: SequenceNo,
         stores: &[Arc<StoreState>],
         appended: Appended,
     ) {
         let mut current: Option<(&Arc<StoreState>, Arc<MemoryTable>)> = None;
-        for operation in payload.operations().flatten() {
+        for operation in payload.into_operations().flatten() {
             if current.as_ref().is_none_or(|(store, _)| store.no != operation.store) {
                 let store = stores.iter().find(|store| store.no == operation.store);
                 current = store.map(|store| (store, store.view.read().active.clone()));
@@ -339,7 +339,7 @@ impl Core {
 
     pub(crate) fn value_of(&self, found: Found) -> Result<Option<Bytes>> {
         match found {
-            Found::Version(_, MemoryVersion { content: MemoryContent::Value { bytes, home }, expires_s }) => {
+            Found::Version(MemoryVersion { content: MemoryContent::Value { home }, expires_s }, bytes) => {
                 if self.is_expired(expires_s) {
                     return Ok(None);
                 }
@@ -372,28 +372,30 @@ pub(crate) fn insert(
     sequence: SequenceNo,
     appended: Appended,
 ) {
-    let Operation { kind, key, value, value_len, codec, expires_s, checksum, value_at, .. } = operation;
+    let Operation { kind, pair, value_len, codec, expires_s, checksum, value_at, .. } = operation;
+    let stored_len = pair.value().len();
     let content = match kind {
         OperationKind::Put => {
             let is_separate =
-                value.len() >= store.settings.separate_from_bytes as usize || codec != Codec::None;
+                stored_len >= store.settings.separate_from_bytes as usize || codec != Codec::None;
             let home = is_separate.then(|| Pointer {
                 segment: appended.segment,
                 offset: appended.offset + value_at as u64,
-                stored_len: value.len() as u32,
+                stored_len: stored_len as u32,
                 len: value_len,
                 codec,
                 checksum,
             });
-            MemoryContent::Value { bytes: value, home }
+            MemoryContent::Value { home }
         }
         OperationKind::Delete => MemoryContent::Deleted,
         OperationKind::DeleteRange => {
-            return table.delete_range(RangeTombstone { start: key, end: Some(value), sequence });
+            let (start, end) = (pair.shared_key(), Some(pair.shared_value()));
+            return table.delete_range(RangeTombstone { start, end, sequence });
         }
         OperationKind::DeleteFrom => {
-            return table.delete_range(RangeTombstone { start: key, end: None, sequence });
+            return table.delete_range(RangeTombstone { start: pair.shared_key(), end: None, sequence });
         }
     };
-    table.insert(key, sequence, MemoryVersion { expires_s, content });
+    table.insert(pair, sequence, MemoryVersion { expires_s, content });
 }

@@ -23,7 +23,7 @@ use crate::entry::SegmentNo;
 use crate::keyfile::{KeyFileOptions, KeyFileWriter};
 use crate::log::Lsn;
 use crate::manifest::{DatabaseRecord, LogRecord, Record};
-use crate::memory::{Long, MemoryContent, MemorySource, MemoryTable};
+use crate::memory::{MemoryContent, MemoryTable, TableSource};
 use crate::merge::{Groups, Retention};
 use crate::notify::yield_now;
 use crate::objects::{ObjectKind, Objects};
@@ -347,21 +347,26 @@ impl Core {
     /// Puts into the cache what was looked up while it was in memory, and what takes the place of a version in the cache: it will be looked up again.
     async fn keep_values(&self, store: &StoreState, table: &MemoryTable) {
         let cache = &self.opener.cache;
-        let holds_values = !cache.has_no_values();
+        let holds_values = !cache.never_had_values();
+        if !holds_values && !table.was_read() {
+            return;
+        }
         let has_older = |key: &[u8], sequence| {
             holds_values && cache.has_older(&VersionId::new(store.owner, key, sequence))
         };
         let (mut keys, mut bytes_kept) = (0, 0);
         for used in table.used_values(has_older) {
             keys += 1;
-            if let Some((key, sequence, version)) = used
+            if let Some((key, version)) = used
                 && !self.is_expired(version.expires_s)
-                && let MemoryContent::Value { bytes, home: Some(home) } = version.content
+                && let MemoryContent::Value { home: Some(home) } = version.content
             {
-                let id = VersionId::new(store.owner, &key, sequence);
+                let id = VersionId::new(store.owner, key.key(), key.sequence);
                 let is_kept = cache.takes_value(&id, home.len as usize);
                 // Whoever reads what does not decompress is told; here nobody asked.
-                if let Some(value) = is_kept.then(|| plain_value(bytes, Some(&home)).ok()).flatten() {
+                if let Some(value) =
+                    is_kept.then(|| plain_value(key.pair.shared_value(), Some(&home)).ok()).flatten()
+                {
                     cache.keep_value(&id, &value);
                     bytes_kept += value.len();
                 }
@@ -416,8 +421,7 @@ impl Core {
         };
         let tombstones: RangeTombstones = (*table.tombstones()).clone();
         let kept = tombstones.within(b"", None, |all, sequence| retention.keeps_tombstone(all, sequence));
-        let source = MemorySource::new(table.clone(), Long::Pointers);
-        let mut groups = Groups::new(vec![source], tombstones, None).await?;
+        let mut groups = Groups::new(vec![TableSource::new(table)], tombstones, None).await?;
         let mut keys = 0u64;
         while groups.next(&retention).await? {
             keys += 1;

@@ -252,6 +252,13 @@ impl Core {
         (self.settings.jobs_bytes() / jobs).max(256 << 10)
     }
 
+    /// Bytes that a job may hold without taking anything from the cache that is in it, but for a little; no more than half of all.
+    fn unused_bytes(&self) -> u64 {
+        let cache = self.opener.cache.counters();
+        let free = self.opener.cache.budget_bytes().saturating_sub(cache.upper_bytes + cache.lower_bytes);
+        (free / 4 * 3).min(self.settings.memory_bytes / 2)
+    }
+
     /// Bytes of a value segment. On the fastest class parts of what that may have at most, for its limit is looked at when one is made.
     fn segment_bytes(&self, store: &StoreState, placement: &Placement) -> u64 {
         let is_limited = self.classes.fastest().is_some_and(|fastest| fastest == placement.leaf_values);
@@ -297,6 +304,7 @@ impl Core {
         if is_thorough {
             // Somebody waits for it.
             context.pace = Pace::unbounded();
+            context.batch_bytes = context.batch_bytes.max(self.unused_bytes() / 2);
         }
         let around = self.surroundings(writing, store, &tree);
         let whole = tree;
@@ -342,7 +350,7 @@ impl Core {
             }
             return Ok(is_thorough);
         };
-        let _memory = JobMemory::take(self, self.job_bytes());
+        let _memory = JobMemory::take(self, 2 * context.batch_bytes);
         let output = match &job {
             Job::Spill { kvsets } => {
                 let oldest = kvsets.last().copied().unwrap_or_default();

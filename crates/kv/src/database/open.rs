@@ -404,7 +404,7 @@ async fn recover(
         let appended = Appended { segment: place.segment, offset: place.payload, end: frame.lsn };
         let left_out = usize::from(options.crash_points.has(PlantedBug::ReplayInPart));
         let replayed = (frame.payload.operations as usize).saturating_sub(left_out).max(1);
-        for operation in frame.payload.operations().flatten().take(replayed) {
+        for operation in frame.payload.into_operations().flatten().take(replayed) {
             // What is written out already, or belongs to a store that was dropped, is passed over.
             if let Some(store) = stores.get(&operation.store)
                 && flushed.get(&operation.store).is_some_and(|flushed| frame.lsn >= *flushed)

@@ -28,11 +28,11 @@
 //! Each byte is under one checksum: values under their own, which pointers to them carry too, everything else under the payload's or the header's.
 //! All but the header is made outside of any lock.
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use tanada_base::Reader;
 
 use super::Lsn;
-use crate::entry::{Codec, LONGEST_KEY, LONGEST_VALUE, SequenceNo};
+use crate::entry::{Codec, LONGEST_KEY, LONGEST_VALUE, Pair, SequenceNo};
 
 /// Number of a store in its database.
 pub(crate) type StoreNo = u32;
@@ -80,14 +80,13 @@ impl OperationKind {
     }
 }
 
-/// One operation of a payload. Key and value are parts of the payload's memory.
+/// One operation of a payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Operation {
     pub(crate) store: StoreNo,
     pub(crate) kind: OperationKind,
-    pub(crate) key: Bytes,
-    /// As it is stored.
-    pub(crate) value: Bytes,
+    /// The key and the value as it is stored, in the payload's memory.
+    pub(crate) pair: Pair,
     /// The value's length, which differs from that of what is stored if that is compressed.
     pub(crate) value_len: u32,
     pub(crate) codec: Codec,
@@ -104,8 +103,8 @@ impl Operation {
         NewOperation {
             store: self.store,
             kind: self.kind,
-            key: &self.key,
-            value: &self.value,
+            key: self.pair.key(),
+            value: self.pair.value(),
             value_len: self.value_len,
             codec: self.codec,
             expires_s: self.expires_s,
@@ -174,7 +173,7 @@ impl PayloadBuilder {
 }
 
 /// All operations of a batch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Payload {
     pub(crate) bytes: Bytes,
     /// Of everything but values.
@@ -193,6 +192,11 @@ impl Payload {
         Operations { payload: &self.bytes, at: 0 }
     }
 
+    /// The same, which hold the payload's memory from then on: of a payload with one of them, nobody else does, and it is not counted who does.
+    pub(crate) fn into_operations(self) -> IntoOperations {
+        IntoOperations { payload: self.bytes, at: 0 }
+    }
+
     /// Whether all checksums are right and the operations are possible ones.
     fn is_whole(&self) -> bool {
         let (mut checksum, mut count, mut end) = (0, 0u32, 0);
@@ -200,10 +204,10 @@ impl Payload {
             let Some(operation) = operation else { return false };
             let Some(meta) = self.bytes.get(end..operation.value_at) else { return false };
             checksum = crc32c::crc32c_append(checksum, meta);
-            if crc32c::crc32c(&operation.value) != operation.checksum {
+            if crc32c::crc32c(operation.pair.value()) != operation.checksum {
                 return false;
             }
-            end = operation.value_at + operation.value.len();
+            end = operation.value_at + operation.pair.value().len();
             count += 1;
         }
         checksum == self.checksum && count == self.operations
@@ -216,32 +220,50 @@ pub(crate) struct Operations<'a> {
     at: usize,
 }
 
-impl Operations<'_> {
-    fn decode(&mut self) -> Option<Operation> {
-        let mut reader = Reader::at(self.payload, self.at).ok()?;
-        let kind = OperationKind::from_byte(reader.u8().ok()?)?;
-        let codec = match reader.u8().ok()? {
-            0 => Codec::None,
-            1 => Codec::Lz4,
-            2 => Codec::Zstd,
-            _ => return None,
-        };
-        let store = reader.u32().ok()?;
-        let key_len = reader.u32().ok()? as usize;
-        let stored_len = reader.u32().ok()? as usize;
-        let value_len = reader.u32().ok()?;
-        let expires_s = Some(reader.u32().ok()?).filter(|expires_s| *expires_s != 0);
-        let checksum = reader.u32().ok()?;
-        if key_len > LONGEST_KEY || stored_len > LONGEST_VALUE || value_len as usize > LONGEST_VALUE {
-            return None;
-        }
-        let key_at = self.at + OPERATION_HEADER;
-        let value_at = key_at.checked_add(key_len)?;
-        let end = value_at.checked_add(stored_len).filter(|end| *end <= self.payload.len())?;
-        let key = self.payload.slice(key_at..value_at);
-        let value = self.payload.slice(value_at..end);
-        self.at = end;
-        Some(Operation { store, kind, key, value, value_len, codec, expires_s, checksum, value_at })
+/// The same, but for who holds the memory.
+pub(crate) struct IntoOperations {
+    payload: Bytes,
+    at: usize,
+}
+
+/// An operation without its key and value, and where those lie in the payload.
+struct Decoded {
+    operation: Operation,
+    key_at: usize,
+    end: usize,
+}
+
+/// The operation at `at`; its pair is still empty.
+fn decode(payload: &[u8], at: usize) -> Option<Decoded> {
+    let mut reader = Reader::at(payload, at).ok()?;
+    let kind = OperationKind::from_byte(reader.u8().ok()?)?;
+    let codec = match reader.u8().ok()? {
+        0 => Codec::None,
+        1 => Codec::Lz4,
+        2 => Codec::Zstd,
+        _ => return None,
+    };
+    let store = reader.u32().ok()?;
+    let key_len = reader.u32().ok()?;
+    let stored_len = reader.u32().ok()? as usize;
+    let value_len = reader.u32().ok()?;
+    let expires_s = Some(reader.u32().ok()?).filter(|expires_s| *expires_s != 0);
+    let checksum = reader.u32().ok()?;
+    if key_len as usize > LONGEST_KEY || stored_len > LONGEST_VALUE || value_len as usize > LONGEST_VALUE {
+        return None;
+    }
+    let key_at = at + OPERATION_HEADER;
+    let value_at = key_at.checked_add(key_len as usize)?;
+    let end = value_at.checked_add(stored_len).filter(|end| *end <= payload.len())?;
+    let pair = Pair::new(Bytes::new(), 0);
+    let operation = Operation { store, kind, pair, value_len, codec, expires_s, checksum, value_at };
+    Some(Decoded { operation, key_at, end })
+}
+
+impl Decoded {
+    fn with(self, bytes: Bytes) -> Operation {
+        let key_len = self.operation.value_at - self.key_at;
+        Operation { pair: Pair::new(bytes, key_len), ..self.operation }
     }
 }
 
@@ -252,11 +274,35 @@ impl Iterator for Operations<'_> {
         if self.at >= self.payload.len() {
             return None;
         }
-        let operation = self.decode();
-        if operation.is_none() {
-            self.at = self.payload.len();
+        let decoded = decode(self.payload, self.at);
+        self.at = decoded.as_ref().map_or(self.payload.len(), |decoded| decoded.end);
+        Some(decoded.map(|decoded| {
+            let bytes = self.payload.slice(decoded.key_at..decoded.end);
+            decoded.with(bytes)
+        }))
+    }
+}
+
+impl Iterator for IntoOperations {
+    type Item = Option<Operation>;
+
+    fn next(&mut self) -> Option<Option<Operation>> {
+        if self.at >= self.payload.len() {
+            return None;
         }
-        Some(operation)
+        let Some(decoded) = decode(&self.payload, self.at) else {
+            self.payload = Bytes::new();
+            return Some(None);
+        };
+        let bytes = if decoded.end == self.payload.len() {
+            let mut last = std::mem::take(&mut self.payload);
+            last.advance(decoded.key_at);
+            last
+        } else {
+            self.at = decoded.end;
+            self.payload.slice(decoded.key_at..decoded.end)
+        };
+        Some(Some(decoded.with(bytes)))
     }
 }
 
@@ -362,11 +408,13 @@ mod tests {
             prop_assert_eq!(read.len(), given.len());
             for (operation, (kind, store, key, value, expires_s)) in read.iter().zip(&given) {
                 prop_assert_eq!((operation.kind.byte(), operation.store), (*kind, *store));
-                prop_assert_eq!((&operation.key[..], &operation.value[..]), (&key[..], &value[..]));
+                prop_assert_eq!((operation.pair.key(), operation.pair.value()), (&key[..], &value[..]));
                 prop_assert_eq!(operation.expires_s, *expires_s);
                 let at = operation.value_at;
                 prop_assert_eq!(&frame.payload.bytes[at..at + value.len()], &value[..]);
             }
+            let kept: Vec<_> = frame.payload.clone().into_operations().map(Option::unwrap).collect();
+            prop_assert_eq!(kept, read);
             prop_assert!(decode_frame(&bytes, lsn.wrapping_add(1), 3).is_none());
             prop_assert!(decode_frame(&bytes, lsn, 4).is_none());
         }
@@ -384,6 +432,8 @@ mod tests {
             let _ = decode_frame(&bytes, 0, 0);
             let payload = Payload { bytes: bytes.clone().into(), checksum: 0, operations: 0 };
             let _ = payload.is_whole();
+            let (walked, kept) = (payload.operations().collect::<Vec<_>>(), payload.into_operations().collect::<Vec<_>>());
+            prop_assert_eq!(walked, kept);
             let mut whole = encode(&build(&[(1, 1, b"key".to_vec(), bytes, None)]), 5);
             whole.truncate(cut);
             let _ = decode_frame(&whole, 5, 3);

@@ -5,23 +5,41 @@
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 
-use bytes::Bytes;
+use crate::entry::{Pair, SequenceNo};
 
-use crate::entry::SequenceNo;
-
-/// A key and a sequence number: ascending by key, then descending by number, so that the newest version comes first.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A key and a sequence number: ascending by key, then descending by number, so that the newest version comes first. The value behind the key does not
+/// count.
+#[derive(Debug, Clone)]
 pub(crate) struct VersionKey {
     head: Head,
-    pub(crate) key: Bytes,
+    pub(crate) pair: Pair,
     pub(crate) sequence: SequenceNo,
 }
 
 impl VersionKey {
-    pub(crate) fn new(key: Bytes, sequence: SequenceNo) -> VersionKey {
-        VersionKey { head: Head::of(&key), key, sequence }
+    pub(crate) fn new(pair: Pair, sequence: SequenceNo) -> VersionKey {
+        VersionKey { head: Head::of(pair.key()), pair, sequence }
+    }
+
+    #[inline]
+    pub(crate) fn key(&self) -> &[u8] {
+        self.pair.key()
+    }
+
+    /// Whether both are versions of one key.
+    #[inline]
+    pub(crate) fn has_key_of(&self, other: &VersionKey) -> bool {
+        self.head == other.head && self.key() == other.key()
     }
 }
+
+impl PartialEq for VersionKey {
+    fn eq(&self, other: &VersionKey) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for VersionKey {}
 
 /// The first 16 bytes of a key, with zeros behind it if it is shorter. Two that differ are ordered as their keys are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +77,7 @@ pub(crate) trait AsVersionKey {
 
 impl AsVersionKey for VersionKey {
     fn as_version_key(&self) -> VersionKeyRef<'_> {
-        VersionKeyRef { head: self.head, key: &self.key, sequence: self.sequence }
+        VersionKeyRef { head: self.head, key: self.key(), sequence: self.sequence }
     }
 }
 
@@ -129,7 +147,8 @@ mod tests {
             let expected = a.cmp(&b).then(other.cmp(&one));
             let (of_a, of_b) = (VersionKeyRef::new(&a, one), VersionKeyRef::new(&b, other));
             prop_assert_eq!(compare(of_a, of_b), expected);
-            let owned = VersionKey::new(Bytes::from(a.clone()), one).cmp(&VersionKey::new(Bytes::from(b.clone()), other));
+            let (a, b) = (Pair::copied(&a, b"x"), Pair::copied(&b, b""));
+            let owned = VersionKey::new(a, one).cmp(&VersionKey::new(b, other));
             prop_assert_eq!(owned, expected);
         }
     }

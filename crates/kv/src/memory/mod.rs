@@ -12,6 +12,6 @@ pub(crate) mod table;
 pub(crate) mod tombstones;
 pub(crate) mod walk;
 
-pub(crate) use walk::{Long, MemorySource};
+pub(crate) use walk::{MemorySource, TableSource};
 
 pub(crate) use table::{Found, MemoryContent, MemoryTable, MemoryVersion};

@@ -6,29 +6,30 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use crossbeam_skiplist::SkipMap;
+use crossbeam_skiplist::map::Entry;
 
 use super::key::{AsVersionKey, VersionKey, VersionKeyRef};
 use super::tombstones::GrowingTombstones;
-use crate::entry::{Content, Pointer, RangeTombstone, SequenceNo, Version};
+use crate::entry::{Content, Pair, Pointer, RangeTombstone, SequenceNo, Version};
 use crate::log::Lsn;
 use crate::tombstone::RangeTombstones;
 
 /// What a version takes beside key and value: a node of the list, counted roughly.
-const OVERHEAD: u64 = 270;
+const OVERHEAD: u64 = 230;
 
 /// What a version says of its key.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MemoryContent {
     Deleted,
+    /// The value is what lies behind the key.
     Value {
-        bytes: Bytes,
         /// Where it lies in the log, if it is to stay apart from its key.
         home: Option<Pointer>,
     },
 }
 
-/// A version in memory; its key and number are its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A version in memory; its key, its value and its number are its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MemoryVersion {
     pub(crate) expires_s: Option<u32>,
     pub(crate) content: MemoryContent,
@@ -37,8 +38,8 @@ pub(crate) struct MemoryVersion {
 /// What a table says of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// This version.
-    Version(SequenceNo, MemoryVersion),
+    /// This version, and its value as it is stored.
+    Version(MemoryVersion, Bytes),
     /// A tombstone over a range deleted it.
     Hidden(SequenceNo),
 }
@@ -63,27 +64,26 @@ pub(crate) struct MemoryTable {
     tombstones: GrowingTombstones,
     bytes: AtomicU64,
     data_bytes: AtomicU64,
+    /// Whether any version was looked up.
+    was_read: AtomicBool,
 }
 
 impl MemoryTable {
     pub(crate) fn new(no: u64, start: Lsn) -> MemoryTable {
         let (versions, tombstones) = (SkipMap::new(), GrowingTombstones::default());
         let (bytes, data_bytes) = (AtomicU64::new(0), AtomicU64::new(0));
-        MemoryTable { no, start, end: OnceLock::new(), versions, tombstones, bytes, data_bytes }
+        let was_read = AtomicBool::new(false);
+        MemoryTable { no, start, end: OnceLock::new(), versions, tombstones, bytes, data_bytes, was_read }
     }
 
     /// Adds a version. Of two with one number, written by one batch, the later one counts.
-    pub(crate) fn insert(&self, key: Bytes, sequence: SequenceNo, version: MemoryVersion) {
-        let value_len = match &version.content {
-            MemoryContent::Deleted => 0,
-            MemoryContent::Value { bytes, .. } => bytes.len() as u64,
-        };
-        let data = key.len() as u64 + value_len;
+    pub(crate) fn insert(&self, pair: Pair, sequence: SequenceNo, version: MemoryVersion) {
+        let data = pair.len() as u64;
         // An allocator rounds up, and holds back for later.
         self.bytes.fetch_add(data / 4 * 5 + OVERHEAD, Ordering::Relaxed);
         self.data_bytes.fetch_add(data, Ordering::Relaxed);
         let listed = Listed { version, was_read: AtomicBool::new(false) };
-        self.versions.insert(VersionKey::new(key, sequence), listed);
+        self.versions.insert(VersionKey::new(pair, sequence), listed);
     }
 
     pub(crate) fn delete_range(&self, tombstone: RangeTombstone) {
@@ -126,18 +126,26 @@ impl MemoryTable {
         let hidden = self.tombstones.newest_over(key, snapshot);
         let from = VersionKeyRef::new(key, snapshot);
         let from: &dyn AsVersionKey = &from;
-        let found = self.versions.lower_bound(Bound::Included(from)).filter(|entry| *entry.key().key == *key);
+        let found =
+            self.versions.lower_bound(Bound::Included(from)).filter(|entry| *entry.key().key() == *key);
         match (found, hidden) {
             (Some(entry), hidden) if hidden.is_none_or(|hidden| hidden <= entry.key().sequence) => {
                 let listed = entry.value();
-                if !listed.was_read.load(Ordering::Relaxed) {
-                    listed.was_read.store(true, Ordering::Relaxed);
+                for was_read in [&listed.was_read, &self.was_read] {
+                    if !was_read.load(Ordering::Relaxed) {
+                        was_read.store(true, Ordering::Relaxed);
+                    }
                 }
-                Some(Found::Version(entry.key().sequence, listed.version.clone()))
+                Some(Found::Version(listed.version, entry.key().pair.shared_value()))
             }
             (_, Some(hidden)) => Some(Found::Hidden(hidden)),
             (_, None) => None,
         }
+    }
+
+    /// Whether any version in it was looked up.
+    pub(crate) fn was_read(&self) -> bool {
+        self.was_read.load(Ordering::Relaxed)
     }
 
     /// For each version itself, if it is the newest of its key, has a value that stays apart from its key, and was looked up here or `is_used`;
@@ -145,14 +153,16 @@ impl MemoryTable {
     pub(crate) fn used_values(
         &self,
         is_used: impl Fn(&[u8], SequenceNo) -> bool,
-    ) -> impl Iterator<Item = Option<(Bytes, SequenceNo, MemoryVersion)>> {
-        let mut last = None;
+    ) -> impl Iterator<Item = Option<(VersionKey, MemoryVersion)>> {
+        let mut last: Option<Entry<'_, VersionKey, Listed>> = None;
         self.versions.iter().map(move |entry| {
-            let (VersionKey { key, sequence, .. }, listed) = (entry.key(), entry.value());
-            let is_newest = last.replace(key.clone()).as_ref() != Some(key);
-            let is_apart = matches!(listed.version.content, MemoryContent::Value { home: Some(_), .. });
-            let is_wanted = || listed.was_read.load(Ordering::Relaxed) || is_used(key, *sequence);
-            (is_newest && is_apart && is_wanted()).then(|| (key.clone(), *sequence, listed.version.clone()))
+            let (key, listed) = (entry.key(), entry.value());
+            let is_newest = !last.as_ref().is_some_and(|last| last.key().has_key_of(key));
+            let is_apart = matches!(listed.version.content, MemoryContent::Value { home: Some(_) });
+            let is_wanted = || listed.was_read.load(Ordering::Relaxed) || is_used(key.key(), key.sequence);
+            let used = (is_newest && is_apart && is_wanted()).then(|| (key.clone(), listed.version));
+            last = Some(entry);
+            used
         })
     }
 
@@ -162,7 +172,7 @@ impl MemoryTable {
         let from: &dyn AsVersionKey = &from;
         let mut entry = self.versions.lower_bound(Bound::Included(from));
         while let Some(version) = entry {
-            if end.is_some_and(|end| *version.key().key >= *end) {
+            if end.is_some_and(|end| *version.key().key() >= *end) {
                 break;
             }
             if version.key().sequence > since {
@@ -183,6 +193,11 @@ impl MemoryTable {
         self.tombstones.all()
     }
 
+    /// The first version that is not before `from`, from which one walks on.
+    pub(crate) fn first_from(&self, from: Bound<VersionKeyRef<'_>>) -> Option<TableEntry<'_>> {
+        self.versions.lower_bound(as_bound(&from)).map(|entry| TableEntry { entry })
+    }
+
     /// Up to `count` versions from `from` on, in order.
     pub(crate) fn forward(
         &self,
@@ -193,7 +208,7 @@ impl MemoryTable {
         let mut versions = Vec::with_capacity(count);
         let mut entry = self.versions.lower_bound(bound);
         while let Some(version) = entry.take_if(|_| versions.len() < count) {
-            versions.push((version.key().clone(), version.value().version.clone()));
+            versions.push((version.key().clone(), version.value().version));
             entry = version.next();
         }
         versions
@@ -209,10 +224,30 @@ impl MemoryTable {
         let mut versions = Vec::with_capacity(count);
         let mut entry = self.versions.upper_bound(bound);
         while let Some(version) = entry.take_if(|_| versions.len() < count) {
-            versions.push((version.key().clone(), version.value().version.clone()));
+            versions.push((version.key().clone(), version.value().version));
             entry = version.prev();
         }
         versions
+    }
+}
+
+/// A version where it lies in a table. It stays there as long as the table does.
+pub(crate) struct TableEntry<'a> {
+    entry: Entry<'a, VersionKey, Listed>,
+}
+
+impl<'a> TableEntry<'a> {
+    pub(crate) fn key(&self) -> &VersionKey {
+        self.entry.key()
+    }
+
+    pub(crate) fn version(&self) -> &MemoryVersion {
+        &self.entry.value().version
+    }
+
+    /// The one behind it.
+    pub(crate) fn next(&self) -> Option<TableEntry<'a>> {
+        self.entry.next().map(|entry| TableEntry { entry })
     }
 }
 
@@ -226,13 +261,13 @@ fn as_bound<'a>(bound: &'a Bound<VersionKeyRef<'_>>) -> Bound<&'a (dyn AsVersion
 
 impl MemoryVersion {
     /// As a kvset keeps it: long values where they lie in the log, short ones with their keys.
-    pub(crate) fn to_version(&self, sequence: SequenceNo) -> Version {
-        let content = match &self.content {
+    pub(crate) fn to_version(self, key: &VersionKey) -> Version {
+        let content = match self.content {
             MemoryContent::Deleted => Content::Deleted,
-            MemoryContent::Value { home: Some(pointer), .. } => Content::At(*pointer),
-            MemoryContent::Value { bytes, home: None } => Content::Inline(bytes.clone()),
+            MemoryContent::Value { home: Some(pointer) } => Content::At(pointer),
+            MemoryContent::Value { home: None } => Content::Inline(key.pair.shared_value()),
         };
-        Version::new(sequence, self.expires_s, content)
+        Version::new(key.sequence, self.expires_s, content)
     }
 }
 
@@ -261,10 +296,9 @@ mod tests {
         proptest::collection::vec(step, 0..60)
     }
 
-    fn value(bytes: &'static [u8]) -> MemoryVersion {
-        let content = MemoryContent::Value { bytes: Bytes::from_static(bytes), home: None };
-        MemoryVersion { expires_s: None, content }
-    }
+    const SHORT: MemoryVersion =
+        MemoryVersion { expires_s: None, content: MemoryContent::Value { home: None } };
+    const DELETED: MemoryVersion = MemoryVersion { expires_s: None, content: MemoryContent::Deleted };
 
     proptest! {
         /// At every sequence number the table gives what a map held then.
@@ -277,13 +311,11 @@ mod tests {
                 let mut state = states[i].clone();
                 match step {
                     Step::Put(key, byte) => {
-                        let content = MemoryContent::Value { bytes: Bytes::from(vec![*byte]), home: None };
-                        table.insert(Bytes::from(vec![*key]), sequence, MemoryVersion { expires_s: None, content });
+                        table.insert(Pair::copied(&[*key], &[*byte]), sequence, SHORT);
                         state.insert(*key, Some(*byte));
                     }
                     Step::Delete(key) => {
-                        let version = MemoryVersion { expires_s: None, content: MemoryContent::Deleted };
-                        table.insert(Bytes::from(vec![*key]), sequence, version);
+                        table.insert(Pair::copied(&[*key], b""), sequence, DELETED);
                         state.insert(*key, None);
                     }
                     Step::DeleteRange(start, end) => {
@@ -299,7 +331,7 @@ mod tests {
             for (sequence, state) in states.iter().enumerate() {
                 for key in 0..20u8 {
                     let found = table.get(&[key], sequence as u64).map(|found| match found {
-                        Found::Version(_, MemoryVersion { content: MemoryContent::Value { bytes, .. }, .. }) => Some(bytes[0]),
+                        Found::Version(MemoryVersion { content: MemoryContent::Value { .. }, .. }, bytes) => Some(bytes[0]),
                         _ => None,
                     });
                     prop_assert_eq!(found, state.get(&key).copied(), "key {} at {}", key, sequence);
@@ -311,7 +343,7 @@ mod tests {
         fn walks_give_all_versions_in_order(keys in proptest::collection::btree_set((0u8..9, 1u64..9), 0..40), count in 1usize..9) {
             let table = MemoryTable::new(1, 0);
             for (key, sequence) in &keys {
-                table.insert(Bytes::from(vec![*key]), *sequence, value(b"x"));
+                table.insert(Pair::copied(&[*key], b"x"), *sequence, SHORT);
             }
             let mut expected: Vec<(u8, u64)> = keys.into_iter().collect();
             expected.sort_by_key(|(key, sequence)| (*key, u64::MAX - sequence));
@@ -322,7 +354,7 @@ mod tests {
                 let more = table.forward(from, count);
                 let Some((key, _)) = more.last() else { break };
                 last = Some(key.clone());
-                forward.extend(more.iter().map(|(key, _)| (key.key[0], key.sequence)));
+                forward.extend(more.iter().map(|(key, _)| (key.key()[0], key.sequence)));
             }
             prop_assert_eq!(&forward, &expected);
             let mut backward = Vec::new();
@@ -332,7 +364,7 @@ mod tests {
                 let more = table.backward(before, count);
                 let Some((key, _)) = more.last() else { break };
                 last = Some(key.clone());
-                backward.extend(more.iter().map(|(key, _)| (key.key[0], key.sequence)));
+                backward.extend(more.iter().map(|(key, _)| (key.key()[0], key.sequence)));
             }
             backward.reverse();
             prop_assert_eq!(&backward, &expected);
@@ -343,28 +375,33 @@ mod tests {
     fn the_newest_values_that_were_read_are_known() {
         let table = MemoryTable::new(1, 0);
         let home = Pointer { segment: 1, offset: 0, stored_len: 1, len: 1, codec: Codec::None, checksum: 0 };
-        let far = MemoryContent::Value { bytes: Bytes::from_static(b"x"), home: Some(home) };
-        let far = MemoryVersion { expires_s: None, content: far };
-        table.insert(Bytes::from_static(b"old"), 1, far.clone());
+        let far = MemoryVersion { expires_s: None, content: MemoryContent::Value { home: Some(home) } };
+        let put = |key: &'static str, sequence, version| {
+            table.insert(Pair::copied(key.as_bytes(), b"x"), sequence, version);
+        };
+        put("old", 1, far);
+        assert!(!table.was_read());
         table.get(b"old", 9);
-        table.insert(Bytes::from_static(b"old"), 2, far.clone());
-        table.insert(Bytes::from_static(b"short"), 3, value(b"x"));
+        assert!(table.was_read());
+        put("old", 2, far);
+        put("short", 3, SHORT);
         table.get(b"short", 9);
-        table.insert(Bytes::from_static(b"read"), 4, far.clone());
+        put("read", 4, far);
         table.get(b"read", 9);
-        table.insert(Bytes::from_static(b"unread"), 5, far.clone());
+        put("unread", 5, far);
         let used = |name: &'static str| move |key: &[u8], _: SequenceNo| key == name.as_bytes();
         let read: Vec<_> = table.used_values(used("short")).flatten().collect();
-        assert_eq!(read, [(Bytes::from_static(b"read"), 4, far.clone())]);
+        assert_eq!(read.len(), 1);
+        assert_eq!((read[0].0.key(), read[0].0.sequence, read[0].1), (&b"read"[..], 4, far));
         assert_eq!(table.used_values(used("short")).count(), 5);
-        let both = table.used_values(used("unread")).flatten().map(|(_, sequence, _)| sequence);
+        let both = table.used_values(used("unread")).flatten().map(|(key, _)| key.sequence);
         assert_eq!(both.collect::<Vec<_>>(), [4, 5]);
     }
 
     #[test]
     fn changes_of_a_range_are_seen() {
         let table = MemoryTable::new(1, 0);
-        table.insert(Bytes::from_static(b"b"), 5, value(b"x"));
+        table.insert(Pair::copied(b"b", b"x"), 5, SHORT);
         assert!(table.changed_in(b"a", Some(b"c"), 4));
         assert!(!table.changed_in(b"a", Some(b"c"), 5));
         assert!(!table.changed_in(b"a", Some(b"b"), 4));

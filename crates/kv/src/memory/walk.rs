@@ -1,6 +1,8 @@
 //! A memory table as a source of merges.
 //!
-//! Versions are taken out of the table a few at a time, which costs one search for all of them.
+//! - [`MemorySource`] goes both ways, beside writers, for whoever reads: it takes versions out of the table a few at a time, which costs one search for all
+//!   of them, and gives values themselves.
+//! - [`TableSource`] goes forward, to write a table out: it looks at versions where they lie, and gives pointers to long values in the log.
 
 use std::collections::VecDeque;
 use std::ops::Bound;
@@ -9,38 +11,28 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use super::key::{AsVersionKey, VersionKey, VersionKeyRef};
-use super::table::{MemoryContent, MemoryTable, MemoryVersion};
-use crate::Result;
+use super::table::{MemoryContent, MemoryTable, MemoryVersion, TableEntry};
 use crate::database::core::plain_value;
 use crate::entry::{Content, SequenceNo, Version};
 use crate::merge::{Direction, Source, Step};
+use crate::{Error, Result};
 
 /// Versions that are taken at first, and at most.
 const FEWEST: usize = 4;
 const MOST: usize = 64;
 
-/// What long values are given as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Long {
-    /// Themselves.
-    Values,
-    /// Pointers to where they lie in the log.
-    Pointers,
-}
-
 /// Walks a memory table.
 #[derive(Debug)]
 pub(crate) struct MemorySource {
     table: Arc<MemoryTable>,
-    long: Long,
     direction: Direction,
     taken: VecDeque<(VersionKey, MemoryVersion)>,
     count: usize,
 }
 
 impl MemorySource {
-    pub(crate) fn new(table: Arc<MemoryTable>, long: Long) -> MemorySource {
-        MemorySource { table, long, direction: Direction::Forward, taken: VecDeque::new(), count: FEWEST }
+    pub(crate) fn new(table: Arc<MemoryTable>) -> MemorySource {
+        MemorySource { table, direction: Direction::Forward, taken: VecDeque::new(), count: FEWEST }
     }
 
     fn take(&mut self, bound: Bound<VersionKeyRef<'_>>) {
@@ -56,14 +48,7 @@ impl Source for MemorySource {
     fn seek(&mut self, direction: Direction, bound: Option<&[u8]>) -> Result<Step> {
         self.direction = direction;
         self.count = FEWEST;
-        // The newest version of a key comes first, so nothing of it lies before this.
-        let first = |key| VersionKeyRef::new(key, SequenceNo::MAX);
-        let bound = match (direction, bound) {
-            (_, None) => Bound::Unbounded,
-            (Direction::Forward, Some(key)) => Bound::Included(first(key)),
-            (Direction::Reverse, Some(key)) => Bound::Excluded(first(key)),
-        };
-        self.take(bound);
+        self.take(before_versions(direction, bound));
         Ok(Step::Done)
     }
 
@@ -81,7 +66,7 @@ impl Source for MemorySource {
     }
 
     fn key(&self) -> Option<&[u8]> {
-        self.taken.front().map(|(key, _)| &*key.key)
+        self.taken.front().map(|(key, _)| key.key())
     }
 
     fn sequence(&self) -> SequenceNo {
@@ -90,27 +75,75 @@ impl Source for MemorySource {
 
     fn version(&self) -> Result<Version> {
         let Some((key, version)) = self.taken.front() else {
-            return Err(crate::Error::corrupted("a walk without a version"));
+            return Err(Error::corrupted("a walk without a version"));
         };
-        let version = match (&version.content, self.long) {
-            (MemoryContent::Value { bytes, home }, Long::Values) => Version::new(
-                key.sequence,
-                version.expires_s,
-                Content::Inline(plain_value(bytes.clone(), home.as_ref())?),
-            ),
-            _ => version.to_version(key.sequence),
-        };
-        Ok(version)
+        let MemoryContent::Value { home } = &version.content else { return Ok(version.to_version(key)) };
+        let value = plain_value(key.pair.shared_value(), home.as_ref())?;
+        Ok(Version::new(key.sequence, version.expires_s, Content::Inline(value)))
+    }
+}
+
+/// Where a walk begins that is to have all versions of its first key; in reverse, none of the key it is told.
+fn before_versions(direction: Direction, bound: Option<&[u8]>) -> Bound<VersionKeyRef<'_>> {
+    // The newest version of a key comes first, so nothing of it lies before this.
+    let first = |key| VersionKeyRef::new(key, SequenceNo::MAX);
+    match (direction, bound) {
+        (_, None) => Bound::Unbounded,
+        (Direction::Forward, Some(key)) => Bound::Included(first(key)),
+        (Direction::Reverse, Some(key)) => Bound::Excluded(first(key)),
+    }
+}
+
+/// Walks a memory table forward.
+pub(crate) struct TableSource<'a> {
+    table: &'a MemoryTable,
+    entry: Option<TableEntry<'a>>,
+}
+
+impl<'a> TableSource<'a> {
+    pub(crate) fn new(table: &'a MemoryTable) -> TableSource<'a> {
+        TableSource { table, entry: None }
+    }
+}
+
+impl Source for TableSource<'_> {
+    fn seek(&mut self, direction: Direction, bound: Option<&[u8]>) -> Result<Step> {
+        if direction == Direction::Reverse {
+            return Err(Error::invalid("tables are written out forward"));
+        }
+        self.entry = self.table.first_from(before_versions(direction, bound));
+        Ok(Step::Done)
+    }
+
+    fn advance(&mut self) -> Result<Step> {
+        self.entry = self.entry.as_ref().and_then(TableEntry::next);
+        Ok(Step::Done)
+    }
+
+    fn load(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn key(&self) -> Option<&[u8]> {
+        self.entry.as_ref().map(|entry| entry.key().key())
+    }
+
+    fn sequence(&self) -> SequenceNo {
+        self.entry.as_ref().map_or(0, |entry| entry.key().sequence)
+    }
+
+    fn version(&self) -> Result<Version> {
+        let entry = self.entry.as_ref().ok_or_else(|| Error::corrupted("a walk without a version"))?;
+        Ok(entry.version().to_version(entry.key()))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-
     use proptest::prelude::*;
 
     use super::*;
+    use crate::entry::Pair;
 
     proptest! {
         #[test]
@@ -120,9 +153,8 @@ mod tests {
         ) {
             let table = Arc::new(MemoryTable::new(1, 0));
             for (key, sequence) in &keys {
-                let content = MemoryContent::Value { bytes: Bytes::from(vec![*key]), home: None };
-                let version = MemoryVersion { expires_s: None, content };
-                table.insert(Bytes::from(vec![*key]), *sequence, version);
+                let version = MemoryVersion { expires_s: None, content: MemoryContent::Value { home: None } };
+                table.insert(Pair::copied(&[*key], &[*key]), *sequence, version);
             }
             let mut sorted: Vec<(u8, u64)> = keys.into_iter().collect();
             sorted.sort_by_key(|(key, sequence)| (*key, u64::MAX - sequence));
@@ -135,7 +167,7 @@ mod tests {
                         expected.reverse();
                     }
                 }
-                let mut source = MemorySource::new(table.clone(), Long::Values);
+                let mut source = MemorySource::new(table.clone());
                 let bytes = bound.map(|bound| [bound]);
                 let mut found = Vec::new();
                 assert_eq!(source.seek(direction, bytes.as_ref().map(|bytes| &bytes[..])).unwrap(), Step::Done);

@@ -14,7 +14,7 @@ use super::own::Committed;
 use crate::Result;
 use crate::database::{Snapshot, Store, behind_prefix};
 use crate::entry::SequenceNo;
-use crate::memory::{Long, MemorySource, MemoryTable};
+use crate::memory::{MemorySource, MemoryTable};
 use crate::merge::{Direction, Source, View, Visibility};
 use crate::tombstone::RangeTombstones;
 use crate::tree::TreeState;
@@ -247,7 +247,7 @@ impl Cursor {
         let mut sources: Vec<Box<dyn Source>> = Vec::new();
         for table in tables {
             tombstones.extend(table.tombstones().iter().cloned());
-            sources.push(Box::new(MemorySource::new(table.clone(), Long::Values)));
+            sources.push(Box::new(MemorySource::new(table.clone())));
         }
         sources.extend(view.tree.sources());
         let mut upper = snapshot;
@@ -260,7 +260,7 @@ impl Cursor {
             sources = committed
                 .map(|source| Box::new(Committed::new(source, snapshot)) as Box<dyn Source>)
                 .collect();
-            sources.insert(0, Box::new(MemorySource::new(own.clone(), Long::Values)));
+            sources.insert(0, Box::new(MemorySource::new(own.clone())));
         }
         let tombstones = Arc::new(RangeTombstones::new(tombstones));
         let visibility = Visibility { snapshot: upper, now_s: core.environment.wall_time_s(), tombstones };

@@ -17,7 +17,7 @@ pub use cursor::{Cursor, CursorOptions};
 use crate::database::conflict::ReadSet;
 use crate::database::core::{Core, OpenTransaction};
 use crate::database::{Batch, Snapshot, Store};
-use crate::entry::{RangeTombstone, SequenceNo};
+use crate::entry::{Pair, RangeTombstone, SequenceNo};
 use crate::log::frame::StoreNo;
 use crate::memory::{MemoryContent, MemoryTable, MemoryVersion};
 use crate::settings::WriteOptions;
@@ -79,9 +79,9 @@ impl Transaction {
     /// Writes a key.
     pub fn put(&mut self, store: &Store, key: &[u8], value: &[u8]) {
         self.batch.put(store, key, value);
-        let content = MemoryContent::Value { bytes: Bytes::copy_from_slice(value), home: None };
+        let version = MemoryVersion { expires_s: None, content: MemoryContent::Value { home: None } };
         let (table, sequence) = self.own(store);
-        table.insert(Bytes::copy_from_slice(key), sequence, MemoryVersion { expires_s: None, content });
+        table.insert(Pair::copied(key, value), sequence, version);
     }
 
     /// Deletes a key.
@@ -89,7 +89,7 @@ impl Transaction {
         self.batch.delete(store, key);
         let version = MemoryVersion { expires_s: None, content: MemoryContent::Deleted };
         let (table, sequence) = self.own(store);
-        table.insert(Bytes::copy_from_slice(key), sequence, version);
+        table.insert(Pair::copied(key, b""), sequence, version);
     }
 
     /// Deletes the keys from `start` on that are smaller than `end`.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures::stream::{FuturesUnordered, TryStreamExt};
 use tanada_volume::BLOCK_BYTES;
 
-use super::Segment;
+use super::{Room, Segment};
 use crate::Result;
 use crate::entry::{Pointer, SegmentNo};
 use crate::notify::yield_now;
@@ -36,7 +36,7 @@ struct Run {
     members: Vec<usize>,
 }
 
-/// The stored bytes of all `pointers`, in their order, and how many bytes were read for that.
+/// The stored bytes of all `pointers`, in their order, and how many bytes were read for that. What has no `room` waits for it.
 ///
 /// # Errors
 /// `Corrupted` if what is there is not what was written, or if a device fails.
@@ -44,6 +44,7 @@ pub(crate) async fn read_stored(
     pointers: &[Pointer],
     segments: &HashMap<SegmentNo, Segment>,
     pace: &Pace,
+    room: &Room,
 ) -> Result<(Vec<Bytes>, u64)> {
     let runs = runs(pointers, segments);
     let bytes_read: u64 = runs.iter().map(|run| run.end - run.from).sum();
@@ -55,17 +56,26 @@ pub(crate) async fn read_stored(
         Ok::<_, crate::Error>((run, bytes))
     };
     let mut stored = vec![Bytes::new(); pointers.len()];
-    let mut waiting = runs.into_iter();
+    let wanted =
+        |run: &Run| -> u64 { run.members.iter().map(|index| u64::from(pointers[*index].stored_len)).sum() };
+    let mut waiting = runs.into_iter().peekable();
     let walk = pace.walk(bytes_read);
     let mut under_way = FuturesUnordered::new();
     loop {
         let at_once = if walk.gives_way() { 1 } else { READS_AT_ONCE };
-        let free = at_once.saturating_sub(under_way.len());
-        under_way.extend(waiting.by_ref().take(free).map(read));
+        let more = room.more();
+        while under_way.len() < at_once
+            && let Some(run) = waiting.next_if(|run| room.take(wanted(run)))
+        {
+            under_way.push(read(run));
+        }
+        if under_way.is_empty() && waiting.peek().is_some() {
+            more.await;
+            continue;
+        }
         let Some((run, bytes)) = walk.take(under_way.try_next()).await? else { break };
         // Few values would hold on to much memory around them.
-        let wanted: u64 = run.members.iter().map(|index| u64::from(pointers[*index].stored_len)).sum();
-        let is_sparse = wanted < bytes.len() as u64 / 8 * 7;
+        let is_sparse = wanted(&run) < bytes.len() as u64 / 8 * 7;
         for index in run.members {
             let pointer = &pointers[index];
             let at = (pointer.offset - run.from) as usize;

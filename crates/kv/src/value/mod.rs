@@ -4,22 +4,26 @@
 //! - [`header`]: what a value segment begins with;
 //! - [`writer`]: one segment from its beginning to its end;
 //! - [`segment`]: one value in one I/O;
-//! - [`many`]: many values, neighbours together.
+//! - [`many`]: many values, neighbours together; [`room`]: in memory, for them.
 
 pub(crate) mod codec;
 mod header;
 mod many;
+mod room;
 mod segment;
 mod writer;
 
 #[cfg(test)]
 pub(crate) use header::FORMAT as SEGMENT_FORMAT;
 pub(crate) use many::read_stored;
+pub(crate) use room::Room;
 pub(crate) use segment::{Segment, Segments, Wanted};
 pub(crate) use writer::SegmentWriter;
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use futures::executor::block_on;
     use proptest::prelude::*;
 
@@ -27,6 +31,7 @@ mod tests {
     use crate::ErrorKind;
     use crate::entry::Codec;
     use crate::objects::ObjectKind;
+    use crate::pace::Pace;
     use crate::testing::Bench;
 
     proptest! {
@@ -66,6 +71,42 @@ mod tests {
                 }
             });
         }
+    }
+
+    #[test]
+    fn what_has_no_room_is_not_read_before_something_has_left() {
+        block_on(async {
+            let bench = Bench::new().await;
+            let segments = Segments::new(&bench.objects, &bench.cache);
+            let (lease, object) = bench.objects.create(ObjectKind::Segment, Some("fast")).unwrap();
+            let mut writer = SegmentWriter::new(lease.no(), object, bench.objects.buffers()).await.unwrap();
+            let values: Vec<Vec<u8>> = (0..8u8).map(|no| vec![no; 60_000]).collect();
+            let mut pointers = Vec::new();
+            for value in &values {
+                pointers.push(writer.append(value, Codec::None).await.unwrap());
+            }
+            let segment = segments.add(lease, writer.finish().await.unwrap());
+            let open = HashMap::from([(segment.no(), segment)]);
+            let room = Room::of(130_000);
+            let pace = Pace::unbounded();
+            let mut read = std::pin::pin!(read_stored(&pointers, &open, &pace, &room));
+            for _ in 0..20 {
+                assert!(futures::poll!(&mut read).is_pending());
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            // Two of them took what there was, but for a rest.
+            assert!(!room.take(10_001) && room.take(10_000));
+            // What leaves makes room for what is read, one for another.
+            let leave = async {
+                for _ in 2..8 {
+                    room.give(60_000);
+                    crate::notify::yield_now().await;
+                }
+            };
+            let (read, ()) = futures::join!(read, leave);
+            assert_eq!(read.unwrap().0, values);
+            assert!(!room.take(1));
+        });
     }
 
     #[test]

@@ -13,6 +13,7 @@ use tanada_volume::{BLOCK_BYTES, Object};
 use super::codec::decompress;
 use super::header;
 use super::many::{have_few_neighbours, read_stored};
+use super::room::Room;
 use crate::cache::{Cache, VersionId};
 use crate::entry::{FirstHome, Pointer, SegmentNo};
 use crate::keyfile::read_blocks;
@@ -177,7 +178,8 @@ impl Gathered {
 
     /// The values, in their order.
     async fn read(&self) -> Result<Vec<Bytes>> {
-        let (stored, _) = read_stored(&self.pointers, &self.segments, &Pace::unbounded()).await?;
+        let (stored, _) =
+            read_stored(&self.pointers, &self.segments, &Pace::unbounded(), &Room::unlimited()).await?;
         let all = self.pointers.iter().zip(stored).filter_map(|(pointer, stored)| {
             let segment = self.segments.get(&pointer.segment)?;
             Some(segment.decompressed(pointer, &stored))

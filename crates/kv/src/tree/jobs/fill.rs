@@ -3,7 +3,8 @@
 use bytes::Bytes;
 
 use super::VERSIONS_AT_ONCE;
-use super::output::{Ending, Outputs};
+use super::output::Outputs;
+use super::sink::Ending;
 use crate::Result;
 use crate::entry::{Content, Version};
 use crate::keyfile::KeyCursor;

@@ -5,7 +5,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::output::{Ending, Outputs};
+use super::output::Outputs;
+use super::sink::Ending;
 use super::{JobContext, JobOutput, VERSIONS_AT_ONCE, groups, select};
 use crate::Result;
 use crate::merge::Retention;

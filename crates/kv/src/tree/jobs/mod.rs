@@ -4,7 +4,7 @@
 //! - [`merge`]: kvsets of the root into one, keys only;
 //! - [`compact`]: the kvsets of one leaf into one, or into several leaves; by the way, values leave segments that are mostly garbage;
 //! - [`promote`]: values that are read often, repeated on a faster class;
-//! - [`fill`]: a leaf, from a merge; [`output`]: the key files and segments that a job writes.
+//! - [`fill`]: a leaf, from a merge; [`output`]: what a job writes, batch by batch; [`sink`]: the key files and segments that it goes to.
 //!
 //! A job that fails deletes what it wrote, as far as it can; the rest are orphans, deleted when the database is opened.
 
@@ -13,6 +13,7 @@ mod fill;
 mod merge;
 mod output;
 pub(crate) mod promote;
+mod sink;
 mod spill;
 
 pub(crate) use compact::compact;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::output::{Ending, Outputs, Warmth};
+use super::output::Outputs;
+use super::sink::{Ending, Warmth};
 use super::{JobContext, JobOutput, may_be_lost_copies, without_copies};
 use crate::entry::{Content, Version};
 use crate::keyfile::{Access, KeyCursor};

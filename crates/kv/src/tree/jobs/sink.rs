@@ -1,0 +1,242 @@
+//! Writes batches of a job: its key files and segments.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use futures::stream::{StreamExt, TryStreamExt};
+use tanada_volume::Object;
+
+use super::{JobContext, JobOutput, VERSIONS_AT_ONCE};
+use crate::entry::{Content, FirstHome, Pointer, RangeTombstone, SegmentNo, Version};
+use crate::keyfile::KeyFileWriter;
+use crate::notify::yield_now;
+use crate::objects::{Lease, ObjectKind};
+use crate::stream::sync;
+use crate::tree::edit::{Change, KvsetKind, KvsetRecord, LeafNo, Place, Position, SegmentRecord};
+use crate::value::{Room, SegmentWriter};
+use crate::written::Purpose;
+use crate::{Error, ErrorKind, Result};
+
+/// Objects that are synced at once.
+const SYNCED_AT_ONCE: usize = 32;
+
+/// Where a kvset goes that is complete.
+#[derive(Debug)]
+pub(super) struct Ending {
+    pub(super) place: Place,
+    pub(super) position: Position,
+    /// The leaf is a new one, and begins there.
+    pub(super) new_leaf: Option<(LeafNo, Bytes)>,
+    pub(super) tombstones: Vec<RangeTombstone>,
+}
+
+/// How soon a value will probably be garbage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Warmth {
+    Cold,
+    Hot,
+}
+
+#[derive(Debug)]
+pub(super) enum Step {
+    /// A version whose key ends there in the batch's keys; how its value is moved, if it is.
+    Version(usize, Version, Option<Warmth>),
+    End(Ending),
+}
+
+/// Versions that are written together.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pub(super) keys: Vec<u8>,
+    pub(super) steps: Vec<Step>,
+    /// Of the values that are moved.
+    pub(super) pointers: Vec<Pointer>,
+    /// That it takes in memory, with the values that are moved.
+    pub(super) bytes: u64,
+    /// Of values that are moved, cold and hot.
+    pub(super) moved_bytes: [u64; 2],
+}
+
+/// Key files and segments of a job.
+pub(super) struct Sink<'a> {
+    context: &'a JobContext,
+    /// Where values are moved from may be read from then on; so many bytes of each segment.
+    pub(super) mirrored: Option<BTreeMap<SegmentNo, u64>>,
+    pub(super) kind: KvsetKind,
+    pub(super) keys_class: String,
+    pub(super) values_class: String,
+    writer: Option<(Lease, KeyFileWriter)>,
+    /// Cold and hot ones.
+    values: [Option<(Lease, SegmentWriter)>; 2],
+    written: Vec<(Lease, Object)>,
+    pub(super) output: JobOutput,
+}
+
+impl<'a> Sink<'a> {
+    pub(super) fn new(context: &'a JobContext) -> Sink<'a> {
+        Sink {
+            context,
+            mirrored: None,
+            kind: KvsetKind::Data,
+            keys_class: context.placement.leaf_keys.clone(),
+            values_class: context.placement.leaf_values.clone(),
+            writer: None,
+            values: [None, None],
+            written: Vec::new(),
+            output: JobOutput::default(),
+        }
+    }
+
+    /// Writes a batch, of which `stored` are the values that are moved; what they took is given back to `room`.
+    ///
+    /// # Errors
+    /// `NoSpace`, or if a device fails.
+    pub(super) async fn write(&mut self, batch: Batch, stored: Vec<Bytes>, room: &Room) -> Result<()> {
+        let Batch { keys, steps, pointers, moved_bytes, .. } = batch;
+        let mut stored = pointers.into_iter().zip(stored);
+        let has_enough = moved_bytes.iter().all(|bytes| *bytes > self.context.apart_bytes);
+        let are_apart = has_enough || self.values[Warmth::Hot as usize].is_some();
+        let mut key_start = 0;
+        for (done, step) in steps.into_iter().enumerate() {
+            if done % VERSIONS_AT_ONCE == VERSIONS_AT_ONCE - 1 {
+                yield_now().await;
+            }
+            match step {
+                Step::Version(key_end, mut version, moves) => {
+                    if let Some((warmth, (pointer, value))) =
+                        moves.and_then(|warmth| Some((warmth, stored.next()?)))
+                    {
+                        let warmth = if are_apart { warmth } else { Warmth::Cold };
+                        version.content = Content::At(self.move_value(&pointer, &value, warmth).await?);
+                        drop(value);
+                        room.give(u64::from(pointer.stored_len));
+                        if let Some(mirrored) = &mut self.mirrored {
+                            *mirrored.entry(pointer.segment).or_default() += u64::from(pointer.stored_len);
+                            version.mirror =
+                                Some(FirstHome { segment: pointer.segment, offset: pointer.offset });
+                        }
+                    }
+                    let (_, writer) = self.key_writer()?;
+                    writer.add(&keys[key_start..key_end], &version).await?;
+                    key_start = key_end;
+                }
+                Step::End(ending) => self.end_kvset(ending).await?,
+            }
+        }
+        Ok(())
+    }
+
+    fn key_writer(&mut self) -> Result<&mut (Lease, KeyFileWriter)> {
+        if self.writer.is_none() {
+            let objects = &self.context.opener.objects;
+            let (lease, object) = objects.create(ObjectKind::Keys, Some(&self.keys_class))?;
+            let writer = KeyFileWriter::new(lease.no(), object, objects.buffers(), self.context.key_files);
+            self.writer = Some((lease, writer));
+        }
+        self.writer.as_mut().ok_or_else(|| Error::corrupted("a job lost its key file"))
+    }
+
+    async fn move_value(&mut self, from: &Pointer, stored: &[u8], warmth: Warmth) -> Result<Pointer> {
+        let open = self.values[warmth as usize].as_ref();
+        if open.is_some_and(|(_, values)| values.stored_bytes() >= self.context.segment_bytes) {
+            self.end_segment(warmth).await?;
+        }
+        let (_, writer) = match &mut self.values[warmth as usize] {
+            Some(values) => values,
+            none => {
+                let objects = &self.context.opener.objects;
+                let (lease, object) = objects.create(ObjectKind::Segment, Some(&self.values_class))?;
+                let is_elsewhere = object.attributes().class.as_ref() != Some(&self.values_class);
+                if self.kind == KvsetKind::Promoted && is_elsewhere {
+                    lease.retire();
+                    return Err(Error::new(ErrorKind::NoSpace, "the fastest class has no room for copies"));
+                }
+                let writer = SegmentWriter::new(lease.no(), object, objects.buffers()).await?;
+                none.insert((lease, writer))
+            }
+        };
+        writer.append_moved(stored, from).await
+    }
+
+    async fn end_segment(&mut self, warmth: Warmth) -> Result<()> {
+        let Some((lease, writer)) = self.values[warmth as usize].take() else { return Ok(()) };
+        let segment = SegmentRecord {
+            no: writer.no(),
+            stored_bytes: writer.stored_bytes(),
+            class: Some(self.values_class.clone()),
+        };
+        self.output.value_bytes_written += segment.stored_bytes;
+        let finished = writer.finish_unsynced().await;
+        let lease = retired_unless(lease, finished.is_ok());
+        let object = finished?;
+        self.note_written(Purpose::JobValues, &object);
+        self.written.push((lease, object));
+        self.output.edit.changes.push(Change::AddSegment { segment });
+        Ok(())
+    }
+
+    async fn end_kvset(&mut self, ending: Ending) -> Result<()> {
+        if !ending.tombstones.is_empty() {
+            self.key_writer()?;
+        }
+        let Some((lease, mut writer)) = self.writer.take() else { return Ok(()) };
+        for tombstone in ending.tombstones {
+            writer.add_range_tombstone(tombstone);
+        }
+        let finished = writer.finish_unsynced().await;
+        let lease = retired_unless(lease, finished.is_ok());
+        let (info, object) = finished?;
+        self.note_written(Purpose::JobKeys, &object);
+        let kvset = KvsetRecord { no: lease.no(), kind: self.kind, info };
+        self.written.push((lease, object));
+        let changes = &mut self.output.edit.changes;
+        if let Some((leaf, start)) = ending.new_leaf {
+            changes.push(Change::AddLeaf { leaf, start });
+        }
+        changes.push(Change::AddKvset { place: ending.place, position: ending.position, kvset });
+        Ok(())
+    }
+
+    fn note_written(&self, purpose: Purpose, object: &Object) {
+        self.context.opener.objects.note_written(purpose, object, 0, object.size_bytes());
+    }
+
+    /// Ends the segments and makes everything durable; `copied` are segments of copies that are kept, with the bytes that are.
+    ///
+    /// # Errors
+    /// `NoSpace`, or if a device fails.
+    pub(super) async fn finish(&mut self, copied: BTreeMap<SegmentNo, u64>) -> Result<JobOutput> {
+        self.end_segment(Warmth::Cold).await?;
+        self.end_segment(Warmth::Hot).await?;
+        let copied = copied.into_iter().filter(|(_, bytes)| *bytes > 0);
+        for (segment, stored_bytes) in self.mirrored.take().into_iter().flatten().chain(copied) {
+            self.output.edit.changes.push(Change::AddMirror { segment, stored_bytes });
+        }
+        // After a stop here it is in no manifest: orphans, deleted at the next opening.
+        let syncs: Vec<_> = self.written.iter().map(|(_, object)| sync(object)).collect();
+        futures::stream::iter(syncs).buffer_unordered(SYNCED_AT_ONCE).try_collect::<()>().await?;
+        Ok(std::mem::take(&mut self.output))
+    }
+
+    /// Deletes what was written: the job has failed.
+    pub(super) async fn discard(mut self) {
+        let objects = self.context.opener.objects.clone();
+        let mut made: Vec<(ObjectKind, u64)> = Vec::new();
+        made.extend(self.writer.take().map(|(lease, _)| (ObjectKind::Keys, lease.no())));
+        let values = self.values.iter_mut().filter_map(Option::take);
+        made.extend(values.map(|(lease, _)| (ObjectKind::Segment, lease.no())));
+        made.extend(self.written.drain(..).map(|(lease, _)| (lease.kind(), lease.no())));
+        for (kind, no) in made {
+            // An error leaves an orphan, which is deleted when the database is opened.
+            let _ = objects.delete(kind, no).await;
+        }
+    }
+}
+
+/// The lease of an object that is complete; of one that could not be completed it is the last: it is deleted with what was retired.
+fn retired_unless(lease: Lease, is_complete: bool) -> Lease {
+    if !is_complete {
+        lease.retire();
+    }
+    lease
+}

@@ -1,0 +1,74 @@
+//! Room in memory for values that are read while others are on their way out: what is read takes of it, and what was written gives it back.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::notify::{Notified, Notify};
+
+/// Bytes that may be read still.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    left: AtomicU64,
+    is_unlimited: AtomicBool,
+    given: Notify,
+}
+
+impl Room {
+    /// There is always enough.
+    pub(crate) fn unlimited() -> Room {
+        let room = Room::default();
+        room.open();
+        room
+    }
+
+    /// For so many bytes at first.
+    pub(crate) fn of(bytes: u64) -> Room {
+        Room { left: AtomicU64::new(bytes), ..Room::default() }
+    }
+
+    /// Takes so many bytes, if they are there.
+    pub(crate) fn take(&self, bytes: u64) -> bool {
+        self.is_unlimited.load(Ordering::Acquire)
+            || self
+                .left
+                .fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(bytes))
+                .is_ok()
+    }
+
+    /// So many bytes are free again.
+    pub(crate) fn give(&self, bytes: u64) {
+        self.left.fetch_add(bytes, Ordering::AcqRel);
+        self.given.notify();
+    }
+
+    /// Nothing has to be kept free any more.
+    pub(crate) fn open(&self) {
+        self.is_unlimited.store(true, Ordering::Release);
+        self.given.notify();
+    }
+
+    /// Ready after the next time that there is more, from now on.
+    pub(crate) fn more(&self) -> Notified {
+        self.given.notified()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn what_was_given_back_can_be_taken_again() {
+        let room = Room::of(10);
+        assert!(room.take(7) && !room.take(4) && room.take(3));
+        let more = room.more();
+        room.give(5);
+        assert!(more.now_or_never().is_some());
+        assert!(room.more().now_or_never().is_none());
+        assert!(!room.take(6) && room.take(5));
+        room.open();
+        assert!(room.take(u64::MAX));
+        assert!(Room::unlimited().take(u64::MAX));
+    }
+}
