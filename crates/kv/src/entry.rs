@@ -35,6 +35,12 @@ impl Pair {
         Pair::new([key, value].concat().into(), key.len())
     }
 
+    /// The same where `copy` puts it, and what else that says.
+    pub(crate) fn copied_to<T>(self, copy: impl FnOnce(&[u8]) -> (Bytes, T)) -> (Pair, T) {
+        let (bytes, said) = copy(&self.bytes);
+        (Pair { bytes, key_len: self.key_len }, said)
+    }
+
     #[inline]
     pub(crate) fn key(&self) -> &[u8] {
         &self.bytes[..self.key_len as usize]

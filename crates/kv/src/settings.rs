@@ -18,7 +18,7 @@ pub const LONGEST_NAME: usize = 128;
 pub struct DatabaseSettings {
     /// Memory for everything: memory tables, cache, buffers, the engine itself. Default: 512 MiB.
     pub memory_bytes: u64,
-    /// A memory table of this size is written out. Default: 64 MiB, at most an eighth of the memory that the engine has for data.
+    /// A memory table of this size is written out. Default: 64 MiB, at most a tenth of the memory that the engine has for data.
     pub memory_table_bytes: u64,
     /// Memory tables of a store that may wait to be written out; then writers wait. Default: 4.
     pub waiting_tables: usize,
@@ -88,7 +88,7 @@ impl DatabaseSettings {
 
     /// Bytes at which a memory table is written out.
     pub(crate) fn table_bytes(&self) -> u64 {
-        self.memory_table_bytes.min(self.shared_bytes() / 8).max(64 << 10)
+        self.memory_table_bytes.min(self.shared_bytes() / 10).max(64 << 10)
     }
 
     /// Bytes that all jobs that run together may hold.

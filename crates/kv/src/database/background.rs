@@ -92,7 +92,7 @@ async fn run(weak: Weak<Core>, mut noticed: Notified, task: Task) {
             }
             let did = match task {
                 Task::Flush if core.flush_next().await => Did::Something,
-                Task::Flush => Did::Nothing,
+                Task::Flush => core.give_blocks_back().map_or(Did::Nothing, Did::Later),
                 Task::Job => core.job_next().await,
             };
             match did {

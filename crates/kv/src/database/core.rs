@@ -39,7 +39,7 @@ use crate::keyfile::KeyHash;
 use crate::log::frame::{Operation, OperationKind, Payload, StoreNo};
 use crate::log::writer::{Appended, Log};
 use crate::manifest::Manifest;
-use crate::memory::{Found, MemoryContent, MemoryTable, MemoryVersion};
+use crate::memory::{Blocks, Found, MemoryContent, MemoryTable, MemoryVersion};
 use crate::objects::Objects;
 use crate::pace::Hurry;
 use crate::settings::{DatabaseSettings, Durability, WriteOptions};
@@ -76,6 +76,8 @@ pub(crate) struct Core {
     pub(crate) writing: Option<Writing>,
     pub(crate) stores: RwLock<Vec<Arc<StoreState>>>,
     pub(crate) commit: Mutex<Commit>,
+    /// What memory tables lie in.
+    pub(crate) blocks: Arc<Blocks>,
     pub(crate) snapshots: Arc<Snapshots>,
     pub(crate) next_table: AtomicU64,
     pub(crate) next_store: AtomicU32,
@@ -230,7 +232,7 @@ impl Core {
         }
     }
 
-    /// What happens under the commit lock; `None` if the log has no room now. The payload's memory goes to the tables.
+    /// What happens under the commit lock; `None` if the log has no room now. Tables copy what is short and keep the payload's memory for the rest.
     fn try_commit(
         &self,
         writing: &Writing,

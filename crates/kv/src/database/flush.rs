@@ -47,11 +47,15 @@ const COUNTS: u32 = 10;
 /// How long to wait for space.
 const RETRY: Duration = Duration::from_millis(100);
 
+/// Of a table's memory one in so many bytes counts as what comes from the allocator piece by piece: the nodes of its list. They are a seventh of a table with
+/// values of 1,000 bytes, and most of one with short values.
+const NODES_SHARE: u64 = 2;
+
 /// Most memory that is left for what came free and is not given back yet.
 const UNCOUNTED_BYTES: u64 = 16 << 20;
 
-/// What of `memory_bytes` is left for what nobody counts, while tables and jobs hold `held_bytes` and the engine itself takes `own_bytes`: the log's
-/// groups, buffers of I/Os, and what came free. They come and go with tables and jobs: a little always, and three times as much as those hold.
+/// What of `memory_bytes` is left for what nobody counts, while nodes of tables and jobs hold `held_bytes` and the engine itself takes `own_bytes`: the log's
+/// groups, buffers of I/Os, and what came free. They come and go with these: a little always, and three times as much as those hold.
 fn uncounted_bytes(memory_bytes: u64, own_bytes: u64, held_bytes: u64) -> u64 {
     let eighth = memory_bytes / 8;
     let most = eighth + eighth.min(UNCOUNTED_BYTES);
@@ -142,7 +146,7 @@ impl Core {
         }
         let end = writing.log.cut();
         let no = self.next_table.fetch_add(1, Ordering::Relaxed);
-        let full = std::mem::replace(&mut view.active, Arc::new(MemoryTable::new(no, end)));
+        let full = std::mem::replace(&mut view.active, Arc::new(MemoryTable::new(no, end, &self.blocks)));
         full.close(end);
         view.waiting.insert(0, full);
         drop(view);
@@ -155,12 +159,21 @@ impl Core {
     pub(crate) fn share_memory(&self) {
         let table_bytes = self.settings.table_bytes();
         let tables: u64 = self.stores.read().iter().map(|store| store.table_bytes()).sum();
-        let filled_meanwhile = if self.writing.is_some() { table_bytes / LOOKS_A_TABLE } else { 0 };
+        // What is written until the next look goes to what lies idle first.
+        let meanwhile = if self.writing.is_some() { table_bytes / LOOKS_A_TABLE } else { 0 };
+        let meanwhile = meanwhile.max(self.blocks.idle_bytes());
         let jobs = self.background.job_bytes.load(Ordering::Relaxed);
         let memory = self.settings.memory_bytes;
-        let filled = if tables > 0 { tables + filled_meanwhile } else { 0 };
-        let uncounted = uncounted_bytes(memory, self.settings.own_bytes(), filled + jobs);
-        self.opener.cache.lend(tables + filled_meanwhile + jobs + uncounted);
+        let nodes = if tables > 0 { (tables + meanwhile) / NODES_SHARE } else { 0 };
+        let uncounted = uncounted_bytes(memory, self.settings.own_bytes(), nodes + jobs);
+        self.opener.cache.lend(tables + meanwhile + jobs + uncounted);
+    }
+
+    /// Lets the memory go that tables have not needed for a while; when to look again, if at all.
+    pub(crate) fn give_blocks_back(&self) -> Option<Duration> {
+        let again = self.blocks.look(self.environment.now());
+        self.share_memory();
+        again
     }
 
     /// Writes out the table that has waited longest; whether there was one.
@@ -462,7 +475,7 @@ impl Core {
             let oldest = view.waiting.iter().rev().find(is_left).map(|table| table.start);
             if oldest.is_none() && view.active.is_empty() {
                 let no = view.active.no;
-                view.active = Arc::new(MemoryTable::new(no, end));
+                view.active = Arc::new(MemoryTable::new(no, end, &self.blocks));
             }
             let lsn = oldest.unwrap_or(view.active.start);
             begin = begin.min(lsn);

@@ -124,7 +124,7 @@ impl Database {
                 writing.log.cut()
             };
             let mut stores = self.core.stores.write();
-            let table = MemoryTable::new(table_no, start);
+            let table = MemoryTable::new(table_no, start, &self.core.blocks);
             let tree = crate::tree::TreeState::default();
             let store = StoreState::new(self.core.instance, no, name, settings, table, tree);
             stores.push(store.clone());

@@ -35,7 +35,7 @@ use crate::log::replay::{ReplayFrom, Replayed, replay};
 use crate::log::segment::PlacedSegment;
 use crate::log::writer::{Appended, Log, LogOptions};
 use crate::manifest::{DatabaseRecord, LogRecord, Manifest, Record};
-use crate::memory::MemoryTable;
+use crate::memory::{Blocks, MemoryTable};
 use crate::objects::{ObjectKind, Objects};
 use crate::settings::{DatabaseSettings, FilterMemory, LONGEST_NAME, OpenOptions, RecoveryProgress};
 use crate::tree::Opener;
@@ -269,7 +269,8 @@ impl Database {
             opener.leave_out_lost_copies(&mut store.tree).await?;
         }
         let instance = NEXT_INSTANCE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let recovered = recover(&opener, &state, options, (instance, &next_table)).await?;
+        let blocks = Arc::new(Blocks::new(state.settings.table_bytes()));
+        let recovered = recover(&opener, &state, options, (instance, &next_table, &blocks)).await?;
         let sequence = recovered.sequence;
         state.log.sequence = sequence;
         state.epoch += 1;
@@ -300,6 +301,7 @@ impl Database {
             crash,
             writing,
             stores: RwLock::new(recovered.stores.into_values().collect()),
+            blocks,
             commit: Mutex::new(Commit { sequence, ..Commit::default() }),
             snapshots,
             next_table,
@@ -367,12 +369,12 @@ async fn recover(
     opener: &Opener,
     state: &DatabaseRecord,
     options: &OpenOptions,
-    (instance, next_table): (u64, &AtomicU64),
+    (instance, next_table, blocks): (u64, &AtomicU64, &Arc<Blocks>),
 ) -> Result<Recovered> {
     let objects = &opener.objects;
     let table = || {
         let no = next_table.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        MemoryTable::new(no, state.log.begin)
+        MemoryTable::new(no, state.log.begin, blocks)
     };
     let mut stores: BTreeMap<StoreNo, Arc<StoreState>> = BTreeMap::new();
     for (no, store) in &state.stores {

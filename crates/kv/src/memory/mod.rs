@@ -1,17 +1,19 @@
 //! Memory tables: what was written to a store and is not in a kvset yet.
 //!
 //! - [`table`]: versions by key, newest first;
+//! - [`arena`]: the memory that they lie in;
 //! - [`tombstones`]: deleted ranges, that grow;
-//!
 //! - [`walk`]: versions one after another, in both directions.
 //!
 //! Readers take no lock. There is one writer at a time, which is who holds the commit lock.
 
+pub(crate) mod arena;
 pub(crate) mod key;
 pub(crate) mod table;
 pub(crate) mod tombstones;
 pub(crate) mod walk;
 
+pub(crate) use arena::Blocks;
 pub(crate) use walk::{MemorySource, TableSource};
 
 pub(crate) use table::{Found, MemoryContent, MemoryTable, MemoryVersion};

@@ -8,14 +8,16 @@ use bytes::Bytes;
 use crossbeam_skiplist::SkipMap;
 use crossbeam_skiplist::map::Entry;
 
+use super::arena::{Arena, Blocks};
 use super::key::{AsVersionKey, VersionKey, VersionKeyRef};
 use super::tombstones::GrowingTombstones;
 use crate::entry::{Content, Pair, Pointer, RangeTombstone, SequenceNo, Version};
 use crate::log::Lsn;
 use crate::tombstone::RangeTombstones;
 
-/// What a version takes beside key and value: a node of the list, counted roughly.
-const OVERHEAD: u64 = 230;
+/// What a version takes beside key and value: a node of the list, with its links, and with what an allocator rounds up.
+const OVERHEAD: u64 =
+    ((size_of::<VersionKey>() + size_of::<Listed>() + 3 * size_of::<usize>()) * 9 / 8) as u64;
 
 /// What a version says of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +63,8 @@ pub(crate) struct MemoryTable {
     /// When it is full: no later write is in it.
     end: OnceLock<Lsn>,
     versions: SkipMap<VersionKey, Listed>,
+    /// Has to go behind what lies in it.
+    arena: Arena,
     tombstones: GrowingTombstones,
     bytes: AtomicU64,
     data_bytes: AtomicU64,
@@ -69,18 +73,42 @@ pub(crate) struct MemoryTable {
 }
 
 impl MemoryTable {
-    pub(crate) fn new(no: u64, start: Lsn) -> MemoryTable {
+    /// One that is to be written out.
+    pub(crate) fn new(no: u64, start: Lsn, blocks: &Arc<Blocks>) -> MemoryTable {
+        MemoryTable::on(no, start, Arena::new(Some(blocks.clone())))
+    }
+
+    /// One that is to be small.
+    pub(crate) fn small() -> MemoryTable {
+        MemoryTable::on(0, 0, Arena::new(None))
+    }
+
+    fn on(no: u64, start: Lsn, arena: Arena) -> MemoryTable {
         let (versions, tombstones) = (SkipMap::new(), GrowingTombstones::default());
         let (bytes, data_bytes) = (AtomicU64::new(0), AtomicU64::new(0));
         let was_read = AtomicBool::new(false);
-        MemoryTable { no, start, end: OnceLock::new(), versions, tombstones, bytes, data_bytes, was_read }
+        MemoryTable {
+            no,
+            start,
+            end: OnceLock::new(),
+            versions,
+            arena,
+            tombstones,
+            bytes,
+            data_bytes,
+            was_read,
+        }
     }
 
     /// Adds a version. Of two with one number, written by one batch, the later one counts.
     pub(crate) fn insert(&self, pair: Pair, sequence: SequenceNo, version: MemoryVersion) {
         let data = pair.len() as u64;
-        // An allocator rounds up, and holds back for later.
-        self.bytes.fetch_add(data / 4 * 5 + OVERHEAD, Ordering::Relaxed);
+        let (pair, taken) = match self.arena.takes(pair.len()) {
+            true => pair.copied_to(|bytes| self.arena.copy(bytes)),
+            // An allocator rounds up, and holds back for later.
+            false => (pair, data / 4 * 5),
+        };
+        self.bytes.fetch_add(taken + OVERHEAD, Ordering::Relaxed);
         self.data_bytes.fetch_add(data, Ordering::Relaxed);
         let listed = Listed { version, was_read: AtomicBool::new(false) };
         self.versions.insert(VersionKey::new(pair, sequence), listed);
@@ -136,10 +164,18 @@ impl MemoryTable {
                         was_read.store(true, Ordering::Relaxed);
                     }
                 }
-                Some(Found::Version(listed.version, entry.key().pair.shared_value()))
+                Some(Found::Version(listed.version, self.value(entry.key())))
             }
             (_, Some(hidden)) => Some(Found::Hidden(hidden)),
             (_, None) => None,
+        }
+    }
+
+    /// A version's value as it is stored, for whoever may have it longer than there is the table.
+    pub(crate) fn value(&self, key: &VersionKey) -> Bytes {
+        match self.arena.takes(key.pair.len()) {
+            true => Bytes::copy_from_slice(key.pair.value()),
+            false => key.pair.shared_value(),
         }
     }
 
@@ -304,7 +340,7 @@ mod tests {
         /// At every sequence number the table gives what a map held then.
         #[test]
         fn every_snapshot_is_as_it_was(steps in steps()) {
-            let table = MemoryTable::new(1, 0);
+            let table = MemoryTable::new(1, 0, &Arc::new(Blocks::new(1 << 20)));
             let mut states: Vec<BTreeMap<u8, Option<u8>>> = vec![BTreeMap::new()];
             for (i, step) in steps.iter().enumerate() {
                 let sequence = i as u64 + 1;
@@ -341,7 +377,7 @@ mod tests {
 
         #[test]
         fn walks_give_all_versions_in_order(keys in proptest::collection::btree_set((0u8..9, 1u64..9), 0..40), count in 1usize..9) {
-            let table = MemoryTable::new(1, 0);
+            let table = MemoryTable::new(1, 0, &Arc::new(Blocks::new(1 << 20)));
             for (key, sequence) in &keys {
                 table.insert(Pair::copied(&[*key], b"x"), *sequence, SHORT);
             }
@@ -373,7 +409,7 @@ mod tests {
 
     #[test]
     fn the_newest_values_that_were_read_are_known() {
-        let table = MemoryTable::new(1, 0);
+        let table = MemoryTable::new(1, 0, &Arc::new(Blocks::new(1 << 20)));
         let home = Pointer { segment: 1, offset: 0, stored_len: 1, len: 1, codec: Codec::None, checksum: 0 };
         let far = MemoryVersion { expires_s: None, content: MemoryContent::Value { home: Some(home) } };
         let put = |key: &'static str, sequence, version| {
@@ -400,7 +436,7 @@ mod tests {
 
     #[test]
     fn changes_of_a_range_are_seen() {
-        let table = MemoryTable::new(1, 0);
+        let table = MemoryTable::new(1, 0, &Arc::new(Blocks::new(1 << 20)));
         table.insert(Pair::copied(b"b", b"x"), 5, SHORT);
         assert!(table.changed_in(b"a", Some(b"c"), 4));
         assert!(!table.changed_in(b"a", Some(b"c"), 5));
@@ -409,5 +445,23 @@ mod tests {
         table.delete_range(RangeTombstone { start: Bytes::from_static(b"m"), end: None, sequence: 9 });
         assert!(table.changed_in(b"x", Some(b"y"), 8));
         assert!(!table.changed_in(b"c", Some(b"m"), 8));
+    }
+
+    #[test]
+    fn what_a_look_up_gave_holds_no_block() {
+        let idle = |holds: bool| {
+            let blocks = Arc::new(Blocks::new(256 << 10));
+            let table = MemoryTable::new(1, 0, &blocks);
+            let key = |no: u64| no.to_be_bytes();
+            (0..200).for_each(|no| table.insert(Pair::copied(&key(no), &[no as u8; 900]), no, SHORT));
+            let found: Vec<_> = (0..200).filter(|_| holds).map(|no| table.get(&key(no), 999)).collect();
+            drop(table);
+            for (no, found) in found.into_iter().enumerate() {
+                assert_eq!(found, Some(Found::Version(SHORT, Bytes::from(vec![no as u8; 900]))));
+            }
+            blocks.idle_bytes()
+        };
+        assert!(idle(false) > 100_000);
+        assert_eq!(idle(true), idle(false));
     }
 }

@@ -78,7 +78,7 @@ impl Source for MemorySource {
             return Err(Error::corrupted("a walk without a version"));
         };
         let MemoryContent::Value { home } = &version.content else { return Ok(version.to_version(key)) };
-        let value = plain_value(key.pair.shared_value(), home.as_ref())?;
+        let value = plain_value(self.table.value(key), home.as_ref())?;
         Ok(Version::new(key.sequence, version.expires_s, Content::Inline(value)))
     }
 }
@@ -151,7 +151,7 @@ mod tests {
             keys in proptest::collection::btree_set((0u8..30, 1u64..9), 0..200),
             bound in proptest::option::of(0u8..30),
         ) {
-            let table = Arc::new(MemoryTable::new(1, 0));
+            let table = Arc::new(MemoryTable::small());
             for (key, sequence) in &keys {
                 let version = MemoryVersion { expires_s: None, content: MemoryContent::Value { home: None } };
                 table.insert(Pair::copied(&[*key], &[*key]), *sequence, version);

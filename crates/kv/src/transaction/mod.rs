@@ -70,7 +70,7 @@ impl Transaction {
         let no = store.state().no;
         self.writes += 1;
         let index = self.own.iter().position(|(other, _)| *other == no).unwrap_or_else(|| {
-            self.own.push((no, Arc::new(MemoryTable::new(0, 0))));
+            self.own.push((no, Arc::new(MemoryTable::small())));
             self.own.len() - 1
         });
         (&self.own[index].1, OWN_WRITES + self.writes)
