@@ -51,9 +51,22 @@ impl Pair {
         &self.bytes[self.key_len as usize..]
     }
 
-    /// The key, which holds on to the memory of both.
-    pub(crate) fn shared_key(&self) -> Bytes {
-        self.bytes.slice(..self.key_len as usize)
+    /// A copy of the key.
+    pub(crate) fn copied_key(&self) -> Bytes {
+        Bytes::copy_from_slice(self.key())
+    }
+
+    /// A copy of the value.
+    pub(crate) fn copied_value(&self) -> Bytes {
+        Bytes::copy_from_slice(self.value())
+    }
+
+    /// The same in memory that nobody shares.
+    pub(crate) fn into_own(self) -> Pair {
+        match self.bytes.is_unique() {
+            true => self,
+            false => Pair { bytes: Bytes::copy_from_slice(&self.bytes), key_len: self.key_len },
+        }
     }
 
     /// The value, which holds on to the memory of both.

@@ -123,7 +123,11 @@ async fn drain(machine: &Machine, arguments: DrainArguments) -> Outcome {
                 )));
             }
             let relocation = watched(budget.relocation("class drain"), volume, &class)?;
-            Ok(volume.drain_class(&class, &relocation).await?)
+            volume.drain_class(&class, &relocation).await.map_err(|error| {
+                let is_draining = volume.classes().iter().any(|info| info.name == class && info.is_draining);
+                let stays = format!("{class} takes no more chunks until `tanada volume class fill` lets it");
+                Failure::failed(if is_draining { format!("{error}; {stays}") } else { error.to_string() })
+            })
         })
         .await?;
     say(&format!("class {class} drained: {}\n", told(&moved)))

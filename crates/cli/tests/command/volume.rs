@@ -203,6 +203,22 @@ fn classes_come_and_go_while_the_data_stay() {
     made.assert_sound();
 }
 
+#[test]
+fn a_class_that_cannot_be_emptied_says_that_it_takes_no_more() {
+    let made = Made::new();
+    made.run("class resize", &["staging", "2MiB"]).output();
+    std::fs::write(made.path("in"), vec![3; 8 << 20]).unwrap();
+    let import = |name: &str| made.run("import", &[&made.path("in"), "--name", name]);
+    import("one").output();
+    let error = made.run("class drain", &["capacity"]).error(1);
+    assert!(error.contains("no free chunk in class staging") && error.contains("class fill"), "{error}");
+    let error = import("two").error(1);
+    assert!(error.contains("it is being drained"), "{error}");
+    made.run("class fill", &["capacity"]).output();
+    import("three").output();
+    made.assert_sound();
+}
+
 /// It was forgotten where the class lies that is there.
 #[test]
 fn a_class_that_cannot_be_added_leaves_everything_as_it_was() {

@@ -33,6 +33,8 @@ pub(crate) struct Background {
     pub(crate) failures: Counter,
     /// What jobs that are being done have taken from the cache.
     pub(crate) job_bytes: AtomicU64,
+    /// Held by who looks how much is left of it, and takes that.
+    pub(crate) taking: Mutex<()>,
     /// Mirrors are being taken away.
     pub(crate) is_trimming: AtomicBool,
     is_stopping: AtomicBool,

@@ -134,7 +134,7 @@ impl Core {
             Due::Now(job) => {
                 let began = self.environment.now();
                 let context = self.job_context(store)?;
-                let done = self.run_job(writing, store, (&context, tree), job, false).await;
+                let done = self.run_job(writing, store, (context, tree), job, false).await;
                 self.cleaned(store, self.environment.now().saturating_sub(began));
                 match done {
                     Ok(true) => Ok(None),

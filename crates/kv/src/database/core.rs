@@ -283,7 +283,8 @@ impl Core {
         appended: Appended,
     ) {
         let mut current: Option<(&Arc<StoreState>, Arc<MemoryTable>)> = None;
-        for operation in payload.into_operations().flatten() {
+        // What counts of two on one key is the later one, and the table keeps the first.
+        for operation in payload.latest_first() {
             if current.as_ref().is_none_or(|(store, _)| store.no != operation.store) {
                 let store = stores.iter().find(|store| store.no == operation.store);
                 current = store.map(|store| (store, store.view.read().active.clone()));
@@ -392,11 +393,11 @@ pub(crate) fn insert(
         }
         OperationKind::Delete => MemoryContent::Deleted,
         OperationKind::DeleteRange => {
-            let (start, end) = (pair.shared_key(), Some(pair.shared_value()));
+            let (start, end) = (pair.copied_key(), Some(pair.copied_value()));
             return table.delete_range(RangeTombstone { start, end, sequence });
         }
         OperationKind::DeleteFrom => {
-            return table.delete_range(RangeTombstone { start: pair.shared_key(), end: None, sequence });
+            return table.delete_range(RangeTombstone { start: pair.copied_key(), end: None, sequence });
         }
     };
     table.insert(pair, sequence, MemoryVersion { expires_s, content });

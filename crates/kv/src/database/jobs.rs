@@ -128,6 +128,15 @@ impl JobMemory<'_> {
         core.share_memory();
         JobMemory { core, bytes }
     }
+
+    /// What a job needs, and what is not used besides if somebody waits for it.
+    fn for_job<'a>(core: &'a Core, context: &mut JobContext, is_waited_for: bool) -> JobMemory<'a> {
+        let _taking = core.background.taking.lock();
+        if is_waited_for {
+            context.batch_bytes = context.batch_bytes.max(core.unused_bytes() / 2);
+        }
+        JobMemory::take(core, 2 * context.batch_bytes)
+    }
 }
 
 impl Drop for JobMemory<'_> {
@@ -252,11 +261,12 @@ impl Core {
         (self.settings.jobs_bytes() / jobs).max(256 << 10)
     }
 
-    /// Bytes that a job may hold without taking anything from the cache that is in it, but for a little; no more than half of all.
+    /// Bytes that a job may hold without taking anything from the cache that is in it, but for a little; no more than a third of all, for tables may come
+    /// meanwhile.
     fn unused_bytes(&self) -> u64 {
         let cache = self.opener.cache.counters();
         let free = self.opener.cache.budget_bytes().saturating_sub(cache.upper_bytes + cache.lower_bytes);
-        (free / 4 * 3).min(self.settings.memory_bytes / 2)
+        (free / 4 * 3).min(self.settings.memory_bytes / 3)
     }
 
     /// Bytes of a value segment. On the fastest class parts of what that may have at most, for its limit is looked at when one is made.
@@ -304,7 +314,6 @@ impl Core {
         if is_thorough {
             // Somebody waits for it.
             context.pace = Pace::unbounded();
-            context.batch_bytes = context.batch_bytes.max(self.unused_bytes() / 2);
         }
         let around = self.surroundings(writing, store, &tree);
         let whole = tree;
@@ -328,7 +337,7 @@ impl Core {
                 },
             },
         };
-        self.run_job(writing, store, (&context, tree), job, is_thorough).await
+        self.run_job(writing, store, (context, tree), job, is_thorough).await
     }
 
     /// Does that job, unless a merge is about to replace what it wants.
@@ -336,7 +345,7 @@ impl Core {
         &self,
         writing: &Writing,
         store: &Arc<StoreState>,
-        (context, tree): (&JobContext, Arc<TreeState>),
+        (mut context, tree): (JobContext, Arc<TreeState>),
         job: Job,
         is_thorough: bool,
     ) -> Result<bool> {
@@ -350,7 +359,8 @@ impl Core {
             }
             return Ok(is_thorough);
         };
-        let _memory = JobMemory::take(self, 2 * context.batch_bytes);
+        let _memory = JobMemory::for_job(self, &mut context, is_thorough);
+        let context = &context;
         let output = match &job {
             Job::Spill { kvsets } => {
                 let oldest = kvsets.last().copied().unwrap_or_default();

@@ -82,6 +82,7 @@ impl Database {
             Some(writing) => self.core.end(writing).await,
             None => Ok(()),
         };
+        self.core.blocks.close();
         self.core.claim.lock().take();
         ended
     }

@@ -269,7 +269,8 @@ impl Database {
             opener.leave_out_lost_copies(&mut store.tree).await?;
         }
         let instance = NEXT_INSTANCE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let blocks = Arc::new(Blocks::new(state.settings.table_bytes()));
+        let background = Background::default();
+        let blocks = Arc::new(Blocks::new(state.settings.table_bytes(), background.work.clone()));
         let recovered = recover(&opener, &state, options, (instance, &next_table, &blocks)).await?;
         let sequence = recovered.sequence;
         state.log.sequence = sequence;
@@ -306,7 +307,7 @@ impl Database {
             snapshots,
             next_table,
             next_store: AtomicU32::new(state.next_store.max(1)),
-            background: Background::default(),
+            background,
             counters: Counters::default(),
             earlier: state.activity,
             activity_noted: Mutex::default(),
@@ -405,8 +406,8 @@ async fn recover(
         sequence = sequence.max(frame.sequence);
         let appended = Appended { segment: place.segment, offset: place.payload, end: frame.lsn };
         let left_out = usize::from(options.crash_points.has(PlantedBug::ReplayInPart));
-        let replayed = (frame.payload.operations as usize).saturating_sub(left_out).max(1);
-        for operation in frame.payload.into_operations().flatten().take(replayed) {
+        let left_out = left_out.min((frame.payload.operations as usize).saturating_sub(1));
+        for operation in frame.payload.latest_first().skip(left_out) {
             // What is written out already, or belongs to a store that was dropped, is passed over.
             if let Some(store) = stores.get(&operation.store)
                 && flushed.get(&operation.store).is_some_and(|flushed| frame.lsn >= *flushed)

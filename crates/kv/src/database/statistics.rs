@@ -103,7 +103,7 @@ pub struct Statistics {
     /// Bytes of filters that stay in memory.
     #[serde(default)]
     pub resident_filter_bytes: u64,
-    /// Bytes in memory tables.
+    /// Bytes that memory tables take up, and what is kept for the next ones.
     pub memory_table_bytes: u64,
     /// Snapshots that are held.
     pub snapshots: usize,
@@ -224,7 +224,8 @@ impl Core {
     }
 
     fn memory_table_bytes(&self) -> u64 {
-        self.stores.read().iter().map(|store| store.table_bytes()).sum()
+        let tables: u64 = self.stores.read().iter().map(|store| store.table_bytes()).sum();
+        tables + self.blocks.idle_bytes()
     }
 
     fn store_statistics(&self) -> Vec<StoreStatistics> {

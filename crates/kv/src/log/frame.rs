@@ -192,9 +192,14 @@ impl Payload {
         Operations { payload: &self.bytes, at: 0 }
     }
 
-    /// The same, which hold the payload's memory from then on: of a payload with one of them, nobody else does, and it is not counted who does.
-    pub(crate) fn into_operations(self) -> IntoOperations {
-        IntoOperations { payload: self.bytes, at: 0 }
+    /// The same, the last one first. The only one has the payload's memory to itself; several share it.
+    pub(crate) fn latest_first(self) -> LatestFirst {
+        let (mut behind, mut next) = (Vec::new(), decode(&self.bytes, 0));
+        while let Some(end) = next.map(|decoded| decoded.end) {
+            next = decode(&self.bytes, end);
+            behind.extend(next.is_some().then_some(end as u32));
+        }
+        LatestFirst { payload: self.bytes, behind, first: Some(0) }
     }
 
     /// Whether all checksums are right and the operations are possible ones.
@@ -220,10 +225,12 @@ pub(crate) struct Operations<'a> {
     at: usize,
 }
 
-/// The same, but for who holds the memory.
-pub(crate) struct IntoOperations {
+/// See [`Payload::latest_first`].
+pub(crate) struct LatestFirst {
     payload: Bytes,
-    at: usize,
+    /// Where all but the first begin.
+    behind: Vec<u32>,
+    first: Option<u32>,
 }
 
 /// An operation without its key and value, and where those lie in the payload.
@@ -283,26 +290,19 @@ impl Iterator for Operations<'_> {
     }
 }
 
-impl Iterator for IntoOperations {
-    type Item = Option<Operation>;
+impl Iterator for LatestFirst {
+    type Item = Operation;
 
-    fn next(&mut self) -> Option<Option<Operation>> {
-        if self.at >= self.payload.len() {
-            return None;
+    fn next(&mut self) -> Option<Operation> {
+        let decoded = decode(&self.payload, self.behind.pop().or_else(|| self.first.take())? as usize)?;
+        let is_only = decoded.key_at == OPERATION_HEADER && decoded.end == self.payload.len();
+        if is_only {
+            let mut bytes = std::mem::take(&mut self.payload);
+            bytes.advance(decoded.key_at);
+            return Some(decoded.with(bytes));
         }
-        let Some(decoded) = decode(&self.payload, self.at) else {
-            self.payload = Bytes::new();
-            return Some(None);
-        };
-        let bytes = if decoded.end == self.payload.len() {
-            let mut last = std::mem::take(&mut self.payload);
-            last.advance(decoded.key_at);
-            last
-        } else {
-            self.at = decoded.end;
-            self.payload.slice(decoded.key_at..decoded.end)
-        };
-        Some(Some(decoded.with(bytes)))
+        let bytes = self.payload.slice(decoded.key_at..decoded.end);
+        Some(decoded.with(bytes))
     }
 }
 
@@ -413,7 +413,8 @@ mod tests {
                 let at = operation.value_at;
                 prop_assert_eq!(&frame.payload.bytes[at..at + value.len()], &value[..]);
             }
-            let kept: Vec<_> = frame.payload.clone().into_operations().map(Option::unwrap).collect();
+            let mut kept: Vec<_> = frame.payload.clone().latest_first().collect();
+            kept.reverse();
             prop_assert_eq!(kept, read);
             prop_assert!(decode_frame(&bytes, lsn.wrapping_add(1), 3).is_none());
             prop_assert!(decode_frame(&bytes, lsn, 4).is_none());
@@ -432,8 +433,9 @@ mod tests {
             let _ = decode_frame(&bytes, 0, 0);
             let payload = Payload { bytes: bytes.clone().into(), checksum: 0, operations: 0 };
             let _ = payload.is_whole();
-            let (walked, kept) = (payload.operations().collect::<Vec<_>>(), payload.into_operations().collect::<Vec<_>>());
-            prop_assert_eq!(walked, kept);
+            let mut walked: Vec<_> = payload.operations().flatten().collect();
+            walked.reverse();
+            prop_assert_eq!(walked, payload.latest_first().collect::<Vec<_>>());
             let mut whole = encode(&build(&[(1, 1, b"key".to_vec(), bytes, None)]), 5);
             whole.truncate(cut);
             let _ = decode_frame(&whole, 5, 3);

@@ -4,7 +4,7 @@
 //! and goes back to the system meanwhile.
 //!
 //! 1. Who holds the commit lock copies a pair behind the one before. A table's first blocks are small, so that many stores that are hardly written to do not
-//!    take much. Long pairs stay where they are.
+//!    take much. Long pairs have memory of their own.
 //! 2. When a table is gone, its blocks are [kept](Blocks) for others, as many as a full table has.
 //! 3. What was not needed for a while goes.
 //!
@@ -17,17 +17,25 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 
+use crate::notify::Notify;
+
 /// Bytes of a block, at most.
 const MOST_BLOCK_BYTES: u64 = 256 << 10;
 
 /// Bytes of a block, at least.
 const FEWEST_BLOCK_BYTES: u64 = 4 << 10;
 
+/// Bytes of a table's first block, unless its first pair is longer.
+const FIRST_BLOCK_BYTES: u64 = 512;
+
 /// A full table has so many blocks, or more.
 const BLOCKS_A_TABLE: u64 = 32;
 
 /// A pair longer than one in so many parts of a block stays where it is.
 const LONG_SHARE: usize = 8;
+
+/// A longer pair never lies in a block.
+pub(crate) const LONGEST_TOGETHER: usize = MOST_BLOCK_BYTES as usize / LONG_SHARE;
 
 /// A table's next block is at most so large a part of those that it has.
 const GROWTH: u64 = 2;
@@ -41,6 +49,8 @@ pub(crate) struct Blocks {
     /// As many as a full table has.
     most: usize,
     idle: Mutex<Idle>,
+    /// Told when some lie idle where none did: somebody has to look at them.
+    returned: Notify,
 }
 
 #[derive(Default)]
@@ -49,6 +59,7 @@ struct Idle {
     /// The fewest that there were since the last look.
     fewest: usize,
     looked: Duration,
+    is_closed: bool,
 }
 
 impl fmt::Debug for Blocks {
@@ -59,11 +70,11 @@ impl fmt::Debug for Blocks {
 
 impl Blocks {
     /// For tables of so many bytes.
-    pub(crate) fn new(table_bytes: u64) -> Blocks {
+    pub(crate) fn new(table_bytes: u64, returned: Notify) -> Blocks {
         let bytes = (table_bytes / BLOCKS_A_TABLE).clamp(FEWEST_BLOCK_BYTES, MOST_BLOCK_BYTES);
         let block_bytes = 1u64 << bytes.ilog2();
         let most = (table_bytes / block_bytes) as usize;
-        Blocks { block_bytes: block_bytes as usize, most, idle: Mutex::default() }
+        Blocks { block_bytes: block_bytes as usize, most, idle: Mutex::default(), returned }
     }
 
     /// Bytes that no table uses.
@@ -81,16 +92,29 @@ impl Blocks {
 
     /// Keeps those of a table that nobody refers to any more.
     fn give(&self, blocks: impl Iterator<Item = BytesMut>) {
+        let had_any = self.idle_bytes() > 0;
         for mut block in blocks {
             block.clear();
             if !block.try_reclaim(self.block_bytes) {
                 continue;
             }
             let mut idle = self.idle.lock();
-            if idle.blocks.len() < self.most {
+            if idle.blocks.len() < self.most && !idle.is_closed {
                 idle.blocks.push(block);
             }
         }
+        if !had_any && self.idle_bytes() > 0 {
+            self.returned.notify();
+        }
+    }
+
+    /// Nothing is kept any more from now on.
+    pub(crate) fn close(&self) {
+        let mut idle = self.idle.lock();
+        idle.is_closed = true;
+        let unneeded = std::mem::take(&mut idle.blocks);
+        drop(idle);
+        drop(unneeded);
     }
 
     /// Lets those go that nobody needed since the last look, if that is a while ago; when to look again, if any are left.
@@ -157,7 +181,7 @@ impl Arena {
 
     fn next(&self, own: &Own, len: usize) -> BytesMut {
         let Some(blocks) = &self.blocks else { return BytesMut::with_capacity(len) };
-        let growing = (own.bytes / GROWTH).max(FEWEST_BLOCK_BYTES) as usize;
+        let growing = (own.bytes / GROWTH).max(FIRST_BLOCK_BYTES) as usize;
         if growing >= blocks.block_bytes {
             return blocks.take();
         }
@@ -176,11 +200,13 @@ impl Drop for Arena {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
+
     use super::*;
 
     /// Blocks of 8 KiB, 32 of them at most.
     fn blocks() -> Arc<Blocks> {
-        Arc::new(Blocks::new(256 << 10))
+        Arc::new(Blocks::new(256 << 10, Notify::default()))
     }
 
     fn filled(blocks: &Arc<Blocks>, bytes: usize) -> (Arena, Vec<Bytes>) {
@@ -209,7 +235,7 @@ mod tests {
     #[test]
     fn a_table_begins_with_little() {
         let (arena, _) = filled(&blocks(), 1000);
-        assert_eq!(arena.own.lock().bytes, 4096);
+        assert_eq!(arena.own.lock().bytes, 1000);
     }
 
     #[test]
@@ -219,8 +245,10 @@ mod tests {
         let kept = pairs.last().cloned().unwrap();
         drop(pairs);
         assert_eq!(blocks.idle_bytes(), 0);
+        let told = blocks.returned.notified();
         drop(arena);
         let idle = blocks.idle_bytes();
+        assert!(told.now_or_never().is_some());
         assert!(idle > 50_000, "{idle}");
         let (arena, pairs) = filled(&blocks, 100_000);
         assert!(blocks.idle_bytes() < idle);
@@ -239,6 +267,9 @@ mod tests {
             drop(arena);
         }
         assert_eq!(blocks.idle_bytes(), 256 << 10);
+        blocks.close();
+        drop(filled(&blocks, 100_000).0);
+        assert_eq!(blocks.idle_bytes(), 0);
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub(crate) mod table;
 pub(crate) mod tombstones;
 pub(crate) mod walk;
 
-pub(crate) use arena::Blocks;
+pub(crate) use arena::{Blocks, LONGEST_TOGETHER};
 pub(crate) use walk::{MemorySource, TableSource};
 
 pub(crate) use table::{Found, MemoryContent, MemoryTable, MemoryVersion};

@@ -100,18 +100,21 @@ impl MemoryTable {
         }
     }
 
-    /// Adds a version. Of two with one number, written by one batch, the later one counts.
+    /// Adds a version. Of two with one number, which one batch has written, the first counts: a version that was there would go later than the table, when all
+    /// threads have passed by, and hold a block until then.
     pub(crate) fn insert(&self, pair: Pair, sequence: SequenceNo, version: MemoryVersion) {
         let data = pair.len() as u64;
         let (pair, taken) = match self.arena.takes(pair.len()) {
             true => pair.copied_to(|bytes| self.arena.copy(bytes)),
             // An allocator rounds up, and holds back for later.
-            false => (pair, data / 4 * 5),
+            false => (pair.into_own(), data / 4 * 5),
         };
-        self.bytes.fetch_add(taken + OVERHEAD, Ordering::Relaxed);
-        self.data_bytes.fetch_add(data, Ordering::Relaxed);
         let listed = Listed { version, was_read: AtomicBool::new(false) };
-        self.versions.insert(VersionKey::new(pair, sequence), listed);
+        let before = self.versions.len();
+        self.versions.get_or_insert(VersionKey::new(pair, sequence), listed);
+        let is_new = self.versions.len() > before;
+        self.bytes.fetch_add(taken + OVERHEAD, Ordering::Relaxed);
+        self.data_bytes.fetch_add(if is_new { data } else { 0 }, Ordering::Relaxed);
     }
 
     pub(crate) fn delete_range(&self, tombstone: RangeTombstone) {
@@ -174,7 +177,7 @@ impl MemoryTable {
     /// A version's value as it is stored, for whoever may have it longer than there is the table.
     pub(crate) fn value(&self, key: &VersionKey) -> Bytes {
         match self.arena.takes(key.pair.len()) {
-            true => Bytes::copy_from_slice(key.pair.value()),
+            true => key.pair.copied_value(),
             false => key.pair.shared_value(),
         }
     }
@@ -315,6 +318,7 @@ mod tests {
 
     use super::*;
     use crate::entry::Codec;
+    use crate::notify::Notify;
 
     #[derive(Debug, Clone)]
     enum Step {
@@ -340,7 +344,7 @@ mod tests {
         /// At every sequence number the table gives what a map held then.
         #[test]
         fn every_snapshot_is_as_it_was(steps in steps()) {
-            let table = MemoryTable::new(1, 0, &Arc::new(Blocks::new(1 << 20)));
+            let table = MemoryTable::new(1, 0, &Arc::new(Blocks::new(1 << 20, Notify::default())));
             let mut states: Vec<BTreeMap<u8, Option<u8>>> = vec![BTreeMap::new()];
             for (i, step) in steps.iter().enumerate() {
                 let sequence = i as u64 + 1;
@@ -377,7 +381,7 @@ mod tests {
 
         #[test]
         fn walks_give_all_versions_in_order(keys in proptest::collection::btree_set((0u8..9, 1u64..9), 0..40), count in 1usize..9) {
-            let table = MemoryTable::new(1, 0, &Arc::new(Blocks::new(1 << 20)));
+            let table = MemoryTable::new(1, 0, &Arc::new(Blocks::new(1 << 20, Notify::default())));
             for (key, sequence) in &keys {
                 table.insert(Pair::copied(&[*key], b"x"), *sequence, SHORT);
             }
@@ -409,7 +413,7 @@ mod tests {
 
     #[test]
     fn the_newest_values_that_were_read_are_known() {
-        let table = MemoryTable::new(1, 0, &Arc::new(Blocks::new(1 << 20)));
+        let table = MemoryTable::new(1, 0, &Arc::new(Blocks::new(1 << 20, Notify::default())));
         let home = Pointer { segment: 1, offset: 0, stored_len: 1, len: 1, codec: Codec::None, checksum: 0 };
         let far = MemoryVersion { expires_s: None, content: MemoryContent::Value { home: Some(home) } };
         let put = |key: &'static str, sequence, version| {
@@ -436,7 +440,7 @@ mod tests {
 
     #[test]
     fn changes_of_a_range_are_seen() {
-        let table = MemoryTable::new(1, 0, &Arc::new(Blocks::new(1 << 20)));
+        let table = MemoryTable::new(1, 0, &Arc::new(Blocks::new(1 << 20, Notify::default())));
         table.insert(Pair::copied(b"b", b"x"), 5, SHORT);
         assert!(table.changed_in(b"a", Some(b"c"), 4));
         assert!(!table.changed_in(b"a", Some(b"c"), 5));
@@ -450,7 +454,7 @@ mod tests {
     #[test]
     fn what_a_look_up_gave_holds_no_block() {
         let idle = |holds: bool| {
-            let blocks = Arc::new(Blocks::new(256 << 10));
+            let blocks = Arc::new(Blocks::new(256 << 10, Notify::default()));
             let table = MemoryTable::new(1, 0, &blocks);
             let key = |no: u64| no.to_be_bytes();
             (0..200).for_each(|no| table.insert(Pair::copied(&key(no), &[no as u8; 900]), no, SHORT));
@@ -463,5 +467,28 @@ mod tests {
         };
         assert!(idle(false) > 100_000);
         assert_eq!(idle(true), idle(false));
+    }
+
+    #[test]
+    fn what_a_batch_wrote_twice_counts_once_and_holds_no_block() {
+        let blocks = Arc::new(Blocks::new(256 << 10, Notify::default()));
+        let table = MemoryTable::new(1, 0, &blocks);
+        for no in 0..200u64 {
+            table.insert(Pair::copied(b"key", &[7; 900]), no, SHORT);
+            table.insert(Pair::copied(b"key", &[8; 900]), no, SHORT);
+        }
+        assert_eq!(table.get(b"key", 99), Some(Found::Version(SHORT, Bytes::from(vec![7; 900]))));
+        assert_eq!((table.versions(), table.data_bytes()), (200, 200 * 903));
+        drop(table);
+        assert_eq!(blocks.idle_bytes(), 256 << 10);
+    }
+
+    #[test]
+    fn a_table_holds_no_memory_of_a_batch() {
+        let table = MemoryTable::new(1, 0, &Arc::new(Blocks::new(1 << 20, Notify::default())));
+        let batch = Bytes::from(vec![1; 300_000]);
+        table.insert(Pair::new(batch.slice(..100), 10), 1, SHORT);
+        table.insert(Pair::new(batch.slice(100..200_000), 10), 2, SHORT);
+        assert!(batch.is_unique());
     }
 }

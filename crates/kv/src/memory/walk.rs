@@ -24,9 +24,10 @@ const MOST: usize = 64;
 /// Walks a memory table.
 #[derive(Debug)]
 pub(crate) struct MemorySource {
+    /// Goes before the table, whose blocks are used again.
+    taken: VecDeque<(VersionKey, MemoryVersion)>,
     table: Arc<MemoryTable>,
     direction: Direction,
-    taken: VecDeque<(VersionKey, MemoryVersion)>,
     count: usize,
 }
 
@@ -78,7 +79,7 @@ impl Source for MemorySource {
             return Err(Error::corrupted("a walk without a version"));
         };
         let MemoryContent::Value { home } = &version.content else { return Ok(version.to_version(key)) };
-        let value = plain_value(self.table.value(key), home.as_ref())?;
+        let value = plain_value(key.pair.shared_value(), home.as_ref())?;
         Ok(Version::new(key.sequence, version.expires_s, Content::Inline(value)))
     }
 }

@@ -27,6 +27,9 @@ const MOST_EXPECTED_KEYS: usize = 1024;
 /// With so many bytes of values there are enough keys.
 const ENOUGH_BYTES: u64 = 128 << 10;
 
+/// Longer values have memory of their own.
+const MOST_COPIED_BYTES: usize = crate::memory::LONGEST_TOGETHER;
+
 /// A key, its value, and when it expires.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
@@ -79,6 +82,11 @@ pub(super) struct Ahead {
     expected_keys: usize,
     /// Those of them that were not read yet.
     expected_left: usize,
+}
+
+/// The value for whoever may have it for long. It may lie in a page or a block with many others.
+fn own(value: &Bytes) -> Bytes {
+    if value.len() > MOST_COPIED_BYTES { value.clone() } else { Bytes::copy_from_slice(value) }
 }
 
 impl Ahead {
@@ -144,7 +152,10 @@ impl Ahead {
             };
             let value = match &version.content {
                 Content::Inline(_) | Content::At(_) if self.keys_only => Bytes::new(),
-                Content::Inline(value) => value.clone(),
+                Content::Inline(value) => {
+                    bytes += value.len() as u64;
+                    own(value)
+                }
                 Content::At(pointer) => {
                     bytes += u64::from(pointer.stored_len);
                     pointed.push((entries.len(), version.sequence, *pointer, version.mirror));

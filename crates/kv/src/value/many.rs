@@ -36,7 +36,8 @@ struct Run {
     members: Vec<usize>,
 }
 
-/// The stored bytes of all `pointers`, in their order, and how many bytes were read for that. What has no `room` waits for it.
+/// The stored bytes of all `pointers`, in their order, and how many bytes were read for that. What has no `room` waits for it; when that is closed,
+/// values that were not read yet stay empty.
 ///
 /// # Errors
 /// `Corrupted` if what is there is not what was written, or if a device fails.
@@ -64,6 +65,10 @@ pub(crate) async fn read_stored(
     loop {
         let at_once = if walk.gives_way() { 1 } else { READS_AT_ONCE };
         let more = room.more();
+        if room.is_closed() {
+            // Who waited for them has failed.
+            waiting = Vec::new().into_iter().peekable();
+        }
         while under_way.len() < at_once
             && let Some(run) = waiting.next_if(|run| room.take(wanted(run)))
         {

@@ -106,6 +106,14 @@ mod tests {
             let (read, ()) = futures::join!(read, leave);
             assert_eq!(read.unwrap().0, values);
             assert!(!room.take(1));
+            // Nor is anything read for one who has failed meanwhile.
+            let room = Room::of(60_000);
+            let mut read = std::pin::pin!(read_stored(&pointers, &open, &pace, &room));
+            assert!(futures::poll!(&mut read).is_pending());
+            room.close();
+            let (stored, _) = read.await.unwrap();
+            assert_eq!(stored[0], values[0]);
+            assert!(stored[1..].iter().all(|value| value.is_empty()));
         });
     }
 

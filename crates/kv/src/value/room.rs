@@ -9,6 +9,7 @@ use crate::notify::{Notified, Notify};
 pub(crate) struct Room {
     left: AtomicU64,
     is_unlimited: AtomicBool,
+    is_closed: AtomicBool,
     given: Notify,
 }
 
@@ -44,6 +45,16 @@ impl Room {
     pub(crate) fn open(&self) {
         self.is_unlimited.store(true, Ordering::Release);
         self.given.notify();
+    }
+
+    /// Nothing is wanted any more.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.given.notify();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
     }
 
     /// Ready after the next time that there is more, from now on.

@@ -86,6 +86,16 @@ impl Class {
         self.devices.iter().any(Option::is_none)
     }
 
+    /// Why no chunk is given here though some may be free, if so.
+    pub(crate) fn refusal(&self) -> Option<&'static str> {
+        let reasons = [
+            (self.is_missing(), "a device of it is missing"),
+            (self.is_failed() || self.takes_no_writes(), "a device of it has failed"),
+            (self.is_draining(), "it is being drained"),
+        ];
+        reasons.into_iter().find(|(is_so, _)| *is_so).map(|(_, why)| why)
+    }
+
     /// Whether nothing more may be written here: a sync failed, or a device is missing.
     pub(crate) fn takes_no_writes(&self) -> bool {
         self.devices.iter().any(|device| device.as_ref().is_none_or(|device| device.has_failed()))

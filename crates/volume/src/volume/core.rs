@@ -209,8 +209,7 @@ impl Core {
         // One whose devices had no space a moment ago is asked when there is no other: they may have some now.
         for is_last_resort in [false, true] {
             for class in candidates().filter(|class| class.is_out_of_space(now) == is_last_resort) {
-                let refuses = class.is_draining() || class.is_failed() || class.takes_no_writes();
-                if refuses || but >> class.id & 1 == 1 {
+                if class.refusal().is_some() || but >> class.id & 1 == 1 {
                     continue;
                 }
                 if let Some(no) = class.allocator.lock().take() {
@@ -228,8 +227,10 @@ impl Core {
             .take(if only { 1 } else { usize::MAX })
             .map(|class| {
                 let allocator = class.allocator.lock();
-                let full = if class.is_out_of_space(self.now()) { "; its devices have no space" } else { "" };
-                format!("{} ({} of {} chunks taken{full})", class.name, allocator.taken(), allocator.chunks())
+                let is_out = class.is_out_of_space(self.now());
+                let why = class.refusal().or(is_out.then_some("its devices have no space"));
+                let why = why.map(|why| format!("; {why}")).unwrap_or_default();
+                format!("{} ({} of {} chunks taken{why})", class.name, allocator.taken(), allocator.chunks())
             })
             .collect();
         let message = format!("no free chunk in class {}: free space or enlarge a class", names.join(", "));

@@ -155,7 +155,11 @@ impl<'a> Outputs<'a> {
                 Some((batch, stored)) => sink.write(batch, stored, &room).await,
                 None => Ok(()),
             };
-            room.open();
+            if written.is_ok() {
+                room.open()
+            } else {
+                room.close()
+            }
             written
         };
         let read = read_stored(&batch.pointers, &self.segments, &self.context.pace, &room);
