@@ -324,10 +324,11 @@ impl World {
         }
     }
 
-    /// Writes the keys of each leaf anew.
+    /// Writes the keys of each leaf that has any anew.
     pub(super) async fn compact_leaves(&mut self) {
         self.context.mirrors = self.tree.mirrors.keys().copied().collect();
-        for leaf in self.tree.leaves.iter().map(|leaf| leaf.no).collect::<Vec<_>>() {
+        let filled = self.tree.leaves.iter().filter(|leaf| !leaf.kvsets.is_empty());
+        for leaf in filled.map(|leaf| leaf.no).collect::<Vec<_>>() {
             let kvsets: Vec<_> =
                 self.tree.leaf_by_no(leaf).unwrap().kvsets.iter().map(|kvset| kvset.no()).collect();
             let emptied = BTreeSet::new();
