@@ -232,7 +232,7 @@ impl Core {
         }
     }
 
-    /// What happens under the commit lock; `None` if the log has no room now. Tables copy what is short and keep the payload's memory for the rest.
+    /// What happens under the commit lock; `None` if the log has no room now. Tables copy what is short, and what shares the payload's memory with others.
     fn try_commit(
         &self,
         writing: &Writing,

@@ -31,7 +31,7 @@ const FIRST_BLOCK_BYTES: u64 = 512;
 /// A full table has so many blocks, or more.
 const BLOCKS_A_TABLE: u64 = 32;
 
-/// A pair longer than one in so many parts of a block stays where it is.
+/// A pair longer than one in so many parts of a block has memory of its own.
 const LONG_SHARE: usize = 8;
 
 /// A longer pair never lies in a block.

@@ -252,6 +252,11 @@ pub(crate) struct FoundVersion {
     hash: KeyHash,
 }
 
+/// The value for whoever may have it for long. It lies in a page with others.
+fn apart(value: &Bytes) -> Bytes {
+    Bytes::copy_from_slice(value)
+}
+
 impl FoundVersion {
     /// The value of `key` of a store; `None` for a delete. Whether it has expired is not looked at. A value that was moved from the log is read from a
     /// mirror of `tree`, if one has it still. And the value segment whose device it came from, if from one.
@@ -266,7 +271,7 @@ impl FoundVersion {
     ) -> Result<(Option<Bytes>, Option<&'tree SegmentRecord>)> {
         match &self.version.content {
             Content::Deleted => Ok((None, None)),
-            Content::Inline(value) => Ok((Some(value.clone()), None)),
+            Content::Inline(value) => Ok((Some(apart(value)), None)),
             Content::At(pointer) => {
                 let id = VersionId { store, sequence: self.version.sequence, key, hash: self.hash };
                 match self.value_at(pointer, &id, tree).await {
@@ -305,7 +310,7 @@ impl FoundVersion {
                 let original = FoundVersion { version, kvset: kvset.clone(), hash: self.hash };
                 return match &original.version.content {
                     Content::At(pointer) => original.value_at(pointer, id, tree).await,
-                    Content::Inline(value) => Ok((Some(value.clone()), None)),
+                    Content::Inline(value) => Ok((Some(apart(value)), None)),
                     Content::Deleted => Ok((None, None)),
                 };
             }

@@ -2,7 +2,8 @@
 
 use tanada_kv::blocking::wait;
 use tanada_kv::{
-    Compression, Database, DatabaseSettings, PolicyTemplate, Store, StoreSettings, WriteOptions,
+    Compression, CursorOptions, Database, DatabaseSettings, PolicyTemplate, Store, StoreSettings,
+    WriteOptions,
 };
 
 use crate::volumes::Bench;
@@ -105,4 +106,24 @@ fn operations_are_small_futures() {
     let update = store.update(b"a", |_| None, &options);
     let sizes = [size_of_val(&store.get(b"a")), size_of_val(&store.put(b"a", b"b")), size_of_val(&update)];
     assert!(sizes.iter().all(|bytes| *bytes <= 2048), "{sizes:?}");
+}
+
+#[test]
+fn short_values_have_memory_of_their_own() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    (0..100).for_each(|no| wait(store.put(&key(no), b"tea with milk")).unwrap());
+    for is_written_out in [false, true] {
+        if is_written_out {
+            wait(store.compact()).unwrap();
+        }
+        // A value in memory that many share would keep all of it.
+        let found = wait(store.get(&key(7))).unwrap().unwrap();
+        assert_eq!((&*found, found.is_unique()), (&b"tea with milk"[..], true), "{is_written_out}");
+        let mut cursor = store.cursor(CursorOptions::default());
+        let (_, found) = wait(cursor.next()).unwrap().unwrap();
+        assert_eq!((&*found, found.is_unique()), (&b"tea with milk"[..], true), "{is_written_out}");
+    }
+    wait(database.close()).unwrap();
 }
