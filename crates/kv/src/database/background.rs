@@ -33,6 +33,8 @@ pub(crate) struct Background {
     pub(crate) failures: Counter,
     /// What jobs that are being done have taken from the cache.
     pub(crate) job_bytes: AtomicU64,
+    /// The tables that wait to be written out have as much memory as they may, all stores' together.
+    pub(crate) tables_wait: AtomicBool,
     /// Held by who looks how much is left of it, and takes that.
     pub(crate) taking: Mutex<()>,
     /// Mirrors are being taken away.

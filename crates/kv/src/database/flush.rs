@@ -38,6 +38,9 @@ const KEYS_AT_ONCE: u64 = 256;
 /// So often it is looked what memory tables hold, all together, while one is filled.
 const LOOKS_A_TABLE: u64 = 4;
 
+/// What tables that are written to take up together, at most, in full tables.
+const ACTIVE_TABLES: u64 = 2;
+
 /// Bytes of values that are copied between two looks at what else there is to do.
 const BYTES_AT_ONCE: usize = 256 << 10;
 
@@ -115,7 +118,7 @@ impl Core {
         }
     }
 
-    /// Now and then: closes tables of stores that nobody writes to any more, if they hold back the log, and the largest if all of them
+    /// Now and then: closes tables of stores that nobody writes to any more, if they hold back the log, and the largest as long as all of them
     /// together take up too much.
     fn look_around(&self, writing: &Writing, end: Lsn) {
         let table_bytes = self.settings.table_bytes();
@@ -127,31 +130,45 @@ impl Core {
             stores.iter().map(|store| (store.view.read().active.clone(), store)).collect();
         active.retain(|(table, _)| !table.is_empty());
         let oldest = end.saturating_sub(self.settings.log_replay_bytes);
-        for (_, store) in active.iter().filter(|(table, _)| table.start < oldest) {
+        for (_, store) in active.extract_if(.., |(table, _)| table.start < oldest) {
             self.close_table(writing, store);
         }
-        let total: u64 = active.iter().map(|(table, _)| table.bytes()).sum();
-        if total > 2 * table_bytes
-            && let Some((_, store)) = active.iter().max_by_key(|(table, _)| table.bytes())
+        let mut total: u64 = active.iter().map(|(table, _)| table.bytes()).sum();
+        active.sort_unstable_by_key(|(table, _)| table.bytes());
+        let mut closed: Vec<&StoreState> = Vec::new();
+        while total > ACTIVE_TABLES * table_bytes
+            && let Some((table, store)) = active.pop()
         {
-            self.close_table(writing, store);
+            total = total.saturating_sub(table.bytes());
+            self.swap_table(writing, store);
+            closed.push(store);
+        }
+        if !closed.is_empty() {
+            self.update_pressures(&closed);
+            self.background.work.notify();
         }
     }
 
     /// Gives the store a new table, if there is anything in the one it has. Under the commit lock.
     pub(crate) fn close_table(&self, writing: &Writing, store: &StoreState) {
+        if self.swap_table(writing, store) {
+            self.update_pressure(store);
+            self.background.work.notify();
+        }
+    }
+
+    /// The store's part of that; whether there was anything.
+    fn swap_table(&self, writing: &Writing, store: &StoreState) -> bool {
         let mut view = store.view.write();
         if view.active.is_empty() {
-            return;
+            return false;
         }
         let end = writing.log.cut();
         let no = self.next_table.fetch_add(1, Ordering::Relaxed);
         let full = std::mem::replace(&mut view.active, Arc::new(MemoryTable::new(no, end, &self.blocks)));
         full.close(end);
         view.waiting.insert(0, full);
-        drop(view);
-        self.update_pressure(store);
-        self.background.work.notify();
+        true
     }
 
     /// Leaves the cache what memory tables and jobs do not take. To be called when these came, grew or went, without a lock: what the cache drops takes

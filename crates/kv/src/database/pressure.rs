@@ -3,6 +3,8 @@
 //! Each store has a level: none, *slow* (each write waits a little, the longer the more kvsets are at the root) or *stop* (writes wait until something was
 //! done). It is set whenever tables or kvsets come or go; a write looks at it without a lock.
 //!
+//! Tables that wait take memory, whosever they are: when all stores' together are as many bytes as one store's full tables may be, writes to any store wait.
+//!
 //! They are slowed, too, when values take up far more space than is in use of them: jobs that free it lag behind.
 //!
 //! The database has one more: writes are slowed when the fastest class is nearly as full as it may get, and a spill is due that would free some of it;
@@ -82,6 +84,14 @@ impl Core {
         }
     }
 
+    /// Looks whether the tables that wait to be written out have as much memory as they may, all stores' together.
+    fn look_at_tables(&self) -> bool {
+        let most = (self.settings.waiting_tables as u64).saturating_mul(self.settings.table_bytes());
+        let waiting: u64 = self.stores.read().iter().map(|store| store.waiting_bytes()).sum();
+        self.background.tables_wait.store(waiting >= most, Ordering::Release);
+        waiting >= most
+    }
+
     fn pressure(&self, store: &StoreState) -> Pressure {
         let view = store.view.read();
         let settings = &self.settings;
@@ -157,18 +167,28 @@ impl Core {
 
     /// To be called when tables or kvsets of a store came or went.
     pub(crate) fn update_pressure(&self, store: &StoreState) {
+        self.update_pressures(&[store]);
+    }
+
+    /// The same for several of them.
+    pub(crate) fn update_pressures(&self, changed: &[&StoreState]) {
+        changed.iter().for_each(|store| self.update_level(store));
+        let tables_wait = self.look_at_tables();
+        let stores = self.stores.read().clone();
+        let is_pressed = tables_wait || stores.iter().any(|store| store.pressure.load(Ordering::Relaxed) > 0);
+        self.hurry.writers.store(is_pressed, Ordering::Relaxed);
+        let has_mirrors = |store: &StoreState| !store.view.read().tree.mirrors.is_empty();
+        let comes_free = stores.iter().any(|store| has_mirrors(store) || self.spillable_bytes(store) > 0);
+        self.classes.set_log_comes_free(comes_free);
+    }
+
+    fn update_level(&self, store: &StoreState) {
         let level = match self.pressure(store) {
             Pressure::None => 0,
             Pressure::Slow(..) => 1,
             Pressure::Stop(_) => 2,
         };
         store.pressure.store(level, Ordering::Release);
-        let stores = self.stores.read().clone();
-        let is_pressed = stores.iter().any(|store| store.pressure.load(Ordering::Relaxed) > 0);
-        self.hurry.writers.store(is_pressed, Ordering::Relaxed);
-        let has_mirrors = |store: &StoreState| !store.view.read().tree.mirrors.is_empty();
-        let comes_free = stores.iter().any(|store| has_mirrors(store) || self.spillable_bytes(store) > 0);
-        self.classes.set_log_comes_free(comes_free);
     }
 
     /// Waits until the store takes a write.
@@ -183,7 +203,8 @@ impl Core {
             self.counters.stalled(Cause::FastClass, time);
             self.environment.sleep(time).await;
         }
-        if store.pressure.load(Ordering::Acquire) == 0 {
+        if store.pressure.load(Ordering::Acquire) == 0 && !self.background.tables_wait.load(Ordering::Acquire)
+        {
             return Ok(());
         }
         let mut stalled: Option<(Cause, Duration)> = None;
@@ -195,7 +216,11 @@ impl Core {
             if let Some(error) = self.writing.as_ref().and_then(|writing| writing.log.failure()) {
                 break Err(error);
             }
-            match self.pressure(store) {
+            let pressure = match self.look_at_tables() {
+                true => Pressure::Stop(Cause::MemoryTables),
+                false => self.pressure(store),
+            };
+            match pressure {
                 Pressure::None => break Ok(()),
                 Pressure::Slow(time, cause) => {
                     self.counters.slowed.add(1);

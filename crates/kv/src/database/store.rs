@@ -107,6 +107,11 @@ impl StoreState {
             || view.waiting.iter().any(|table| table.changed_in(start, end, since))
     }
 
+    /// Bytes in its memory tables that wait to be written out.
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        self.view.read().waiting.iter().map(|table| table.bytes()).sum()
+    }
+
     /// Bytes in its memory tables.
     pub(crate) fn table_bytes(&self) -> u64 {
         let view = self.view.read();

@@ -360,3 +360,32 @@ fn a_compaction_in_a_full_volume_takes_what_the_log_has_ready_or_fails() {
     assert_eq!(wait(store.get(b"1")).unwrap().as_deref(), Some(&b"salt"[..]));
     assert!(wait(database.close()).map_or_else(|error| error.kind() == ErrorKind::NoSpace, |()| true));
 }
+
+#[test]
+fn many_stores_share_the_memory_of_tables() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let database = bench.create();
+    let names: Vec<String> = (0..100).map(|no| format!("store {no}")).collect();
+    let stores: Vec<_> = names
+        .iter()
+        .map(|name| wait(database.create_store(name, &StoreSettings::default())).unwrap())
+        .collect();
+    let mut most = 0;
+    for no in 0..100u64 {
+        for store in &stores {
+            wait(store.put(&no.to_be_bytes(), &[7; 200])).unwrap();
+        }
+        most = most.max(database.statistics().memory_table_bytes);
+    }
+    // Two that are written to and four that wait, one that is kept for the next, and what comes between two looks.
+    let table_bytes = Bench::settings().memory_table_bytes;
+    assert!(most <= 9 * table_bytes, "{most} bytes with tables of {table_bytes}");
+    for (index, store) in stores.iter().enumerate() {
+        assert_eq!(
+            wait(store.get(&99u64.to_be_bytes())).unwrap().as_deref(),
+            Some(&[7; 200][..]),
+            "{index}"
+        );
+    }
+    wait(database.close()).unwrap();
+}
