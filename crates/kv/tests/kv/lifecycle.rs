@@ -381,11 +381,7 @@ fn many_stores_share_the_memory_of_tables() {
     let table_bytes = Bench::settings().memory_table_bytes;
     assert!(most <= 9 * table_bytes, "{most} bytes with tables of {table_bytes}");
     for (index, store) in stores.iter().enumerate() {
-        assert_eq!(
-            wait(store.get(&99u64.to_be_bytes())).unwrap().as_deref(),
-            Some(&[7; 200][..]),
-            "{index}"
-        );
+        assert_eq!(wait(store.get(&99u64.to_be_bytes())).unwrap().as_deref(), Some(&[7; 200][..]), "{index}");
     }
     wait(database.close()).unwrap();
 }
