@@ -126,7 +126,7 @@ impl Core {
         let writing = self.writing()?;
         {
             let _commit = self.commit.lock();
-            self.close_table(writing, store);
+            self.close_tables(writing, [store]);
         }
         loop {
             let progress = self.background.progress.notified();

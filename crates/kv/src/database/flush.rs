@@ -108,11 +108,8 @@ impl Core {
     /// Closes tables that are full, under the commit lock.
     pub(crate) fn make_room(&self, writing: &Writing, stores: &[Arc<StoreState>], end: Lsn) {
         let table_bytes = self.settings.table_bytes();
-        for store in stores {
-            if store.view.read().active.bytes() >= table_bytes {
-                self.close_table(writing, store);
-            }
-        }
+        let is_full = |store: &&Arc<StoreState>| store.view.read().active.bytes() >= table_bytes;
+        self.close_tables(writing, stores.iter().filter(is_full));
         if end >= self.counters.next_look.get() {
             self.look_around(writing, end);
         }
@@ -130,35 +127,35 @@ impl Core {
             stores.iter().map(|store| (store.view.read().active.clone(), store)).collect();
         active.retain(|(table, _)| !table.is_empty());
         let oldest = end.saturating_sub(self.settings.log_replay_bytes);
-        for (_, store) in active.extract_if(.., |(table, _)| table.start < oldest) {
-            self.close_table(writing, store);
-        }
+        let held_back = active.extract_if(.., |(table, _)| table.start < oldest);
+        let mut due: Vec<&Arc<StoreState>> = held_back.map(|(_, store)| store).collect();
         let mut total: u64 = active.iter().map(|(table, _)| table.bytes()).sum();
         active.sort_unstable_by_key(|(table, _)| table.bytes());
-        let mut closed: Vec<&StoreState> = Vec::new();
         while total > ACTIVE_TABLES * table_bytes
             && let Some((table, store)) = active.pop()
         {
             total = total.saturating_sub(table.bytes());
-            self.swap_table(writing, store);
-            closed.push(store);
+            due.push(store);
         }
+        self.close_tables(writing, due);
+    }
+
+    /// Gives stores new tables, those that have anything in theirs. Under the commit lock.
+    pub(crate) fn close_tables<'a>(
+        &self,
+        writing: &Writing,
+        stores: impl IntoIterator<Item = &'a Arc<StoreState>>,
+    ) {
+        let closes = |store: &&Arc<StoreState>| self.close_table(writing, store);
+        let closed: Vec<&Arc<StoreState>> = stores.into_iter().filter(closes).collect();
         if !closed.is_empty() {
-            self.update_pressures(&closed);
+            self.update_pressure(closed);
             self.background.work.notify();
         }
     }
 
-    /// Gives the store a new table, if there is anything in the one it has. Under the commit lock.
-    pub(crate) fn close_table(&self, writing: &Writing, store: &StoreState) {
-        if self.swap_table(writing, store) {
-            self.update_pressure(store);
-            self.background.work.notify();
-        }
-    }
-
-    /// The store's part of that; whether there was anything.
-    fn swap_table(&self, writing: &Writing, store: &StoreState) -> bool {
+    /// Whether there was anything in the store's table.
+    fn close_table(&self, writing: &Writing, store: &StoreState) -> bool {
         let mut view = store.view.write();
         if view.active.is_empty() {
             return false;
@@ -291,7 +288,7 @@ impl Core {
         {
             let _commit = self.commit.lock();
             let stores = self.stores.read().clone();
-            stores.iter().for_each(|store| self.close_table(writing, store));
+            self.close_tables(writing, &stores);
         }
         while let Some((store, table)) = self.oldest_waiting() {
             self.flush(writing, &store, &table).await?;
@@ -362,7 +359,7 @@ impl Core {
         // CRASH: the kvset has what the log need not have any more.
         self.crash.reached("flush.after-manifest");
         self.counters.flushes.add(1);
-        self.update_pressure(store);
+        self.update_pressure([store]);
         self.background.work.notify();
         if let Some(begin) = begin {
             self.forget_log_before(writing, begin);

@@ -215,7 +215,7 @@ impl Core {
         let (mut has_asked, mut seen_failures) = (false, None);
         {
             let _commit = self.commit.lock();
-            self.close_table(writing, store);
+            self.close_tables(writing, [store]);
         }
         loop {
             let progress = self.background.progress.notified();
@@ -415,7 +415,7 @@ impl Core {
             let tree = store.view.read().tree.clone();
             store.cleaning.note_kept(&tree, made);
         }
-        self.update_pressure(store);
+        self.update_pressure([store]);
         self.background.progress.notify();
         self.background.work.notify();
         // As long as anybody has the old tree, what only it references is not deleted.

@@ -130,8 +130,8 @@ impl Core {
     /// Bytes that would be free without mirrors: segments of the log that nothing else needs.
     pub(crate) fn mirrored_bytes(&self) -> u64 {
         let stores = self.stores.read().clone();
-        let mirrors: BTreeSet<SegmentNo> =
-            stores.iter().flat_map(|store| store.view.read().tree.mirrors.clone().into_keys()).collect();
+        let mut mirrors: BTreeSet<SegmentNo> = BTreeSet::new();
+        stores.iter().for_each(|store| mirrors.extend(store.view.read().tree.mirrors.keys()));
         if mirrors.is_empty() {
             return 0;
         }

@@ -71,6 +71,11 @@ impl Thorough<'_> {
     }
 }
 
+/// Segments that a kvset has values in.
+pub(super) fn referenced(kvset: &Arc<Kvset>) -> impl Iterator<Item = SegmentNo> {
+    kvset.record().info.references.iter().map(|references| references.segment)
+}
+
 impl Core {
     pub(crate) fn pick_settings(&self, store: &StoreState) -> PickSettings {
         PickSettings {
@@ -92,21 +97,15 @@ impl Core {
         store: &Arc<StoreState>,
         tree: &TreeState,
     ) -> Surroundings {
-        let mut elsewhere: BTreeSet<SegmentNo> = writing.log.segments().into_iter().collect();
-        for other in &*self.stores.read() {
-            if Arc::ptr_eq(other, store) {
-                let root = tree.root.iter().flat_map(|kvset| &kvset.record().info.references);
-                elsewhere.extend(root.map(|references| references.segment));
-            } else {
-                elsewhere.extend(other.view.read().tree.clone().references().into_keys());
-            }
-            elsewhere.extend(other.view.read().tree.mirrors.keys());
-        }
-        let leaves = tree.leaves.iter().flat_map(|leaf| &leaf.kvsets);
-        let references = leaves.flat_map(|kvset| &kvset.record().info.references);
-        let logs: BTreeSet<SegmentNo> = references.map(|references| references.segment).collect();
-        let logs = logs.into_iter().filter(|no| !tree.segments.contains_key(no));
+        let leaves = tree.leaves.iter().flat_map(|leaf| &leaf.kvsets).flat_map(referenced);
+        let logs: BTreeSet<SegmentNo> = leaves.filter(|no| !tree.segments.contains_key(no)).collect();
+        let elsewhere = if logs.is_empty() {
+            BTreeSet::new()
+        } else {
+            self.needed_elsewhere(writing, store, tree, &logs)
+        };
         let log_segments: BTreeMap<SegmentNo, LogSegmentUse> = logs
+            .into_iter()
             .filter_map(|no| {
                 let object =
                     self.objects.volume().open_object(&self.objects.name(ObjectKind::Segment, no)).ok()?;
@@ -126,8 +125,33 @@ impl Core {
         }
     }
 
+    /// Those of `segments` that go on to be needed when the leaves of the store have nothing in them any more.
+    fn needed_elsewhere(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+        tree: &TreeState,
+        segments: &BTreeSet<SegmentNo>,
+    ) -> BTreeSet<SegmentNo> {
+        let mut needed: BTreeSet<SegmentNo> = writing.log.segments().into_iter().collect();
+        let of_these = |no: &SegmentNo| segments.contains(no);
+        for other in &*self.stores.read() {
+            let of_other = other.view.read().tree.clone();
+            if Arc::ptr_eq(other, store) {
+                needed.extend(tree.root.iter().flat_map(referenced).filter(of_these));
+            } else {
+                needed.extend(of_other.kvsets().flat_map(referenced).filter(of_these));
+            }
+            needed.extend(of_other.mirrors.keys());
+        }
+        needed
+    }
+
     /// How much the fastest class presses for log segments to be emptied: 1 if that is due. The store's root keeps `log_bytes` in them.
     pub(crate) fn log_pressure(&self, log_bytes: u64) -> f64 {
+        if log_bytes == 0 && self.settings.fast_class_bytes.is_none() {
+            return 0.0;
+        }
         let mirrored = self.mirrored_bytes();
         // Before a limit is reached, so that there is time to make room.
         let by_limit = self.settings.fast_class_bytes.map_or(0.0, |limit| {

@@ -76,10 +76,10 @@ fn slowed_for_space(space: Space, segment_bytes: u64, free_bytes: u64) -> Durati
 
 impl Core {
     /// Notes how much space a store takes beyond what it needs.
-    pub(crate) fn note_space(&self, store: &StoreState, space: Space) {
+    pub(crate) fn note_space(&self, store: &Arc<StoreState>, space: Space) {
         let time = slowed_for_space(space, store.settings.value_segment_bytes, self.free_for_jobs().0);
         if store.cleaning.set_slowed(time) {
-            self.update_pressure(store);
+            self.update_pressure([store]);
             self.background.progress.notify();
         }
     }
@@ -165,14 +165,9 @@ impl Core {
         self.background.end().await;
     }
 
-    /// To be called when tables or kvsets of a store came or went.
-    pub(crate) fn update_pressure(&self, store: &StoreState) {
-        self.update_pressures(&[store]);
-    }
-
-    /// The same for several of them.
-    pub(crate) fn update_pressures(&self, changed: &[&StoreState]) {
-        changed.iter().for_each(|store| self.update_level(store));
+    /// To be called when tables or kvsets of stores came or went.
+    pub(crate) fn update_pressure<'a>(&self, changed: impl IntoIterator<Item = &'a Arc<StoreState>>) {
+        changed.into_iter().for_each(|store| self.update_level(store));
         let tables_wait = self.look_at_tables();
         let stores = self.stores.read().clone();
         let is_pressed = tables_wait || stores.iter().any(|store| store.pressure.load(Ordering::Relaxed) > 0);

@@ -19,6 +19,7 @@ use tanada_volume::{Attributes, Budget, Object, Relocated, Relocation};
 
 use super::Database;
 use super::core::{Core, Writing};
+use super::pick::referenced;
 use super::store::StoreState;
 use crate::entry::SegmentNo;
 use crate::manifest::Record;
@@ -27,7 +28,7 @@ use crate::settings::StoreSettings;
 use crate::tree::edit::SegmentRecord;
 use crate::tree::pick::Job;
 use crate::tree::policy::{MediaPolicy, Placement};
-use crate::tree::{Change, Edit, Kvset, TreeState};
+use crate::tree::{Change, Edit, TreeState};
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes that are moved before other jobs have their turn.
@@ -236,10 +237,6 @@ impl Database {
     pub async fn drain_class(&self, class: &str) -> Result<Relocated> {
         self.core.drain_class(class).await
     }
-}
-
-fn referenced(kvset: &Arc<Kvset>) -> impl Iterator<Item = SegmentNo> {
-    kvset.record().info.references.iter().map(|references| references.segment)
 }
 
 /// The compaction of a leaf that has values in segments of the log.
