@@ -47,6 +47,9 @@ const BYTES_AT_ONCE: usize = 256 << 10;
 /// How many times as long as it took what is on the fastest class is not counted again.
 const COUNTS: u32 = 10;
 
+/// Objects that may still grow on the fastest class when its bytes are counted.
+const BEING_WRITTEN: u64 = 2;
+
 /// How long to wait for space.
 const RETRY: Duration = Duration::from_millis(100);
 
@@ -85,17 +88,29 @@ impl Core {
         Some((limit, needed))
     }
 
+    /// How many new objects fit into what is left of the limit, whatever they take, and whatever those take yet that are being written.
+    fn still_fit(&self, limit: u64, needed: u64) -> u64 {
+        let log_segment = super::open::log_segment_bytes(self.objects.volume(), &self.settings);
+        let largest = (2 * log_segment).min(limit / 8).max(1);
+        (limit.saturating_sub(needed) / largest).saturating_sub(BEING_WRITTEN)
+    }
+
     /// Has objects made elsewhere as soon as the fastest class is as full as it may get: a job or a load goes on for long.
     pub(crate) fn keep_limit(core: &Arc<Core>) {
         if core.settings.fast_class_bytes.is_some() {
             let weak = Arc::downgrade(core);
-            // Counting takes time where there are many objects; no more than a tenth.
+            // Counting takes time where there are many objects; no more than a tenth, unless one more might be too many.
             let next_count_ns = AtomicU64::new(0);
+            let still_fit = AtomicU64::new(0);
             core.objects.ask(move |class| {
                 let core = weak.upgrade()?;
                 let began = core.environment.now();
-                if began.as_nanos() as u64 >= next_count_ns.load(Ordering::Relaxed) {
-                    core.look_at_limit();
+                let less = |fit: u64| fit.checked_sub(1);
+                let fits = still_fit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok();
+                let may_be_too_many = !fits && !core.classes.is_fast_full();
+                if may_be_too_many || began.as_nanos() as u64 >= next_count_ns.load(Ordering::Relaxed) {
+                    let (limit, needed) = core.look_at_limit()?;
+                    still_fit.store(core.still_fit(limit, needed), Ordering::Relaxed);
                     let ended = core.environment.now();
                     let next = ended + ended.saturating_sub(began) * COUNTS;
                     next_count_ns.store(next.as_nanos() as u64, Ordering::Relaxed);
