@@ -22,6 +22,7 @@ pub(crate) mod conflict;
 pub(crate) mod core;
 mod flush;
 mod jobs;
+mod limit;
 mod merges;
 mod mirrors;
 mod open;
