@@ -11,18 +11,19 @@ use crate::environment::wait_for;
 use crate::log::BLOCK;
 use crate::log::group::{GROUP_HEADER, GroupHeader, LOG_FORMAT};
 use crate::manifest::{Record, frame, record};
-use crate::tree::Edit;
+use crate::tree::{Change, Edit};
 use crate::wire::Decoder;
 
 /// Formats by what has them.
 type Formats = BTreeMap<&'static str, BTreeSet<u64>>;
 
-fn written_now() -> [(&'static str, u64); 5] {
+fn written_now() -> [(&'static str, u64); 6] {
     let mut edit = Vec::new();
     Edit::default().encode(&mut edit);
     [
         ("manifest", record::FORMAT),
         ("edit of a tree", u64::from(edit[0])),
+        ("change of a tree", Change::LAST_KIND.into()),
         ("log", u64::from(LOG_FORMAT)),
         ("value segment", u64::from(crate::value::SEGMENT_FORMAT)),
         ("key file", u64::from(crate::keyfile::FORMAT)),
@@ -59,10 +60,15 @@ fn look(object: &Object, formats: &mut Formats) {
             let mut again = Decoder::at(records, at);
             again.u8().unwrap();
             match record {
-                Record::Database { format, .. } => add("manifest", format),
-                Record::Edit { .. } => {
+                Record::Database { format, .. } => {
+                    add("manifest", format);
+                }
+                Record::Edit { edit, .. } => {
                     again.varint().unwrap();
-                    add("edit of a tree", u64::from(again.u8().unwrap()))
+                    add("edit of a tree", u64::from(again.u8().unwrap()));
+                    for change in &edit.changes {
+                        add("change of a tree", change.kind().into());
+                    }
                 }
                 _ => continue,
             };

@@ -27,7 +27,7 @@ use crate::tree::{Change, Edit, JobContext, JobOutput, KvsetNo, TreeState};
 use crate::{ErrorKind, Result};
 
 use super::pick::{self, Thorough};
-use crate::tree::pick::Job;
+use crate::tree::pick::{Job, join};
 use crate::tree::policy::Placement;
 
 /// Hot and cold values lie apart from a part of a segment on, and so many chunks.
@@ -374,6 +374,7 @@ impl Core {
                 store.cleaning.note_merge(&tree, *leaf, kvsets, &output);
                 output
             }
+            Job::Join { leaves } => JobOutput { edit: join(leaves), ..JobOutput::default() },
         };
         self.install_job(writing, store, (context, tree), output).await
     }

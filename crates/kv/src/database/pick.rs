@@ -37,6 +37,11 @@ fn thorough_job(tree: &TreeState, picked: Option<Job>, thorough: &Thorough<'_>) 
         Some(Job::Spill { .. }) | None if !tree.root.is_empty() => {
             return Some(Job::Spill { kvsets: tree.root.iter().map(|kvset| kvset.no()).collect() });
         }
+        Some(Job::Join { leaves }) => {
+            // What was done of a leaf is not of what it takes in.
+            thorough.done.lock().clear();
+            return Some(Job::Join { leaves });
+        }
         Some(job) => return Some(job),
         None => {}
     }

@@ -12,7 +12,7 @@ use crate::wire::{Decoder, Malformed, put_blob, put_varint};
 /// The number of a key file, and of the kvset in it. Segments and key files of a database draw numbers from one sequence.
 pub(crate) type KvsetNo = u64;
 
-/// The number of a leaf in its tree; never given twice in it.
+/// The number of a leaf in its tree; no two that are there have the same.
 pub(crate) type LeafNo = u64;
 
 /// Where a kvset is.
@@ -75,6 +75,10 @@ pub(crate) enum Change {
         leaf: LeafNo,
         start: Bytes,
     },
+    /// The leaf is none any more: what it has goes on top of the leaf before it, to which its keys belong now.
+    JoinLeaf {
+        leaf: LeafNo,
+    },
     AddKvset {
         place: Place,
         position: Position,
@@ -133,15 +137,31 @@ impl Edit {
 }
 
 impl Change {
+    /// The largest that there is.
+    pub(crate) const LAST_KIND: u8 = 7;
+
+    /// What stands before its fields.
+    pub(crate) fn kind(&self) -> u8 {
+        match self {
+            Change::AddLeaf { .. } => 1,
+            Change::AddKvset { .. } => 2,
+            Change::RemoveKvset { .. } => 3,
+            Change::AddSegment { .. } => 4,
+            Change::AddMirror { .. } => 5,
+            Change::RemoveMirror { .. } => 6,
+            Change::JoinLeaf { .. } => 7,
+        }
+    }
+
     fn encode(&self, out: &mut Vec<u8>) {
+        out.push(self.kind());
         match self {
             Change::AddLeaf { leaf, start } => {
-                out.push(1);
                 put_varint(out, *leaf);
                 put_blob(out, start);
             }
+            Change::JoinLeaf { leaf } => put_varint(out, *leaf),
             Change::AddKvset { place, position, kvset } => {
-                out.push(2);
                 place.encode(out);
                 match position {
                     Position::Top => out.push(0),
@@ -155,12 +175,10 @@ impl Change {
                 kvset.info.encode(out);
             }
             Change::RemoveKvset { place, kvset } => {
-                out.push(3);
                 place.encode(out);
                 put_varint(out, *kvset);
             }
             Change::AddSegment { segment } => {
-                out.push(4);
                 put_varint(out, segment.no);
                 put_varint(out, segment.stored_bytes);
                 out.push(u8::from(segment.class.is_some()));
@@ -169,14 +187,10 @@ impl Change {
                 }
             }
             Change::AddMirror { segment, stored_bytes } => {
-                out.push(5);
                 put_varint(out, *segment);
                 put_varint(out, *stored_bytes);
             }
-            Change::RemoveMirror { segment } => {
-                out.push(6);
-                put_varint(out, *segment);
-            }
+            Change::RemoveMirror { segment } => put_varint(out, *segment),
         }
     }
 
@@ -215,7 +229,8 @@ impl Change {
             }
             5 => Change::AddMirror { segment: decoder.varint()?, stored_bytes: decoder.varint()? },
             6 => Change::RemoveMirror { segment: decoder.varint()? },
-            kind => return Err(decoder.unknown("a change of kind", kind, 6)),
+            7 => Change::JoinLeaf { leaf: decoder.varint()? },
+            kind => return Err(decoder.unknown("a change of kind", kind, Change::LAST_KIND.into())),
         })
     }
 }
@@ -280,6 +295,7 @@ mod tests {
                 Change::RemoveKvset { place: Place::Spilled, kvset: 5 },
                 Change::AddMirror { segment: 12, stored_bytes: 1 << 33 },
                 Change::RemoveMirror { segment: 300 },
+                Change::JoinLeaf { leaf: 1 << 20 },
             ],
         }
     }

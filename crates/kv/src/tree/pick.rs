@@ -10,10 +10,13 @@
 //!    not part of, and a leaf's keys are written a logarithmic number of times.
 //! 3. A leaf that is too large: compact it as a whole, which splits it.
 //! 4. Values take up [too much space](super::garbage): bring garbage about, and write anew what is left in the emptiest segments.
+//!
+//! If none of these is due, neighbours that are empty or small become one leaf, which reads and writes nothing: a store whose keys only grow, like a queue,
+//! leaves a trail of empty leaves behind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::edit::{KvsetKind, KvsetNo, KvsetRecord, LeafNo};
+use super::edit::{Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo};
 use super::garbage::{Garbage, Space, pick_garbage};
 use super::shape::{Leaf, Tree};
 use crate::entry::SegmentNo;
@@ -80,6 +83,8 @@ pub(crate) enum Job {
     Spill { kvsets: Vec<KvsetNo> },
     /// Neighbours in a leaf, newest first; values in the emptied segments are written anew.
     Compact { leaf: LeafNo, kvsets: Vec<KvsetNo>, emptied: BTreeSet<SegmentNo> },
+    /// Each of these leaves becomes a part of the one before it.
+    Join { leaves: Vec<LeafNo> },
 }
 
 /// A job and how much it presses.
@@ -94,6 +99,13 @@ const LEFT_ALONE: u64 = 2;
 
 /// So many times the kvsets that a leaf may have, and copies are given up.
 const MOST_IN_TURN: f64 = 2.0;
+
+/// Leaves become one if they have one so manieth of what a leaf has: far from being split again.
+const JOINED_PART: u64 = 2;
+
+/// Leaves that go at once, and so many times the kvsets that a leaf may have: more of them are merged before others join.
+const MOST_JOINED: usize = 64;
+const MOST_JOINED_KVSETS: usize = 2;
 
 /// How much a log that stands in the way presses at most: leaves that are neglected for it take more room in the end.
 const MOST_LOG_PRESSURE: f64 = 3.0;
@@ -111,7 +123,33 @@ pub(crate) fn pick<K: AsRef<KvsetRecord> + Clone>(
     let garbage = pick_garbage(tree, settings, around, &garbage);
     let picked = spill.into_iter().chain(leaves).chain(garbage).filter(|picked| picked.pressure >= 1.0);
     let best = picked.reduce(|best, other| if other.pressure > best.pressure { other } else { best });
-    (best, space)
+    (best.or_else(|| pick_join(tree, settings)), space)
+}
+
+/// Leaves that are small enough to be one with those before them.
+fn pick_join<K: AsRef<KvsetRecord>>(tree: &Tree<K>, settings: &PickSettings) -> Option<Picked> {
+    let size = |leaf: &Leaf<K>| (leaf.kvsets.iter().map(data_bytes).sum::<u64>(), leaf.kvsets.len());
+    let (first, others) = tree.leaves.split_first()?;
+    let mut before = size(first);
+    let mut leaves = Vec::new();
+    for leaf in others {
+        let (bytes, kvsets) = size(leaf);
+        let both = (before.0 + bytes, before.1 + kvsets);
+        let is_small = both.0 <= settings.leaf_bytes / JOINED_PART
+            && both.1 <= settings.leaf_kvsets.max(1) * MOST_JOINED_KVSETS;
+        if (is_small || before.1 == 0 || kvsets == 0) && leaves.len() < MOST_JOINED {
+            leaves.push(leaf.no);
+            before = both;
+        } else {
+            before = (bytes, kvsets);
+        }
+    }
+    (!leaves.is_empty()).then_some(Picked { job: Job::Join { leaves }, pressure: 1.0 })
+}
+
+/// The edit by which each of `leaves` becomes a part of the one before it.
+pub(crate) fn join(leaves: &[LeafNo]) -> Edit {
+    Edit { changes: leaves.iter().map(|leaf| Change::JoinLeaf { leaf: *leaf }).collect() }
 }
 
 pub(super) fn data_bytes<K: AsRef<KvsetRecord>>(kvset: &K) -> u64 {
@@ -222,7 +260,7 @@ fn pick_leaf<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, settings: &PickSettings) -> 
 pub(super) mod testing {
     use bytes::Bytes;
 
-    use super::super::edit::{Change, Edit, Place, Position, SegmentRecord};
+    use super::super::edit::{Place, Position, SegmentRecord};
     use super::super::shape::TreeRecord;
     use super::*;
     use crate::keyfile::{KeyFileInfo, SegmentReferences};
@@ -296,7 +334,11 @@ pub(super) mod testing {
 mod tests {
     use super::super::shape::TreeRecord;
     use super::testing::*;
-    use super::{Job, KvsetNo, KvsetRecord, PickSettings, Surroundings, pick_merge};
+    use super::{Job, KvsetNo, KvsetRecord, LeafNo, PickSettings, Surroundings, pick_merge};
+
+    fn around() -> Surroundings {
+        Surroundings::default()
+    }
 
     #[test]
     fn a_quiet_tree_needs_nothing() {
@@ -328,6 +370,31 @@ mod tests {
         let with_large = [kvset(4, 100, &[]), kvset(3, 100, &[]), kvset(2, 500, &[]), kvset(1, 100, &[])];
         assert_eq!(pick(&with_large, &[]), [4, 3]);
         assert_eq!(pick(&[], &[]), [0; 0]);
+    }
+
+    #[test]
+    fn empty_and_small_leaves_become_one() {
+        let joined = |leaves: &[LeafNo]| Some(Job::Join { leaves: leaves.to_vec() });
+        let full = [kvset(1, 8000, &[])];
+        let half = [kvset(2, 4000, &[])];
+        let small = [kvset(3, 1000, &[])];
+        let empty: [KvsetRecord; 0] = [];
+        assert_eq!(job(&tree(&[], &[&empty], &[])), None);
+        assert_eq!(job(&tree(&[], &[&full, &half, &half, &full], &[])), None, "more than half a leaf");
+        assert_eq!(job(&tree(&[], &[&half, &small], &[])), joined(&[1]));
+        assert_eq!(job(&tree(&[], &[&full, &small], &[])), None);
+        assert_eq!(job(&tree(&[], &[&empty, &empty, &full, &empty, &full], &[])), joined(&[1, 2, 3]));
+        assert_eq!(job(&tree(&[], &[&small, &small, &half, &small], &[])), joined(&[1, 3]));
+        let many: Vec<_> = (0..6).map(|no| kvset(10 + no, 100 << no, &[])).collect();
+        let settings = PickSettings { leaf_kvsets: 10, ..SETTINGS };
+        let pick = |leaves: &[&[KvsetRecord]]| {
+            pick(&tree(&[], leaves, &[]), &PickSettings { leaf_bytes: 100_000, ..settings }, &around())
+        };
+        let found = pick(&[&many, &many, &many, &many, &many]).map(|picked| picked.job);
+        assert_eq!(found, joined(&[1, 2, 4]), "not too many kvsets at once");
+        // Whatever else is due comes first.
+        let due: Vec<_> = (1..=4).map(|no| kvset(no, 100, &[])).collect();
+        assert_eq!(job(&tree(&[], &[&empty, &empty, &due], &[])), compact(2, &[1, 2, 3, 4], &[]));
     }
 
     #[test]

@@ -142,6 +142,7 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
                     unsure.insert(*segment);
                 }
                 Change::AddLeaf { leaf, start } => self.add_leaf(*leaf, start)?,
+                Change::JoinLeaf { leaf } => self.join_leaf(*leaf)?,
                 Change::AddSegment { segment } => {
                     self.segments.insert(segment.no, segment.clone());
                 }
@@ -214,6 +215,19 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
                 Ok(())
             }
         }
+    }
+
+    fn join_leaf(&mut self, no: LeafNo) -> Result<()> {
+        let index = self.index_by_no(no).ok_or_else(|| impossible(format!("there is no leaf {no}")))?;
+        if index == 0 {
+            return Err(impossible("the first leaf has none before it"));
+        }
+        let mut kvsets = self.leaves.remove(index).kvsets;
+        let before = &mut self.leaves[index - 1].kvsets;
+        kvsets.append(before);
+        *before = kvsets;
+        Arc::make_mut(&mut self.starts).remove(&no);
+        Ok(())
     }
 
     /// The tree without its mirrors, for whoever does not read by them: what holds a tree holds the segments of its kvsets.
@@ -341,6 +355,26 @@ mod tests {
     }
 
     #[test]
+    fn leaves_become_one() {
+        let changes = vec![
+            add(Place::Leaf(0), Position::Top, kvset(20, &[])),
+            add(Place::Leaf(1), Position::Top, kvset(21, &[])),
+            Change::AddLeaf { leaf: 2, start: Bytes::from_static(b"t") },
+            Change::JoinLeaf { leaf: 2 },
+            Change::JoinLeaf { leaf: 1 },
+        ];
+        let tree = start();
+        let after = apply(&tree, changes).unwrap();
+        assert_eq!(after.leaves.len(), 1);
+        assert_eq!(numbers(&after.leaf(b"z").unwrap().kvsets), [21, 13, 20], "each newest first");
+        assert!(after.leaf_by_no(1).is_none() && after.segments.contains_key(&50));
+        assert_eq!(apply(&TreeRecord::default(), after.to_edit().changes).unwrap(), after);
+        // The number is free again.
+        let again = Change::AddLeaf { leaf: 1, start: Bytes::from_static(b"q") };
+        assert_eq!(apply(&after, vec![again]).unwrap().leaf(b"r").unwrap().no, 1);
+    }
+
+    #[test]
     fn a_segment_leaves_with_its_last_reference() {
         let tree = start();
         assert!(tree.segments.contains_key(&50));
@@ -413,6 +447,8 @@ mod tests {
             Change::AddLeaf { leaf: 2, start: Bytes::from_static(b"m") },
             Change::RemoveKvset { place: Place::Root, kvset: 13 },
             Change::RemoveKvset { place: Place::Leaf(5), kvset: 13 },
+            Change::JoinLeaf { leaf: 0 },
+            Change::JoinLeaf { leaf: 5 },
             add(Place::Leaf(0), Position::Above(13), kvset(30, &[])),
         ];
         for misfit in misfits {

@@ -17,10 +17,10 @@ use tanada_kv::{
 use tanada_volume::{ClassSettings, Parts, Volume, VolumeSettings};
 
 /// What is written now.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// What can be read.
-const VERSIONS: [u32; 3] = [1, 2, 3];
+const VERSIONS: [u32; 4] = [1, 2, 3, 4];
 
 const FILES: [&str; 3] = ["metadata", "fast", "slow"];
 
@@ -161,6 +161,18 @@ fn write_a_fixture() {
     };
     let environment = ThreadEnvironment::new();
     let database = wait(Database::create(&volume, "shop", &of_database, environment)).unwrap();
+    // Leaves that became empty, and mirrors that had to go.
+    let queue = StoreSettings { leaf_bytes: 64 << 10, ..StoreSettings::default() };
+    let queue = wait(database.create_store("queue", &queue)).unwrap();
+    (0..600u64).for_each(|no| wait(queue.put(&no.to_be_bytes(), &value(no))).unwrap());
+    wait(queue.compact()).unwrap();
+    let leaves = || database.statistics().stores.iter().map(|store| store.leaves).sum::<usize>();
+    let before = leaves();
+    wait(queue.delete_range(b"", Some(&500u64.to_be_bytes()))).unwrap();
+    wait(queue.compact()).unwrap();
+    assert!(leaves() < before, "none of {before} leaves was joined");
+    wait(database.drain_class("fast")).unwrap();
+    wait(volume.fill_class("fast")).unwrap();
     for name in STORES {
         let store = wait(database.create_store(name, &settings(name))).unwrap();
         // In leaves, some of it deleted and some written over; at the root; and in the log alone.

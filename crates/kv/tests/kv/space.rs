@@ -85,6 +85,38 @@ fn ascending_keys_fill_leaves() {
     wait(database.close()).unwrap();
 }
 
+/// A queue: keys only grow, and go again but for a few.
+#[test]
+fn keys_that_only_grow_leave_no_trail_of_leaves() {
+    const ROUND: u64 = 300;
+    let bench = Bench::with_classes(64 << 20, 64 << 20);
+    let database = bench.create();
+    let settings = StoreSettings { leaf_bytes: 256 << 10, ..settings() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    let put = |no: u64| wait(store.put(&no.to_be_bytes(), &value(no, 1))).unwrap();
+    let stays = |no: u64| no.is_multiple_of(ROUND);
+    let mut most = 0;
+    for round in 1..=24u64 {
+        (round * ROUND..(round + 1) * ROUND).for_each(put);
+        let before = ((round - 1) * ROUND..round * ROUND).filter(|no| !stays(*no));
+        before.for_each(|no| wait(store.delete(&no.to_be_bytes())).unwrap());
+        wait(store.compact()).unwrap();
+        most = most.max(database.statistics().stores[0].leaves);
+    }
+    assert!(most <= 4, "{most} leaves");
+    wait(database.close()).unwrap();
+    drop((store, database));
+    let database = bench.open();
+    assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
+    let store = database.open_store("a").unwrap();
+    for no in 0..25 * ROUND {
+        let is_there = no >= 24 * ROUND || (stays(no) && no > 0);
+        let expected = is_there.then(|| value(no, 1).into());
+        assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap(), expected, "{no}");
+    }
+    wait(database.close()).unwrap();
+}
+
 #[test]
 fn deletes_give_their_space_back_by_themselves() {
     let bench = Bench::new();

@@ -13,7 +13,7 @@ use world::{World, demote};
 
 use super::heat::HotKeys;
 use super::jobs::promote::promote_keys;
-use super::pick::{Job, PickSettings, Surroundings, pick};
+use super::pick::{Job, PickSettings, Surroundings, join, pick};
 use super::policy::PolicyTemplate;
 use super::*;
 use crate::cache::Owner;
@@ -89,6 +89,7 @@ async fn settle(world: &mut World, settings: &PickSettings) -> u64 {
             Job::Compact { leaf, kvsets, emptied } => {
                 compact(context, tree, leaf, &kvsets, &emptied).await.unwrap().edit
             }
+            Job::Join { leaves } => join(&leaves),
         };
         world.apply(&edit).await;
         jobs += 1;

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use tanada_base::SplitMix64;
 
 use super::super::jobs::promote::promote;
+use super::super::pick::join;
 use super::super::policy::{ClassChoice, MediaPolicy, OfferedClass, PolicyTemplate};
 use super::super::*;
 use crate::cache::Owner;
@@ -239,7 +240,13 @@ impl World {
         self.context.mirrors = self.tree.mirrors.keys().copied().collect();
         let (context, tree) = (&self.context, &self.tree);
         let leaf = tree.leaves.get(self.random.below(tree.leaves.len() as u64) as usize);
-        match self.random.below(8) {
+        match self.random.below(9) {
+            8 => {
+                // Any leaves, not only those that would be chosen.
+                let others = tree.leaves.iter().skip(1).map(|leaf| leaf.no);
+                let leaves: Vec<_> = others.filter(|_| self.random.below(3) == 0).collect();
+                Some(join(&leaves))
+            }
             7 if tree.root.len() > 1 => {
                 let numbers: Vec<_> =
                     tree.root[..tree.root.len() - 1].iter().map(|kvset| kvset.no()).collect();
