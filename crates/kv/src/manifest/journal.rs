@@ -362,7 +362,7 @@ mod tests {
         let later = [
             (vec![14], "record of kind 14"),
             (edit(&[2, 0]), "edit of format 2"),
-            (edit(&[1, 1, 7]), "change of kind 7"),
+            (edit(&[1, 1, 8]), "change of kind 8"),
             ([&[2, settings.len() as u8], &settings[..]].concat(), "settings"),
             (vec![1, 3, 42, 1], "format 3"),
         ];
