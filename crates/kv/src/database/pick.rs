@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::core::{Core, Writing};
@@ -11,6 +12,7 @@ use crate::entry::SegmentNo;
 use crate::objects::ObjectKind;
 use crate::tree::garbage::Space;
 use crate::tree::pick::{Job, LogSegmentUse, PickSettings, Surroundings, pick};
+use crate::tree::shape::Tree;
 use crate::tree::{Kvset, KvsetNo, Leaf, LeafNo, TreeState};
 
 /// Less than one in so many bytes of a class is little room.
@@ -37,20 +39,33 @@ fn thorough_job(tree: &TreeState, picked: Option<Job>, thorough: &Thorough<'_>) 
         Some(Job::Spill { .. }) | None if !tree.root.is_empty() => {
             return Some(Job::Spill { kvsets: tree.root.iter().map(|kvset| kvset.no()).collect() });
         }
-        Some(Job::Join { leaves }) => {
-            // What was done of a leaf is not of what it takes in.
-            thorough.done.lock().clear();
-            return Some(Job::Join { leaves });
-        }
         Some(job) => return Some(job),
         None => {}
     }
     // Copies on the fastest class are part of it: at the bottom of a leaf all of its kvsets are merged.
     let all =
         |leaf: &Leaf<Arc<Kvset>>| -> Vec<KvsetNo> { leaf.kvsets.iter().map(|kvset| kvset.no()).collect() };
-    let leaf = tree.leaves.iter().find(|leaf| thorough.wants(leaf))?;
-    thorough.done.lock().insert(leaf.no);
+    let index = (0..tree.leaves.len()).find(|index| thorough.wants(tree, *index))?;
+    thorough.done.lock().insert(tree, index);
+    let leaf = &tree.leaves[index];
     Some(Job::Compact { leaf: leaf.no, kvsets: all(leaf), emptied: BTreeSet::new() })
+}
+
+/// Leaves that were compacted. One that took in another since, or became two, is not among them.
+#[derive(Debug, Default)]
+pub(crate) struct Compacted {
+    /// With the first key behind each.
+    leaves: BTreeSet<(LeafNo, Option<Bytes>)>,
+}
+
+impl Compacted {
+    fn insert<K>(&mut self, tree: &Tree<K>, index: usize) {
+        self.leaves.insert((tree.leaves[index].no, tree.leaf_end(index).cloned()));
+    }
+
+    fn has<K>(&self, tree: &Tree<K>, index: usize) -> bool {
+        self.leaves.contains(&(tree.leaves[index].no, tree.leaf_end(index).cloned()))
+    }
 }
 
 /// Somebody who waits for all jobs of a store.
@@ -59,12 +74,13 @@ pub(crate) struct Thorough<'a> {
     pub(crate) store: &'a StoreState,
     /// Seconds since 1970.
     pub(crate) now_s: u64,
-    /// Leaves that were compacted for something obsolete: what a snapshot sees stays.
-    pub(crate) done: Mutex<BTreeSet<LeafNo>>,
+    /// For something obsolete: what a snapshot sees stays.
+    pub(crate) done: Mutex<Compacted>,
 }
 
 impl Thorough<'_> {
-    fn wants(&self, leaf: &Leaf<Arc<Kvset>>) -> bool {
+    fn wants(&self, tree: &TreeState, index: usize) -> bool {
+        let leaf = &tree.leaves[index];
         let is_obsolete = |kvset: &Arc<Kvset>| {
             let info = &kvset.record().info;
             info.deletes > 0
@@ -72,7 +88,7 @@ impl Thorough<'_> {
                 || info.first_expiry_s.is_some_and(|expiry| u64::from(expiry) <= self.now_s)
                 || self.store.cleaning.keeps_old(kvset.no())
         };
-        leaf.kvsets.len() > 1 || (leaf.kvsets.iter().any(is_obsolete) && !self.done.lock().contains(&leaf.no))
+        leaf.kvsets.len() > 1 || (leaf.kvsets.iter().any(is_obsolete) && !self.done.lock().has(tree, index))
     }
 }
 
@@ -194,5 +210,27 @@ impl Core {
         let fastest = self.classes.fastest()?;
         let fastest = volume.classes().into_iter().find(|class| class.name == fastest)?;
         Some(fastest.chunks.saturating_sub(fastest.taken) * volume.chunk_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::{Change, Edit, TreeRecord};
+
+    #[test]
+    fn what_a_leaf_takes_in_is_not_compacted_with_it() {
+        let begins = |leaf, start: &'static [u8]| Change::AddLeaf { leaf, start: Bytes::from_static(start) };
+        let apply =
+            |tree: &TreeRecord, changes| tree.apply(&Edit { changes }, |record| Ok(record.clone())).unwrap();
+        let tree = apply(&TreeRecord::default(), vec![begins(0, b""), begins(1, b"m"), begins(2, b"t")]);
+        let mut compacted = Compacted::default();
+        compacted.insert(&tree, 0);
+        compacted.insert(&tree, 2);
+        assert!(compacted.has(&tree, 0) && !compacted.has(&tree, 1) && compacted.has(&tree, 2));
+        let joined = apply(&tree, vec![Change::JoinLeaf { leaf: 1 }]);
+        assert!(!compacted.has(&joined, 0) && compacted.has(&joined, 1));
+        let split = apply(&tree, vec![begins(3, b"x")]);
+        assert!(compacted.has(&split, 0) && !compacted.has(&split, 2));
     }
 }
