@@ -141,8 +141,17 @@ struct Models {
 }
 
 fn models(text: &str) -> Result<Models, String> {
-    let (fast, slow) = text.split_once(',').ok_or("two models, like sata-ssd,3xhdd-7200")?;
-    let model = |text: &str| text.trim().parse::<ModelSpec>().map_err(|error| error.to_string());
+    let mut models: Vec<String> = Vec::new();
+    for part in text.split(',').map(str::trim) {
+        // hdd-7200:span=1,write-cache=off: what is no model of its own is the last one's option.
+        let is_option = part.split_once('=').is_some_and(|(key, _)| !key.contains(':'));
+        match models.last_mut() {
+            Some(last) if is_option && last.contains(':') => *last = format!("{last},{part}"),
+            _ => models.push(part.to_owned()),
+        }
+    }
+    let [fast, slow] = &models[..] else { return Err("two models, like sata-ssd,3xhdd-7200".to_owned()) };
+    let model = |text: &String| text.parse::<ModelSpec>().map_err(|error| error.to_string());
     Ok(Models { fast: model(fast)?, slow: model(slow)? })
 }
 
@@ -167,6 +176,9 @@ fn policies(text: &str) -> Outcome<Vec<String>> {
             Some(last) if !is_name(part) && last.contains(':') => *last = format!("{last},{part}"),
             _ => named.push(part.to_owned()),
         }
+    }
+    if named.iter().any(|name| name == "all") {
+        return Err(Failure::usage("--policy: \"all\" stands for itself; leave it out, or the others"));
     }
     for name in &named {
         policy(name, 0).map_err(|error| Failure::usage(format!("--policy: {error}")))?;
@@ -272,7 +284,10 @@ mod tests {
             (both.fast.to_string(), both.slow.to_string()),
             ("nvme".to_owned(), "8xhdd-7200".to_owned())
         );
-        for wrong in ["nvme", "nvme,", "nvme,tape"] {
+        let with_options = models("hdd-7200:span=0.5,write-cache=off, sata-ssd").unwrap();
+        assert_eq!(with_options.slow.to_string(), "sata-ssd");
+        assert_eq!(with_options.fast, "hdd-7200:span=0.5,write-cache=off".parse().unwrap());
+        for wrong in ["nvme", "nvme,", "nvme,tape", "nvme,nvme,nvme", "span=1,nvme"] {
             assert!(models(wrong).is_err(), "{wrong}");
         }
     }
@@ -295,5 +310,6 @@ mod tests {
         assert_eq!(policies("all").unwrap().len(), POLICIES.len());
         assert!(policies("fastest").unwrap_err().to_string().contains("fastest"));
         assert!(policies("lru:lifo").is_err());
+        assert!(policies("benefit,all").unwrap_err().to_string().contains("stands for itself"));
     }
 }

@@ -10,7 +10,7 @@ pub(super) fn parsed(text: &str, hex: bool) -> Outcome<Cow<'_, [u8]>> {
     if !hex {
         return Ok(Cow::Borrowed(text.as_bytes()));
     }
-    let wrong = || Failure::usage(format!("'{text}' is not an even number of hexadecimal digits"));
+    let wrong = || Failure::usage(format!("'{text}' is not hexadecimal digits, two for each byte"));
     let digits = text.strip_prefix("0x").unwrap_or(text);
     if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) || !digits.len().is_multiple_of(2) {
         return Err(wrong());

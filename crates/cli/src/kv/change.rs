@@ -100,7 +100,7 @@ pub(super) async fn delete(place: &Place, arguments: DeleteArguments) -> Outcome
 /// Arguments of `tanada kv load`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each line has a key, a tab and a value.
+Each line has a key, a tab and a value, which is all that follows the tab: a carriage return, too.
 
 Examples:
   tanada kv vol load pairs.tsv
@@ -116,18 +116,20 @@ pub struct LoadArguments {
 const BATCH_BYTES: usize = 256 << 10;
 
 pub(super) async fn load(place: &Place, arguments: LoadArguments) -> Outcome {
-    let input: Box<dyn Read + Send> = match arguments.file.as_deref().filter(|file| *file != Path::new("-")) {
+    let file = arguments.file.as_deref().filter(|file| *file != Path::new("-"));
+    let source = file.map_or_else(|| "stdin".to_owned(), |path| path.display().to_string());
+    let input: Box<dyn Read + Send> = match file {
         None => Box::new(std::io::stdin()),
         Some(path) => Box::new(
             std::fs::File::open(path)
-                .map_err(|error| Failure::failed(format!("cannot read {}: {error}", path.display())))?,
+                .map_err(|error| Failure::failed(format!("cannot read {source}: {error}")))?,
         ),
     };
     let database = place.write_or_new(&DatabaseSettings::default()).await?;
     let loaded = async {
         let store = place.store_or_new(&database).await?;
         let options = arguments.write.options();
-        let mut loading = Loading { place, database: &database, store, options, pairs: 0, bytes: 0 };
+        let mut loading = Loading { place, database: &database, source, store, options, pairs: 0, bytes: 0 };
         let loaded = loading.all(lines(input)?).await;
         let pairs = count(loading.pairs, "key");
         if let Err(failure) = loaded {
@@ -188,6 +190,8 @@ fn lines(input: Box<dyn Read + Send>) -> Outcome<tokio::sync::mpsc::Receiver<Lin
 struct Loading<'a> {
     place: &'a Place,
     database: &'a Database,
+    /// Where the lines come from.
+    source: String,
     store: Store,
     options: WriteOptions,
     /// Keys that were written, and bytes of them and their values.
@@ -199,8 +203,9 @@ impl Loading<'_> {
     async fn all(&mut self, mut lines: tokio::sync::mpsc::Receiver<Lines>) -> Outcome {
         let mut no = 0u64;
         while let Some(read) = lines.recv().await {
-            let read = read
-                .map_err(|error| Failure::failed(format!("cannot read what follows line {no}: {error}")))?;
+            let read = read.map_err(|error| {
+                Failure::failed(format!("cannot read {} from line {} on: {error}", self.source, no + 1))
+            })?;
             let mut wrong = None;
             let (mut batch, mut pairs, mut bytes) = (Batch::new(), 0, 0);
             for line in read {

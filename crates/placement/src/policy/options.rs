@@ -109,7 +109,7 @@ impl Options {
         Err(Error::invalid(format!("the policy {} does not know {key:?}; it {has}", self.policy)))
     }
 
-    fn wrong(&self, key: &str, value: &str, expected: &str) -> Error {
+    pub(crate) fn wrong(&self, key: &str, value: &str, expected: &str) -> Error {
         Error::invalid(format!("{}: {key}={value}: {key} is {expected}", self.policy))
     }
 }

@@ -253,20 +253,32 @@ impl<R: Read> TraceReader<R> {
             }
         }
         self.records = decoded.into_iter();
+        if self.end.is_some() {
+            let end = self.offset;
+            let follows = format!("the trace has ended at byte {end}, and something follows");
+            return self.nothing_but_zeros_follow(Error::corrupted(follows));
+        }
         Ok(())
+    }
+
+    /// # Errors
+    /// `otherwise`, or if reading fails.
+    fn nothing_but_zeros_follow(&mut self, otherwise: Error) -> Result<()> {
+        loop {
+            let rest = self.fill(64 << 10)?;
+            if rest.is_empty() {
+                return Ok(());
+            }
+            if rest.iter().any(|byte| *byte != 0) {
+                return Err(otherwise);
+            }
+        }
     }
 
     /// The block at `start` is not right: a torn tail if it is the last, else damage.
     fn torn_if_nothing_but_zeros_follow(&mut self, start: u64, damage: Error) -> Result<()> {
-        loop {
-            let rest = self.fill(64 << 10)?;
-            if rest.is_empty() {
-                self.end = Some(End::Torn { bytes: self.offset - start });
-                return Ok(());
-            }
-            if rest.iter().any(|byte| *byte != 0) {
-                return Err(damage);
-            }
-        }
+        self.nothing_but_zeros_follow(damage)?;
+        self.end = Some(End::Torn { bytes: self.offset - start });
+        Ok(())
     }
 }

@@ -45,6 +45,18 @@ fn a_torn_tail_costs_what_was_in_it_and_no_more() {
 }
 
 #[test]
+fn what_follows_the_end_is_not_left_out_unsaid() {
+    let (trace, file) = file();
+    for more in [&file[..], b"more"] {
+        let error = read(&[&file[..], more].concat()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupted);
+        assert!(error.to_string().contains(&format!("ended at byte {}", file.len())), "{error}");
+    }
+    // Zeros are what a file system leaves.
+    assert_eq!(read(&[&file[..], &[0; 5000]].concat()).unwrap(), (trace, End::Finished));
+}
+
+#[test]
 fn a_flipped_byte_is_damage_or_a_torn_tail_and_never_another_trace() {
     let trace = nine_queries(&Synthetic { scale: 0.3, ..Synthetic::default() });
     let file = trace.write(Vec::new()).unwrap();

@@ -28,6 +28,8 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tanada_base::ByteSize;
+
 use self::balance::Pressure;
 use self::due::Due;
 use self::history::History;
@@ -72,7 +74,7 @@ enum Phase {
 
 #[derive(Debug, Clone)]
 struct Benefit {
-    /// Bytes that may be written to the fast class per second of the trace, in the mean; 0 for no bound.
+    /// Bytes that may be written to the fast class per second of the trace, in the mean.
     write_budget: u64,
     written: u64,
     history: History,
@@ -103,7 +105,11 @@ struct Benefit {
 }
 
 pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
-    let budget = options.value("write-budget", tanada_base::ByteSize::new(0), "bytes a second, like 20MB")?;
+    const BUDGET: &str = "bytes a second, like 20MB; without it there is no bound";
+    let budget = options.value("write-budget", ByteSize::new(u64::MAX), BUDGET)?;
+    if budget.bytes() == 0 {
+        return Err(options.wrong("write-budget", "0", BUDGET));
+    }
     Ok(Box::new(Benefit {
         write_budget: budget.bytes(),
         written: 0,
@@ -229,8 +235,7 @@ impl Benefit {
     }
 
     fn may_write(&self, context: &Context<'_>) -> bool {
-        self.write_budget == 0
-            || self.written as f64 <= self.write_budget as f64 * (1.0 + context.now_ns as f64 / 1e9)
+        self.written as f64 <= self.write_budget as f64 * (1.0 + context.now_ns as f64 / 1e9)
     }
 
     /// Mirrors the candidate, if it still pays and there is or can be room.

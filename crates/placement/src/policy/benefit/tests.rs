@@ -186,6 +186,8 @@ fn a_saturated_fast_class_gets_no_more() {
 
 #[test]
 fn writes_stay_within_their_budget() {
+    let refused = super::super::policy("benefit:write-budget=0", 0).unwrap_err().to_string();
+    assert!(refused.contains("no bound"), "{refused}");
     let mut bench = Bench::new("benefit:write-budget=2MiB", 20, 20);
     let mut wanted = bench.begin(1, &[look_ups(0..20, 10_000)]);
     wanted.extend(bench.done_all());
