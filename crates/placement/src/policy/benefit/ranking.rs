@@ -243,21 +243,34 @@ impl Moment<'_> {
     }
 
     /// What is best put into the fast class before anything runs, when that costs nothing; most worth first, and as long as it shortens what both classes take
-    /// [together](super::balance).
+    /// [together](super::balance). If there is room then for most of what is left, that goes there, too, unless leaving it makes good for the way of the disks' heads to it.
     pub(super) fn beforehand(&self) -> Vec<Candidate> {
         let worths = self.worths(std::iter::empty()).into_iter();
         let worth_s = |worth: &Worth| worth.soon_s + worth.later_s;
-        let mut ranked: Vec<(u32, Worth)> =
-            worths.filter(|(no, worth)| worth_s(worth) > 0.0 && self.allows(*no)).collect();
+        let mut ranked: Vec<(u32, Worth)> = worths.filter(|(no, _)| self.allows(*no)).collect();
         ranked.sort_by(|a, b| worth_s(&b.1).total_cmp(&worth_s(&a.1)).then(a.0.cmp(&b.0)));
         let mut ahead = self.ahead();
-        ranked.retain(|(no, _)| {
-            let saves_s: f64 = ahead.iter().map(|statement| statement.saves_s(*no, self)).sum();
-            if saves_s > 0.0 {
-                ahead.iter_mut().for_each(|statement| statement.busy = statement.with(*no, self));
+        let (mut chosen, mut left) = (Vec::new(), Vec::new());
+        for (no, worth) in ranked {
+            let saves = |statement: &Ahead<'_>| statement.saves_s(no, self);
+            if worth_s(&worth) > 0.0 && ahead.iter().map(saves).sum::<f64>() > 0.0 {
+                ahead.iter_mut().for_each(|statement| statement.busy = statement.with(no, self));
+                chosen.push((no, worth));
+            } else {
+                left.push((no, worth));
             }
-            saves_s > 0.0
-        });
+        }
+        // By their worth, which is less than nothing, those that are read most would be left out.
+        let ios = |no: u32| -> f64 { ahead.iter().map(|statement| statement.ios(no)).sum() };
+        left.sort_by(|a, b| ios(b.0).total_cmp(&ios(a.0)).then(a.0.cmp(&b.0)));
+        let room = (self.context.capacity as usize).saturating_sub(chosen.len()).min(left.len());
+        let numbers: Vec<u32> = left.iter().map(|(no, _)| *no).collect();
+        let loses = |statement: &Ahead<'_>| statement.loses_s(numbers.split_at(room), self);
+        // What is free is worth more for copies while most of it lies there in any case.
+        if 2 * room > left.len() && ahead.iter().map(loses).sum::<f64>() > 0.0 {
+            chosen.extend(left.drain(..room));
+        }
+        let mut ranked = chosen;
         let mut quotas = Quotas::new(self.context.layout);
         ranked.retain(|(no, _)| quotas.takes(ChunkNo(*no)));
         ranked.truncate(self.context.capacity as usize);
@@ -284,6 +297,25 @@ impl Ahead<'_> {
     fn saves_s(&self, no: u32, moment: &Moment<'_>) -> f64 {
         let balance = moment.pressure.balance();
         self.chance * (balance.seconds(self.busy) - balance.seconds(self.with(no, moment)))
+    }
+
+    /// I/Os of the chunk that are likely.
+    fn ios(&self, no: u32) -> f64 {
+        self.chance * self.profile.totals.get(&no).map_or(0.0, Reads::ios)
+    }
+
+    /// What it loses if the first of `left` stay in the slow class as the others do: the way to them, if it reads none of the others, without the
+    /// time that the fast class would have for them.
+    fn loses_s(&self, left: (&[u32], &[u32]), moment: &Moment<'_>) -> f64 {
+        let reads = |no: &u32| self.profile.totals.contains_key(no);
+        if !left.0.iter().any(reads) {
+            return 0.0;
+        }
+        let balance = moment.pressure.balance();
+        let all = left.0.iter().fold(self.busy, |busy, no| Ahead { busy, ..*self }.with(*no, moment));
+        let saved_s = balance.seconds(all) - balance.seconds(self.busy);
+        let way_s = if left.1.iter().any(reads) { 0.0 } else { moment.context.costs.slow.random_s(1) };
+        self.chance * (way_s - saved_s)
     }
 }
 

@@ -95,6 +95,22 @@ fn what_the_query_has_passed_is_left_where_it_is() {
     assert_eq!(wanted, ["drop 0", "mirror 30"]);
 }
 
+/// The disks read it faster than the SSD; but somebody has to wait until they are there.
+#[test]
+fn what_disks_read_faster_is_left_to_them_if_that_makes_good_for_the_way() {
+    let prepared = |chunks: u32, room| {
+        let mut bench = Bench::new("benefit", 400, room);
+        (bench.depth, bench.bytes) = (32, 1 << 20);
+        bench.train_query(1, &[scan(0..chunks.into())], &(0..chunks).collect::<Vec<_>>());
+        bench.prepare().len()
+    };
+    assert_eq!(prepared(4, 400), 4);
+    let of_many = prepared(300, 400);
+    assert!((1..200).contains(&of_many), "{of_many}");
+    // Without room for most of the rest, what is free stays free.
+    assert!(prepared(4, 2) <= 2);
+}
+
 #[test]
 fn reads_that_nothing_announced_are_rent() {
     let mut bench = Bench::new("benefit", 20, 2);
