@@ -183,7 +183,7 @@ pub struct StoreSettings {
     pub filters: FilterMemory,
     /// Bytes of keys and values that a leaf of the tree is to have; half as many again, and it is split. Default: 512 MiB.
     pub leaf_bytes: u64,
-    /// A segment of values is closed when it has so many bytes. Default: 64 MiB.
+    /// A segment of values has so many bytes at most, unless one value alone has more; a chunk of the volume if that is more. Default: 64 MiB.
     pub value_segment_bytes: u64,
     /// Bytes of segments of values over the bytes in them that are in use: what is more has garbage collected. Default: 1.3.
     pub space_amplification: f64,

@@ -202,7 +202,8 @@ impl BulkLoad {
     }
 
     async fn write_value(&mut self, value: &[u8]) -> Result<crate::entry::Pointer> {
-        let is_full = |segment: &FillingSegment| segment.writer.stored_bytes() >= self.context.segment_bytes;
+        let is_full =
+            |segment: &FillingSegment| segment.writer.is_full(value.len(), self.context.segment_bytes);
         if self.values.as_ref().is_some_and(is_full) {
             self.end_segment().await?;
         }

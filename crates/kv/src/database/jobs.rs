@@ -34,6 +34,9 @@ use crate::tree::policy::Placement;
 const APART_PART: u64 = 64;
 const APART_CHUNKS: u64 = 2;
 
+/// A segment of fewer chunks is small.
+const SMALL_CHUNKS: u64 = 4;
+
 /// How long a store's jobs rest after one found no space, whatever happens.
 const REST: Duration = Duration::from_millis(100);
 
@@ -272,8 +275,18 @@ impl Core {
     /// Bytes of a value segment. On the fastest class parts of what that may have at most, for its limit is looked at when one is made.
     fn segment_bytes(&self, store: &StoreState, placement: &Placement) -> u64 {
         let is_limited = self.classes.fastest().is_some_and(|fastest| fastest == placement.leaf_values);
-        let limit = self.settings.fast_class_bytes.filter(|_| is_limited).unwrap_or(u64::MAX);
-        store.settings.value_segment_bytes.min((limit / 8).max(self.objects.volume().chunk_bytes()))
+        self.segment_bytes_within(store, self.settings.fast_class_bytes.filter(|_| is_limited))
+    }
+
+    fn segment_bytes_within(&self, store: &StoreState, limit: Option<u64>) -> u64 {
+        let bytes = store.settings.value_segment_bytes.min(limit.unwrap_or(u64::MAX) / 8);
+        bytes.max(self.objects.volume().chunk_bytes())
+    }
+
+    /// A segment with fewer bytes is small: what it has could be a half of another one, and its last chunk may be more than a quarter of it.
+    pub(crate) fn small_segment_bytes(&self, store: &StoreState) -> u64 {
+        let least = self.segment_bytes_within(store, self.settings.fast_class_bytes);
+        (SMALL_CHUNKS * self.objects.volume().chunk_bytes()).min(least / 2)
     }
 
     pub(crate) fn job_context(&self, store: &StoreState) -> Result<JobContext> {
@@ -359,7 +372,9 @@ impl Core {
             }
             return Ok(is_thorough);
         };
-        let _memory = JobMemory::for_job(self, &mut context, is_thorough);
+        // A join reads nothing.
+        let reads = !matches!(job, Job::Join { .. });
+        let _memory = reads.then(|| JobMemory::for_job(self, &mut context, is_thorough));
         let context = &context;
         let output = match &job {
             Job::Spill { kvsets } => {

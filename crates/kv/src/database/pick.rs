@@ -107,6 +107,7 @@ impl Core {
             // One batch of a job: its values, read back in the order of the log, are most of what lies there. A batch that is a part of the keys wants
             // a part of what lies there, and yet reads nearly all of it.
             spill_bytes: self.job_bytes(),
+            small_segment_bytes: self.small_segment_bytes(store),
             ..PickSettings::default()
         }
     }

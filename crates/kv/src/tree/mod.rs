@@ -6,7 +6,7 @@
 //! - [`shape`]: a tree, and the application of an edit to it;
 //! - [`kvset`]: kvsets that are open, and looking a key up in a tree of them; [`cursor`]: walking one;
 //! - [`mirror`]: segments that values are read in though their home is elsewhere;
-//! - [`pick`]: which job is next; [`garbage`]: which frees space; [`jobs`]: doing it;
+//! - [`pick`]: which job is next; [`garbage`]: which frees space; [`gather`]: which has values leave segments that are too small; [`jobs`]: doing it;
 //! - [`heat`]: which values are read often enough to be promoted;
 //! - [`scattered`]: which leaves are to be brought in order because scans read them piece by piece;
 //! - [`policy`]: which class keys and values go to.
@@ -19,6 +19,7 @@
 mod cursor;
 pub(crate) mod edit;
 pub(crate) mod garbage;
+mod gather;
 pub(crate) mod heat;
 pub(crate) mod jobs;
 mod kvset;

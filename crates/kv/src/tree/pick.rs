@@ -10,6 +10,7 @@
 //!    not part of, and a leaf's keys are written a logarithmic number of times.
 //! 3. A leaf that is too large: compact it as a whole, which splits it.
 //! 4. Values take up [too much space](super::garbage): bring garbage about, and write anew what is left in the emptiest segments.
+//! 5. Values lie in [too many small segments](super::gather): write them anew together.
 //!
 //! If none of these is due, neighbours that are empty or small become one leaf, which reads and writes nothing: a store whose keys only grow, like a queue,
 //! leaves a trail of empty leaves behind.
@@ -18,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::edit::{Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo};
 use super::garbage::{Garbage, Space, pick_garbage};
+use super::gather::pick_gathering;
 use super::shape::{Leaf, Tree};
 use crate::entry::SegmentNo;
 
@@ -36,6 +38,8 @@ pub(crate) struct PickSettings {
     pub(crate) leaf_bytes: u64,
     /// Bytes of value segments over the bytes in them that are referenced. Default: 1.3.
     pub(crate) space_amplification: f64,
+    /// A value segment with fewer bytes is small. Default: 0, which none is.
+    pub(crate) small_segment_bytes: u64,
 }
 
 impl Default for PickSettings {
@@ -47,6 +51,7 @@ impl Default for PickSettings {
             leaf_kvsets: 4,
             leaf_bytes: 512 << 20,
             space_amplification: 1.3,
+            small_segment_bytes: 0,
         }
     }
 }
@@ -121,7 +126,9 @@ pub(crate) fn pick<K: AsRef<KvsetRecord> + Clone>(
     let spill = pick_spill(tree, settings, around);
     let leaves = tree.leaves.iter().filter_map(|leaf| pick_leaf(leaf, settings));
     let garbage = pick_garbage(tree, settings, around, &garbage);
-    let picked = spill.into_iter().chain(leaves).chain(garbage).filter(|picked| picked.pressure >= 1.0);
+    let gathering = pick_gathering(tree, settings, around);
+    let picked = spill.into_iter().chain(leaves).chain(garbage).chain(gathering);
+    let picked = picked.filter(|picked| picked.pressure >= 1.0);
     let best = picked.reduce(|best, other| if other.pressure > best.pressure { other } else { best });
     (best.or_else(|| pick_join(tree, settings)), space)
 }
@@ -157,7 +164,7 @@ pub(super) fn data_bytes<K: AsRef<KvsetRecord>>(kvset: &K) -> u64 {
 }
 
 /// Bytes of a kvset that a merge of keys writes.
-fn key_bytes<K: AsRef<KvsetRecord>>(kvset: &K) -> u64 {
+pub(super) fn key_bytes<K: AsRef<KvsetRecord>>(kvset: &K) -> u64 {
     let info = &kvset.as_ref().info;
     // Pointers and sequence numbers weigh about as much as short keys.
     info.key_bytes + info.inline_bytes + 16 * info.entries
@@ -211,6 +218,10 @@ pub(crate) fn pick_merge<K: AsRef<KvsetRecord>>(
     numbers(&candidates[..count])
 }
 
+pub(super) fn is_copy<K: AsRef<KvsetRecord>>(kvset: &K) -> bool {
+    kvset.as_ref().kind == KvsetKind::Promoted
+}
+
 pub(super) fn numbers<K: AsRef<KvsetRecord>>(kvsets: &[K]) -> Vec<KvsetNo> {
     kvsets.iter().map(|kvset| kvset.as_ref().no).collect()
 }
@@ -246,7 +257,6 @@ fn pick_leaf<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, settings: &PickSettings) -> 
         return compact(chosen, pressure);
     }
     // Copies of what is not part of a merge are lost by it: so either are merged for themselves, unless there are too many of them in turn.
-    let is_copy = |kvset: &K| kvset.as_ref().kind == KvsetKind::Promoted;
     let mut runs = chosen.chunk_by(|a, b| is_copy(a) == is_copy(b));
     match runs.find(|run| run.len() >= 2) {
         Some(run) => compact(run, pressure),
@@ -272,6 +282,7 @@ pub(super) mod testing {
         leaf_kvsets: 4,
         leaf_bytes: 10_000,
         space_amplification: 1.3,
+        small_segment_bytes: 0,
     };
 
     pub(crate) fn kvset(no: KvsetNo, key_bytes: u64, references: &[(SegmentNo, u64)]) -> KvsetRecord {

@@ -4,6 +4,9 @@
 //! were spills. A small spill scatters few values over many places, a large one keeps neighbours together. So what scans wasted is counted by leaf and
 //! by segment, and those segments alone are emptied that waste most for their bytes. A leaf is due when what was wasted costs as much as emptying them will:
 //! so order costs at most as much again as its absence did, and a leaf that nobody scans costs nothing.
+//!
+//! A segment that is emptied alone becomes another one just like it, as its values are in order: it has to be brought together with others that the same scans
+//! found. Where those are none that wasted anything, it is the one with the next larger place.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -38,6 +41,8 @@ const NEEDED_PLACES: usize = 2;
 #[derive(Debug, Default)]
 struct Wasted {
     by_segment: HashMap<SegmentNo, u64>,
+    /// Of that, what another segment has to be emptied for as well: such that had the next larger place in those scans.
+    beside: HashMap<(SegmentNo, SegmentNo), u64>,
     total: u64,
     /// With so much it is looked at.
     look_at: u64,
@@ -69,14 +74,19 @@ impl Scattered {
         found.sort_unstable_by_key(|(_, _, bytes)| std::cmp::Reverse(*bytes));
         let mut leaves = self.leaves.lock();
         let wasted = leaves.entry(leaf).or_default();
+        let mut beside = None;
         for (index, (segment, places, bytes)) in found.into_iter().enumerate() {
             let more = places - u64::from(index < NEEDED_PLACES);
             let short = (more * ENOUGH_BYTES).saturating_sub(bytes);
             let wasted_bytes = short * (BYTES_OF_AN_IO / ENOUGH_BYTES) * read / all;
             if wasted_bytes > 0 {
                 *wasted.by_segment.entry(segment).or_default() += wasted_bytes;
+                if let Some(beside) = beside.filter(|_| index >= NEEDED_PLACES) {
+                    *wasted.beside.entry((segment, beside)).or_default() += wasted_bytes / more;
+                }
                 wasted.total += wasted_bytes;
             }
+            beside = Some(segment);
         }
         let is_due = wasted.total >= wasted.look_at.max(LEAST_WASTE);
         if is_due {
@@ -92,6 +102,9 @@ impl Scattered {
         let due = leaves.iter_mut().find_map(|(no, wasted)| {
             let bytes_in = tree.values_by_segment(*no);
             wasted.by_segment.retain(|segment, _| bytes_in.contains_key(segment));
+            wasted.beside.retain(|(segment, beside), _| {
+                bytes_in.contains_key(segment) && bytes_in.contains_key(beside)
+            });
             wasted.total = wasted.by_segment.values().sum();
             Some((*no, due(wasted, &bytes_in, tree.key_bytes(*no))?))
         })?;
@@ -104,12 +117,29 @@ impl Scattered {
 fn due(wasted: &Wasted, bytes_in: &BTreeMap<SegmentNo, u64>, key_bytes: u64) -> Option<BTreeSet<SegmentNo>> {
     let found = wasted.by_segment.iter().filter_map(|(no, wasted)| Some((*no, *wasted, *bytes_in.get(no)?)));
     let found = found.filter(|(_, wasted, bytes)| wasted * CLEARLY >= *bytes);
-    let (mut emptied, mut saved, mut cost) = (BTreeSet::new(), 0, key_bytes);
-    for (no, wasted, bytes) in found {
-        emptied.insert(no);
-        saved += wasted;
-        cost += bytes;
+    let found: BTreeMap<SegmentNo, u64> = found.map(|(no, wasted, _)| (no, wasted)).collect();
+    let (mut emptied, mut saved) = (BTreeSet::new(), 0);
+    for (no, wasted_by_it) in &found {
+        let beside = wasted.beside.iter().filter(|((segment, _), _)| segment == no);
+        let needs_another: u64 = beside.clone().map(|(_, bytes)| bytes).sum();
+        let has_another = wasted
+            .beside
+            .iter()
+            .filter(|((a, b), _)| (a == no && found.contains_key(b)) || (b == no && found.contains_key(a)));
+        let has_another: u64 = has_another.map(|(_, bytes)| bytes).sum();
+        if needs_another * 2 > *wasted_by_it && has_another * 2 < needs_another {
+            let beside = beside.filter_map(|((_, no), wasted)| Some((*no, *wasted, *bytes_in.get(no)?)));
+            let beside = beside.filter(|(_, wasted, bytes)| wasted * CLEARLY >= *bytes);
+            let beside: Vec<SegmentNo> = beside.map(|(no, _, _)| no).collect();
+            if beside.is_empty() {
+                continue;
+            }
+            emptied.extend(beside);
+        }
+        emptied.insert(*no);
+        saved += wasted_by_it;
     }
+    let cost = key_bytes + emptied.iter().filter_map(|no| bytes_in.get(no)).sum::<u64>();
     (saved >= cost && !emptied.is_empty()).then_some(emptied)
 }
 
@@ -185,6 +215,24 @@ mod tests {
         let wasted = wasted(&scattered, 7);
         let bytes = BTreeMap::from([(1, 1 << 30), (2, 5 << 20), (3, 5 << 20)]);
         assert_eq!(due(&wasted, &bytes, 100_000), Some(BTreeSet::from([2, 3])));
+    }
+
+    #[test]
+    fn one_place_too_many_is_brought_together_with_another() {
+        let scattered = Scattered::default();
+        for no in 0..100 {
+            let most = (0..50).map(|no| pointer(1, no * 1000));
+            let beside = pointer(2 + no % 2, 0);
+            let others = [beside, Pointer { offset: 1000, ..beside }, pointer(4, 0)];
+            let mut scan: Vec<Pointer> = most.chain(others).collect();
+            scattered.note(7, 1 << 30, &mut scan, 53);
+        }
+        let wasted = wasted(&scattered, 7);
+        let of_all = wasted.by_segment[&4];
+        let bytes = |beside| BTreeMap::from([(1, 1 << 30), (2, beside), (3, beside), (4, 1 << 20)]);
+        assert_eq!(due(&wasted, &bytes(1 << 20), 100_000), Some(BTreeSet::from([2, 3, 4])));
+        assert_eq!(due(&wasted, &bytes(of_all / 2), 100_000), None, "that does not make good for it yet");
+        assert_eq!(due(&wasted, &bytes(of_all * 3), 100_000), None, "alone it would be as it was");
     }
 
     #[test]

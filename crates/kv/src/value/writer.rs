@@ -45,6 +45,11 @@ impl SegmentWriter {
         self.stored_bytes
     }
 
+    /// Whether a value of `len` bytes belongs into the next segment, as one is to have no more than `segment_bytes` if it can: with them its chunks are full.
+    pub(crate) fn is_full(&self, len: usize, segment_bytes: u64) -> bool {
+        self.stored_bytes > 0 && self.stream.position() + len as u64 > segment_bytes
+    }
+
     /// Appends a value, compressed if that makes it smaller.
     ///
     /// # Errors

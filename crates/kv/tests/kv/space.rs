@@ -117,6 +117,32 @@ fn keys_that_only_grow_leave_no_trail_of_leaves() {
     wait(database.close()).unwrap();
 }
 
+/// Each time a few kilobytes more: a segment takes a chunk at least, however little is in it.
+#[test]
+fn small_segments_are_brought_together() {
+    let bench = Bench::with_classes(64 << 20, 64 << 20);
+    let database = bench.create();
+    let settings = StoreSettings { value_segment_bytes: 64 << 10, ..settings() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    let mut most = 0;
+    for round in 0..60u64 {
+        for no in round * 10..(round + 1) * 10 {
+            // Over the whole range of keys.
+            wait(store.put(&no.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes(), &value(no, 1))).unwrap();
+        }
+        wait(store.compact()).unwrap();
+        most = most.max(held_bytes(&database));
+    }
+    // Eleven segments, one in the making, and their keys.
+    assert!(most <= 16 * (256 << 10), "{most} bytes were held");
+    assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
+    for no in 0..600u64 {
+        let key = no.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+        assert_eq!(wait(store.get(&key)).unwrap().unwrap(), value(no, 1));
+    }
+    wait(database.close()).unwrap();
+}
+
 #[test]
 fn deletes_give_their_space_back_by_themselves() {
     let bench = Bench::new();

@@ -39,7 +39,7 @@ pub(crate) struct JobContext {
     pub(crate) opener: Opener,
     pub(crate) placement: Placement,
     pub(crate) key_files: KeyFileOptions,
-    /// A value segment is closed when it has so many bytes.
+    /// A value segment is closed before it would have more bytes, unless one value alone has.
     pub(crate) segment_bytes: u64,
     /// Hot and cold values lie apart if there are so many bytes of both.
     pub(crate) apart_bytes: u64,

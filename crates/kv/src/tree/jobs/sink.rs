@@ -138,7 +138,7 @@ impl<'a> Sink<'a> {
 
     async fn move_value(&mut self, from: &Pointer, stored: &[u8], warmth: Warmth) -> Result<Pointer> {
         let open = self.values[warmth as usize].as_ref();
-        if open.is_some_and(|(_, values)| values.stored_bytes() >= self.context.segment_bytes) {
+        if open.is_some_and(|(_, values)| values.is_full(stored.len(), self.context.segment_bytes)) {
             self.end_segment(warmth).await?;
         }
         let (_, writer) = match &mut self.values[warmth as usize] {

@@ -141,6 +141,32 @@ fn what_is_picked_comes_to_an_end_and_keeps_the_limits() {
     }
 }
 
+#[test]
+fn small_spills_leave_no_trail_of_small_segments() {
+    block_on(async {
+        let mut world = World::new(3, PolicyTemplate::StagingMaxCapacity).await;
+        world.context.leaf_bytes = 40_000;
+        let settings = PickSettings {
+            root_kvsets: 1,
+            leaf_bytes: world.context.leaf_bytes,
+            small_segment_bytes: world.context.segment_bytes / 2,
+            ..PickSettings::default()
+        };
+        let mut segments = 0;
+        for _ in 0..60 {
+            world.flush(3).await;
+            settle(&mut world, &settings).await;
+            let small = world.tree.segments.values();
+            let small = small.filter(|segment| segment.stored_bytes < settings.small_segment_bytes).count();
+            let leaves = world.tree.leaves.len();
+            assert!(small <= 3 * leaves + 8, "{small} small segments, {leaves} leaves");
+            segments += small;
+        }
+        world.verify().await;
+        assert!(segments > 60, "{segments}");
+    });
+}
+
 /// A world whose values were spilled.
 async fn spilled(keeps_mirrors: bool) -> World {
     let mut world = World::new(5, PolicyTemplate::StagingMaxCapacity).await;
