@@ -52,6 +52,9 @@ pub(crate) struct Objects {
     takes_none: AtomicBool,
     steward: OnceLock<Steward>,
     written: Written,
+    /// Bytes of the volume that are to stay free, and whether there are fewer.
+    kept_free: AtomicU64,
+    is_short: AtomicBool,
 }
 
 impl fmt::Debug for Objects {
@@ -66,7 +69,45 @@ impl Objects {
         let (database, next) = (database.to_owned(), AtomicU64::new(next));
         let (retired, takes_none) = (Mutex::default(), AtomicBool::new(false));
         let (steward, written) = (OnceLock::new(), Written::default());
-        Arc::new(Objects { volume, database, next, buffers, retired, takes_none, steward, written })
+        let (kept_free, is_short) = (AtomicU64::new(0), AtomicBool::new(false));
+        Arc::new(Objects {
+            volume,
+            database,
+            next,
+            buffers,
+            retired,
+            takes_none,
+            steward,
+            written,
+            kept_free,
+            is_short,
+        })
+    }
+
+    /// So many bytes of the volume are to stay free.
+    pub(crate) fn keep_free(&self, bytes: u64) {
+        self.kept_free.store(bytes, Ordering::Relaxed);
+        self.look_at_room();
+    }
+
+    /// The bytes that are free, and those that are to be; notes whether they are fewer.
+    pub(crate) fn look_at_room(&self) -> (u64, u64) {
+        let classes = self.volume.classes().into_iter();
+        let takes = classes.filter(|class| !class.is_draining && !class.is_failed);
+        let free = takes.map(|class| class.chunks.saturating_sub(class.taken)).sum::<u64>();
+        let (free, kept) = (free * self.volume.chunk_bytes(), self.kept_free.load(Ordering::Relaxed));
+        self.is_short.store(free < kept, Ordering::Relaxed);
+        (free, kept)
+    }
+
+    /// Whether less was free than is to be when that was looked at.
+    pub(crate) fn is_short(&self) -> bool {
+        self.is_short.load(Ordering::Relaxed)
+    }
+
+    /// Somebody has looked closer, and there is enough until more is made.
+    pub(crate) fn has_looked(&self) {
+        self.is_short.store(false, Ordering::Relaxed);
     }
 
     pub(crate) fn volume(&self) -> &Volume {
@@ -146,6 +187,7 @@ impl Objects {
             made => made,
         };
         let object = object.map_err(|error| Error::volume(format!("cannot make object {name:?}"), &error))?;
+        self.look_at_room();
         Ok((self.lease(kind, no), object))
     }
 

@@ -208,6 +208,7 @@ impl BulkLoad {
             self.end_segment().await?;
         }
         if self.values.is_none() {
+            self.admit().await?;
             let class = &self.context.placement.leaf_values;
             let (lease, object) = self.core.objects.create(ObjectKind::Segment, Some(class))?;
             let writer = SegmentWriter::new(lease.no(), object, self.core.objects.buffers()).await?;
@@ -217,6 +218,11 @@ impl BulkLoad {
             Some(segment) => segment.writer.append(value, self.codec).await,
             None => Err(Error::invalid("a load without a segment")),
         }
+    }
+
+    /// Waits for room for one object more.
+    async fn admit(&self) -> Result<()> {
+        if self.core.objects.is_short() { self.core.wait_for_reserve().await } else { Ok(()) }
     }
 
     /// Makes sure that the kvset that is being filled is one for `key`.
@@ -241,6 +247,7 @@ impl BulkLoad {
             }
             None => (0, Some(Bytes::new()), None),
         };
+        self.admit().await?;
         let class = &self.context.placement.leaf_keys;
         let (lease, object) = self.core.objects.create(ObjectKind::Keys, Some(class))?;
         let writer =

@@ -216,6 +216,7 @@ impl Core {
         for store in &stores {
             self.admit(store).await?;
         }
+        self.admit_puts(&payload).await?;
         let end = loop {
             match self.try_commit(writing, &mut payload, &stores, within_ms, check)? {
                 Some(appended) => break appended.end,

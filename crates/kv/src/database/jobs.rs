@@ -28,11 +28,13 @@ use crate::{ErrorKind, Result};
 
 use super::pick::{self, Thorough};
 use crate::tree::pick::{Job, join};
-use crate::tree::policy::Placement;
 
 /// Hot and cold values lie apart from a part of a segment on, and so many chunks.
 const APART_PART: u64 = 64;
 const APART_CHUNKS: u64 = 2;
+
+/// Value segments that a class has room for, at least.
+const SEGMENTS_OF_A_CLASS: u64 = 32;
 
 /// A segment of fewer chunks is small.
 const SMALL_CHUNKS: u64 = 4;
@@ -146,6 +148,15 @@ impl Drop for JobMemory<'_> {
     fn drop(&mut self) {
         self.core.background.job_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         self.core.share_memory();
+    }
+}
+
+/// Moves the oldest of `kvsets` down as it is, or spills all of them.
+async fn spill(context: &JobContext, tree: &TreeState, kvsets: &[KvsetNo]) -> Result<JobOutput> {
+    let oldest = kvsets.last().copied().unwrap_or_default();
+    match crate::tree::move_down(&context.placement, tree, oldest, context.leaf_bytes) {
+        Some(edit) => Ok(JobOutput { edit, ..JobOutput::default() }),
+        None => crate::tree::spill(context, tree, kvsets).await,
     }
 }
 
@@ -272,21 +283,22 @@ impl Core {
         (free / 4 * 3).min(self.settings.memory_bytes / 3)
     }
 
-    /// Bytes of a value segment. On the fastest class parts of what that may have at most, for its limit is looked at when one is made.
-    fn segment_bytes(&self, store: &StoreState, placement: &Placement) -> u64 {
-        let is_limited = self.classes.fastest().is_some_and(|fastest| fastest == placement.leaf_values);
-        self.segment_bytes_within(store, self.settings.fast_class_bytes.filter(|_| is_limited))
-    }
-
-    fn segment_bytes_within(&self, store: &StoreState, limit: Option<u64>) -> u64 {
-        let bytes = store.settings.value_segment_bytes.min(limit.unwrap_or(u64::MAX) / 8);
-        bytes.max(self.objects.volume().chunk_bytes())
+    /// Bytes of a value segment: as set, but no more than a 32nd of its class, for what is left of one has to be written anew before its room is free. On the
+    /// fastest class parts of what that may have at most, for its limit is looked at when one is made.
+    pub(crate) fn segment_bytes(&self, store: &StoreState) -> u64 {
+        let volume = self.objects.volume();
+        let class = self.classes.placement(&store.policy()).ok().map(|placement| placement.leaf_values);
+        let is_limited = class.is_some() && class == self.classes.fastest();
+        let limit = self.settings.fast_class_bytes.filter(|_| is_limited).unwrap_or(u64::MAX);
+        let of_class = volume.classes().into_iter().find(|info| Some(&info.name) == class.as_ref());
+        let of_class = of_class.map_or(u64::MAX, |info| info.chunks.saturating_mul(volume.chunk_bytes()));
+        let bytes = store.settings.value_segment_bytes.min(limit / 8).min(of_class / SEGMENTS_OF_A_CLASS);
+        bytes.max(volume.chunk_bytes())
     }
 
     /// A segment with fewer bytes is small: what it has could be a half of another one, and its last chunk may be more than a quarter of it.
     pub(crate) fn small_segment_bytes(&self, store: &StoreState) -> u64 {
-        let least = self.segment_bytes_within(store, self.settings.fast_class_bytes);
-        (SMALL_CHUNKS * self.objects.volume().chunk_bytes()).min(least / 2)
+        (SMALL_CHUNKS * self.objects.volume().chunk_bytes()).min(self.segment_bytes(store) / 2)
     }
 
     pub(crate) fn job_context(&self, store: &StoreState) -> Result<JobContext> {
@@ -294,7 +306,7 @@ impl Core {
         let placement = self.classes.placement(&store.policy())?;
         Ok(JobContext {
             opener: self.opener.clone(),
-            segment_bytes: self.segment_bytes(store, &placement),
+            segment_bytes: self.segment_bytes(store),
             // Each segment has one chunk that is not full.
             apart_bytes: (settings.value_segment_bytes / APART_PART)
                 .max(APART_CHUNKS * self.objects.volume().chunk_bytes()),
@@ -375,23 +387,23 @@ impl Core {
         // A join reads nothing.
         let reads = !matches!(job, Job::Join { .. });
         let _memory = reads.then(|| JobMemory::for_job(self, &mut context, is_thorough));
-        let context = &context;
         let output = match &job {
-            Job::Spill { kvsets } => {
-                let oldest = kvsets.last().copied().unwrap_or_default();
-                match crate::tree::move_down(&context.placement, &tree, oldest, context.leaf_bytes) {
-                    Some(edit) => JobOutput { edit, ..JobOutput::default() },
-                    None => crate::tree::spill(context, &tree, kvsets).await?,
+            Job::Spill { kvsets } => match spill(&context, &tree, kvsets).await {
+                // What the root deletes in leaves is not to wait for room that nothing else will give. Values follow as corrections.
+                Err(error) if error.kind() == ErrorKind::NoSpace && context.placement.moves_values => {
+                    context.placement.moves_values = false;
+                    spill(&context, &tree, kvsets).await?
                 }
-            }
+                spilled => spilled?,
+            },
             Job::Compact { leaf, kvsets, emptied } => {
-                let output = crate::tree::compact(context, &tree, *leaf, kvsets, emptied).await?;
+                let output = crate::tree::compact(&context, &tree, *leaf, kvsets, emptied).await?;
                 store.cleaning.note_merge(&tree, *leaf, kvsets, &output);
                 output
             }
             Job::Join { leaves } => JobOutput { edit: join(leaves), ..JobOutput::default() },
         };
-        self.install_job(writing, store, (context, tree), output).await
+        self.install_job(writing, store, (&context, tree), output).await
     }
 
     /// Installs what a job wrote, on the tree it read; whether there was anything.
@@ -432,6 +444,7 @@ impl Core {
             store.cleaning.note_kept(&tree, made);
         }
         self.update_pressure([store]);
+        self.note_reserve();
         self.background.progress.notify();
         self.background.work.notify();
         // As long as anybody has the old tree, what only it references is not deleted.

@@ -319,6 +319,7 @@ impl Database {
         });
         core.share_memory();
         Core::keep_limit(&core);
+        core.note_reserve();
         Core::start_background(&core);
         Ok(Database { core })
     }

@@ -103,7 +103,8 @@ impl Core {
         if let Some(misplaced) = misplaced {
             return Ok(Some(Correction::Move(misplaced)));
         }
-        let rewrite = wanted.moves_values.then(|| leaving_the_log(tree)).flatten();
+        let rewrite =
+            wanted.moves_values.then(|| leaving_the_log(tree, self.free_for_jobs().0 / 2)).flatten();
         Ok(rewrite.map(Correction::Rewrite))
     }
 
@@ -239,11 +240,19 @@ impl Database {
     }
 }
 
-/// The compaction of a leaf that has values in segments of the log.
-fn leaving_the_log(tree: &TreeState) -> Option<Job> {
+/// The compaction of a leaf that has values in segments of the log: of as many of them as have `most_bytes` there, or one.
+fn leaving_the_log(tree: &TreeState, most_bytes: u64) -> Option<Job> {
     tree.leaves.iter().find_map(|leaf| {
-        let segments = leaf.kvsets.iter().flat_map(referenced);
-        let emptied: BTreeSet<SegmentNo> = segments.filter(|no| !tree.segments.contains_key(no)).collect();
+        let in_log = tree.values_by_segment(leaf.no).into_iter();
+        let mut in_log: Vec<(SegmentNo, u64)> =
+            in_log.filter(|(no, _)| !tree.segments.contains_key(no)).collect();
+        in_log.sort_by_key(|(_, bytes)| *bytes);
+        let mut moved = 0;
+        let fitting = in_log.into_iter().enumerate().take_while(|(index, (_, bytes))| {
+            moved += bytes;
+            *index == 0 || moved <= most_bytes
+        });
+        let emptied: BTreeSet<SegmentNo> = fitting.map(|(_, (no, _))| no).collect();
         let kvsets = leaf.kvsets.iter().map(|kvset| kvset.no()).collect();
         (!emptied.is_empty()).then_some(Job::Compact { leaf: leaf.no, kvsets, emptied })
     })

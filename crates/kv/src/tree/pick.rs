@@ -164,7 +164,7 @@ pub(super) fn data_bytes<K: AsRef<KvsetRecord>>(kvset: &K) -> u64 {
 }
 
 /// Bytes of a kvset that a merge of keys writes.
-pub(super) fn key_bytes<K: AsRef<KvsetRecord>>(kvset: &K) -> u64 {
+pub(crate) fn key_bytes<K: AsRef<KvsetRecord>>(kvset: &K) -> u64 {
     let info = &kvset.as_ref().info;
     // Pointers and sequence numbers weigh about as much as short keys.
     info.key_bytes + info.inline_bytes + 16 * info.entries

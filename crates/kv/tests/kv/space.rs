@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tanada_base::SplitMix64;
 use tanada_kv::blocking::wait;
-use tanada_kv::{Database, PolicyTemplate, Store, StoreSettings, WriteOptions};
+use tanada_kv::{Database, ErrorKind, PolicyTemplate, Store, StoreSettings, WriteOptions};
 
 use crate::volumes::{Bench, value};
 
@@ -141,6 +141,50 @@ fn small_segments_are_brought_together() {
         assert_eq!(wait(store.get(&key)).unwrap().unwrap(), value(no, 1));
     }
     wait(database.close()).unwrap();
+}
+
+/// Writes new keys from `from` on until there is no space; the first that could not be written.
+fn fill_up(store: &Store, from: u64) -> u64 {
+    for no in from.. {
+        match wait(store.put(&no.to_be_bytes(), &value(no, 1))) {
+            Ok(()) => {}
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+                return no;
+            }
+        }
+    }
+    unreachable!()
+}
+
+/// What is refused for want of space can be written when something was deleted, without anything from outside; also when the database was opened again.
+#[test]
+fn what_fills_a_volume_can_be_deleted() {
+    for reopens in [false, true] {
+        let bench = Bench::with_classes(12 << 20, 20 << 20);
+        let mut database = bench.create();
+        let mut store = wait(database.create_store("a", &settings())).unwrap();
+        let mut first = 0;
+        for round in 0..2 {
+            let mut next = fill_up(&store, first);
+            assert!(next - first > 10_000, "{first} to {next}, round {round}");
+            if reopens {
+                wait(database.close()).unwrap();
+                drop((store, database));
+                database = bench.open();
+                store = database.open_store("a").unwrap();
+                // What the last opening did not come to may have given some room back.
+                next = fill_up(&store, next);
+            }
+            assert_eq!(wait(store.get(&(next - 1).to_be_bytes())).unwrap().unwrap(), value(next - 1, 1));
+            wait(store.delete(&next.to_be_bytes())).unwrap();
+            wait(store.delete_range(&first.to_be_bytes(), Some(&next.to_be_bytes()))).unwrap();
+            wait(store.compact()).unwrap();
+            first = next;
+        }
+        assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
+        wait(database.close()).unwrap();
+    }
 }
 
 #[test]

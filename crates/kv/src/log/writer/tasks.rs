@@ -221,6 +221,7 @@ impl Log {
             }
             waited = Duration::ZERO;
             let prepared = LogSegment::prepare(&self.objects, class.as_deref(), bytes).await;
+            self.objects.look_at_room();
             // CRASH: nothing leads to the segment; the next opening deletes it.
             self.crash.reached("log.after-prepare");
             let without_room = {

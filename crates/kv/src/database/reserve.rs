@@ -1,0 +1,91 @@
+//! Room that is kept for deletes.
+//!
+//! Where no chunk of a volume is free a database can be neither opened for writing nor compacted, and what could be deleted would stay for ever. So as long as less is
+//! free than that takes, what puts something in is refused, and deletes are not. Others may fill the volume all the same.
+//!
+//! Whether there is less is looked at when objects are made, which is what takes room; writers look closer then, once for each time.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::core::Core;
+use crate::log::frame::{Operation, OperationKind, Payload};
+use crate::tree::Leaf;
+use crate::tree::pick::key_bytes;
+use crate::{Error, ErrorKind, Result};
+
+/// Log segments: one that is being filled and one that is ready, when the database is opened.
+const LOG_SEGMENTS: u64 = 2;
+
+/// Chunks beside those and a segment of values: manifests, key files of memory tables and of the root.
+const CHUNKS: u64 = 8;
+
+/// No more than one in so many of the volume's.
+const MOST: u64 = 8;
+
+/// How long a write waits for room: while jobs are at work, which free more than they take, and in any case.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+const WAIT: Duration = Duration::from_secs(1);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+impl Core {
+    /// To be called when trees have changed: what compacting their largest leaf takes is kept, too.
+    pub(crate) fn note_reserve(&self) {
+        let volume = self.objects.volume();
+        let stores = self.stores.read().clone();
+        let largest = stores.iter().map(|store| {
+            let tree = store.view.read().tree.clone();
+            let keys_of = |leaf: &Leaf<_>| leaf.kvsets.iter().map(key_bytes).sum::<u64>();
+            self.segment_bytes(store) + tree.leaves.iter().map(keys_of).max().unwrap_or_default()
+        });
+        let log_segment = super::open::log_segment_bytes(volume, &self.settings);
+        let bytes =
+            LOG_SEGMENTS * log_segment + CHUNKS * volume.chunk_bytes() + largest.max().unwrap_or_default();
+        let all: u64 = volume.classes().iter().map(|class| class.chunks * volume.chunk_bytes()).sum();
+        self.objects.keep_free(bytes.min(all / MOST));
+    }
+
+    /// Waits until what `payload` puts in leaves enough room, if it puts anything in.
+    ///
+    /// # Errors
+    /// `NoSpace`.
+    pub(crate) async fn admit_puts(&self, payload: &Payload) -> Result<()> {
+        let is_put = |operation: Option<Operation>| {
+            operation.is_some_and(|operation| operation.kind == OperationKind::Put)
+        };
+        if self.objects.is_short() && payload.operations().any(is_put) {
+            return self.wait_for_reserve().await;
+        }
+        Ok(())
+    }
+
+    /// Waits until more is free than is kept.
+    ///
+    /// # Errors
+    /// `NoSpace`.
+    pub(crate) async fn wait_for_reserve(&self) -> Result<()> {
+        let began = self.environment.now();
+        loop {
+            let (free, kept) = self.objects.look_at_room();
+            if free >= kept || free + self.mirrored_bytes() >= kept {
+                self.objects.has_looked();
+                return Ok(());
+            }
+            let waited = self.environment.now().saturating_sub(began);
+            let works = self.stores.read().iter().any(|store| store.has_job.load(Ordering::Acquire));
+            if waited >= LONGEST_WAIT || (waited >= WAIT && !works) || self.background.is_stopping() {
+                return Err(Error::new(
+                    ErrorKind::NoSpace,
+                    format!(
+                        "the volume is nearly full: {} MiB are free, and {} MiB are kept for deletes and what they take: \
+                         delete something, free space or enlarge a class",
+                        free >> 20,
+                        kept.div_ceil(1 << 20)
+                    ),
+                ));
+            }
+            self.background.work.notify();
+            self.environment.sleep(LOOK_EVERY).await;
+        }
+    }
+}
