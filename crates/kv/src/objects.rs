@@ -54,6 +54,7 @@ pub(crate) struct Objects {
     written: Written,
     /// Bytes of the volume that are to stay free, and whether there are fewer.
     kept_free: AtomicU64,
+    kept_for_log: AtomicU64,
     is_short: AtomicBool,
 }
 
@@ -69,7 +70,8 @@ impl Objects {
         let (database, next) = (database.to_owned(), AtomicU64::new(next));
         let (retired, takes_none) = (Mutex::default(), AtomicBool::new(false));
         let (steward, written) = (OnceLock::new(), Written::default());
-        let (kept_free, is_short) = (AtomicU64::new(0), AtomicBool::new(false));
+        let (kept_free, kept_for_log, is_short) =
+            (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
         Arc::new(Objects {
             volume,
             database,
@@ -80,13 +82,15 @@ impl Objects {
             steward,
             written,
             kept_free,
+            kept_for_log,
             is_short,
         })
     }
 
-    /// So many bytes of the volume are to stay free.
-    pub(crate) fn keep_free(&self, bytes: u64) {
+    /// So many bytes of the volume are to stay free, and so many of these whatever is done for the others.
+    pub(crate) fn keep_free(&self, bytes: u64, for_log: u64) {
         self.kept_free.store(bytes, Ordering::Relaxed);
+        self.kept_for_log.store(for_log, Ordering::Relaxed);
         self.look_at_room();
     }
 
@@ -98,6 +102,12 @@ impl Objects {
         let (free, kept) = (free * self.volume.chunk_bytes(), self.kept_free.load(Ordering::Relaxed));
         self.is_short.store(free < kept, Ordering::Relaxed);
         (free, kept)
+    }
+
+    /// Whether there is room for so many bytes, which may give others only much later, beside what the log wants.
+    pub(crate) fn have_room_for(&self, bytes: u64) -> bool {
+        let (free, _) = self.look_at_room();
+        free >= self.kept_for_log.load(Ordering::Relaxed) + bytes
     }
 
     /// Whether less was free than is to be when that was looked at.

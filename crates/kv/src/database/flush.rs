@@ -63,9 +63,14 @@ fn uncounted_bytes(memory_bytes: u64, own_bytes: u64, held_bytes: u64) -> u64 {
 }
 
 impl Core {
+    /// Bytes at which a table is written out.
+    fn table_bytes(&self) -> u64 {
+        self.settings.table_bytes().min(self.most_table_bytes.load(Ordering::Relaxed))
+    }
+
     /// Closes tables that are full, under the commit lock.
     pub(crate) fn make_room(&self, writing: &Writing, stores: &[Arc<StoreState>], end: Lsn) {
-        let table_bytes = self.settings.table_bytes();
+        let table_bytes = self.table_bytes();
         let is_full = |store: &&Arc<StoreState>| store.view.read().active.bytes() >= table_bytes;
         self.close_tables(writing, stores.iter().filter(is_full));
         if end >= self.counters.next_look.get() {
@@ -76,7 +81,7 @@ impl Core {
     /// Now and then: closes tables of stores that nobody writes to any more, if they hold back the log, and the largest as long as all of them
     /// together take up too much.
     fn look_around(&self, writing: &Writing, end: Lsn) {
-        let table_bytes = self.settings.table_bytes();
+        let table_bytes = self.table_bytes();
         self.counters.next_look.set(end + table_bytes / LOOKS_A_TABLE);
         // The cache has to give way.
         self.background.work.notify();

@@ -23,11 +23,11 @@ use crate::notify::Notify;
 use crate::pace::Pace;
 use crate::settings::FilterMemory;
 use crate::transaction::Scan;
-use crate::tree::{Change, Edit, JobContext, JobOutput, KvsetNo, TreeState};
+use crate::tree::{Change, Edit, JobContext, JobOutput, Kvset, KvsetNo, TreeState, drop_hidden, hidden};
 use crate::{ErrorKind, Result};
 
 use super::pick::{self, Thorough};
-use crate::tree::pick::{Job, join};
+use crate::tree::pick::{Job, data_bytes, join, key_bytes};
 
 /// Hot and cold values lie apart from a part of a segment on, and so many chunks.
 const APART_PART: u64 = 64;
@@ -35,6 +35,10 @@ const APART_CHUNKS: u64 = 2;
 
 /// Value segments that a class has room for, at least.
 const SEGMENTS_OF_A_CLASS: u64 = 32;
+
+/// Leaves whose keys a class has room for, at least, unless they had so few chunks.
+const LEAVES_OF_A_CLASS: u64 = 16;
+const LEAST_CHUNKS_OF_A_LEAF: u64 = 4;
 
 /// A segment of fewer chunks is small.
 const SMALL_CHUNKS: u64 = 4;
@@ -207,6 +211,12 @@ impl Core {
                 },
                 Err(error) if error.kind() == ErrorKind::NoSpace => {
                     self.counters.jobs_without_space.add(1);
+                    // What deletes hide may need less room than it frees.
+                    match self.clean_next(writing, store).await {
+                        Ok(None) => return Did::Something,
+                        Ok(Some(_)) => {}
+                        Err(error) => writing.log.fail(&error),
+                    }
                     // The log makes another one when it wants it, and jobs free more than they take.
                     writing.log.give_back_ready();
                     self.environment.sleep(REST).await;
@@ -296,6 +306,20 @@ impl Core {
         bytes.max(volume.chunk_bytes())
     }
 
+    /// Bytes of a leaf: as set, but with keys (and short values) of no more than a 16th of their class, for they are written anew before their room is free.
+    pub(crate) fn leaf_bytes(&self, store: &StoreState) -> u64 {
+        let volume = self.objects.volume();
+        let tree = store.view.read().tree.clone();
+        let sum = |of: fn(&Arc<Kvset>) -> u64| tree.kvsets().map(of).sum::<u64>();
+        let (keys, all) = (sum(key_bytes), sum(data_bytes));
+        let class = self.classes.placement(&store.policy()).ok().map(|placement| placement.leaf_keys);
+        let class = volume.classes().into_iter().find(|info| Some(&info.name) == class.as_ref());
+        let (Some(class), true) = (class, keys > 0) else { return store.settings.leaf_bytes };
+        let most_keys = class.chunks.saturating_mul(volume.chunk_bytes()) / LEAVES_OF_A_CLASS;
+        let bytes = (most_keys as f64 / keys as f64 * all.max(keys) as f64) as u64;
+        store.settings.leaf_bytes.min(bytes.max(LEAST_CHUNKS_OF_A_LEAF * volume.chunk_bytes()))
+    }
+
     /// A segment with fewer bytes is small: what it has could be a half of another one, and its last chunk may be more than a quarter of it.
     pub(crate) fn small_segment_bytes(&self, store: &StoreState) -> u64 {
         (SMALL_CHUNKS * self.objects.volume().chunk_bytes()).min(self.segment_bytes(store) / 2)
@@ -315,7 +339,7 @@ impl Core {
                 page_bytes: settings.page_bytes,
                 filter_bits_per_key: settings.filter_bits_per_key,
             },
-            leaf_bytes: settings.leaf_bytes,
+            leaf_bytes: self.leaf_bytes(store),
             // What is read is there twice on its way to a segment.
             batch_bytes: self.job_bytes() / 2,
             pace: Pace::considerate(&self.opener.cache, &self.environment, &self.hurry),
@@ -346,7 +370,9 @@ impl Core {
         drop(whole);
         let (job, space) = pick::next_job(&tree, &self.pick_settings(store), &around, thorough);
         self.note_space(store, space);
+        let hidden = hidden(&tree, &context.snapshots);
         let job = match job {
+            _ if !hidden.is_empty() => Job::Drop { kvsets: hidden },
             Some(job) => job,
             None => match self.correction(writing, store, &tree, is_thorough)? {
                 Some(Correction::Rewrite(job)) => job,
@@ -384,8 +410,8 @@ impl Core {
             }
             return Ok(is_thorough);
         };
-        // A join reads nothing.
-        let reads = !matches!(job, Job::Join { .. });
+        // The others are edits alone.
+        let reads = matches!(job, Job::Spill { .. } | Job::Compact { .. });
         let _memory = reads.then(|| JobMemory::for_job(self, &mut context, is_thorough));
         let output = match &job {
             Job::Spill { kvsets } => match spill(&context, &tree, kvsets).await {
@@ -402,6 +428,7 @@ impl Core {
                 output
             }
             Job::Join { leaves } => JobOutput { edit: join(leaves), ..JobOutput::default() },
+            Job::Drop { kvsets } => JobOutput { edit: drop_hidden(kvsets), ..JobOutput::default() },
         };
         self.install_job(writing, store, (&context, tree), output).await
     }

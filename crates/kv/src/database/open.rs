@@ -314,6 +314,7 @@ impl Database {
             classes,
             is_closed: AtomicBool::new(false),
             claim: Mutex::new(Some(claim)),
+            most_table_bytes: AtomicU64::new(u64::MAX),
             slowed_us: AtomicU32::new(0),
             hurry: Arc::default(),
         });

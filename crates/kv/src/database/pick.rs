@@ -11,7 +11,7 @@ use super::store::StoreState;
 use crate::entry::SegmentNo;
 use crate::objects::ObjectKind;
 use crate::tree::garbage::Space;
-use crate::tree::pick::{Job, LogSegmentUse, PickSettings, Surroundings, pick};
+use crate::tree::pick::{Job, LogSegmentUse, PickSettings, Surroundings, pick, pick_spill};
 use crate::tree::shape::Tree;
 use crate::tree::{Kvset, KvsetNo, Leaf, LeafNo, TreeState};
 
@@ -29,6 +29,12 @@ pub(crate) fn next_job(
     let picked = picked.map(|picked| picked.job);
     match thorough {
         None => (picked, space),
+        // Where there is little room, what deletes free comes before what has to be written for it.
+        Some(thorough) if around.is_tight => {
+            let spill = || pick_spill(tree, settings, around).map(|picked| picked.job);
+            let deleting = || thorough_job(tree, None, thorough);
+            (spill().or_else(deleting).or(picked), space)
+        }
         Some(thorough) => (thorough_job(tree, picked, thorough), space),
     }
 }
@@ -98,12 +104,17 @@ pub(super) fn referenced(kvset: &Arc<Kvset>) -> impl Iterator<Item = SegmentNo> 
 }
 
 impl Core {
+    /// So many kvsets at the root make a spill.
+    pub(crate) fn root_kvsets(&self) -> usize {
+        (self.settings.slow_root_kvsets / 2).max(2)
+    }
+
     pub(crate) fn pick_settings(&self, store: &StoreState) -> PickSettings {
         PickSettings {
-            leaf_bytes: store.settings.leaf_bytes,
+            leaf_bytes: self.leaf_bytes(store),
             space_amplification: store.settings.space_amplification,
             // Writers are slowed only when spills cannot keep pace.
-            root_kvsets: (self.settings.slow_root_kvsets / 2).max(2),
+            root_kvsets: self.root_kvsets(),
             // One batch of a job: its values, read back in the order of the log, are most of what lies there. A batch that is a part of the keys wants
             // a part of what lies there, and yet reads nearly all of it.
             spill_bytes: self.job_bytes(),

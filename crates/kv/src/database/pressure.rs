@@ -148,7 +148,7 @@ impl Core {
         stores.iter().any(|store| {
             let bytes = self.spillable_bytes(store);
             let kvsets = store.view.read().tree.root.len();
-            bytes > 0 && (kvsets >= self.pick_settings(store).root_kvsets || self.log_pressure(bytes) >= 1.0)
+            bytes > 0 && (kvsets >= self.root_kvsets() || self.log_pressure(bytes) >= 1.0)
         })
     }
 

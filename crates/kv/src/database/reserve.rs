@@ -21,7 +21,11 @@ const LOG_SEGMENTS: u64 = 2;
 const CHUNKS: u64 = 8;
 
 /// No more than one in so many of the volume's.
-const MOST: u64 = 8;
+const MOST: u64 = 4;
+
+/// Memory tables that the fastest class has room for, at least, unless they had so little.
+const TABLES_OF_A_CLASS: u64 = 16;
+const LEAST_TABLE_BYTES: u64 = 1 << 20;
 
 /// How long a write waits for room: while jobs are at work, which free more than they take, and in any case.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -29,7 +33,7 @@ const WAIT: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 impl Core {
-    /// To be called when trees have changed: what compacting their largest leaf takes is kept, too.
+    /// To be called when trees have changed: what compacting their largest leaf takes is kept, too. A part of it is not even for jobs' values.
     pub(crate) fn note_reserve(&self) {
         let volume = self.objects.volume();
         let stores = self.stores.read().clone();
@@ -41,8 +45,14 @@ impl Core {
         let log_segment = super::open::log_segment_bytes(volume, &self.settings);
         let bytes =
             LOG_SEGMENTS * log_segment + CHUNKS * volume.chunk_bytes() + largest.max().unwrap_or_default();
-        let all: u64 = volume.classes().iter().map(|class| class.chunks * volume.chunk_bytes()).sum();
-        self.objects.keep_free(bytes.min(all / MOST));
+        let classes = volume.classes();
+        let of_class = |class: &tanada_volume::ClassInfo| class.chunks.saturating_mul(volume.chunk_bytes());
+        let most = classes.iter().map(of_class).sum::<u64>() / MOST;
+        // Its segments are small ones by then.
+        let for_log = CHUNKS / 2 * volume.chunk_bytes();
+        self.objects.keep_free(bytes.min(most), for_log.min(most));
+        let fastest = classes.iter().map(of_class).next().unwrap_or(u64::MAX);
+        self.most_table_bytes.store((fastest / TABLES_OF_A_CLASS).max(LEAST_TABLE_BYTES), Ordering::Relaxed);
     }
 
     /// Waits until what `payload` puts in leaves enough room, if it puts anything in.

@@ -93,6 +93,8 @@ struct State {
     prepared: Option<LogSegment>,
     /// Bytes that the next segment has to hold at least, and why there is none.
     next_bytes: u64,
+    /// Of these, what a frame has wanted.
+    wanted_bytes: u64,
     prepare_error: Option<Error>,
     open: Option<Group>,
     closed: VecDeque<Group>,
@@ -109,6 +111,12 @@ struct State {
 }
 
 impl State {
+    /// The next segment has to hold a frame that takes up so many bytes.
+    fn want(&mut self, needed: u64) {
+        self.wanted_bytes = self.wanted_bytes.max(needed);
+        self.next_bytes = self.next_bytes.max(needed);
+    }
+
     /// Waits until the log is durable up to `lsn`, unless that or the opposite is known already.
     fn wait_for(&mut self, lsn: Lsn) -> Either<Result<()>, oneshot::Receiver<Result<()>>> {
         if self.durable >= lsn {
@@ -185,6 +193,7 @@ impl Log {
             filling: None,
             prepared: None,
             next_bytes: options.segment_bytes,
+            wanted_bytes: 0,
             prepare_error: None,
             open: None,
             closed: VecDeque::new(),
@@ -335,12 +344,12 @@ impl Log {
                     let placed = PlacedSegment { no: segment.no, segment: values, start: state.end };
                     state.placed.push(placed);
                     state.filling = Some(Filling { segment, start: state.end, used: 0 });
-                    state.next_bytes = self.options.segment_bytes;
+                    (state.next_bytes, state.wanted_bytes) = (self.options.segment_bytes, 0);
                     self.counters.segments.add(1);
                     self.prepare.notify();
                 }
                 None => {
-                    state.next_bytes = state.next_bytes.max(needed);
+                    state.want(needed);
                     if let Some(too_small) = state.prepared.take() {
                         too_small.lease.retire();
                     }
@@ -415,7 +424,7 @@ impl Log {
                 state.wanted.without_room.push(sender);
                 has_asked |= has_place;
                 if has_place {
-                    state.next_bytes = state.next_bytes.max(needed);
+                    state.want(needed);
                     // It was being prepared before anybody knew how large it has to be.
                     if let Some(too_small) = state.prepared.take() {
                         too_small.lease.retire();

@@ -7,6 +7,7 @@
 //! - [`kvset`]: kvsets that are open, and looking a key up in a tree of them; [`cursor`]: walking one;
 //! - [`mirror`]: segments that values are read in though their home is elsewhere;
 //! - [`pick`]: which job is next; [`garbage`]: which frees space; [`gather`]: which has values leave segments that are too small; [`jobs`]: doing it;
+//! - [`hidden`]: what goes without a job, as deletes hide all of it;
 //! - [`heat`]: which values are read often enough to be promoted;
 //! - [`scattered`]: which leaves are to be brought in order because scans read them piece by piece;
 //! - [`policy`]: which class keys and values go to.
@@ -21,6 +22,7 @@ pub(crate) mod edit;
 pub(crate) mod garbage;
 mod gather;
 pub(crate) mod heat;
+mod hidden;
 pub(crate) mod jobs;
 mod kvset;
 pub(crate) mod mirror;
@@ -32,6 +34,7 @@ pub(crate) mod shape;
 mod tests;
 
 pub(crate) use edit::{Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo, Place, Position};
+pub(crate) use hidden::{drop_hidden, hidden};
 pub(crate) use jobs::{JobContext, JobOutput, compact, merge, move_down, spill};
 pub(crate) use kvset::{FoundVersion, Kvset, Opener, TreeState};
 pub(crate) use shape::{Leaf, TreeRecord};

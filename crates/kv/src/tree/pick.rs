@@ -90,6 +90,8 @@ pub(crate) enum Job {
     Compact { leaf: LeafNo, kvsets: Vec<KvsetNo>, emptied: BTreeSet<SegmentNo> },
     /// Each of these leaves becomes a part of the one before it.
     Join { leaves: Vec<LeafNo> },
+    /// These go, as all that is in them is deleted.
+    Drop { kvsets: Vec<(LeafNo, KvsetNo)> },
 }
 
 /// A job and how much it presses.
@@ -159,7 +161,7 @@ pub(crate) fn join(leaves: &[LeafNo]) -> Edit {
     Edit { changes: leaves.iter().map(|leaf| Change::JoinLeaf { leaf: *leaf }).collect() }
 }
 
-pub(super) fn data_bytes<K: AsRef<KvsetRecord>>(kvset: &K) -> u64 {
+pub(crate) fn data_bytes<K: AsRef<KvsetRecord>>(kvset: &K) -> u64 {
     kvset.as_ref().info.data_bytes()
 }
 
@@ -170,7 +172,7 @@ pub(crate) fn key_bytes<K: AsRef<KvsetRecord>>(kvset: &K) -> u64 {
     info.key_bytes + info.inline_bytes + 16 * info.entries
 }
 
-pub(super) fn pick_spill<K: AsRef<KvsetRecord>>(
+pub(crate) fn pick_spill<K: AsRef<KvsetRecord>>(
     tree: &Tree<K>,
     settings: &PickSettings,
     around: &Surroundings,
@@ -179,11 +181,14 @@ pub(super) fn pick_spill<K: AsRef<KvsetRecord>>(
     let by_number = tree.root.len() as f64 / settings.root_kvsets.max(1) as f64;
     let by_bytes = bytes as f64 / settings.root_bytes.max(1) as f64;
     let oldest = tree.root.last()?;
+    // What is written before anything is free has to fit in.
+    let free_bytes = around.free_bytes.filter(|_| around.is_tight).unwrap_or(u64::MAX);
+    let most_bytes = settings.spill_bytes.min(free_bytes / 2);
     let mut chosen = vec![oldest.as_ref().no];
     let mut spilled = data_bytes(oldest);
     for kvset in tree.root.iter().rev().skip(1) {
         spilled += data_bytes(kvset);
-        if spilled > settings.spill_bytes {
+        if spilled > most_bytes {
             break;
         }
         chosen.push(kvset.as_ref().no);

@@ -207,9 +207,9 @@ impl Log {
                     return;
                 }
                 let is_missing = state.prepared.is_none() && state.prepare_error.is_none();
-                is_missing.then_some(state.next_bytes)
+                is_missing.then_some((state.next_bytes, state.wanted_bytes.max(self.options.group_bytes)))
             };
-            let Some(bytes) = wanted else {
+            let Some((bytes, least)) = wanted else {
                 noticed.await;
                 continue;
             };
@@ -220,7 +220,12 @@ impl Log {
                 continue;
             }
             waited = Duration::ZERO;
-            let prepared = LogSegment::prepare(&self.objects, class.as_deref(), bytes).await;
+            // What is kept for deletes takes a few that are small.
+            let bytes = if self.objects.is_short() { least } else { bytes };
+            let mut prepared = LogSegment::prepare(&self.objects, class.as_deref(), bytes).await;
+            if bytes > least && prepared.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) {
+                prepared = LogSegment::prepare(&self.objects, class.as_deref(), least).await;
+            }
             self.objects.look_at_room();
             // CRASH: nothing leads to the segment; the next opening deletes it.
             self.crash.reached("log.after-prepare");

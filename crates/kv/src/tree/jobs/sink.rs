@@ -129,6 +129,9 @@ impl<'a> Sink<'a> {
     fn key_writer(&mut self) -> Result<&mut (Lease, KeyFileWriter)> {
         if self.writer.is_none() {
             let objects = &self.context.opener.objects;
+            if !objects.have_room_for(0) {
+                return Err(nearly_full());
+            }
             let (lease, object) = objects.create(ObjectKind::Keys, Some(&self.keys_class))?;
             let writer = KeyFileWriter::new(lease.no(), object, objects.buffers(), self.context.key_files);
             self.writer = Some((lease, writer));
@@ -145,6 +148,10 @@ impl<'a> Sink<'a> {
             Some(values) => values,
             none => {
                 let objects = &self.context.opener.objects;
+                // Room comes of it only when nothing refers to what is emptied any more, which may take other jobs.
+                if !objects.have_room_for(self.context.segment_bytes) {
+                    return Err(nearly_full());
+                }
                 let (lease, object) = objects.create(ObjectKind::Segment, Some(&self.values_class))?;
                 let is_elsewhere = object.attributes().class.as_ref() != Some(&self.values_class);
                 if self.kind == KvsetKind::Promoted && is_elsewhere {
@@ -231,6 +238,11 @@ impl<'a> Sink<'a> {
             let _ = objects.delete(kind, no).await;
         }
     }
+}
+
+fn nearly_full() -> Error {
+    let error = "the volume is nearly full: what is free is kept for the log; delete something, free space or enlarge a class";
+    Error::new(ErrorKind::NoSpace, error)
 }
 
 /// The lease of an object that is complete; of one that could not be completed it is the last: it is deleted with what was retired.

@@ -22,9 +22,11 @@ use crate::keyfile::KeyHash;
 use crate::objects::ObjectKind;
 use crate::value::Segments;
 
-fn run(seed: u64, steps: u64, template: PolicyTemplate) {
+/// How many kvsets were dropped because deletes hid all of them.
+fn run(seed: u64, steps: u64, template: PolicyTemplate, leaf_bytes: u64) -> usize {
     block_on(async {
         let mut world = World::new(seed, template).await;
+        world.context.leaf_bytes = leaf_bytes;
         for _ in 0..steps {
             match world.random.below(4) {
                 0 => {
@@ -55,7 +57,14 @@ fn run(seed: u64, steps: u64, template: PolicyTemplate) {
         world.verify_reads().await;
         world.compact_leaves().await;
         world.verify().await;
-    });
+        world.dropped
+    })
+}
+
+#[test]
+fn what_deletes_hide_as_a_whole_goes_without_being_read() {
+    let dropped: usize = (0..12).map(|seed| run(seed, 60, PolicyTemplate::StagingMaxCapacity, 1500)).sum();
+    assert!(dropped > 5, "{dropped} kvsets");
 }
 
 proptest! {
@@ -69,7 +78,7 @@ proptest! {
             PolicyTemplate::StagingMinCapacity,
             PolicyTemplate::CapacityOnly,
         ];
-        run(seed, 40, templates[template]);
+        run(seed, 40, templates[template], if seed % 2 == 0 { 12_000 } else { 2000 });
     }
 }
 
@@ -90,6 +99,7 @@ async fn settle(world: &mut World, settings: &PickSettings) -> u64 {
                 compact(context, tree, leaf, &kvsets, &emptied).await.unwrap().edit
             }
             Job::Join { leaves } => join(&leaves),
+            Job::Drop { kvsets } => drop_hidden(&kvsets),
         };
         world.apply(&edit).await;
         jobs += 1;

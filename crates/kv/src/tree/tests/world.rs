@@ -71,6 +71,8 @@ pub(super) struct World {
     pub(super) tree: Arc<TreeState>,
     pub(super) record: TreeRecord,
     pub(super) model: Model,
+    /// Kvsets that were hidden as a whole.
+    pub(super) dropped: usize,
     pub(super) sequence: SequenceNo,
     pub(super) random: SplitMix64,
     /// Of its values in the cache.
@@ -116,6 +118,7 @@ impl World {
             tree: Arc::default(),
             record: TreeRecord::default(),
             model: Model::default(),
+            dropped: 0,
             sequence: 0,
             random: SplitMix64::new(seed),
             store: Owner::next(),
@@ -240,7 +243,12 @@ impl World {
         self.context.mirrors = self.tree.mirrors.keys().copied().collect();
         let (context, tree) = (&self.context, &self.tree);
         let leaf = tree.leaves.get(self.random.below(tree.leaves.len() as u64) as usize);
-        match self.random.below(9) {
+        match self.random.below(10) {
+            9 => {
+                let kvsets = hidden(tree, &context.snapshots);
+                self.dropped += kvsets.len();
+                Some(drop_hidden(&kvsets))
+            }
             8 => {
                 // Any leaves, not only those that would be chosen.
                 let others = tree.leaves.iter().skip(1).map(|leaf| leaf.no);
