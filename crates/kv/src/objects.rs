@@ -110,6 +110,12 @@ impl Objects {
         free >= self.kept_for_log.load(Ordering::Relaxed) + bytes
     }
 
+    /// Whether there is room for keys, which give others as soon as they are there: half of what the log wants stays.
+    pub(crate) fn have_room_for_keys(&self) -> bool {
+        let (free, _) = self.look_at_room();
+        free >= self.kept_for_log.load(Ordering::Relaxed) / 2
+    }
+
     /// Whether less was free than is to be when that was looked at.
     pub(crate) fn is_short(&self) -> bool {
         self.is_short.load(Ordering::Relaxed)

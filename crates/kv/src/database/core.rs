@@ -90,6 +90,8 @@ pub(crate) struct Core {
     /// How long each write is slowed because the fastest class is nearly full.
     /// Tables are written out before they have more, for what they become is spilled as a whole.
     pub(crate) most_table_bytes: AtomicU64,
+    /// Of what stores' compactions take: see [`super::reserve`].
+    pub(crate) largest_need: AtomicU64,
     pub(crate) slowed_us: AtomicU32,
     /// Whether jobs have time.
     pub(crate) hurry: Arc<Hurry>,

@@ -23,25 +23,15 @@ use crate::notify::Notify;
 use crate::pace::Pace;
 use crate::settings::FilterMemory;
 use crate::transaction::Scan;
-use crate::tree::{Change, Edit, JobContext, JobOutput, Kvset, KvsetNo, TreeState, drop_hidden, hidden};
+use crate::tree::{Change, Edit, JobContext, JobOutput, KvsetNo, TreeState, drop_hidden, hidden};
 use crate::{ErrorKind, Result};
 
 use super::pick::{self, Thorough};
-use crate::tree::pick::{Job, data_bytes, join, key_bytes};
+use crate::tree::pick::{Job, join};
 
 /// Hot and cold values lie apart from a part of a segment on, and so many chunks.
 const APART_PART: u64 = 64;
 const APART_CHUNKS: u64 = 2;
-
-/// Value segments that a class has room for, at least.
-const SEGMENTS_OF_A_CLASS: u64 = 32;
-
-/// Leaves whose keys a class has room for, at least, unless they had so few chunks.
-const LEAVES_OF_A_CLASS: u64 = 16;
-const LEAST_CHUNKS_OF_A_LEAF: u64 = 4;
-
-/// A segment of fewer chunks is small.
-const SMALL_CHUNKS: u64 = 4;
 
 /// How long a store's jobs rest after one found no space, whatever happens.
 const REST: Duration = Duration::from_millis(100);
@@ -293,44 +283,13 @@ impl Core {
         (free / 4 * 3).min(self.settings.memory_bytes / 3)
     }
 
-    /// Bytes of a value segment: as set, but no more than a 32nd of its class, for what is left of one has to be written anew before its room is free. On the
-    /// fastest class parts of what that may have at most, for its limit is looked at when one is made.
-    pub(crate) fn segment_bytes(&self, store: &StoreState) -> u64 {
-        let volume = self.objects.volume();
-        let class = self.classes.placement(&store.policy()).ok().map(|placement| placement.leaf_values);
-        let is_limited = class.is_some() && class == self.classes.fastest();
-        let limit = self.settings.fast_class_bytes.filter(|_| is_limited).unwrap_or(u64::MAX);
-        let of_class = volume.classes().into_iter().find(|info| Some(&info.name) == class.as_ref());
-        let of_class = of_class.map_or(u64::MAX, |info| info.chunks.saturating_mul(volume.chunk_bytes()));
-        let bytes = store.settings.value_segment_bytes.min(limit / 8).min(of_class / SEGMENTS_OF_A_CLASS);
-        bytes.max(volume.chunk_bytes())
-    }
-
-    /// Bytes of a leaf: as set, but with keys (and short values) of no more than a 16th of their class, for they are written anew before their room is free.
-    pub(crate) fn leaf_bytes(&self, store: &StoreState) -> u64 {
-        let volume = self.objects.volume();
-        let tree = store.view.read().tree.clone();
-        let sum = |of: fn(&Arc<Kvset>) -> u64| tree.kvsets().map(of).sum::<u64>();
-        let (keys, all) = (sum(key_bytes), sum(data_bytes));
-        let class = self.classes.placement(&store.policy()).ok().map(|placement| placement.leaf_keys);
-        let class = volume.classes().into_iter().find(|info| Some(&info.name) == class.as_ref());
-        let (Some(class), true) = (class, keys > 0) else { return store.settings.leaf_bytes };
-        let most_keys = class.chunks.saturating_mul(volume.chunk_bytes()) / LEAVES_OF_A_CLASS;
-        let bytes = (most_keys as f64 / keys as f64 * all.max(keys) as f64) as u64;
-        store.settings.leaf_bytes.min(bytes.max(LEAST_CHUNKS_OF_A_LEAF * volume.chunk_bytes()))
-    }
-
-    /// A segment with fewer bytes is small: what it has could be a half of another one, and its last chunk may be more than a quarter of it.
-    pub(crate) fn small_segment_bytes(&self, store: &StoreState) -> u64 {
-        (SMALL_CHUNKS * self.objects.volume().chunk_bytes()).min(self.segment_bytes(store) / 2)
-    }
-
     pub(crate) fn job_context(&self, store: &StoreState) -> Result<JobContext> {
         let settings = &store.settings;
         let placement = self.classes.placement(&store.policy())?;
+        let shares = self.shares(store, Some(&placement));
         Ok(JobContext {
             opener: self.opener.clone(),
-            segment_bytes: self.segment_bytes(store),
+            segment_bytes: shares.segment_bytes,
             // Each segment has one chunk that is not full.
             apart_bytes: (settings.value_segment_bytes / APART_PART)
                 .max(APART_CHUNKS * self.objects.volume().chunk_bytes()),
@@ -339,7 +298,7 @@ impl Core {
                 page_bytes: settings.page_bytes,
                 filter_bits_per_key: settings.filter_bits_per_key,
             },
-            leaf_bytes: self.leaf_bytes(store),
+            leaf_bytes: shares.leaf_bytes,
             // What is read is there twice on its way to a segment.
             batch_bytes: self.job_bytes() / 2,
             pace: Pace::considerate(&self.opener.cache, &self.environment, &self.hurry),
@@ -471,7 +430,7 @@ impl Core {
             store.cleaning.note_kept(&tree, made);
         }
         self.update_pressure([store]);
-        self.note_reserve();
+        self.note_reserve_of(store);
         self.background.progress.notify();
         self.background.work.notify();
         // As long as anybody has the old tree, what only it references is not deleted.

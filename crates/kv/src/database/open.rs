@@ -315,6 +315,7 @@ impl Database {
             is_closed: AtomicBool::new(false),
             claim: Mutex::new(Some(claim)),
             most_table_bytes: AtomicU64::new(u64::MAX),
+            largest_need: AtomicU64::new(0),
             slowed_us: AtomicU32::new(0),
             hurry: Arc::default(),
         });

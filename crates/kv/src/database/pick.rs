@@ -110,15 +110,17 @@ impl Core {
     }
 
     pub(crate) fn pick_settings(&self, store: &StoreState) -> PickSettings {
+        let placement = self.classes.placement(&store.policy()).ok();
+        let shares = self.shares(store, placement.as_ref());
         PickSettings {
-            leaf_bytes: self.leaf_bytes(store),
+            leaf_bytes: shares.leaf_bytes,
             space_amplification: store.settings.space_amplification,
             // Writers are slowed only when spills cannot keep pace.
             root_kvsets: self.root_kvsets(),
             // One batch of a job: its values, read back in the order of the log, are most of what lies there. A batch that is a part of the keys wants
             // a part of what lies there, and yet reads nearly all of it.
             spill_bytes: self.job_bytes(),
-            small_segment_bytes: self.small_segment_bytes(store),
+            small_segment_bytes: shares.small_segment_bytes,
             ..PickSettings::default()
         }
     }

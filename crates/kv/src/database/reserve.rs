@@ -9,6 +9,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::core::Core;
+use super::pressure::Cause;
+use super::store::StoreState;
 use crate::log::frame::{Operation, OperationKind, Payload};
 use crate::tree::Leaf;
 use crate::tree::pick::key_bytes;
@@ -37,14 +39,10 @@ impl Core {
     pub(crate) fn note_reserve(&self) {
         let volume = self.objects.volume();
         let stores = self.stores.read().clone();
-        let largest = stores.iter().map(|store| {
-            let tree = store.view.read().tree.clone();
-            let keys_of = |leaf: &Leaf<_>| leaf.kvsets.iter().map(key_bytes).sum::<u64>();
-            self.segment_bytes(store) + tree.leaves.iter().map(keys_of).max().unwrap_or_default()
-        });
+        let largest = stores.iter().map(|store| self.needed_by(store)).max().unwrap_or_default();
+        self.largest_need.store(largest, Ordering::Relaxed);
         let log_segment = super::open::log_segment_bytes(volume, &self.settings);
-        let bytes =
-            LOG_SEGMENTS * log_segment + CHUNKS * volume.chunk_bytes() + largest.max().unwrap_or_default();
+        let bytes = LOG_SEGMENTS * log_segment + CHUNKS * volume.chunk_bytes() + largest;
         let classes = volume.classes();
         let of_class = |class: &tanada_volume::ClassInfo| class.chunks.saturating_mul(volume.chunk_bytes());
         let most = classes.iter().map(of_class).sum::<u64>() / MOST;
@@ -53,6 +51,22 @@ impl Core {
         self.objects.keep_free(bytes.min(most), for_log.min(most));
         let fastest = classes.iter().map(of_class).next().unwrap_or(u64::MAX);
         self.most_table_bytes.store((fastest / TABLES_OF_A_CLASS).max(LEAST_TABLE_BYTES), Ordering::Relaxed);
+    }
+
+    /// The same, when one tree has changed: less is only looked for when somebody wants it.
+    pub(crate) fn note_reserve_of(&self, store: &StoreState) {
+        if self.needed_by(store) > self.largest_need.load(Ordering::Relaxed) {
+            self.note_reserve();
+        }
+    }
+
+    /// Bytes that the compaction of a store's largest leaf takes, and of a segment.
+    fn needed_by(&self, store: &StoreState) -> u64 {
+        let placement = self.classes.placement(&store.policy()).ok();
+        let tree = store.view.read().tree.clone();
+        let keys_of = |leaf: &Leaf<_>| leaf.kvsets.iter().map(key_bytes).sum::<u64>();
+        let largest = tree.leaves.iter().map(keys_of).max().unwrap_or_default();
+        self.shares(store, placement.as_ref()).segment_bytes + largest
     }
 
     /// Waits until what `payload` puts in leaves enough room, if it puts anything in.
@@ -75,13 +89,17 @@ impl Core {
     /// `NoSpace`.
     pub(crate) async fn wait_for_reserve(&self) -> Result<()> {
         let began = self.environment.now();
+        self.note_reserve();
         loop {
             let (free, kept) = self.objects.look_at_room();
+            let waited = self.environment.now().saturating_sub(began);
             if free >= kept || free + self.mirrored_bytes() >= kept {
                 self.objects.has_looked();
+                if waited > Duration::ZERO {
+                    self.counters.stalled(Cause::Space, waited);
+                }
                 return Ok(());
             }
-            let waited = self.environment.now().saturating_sub(began);
             let works = self.stores.read().iter().any(|store| store.has_job.load(Ordering::Acquire));
             if waited >= LONGEST_WAIT || (waited >= WAIT && !works) || self.background.is_stopping() {
                 return Err(Error::new(

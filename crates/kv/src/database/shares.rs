@@ -1,0 +1,59 @@
+//! How large segments and leaves are: as set, but no more than a part of their class. What is left of one has to be written anew before its room is free, and a volume
+//! that is nearly full has little room for that.
+
+use std::sync::Arc;
+
+use super::core::Core;
+use super::store::StoreState;
+use crate::tree::Kvset;
+use crate::tree::pick::{data_bytes, key_bytes};
+use crate::tree::policy::Placement;
+
+/// Value segments that a class has room for, at least.
+const SEGMENTS_OF_A_CLASS: u64 = 32;
+
+/// Leaves whose keys a class has room for, at least, unless they had so few chunks.
+const LEAVES_OF_A_CLASS: u64 = 16;
+const LEAST_CHUNKS_OF_A_LEAF: u64 = 4;
+
+/// A segment of fewer chunks is small.
+const SMALL_CHUNKS: u64 = 4;
+
+/// Sizes of what a store has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shares {
+    /// Of a value segment.
+    pub(crate) segment_bytes: u64,
+    /// A segment with fewer bytes is small: what it has could be a half of another one, and its last chunk may be more than a quarter of it.
+    pub(crate) small_segment_bytes: u64,
+    /// Of a leaf, all kvsets together.
+    pub(crate) leaf_bytes: u64,
+}
+
+impl Core {
+    /// The sizes where things go by `placement`.
+    pub(crate) fn shares(&self, store: &StoreState, placement: Option<&Placement>) -> Shares {
+        let volume = self.objects.volume();
+        let (classes, chunk_bytes) = (volume.classes(), volume.chunk_bytes());
+        let bytes_of = |name: Option<&String>| {
+            let class = classes.iter().find(|class| Some(&class.name) == name);
+            class.map_or(u64::MAX, |class| class.chunks.saturating_mul(chunk_bytes))
+        };
+        let values = placement.map(|placement| &placement.leaf_values);
+        // On the fastest class parts of what that may have at most, for its limit is looked at when one is made.
+        let is_limited = values.is_some() && values == self.classes.fastest().as_ref();
+        let limit = self.settings.fast_class_bytes.filter(|_| is_limited).unwrap_or(u64::MAX);
+        let of_class = bytes_of(values) / SEGMENTS_OF_A_CLASS;
+        let segment_bytes = store.settings.value_segment_bytes.min(limit / 8).min(of_class).max(chunk_bytes);
+        let tree = store.view.read().tree.clone();
+        let sum = |of: fn(&Arc<Kvset>) -> u64| tree.kvsets().map(of).sum::<u64>();
+        let (keys, all) = (sum(key_bytes).max(1), sum(data_bytes));
+        let most_keys = bytes_of(placement.map(|placement| &placement.leaf_keys)) / LEAVES_OF_A_CLASS;
+        let leaf_bytes = (most_keys as f64 / keys as f64 * all.max(keys) as f64) as u64;
+        Shares {
+            segment_bytes,
+            small_segment_bytes: (SMALL_CHUNKS * chunk_bytes).min(segment_bytes / 2),
+            leaf_bytes: store.settings.leaf_bytes.min(leaf_bytes.max(LEAST_CHUNKS_OF_A_LEAF * chunk_bytes)),
+        }
+    }
+}
