@@ -22,8 +22,9 @@ const LOG_SEGMENTS: u64 = 2;
 /// Chunks beside those and a segment of values: manifests, key files of memory tables and of the root.
 const CHUNKS: u64 = 8;
 
-/// No more than one in so many of the volume's.
+/// No more than one in so many of the volume's, but for as many chunks as a database can be in at all.
 const MOST: u64 = 4;
+const LEAST_CHUNKS: u64 = 16;
 
 /// Memory tables that the fastest class has room for, at least, unless they had so little.
 const TABLES_OF_A_CLASS: u64 = 16;
@@ -45,7 +46,8 @@ impl Core {
         let bytes = LOG_SEGMENTS * log_segment + CHUNKS * volume.chunk_bytes() + largest;
         let classes = volume.classes();
         let of_class = |class: &tanada_volume::ClassInfo| class.chunks.saturating_mul(volume.chunk_bytes());
-        let most = classes.iter().map(of_class).sum::<u64>() / MOST;
+        let all: u64 = classes.iter().map(of_class).sum();
+        let most = all.saturating_sub(LEAST_CHUNKS * volume.chunk_bytes()) / MOST;
         // Its segments are small ones by then.
         let for_log = CHUNKS / 2 * volume.chunk_bytes();
         self.objects.keep_free(bytes.min(most), for_log.min(most));
