@@ -52,9 +52,10 @@ pub(crate) struct Objects {
     takes_none: AtomicBool,
     steward: OnceLock<Steward>,
     written: Written,
-    /// Bytes of the volume that are to stay free, and whether there are fewer.
+    /// Bytes of the volume that are to stay free, and those of them that jobs leave to the log.
     kept_free: AtomicU64,
     kept_for_log: AtomicU64,
+    /// There were fewer when that was looked at.
     is_short: AtomicBool,
 }
 

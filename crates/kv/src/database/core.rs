@@ -87,11 +87,11 @@ pub(crate) struct Core {
     pub(crate) earlier: Activity,
     /// When the manifest was told of what is done.
     pub(crate) activity_noted: Mutex<Option<Duration>>,
-    /// How long each write is slowed because the fastest class is nearly full.
     /// Tables are written out before they have more, for what they become is spilled as a whole.
     pub(crate) most_table_bytes: AtomicU64,
     /// Of what stores' compactions take: see [`super::reserve`].
     pub(crate) largest_need: AtomicU64,
+    /// How long each write is slowed because the fastest class is nearly full.
     pub(crate) slowed_us: AtomicU32,
     /// Whether jobs have time.
     pub(crate) hurry: Arc<Hurry>,

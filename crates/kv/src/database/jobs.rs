@@ -5,7 +5,7 @@
 //! 3. Its edit goes to the manifest, and then to the store's view. What the new tree does not reference is retired: it is deleted when nobody reads it
 //!    any more.
 //!
-//! A job that finds no space leaves everything as it was, and is tried again later. One that fails otherwise makes the database read-only in
+//! A spill that finds no space for values leaves them in the log. Any other job that finds none leaves everything as it was, and is tried again later. One that fails otherwise makes the database read-only in
 //! effect: what is there can be read, and the cause is said to whoever writes.
 
 use std::sync::Arc;

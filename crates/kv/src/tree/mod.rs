@@ -7,7 +7,7 @@
 //! - [`kvset`]: kvsets that are open, and looking a key up in a tree of them; [`cursor`]: walking one;
 //! - [`mirror`]: segments that values are read in though their home is elsewhere;
 //! - [`pick`]: which job is next; [`garbage`]: which frees space; [`gather`]: which has values leave segments that are too small; [`jobs`]: doing it;
-//! - [`hidden`]: what goes without a job, as deletes hide all of it;
+//! - [`hidden`]: what goes without being read, as deletes hide all of it;
 //! - [`heat`]: which values are read often enough to be promoted;
 //! - [`scattered`]: which leaves are to be brought in order because scans read them piece by piece;
 //! - [`policy`]: which class keys and values go to.
