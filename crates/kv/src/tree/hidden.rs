@@ -1,7 +1,11 @@
 //! Kvsets of leaves that a range tombstone of the root hides as a whole: they go without being read, however large they are.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use super::edit::{Change, Edit, KvsetNo, LeafNo, Place};
 use super::kvset::{Kvset, TreeState};
+use super::shape::Leaf;
 use crate::entry::{RangeTombstone, SequenceNo};
 
 /// Most tombstones that are looked at; the others take effect when they are merged.
@@ -12,18 +16,26 @@ pub(crate) fn hidden(tree: &TreeState, snapshots: &[SequenceNo]) -> Vec<(LeafNo,
     let with_tombstones = tree.root.iter().filter(|kvset| kvset.record().info.range_tombstones > 0);
     let tombstones = with_tombstones.flat_map(|kvset| kvset.tombstones().iter());
     let tombstones: Vec<&RangeTombstone> = tombstones.take(MOST_TOMBSTONES).collect();
-    if tombstones.is_empty() {
+    let mut hidden: BTreeSet<(LeafNo, KvsetNo)> = BTreeSet::new();
+    for tombstone in tombstones {
+        let first = tree.leaf_index(&tombstone.start).unwrap_or_default();
+        let is_reached =
+            |leaf: &&Leaf<Arc<Kvset>>| tombstone.end.as_ref().is_none_or(|end| leaf.start < *end);
+        for leaf in tree.leaves.iter().skip(first).take_while(is_reached) {
+            let of_leaf = leaf.kvsets.iter().filter(|kvset| hides(tombstone, kvset, snapshots));
+            hidden.extend(of_leaf.map(|kvset| (leaf.no, kvset.no())));
+        }
+    }
+    if hidden.is_empty() {
         return Vec::new();
     }
-    let is_hidden = |kvset: &Kvset| tombstones.iter().any(|tombstone| hides(tombstone, kvset, snapshots));
-    let of_leaves = tree.leaves.iter().flat_map(|leaf| {
-        let hidden = leaf.kvsets.iter().filter(|kvset| is_hidden(kvset)).map(|kvset| (leaf.no, kvset.no()));
-        let hidden: Vec<(LeafNo, KvsetNo)> = hidden.collect();
-        // Copies go with what they repeat.
-        let is_whole = hidden.len() == leaf.kvsets.len() || !leaf.kvsets.iter().any(|kvset| kvset.is_copy());
-        if is_whole { hidden } else { Vec::new() }
+    let goes = |leaf: &Leaf<Arc<Kvset>>, kvset: &Arc<Kvset>| hidden.contains(&(leaf.no, kvset.no()));
+    // Copies go with what they repeat.
+    let stay = tree.leaves.iter().filter(|leaf| {
+        leaf.kvsets.iter().any(|kvset| kvset.is_copy()) && !leaf.kvsets.iter().all(|kvset| goes(leaf, kvset))
     });
-    of_leaves.collect()
+    let stay: BTreeSet<LeafNo> = stay.map(|leaf| leaf.no).collect();
+    hidden.into_iter().filter(|(leaf, _)| !stay.contains(leaf)).collect()
 }
 
 /// Whether nobody sees anything of a kvset behind a newer range tombstone. One that hides something itself is left to merges.
