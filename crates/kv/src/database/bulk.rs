@@ -222,7 +222,7 @@ impl BulkLoad {
 
     /// Waits for room for one object more.
     async fn admit(&self) -> Result<()> {
-        if self.core.objects.is_short() { self.core.wait_for_reserve().await } else { Ok(()) }
+        if self.core.objects.is_short() { self.core.wait_for_reserve(0).await } else { Ok(()) }
     }
 
     /// Makes sure that the kvset that is being filled is one for `key`.

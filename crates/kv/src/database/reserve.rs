@@ -79,23 +79,31 @@ impl Core {
         let is_put = |operation: Option<Operation>| {
             operation.is_some_and(|operation| operation.kind == OperationKind::Put)
         };
-        if self.objects.is_short() && payload.operations().any(is_put) {
-            return self.wait_for_reserve().await;
+        // What is larger than that has a log segment made for it, whatever was free when the last object was made.
+        let least = CHUNKS / 2 * self.objects.volume().chunk_bytes();
+        let large = Some(payload.frame_len() as u64).filter(|bytes| *bytes > least).unwrap_or_default();
+        let is_too_large = || {
+            let (free, kept) = self.objects.look_at_room();
+            free < kept + large
+        };
+        if (self.objects.is_short() || (large > 0 && is_too_large())) && payload.operations().any(is_put) {
+            return self.wait_for_reserve(large).await;
         }
         Ok(())
     }
 
-    /// Waits until more is free than is kept.
+    /// Waits until `wanted` bytes more are free than are kept.
     ///
     /// # Errors
     /// `NoSpace`.
-    pub(crate) async fn wait_for_reserve(&self) -> Result<()> {
+    pub(crate) async fn wait_for_reserve(&self, wanted: u64) -> Result<()> {
         let began = self.environment.now();
         self.note_reserve();
         loop {
             let (free, kept) = self.objects.look_at_room();
             let waited = self.environment.now().saturating_sub(began);
-            if free >= kept || free + self.mirrored_bytes() >= kept {
+            let kept_and_wanted = kept + wanted;
+            if free >= kept_and_wanted || free + self.mirrored_bytes() >= kept_and_wanted {
                 self.objects.has_looked();
                 if waited > Duration::ZERO {
                     self.counters.stalled(Cause::Space, waited);
@@ -104,18 +112,33 @@ impl Core {
             }
             let works = self.stores.read().iter().any(|store| store.has_job.load(Ordering::Acquire));
             if waited >= LONGEST_WAIT || (waited >= WAIT && !works) || self.background.is_stopping() {
-                return Err(Error::new(
-                    ErrorKind::NoSpace,
-                    format!(
-                        "the volume is nearly full: {} MiB are free, and {} MiB are kept for deletes and what they take: \
-                         delete something, free space or enlarge a class",
-                        free >> 20,
-                        kept.div_ceil(1 << 20)
-                    ),
-                ));
+                return Err(self.nearly_full(free, kept, wanted));
             }
             self.background.work.notify();
             self.environment.sleep(LOOK_EVERY).await;
         }
+    }
+
+    fn nearly_full(&self, free: u64, kept: u64, wanted: u64) -> Error {
+        let mebibytes = |bytes: u64| bytes.div_ceil(1 << 20);
+        let wants =
+            if wanted == 0 { String::new() } else { format!(" this takes {} MiB,", mebibytes(wanted)) };
+        let classes = self.objects.volume().classes();
+        let refusing = classes.iter().filter(|class| class.is_draining || class.is_failed);
+        let refusing = refusing
+            .map(|class| {
+                let why = if class.is_failed { "has failed" } else { "is being drained" };
+                format!("; class {} {why}", class.name)
+            })
+            .collect::<String>();
+        Error::new(
+            ErrorKind::NoSpace,
+            format!(
+                "the volume is nearly full: {} MiB were free,{wants} and {} MiB are kept for deletes and what they take: \
+                 delete something, free space or enlarge a class{refusing}",
+                free >> 20,
+                mebibytes(kept),
+            ),
+        )
     }
 }

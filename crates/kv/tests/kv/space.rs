@@ -188,6 +188,30 @@ fn what_fills_a_volume_can_be_deleted() {
     }
 }
 
+/// A log segment is made for each of these, which takes more than what is free may be for.
+#[test]
+fn large_values_leave_room_for_deletes() {
+    let bench = Bench::with_classes(16 << 20, 48 << 20);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    let large = vec![7; 7 << 20];
+    for round in 0..3u8 {
+        let refused =
+            (0..20).find_map(|no| wait(store.put(&[round, no], &large)).err().map(|error| (no, error)));
+        let (no, error) = refused.unwrap();
+        assert_eq!(error.kind(), ErrorKind::NoSpace);
+        assert!(
+            error.to_string().contains("nearly full") && error.to_string().contains("this takes 8 MiB"),
+            "{error}"
+        );
+        assert!(no > 1, "{no} in round {round}");
+        wait(store.delete_prefix(&[round])).unwrap();
+        wait(store.compact()).unwrap();
+    }
+    assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
+    wait(database.close()).unwrap();
+}
+
 #[test]
 fn deletes_give_their_space_back_by_themselves() {
     let bench = Bench::new();

@@ -1,7 +1,7 @@
 //! Logs of other tools as traces: the block traces of MSR Cambridge, and fio's I/O logs.
 //!
 //! They know of no queries, so all of a log is one. What a log tells of time becomes the time between an I/O's completion and the next one.
-//! Whether an I/O is sequential is told by whether it begins where one of the last few of its object ended.
+//! I/Os of no bytes are left out. Whether an I/O is sequential is told by whether it begins where one of the last few of its object ended.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, Read};
@@ -17,6 +17,8 @@ const LONGEST_LINE: u64 = 64 << 10;
 
 /// fio takes no notice of shorter waits.
 const LEAST_WAIT_US: u64 = 100;
+
+const FIO_ACTIONS: [&str; 9] = ["read", "write", "wait", "add", "open", "close", "trim", "sync", "datasync"];
 
 /// Streams of an object that are told apart.
 const STREAMS: usize = 32;
@@ -76,7 +78,7 @@ pub fn fio(log: impl BufRead, name: &str) -> Result<Trace> {
     let mut version = 0;
     // Since the I/O before; the last timestamp of version 3.
     let (mut waited_us, mut before_us) = (0u64, None);
-    each_line(log, |no, line| {
+    each_line(log, |_, line| {
         if version == 0 {
             version = match line {
                 "fio version 2 iolog" => 2,
@@ -85,16 +87,25 @@ pub fn fio(log: impl BufRead, name: &str) -> Result<Trace> {
             };
             return Ok(());
         }
-        let mut fields = line.split_ascii_whitespace();
+        let mut words: Vec<&str> = line.split_ascii_whitespace().collect();
         if version == 3 {
-            let now_us: u64 = number(fields.next().unwrap_or_default(), "the timestamp")?;
+            let now_us: u64 = number(words.remove(0), "the timestamp")?;
             waited_us = waited_us.saturating_add(now_us.saturating_sub(before_us.unwrap_or(now_us)));
             before_us = Some(now_us);
         }
-        let file = fields.next().ok_or("a line without a file")?;
-        let action = fields.next().ok_or("a line without an action")?;
+        // The name of a file may have spaces.
+        let action = words.iter().skip(1).rposition(|word| FIO_ACTIONS.contains(word));
+        let Some(action) = action.map(|before| before + 1) else {
+            return Err(match words[..] {
+                [] => "a line without a file".to_owned(),
+                [_] => "a line without an action".to_owned(),
+                [_, action, ..] => format!("fio has no action {action:?}"),
+            });
+        };
+        let file = words[..action].join(" ");
+        let mut fields = words[action + 1..].iter().copied();
         let mut field = |what| number::<u64>(fields.next().unwrap_or_default(), what);
-        let kind = match action {
+        let kind = match words[action] {
             "read" => IoKind::Read,
             "write" => IoKind::Write,
             "wait" => {
@@ -104,11 +115,10 @@ pub fn fio(log: impl BufRead, name: &str) -> Result<Trace> {
                 }
                 return Ok(());
             }
-            "add" | "open" | "close" | "trim" | "sync" | "datasync" => return Ok(()),
-            other => return Err(format!("fio has no action {other:?} (line {no})")),
+            _ => return Ok(()),
         };
         let extent = (field("the offset")?, field("the length")?);
-        import.io(file, kind, extent, std::mem::take(&mut waited_us).saturating_mul(1000))
+        import.io(&file, kind, extent, std::mem::take(&mut waited_us).saturating_mul(1000))
     })?;
     if version == 0 {
         return Err(Error::invalid("the log is empty; a fio log begins with its version"));
@@ -130,7 +140,9 @@ fn each_line(mut log: impl BufRead, mut each: impl FnMut(usize, &str) -> Result<
         if read as u64 > LONGEST_LINE {
             return Err(wrong("it is longer than 64 KiB"));
         }
-        let line = std::str::from_utf8(&bytes).map_err(|_| wrong("it is no text"))?.trim();
+        let line = std::str::from_utf8(&bytes).map_err(|_| wrong("it is no text"))?;
+        // Some editors begin a text with a byte order mark.
+        let line = if no == 1 { line.trim_start_matches('\u{feff}') } else { line }.trim();
         if !line.is_empty() {
             each(no, line).map_err(|why| wrong(&why))?;
         }
@@ -165,6 +177,9 @@ impl Import {
         think_ns: u64,
     ) -> Result<(), String> {
         let bytes = u32::try_from(size).map_err(|_| format!("an I/O of {size} bytes is none"))?;
+        if bytes == 0 {
+            return Ok(());
+        }
         let object = match self.objects.get(object) {
             Some(no) => *no,
             None => {

@@ -58,6 +58,19 @@ fn fio_logs_of_both_versions_are_read() {
 }
 
 #[test]
+fn files_with_spaces_byte_order_marks_and_empty_ios_are_read() {
+    let log = "\u{feff}fio version 2 iolog\n/a read me add\n/a read me read 0 4096\n/b c wait 250\n/b c write 0 512\n\
+               /b c write 512 0\n";
+    let trace = import::fio(log.as_bytes(), "a").unwrap();
+    let names: Vec<_> = trace.objects().iter().map(|object| object.name.as_str()).collect();
+    assert_eq!(names, ["/a read me", "/b c"]);
+    let told: Vec<_> = ios(&trace).iter().map(|io| (io.bytes, io.think_ns)).collect();
+    assert_eq!(told, [(4096, 0), (512, 250_000)]);
+    let log = "\u{feff}Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n1,h,0,Read,0,0,1\n2,h,0,Read,0,512,1\n";
+    assert_eq!(ios(&import::msr(log.as_bytes(), "h").unwrap()).len(), 1);
+}
+
+#[test]
 fn waits_of_a_fio_log_add_up_and_short_ones_are_none() {
     let log = "fio version 2 iolog\n/a wait 250\n/a wait 99\n/a wait 750\n/a read 0 4096\n/a wait 99\n/a read 0 4096\n";
     let trace = import::fio(log.as_bytes(), "a").unwrap();

@@ -31,6 +31,11 @@ impl Allocator {
         self.taken
     }
 
+    /// The chunk from which on nothing is given out.
+    pub(crate) fn limit(&self) -> u32 {
+        self.limit
+    }
+
     /// Gives nothing out at or behind `limit` any more.
     pub(crate) fn set_limit(&mut self, limit: u32) {
         self.limit = limit.min(self.chunks);

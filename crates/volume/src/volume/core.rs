@@ -228,7 +228,15 @@ impl Core {
             .map(|class| {
                 let allocator = class.allocator.lock();
                 let is_out = class.is_out_of_space(self.now());
+                let is_smaller = allocator.limit() < allocator.chunks();
                 let why = class.refusal().or(is_out.then_some("its devices have no space"));
+                let smaller = || {
+                    format!(
+                        "it is being made smaller: none but the first {} are given out",
+                        allocator.limit()
+                    )
+                };
+                let why = why.map(str::to_owned).or_else(|| is_smaller.then(smaller));
                 let why = why.map(|why| format!("; {why}")).unwrap_or_default();
                 format!("{} ({} of {} chunks taken{why})", class.name, allocator.taken(), allocator.chunks())
             })

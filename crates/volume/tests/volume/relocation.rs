@@ -247,6 +247,7 @@ fn a_class_that_nobody_waits_to_become_smaller_is_as_large_as_before() {
         full.write_bytes(0, &bytes(16 * CHUNK as usize, 2)).await.unwrap();
         let error = volume.resize_class("slow", CHUNK, &relocation).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NoSpace);
+        assert!(error.to_string().contains("made smaller: none but the first 1 "), "{error}");
         assert_eq!(volume.classes()[1].chunks, 16);
         assert_eq!(object.read_bytes(0, data.len()).await.unwrap(), data);
         volume.close().await.unwrap();
