@@ -1,55 +1,81 @@
 //! Many range tombstones, prepared for the question which of them hide a key.
 //!
-//! The ranges are cut at each other's ends into *fragments* that do not overlap; each has the sequence numbers of the tombstones over it,
-//! newest first. A question is a binary search.
+//! The ranges are cut at each other's ends into *fragments* that do not overlap; each lists the sequence numbers of the newest tombstones over it. A question is
+//! a binary search. Ranges that lie in each other would make lists as long as there are tombstones, in each fragment: a list ends after [`LISTED`], and who asks as of
+//! so long ago that no listed one is old enough has all tombstones looked through.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::entry::{RangeTombstone, SequenceNo};
+
+/// Sequence numbers that a fragment lists.
+const LISTED: usize = 8;
 
 #[derive(Debug, Clone)]
 struct Fragment {
     start: Bytes,
     /// Newest first.
     sequences: Vec<SequenceNo>,
+    /// There are older ones.
+    has_more: bool,
 }
 
 /// Range tombstones of one or several sources.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RangeTombstones {
+    /// By first key.
     all: Vec<RangeTombstone>,
     /// By first key; each ends where the next one begins, and the last one without end.
     fragments: Vec<Fragment>,
 }
 
 impl RangeTombstones {
+    /// Takes time in proportion to the number of tombstones and its logarithm, however they lie.
     pub(crate) fn new(mut all: Vec<RangeTombstone>) -> RangeTombstones {
         all.retain(|tombstone| tombstone.end.as_ref().is_none_or(|end| tombstone.start < *end));
         all.sort_by(|a, b| a.start.cmp(&b.start).then(b.sequence.cmp(&a.sequence)).then(a.end.cmp(&b.end)));
         all.dedup();
         let starts = all.iter().map(|tombstone| &tombstone.start);
-        let ends = all.iter().filter_map(|tombstone| tombstone.end.as_ref());
-        let mut cuts: Vec<Bytes> = starts.chain(ends).cloned().collect();
+        let mut ends: Vec<(&Bytes, SequenceNo)> =
+            all.iter().filter_map(|tombstone| Some((tombstone.end.as_ref()?, tombstone.sequence))).collect();
+        ends.sort();
+        let mut cuts: Vec<&Bytes> = starts.chain(ends.iter().map(|(end, _)| *end)).collect();
         cuts.sort();
         cuts.dedup();
         let mut fragments: Vec<Fragment> = Vec::with_capacity(cuts.len());
-        let mut open: Vec<&RangeTombstone> = Vec::new();
-        let mut next = all.iter().peekable();
+        // How many are over where the fragment begins, newest first.
+        let mut open: BTreeMap<Reverse<SequenceNo>, usize> = BTreeMap::new();
+        let mut next_start = all.iter().peekable();
+        let mut next_end = ends.iter().peekable();
         for start in cuts {
-            open.retain(|tombstone| tombstone.covers(&start));
-            while let Some(tombstone) = next.next_if(|tombstone| tombstone.start == start) {
-                open.push(tombstone);
+            while let Some((_, sequence)) = next_end.next_if(|(end, _)| *end == start) {
+                if let Some(count) = open.get_mut(&Reverse(*sequence)) {
+                    *count -= 1;
+                    if *count == 0 {
+                        open.remove(&Reverse(*sequence));
+                    }
+                }
             }
-            let mut sequences: Vec<SequenceNo> = open.iter().map(|tombstone| tombstone.sequence).collect();
-            sequences.sort_unstable_by(|a, b| b.cmp(a));
-            sequences.dedup();
-            fragments.push(Fragment { start, sequences });
+            while let Some(tombstone) = next_start.next_if(|tombstone| tombstone.start == *start) {
+                *open.entry(Reverse(tombstone.sequence)).or_default() += 1;
+            }
+            let sequences = open.keys().take(LISTED).map(|sequence| sequence.0).collect();
+            fragments.push(Fragment { start: start.clone(), sequences, has_more: open.len() > LISTED });
         }
         RangeTombstones { all, fragments }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
     }
 
     /// By first key, each once.
@@ -60,30 +86,62 @@ impl RangeTombstones {
     /// The newest of those over `key` that `snapshot` sees: it hides the versions of `key` with smaller sequence numbers.
     #[inline]
     pub(crate) fn newest_over(&self, key: &[u8], snapshot: SequenceNo) -> Option<SequenceNo> {
-        if self.fragments.is_empty() {
-            return None;
-        }
-        self.sequences_over(key).iter().copied().find(|sequence| *sequence <= snapshot)
+        self.newest_in(self.fragment_of(key)?, key, snapshot)
     }
 
-    /// The sequence numbers of those over `key`, newest first.
-    pub(crate) fn sequences_over(&self, key: &[u8]) -> &[SequenceNo] {
+    /// The sequence numbers of those over `key`, newest first: all that make a difference to somebody who reads at one of `snapshots` or as of now, and maybe others.
+    pub(crate) fn sequences_over(&self, key: &[u8], snapshots: &[SequenceNo]) -> Cow<'_, [SequenceNo]> {
+        match self.fragment_of(key) {
+            Some(fragment) => self.sequences_of(fragment, key, snapshots),
+            None => Cow::Borrowed(&[]),
+        }
+    }
+
+    fn fragment_of(&self, key: &[u8]) -> Option<&Fragment> {
         let index = self.fragments.partition_point(|fragment| *fragment.start <= *key);
-        match index.checked_sub(1) {
-            Some(index) => &self.fragments[index].sequences,
-            None => &[],
-        }
+        self.fragments.get(index.checked_sub(1)?)
     }
 
-    /// What of them lies in `start..end` and has to be kept, cut to it: for each fragment the sequence numbers for which `keeps` holds.
-    /// Neighbours with the same number become one again.
+    /// `key` lies in the fragment.
+    fn newest_in(&self, fragment: &Fragment, key: &[u8], snapshot: SequenceNo) -> Option<SequenceNo> {
+        let listed = fragment.sequences.iter().copied().find(|sequence| *sequence <= snapshot);
+        if listed.is_some() || !fragment.has_more {
+            return listed;
+        }
+        let begun = self.all.partition_point(|tombstone| *tombstone.start <= *key);
+        let over = self.all[..begun].iter().filter(|tombstone| tombstone.sequence <= snapshot);
+        over.filter(|tombstone| tombstone.covers(key)).map(|tombstone| tombstone.sequence).max()
+    }
+
+    fn sequences_of<'a>(
+        &self,
+        fragment: &'a Fragment,
+        key: &[u8],
+        snapshots: &[SequenceNo],
+    ) -> Cow<'a, [SequenceNo]> {
+        if !fragment.has_more {
+            return Cow::Borrowed(&fragment.sequences);
+        }
+        let readers = snapshots.iter().copied().chain([SequenceNo::MAX]);
+        let mut newest: Vec<SequenceNo> =
+            readers.filter_map(|snapshot| self.newest_in(fragment, key, snapshot)).collect();
+        newest.sort_unstable_by_key(|sequence| Reverse(*sequence));
+        newest.dedup();
+        Cow::Owned(newest)
+    }
+
+    /// What of them lies in `start..end` and has to be kept, cut to it: for each fragment the sequence numbers that make a difference to somebody who reads at one of
+    /// `snapshots` or as of now, and for which `keeps` holds. Neighbours with the same number become one again.
     pub(crate) fn within(
         &self,
         start: &[u8],
         end: Option<&[u8]>,
+        snapshots: &[SequenceNo],
         mut keeps: impl FnMut(&[SequenceNo], SequenceNo) -> bool,
     ) -> Vec<RangeTombstone> {
         let mut kept: Vec<RangeTombstone> = Vec::new();
+        // Where the last one with a number is.
+        let mut last: BTreeMap<SequenceNo, usize> = BTreeMap::new();
         let ends = self.fragments.iter().skip(1).map(|fragment| Some(&fragment.start)).chain([None]);
         for (fragment, fragment_end) in self.fragments.iter().zip(ends) {
             let is_before = fragment_end.is_some_and(|fragment_end| **fragment_end <= *start);
@@ -98,25 +156,43 @@ impl RangeTombstones {
                 (Some(fragment_end), _) => Some(fragment_end.clone()),
                 (None, end) => end.map(Bytes::copy_from_slice),
             };
-            for sequence in &fragment.sequences {
-                if !keeps(&fragment.sequences, *sequence) {
+            let sequences = self.sequences_of(fragment, &fragment.start, snapshots);
+            for sequence in sequences.iter().copied() {
+                if !keeps(&sequences, sequence) {
                     continue;
                 }
-                let mut neighbours = kept.iter_mut().rev();
-                let before = neighbours.find(|before| before.sequence == *sequence);
+                let before = last.get(&sequence).and_then(|index| kept.get_mut(*index));
                 match before.filter(|before| before.end.as_ref() == Some(&from)) {
                     Some(before) => before.end = to.clone(),
                     None => {
-                        kept.push(RangeTombstone {
-                            start: from.clone(),
-                            end: to.clone(),
-                            sequence: *sequence,
-                        });
+                        last.insert(sequence, kept.len());
+                        kept.push(RangeTombstone { start: from.clone(), end: to.clone(), sequence });
                     }
                 }
             }
         }
         kept
+    }
+}
+
+/// Range tombstones of several sources, of each those up to a sequence number of its own.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SeenTombstones {
+    sets: Vec<(Arc<RangeTombstones>, SequenceNo)>,
+}
+
+impl SeenTombstones {
+    /// Those of one source up to `snapshot`.
+    pub(crate) fn add(&mut self, set: Arc<RangeTombstones>, snapshot: SequenceNo) {
+        if !set.is_empty() {
+            self.sets.push((set, snapshot));
+        }
+    }
+
+    /// The newest over `key`.
+    #[inline]
+    pub(crate) fn newest_over(&self, key: &[u8]) -> Option<SequenceNo> {
+        self.sets.iter().filter_map(|(set, snapshot)| set.newest_over(key, *snapshot)).max()
     }
 }
 
@@ -126,13 +202,20 @@ mod tests {
 
     use super::*;
 
+    fn key(key: u8) -> Bytes {
+        Bytes::from(vec![key])
+    }
+
     fn tombstones() -> impl Strategy<Value = Vec<RangeTombstone>> {
         let tombstone =
-            (0u8..20, proptest::option::of(0u8..20), 1u64..8).prop_map(|(start, end, sequence)| {
-                let key = |key: u8| Bytes::from(vec![key]);
+            (0u8..20, proptest::option::of(0u8..20), 1u64..50).prop_map(|(start, end, sequence)| {
                 RangeTombstone { start: key(start), end: end.map(key), sequence }
             });
-        proptest::collection::vec(tombstone, 0..12)
+        // Few, and so many that lists end before they do.
+        prop_oneof![
+            proptest::collection::vec(tombstone.clone(), 0..12),
+            proptest::collection::vec(tombstone, 20..80),
+        ]
     }
 
     fn newest(all: &[RangeTombstone], key: &[u8], snapshot: SequenceNo) -> Option<SequenceNo> {
@@ -142,25 +225,55 @@ mod tests {
 
     proptest! {
         #[test]
-        fn fragments_answer_as_the_list_does(all in tombstones(), snapshot in 0u64..9) {
+        fn fragments_answer_as_the_list_does(all in tombstones(), snapshot in 0u64..52) {
             let prepared = RangeTombstones::new(all.clone());
             for key in 0..22u8 {
                 prop_assert_eq!(prepared.newest_over(&[key], snapshot), newest(&all, &[key], snapshot));
+                let listed = prepared.sequences_over(&[key], &[snapshot]);
+                prop_assert!(listed.is_sorted_by(|a, b| a > b));
+                for snapshot in [snapshot, SequenceNo::MAX] {
+                    let first = listed.iter().copied().find(|sequence| *sequence <= snapshot);
+                    prop_assert_eq!(first, newest(&all, &[key], snapshot));
+                }
             }
         }
 
         #[test]
-        fn what_lies_within_a_range_hides_the_same_there(all in tombstones(), start in 0u8..20, end in proptest::option::of(0u8..22)) {
+        fn what_lies_within_a_range_hides_the_same_there(
+            all in tombstones(),
+            start in 0u8..20,
+            end in proptest::option::of(0u8..22),
+            mut snapshots in proptest::collection::vec(0u64..52, 0..5),
+        ) {
+            snapshots.sort_unstable();
             let prepared = RangeTombstones::new(all.clone());
             let end = end.map(|end| vec![end]);
-            let within = prepared.within(&[start], end.as_deref(), |_, _| true);
+            let within = prepared.within(&[start], end.as_deref(), &snapshots, |_, _| true);
             for key in 0..22u8 {
-                for snapshot in 0..9 {
+                for snapshot in snapshots.iter().copied().chain([SequenceNo::MAX]) {
                     let is_inside = key >= start && end.as_ref().is_none_or(|end| key < end[0]);
                     let expected = if is_inside { newest(&all, &[key], snapshot) } else { None };
                     prop_assert_eq!(newest(&within, &[key], snapshot), expected);
                 }
             }
         }
+    }
+
+    /// As a queue is trimmed: each deletes what those before it did, and more.
+    #[test]
+    fn ranges_in_each_other_take_room_for_each_once() {
+        const COUNT: u64 = 20_000;
+        let number = |no: u64| Bytes::copy_from_slice(&no.to_be_bytes());
+        let all =
+            (1..=COUNT).map(|no| RangeTombstone { start: Bytes::new(), end: Some(number(no)), sequence: no });
+        let prepared = RangeTombstones::new(all.collect());
+        let listed: usize = prepared.fragments.iter().map(|fragment| fragment.sequences.len()).sum();
+        assert!(listed <= LISTED * (COUNT as usize + 1), "{listed}");
+        assert_eq!(prepared.newest_over(&number(7), SequenceNo::MAX), Some(COUNT));
+        assert_eq!(prepared.newest_over(&number(7), 9), Some(9));
+        assert_eq!(prepared.newest_over(&number(9), 9), None);
+        // Nobody reads at an earlier moment: the last one is enough.
+        let kept = prepared.within(b"", None, &[], |all, sequence| all.first() == Some(&sequence));
+        assert_eq!(kept, [RangeTombstone { start: Bytes::new(), end: Some(number(COUNT)), sequence: COUNT }]);
     }
 }

@@ -27,7 +27,6 @@ use crate::memory::{MemoryContent, MemoryTable, TableSource};
 use crate::merge::{Groups, Retention};
 use crate::notify::yield_now;
 use crate::objects::{ObjectKind, Objects};
-use crate::tombstone::RangeTombstones;
 use crate::tree::{Change, Edit, KvsetKind, KvsetRecord, Place, Position};
 use crate::written::Purpose;
 use crate::{Error, ErrorKind, Result};
@@ -409,8 +408,8 @@ impl Core {
             now_s: self.environment.wall_time_s(),
             is_bottom: self.crash.has(PlantedBug::DropDeletes),
         };
-        let tombstones: RangeTombstones = (*table.tombstones()).clone();
-        let kept = tombstones.within(b"", None, |all, sequence| retention.keeps_tombstone(all, sequence));
+        let tombstones = table.tombstones();
+        let kept = retention.tombstones_within(&tombstones, b"", None);
         let mut groups = Groups::new(vec![TableSource::new(table)], tombstones, None).await?;
         let mut keys = 0u64;
         while groups.next(&retention).await? {

@@ -19,10 +19,10 @@ use crate::log::frame::{OperationKind, StoreNo};
 use crate::memory::MemoryTable;
 use crate::settings::{StoreSettings, WriteOptions};
 use crate::transaction::{Cursor, CursorOptions};
-use crate::tree::TreeState;
 use crate::tree::heat::HotKeys;
 use crate::tree::policy::MediaPolicy;
 use crate::tree::scattered::Scattered;
+use crate::tree::{TreeState, TreeTombstones};
 use crate::{Error, ErrorKind, Result};
 
 /// Where a store's versions are; each part is older than the one before.
@@ -62,6 +62,7 @@ pub(crate) struct StoreState {
     pub(crate) cleaning: Cleaning,
     /// What scans have to read piece by piece.
     pub(crate) scattered: Scattered,
+    pub(crate) tombstones: TreeTombstones,
     /// Of values in the cache.
     pub(crate) owner: Owner,
     /// The largest sequence number that left the memory tables.
@@ -93,6 +94,7 @@ impl StoreState {
             promotion: Promotion::default(),
             cleaning: Cleaning::default(),
             scattered: Scattered::default(),
+            tombstones: TreeTombstones::default(),
             owner: Owner::next(),
             flushed_sequence: AtomicU64::new(0),
             is_dropped: AtomicBool::new(false),

@@ -19,6 +19,9 @@ use crate::tombstone::RangeTombstones;
 const OVERHEAD: u64 =
     ((size_of::<VersionKey>() + size_of::<Listed>() + 3 * size_of::<usize>()) * 9 / 8) as u64;
 
+/// What a range tombstone takes beside its keys: it is there itself, is the beginning of two fragments with their lists, and all that twice while sets become one.
+const TOMBSTONE_BYTES: u64 = 1 << 10;
+
 /// What a version says of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MemoryContent {
@@ -119,7 +122,7 @@ impl MemoryTable {
 
     pub(crate) fn delete_range(&self, tombstone: RangeTombstone) {
         let end_len = tombstone.end.as_ref().map_or(0, Bytes::len);
-        self.bytes.fetch_add((tombstone.start.len() + end_len) as u64 + OVERHEAD, Ordering::Relaxed);
+        self.bytes.fetch_add((tombstone.start.len() + end_len) as u64 + TOMBSTONE_BYTES, Ordering::Relaxed);
         self.tombstones.add(tombstone);
     }
 
@@ -219,17 +222,21 @@ impl MemoryTable {
             }
             entry = version.next();
         }
-        !self.tombstones.is_empty()
-            && self.tombstones.all().iter().any(|tombstone| {
-                tombstone.sequence > since
-                    && end.is_none_or(|end| *tombstone.start < *end)
-                    && tombstone.end.as_ref().is_none_or(|its_end| **its_end > *start)
-            })
+        self.tombstones.sets().iter().flat_map(|set| set.iter()).any(|tombstone| {
+            tombstone.sequence > since
+                && end.is_none_or(|end| *tombstone.start < *end)
+                && tombstone.end.as_ref().is_none_or(|its_end| **its_end > *start)
+        })
+    }
+
+    /// All range tombstones now, in one set.
+    pub(crate) fn tombstones(&self) -> RangeTombstones {
+        self.tombstones.all()
     }
 
     /// All range tombstones now.
-    pub(crate) fn tombstones(&self) -> Arc<RangeTombstones> {
-        self.tombstones.all()
+    pub(crate) fn tombstone_sets(&self) -> Vec<Arc<RangeTombstones>> {
+        self.tombstones.sets()
     }
 
     /// The first version that is not before `from`, from which one walks on.

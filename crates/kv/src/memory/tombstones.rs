@@ -1,7 +1,8 @@
 //! Range tombstones of a memory table: they are added one by one, and each read asks for them.
 //!
-//! The last few are in a list that is searched from end to end; when it is long, compared with what is prepared for searching, all of them are
-//! prepared anew. So adding costs a logarithm's share of preparing, and asking a binary search and a short list.
+//! The last few are in a list that is searched from end to end. When that is full they are prepared for searching, as a *set*, together with the last sets that are not
+//! much larger; so sets are few, and each is larger than the one behind it. The largest are not prepared again: who adds would wait for that. Adding costs a
+//! logarithm's share of preparing, and asking a binary search in each set.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,13 +12,16 @@ use parking_lot::RwLock;
 use crate::entry::{RangeTombstone, SequenceNo};
 use crate::tombstone::RangeTombstones;
 
-/// Longest list, unless more are prepared.
+/// Longest list.
 const LONGEST_LIST: usize = 32;
+
+/// A set with so many stays as it is.
+const LARGEST_PREPARED: usize = 4096;
 
 #[derive(Debug, Default)]
 struct Lists {
-    prepared: Arc<RangeTombstones>,
-    prepared_count: usize,
+    /// Largest first.
+    sets: Vec<Arc<RangeTombstones>>,
     recent: Vec<RangeTombstone>,
 }
 
@@ -32,8 +36,8 @@ impl GrowingTombstones {
     pub(crate) fn add(&self, tombstone: RangeTombstone) {
         let mut lists = self.lists.write();
         lists.recent.push(tombstone);
-        if lists.recent.len() > LONGEST_LIST.max(lists.prepared_count / 4) {
-            prepare(&mut lists);
+        if lists.recent.len() >= LONGEST_LIST {
+            lists.prepare();
         }
         self.is_used.store(true, Ordering::Release);
     }
@@ -51,27 +55,38 @@ impl GrowingTombstones {
         let lists = self.lists.read();
         let recent = lists.recent.iter();
         let recent = recent.filter(|tombstone| tombstone.sequence <= snapshot && tombstone.covers(key));
-        recent.map(|tombstone| tombstone.sequence).max().max(lists.prepared.newest_over(key, snapshot))
+        let prepared = lists.sets.iter().filter_map(|set| set.newest_over(key, snapshot));
+        recent.map(|tombstone| tombstone.sequence).chain(prepared).max()
     }
 
-    /// All of them now.
-    pub(crate) fn all(&self) -> Arc<RangeTombstones> {
+    /// All of them now, in sets.
+    pub(crate) fn sets(&self) -> Vec<Arc<RangeTombstones>> {
         if self.is_empty() {
-            return Arc::default();
+            return Vec::new();
         }
-        let mut lists = self.lists.write();
+        let lists = self.lists.read();
+        let mut sets = lists.sets.clone();
         if !lists.recent.is_empty() {
-            prepare(&mut lists);
+            sets.push(Arc::new(RangeTombstones::new(lists.recent.clone())));
         }
-        lists.prepared.clone()
+        sets
+    }
+
+    /// All of them now, in one.
+    pub(crate) fn all(&self) -> RangeTombstones {
+        RangeTombstones::new(self.sets().iter().flat_map(|set| set.iter().cloned()).collect())
     }
 }
 
-fn prepare(lists: &mut Lists) {
-    let mut all: Vec<RangeTombstone> = lists.prepared.iter().cloned().collect();
-    all.append(&mut lists.recent);
-    lists.prepared_count = all.len();
-    lists.prepared = Arc::new(RangeTombstones::new(all));
+impl Lists {
+    fn prepare(&mut self) {
+        let mut all = std::mem::take(&mut self.recent);
+        while let Some(last) = self.sets.pop_if(|last| last.len() < LARGEST_PREPARED.min(2 * all.len())) {
+            all.extend(last.iter().cloned());
+        }
+        self.sets.push(Arc::new(RangeTombstones::new(all)));
+        debug_assert!(self.sets.windows(2).all(|two| two[0].len() >= LARGEST_PREPARED.min(two[1].len())));
+    }
 }
 
 #[cfg(test)]
@@ -98,5 +113,11 @@ mod tests {
             }
         }
         assert_eq!(tombstones.all().newest_over(&[9], 400), tombstones.newest_over(&[9], 400));
+        let sets = tombstones.sets();
+        assert_eq!(
+            sets.iter().filter_map(|set| set.newest_over(&[9], 200)).max(),
+            tombstones.newest_over(&[9], 200)
+        );
+        assert!(sets.len() <= 6, "{} sets", sets.len());
     }
 }

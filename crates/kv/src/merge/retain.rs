@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::kway::Merge;
 use super::source::{Direction, Source, Step};
 use crate::Result;
-use crate::entry::{Content, FirstHome, SequenceNo, Version};
+use crate::entry::{Content, FirstHome, RangeTombstone, SequenceNo, Version};
 use crate::merge::view::is_live;
 use crate::tombstone::RangeTombstones;
 
@@ -57,8 +57,19 @@ impl Retention {
         }
     }
 
+    /// The tombstones in `start..end` that are kept, cut to it.
+    pub(crate) fn tombstones_within(
+        &self,
+        tombstones: &RangeTombstones,
+        start: &[u8],
+        end: Option<&[u8]>,
+    ) -> Vec<RangeTombstone> {
+        let keeps = |all: &[SequenceNo], sequence| self.keeps_tombstone(all, sequence);
+        tombstones.within(start, end, &self.snapshots, keeps)
+    }
+
     /// Whether a range tombstone is kept, of those over the same keys (newest first).
-    pub(crate) fn keeps_tombstone(&self, tombstones: &[SequenceNo], sequence: SequenceNo) -> bool {
+    fn keeps_tombstone(&self, tombstones: &[SequenceNo], sequence: SequenceNo) -> bool {
         let newer = tombstones.iter().rev().copied().find(|newer| *newer > sequence);
         let is_seen = newer.is_none_or(|newer| self.has_snapshot(sequence, newer));
         // At the bottom it hides only what is kept for a snapshot before it.
@@ -141,7 +152,8 @@ impl<S: Source> Groups<S> {
         }
         self.key_versions = self.versions.len();
         self.before += self.key_versions as u64;
-        retention.apply(&mut self.versions, self.tombstones.sequences_over(&self.key));
+        let tombstones = self.tombstones.sequences_over(&self.key, &retention.snapshots);
+        retention.apply(&mut self.versions, &tombstones);
         Ok(true)
     }
 

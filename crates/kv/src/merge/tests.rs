@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::Result;
 use crate::entry::{Content, RangeTombstone, SequenceNo, Version};
-use crate::tombstone::RangeTombstones;
+use crate::tombstone::{RangeTombstones, SeenTombstones};
 
 /// A sorted list as a source that has to load before every third version.
 struct List {
@@ -101,7 +101,10 @@ fn tombstones() -> impl Strategy<Value = Vec<RangeTombstone>> {
         let key = |key: u8| Bytes::from(vec![key]);
         RangeTombstone { start: key(start), end: end.map(key), sequence }
     });
-    proptest::collection::vec(tombstone, 0..4)
+    prop_oneof![
+        proptest::collection::vec(tombstone.clone(), 0..4),
+        proptest::collection::vec(tombstone, 10..40),
+    ]
 }
 
 fn lists(sources: &[Entries]) -> Vec<List> {
@@ -158,8 +161,12 @@ proptest! {
     #[test]
     fn a_view_gives_what_its_snapshot_sees(sources in sources(), tombstones in tombstones(), snapshot in 0u64..32, now_s in 0u64..300, bound in 0u8..13) {
         block_on(async {
-            let prepared = Arc::new(RangeTombstones::new(tombstones.clone()));
-            let mut view = View::new(lists(&sources), Visibility { snapshot, now_s, tombstones: prepared });
+            // Of two sources.
+            let mut seen = SeenTombstones::default();
+            for some in tombstones.chunks(2) {
+                seen.add(Arc::new(RangeTombstones::new(some.to_vec())), snapshot);
+            }
+            let mut view = View::new(lists(&sources), Visibility { snapshot, now_s, tombstones: seen });
             let mut expected = visible(&model(&sources), &tombstones, snapshot, now_s);
             assert_eq!(walk(&mut view, Direction::Forward, None).await, expected);
             let from: Vec<_> = expected.iter().filter(|(key, _)| *key >= vec![bound]).cloned().collect();
@@ -219,7 +226,7 @@ proptest! {
                     kept.insert((key.to_vec(), std::cmp::Reverse(version.sequence)), version);
                 }
             }
-            let kept_tombstones = groups.tombstones().within(&[], None, |all, sequence| retention.keeps_tombstone(all, sequence));
+            let kept_tombstones = retention.tombstones_within(groups.tombstones(), &[], None);
             let mut before = model(&sources);
             before.extend(older.clone());
             let mut after = kept.clone();

@@ -3,13 +3,11 @@
 //!
 //! The loops wait for nothing; where a source has to load they leave off, and are entered again afterwards.
 
-use std::sync::Arc;
-
 use super::kway::Merge;
 use super::source::{Direction, Source, Step};
 use crate::Result;
 use crate::entry::{Content, SequenceNo, Version};
-use crate::tombstone::RangeTombstones;
+use crate::tombstone::SeenTombstones;
 
 /// Whose view it is.
 #[derive(Debug, Clone)]
@@ -18,7 +16,7 @@ pub(crate) struct Visibility {
     /// Seconds since 1970.
     pub(crate) now_s: u64,
     /// Of all sources.
-    pub(crate) tombstones: Arc<RangeTombstones>,
+    pub(crate) tombstones: SeenTombstones,
 }
 
 /// Whether a version that is the newest up to a snapshot is a value at all.
@@ -29,7 +27,7 @@ pub(crate) fn is_live(version: &Version, now_s: u64) -> bool {
 
 impl Visibility {
     fn sees(&self, key: &[u8], version: &Version) -> bool {
-        let hidden_up_to = self.tombstones.newest_over(key, self.snapshot);
+        let hidden_up_to = self.tombstones.newest_over(key);
         is_live(version, self.now_s) && hidden_up_to.is_none_or(|hidden| version.sequence >= hidden)
     }
 }

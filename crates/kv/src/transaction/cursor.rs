@@ -16,7 +16,7 @@ use crate::database::{Snapshot, Store, behind_prefix};
 use crate::entry::SequenceNo;
 use crate::memory::{MemorySource, MemoryTable};
 use crate::merge::{Direction, Source, View, Visibility};
-use crate::tombstone::RangeTombstones;
+use crate::tombstone::SeenTombstones;
 use crate::tree::TreeState;
 
 /// Which keys a cursor walks over.
@@ -243,10 +243,11 @@ impl Cursor {
         let snapshot = self.store.sequence_of(&self.snapshot)?;
         let view = self.store.state().view.read().clone();
         let tables = std::iter::once(&view.active).chain(&view.waiting);
-        let mut tombstones: Vec<_> = view.tree.tombstones().iter().cloned().collect();
+        let mut tombstones = SeenTombstones::default();
+        tombstones.add(self.store.state().tombstones.of(&view.tree), snapshot);
         let mut sources: Vec<Box<dyn Source>> = Vec::new();
         for table in tables {
-            tombstones.extend(table.tombstones().iter().cloned());
+            table.tombstone_sets().into_iter().for_each(|set| tombstones.add(set, snapshot));
             sources.push(Box::new(MemorySource::new(table.clone())));
         }
         sources.extend(view.tree.sources());
@@ -254,15 +255,13 @@ impl Cursor {
         if let Some(own) = &self.own {
             // What others committed since is hidden here, so that the merge may see everything else.
             upper = SequenceNo::MAX;
-            tombstones.retain(|tombstone| tombstone.sequence <= snapshot);
-            tombstones.extend(own.tombstones().iter().cloned());
+            own.tombstone_sets().into_iter().for_each(|set| tombstones.add(set, SequenceNo::MAX));
             let committed = sources.into_iter();
             sources = committed
                 .map(|source| Box::new(Committed::new(source, snapshot)) as Box<dyn Source>)
                 .collect();
             sources.insert(0, Box::new(MemorySource::new(own.clone())));
         }
-        let tombstones = Arc::new(RangeTombstones::new(tombstones));
         let visibility = Visibility { snapshot: upper, now_s: core.environment.wall_time_s(), tombstones };
         Ok(Merged { view: View::new(sources, visibility), tree: view.tree })
     }

@@ -1,10 +1,11 @@
 //! A tree as sources of a merge: one for each kvset at the root, and one for all leaves together, which opens a leaf's kvsets only when it comes
 //! there. So a cursor over thousands of leaves holds no more than those of one.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 
 use super::kvset::TreeState;
 use crate::Result;
@@ -120,8 +121,29 @@ impl TreeState {
     }
 
     /// The range tombstones of all kvsets that are looked up.
-    pub(crate) fn tombstones(&self) -> RangeTombstones {
+    pub(super) fn tombstones(&self) -> RangeTombstones {
         let kvsets = self.kvsets().filter(|kvset| !kvset.tombstones().is_empty());
         RangeTombstones::new(kvsets.flat_map(|kvset| kvset.tombstones().iter().cloned()).collect())
+    }
+}
+
+/// The range tombstones of a store's tree, which cursors want again and again: prepared once for each state of it.
+#[derive(Debug, Default)]
+pub(crate) struct TreeTombstones {
+    last: Mutex<(Weak<TreeState>, Arc<RangeTombstones>)>,
+}
+
+impl TreeTombstones {
+    pub(crate) fn of(&self, tree: &Arc<TreeState>) -> Arc<RangeTombstones> {
+        {
+            let last = self.last.lock();
+            // As long as somebody knows it, no other one lies at its address.
+            if Weak::as_ptr(&last.0) == Arc::as_ptr(tree) {
+                return last.1.clone();
+            }
+        }
+        let prepared = Arc::new(tree.tombstones());
+        *self.last.lock() = (Arc::downgrade(tree), prepared.clone());
+        prepared
     }
 }

@@ -34,6 +34,7 @@ pub(crate) mod shape;
 mod tests;
 
 pub(crate) use edit::{Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo, Place, Position};
+pub(crate) use cursor::TreeTombstones;
 pub(crate) use hidden::{drop_hidden, hidden};
 pub(crate) use jobs::{JobContext, JobOutput, compact, merge, move_down, spill};
 pub(crate) use kvset::{FoundVersion, Kvset, Opener, TreeState};

@@ -46,7 +46,6 @@ pub(super) async fn fill(
 ) -> Result<()> {
     let Target { mut leaf, mut start, end, mut position, split_bytes } = target;
     let mut new_leaf = None;
-    let keeps = |all: &[u64], sequence| retention.keeps_tombstone(all, sequence);
     let mut keys = 0usize;
     while groups.peek().is_some_and(|key| end.is_none_or(|end| key < &**end)) {
         groups.next(retention).await?;
@@ -64,7 +63,7 @@ pub(super) async fn fill(
         });
         if is_full && before > 0 && group_bytes > 0 {
             let split = Bytes::copy_from_slice(key);
-            let tombstones = groups.tombstones().within(&start, Some(&split), keeps);
+            let tombstones = retention.tombstones_within(groups.tombstones(), &start, Some(&split));
             outputs.end(Ending { place: Place::Leaf(leaf), position, new_leaf, tombstones });
             (leaf, start, new_leaf) = (*next_leaf, split.clone(), Some((*next_leaf, split)));
             position = Position::Top;
@@ -76,7 +75,7 @@ pub(super) async fn fill(
             outputs.add(key, version, is_hot).await?;
         }
     }
-    let tombstones = groups.tombstones().within(&start, end.map(|end| &**end), keeps);
+    let tombstones = retention.tombstones_within(groups.tombstones(), &start, end.map(|end| &**end));
     outputs.end(Ending { place: Place::Leaf(leaf), position, new_leaf, tombstones });
     Ok(())
 }

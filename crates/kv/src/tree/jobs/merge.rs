@@ -48,8 +48,7 @@ async fn write(context: &JobContext, inputs: &[Arc<Kvset>], outputs: &mut Output
             outputs.add(key, version, false).await?;
         }
     }
-    let keeps = |all: &[u64], sequence| retention.keeps_tombstone(all, sequence);
-    let tombstones = groups.tombstones().within(b"", None, keeps);
+    let tombstones = retention.tombstones_within(groups.tombstones(), b"", None);
     let position = Position::Above(newest.no());
     outputs.end(Ending { place: Place::Root, position, new_leaf: None, tombstones });
     outputs.output().versions_merged = groups.merged();

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use super::output::Outputs;
 use super::sink::{Ending, Warmth};
 use super::{JobContext, JobOutput, may_be_lost_copies, without_copies};
-use crate::entry::{Content, Version};
+use crate::entry::{Content, SequenceNo, Version};
 use crate::keyfile::{Access, KeyCursor};
 use crate::merge::{Direction, Merge, is_live};
 use crate::tombstone::RangeTombstones;
@@ -106,8 +106,8 @@ async fn write(
         // A log segment is on the fastest class as it is.
         let is_there =
             tree.segments.get(&pointer.segment).is_none_or(|segment| segment.class.as_deref() == Some(class));
-        let is_hidden =
-            tombstones.sequences_over(key).first().is_some_and(|newest| *newest > version.sequence);
+        let newest_over = tombstones.newest_over(key, SequenceNo::MAX);
+        let is_hidden = newest_over.is_some_and(|newest| newest > version.sequence);
         if is_there || is_hidden {
             continue;
         }

@@ -18,7 +18,7 @@ use crate::objects::{Lease, ObjectKind};
 use crate::pace::Pace;
 use crate::settings::FilterMemory;
 use crate::testing::Bench;
-use crate::tombstone::RangeTombstones;
+use crate::tombstone::{RangeTombstones, SeenTombstones};
 use crate::value::{SegmentWriter, Segments};
 use crate::wire::Decoder;
 
@@ -326,7 +326,9 @@ impl World {
         tombstones: &Arc<RangeTombstones>,
         expected: &BTreeMap<Vec<u8>, Vec<u8>>,
     ) {
-        let visibility = Visibility { snapshot, now_s: NOW_S, tombstones: tombstones.clone() };
+        let mut seen = SeenTombstones::default();
+        seen.add(tombstones.clone(), snapshot);
+        let visibility = Visibility { snapshot, now_s: NOW_S, tombstones: seen };
         let mut view = View::new(self.tree.sources(), visibility);
         let middle = key(&mut self.random);
         for bound in [None, Some(&*middle)] {
