@@ -6,7 +6,8 @@
 //!    are no leaves yet, one for each leaf's worth of bytes.
 //! 4. One change of the manifest adds all of it on top of the leaves. What others wrote meanwhile is newer, and lies above.
 //!
-//! Nothing is seen before the end. Snapshots that are taken while a load runs see what it loaded as soon as it is done.
+//! Nothing is seen before the end. Snapshots that are taken while a load runs see what it loaded as soon as it is done; transactions that are open then, and write what
+//! was loaded, or read it and are serializable, have a conflict.
 
 use bytes::Bytes;
 use std::sync::Arc;
@@ -56,6 +57,7 @@ pub struct BulkLoad {
     sequence: SequenceNo,
     codec: Codec,
     expires_s: Option<u32>,
+    first: Option<Bytes>,
     last: Option<Vec<u8>>,
     next_leaf: LeafNo,
     keys: Option<Filling>,
@@ -106,6 +108,7 @@ impl Store {
                     sequence,
                     codec,
                     expires_s,
+                    first: None,
                     last: None,
                     next_leaf,
                     keys: None,
@@ -195,6 +198,7 @@ impl BulkLoad {
         keys.writer.add(key, &version).await?;
         keys.bytes += (key.len() + value.len()) as u64;
         self.bytes += (key.len() + value.len()) as u64;
+        self.first.get_or_insert_with(|| Bytes::copy_from_slice(key));
         let last = self.last.get_or_insert_default();
         last.clear();
         last.extend_from_slice(key);
@@ -300,8 +304,20 @@ impl BulkLoad {
         self.core.crash.reached("bulk.before-manifest");
         let edit = Edit { changes };
         let records = || self.core.log_records(writing, None).0;
-        self.core.install(writing, &self.store, &edit, records).await?;
-        self.store.flushed_sequence.fetch_max(self.sequence, Ordering::AcqRel);
+        let range = self.first.take().zip(self.last.take());
+        // Transactions that are open may have read what was there before.
+        let lock = || {
+            let mut commit = self.core.commit.lock();
+            commit.sequence += 1;
+            if let Some((first, last)) = range {
+                let sequence = commit.sequence;
+                commit.recent.note_keys(self.store.no, first, &last, sequence);
+            }
+            self.store.flushed_sequence.fetch_max(commit.sequence, Ordering::AcqRel);
+            self.core.snapshots.publish(commit.sequence);
+            commit
+        };
+        self.core.install_under(writing, &self.store, &edit, records, lock).await?;
         self.core.counters.loaded_bytes.add(self.bytes);
         self.core.background.work.notify();
         Ok(self.bytes)

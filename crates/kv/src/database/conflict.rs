@@ -4,15 +4,19 @@
 //! that began at sequence number `s` conflicts with every note that is newer than `s` on a key it wrote (or, serializable, read). When no
 //! transaction is open, everything is forgotten. Whether something in a range changed, the memory tables tell.
 //!
-//! Invariant: for every open transaction, every write since it began is noted. Two keys with one hash conflict without need, which is allowed.
+//! Notes are bounded: one transaction that is never ended would have every key noted that is ever written. When there are too many the older half is forgotten, and who
+//! began before the last of those is *too old* to be checked.
+//!
+//! Invariant: for every open transaction that is not too old, every write since it began is noted. Two keys with one hash conflict without need, which is allowed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
 use bytes::Bytes;
 
-use crate::entry::SequenceNo;
+use crate::entry::{RangeTombstone, SequenceNo};
 use crate::log::frame::{Operation, OperationKind, Payload, StoreNo};
+use crate::memory::tombstones::GrowingTombstones;
 
 /// Ranges and keys that were read.
 #[derive(Debug, Default)]
@@ -22,23 +26,29 @@ pub(crate) struct ReadSet {
     pub(crate) ranges: Vec<(StoreNo, Bytes, Option<Bytes>)>,
 }
 
-#[derive(Debug)]
-struct NotedRange {
-    store: StoreNo,
-    start: Bytes,
-    end: Option<Bytes>,
-    sequence: SequenceNo,
+/// What speaks against a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Conflict {
+    /// Another commit wrote what it wrote or read.
+    Changed,
+    /// What was written since it began is not known any more.
+    TooOld,
 }
 
 /// Recent commits.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Recent {
     /// Open transactions by the number they began at.
     open: BTreeMap<SequenceNo, usize>,
     hashes: HashMap<u64, SequenceNo, BuildHasherDefault<DefaultHasher>>,
-    ranges: Vec<NotedRange>,
+    ranges: HashMap<StoreNo, GrowingTombstones>,
+    range_count: usize,
     /// Notes from which on it is worth forgetting those that no transaction needs.
     prune_at: usize,
+    /// No more notes than that.
+    most: usize,
+    /// The newest note that was forgotten though somebody may need it.
+    forgotten: SequenceNo,
 }
 
 fn hash(store: StoreNo, key: &[u8]) -> u64 {
@@ -49,7 +59,28 @@ fn hash(store: StoreNo, key: &[u8]) -> u64 {
 
 const FEWEST_TO_PRUNE: usize = 1 << 16;
 
+/// What notes take: of the memory of a database no more than one in so many parts, at so many bytes each, a table that grows included.
+const MEMORY_SHARE: u64 = 32;
+const NOTE_BYTES: u64 = 48;
+const FEWEST_NOTES: u64 = 1 << 10;
+/// A range counts as so many.
+const RANGE_NOTES: usize = 16;
+
 impl Recent {
+    /// Of a database with so much memory.
+    pub(crate) fn new(memory_bytes: u64) -> Recent {
+        let most = (memory_bytes / MEMORY_SHARE / NOTE_BYTES).max(FEWEST_NOTES);
+        Recent {
+            open: BTreeMap::new(),
+            hashes: HashMap::default(),
+            ranges: HashMap::new(),
+            range_count: 0,
+            prune_at: 0,
+            most: usize::try_from(most).unwrap_or(usize::MAX),
+            forgotten: 0,
+        }
+    }
+
     pub(crate) fn opened(&mut self, sequence: SequenceNo) {
         *self.open.entry(sequence).or_default() += 1;
     }
@@ -64,6 +95,7 @@ impl Recent {
         if self.open.is_empty() {
             self.hashes.clear();
             self.ranges.clear();
+            self.range_count = 0;
         }
     }
 
@@ -82,30 +114,78 @@ impl Recent {
                 OperationKind::DeleteRange | OperationKind::DeleteFrom => {
                     let end = range_end(&operation).map(Bytes::copy_from_slice);
                     let start = Bytes::copy_from_slice(operation.pair.key());
-                    self.ranges.push(NotedRange { store: operation.store, start, end, sequence });
+                    self.ranges.entry(operation.store).or_default().add(RangeTombstone {
+                        start,
+                        end,
+                        sequence,
+                    });
+                    self.range_count += 1;
                 }
             }
         }
-        if self.hashes.len() + self.ranges.len() > self.prune_at.max(FEWEST_TO_PRUNE) {
+        let notes = self.notes();
+        if notes > self.prune_at.max(FEWEST_TO_PRUNE).min(self.most) {
             self.prune();
         }
     }
 
-    fn prune(&mut self) {
-        let oldest = self.open.keys().next().copied().unwrap_or(SequenceNo::MAX);
-        self.hashes.retain(|_, sequence| *sequence > oldest);
-        self.ranges.retain(|range| range.sequence > oldest);
-        self.prune_at = 2 * (self.hashes.len() + self.ranges.len());
+    /// Notes that keys from `first` to `last` may have been written, if that is of interest to anybody.
+    pub(crate) fn note_keys(&mut self, store: StoreNo, first: Bytes, last: &[u8], sequence: SequenceNo) {
+        if self.is_used() {
+            let end = Some([last, &[0]].concat().into());
+            self.ranges.entry(store).or_default().add(RangeTombstone { start: first, end, sequence });
+            self.range_count += 1;
+        }
     }
 
-    /// Whether a commit since `since` touched what `payload` writes, or what was read. `is_range_changed` says so of the keys in a range.
+    /// Ranges take as much as many keys.
+    fn notes(&self) -> usize {
+        self.hashes.len() + RANGE_NOTES * self.range_count
+    }
+
+    fn prune(&mut self) {
+        self.forget(self.open.keys().next().copied().unwrap_or(SequenceNo::MAX));
+        if self.notes() > self.most / 2 {
+            let mut sequences: Vec<SequenceNo> = self.hashes.values().copied().collect();
+            for set in self.ranges.values().flat_map(GrowingTombstones::sets) {
+                sequences.extend(set.iter().flat_map(|range| [range.sequence; RANGE_NOTES]));
+            }
+            let older = sequences.len() - self.most / 2;
+            let (_, newest, _) = sequences.select_nth_unstable(older);
+            self.forgotten = self.forgotten.max(*newest);
+            self.forget(self.forgotten);
+        }
+        self.prune_at = 2 * self.notes();
+    }
+
+    /// Notes up to that one.
+    fn forget(&mut self, up_to: SequenceNo) {
+        self.hashes.retain(|_, sequence| *sequence > up_to);
+        self.range_count = 0;
+        for ranges in self.ranges.values_mut() {
+            let newer = GrowingTombstones::default();
+            for range in
+                ranges.sets().iter().flat_map(|set| set.iter()).filter(|range| range.sequence > up_to)
+            {
+                newer.add(range.clone());
+                self.range_count += 1;
+            }
+            *ranges = newer;
+        }
+        self.ranges.retain(|_, ranges| !ranges.is_empty());
+    }
+
+    /// Whether a commit since `since` touched what `payload` writes, or what was read, as far as that is known. `is_range_changed` says so of the keys in a range.
     pub(crate) fn conflicts(
         &self,
         payload: &Payload,
         read: Option<&ReadSet>,
         since: SequenceNo,
         is_range_changed: impl Fn(StoreNo, &[u8], Option<&[u8]>) -> bool,
-    ) -> bool {
+    ) -> Option<Conflict> {
+        if since < self.forgotten {
+            return Some(Conflict::TooOld);
+        }
         let mut operations = payload.operations().flatten();
         let writes_changed = operations.any(|operation| match operation.kind {
             OperationKind::Put | OperationKind::Delete => {
@@ -122,16 +202,13 @@ impl Recent {
                     .iter()
                     .any(|(store, start, end)| is_range_changed(*store, start, end.as_deref()))
         };
-        writes_changed || read.is_some_and(has_read_changed)
+        (writes_changed || read.is_some_and(has_read_changed)).then_some(Conflict::Changed)
     }
 
     fn is_key_changed(&self, store: StoreNo, key: &[u8], since: SequenceNo) -> bool {
         self.hashes.get(&hash(store, key)).is_some_and(|sequence| *sequence > since)
-            || self.ranges.iter().any(|range| {
-                range.store == store
-                    && range.sequence > since
-                    && *range.start <= *key
-                    && range.end.as_ref().is_none_or(|end| *key < **end)
+            || self.ranges.get(&store).is_some_and(|ranges| {
+                ranges.newest_over(key, SequenceNo::MAX).is_some_and(|sequence| sequence > since)
             })
     }
 }
@@ -139,4 +216,73 @@ impl Recent {
 /// Where a deleted range ends, if it does.
 pub(crate) fn range_end(operation: &Operation) -> Option<&[u8]> {
     (operation.kind == OperationKind::DeleteRange).then_some(operation.pair.value())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::Codec;
+    use crate::log::frame::{NewOperation, PayloadBuilder};
+
+    fn operation(kind: OperationKind, key: &[u8], value: &[u8]) -> Payload {
+        let mut builder = PayloadBuilder::with_capacity(64);
+        let value_len = value.len() as u32;
+        builder.push(&NewOperation {
+            store: 1,
+            kind,
+            key,
+            value,
+            value_len,
+            codec: Codec::None,
+            expires_s: None,
+        });
+        builder.finish()
+    }
+
+    fn put(key: u64) -> Payload {
+        operation(OperationKind::Put, &key.to_be_bytes(), b"value")
+    }
+
+    fn conflict(recent: &Recent, key: u64, since: SequenceNo) -> Option<Conflict> {
+        recent.conflicts(&put(key), None, since, |_, _, _| false)
+    }
+
+    #[test]
+    fn one_that_stays_open_does_not_have_everything_noted() {
+        let mut recent = Recent::new(4 << 20);
+        let most = recent.most as u64;
+        recent.opened(0);
+        for sequence in 1..=most {
+            recent.note(&put(sequence), sequence);
+        }
+        assert_eq!((conflict(&recent, 5, 0), conflict(&recent, 0, 0)), (Some(Conflict::Changed), None));
+        for sequence in most + 1..=10 * most {
+            recent.note(&put(sequence), sequence);
+            assert!(recent.notes() <= recent.most + 1, "{} notes", recent.notes());
+        }
+        assert_eq!(conflict(&recent, 0, 0), Some(Conflict::TooOld));
+        // What began a moment ago is told exactly.
+        let now = 10 * most;
+        recent.opened(now - 10);
+        assert_eq!(conflict(&recent, now - 9, now - 10), Some(Conflict::Changed));
+        assert_eq!(conflict(&recent, now - 10, now - 10), None);
+        recent.closed(0);
+        recent.closed(now - 10);
+        assert_eq!(recent.notes(), 0);
+    }
+
+    #[test]
+    fn ranges_are_noted_and_forgotten_as_keys_are() {
+        let mut recent = Recent::new(4 << 20);
+        recent.opened(0);
+        let end = 100u64.to_be_bytes();
+        recent.note(&operation(OperationKind::DeleteRange, &50u64.to_be_bytes(), &end), 1);
+        assert_eq!(conflict(&recent, 50, 0), Some(Conflict::Changed));
+        assert_eq!((conflict(&recent, 50, 1), conflict(&recent, 100, 0)), (None, None));
+        for sequence in 2..=recent.most as u64 {
+            recent.note(&operation(OperationKind::DeleteFrom, &sequence.to_be_bytes(), b""), sequence);
+            assert!(recent.notes() <= recent.most + RANGE_NOTES, "{} notes", recent.notes());
+        }
+        assert_eq!(conflict(&recent, 50, 0), Some(Conflict::TooOld));
+    }
 }

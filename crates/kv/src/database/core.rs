@@ -26,7 +26,7 @@ use tanada_volume::Claim;
 use super::activity::Activity;
 use super::background::Background;
 use super::batch::Batch;
-use super::conflict::{ReadSet, Recent};
+use super::conflict::{Conflict, ReadSet, Recent};
 use super::pressure::Cause;
 use super::snapshot::Snapshots;
 use super::statistics::Counters;
@@ -48,7 +48,7 @@ use crate::value::codec;
 use crate::{Error, ErrorKind, Result};
 
 /// What changes under the commit lock.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Commit {
     /// The last number that was given.
     pub(crate) sequence: SequenceNo,
@@ -257,12 +257,16 @@ impl Core {
                 store.is_none_or(|store| store.may_have_changed(start, end, open.sequence()))
             };
             let read = read.filter(|_| !self.crash.has(PlantedBug::ForgetReads));
-            let has_conflict = commit.recent.conflicts(payload, read, open.sequence(), is_range_changed);
-            if has_conflict && !self.crash.has(PlantedBug::LeaveOutConflicts) {
-                return Err(Error::new(
-                    ErrorKind::Conflict,
-                    "another commit wrote the same since the transaction began",
-                ));
+            let conflict = commit.recent.conflicts(payload, read, open.sequence(), is_range_changed);
+            let conflict = conflict.filter(|_| !self.crash.has(PlantedBug::LeaveOutConflicts));
+            if let Some(conflict) = conflict {
+                let why = match conflict {
+                    Conflict::Changed => "another commit wrote the same since the transaction began",
+                    Conflict::TooOld => {
+                        "so much was written since the transaction began that it is not known any more whether another commit wrote the same"
+                    }
+                };
+                return Err(Error::new(ErrorKind::Conflict, why));
             }
         }
         let sequence = commit.sequence + 1;

@@ -482,11 +482,24 @@ impl Core {
         let install = |_: &DatabaseRecord| -> Result<(Arc<TreeState>, Arc<TreeState>)> {
             let mut view = store.view.write();
             let after = Arc::new(view.tree.apply_opened(edit, &opened)?);
+    ) -> Result<()> {
+        self.install_under(writing, store, edit, others, || ()).await
+    }
+
+    /// The same, where `lock` gives what is held while it becomes visible.
+    pub(crate) async fn install_under<G>(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+        edit: &Edit,
+        others: impl FnOnce() -> Vec<Record>,
+        lock: impl FnOnce() -> G,
             let before = std::mem::replace(&mut view.tree, after.clone());
             Ok((before, after))
         };
         let make = || {
             let edit = Record::Edit { store: store.no, edit: edit.clone() };
+            let _held = lock();
             Some([edit].into_iter().chain(others()).collect())
         };
         let Some(installed) = writing.manifest.append_made(make, install).await? else { return Ok(()) };

@@ -20,6 +20,7 @@ use tanada_volume::{Claim, Volume};
 
 use super::Database;
 use super::background::Background;
+use super::conflict::Recent;
 use super::core::{Commit, Core, Writing};
 use super::snapshot::Snapshots;
 use super::statistics::Counters;
@@ -292,6 +293,7 @@ impl Database {
         }
         let snapshots = Arc::new(Snapshots::default());
         snapshots.publish(sequence);
+        let recent = Recent::new(state.settings.memory_bytes);
         let core = Arc::new(Core {
             name: name.to_owned(),
             instance,
@@ -303,7 +305,7 @@ impl Database {
             writing,
             stores: RwLock::new(recovered.stores.into_values().collect()),
             blocks,
-            commit: Mutex::new(Commit { sequence, ..Commit::default() }),
+            commit: Mutex::new(Commit { sequence, recent }),
             snapshots,
             next_table,
             next_store: AtomicU32::new(state.next_store.max(1)),

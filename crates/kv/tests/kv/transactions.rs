@@ -93,6 +93,43 @@ fn write_skew_is_for_serializable_to_prevent() {
     }
 }
 
+/// What was loaded meanwhile is not overwritten by who has not seen it.
+#[test]
+fn a_load_that_ends_meanwhile_is_a_conflict() {
+    let bench = Bench::new();
+    let (database, a, b) = start(&bench);
+    let mut load = wait(a.bulk_load()).unwrap();
+    wait(load.put(b"1", b"loaded")).unwrap();
+    wait(load.put(b"5", b"loaded")).unwrap();
+    let begin = |isolation, key: &[u8]| {
+        let mut transaction = database.begin(isolation);
+        assert_eq!(text(wait(transaction.get(&a, key)).unwrap()), "-");
+        transaction.put(&a, key, b"mine");
+        transaction
+    };
+    let [same, other] = [b"5", b"7"].map(|key| begin(Isolation::Snapshot, key));
+    let mut reader = database.begin(Isolation::Serializable);
+    assert_eq!(text(wait(reader.get(&a, b"1")).unwrap()), "-");
+    reader.put(&b, b"1", b"there was nothing");
+    wait(load.finish()).unwrap();
+    let commit = |transaction: tanada_kv::Transaction| wait(transaction.commit(&WriteOptions::default()));
+    assert_eq!(commit(same).unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(commit(reader).unwrap_err().kind(), ErrorKind::Conflict);
+    commit(other).unwrap();
+    let later = begin_again(&database, &a);
+    commit(later).unwrap();
+    let all = [b"1", b"5", b"7"].map(|key| text(wait(a.get(key)).unwrap()));
+    assert_eq!(all, ["loaded", "later", "mine"]);
+    wait(database.close()).unwrap();
+}
+
+fn begin_again(database: &Database, store: &Store) -> tanada_kv::Transaction {
+    let mut transaction = database.begin(Isolation::Serializable);
+    assert_eq!(text(wait(transaction.get(store, b"5")).unwrap()), "loaded");
+    transaction.put(store, b"5", b"later");
+    transaction
+}
+
 #[test]
 fn updates_of_many_threads_are_all_there() {
     let bench = Bench::new();
