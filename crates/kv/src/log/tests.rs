@@ -295,6 +295,36 @@ fn damage_below_what_was_durable_is_an_error() {
 }
 
 #[test]
+fn damage_in_the_last_group_is_found_if_the_log_had_a_moment() {
+    let volume = TestVolume::new();
+    let objects = volume.objects();
+    let log = start(&volume, &objects, 1, 0);
+    for tag in 0..3 {
+        let end = append(&log, tag, 5000);
+        wait_for(log.sync_to(end)).unwrap();
+    }
+    let written = log.cut();
+    let began = std::time::Instant::now();
+    while read(&objects, from_start()).unwrap().1.end == written {
+        assert!(began.elapsed() < Duration::from_secs(60), "nothing says that the log was durable");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // As a stop leaves it.
+    let (frames, _) = read(&objects, from_start()).unwrap();
+    assert_eq!(frames.len(), 3);
+    let place = frames[2].1;
+    wait_for(segment(&objects, place.segment).write_bytes(place.payload + 3000, &[0xee])).unwrap();
+    let error = read(&objects, from_start()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupted);
+    // What comes then goes on behind it.
+    wait_for(segment(&objects, place.segment).write_bytes(place.payload + 3000, &[2])).unwrap();
+    append(&log, 3, 5000);
+    wait_for(log.close()).unwrap();
+    let (frames, _) = read(&objects, from_start()).unwrap();
+    assert!(frames.iter().map(|(tag, _, _)| *tag).eq(0..4));
+}
+
+#[test]
 fn a_replay_begins_in_the_middle() {
     let volume = TestVolume::new();
     let objects = volume.objects();

@@ -11,6 +11,9 @@
 //! 4. Another task prepares the next segment when the last one that was prepared is taken. If the log's class has no room for it, and values are on their
 //!    way from there to a slower one, it waits a while: a log that goes on on the slow class is written there, and what is spilled from it again.
 //!
+//! 5. Where nothing is appended for a moment, a group without frames says that all before it was durable: a replay ends at the first frame that is not whole, and knows
+//!    by what stands behind it whether that was torn by a stop or damaged later.
+//!
 //! Invariants: `durable <= written <= end`; groups of a segment are contiguous; after a failed write or sync nothing is appended any more and
 //! nobody is told that anything is durable; the task that writes ends only when it has seen, under the lock, that nobody waits, and who comes later
 //! hears that the log is closed.
@@ -103,6 +106,8 @@ struct State {
     placed: Vec<PlacedSegment>,
     end: Lsn,
     durable: Lsn,
+    /// Up to there the log, or the manifest, says itself that it was durable.
+    confirmed: Lsn,
     wanted: Wanted,
     failed: Option<Error>,
     is_closing: bool,
@@ -201,6 +206,7 @@ impl Log {
             placed,
             end: options.start,
             durable: options.durable,
+            confirmed: options.start,
             wanted: Wanted::default(),
             failed: None,
             is_closing: false,
@@ -375,10 +381,31 @@ impl Log {
 
     /// Hands the open group over to be written, if there is anything in it.
     fn close_group(&self, state: &mut State) {
-        let Some(mut group) = state.open.take() else { return };
-        if group.is_empty() {
+        match state.open.take() {
+            Some(group) if !group.is_empty() => self.hand_over(state, group),
+            _ => {}
+        }
+    }
+
+    /// Writes a group that says that all before it was durable, if nothing has come meanwhile and the segment has a block left.
+    fn confirm(&self) {
+        let mut state = self.state.lock();
+        if state.is_closing || state.failed.is_some() || state.durable < state.end {
             return;
         }
+        let has_block =
+            state.filling.as_ref().is_some_and(|filling| filling.used + BLOCK <= filling.segment.capacity);
+        if has_block
+            && self.open_group(&mut state, 0)
+            && let Some(group) = state.open.take()
+        {
+            self.hand_over(&mut state, group);
+        }
+        // It is tried once.
+        state.confirmed = state.end;
+    }
+
+    fn hand_over(&self, state: &mut State, mut group: Group) {
         group.close(self.options.database, self.options.epoch, state.durable);
         if let Some(filling) = &mut state.filling {
             filling.used = group.offset + group.buffer.len() as u64;

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{join_all, select};
+use futures::future::{Either, join_all, select};
 
 use super::Log;
 use crate::crash::PlantedBug;
@@ -18,10 +18,15 @@ use crate::{Error, ErrorKind, Result};
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
+/// How long nothing is appended before the log says that what is there was durable.
+const CONFIRM_AFTER: Duration = Duration::from_millis(250);
+
 /// What the writing task has to do next.
 enum Next {
     /// Write these groups; make everything up to the position durable then, if there is one.
     Write(Vec<Group>, Option<Lsn>),
+    /// Confirm what is there, unless something comes before.
+    Confirm,
     /// Nothing before this time, if there is one.
     Wait(Option<Duration>),
     End,
@@ -50,7 +55,11 @@ impl Log {
             state.has_ended = true;
             return Next::End;
         }
-        Next::Wait(state.wanted.deadline.map(|(deadline, _)| deadline))
+        match state.wanted.deadline {
+            Some((deadline, _)) => Next::Wait(Some(deadline)),
+            None if state.durable >= state.end && state.confirmed < state.end => Next::Confirm,
+            None => Next::Wait(None),
+        }
     }
 
     /// Writes groups; those of one segment are noted as written there.
@@ -170,6 +179,12 @@ impl Log {
                     }
                     if let Err(error) = done {
                         self.fail(&error);
+                    }
+                }
+                Next::Confirm => {
+                    let slept = self.environment.sleep(CONFIRM_AFTER);
+                    if let Either::Right(_) = select(Box::pin(noticed), slept).await {
+                        self.confirm();
                     }
                 }
                 Next::Wait(None) => noticed.await,
