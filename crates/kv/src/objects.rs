@@ -97,12 +97,17 @@ impl Objects {
 
     /// The bytes that are free, and those that are to be; notes whether they are fewer.
     pub(crate) fn look_at_room(&self) -> (u64, u64) {
+        let (free, kept) = self.room();
+        self.is_short.store(free < kept, Ordering::Relaxed);
+        (free, kept)
+    }
+
+    /// The bytes that are free, and those that are to be.
+    pub(crate) fn room(&self) -> (u64, u64) {
         let classes = self.volume.classes().into_iter();
         let takes = classes.filter(|class| !class.is_draining && !class.is_failed);
         let free = takes.map(|class| class.chunks.saturating_sub(class.taken)).sum::<u64>();
-        let (free, kept) = (free * self.volume.chunk_bytes(), self.kept_free.load(Ordering::Relaxed));
-        self.is_short.store(free < kept, Ordering::Relaxed);
-        (free, kept)
+        (free * self.volume.chunk_bytes(), self.kept_free.load(Ordering::Relaxed))
     }
 
     /// Whether there is room for so many bytes, which may give others only much later, beside what the log wants.
@@ -111,10 +116,17 @@ impl Objects {
         free >= self.kept_for_log.load(Ordering::Relaxed) + bytes
     }
 
-    /// Whether there is room for keys, which give others as soon as they are there: half of what the log wants stays.
+    /// Whether there is room for keys, which give others as soon as they are there: half of what the log wants stays, in whole chunks.
     pub(crate) fn have_room_for_keys(&self) -> bool {
         let (free, _) = self.look_at_room();
-        free >= self.kept_for_log.load(Ordering::Relaxed) / 2
+        let chunk_bytes = self.volume.chunk_bytes();
+        free >= self.kept_for_log.load(Ordering::Relaxed) / 2 / chunk_bytes * chunk_bytes
+    }
+
+    /// Whether hardly more is free than what the log wants.
+    pub(crate) fn have_hardly_room(&self) -> bool {
+        let (free, _) = self.room();
+        free <= self.kept_for_log.load(Ordering::Relaxed)
     }
 
     /// Whether less was free than is to be when that was looked at.

@@ -77,7 +77,7 @@ enum KvCommand {
     Stat(tend::StatArguments),
     /// Read everything and verify it
     Check(tend::CheckArguments),
-    /// Bring data to where they belong, and give back what is dead
+    /// Bring data to where they belong, and give back what is dead, down to the store's `space_amplification`
     Compact,
     /// Make a store with settings and a policy, and the database if there is none
     Create(whole::CreateArguments),

@@ -225,6 +225,10 @@ impl Core {
                 flushed = Ok(());
             }
         }
+        if closed.is_ok() {
+            // The next opening takes some.
+            self.make_room_at_last(writing).await;
+        }
         // That the log failed is worse than a full volume, which loses nothing.
         let ended = match closed.and(flushed) {
             Ok(()) => self.note_end(writing).await,
@@ -267,6 +271,7 @@ impl Core {
         let end =
             table.end().ok_or_else(|| Error::invalid("a table that is written to cannot be written out"))?;
         writing.log.sync_to(end).await?;
+        self.make_room_for_table(writing, store).await;
         // CRASH: the log has everything.
         self.crash.reached("flush.before-keys");
         let record = self.write_table(store, table).await?;

@@ -175,6 +175,9 @@ impl Core {
         stores.sort_by_key(|store| std::cmp::Reverse(store.view.read().tree.root.len()));
         stores.retain(|store| store.check_there().is_ok());
         for store in &stores {
+            if self.bring_together_if_due(writing, store).await {
+                return Did::Something;
+            }
             match self.merge_next(writing, store).await {
                 Ok(true) => return Did::Something,
                 Ok(false) => {}
@@ -209,12 +212,13 @@ impl Core {
                     }
                     // The log makes another one when it wants it, and jobs free more than they take.
                     writing.log.give_back_ready();
+                    // What is written out may make room meanwhile.
+                    drop(turn);
                     self.environment.sleep(REST).await;
                     did = Did::FoundNoSpace;
                 }
                 Err(error) => writing.log.fail(&error),
             }
-            drop(turn);
         }
         did
     }
@@ -226,7 +230,7 @@ impl Core {
     pub(crate) async fn compact(&self, store: &Arc<StoreState>) -> Result<()> {
         let writing = self.writing()?;
         let thorough = self.thorough(store);
-        let (mut has_asked, mut seen_failures) = (false, None);
+        let (mut had_free, mut seen_failures) = (0, None);
         {
             let _commit = self.commit.lock();
             self.close_tables(writing, [store]);
@@ -252,20 +256,22 @@ impl Core {
                 progress.await;
                 continue;
             };
-            let did = self.do_job(writing, store, Some(&thorough)).await;
-            drop(turn);
-            match did {
-                Ok(true) => {}
+            let error = match self.do_job(writing, store, Some(&thorough)).await {
+                Ok(true) => continue,
                 Ok(false) => return self.delete_retired().await,
-                // What the log has ready may be the room that frees more.
-                Err(error)
-                    if error.kind() == ErrorKind::NoSpace && !has_asked && writing.log.give_back_ready() =>
-                {
-                    has_asked = true;
-                    self.delete_retired().await?;
-                }
+                Err(error) if error.kind() == ErrorKind::NoSpace => error,
                 Err(error) => return Err(error),
+            };
+            // What the log has ready may be the room that frees more, or what kvsets take of chunks that they do not fill; or jobs have made some.
+            writing.log.give_back_ready();
+            let is_less = self.bring_together(writing, store).await.is_ok_and(|did| did);
+            drop(turn);
+            self.delete_retired().await?;
+            let (free, _) = self.objects.room();
+            if !is_less && free <= had_free {
+                return Err(error);
             }
+            had_free = had_free.max(free);
         }
     }
 
@@ -302,6 +308,7 @@ impl Core {
             // What is read is there twice on its way to a segment.
             batch_bytes: self.job_bytes() / 2,
             pace: Pace::considerate(&self.opener.cache, &self.environment, &self.hurry),
+            takes_last_room: false,
             keeps_mirrors: self.mirrors_what_it_spills(store),
             mirrors: store.view.read().tree.mirrors.keys().copied().collect(),
             snapshots: self.snapshots.to_keep(),
@@ -476,13 +483,6 @@ impl Core {
         edit: &Edit,
         others: impl FnOnce() -> Vec<Record>,
     ) -> Result<()> {
-        let tree = store.view.read().tree.clone();
-        let opened = self.opener.holding(store.settings.filters).open_added(&tree, edit).await?;
-        drop(tree);
-        let install = |_: &DatabaseRecord| -> Result<(Arc<TreeState>, Arc<TreeState>)> {
-            let mut view = store.view.write();
-            let after = Arc::new(view.tree.apply_opened(edit, &opened)?);
-    ) -> Result<()> {
         self.install_under(writing, store, edit, others, || ()).await
     }
 
@@ -494,12 +494,19 @@ impl Core {
         edit: &Edit,
         others: impl FnOnce() -> Vec<Record>,
         lock: impl FnOnce() -> G,
+    ) -> Result<()> {
+        let tree = store.view.read().tree.clone();
+        let opened = self.opener.holding(store.settings.filters).open_added(&tree, edit).await?;
+        drop(tree);
+        let install = |_: &DatabaseRecord| -> Result<(Arc<TreeState>, Arc<TreeState>)> {
+            let _held = lock();
+            let mut view = store.view.write();
+            let after = Arc::new(view.tree.apply_opened(edit, &opened)?);
             let before = std::mem::replace(&mut view.tree, after.clone());
             Ok((before, after))
         };
         let make = || {
             let edit = Record::Edit { store: store.no, edit: edit.clone() };
-            let _held = lock();
             Some([edit].into_iter().chain(others()).collect())
         };
         let Some(installed) = writing.manifest.append_made(make, install).await? else { return Ok(()) };

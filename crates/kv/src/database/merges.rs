@@ -13,7 +13,7 @@ use super::jobs::JobMemory;
 use super::store::StoreState;
 use crate::Result;
 use crate::tree::pick::pick_merge;
-use crate::tree::{JobContext, KvsetNo, merge};
+use crate::tree::{JobContext, KvsetNo, TreeState, merge};
 
 /// What is merged is spilled as a whole, and only then gives room back: no more than this part of what the fastest class has.
 const MOST_SHARE: u64 = 8;
@@ -83,17 +83,29 @@ impl Core {
             let taken = store.taken.lock();
             pick_merge(&tree.root, &settings, most_bytes, |no| taken.kvsets.contains(&no))
         };
-        let Some(_claim) = (!numbers.is_empty()).then(|| self.claim(store, &numbers)).flatten() else {
+        if numbers.is_empty() {
             return Ok(false);
-        };
+        }
+        let context = self.job_context(store)?;
+        self.merge_those(writing, store, (context, tree), &numbers).await
+    }
+
+    /// Merges kvsets of the store's root, neighbours in `tree`, unless another has them; whether it did.
+    pub(super) async fn merge_those(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+        (context, tree): (JobContext, Arc<TreeState>),
+        numbers: &[KvsetNo],
+    ) -> Result<bool> {
+        let Some(_claim) = self.claim(store, numbers) else { return Ok(false) };
         let whole = tree;
         let tree = Arc::new(whole.without_mirrors());
         drop(whole);
-        let context = self.job_context(store)?;
         let batch_bytes = BATCH_BYTES.min(context.batch_bytes / 2);
         let _memory = JobMemory::take(self, 2 * batch_bytes);
         let context = JobContext { batch_bytes, ..context };
-        let output = merge(&context, &tree, &numbers).await?;
+        let output = merge(&context, &tree, numbers).await?;
         self.install_job(writing, store, (&context, tree), output).await
     }
 }

@@ -324,6 +324,7 @@ impl Database {
         core.share_memory();
         Core::keep_limit(&core);
         core.note_reserve();
+        core.make_room_at_opening().await;
         Core::start_background(&core);
         Ok(Database { core })
     }
@@ -470,10 +471,20 @@ async fn begin_writing(
         durable: *cut,
     };
     debug_assert!(end.is_multiple_of(BLOCK));
-    let manifest = Manifest::begin(objects.clone(), classes.clone(), state, crash.clone()).await?;
+    let begin = |state| Manifest::begin(objects.clone(), classes.clone(), state, crash.clone());
+    let mut begun = begin(state.clone()).await;
+    if begun.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) && !recovered.orphans.is_empty()
+    {
+        // The room may be what a stop left behind, which nothing leads to.
+        for (kind, no) in &recovered.orphans {
+            objects.delete(*kind, *no).await?;
+        }
+        begun = begin(state).await;
+    }
+    let manifest = begun?;
     // CRASH: the next opening finds the same orphans.
     crash.reached("open.before-orphans");
-    for (kind, no) in &recovered.orphans {
+    for (kind, no) in recovered.orphans.iter().filter(|(kind, no)| objects.find(*kind, *no).is_some()) {
         objects.delete(*kind, *no).await?;
     }
     // CRASH: as before, or they are gone.

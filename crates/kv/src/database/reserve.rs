@@ -5,15 +5,20 @@
 //!
 //! Whether there is less is looked at when objects are made, which is what takes room; writers look closer then, once for each time.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::core::Core;
+use super::core::{Core, Writing};
+use super::jobs::Turn;
 use super::pressure::Cause;
 use super::store::StoreState;
 use crate::log::frame::{Operation, OperationKind, Payload};
+use crate::pace::Pace;
 use crate::tree::Leaf;
-use crate::tree::pick::key_bytes;
+use crate::tree::pick::{Job, key_bytes};
+use crate::tree::whole_chunks::{Together, pick_together};
 use crate::{Error, ErrorKind, Result};
 
 /// Log segments: one that is being filled and one that is ready, when the database is opened.
@@ -22,9 +27,17 @@ const LOG_SEGMENTS: u64 = 2;
 /// Chunks beside those and a segment of values: manifests, key files of memory tables and of the root.
 const CHUNKS: u64 = 8;
 
+/// Kvsets are brought together before a database is closed if less is free, so often at most.
+const LEAST_AT_THE_END: u64 = CHUNKS;
+const MOST_AT_THE_END: usize = 16;
+
 /// No more than one in so many of the volume's, but for as many chunks as a database can be in at all.
 const MOST: u64 = 4;
 const LEAST_CHUNKS: u64 = 16;
+
+/// The smallest volumes keep so many all the same: what an opening that deletes one key takes, a manifest, a segment of the log and a key file. No more than one
+/// in four, for what has two or three is not to be without use.
+const FEWEST: u64 = 3;
 
 /// Memory tables that the fastest class has room for, at least, unless they had so little.
 const TABLES_OF_A_CLASS: u64 = 16;
@@ -47,7 +60,8 @@ impl Core {
         let classes = volume.classes();
         let of_class = |class: &tanada_volume::ClassInfo| class.chunks.saturating_mul(volume.chunk_bytes());
         let all: u64 = classes.iter().map(of_class).sum();
-        let most = all.saturating_sub(LEAST_CHUNKS * volume.chunk_bytes()) / MOST;
+        let fewest = FEWEST.min(all / volume.chunk_bytes() / MOST) * volume.chunk_bytes();
+        let most = fewest.max(all.saturating_sub(LEAST_CHUNKS * volume.chunk_bytes()) / MOST);
         // Its segments are small ones by then.
         let for_log = CHUNKS / 2 * volume.chunk_bytes();
         self.objects.keep_free(bytes.min(most), for_log.min(most));
@@ -140,5 +154,96 @@ impl Core {
                 mebibytes(kept),
             ),
         )
+    }
+}
+
+/// Chunks that are filled: where room is short, those that kvsets take and do not use are the nearest.
+impl Core {
+    /// Merges neighbours of a store's tree that give chunks back; whether it did. To be called by whoever has the turn to do the store's jobs.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Corrupted`, `Device`.
+    pub(crate) async fn bring_together(&self, writing: &Writing, store: &Arc<StoreState>) -> Result<bool> {
+        let chunk_bytes = self.objects.volume().chunk_bytes();
+        let tree = store.view.read().tree.clone();
+        let taken = store.taken.lock().kvsets.clone();
+        let (free, _) = self.objects.room();
+        let picked = pick_together(&tree, chunk_bytes, free / chunk_bytes, |no| taken.contains(&no));
+        let Some(picked) = picked else { return Ok(false) };
+        let mut context = self.job_context(store)?;
+        context.takes_last_room = true;
+        match picked {
+            Together::Root(kvsets) => self.merge_those(writing, store, (context, tree), &kvsets).await,
+            Together::Leaf(leaf, kvsets) => {
+                let job = Job::Compact { leaf, kvsets, emptied: BTreeSet::new() };
+                context.pace = Pace::unbounded();
+                let whole = tree;
+                let tree = Arc::new(whole.without_mirrors());
+                drop(whole);
+                self.run_job(writing, store, (context, tree), job, false).await
+            }
+        }
+    }
+
+    /// The same if nobody has the turn, room is short, and mirrors are not what takes it; a failure is for the next job to tell.
+    pub(crate) async fn bring_together_if_due(&self, writing: &Writing, store: &Arc<StoreState>) -> bool {
+        if !self.is_to_bring_together() {
+            return false;
+        }
+        let Some(_turn) = Turn::take(self, store) else { return false };
+        self.bring_together(writing, store).await.is_ok_and(|did| did)
+    }
+
+    fn is_to_bring_together(&self) -> bool {
+        let (free, kept) = self.objects.room();
+        let is_due = free < kept || self.objects.have_hardly_room();
+        is_due && free + self.mirrored_bytes() <= kept
+    }
+
+    /// The same before a memory table is written out, whose key file takes one of the last chunks: whoever has the turn has some time to give it back.
+    pub(crate) async fn make_room_for_table(&self, writing: &Writing, store: &Arc<StoreState>) {
+        let began = self.environment.now();
+        while self.objects.have_hardly_room() && self.is_to_bring_together() {
+            if let Some(_turn) = Turn::take(self, store) {
+                let _ = self.bring_together(writing, store).await;
+                // What was merged is deleted when nobody reads it any more.
+                let _ = self.delete_retired().await;
+                return;
+            }
+            if self.environment.now().saturating_sub(began) >= WAIT {
+                return;
+            }
+            self.environment.sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Before anything else is done with a database that was opened: what was replayed is written out where room is short, so that the log it came from goes and
+    /// that of the next opening finds room, however this one ends.
+    pub(crate) async fn make_room_at_opening(&self) {
+        let Some(writing) = &self.writing else { return };
+        let (free, kept) = self.objects.room();
+        if free < kept {
+            // What finds no room now is there still, and tried again.
+            let _ = self.flush_all(writing).await;
+        }
+    }
+
+    /// When nothing else is done with a database any more: makes room for the next opening and what it deletes, if there is hardly any.
+    pub(crate) async fn make_room_at_last(&self, writing: &Writing) {
+        let least = LEAST_AT_THE_END * self.objects.volume().chunk_bytes();
+        let stores = self.stores.read().clone();
+        let mut done = 0;
+        for store in stores.iter().filter(|store| store.check_there().is_ok()) {
+            let is_short = || {
+                let (free, kept) = self.objects.room();
+                free < least.min(kept)
+            };
+            while done < MOST_AT_THE_END && is_short() {
+                done += 1;
+                if !self.bring_together(writing, store).await.is_ok_and(|did| did) {
+                    break;
+                }
+            }
+        }
     }
 }

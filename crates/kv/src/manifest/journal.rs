@@ -236,10 +236,25 @@ impl Manifest {
 async fn write_snapshot(
     objects: &Arc<Objects>,
     classes: &Classes,
-    mut state: DatabaseRecord,
+    state: DatabaseRecord,
     crash: &CrashPoints,
 ) -> Result<Writer> {
     let (lease, object) = objects.create(ObjectKind::Manifest, classes.of_log().as_deref())?;
+    let no = lease.no();
+    let written = fill_snapshot(objects, (lease, object), state, crash).await;
+    if written.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) {
+        // The next opening would leave another one; what cannot be deleted is not whole.
+        let _ = objects.delete(ObjectKind::Manifest, no).await;
+    }
+    written
+}
+
+async fn fill_snapshot(
+    objects: &Arc<Objects>,
+    (lease, object): (Lease, Object),
+    mut state: DatabaseRecord,
+    crash: &CrashPoints,
+) -> Result<Writer> {
     let no = lease.no();
     state.next_object = state.next_object.max(objects.next());
     state.is_whole = true;

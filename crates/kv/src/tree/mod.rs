@@ -32,9 +32,10 @@ pub(crate) mod scattered;
 pub(crate) mod shape;
 #[cfg(test)]
 mod tests;
+pub(crate) mod whole_chunks;
 
-pub(crate) use edit::{Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo, Place, Position};
 pub(crate) use cursor::TreeTombstones;
+pub(crate) use edit::{Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo, Place, Position};
 pub(crate) use hidden::{drop_hidden, hidden};
 pub(crate) use jobs::{JobContext, JobOutput, compact, merge, move_down, spill};
 pub(crate) use kvset::{FoundVersion, Kvset, Opener, TreeState};

@@ -188,6 +188,42 @@ fn what_fills_a_volume_can_be_deleted() {
     }
 }
 
+/// In a volume of a few chunks each opening takes some of them, and so does each delete: one opening for each delete, as programs do that end after it.
+#[test]
+fn what_fills_a_small_volume_can_be_deleted_key_by_key() {
+    for mebibytes in [32, 40] {
+        let bench = Bench::with_layout(1 << 20, &[("only", mebibytes << 20)]);
+        let mut database = bench.create();
+        let mut store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+        let mut next = 0;
+        for round in 0..2 {
+            let first = next;
+            next = fill_up(&store, first);
+            assert!(next - first > 1000, "{first} to {next} of {mebibytes} MiB, round {round}");
+            let mut reopen = |after: &str| {
+                let closed = wait(database.close());
+                closed.unwrap_or_else(|error| panic!("{mebibytes} MiB, round {round}, {after}: {error}"));
+                let opened = bench.try_open();
+                database =
+                    opened.unwrap_or_else(|error| panic!("{mebibytes} MiB, round {round}, {after}: {error}"));
+                database.open_store("a").unwrap()
+            };
+            store = reopen("full");
+            for no in first..(first + 24) {
+                wait(store.delete(&no.to_be_bytes())).unwrap();
+                store = reopen("a delete");
+                assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap(), None);
+            }
+            wait(store.delete_range(&first.to_be_bytes(), Some(&next.to_be_bytes()))).unwrap();
+            store = reopen("a range delete");
+            wait(store.compact()).unwrap();
+            assert_eq!(wait(store.get(&(next - 1).to_be_bytes())).unwrap(), None);
+            assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
+        }
+        wait(database.close()).unwrap();
+    }
+}
+
 /// A log segment is made for each of these, which takes more than what is free may be for.
 #[test]
 fn large_values_leave_room_for_deletes() {

@@ -19,21 +19,26 @@ impl Bench {
     }
 
     pub fn with_classes(fast_bytes: u64, slow_bytes: u64) -> Bench {
+        Bench::with_layout(256 << 10, &[("fast", fast_bytes), ("slow", slow_bytes)])
+    }
+
+    /// Classes with their sizes in bytes, fastest first.
+    pub fn with_layout(chunk_bytes: u64, classes: &[(&str, u64)]) -> Bench {
         let folder = tempfile::tempdir().unwrap();
         let options = DeviceOptions { create: true, ..DeviceOptions::default() };
         let device = |name: &str| Device::open(folder.path().join(name), &options).unwrap();
-        let parts = Parts::new(device("metadata"))
-            .with_class("fast", vec![device("fast")])
-            .with_class("slow", vec![device("slow")]);
-        let class = |name: &str, size_bytes| ClassSettings {
-            name: name.to_owned(),
-            size_bytes,
+        let parts = classes.iter().fold(Parts::new(device("metadata")), |parts, (name, _)| {
+            parts.with_class(name, vec![device(name)])
+        });
+        let class = |(name, size_bytes): &(&str, u64)| ClassSettings {
+            name: (*name).to_owned(),
+            size_bytes: *size_bytes,
             ..ClassSettings::default()
         };
         let settings = VolumeSettings {
             id: *b"16 random bytes!",
-            chunk_bytes: 256 << 10,
-            classes: vec![class("fast", fast_bytes), class("slow", slow_bytes)],
+            chunk_bytes,
+            classes: classes.iter().map(class).collect(),
             ..VolumeSettings::default()
         };
         let volume = wait(Volume::create(parts, &settings)).unwrap();

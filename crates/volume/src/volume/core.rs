@@ -241,7 +241,11 @@ impl Core {
                 format!("{} ({} of {} chunks taken{why})", class.name, allocator.taken(), allocator.chunks())
             })
             .collect();
-        let message = format!("no free chunk in class {}: free space or enlarge a class", names.join(", "));
+        let is_draining = classes.candidates(wanted).any(|class| class.is_draining());
+        let or_fill =
+            if is_draining { ", or let the one that is being drained take chunks again" } else { "" };
+        let message =
+            format!("no free chunk in class {}: free space or enlarge a class{or_fill}", names.join(", "));
         Error::new(ErrorKind::NoSpace, message)
     }
 

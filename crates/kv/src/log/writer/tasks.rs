@@ -216,13 +216,16 @@ impl Log {
         let mut waited = Duration::ZERO;
         loop {
             let noticed = self.prepare.notified();
+            // The last chunks are not for what nobody waits for.
+            let is_for_later = self.objects.have_hardly_room();
             let wanted = {
                 let state = self.state.lock();
                 if state.is_closing || state.failed.is_some() {
                     return;
                 }
                 let is_missing = state.prepared.is_none() && state.prepare_error.is_none();
-                is_missing.then_some((state.next_bytes, state.wanted_bytes.max(self.options.group_bytes)))
+                let is_wanted = is_missing && (!is_for_later || !state.wanted.without_room.is_empty());
+                is_wanted.then_some((state.next_bytes, state.wanted_bytes.max(self.options.group_bytes)))
             };
             let Some((bytes, least)) = wanted else {
                 noticed.await;

@@ -49,6 +49,8 @@ pub(crate) struct JobContext {
     pub(crate) batch_bytes: u64,
     /// How values are read.
     pub(crate) pace: Pace,
+    /// The last chunks of the volume may be taken for keys: what is merged gives more back.
+    pub(crate) takes_last_room: bool,
     /// Log segments that a spill moves values from become mirrors.
     pub(crate) keeps_mirrors: bool,
     /// What is a mirror now: of others, versions need not say any more that their values came from there.

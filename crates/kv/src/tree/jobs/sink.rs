@@ -129,7 +129,7 @@ impl<'a> Sink<'a> {
     fn key_writer(&mut self) -> Result<&mut (Lease, KeyFileWriter)> {
         if self.writer.is_none() {
             let objects = &self.context.opener.objects;
-            if !objects.have_room_for_keys() {
+            if !self.context.takes_last_room && !objects.have_room_for_keys() {
                 return Err(nearly_full());
             }
             let (lease, object) = objects.create(ObjectKind::Keys, Some(&self.keys_class))?;

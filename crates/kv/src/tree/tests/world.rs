@@ -107,6 +107,7 @@ impl World {
             leaf_bytes: 12_000,
             batch_bytes: 5000,
             pace: Pace::unbounded(),
+            takes_last_room: false,
             keeps_mirrors: template == PolicyTemplate::StagingMaxCapacity,
             mirrors: BTreeSet::new(),
             snapshots: Vec::new(),
