@@ -84,7 +84,7 @@ pub struct Context<'a> {
     pub now_ns: u64,
     /// The chunks that exist.
     pub layout: &'a Layout,
-    /// Chunks that the fast class has room for.
+    /// Chunks that the fast class has room for, besides those that users have pinned there: policies are not told of these, and have no say in them.
     pub capacity: u32,
     /// What the devices are good at.
     pub costs: &'a Costs,

@@ -141,10 +141,24 @@ impl Layout {
         }
     }
 
+    /// What a user has ruled about an object.
+    pub fn rule(&self, object: ObjectNo) -> Rule {
+        self.objects.get(object.0 as usize).map_or(Rule::default(), |object| object.rule)
+    }
+
     /// What a user has ruled about the object of a chunk.
     pub fn rule_of(&self, chunk: ChunkNo) -> Rule {
-        let owner = self.owner(chunk).and_then(|(object, _)| self.objects.get(object.0 as usize));
-        owner.map_or(Rule::default(), |object| object.rule)
+        self.owner(chunk).map_or(Rule::default(), |(object, _)| self.rule(object))
+    }
+
+    /// Whether its object is pinned to that class.
+    pub fn is_pinned_to(&self, chunk: ChunkNo, tier: Tier) -> bool {
+        self.has_rules() && self.rule_of(chunk).pin == Some(tier)
+    }
+
+    /// Whether its object is pinned, to whichever class: then no policy moves it.
+    pub fn is_pinned(&self, chunk: ChunkNo) -> bool {
+        self.has_rules() && self.rule_of(chunk).pin.is_some()
     }
 
     /// Whether there is any rule.

@@ -9,7 +9,8 @@
 //! 4. What has been learned is handed out ([`Placer::memory`]) and taken over again ([`Placer::remember`]), by the objects' names.
 //!
 //! Invariants: a wish is done or refused once, and the policy is told so. What lies in the fast class when an object is added is known to the
-//! policy, and its room is the policy's to use; so is, from one session and policy to the next, whether a policy brought it there.
+//! policy, and its room is the policy's to use; so is, from one session and policy to the next, whether a policy brought it there. What is pinned
+//! there is not, and its room is nobody else's: the policy is told of neither, as long as the pin holds.
 
 mod forecast;
 mod lasting;
@@ -80,6 +81,8 @@ struct Member {
     rule: Rule,
     /// Its chunks in the fast class or on their way there.
     fast_chunks: u32,
+    /// Those that lie there, if it is pinned there.
+    pinned_chunks: u32,
 }
 
 /// Steers a volume by a policy.
@@ -100,6 +103,8 @@ pub struct Placer {
     /// Chunks of the fast class that were free, and those that lay there already.
     free: u32,
     found: u32,
+    /// Chunks of the fast class that objects have which are pinned there, the sum of theirs.
+    pinned: u32,
     /// Numbers of the two classes.
     fast: u8,
     slow: u8,
@@ -157,6 +162,7 @@ impl Placer {
             brought: BTreeSet::new(),
             free: u32::try_from(fast.chunks.saturating_sub(fast.taken)).unwrap_or(u32::MAX),
             found: 0,
+            pinned: 0,
             fast: fast.number,
             slow,
             is_open: is_open(fast),
@@ -186,14 +192,21 @@ impl Placer {
         let found = self.found_in(&object);
         self.found += found.len() as u32;
         let fast_chunks = found.len() as u32;
-        self.members[no.0 as usize] = Some(Member { object, rule: Rule::default(), fast_chunks });
-        self.refresh_rule(no);
+        self.members[no.0 as usize] =
+            Some(Member { object, rule: Rule::default(), fast_chunks, pinned_chunks: 0 });
+        if !self.refresh_rule(no) {
+            self.tell_all_found(no, found);
+        }
+        no
+    }
+
+    /// The policy learns of chunks that have come to the fast class without it.
+    fn tell_all_found(&mut self, no: ObjectNo, found: Vec<(u64, Action)>) {
         for (place, action) in found {
             if let Some(chunk) = self.layout.chunk(no, place.saturating_mul(self.layout.chunk_bytes())) {
                 self.tell_found(chunk, action);
             }
         }
-        no
     }
 
     /// The policy learns of a chunk that has come to the fast class without it.
@@ -222,13 +235,46 @@ impl Placer {
     pub fn set_rule(&mut self, object: ObjectNo, rule: Rule) {
         if let Some(Some(member)) = self.members.get_mut(object.0 as usize) {
             member.rule = rule;
-            self.refresh_rule(object);
+            self.obey(object);
         }
     }
 
-    /// Reads the object's attributes again.
-    fn refresh_rule(&mut self, no: ObjectNo) {
-        let Some(Some(Member { object, rule, .. })) = self.members.get(no.0 as usize) else { return };
+    /// Reads the object's attributes again; the policy learns what of the object is none of its business any more, or is from now on.
+    fn obey(&mut self, no: ObjectNo) {
+        let was_pinned = self.layout.rule(no).pin == Some(Tier::Fast);
+        let is_pinned = self.refresh_rule(no);
+        if was_pinned == is_pinned {
+            return;
+        }
+        let Some(found) = self.object(no).map(|object| self.found_in(object)) else { return };
+        if is_pinned {
+            for (place, _) in found {
+                let offset = place.saturating_mul(self.layout.chunk_bytes());
+                if let Some(chunk) = self.layout.chunk(no, offset) {
+                    self.handle(&Event::Done { chunk, action: Action::Demote, is_done: true });
+                }
+            }
+        } else {
+            self.tell_all_found(no, found);
+        }
+    }
+
+    /// Counts the chunks of the fast class that the object has, if it is pinned there.
+    fn recount_pinned(&mut self, no: ObjectNo) {
+        let Some(Some(member)) = self.members.get(no.0 as usize) else { return };
+        let now = match self.layout.rule(no).pin {
+            Some(Tier::Fast) => self.found_in(&member.object).len() as u32,
+            _ => 0,
+        };
+        if let Some(Some(member)) = self.members.get_mut(no.0 as usize) {
+            let before = std::mem::replace(&mut member.pinned_chunks, now);
+            self.pinned = (self.pinned + now).saturating_sub(before);
+        }
+    }
+
+    /// Reads the object's attributes again; whether it is pinned to the fast class.
+    fn refresh_rule(&mut self, no: ObjectNo) -> bool {
+        let Some(Some(Member { object, rule, .. })) = self.members.get(no.0 as usize) else { return false };
         let attributes = object.attributes();
         let tier = |class: String| if class == self.options.fast { Tier::Fast } else { Tier::Slow };
         let quota = attributes.quota_bytes.map(|bytes| bytes / self.layout.chunk_bytes());
@@ -238,6 +284,8 @@ impl Placer {
             quota_chunks: quota.into_iter().chain(rule.quota_chunks).min(),
         };
         self.layout.set_rule(no, effective);
+        self.recount_pinned(no);
+        effective.pin == Some(Tier::Fast)
     }
 
     /// The objects that are placed, in the order of their numbers.
@@ -273,12 +321,12 @@ impl Placer {
         self.members.get(no.0 as usize)?.as_ref().map(|member| &member.object)
     }
 
-    /// Chunks of the fast class that the policy may fill: those that were free, and those of its objects that lie there already.
+    /// Chunks of the fast class that the policy may fill: those that were free, and those of its objects that lie there already, without what is pinned there.
     pub fn capacity(&self) -> u32 {
         if !self.is_open {
             return 0;
         }
-        let all = self.free.saturating_add(self.found);
+        let all = self.free.saturating_add(self.found).saturating_sub(self.pinned);
         self.options.most_chunks.map_or(all, |most| most.min(all))
     }
 
@@ -304,7 +352,7 @@ impl Placer {
         if matches!(event, Event::QueryBegins { .. }) {
             let classes = self.volume.classes();
             self.is_open = classes.iter().find(|class| class.number == self.fast).is_some_and(is_open);
-            (0..self.layout.objects()).for_each(|no| self.refresh_rule(ObjectNo(no)));
+            (0..self.layout.objects()).for_each(|no| self.obey(ObjectNo(no)));
         }
         self.give_up_dropped();
         self.handle(event);

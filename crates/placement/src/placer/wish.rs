@@ -163,8 +163,9 @@ impl Placer {
         let rule = self.layout.rule_of(decision.chunk);
         match decision.action {
             Action::Clean | Action::Merge => false,
+            // What is pinned to the fast class was brought there by whoever pinned it, or finds no room there.
             action if action.takes_room() => {
-                rule.pin != Some(Tier::Slow) && rule.quota_chunks.is_none_or(|most| member.fast_chunks < most)
+                rule.pin.is_none() && rule.quota_chunks.is_none_or(|most| member.fast_chunks < most)
             }
             _ => rule.pin != Some(Tier::Fast),
         }
@@ -230,7 +231,9 @@ impl Placer {
             self.found += fast_chunks(self).saturating_sub(before);
             let decision = Decision { chunk, ..wish.decision };
             self.note_brought(&decision);
-            if makes_room(decision.action) {
+            if self.layout.is_pinned_to(chunk, Tier::Fast) {
+                self.recount_pinned(no);
+            } else if makes_room(decision.action) {
                 // Of a mirror that it gave up itself a policy is not told; here it is told that nothing is there any more.
                 self.handle(&Event::Done { chunk, action: Action::Demote, is_done: true });
             } else {
@@ -287,9 +290,20 @@ impl Placer {
         }
     }
 
-    /// Tells the policy; where nothing was done, by what the volume has. Dropping a mirror is told only if it could not be done.
+    /// Tells the policy; where nothing was done, by what the volume has. Dropping a mirror is told only if it could not be done. Wherever a chunk lies that was
+    /// pinned to the fast class meanwhile, to the policy it is not there.
     fn tell_outcome(&mut self, decision: &Decision, is_done: bool) {
         let Decision { chunk, action, .. } = *decision;
+        if self.layout.is_pinned_to(chunk, Tier::Fast) {
+            if let Some((no, _)) = self.layout.owner(chunk) {
+                self.recount_pinned(no);
+            }
+            let event = match action.takes_room() {
+                true => Event::Done { chunk, action, is_done: false },
+                false => Event::Done { chunk, action: Action::Demote, is_done: true },
+            };
+            return self.handle(&event);
+        }
         let is_there = !is_done && self.is_fast(chunk);
         let event = match action {
             Action::DropMirror if is_done => return,

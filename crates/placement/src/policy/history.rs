@@ -133,6 +133,7 @@ impl History {
         }
         let mut ranked: Vec<(u32, u32)> =
             heat.iter().zip(0..).filter(|(heat, _)| **heat > 0).map(|(heat, no)| (*heat, no)).collect();
+        ranked.retain(|(_, no)| !context.layout.is_pinned(ChunkNo(*no)));
         ranked.sort_unstable_by_key(|(heat, no)| (std::cmp::Reverse(*heat), *no));
         ranked.truncate(context.capacity as usize);
         ranked.reverse();

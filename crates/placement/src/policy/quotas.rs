@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use super::residency::{Residency, Where};
-use crate::layout::{ChunkNo, Layout, ObjectNo, Tier};
+use crate::layout::{ChunkNo, Layout, ObjectNo};
 
 /// Counts the chunks of a target.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl<'a> Quotas<'a> {
 
     /// Whether neither a pin nor a quota keeps it out; counted, if so.
     pub(super) fn admits(&mut self, chunk: ChunkNo) -> bool {
-        !self.has_rules || self.layout.rule_of(chunk).pin != Some(Tier::Slow) && self.takes(chunk)
+        !self.has_rules || !self.layout.is_pinned(chunk) && self.takes(chunk)
     }
 
     /// Whether one more chunk of its object may be there; counted, if so.

@@ -4,6 +4,7 @@
 
 mod bars;
 mod imports;
+mod pins;
 mod properties;
 mod replays;
 mod returns;

@@ -65,7 +65,7 @@ pub fn begin(placer: &mut Placer, query: u32, object: ObjectNo, chunks: std::ops
     placer.tell(0, &Event::QueryBegins { query, fingerprint, depth: 1, footprint: &footprint });
 }
 
-fn read(placer: &mut Placer, query: u32, object: ObjectNo, chunk: u64) {
+pub fn read(placer: &mut Placer, query: u32, object: ObjectNo, chunk: u64) {
     let (query, cause) = (QueryId(query), Cause(1));
     let (offset, kind) = (chunk * CHUNK, IoKind::Read);
     let io = ObjectIo { object, offset, bytes: 16384, kind, is_sequential: false, query, cause };

@@ -247,7 +247,8 @@ impl Benefit {
         decisions: &mut Vec<Decision>,
     ) {
         let chunk = ChunkNo(candidate.chunk);
-        if self.residency.of(chunk) != Where::Slow || self.blocked.contains(&candidate.chunk) {
+        let is_out = self.blocked.contains(&candidate.chunk) || context.layout.is_pinned(chunk);
+        if self.residency.of(chunk) != Where::Slow || is_out {
             return;
         }
         let cost = self.pressure.copy_up_s(context.costs, context.layout.chunk_bytes() as f64);
@@ -302,7 +303,8 @@ impl Benefit {
     /// A read from the slow class that no running query was expected to do.
     fn pay_rent(&mut self, context: &Context<'_>, io: &Io, goes_on: bool, decisions: &mut Vec<Decision>) {
         let expects = |running: &Running| running.is_expected(io.chunk.0);
-        if self.residency.of(io.chunk) != Where::Slow || self.running.iter().any(expects) {
+        let is_there = self.residency.of(io.chunk) != Where::Slow;
+        if is_there || context.layout.is_pinned(io.chunk) || self.running.iter().any(expects) {
             return;
         }
         let running = self.running.iter().find(|running| running.query == io.query);

@@ -8,6 +8,7 @@
 //! 5. What is in the target and not there is copied, by the segment in which it is read first, and in a segment by its place: a disk reads neighbours
 //!    in one sweep, which takes a third of the time.
 //! 6. What is there and not in the target may be a victim, the least worth first.
+//! 7. What a pin keeps where it is is neither copied nor a victim; what is pinned to the fast class has its part in what keeps that busy.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -172,14 +173,19 @@ impl Moment<'_> {
                 *sum = sum.plus(reads, 1.0);
             }
         }
+        let is_pinned_there = |no: u32| self.context.layout.is_pinned_to(ChunkNo(no), Tier::Fast);
         let mut present = Busy::default();
         for (no, (busy, _)) in &chunks {
-            let is_there = residency.of(ChunkNo(*no)) != Where::Slow;
+            let is_there = residency.of(ChunkNo(*no)) != Where::Slow || is_pinned_there(*no);
             present = if is_there { present.plus(0.0, busy.fast_s) } else { present.plus(busy.slow_s, 0.0) };
         }
-        let mut chunks: Vec<(Busy, Reads)> = chunks.into_values().collect();
+        let (pinned, others): (Vec<_>, Vec<_>) = chunks.into_iter().partition(|(no, _)| is_pinned_there(*no));
+        let mut chunks: Vec<(Busy, Reads)> = others.into_iter().map(|(_, chunk)| chunk).collect();
         chunks.sort_by(|(a, _), (b, _)| (b.slow_s - b.fast_s).total_cmp(&(a.slow_s - a.fast_s)));
-        let mut busy = Busy { slow_s: chunks.iter().map(|(chunk, _)| chunk.slow_s).sum(), fast_s: 0.0 };
+        let mut busy = Busy {
+            slow_s: chunks.iter().map(|(chunk, _)| chunk.slow_s).sum(),
+            fast_s: pinned.iter().map(|(_, (chunk, _))| chunk.fast_s).sum(),
+        };
         let mut room = self.context.capacity;
         let mut left = Reads::default();
         for (chunk, reads) in chunks {
@@ -199,8 +205,8 @@ impl Moment<'_> {
         Pressure { interference, weights, copies, ..self.pressure }
     }
 
-    /// Chunks that are better left to the slow class, because the fast one has more to do; by number.
-    fn saturating(&self, ranked: &[(u32, Worth)]) -> Vec<u32> {
+    /// Chunks that are better left to the slow class, because the fast one has more to do; by number. What is pinned there keeps it busy for `pinned_s`.
+    fn saturating(&self, ranked: &[(u32, Worth)], pinned_s: f64) -> Vec<u32> {
         let balance = self.pressure.balance();
         if balance.is_sum() {
             return Vec::new();
@@ -208,7 +214,7 @@ impl Moment<'_> {
         let (costs, bytes) = (self.context.costs, self.context.layout.chunk_bytes() as f64);
         let copy = Busy { slow_s: bytes * costs.slow.chunk_read_s, fast_s: bytes * costs.fast.chunk_write_s };
         let slow_s = ranked.iter().map(|(_, worth)| worth.busy.slow_s).sum();
-        let mut busy = Busy { slow_s, fast_s: 0.0 };
+        let mut busy = Busy { slow_s, fast_s: pinned_s };
         let mut room = self.context.capacity;
         let mut left = Vec::new();
         for (no, worth) in ranked.iter().filter(|(_, worth)| worth.busy.slow_s > 0.0) {
@@ -225,8 +231,9 @@ impl Moment<'_> {
         left
     }
 
+    /// Whether no pin keeps it where it is.
     fn allows(&self, no: u32) -> bool {
-        self.context.layout.rule_of(ChunkNo(no)).pin != Some(Tier::Slow)
+        !self.context.layout.is_pinned(ChunkNo(no))
     }
 
     /// Statements that are likely to come, with all of their chunks in the slow class.
@@ -331,9 +338,12 @@ impl Ranking {
         let worths = moment.worths(residency.present());
         let chunks = worths.len();
         let score = |worth: &Worth| worth.of(view) - if worth.is_there { 0.0 } else { copy_s };
-        let mut ranked: Vec<(u32, Worth)> = worths.into_iter().filter(|(no, _)| moment.allows(*no)).collect();
+        let (mut ranked, pinned): (Vec<(u32, Worth)>, Vec<_>) =
+            worths.into_iter().partition(|(no, _)| moment.allows(*no));
         ranked.sort_by(|a, b| score(&b.1).total_cmp(&score(&a.1)).then(a.0.cmp(&b.0)));
-        let saturating = moment.saturating(&ranked);
+        let is_pinned_there = |no: u32| context.layout.is_pinned_to(ChunkNo(no), Tier::Fast);
+        let pinned = pinned.iter().filter(|(no, _)| is_pinned_there(*no));
+        let saturating = moment.saturating(&ranked, pinned.map(|(_, worth)| worth.busy.fast_s).sum());
         let mut ranking = Ranking { chunks, ..Ranking::default() };
         let mut room = context.capacity;
         let mut quotas = Quotas::new(context.layout);

@@ -216,3 +216,12 @@ fn what_is_pinned_down_is_not_wanted_up() {
     bench.layout.set_rule(ObjectNo(0), Rule { pin: Some(Tier::Slow), quota_chunks: None });
     assert!(bench.begin(1, &[look_ups(0..20, 10_000)]).is_empty());
 }
+
+/// It was wanted there, refused, and wanted again by the next query.
+#[test]
+fn what_is_pinned_to_the_fast_class_is_not_the_policys_to_bring() {
+    let mut bench = Bench::new("benefit", 20, 10);
+    bench.layout.set_rule(ObjectNo(0), Rule { pin: Some(Tier::Fast), quota_chunks: None });
+    assert!(bench.begin(1, &[look_ups(3..5, 4000)]).is_empty());
+    assert!((0..20).all(|_| bench.read(9).is_empty()), "nor for what nothing announced");
+}
