@@ -80,7 +80,6 @@ pub fn run(runtime: &Runtime, arguments: SqlArguments) -> Outcome {
             .and_then(|outcome| outcome),
         None => shell::run(runtime, &session, format),
     };
-    let placed = session.placed();
     let closed = match runtime.block_on(session.close()) {
         Ok(warnings) => {
             warnings.iter().for_each(|warning| eprintln!("tanada: warning: {}", one_line(warning)));
@@ -88,8 +87,8 @@ pub fn run(runtime: &Runtime, arguments: SqlArguments) -> Outcome {
         }
         Err(error) => Err(Failure::from(error)),
     };
-    // They are no part of the volume, and who asked a question has the answer.
-    if let Err(failure) = crate::volume::decisions::note_placed(&placed) {
+    // They are no part of the volume, and who asked a question has the answer. Copies that were under way came to their end when the session was closed.
+    if let Err(failure) = crate::volume::decisions::note_placed(&session.placed()) {
         eprintln!("tanada: warning: {}", one_line(&failure.to_string()));
     }
     // What was read until something failed is worth keeping.

@@ -30,6 +30,20 @@ impl Made {
         Made { folder, volume }
     }
 
+    /// One of modelled devices, in which a query has had chunks placed.
+    fn placed() -> Made {
+        let folder = tempfile::tempdir_in(work_folder()).unwrap();
+        let volume = folder.path().join("vol").display().to_string();
+        let class = |name: &str, model: &str| format!("{name}={volume}/{name},size=64MiB,model={model}");
+        let classes = [class("staging", "sata-ssd"), class("capacity", "3xhdd-7200")];
+        tanada(&["volume", "create", &volume, "--class", &classes[0], "--class", &classes[1]]).output();
+        let made = Made { folder, volume };
+        made.run("adopt", &[&directory("mariadb-10.11").display().to_string(), "--name", "data"]).output();
+        let join = "select sum(o_totalprice) from lineitem join orders on o_orderkey = l_orderkey where l_partkey < 400";
+        made.sql(&["--database", "tpch", "--set", "tanada.lookup_join=always", "-c", join]).output();
+        made
+    }
+
     fn path(&self, name: &str) -> String {
         self.folder.path().join(name).display().to_string()
     }
@@ -153,6 +167,18 @@ fn pins_mirrors_and_their_reasons() {
     let why = made.run("heat", &["orders.ibd", "--explain", "1"]).output();
     assert!(why.contains("drop, chunks 0 to 1"), "{why}");
     made.assert_sound();
+}
+
+/// Those that ended while the session closed were left out.
+#[test]
+fn every_decision_of_placement_is_remembered() {
+    let made = Made::placed();
+    let notes = std::fs::read_to_string(format!("{}/decisions.jsonl", made.volume)).unwrap();
+    let noted = notes.lines().filter(|line| line.contains("policy benefit"));
+    let done = "select count(*) from tanada.placements where session = 1 and refusal is null";
+    let done = made.sql(&["--set", "tanada.placement=off", "-c", done]).output();
+    assert_eq!(done.lines().nth(1), Some(noted.count().to_string().as_str()), "{notes}");
+    assert_ne!(done, "count(*)\n0\n");
 }
 
 /// Only what was imported could have one, from then on for good.

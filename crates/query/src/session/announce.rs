@@ -61,6 +61,21 @@ pub(super) fn name_of(sql: &str) -> String {
     words.join(" ").chars().take(NAME_CHARACTERS).collect()
 }
 
+/// What placement has done so far on one volume.
+pub(super) fn placed_by(steering: &Steering) -> impl Iterator<Item = PlacedChunk> {
+    let volume = steering.directory().path().to_owned();
+    let done = steering.placed().into_iter().filter(|noted| noted.refusal.is_none());
+    done.map(move |noted| PlacedChunk {
+        volume: volume.clone(),
+        object: noted.object_id,
+        chunk: noted.chunk,
+        action: noted.action,
+        class: noted.class,
+        who: format!("policy {}", noted.policy),
+        why: noted.why,
+    })
+}
+
 impl Session {
     /// Records the queries that begin from now on; `None` ends it.
     pub fn record(&self, recording: Option<Recording>) {
@@ -75,23 +90,12 @@ impl Session {
         }
     }
 
-    /// Relocations that placement has done so far on mounted volumes, the newest 1,024 of each.
+    /// Relocations that placement has done so far on volumes, the newest 1,024 of each. Copies that are under way when the session is [closed](Self::close) come to
+    /// their end there: all are known after it alone.
     pub fn placed(&self) -> Vec<PlacedChunk> {
-        let placements = self.shared.placements.read();
-        let of = |steering: &Arc<Steering>| {
-            let volume = steering.directory().path().to_owned();
-            let done = steering.placed().into_iter().filter(|noted| noted.refusal.is_none());
-            done.map(move |noted| PlacedChunk {
-                volume: volume.clone(),
-                object: noted.object_id,
-                chunk: noted.chunk,
-                action: noted.action,
-                class: noted.class,
-                who: format!("policy {}", noted.policy),
-                why: noted.why,
-            })
-        };
-        placements.iter().flat_map(of).collect()
+        let mut placed = self.shared.placed.read().clone();
+        placed.extend(self.shared.placements.read().iter().flat_map(|steering| placed_by(steering)));
+        placed
     }
 
     /// The number of a query that begins now.

@@ -96,6 +96,8 @@ struct Shared {
     volumes: RwLock<Vec<Arc<Directory>>>,
     /// Placement of those of them that are written.
     placements: RwLock<Vec<Arc<Steering>>>,
+    /// What was placed on volumes that are closed again.
+    placed: RwLock<Vec<PlacedChunk>>,
     recording: RwLock<Option<Recording>>,
     /// Queries so far.
     queries: AtomicU32,
@@ -128,6 +130,7 @@ impl Session {
             database: RwLock::default(),
             volumes: RwLock::default(),
             placements: RwLock::default(),
+            placed: RwLock::default(),
             recording: RwLock::default(),
             queries: AtomicU32::new(0),
         };

@@ -8,7 +8,7 @@ use tanada_volume::directory::Directory;
 use tanada_volume::{ErrorKind as VolumeErrorKind, OpenOptions};
 
 use super::Session;
-use super::announce::wanted;
+use super::announce::{placed_by, wanted};
 use crate::placement::Steering;
 use crate::volume::{VolumeFiles, databases, settings};
 use crate::{Error, ErrorKind, Result};
@@ -110,7 +110,9 @@ impl Session {
         let placements = std::mem::take(&mut *self.shared.placements.write());
         let mut warnings = Vec::new();
         for steering in placements {
-            if let Err(error) = steering.stop(&self.shared.environment.executors).await {
+            let stopped = steering.stop(&self.shared.environment.executors).await;
+            self.shared.placed.write().extend(placed_by(&steering));
+            if let Err(error) = stopped {
                 let volume = steering.directory().path().display();
                 warnings
                     .push(format!("what placement has learned is not kept in the volume {volume}: {error}"));

@@ -108,6 +108,24 @@ async fn footprints_say_what_was_expected_and_what_was_read() {
     session.close().await.unwrap();
 }
 
+/// Copies under way when the session ended were in the journal, and nobody else was told of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_placed_while_a_session_closes_is_told() {
+    let folder = volume().await;
+    let first = mounted(folder.path(), "benefit").await;
+    value(&first, JOIN).await;
+    first.close().await.unwrap();
+    let told = first.placed();
+    let chunks = told.iter().filter(|placed| placed.action == "mirrored").count() as u64;
+    let second = mounted(folder.path(), "off").await;
+    let done = "select count(*) from tanada.placements where session = 1 and refusal is null";
+    assert_eq!(number(&second, done).await, told.len() as u64);
+    let mirrored = "select count(*) from tanada.volume_stats where mirror = 'fast'";
+    assert_eq!(number(&second, mirrored).await, chunks);
+    assert!(chunks > 0);
+    second.close().await.unwrap();
+}
+
 /// They showed what this session had seen, and nothing of the sessions before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_expected_read_and_moved_is_shown_to_later_sessions() {
