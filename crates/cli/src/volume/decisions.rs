@@ -38,6 +38,12 @@ pub struct Decision {
     pub who: String,
     /// Why.
     pub why: String,
+    /// Seconds that it is expected to save, its own cost subtracted. Nobody reckons what users decide, and some policies do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain_s: Option<f64>,
+    /// Why it was not done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
 }
 
 /// Notes a decision on `chunks`.
@@ -59,11 +65,13 @@ pub fn note(
         class: class.map(str::to_owned),
         who: relocation.who.clone(),
         why: relocation.why.clone(),
+        gain_s: None,
+        refusal: None,
     };
     append(folder, &[decision])
 }
 
-/// Notes what placement did in a session.
+/// Notes what placement did in a session, and what it was refused.
 pub fn note_placed(placed: &[PlacedChunk]) -> Outcome {
     let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     for of_volume in placed.chunk_by(|a, b| a.volume == b.volume) {
@@ -76,6 +84,8 @@ pub fn note_placed(placed: &[PlacedChunk]) -> Outcome {
             class: chunk.class.clone(),
             who: chunk.who.clone(),
             why: chunk.why.clone(),
+            gain_s: Some(chunk.gain_s).filter(|gain_s| *gain_s != 0.0),
+            refusal: chunk.refusal.clone(),
         };
         let decisions: Vec<Decision> = of_volume.iter().map(decision).collect();
         append(&of_volume[0].volume, &decisions)?;
@@ -102,10 +112,75 @@ fn append(folder: &Path, decisions: &[Decision]) -> Outcome {
     noted.map_err(|error| Failure::failed(format!("cannot note the decision in {}: {error}", path.display())))
 }
 
-/// The last decision on a chunk, if it is remembered.
-pub fn last(folder: &Path, object: &Object, chunk: u64) -> Option<Decision> {
-    let text = String::from_utf8_lossy(&std::fs::read(folder.join(FILE)).ok()?).into_owned();
-    let mut decisions = text.lines().rev().filter_map(|line| serde_json::from_str::<Decision>(line).ok());
-    decisions
-        .find(|decision| decision.object == object.id() && (decision.first..decision.end).contains(&chunk))
+/// What is remembered of a chunk.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Last {
+    /// The last decision that was carried out.
+    pub decision: Option<Decision>,
+    /// The last that was refused since.
+    pub refused: Option<Decision>,
+}
+
+/// What is remembered of a chunk, as far as it is.
+pub fn last(folder: &Path, object: &Object, chunk: u64) -> Last {
+    let text = std::fs::read(folder.join(FILE)).unwrap_or_default();
+    last_in(&String::from_utf8_lossy(&text), object.id(), chunk)
+}
+
+fn last_in(text: &str, object: u64, chunk: u64) -> Last {
+    let decisions = text.lines().rev().filter_map(|line| serde_json::from_str::<Decision>(line).ok());
+    let of_chunk = decisions
+        .filter(|decision| decision.object == object && (decision.first..decision.end).contains(&chunk));
+    let mut last = Last::default();
+    for decision in of_chunk {
+        if decision.refusal.is_none() {
+            last.decision = Some(decision);
+            break;
+        }
+        last.refused.get_or_insert(decision);
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decision(at: u64, refusal: Option<&str>) -> Decision {
+        Decision {
+            at,
+            object: 7,
+            first: 2,
+            end: 3,
+            action: "mirrored".to_owned(),
+            class: Some("staging".to_owned()),
+            who: "policy benefit".to_owned(),
+            why: "w".to_owned(),
+            gain_s: Some(0.25),
+            refusal: refusal.map(str::to_owned),
+        }
+    }
+
+    fn lines(decisions: &[Decision]) -> String {
+        decisions.iter().map(|decision| serde_json::to_string(decision).unwrap() + "\n").collect()
+    }
+
+    #[test]
+    fn lines_of_older_programs_are_read() {
+        let old = r#"{"at":5,"object":7,"first":0,"end":9,"action":"pin","class":"staging","who":"the user","why":"pin to staging"}"#;
+        let last = last_in(&format!("{old}\n{{\"at\":"), 7, 2);
+        let decision = last.decision.unwrap();
+        assert_eq!((decision.at, decision.gain_s, decision.refusal), (5, None, None));
+        assert_eq!(last.refused, None);
+    }
+
+    #[test]
+    fn the_last_refusal_is_told_unless_something_was_done_since() {
+        let (done, first, second) = (decision(1, None), decision(2, Some("full")), decision(3, Some("pin")));
+        let last = last_in(&lines(&[done.clone(), first.clone(), second.clone()]), 7, 2);
+        assert_eq!((last.decision.as_ref(), last.refused.as_ref()), (Some(&done), Some(&second)));
+        assert_eq!(last_in(&lines(&[first.clone(), done.clone()]), 7, 2).refused, None);
+        assert_eq!(last_in(&lines(&[first.clone()]), 7, 2), Last { decision: None, refused: Some(first) });
+        assert_eq!(last_in(&lines(&[done]), 7, 3), Last::default());
+    }
 }

@@ -1,14 +1,13 @@
 //! `tanada volume heat`: the chunks that are used most, or why one is where it is.
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use serde::Serialize;
 use tanada_bench::report::Table;
 use tanada_volume::{ChunkInfo, Object, Place, Volume};
 
-use super::decisions::{self, Decision};
+use super::explanation::{Explanation, explained};
 use super::{Machine, VolumeFolder, selection};
 use crate::failure::{Failure, Outcome};
 use crate::output::{OutputArguments, count, size};
@@ -40,25 +39,18 @@ pub struct HeatArguments {
 
 /// A chunk as it is.
 #[derive(Debug, Serialize)]
-struct Heat {
-    object: String,
-    chunk: u64,
+pub(super) struct Heat {
+    pub(super) object: String,
+    pub(super) chunk: u64,
     /// `null` for the adopted file itself.
-    class: Option<String>,
-    mirror: Option<String>,
-    reads: u32,
-    writes: u32,
+    pub(super) class: Option<String>,
+    pub(super) mirror: Option<String>,
+    pub(super) reads: u32,
+    pub(super) writes: u32,
     bytes_read: u64,
     bytes_written: u64,
-    sequential_share: f32,
-    heat: f32,
-}
-
-#[derive(Debug, Serialize)]
-struct Explanation {
-    chunk: Heat,
-    is_adopted: bool,
-    decision: Option<Decision>,
+    pub(super) sequential_share: f32,
+    pub(super) heat: f32,
 }
 
 pub(super) async fn run(machine: &Machine, arguments: HeatArguments) -> Outcome {
@@ -75,9 +67,7 @@ pub(super) async fn run(machine: &Machine, arguments: HeatArguments) -> Outcome 
         }
         let nothing = ChunkInfo { no, home: None, mirror: None, statistics: Default::default() };
         let chunk = object.chunks(no..no + 1).into_iter().next().unwrap_or(nothing);
-        let decision = decisions::last(directory.path(), object, no);
-        let explanation =
-            Explanation { chunk: heat(volume, object, &chunk), is_adopted: object.is_adopted(), decision };
+        let explanation = Explanation::new(&directory, object, heat(volume, object, &chunk));
         return arguments.output.print(&explanation, explained);
     }
     let mut hottest: Vec<(&Object, ChunkInfo)> = objects
@@ -139,51 +129,6 @@ fn text(hottest: &[Heat]) -> String {
         ]);
     }
     table.to_string()
-}
-
-fn explained(explanation: &Explanation) -> String {
-    let chunk = &explanation.chunk;
-    let home = match (&chunk.class, &chunk.mirror) {
-        (Some(class), None) => format!("lies in class {class}"),
-        (Some(class), Some(mirror)) => format!("lies in class {class}, with a mirror in class {mirror}"),
-        (None, Some(mirror)) => format!("lies in its file, with a mirror in class {mirror}"),
-        (None, None) if explanation.is_adopted => "lies in its file, which was adopted".to_owned(),
-        (None, None) => "lies in no class: it was never written".to_owned(),
-    };
-    let why = match &explanation.decision {
-        None => "No decision on it is remembered: it lies where it was first written or adopted.".to_owned(),
-        Some(decision) => {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-            let to = decision.class.as_ref().map(|class| format!(" to {class}")).unwrap_or_default();
-            format!(
-                "Last decision, {} ago by {}: {}{to}, chunks {} to {}: {}.",
-                ago(now.saturating_sub(decision.at)),
-                decision.who,
-                decision.action,
-                decision.first,
-                decision.end.saturating_sub(1),
-                decision.why
-            )
-        }
-    };
-    format!(
-        "Chunk {} of {} {home}.\nHeat {:.1}: {}, {}, {:.0} % sequential.\n{why}\n",
-        chunk.chunk,
-        chunk.object,
-        chunk.heat,
-        count(chunk.reads.into(), "read"),
-        count(chunk.writes.into(), "write"),
-        chunk.sequential_share * 100.0
-    )
-}
-
-fn ago(seconds: u64) -> String {
-    match seconds {
-        0..120 => count(seconds, "second"),
-        120..7200 => count(seconds / 60, "minute"),
-        7200..172_800 => count(seconds / 3600, "hour"),
-        _ => count(seconds / 86_400, "day"),
-    }
 }
 
 #[cfg(test)]

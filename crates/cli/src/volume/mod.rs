@@ -8,6 +8,7 @@ mod check;
 mod class;
 mod create;
 pub(crate) mod decisions;
+mod explanation;
 mod export;
 mod folder;
 mod heat;

@@ -174,11 +174,51 @@ fn pins_mirrors_and_their_reasons() {
 fn every_decision_of_placement_is_remembered() {
     let made = Made::placed();
     let notes = std::fs::read_to_string(format!("{}/decisions.jsonl", made.volume)).unwrap();
-    let noted = notes.lines().filter(|line| line.contains("policy benefit"));
+    let noted = notes.lines().filter(|line| line.contains("policy benefit") && !line.contains("\"refusal\""));
     let done = "select count(*) from tanada.placements where session = 1 and refusal is null";
     let done = made.sql(&["--set", "tanada.placement=off", "-c", done]).output();
     assert_eq!(done.lines().nth(1), Some(noted.count().to_string().as_str()), "{notes}");
     assert_ne!(done, "count(*)\n0\n");
+    // And with what it gains.
+    let chunk = "select max(chunk) from tanada.volume_stats where mirror = 'staging' and object = 'data/tpch/orders.ibd'";
+    let chunk = made.sql(&["--set", "tanada.placement=off", "-c", chunk]).output();
+    let explain = ["data/tpch/orders.ibd", "--explain", chunk.lines().nth(1).unwrap()];
+    assert!(made.json("heat", &explain)["decision"]["gain_s"].as_f64().unwrap() > 0.0);
+    let why = made.run("heat", &explain).output();
+    assert!(why.contains("mirrored to staging") && why.contains("; gain ") && why.contains(" ms."), "{why}");
+}
+
+/// It said that no decision was remembered, and no more.
+#[test]
+fn what_keeps_a_chunk_from_the_first_class_is_told() {
+    let made = Made::new();
+    let table = directory("mariadb-10.11").join("tpch/orders.ibd").display().to_string();
+    made.run("import", &[&table]).output();
+    let explain = ["orders.ibd", "--explain", "1"];
+    let why = made.run("heat", &explain).output();
+    assert!(why.ends_with("Class staging has room: 160 of 160 chunks are free.\n"), "{why}");
+    made.run("quota", &["orders.ibd", "--size", "64MiB"]).output();
+    made.run("pin", &["orders.ibd", "--to", "capacity"]).output();
+    // What users decided is a decision, too; without it what it left is told.
+    let notes = format!("{}/decisions.jsonl", made.volume);
+    let pinned: Value = serde_json::from_str(std::fs::read_to_string(&notes).unwrap().trim()).unwrap();
+    std::fs::remove_file(&notes).unwrap();
+    let why = made.run("heat", &explain).output();
+    assert!(why.contains("pinned to class capacity.\n"), "{why}");
+    assert!(why.contains("quota of 64 chunks, 0 are used in class staging.\n"), "{why}");
+    let told = made.json("heat", &explain);
+    let first = &told["first_class"];
+    assert_eq!((&told["pin"], &first["quota_chunks"]), (&"capacity".into(), &64.into()));
+    assert_eq!((&first["taken_chunks"], &first["chunks"]), (&0.into(), &160.into()));
+    // A copy that found no room.
+    let object = &pinned["object"];
+    let refused = format!(
+        r#"{{"at":1,"object":{object},"first":1,"end":2,"action":"mirrored","class":"staging","who":"policy benefit","why":"it is read","gain_s":0.5,"refusal":"no free chunk"}}"#
+    );
+    std::fs::write(&notes, refused).unwrap();
+    let why = made.run("heat", &explain).output();
+    assert!(why.contains("it is read; gain 500.0 ms. Refused: no free chunk.\n"), "{why}");
+    assert_eq!(made.json("heat", &explain)["refused"]["refusal"], "no free chunk");
 }
 
 /// Only what was imported could have one, from then on for good.

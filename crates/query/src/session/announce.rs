@@ -27,8 +27,8 @@ pub(super) fn wanted(options: &TanadaOptions) -> Wanted {
 /// Characters of a statement that stand for it before people.
 const NAME_CHARACTERS: usize = 80;
 
-/// A relocation that placement has done.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A relocation that placement has done, or was refused.
+#[derive(Debug, Clone, PartialEq)]
 pub struct PlacedChunk {
     /// The volume's folder.
     pub volume: PathBuf,
@@ -36,7 +36,7 @@ pub struct PlacedChunk {
     pub object: u64,
     /// The chunk of the object.
     pub chunk: u64,
-    /// What was done, in the past tense.
+    /// What was done or to be done, in the past tense.
     pub action: &'static str,
     /// Where it went; none if a mirror was given up.
     pub class: Option<String>,
@@ -44,6 +44,10 @@ pub struct PlacedChunk {
     pub who: String,
     /// Why.
     pub why: String,
+    /// Seconds that it is expected to save, its own cost subtracted; 0 where the policy does not reckon.
+    pub gain_s: f64,
+    /// Why it was not done.
+    pub refusal: Option<String>,
 }
 
 /// A statement before it is respelled.
@@ -61,11 +65,10 @@ pub(super) fn name_of(sql: &str) -> String {
     words.join(" ").chars().take(NAME_CHARACTERS).collect()
 }
 
-/// What placement has done so far on one volume.
+/// What placement has done or was refused so far on one volume.
 pub(super) fn placed_by(steering: &Steering) -> impl Iterator<Item = PlacedChunk> {
     let volume = steering.directory().path().to_owned();
-    let done = steering.placed().into_iter().filter(|noted| noted.refusal.is_none());
-    done.map(move |noted| PlacedChunk {
+    steering.placed().into_iter().map(move |noted| PlacedChunk {
         volume: volume.clone(),
         object: noted.object_id,
         chunk: noted.chunk,
@@ -73,6 +76,8 @@ pub(super) fn placed_by(steering: &Steering) -> impl Iterator<Item = PlacedChunk
         class: noted.class,
         who: format!("policy {}", noted.policy),
         why: noted.why,
+        gain_s: f64::from(noted.gain_s),
+        refusal: noted.refusal,
     })
 }
 
@@ -90,7 +95,7 @@ impl Session {
         }
     }
 
-    /// Relocations that placement has done so far on volumes, the newest 1,024 of each. Copies that are under way when the session is [closed](Self::close) come to
+    /// Relocations that placement has done or was refused so far on volumes, the newest 1,024 of each. Copies that are under way when the session is [closed](Self::close) come to
     /// their end there: all are known after it alone.
     pub fn placed(&self) -> Vec<PlacedChunk> {
         let mut placed = self.shared.placed.read().clone();
