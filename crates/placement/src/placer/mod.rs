@@ -399,8 +399,9 @@ impl Placer {
         self.policy.train(&context, event);
     }
 
-    /// The training is over: the policy says what it wants in the fast class beforehand.
-    pub fn prepare(&mut self) {
+    /// The training is over: the policy begins, and says what it wants in the fast class beforehand. `now_ns` never goes backwards.
+    pub fn prepare(&mut self, now_ns: u64) {
+        self.now_ns = self.now_ns.max(now_ns);
         let mut decisions = Vec::new();
         let (now_ns, capacity) = (self.now_ns, self.capacity());
         let context = Context { now_ns, layout: &self.layout, capacity, costs: &self.options.costs };

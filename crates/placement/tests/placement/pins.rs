@@ -53,7 +53,7 @@ fn begun(volume: &Volume, policy: &str, items: &Object, kept: Option<&Object>) -
     let counts = [0, 1, 2, 3, 10, 11, 12, 13].map(|chunk| count(items, chunk));
     placer.train_counts(&counts);
     kept.into_iter().for_each(|kept| placer.train_counts(&[count(kept, 0), count(kept, 1)]));
-    placer.prepare();
+    placer.prepare(0);
     (placer, items)
 }
 

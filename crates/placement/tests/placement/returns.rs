@@ -14,7 +14,7 @@ fn session(volume: &Volume, object: &Object, policy: &str, learned: &[u8]) -> (P
     placer.remember(learned).unwrap();
     let count = |(chunk, reads)| ChunkCount { object: no, chunk, reads, bytes: reads, sequential_share: 0.0 };
     placer.train_counts(&[(3, 9), (4, 8), (8, 20), (15, 2), (16, 1)].map(count));
-    placer.prepare();
+    placer.prepare(0);
     (placer, no)
 }
 

@@ -177,7 +177,7 @@ fn what_a_training_run_read_most_is_moved_up_beforehand() {
         };
         placer.train(&Event::Io(io));
     }
-    placer.prepare();
+    placer.prepare(0);
     assert_eq!(work(&mut placer), ["move 9", "move 7"]);
     let fast = volume.classes()[0].number;
     let up =
@@ -259,6 +259,21 @@ fn several_wishes_run_at_once_and_what_is_dropped_was_not_done() {
     assert!(work(&mut placer).contains(&"mirror 14".to_owned()));
 }
 
+/// All that time before it began could be written at once.
+#[test]
+fn a_write_budget_that_is_set_late_has_no_past() {
+    let folder = tempfile::tempdir().unwrap();
+    let (volume, object) = volume(&folder, 8);
+    let mut placer = Placer::new(&volume, options("benefit:write-budget=64KiB")).unwrap();
+    let no = placer.add(object.clone());
+    let hour_ns = 3_600_000_000_000;
+    placer.prepare(hour_ns);
+    begin(&mut placer, 1, no, 4..12);
+    assert_eq!(work(&mut placer), ["mirror 4", "mirror 5"]);
+    placer.tell(hour_ns + 2_000_000_000, &Event::Tick);
+    assert_eq!(work(&mut placer), ["mirror 6", "mirror 7"]);
+}
+
 #[test]
 fn a_copy_waits_for_the_room_that_another_wish_is_making() {
     let folder = tempfile::tempdir().unwrap();
@@ -267,7 +282,7 @@ fn a_copy_waits_for_the_room_that_another_wish_is_making() {
     let no = placer.add(object.clone());
     let count = |chunk| ChunkCount { object: no, chunk, reads: 9, bytes: 9 * 16384, sequential_share: 0.0 };
     placer.train_counts(&[count(3), count(8)]);
-    placer.prepare();
+    placer.prepare(0);
     begin(&mut placer, 1, no, 3..4);
     assert_eq!(work(&mut placer), ["move 3"]);
     begin(&mut placer, 2, no, 8..9);
@@ -293,7 +308,7 @@ fn statistics_of_the_volume_train_what_counts() {
         sequential_share: 0.5,
     });
     placer.train_counts(&counts);
-    placer.prepare();
+    placer.prepare(0);
     assert_eq!(work(&mut placer), ["move 17", "move 9"]);
 }
 
@@ -313,7 +328,7 @@ fn an_adopted_file_is_mirrored_where_the_policy_wants_a_move() {
     let no = placer.add(object.clone());
     let count = |chunk| ChunkCount { object: no, chunk, reads: 9, bytes: 9 * 16384, sequential_share: 0.0 };
     placer.train_counts(&[count(3), count(8)]);
-    placer.prepare();
+    placer.prepare(0);
     let foreseen = placer.forecast(Fingerprint(1), 1, &footprint(no, 3..4));
     assert!(matches!(foreseen.moves[0].action, Action::Mirror(_)) && foreseen.gain_s > 1.0, "{foreseen:?}");
     begin(&mut placer, 1, no, 3..4);
@@ -341,7 +356,7 @@ fn what_lies_in_the_fast_class_already_is_known_and_its_room_is_used() {
         assert_eq!((foreseen.chunks, foreseen.fast_chunks, foreseen.moves.len()), (2, 2, 0), "{policy}");
         let count = |chunk| ChunkCount { object: no, chunk, reads: 9, bytes: 9, sequential_share: 0.0 };
         placer.train_counts(&[count(4), count(15)]);
-        placer.prepare();
+        placer.prepare(0);
         if policy == "static" {
             assert_eq!(work(&mut placer), ["drop 16", "move 4"]);
         } else {
@@ -485,7 +500,7 @@ fn counts_and_windows_are_learned_for_good_too() {
         let mut second = Placer::new(&volume, options(policy)).unwrap();
         second.add(object.clone());
         second.remember(&learned).unwrap();
-        second.prepare();
+        second.prepare(0);
         let done = work(&mut second);
         assert_eq!(done.len(), 2, "{policy}: {done:?}");
         block_on(object.move_to(0..20, "capacity", &tanada_volume::Relocation::default())).unwrap();

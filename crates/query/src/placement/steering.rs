@@ -160,6 +160,7 @@ impl Steering {
 
     /// Policies that learn from a run before are told what the volume has counted.
     fn prepare(&self) {
+        let now_ns = self.now_ns();
         let mut state = self.state.lock();
         let State { placer, objects, .. } = &mut *state;
         let mut counts = Vec::new();
@@ -176,7 +177,7 @@ impl Steering {
             }
         }
         placer.train_counts(&counts);
-        placer.prepare();
+        placer.prepare(now_ns);
         drop(state);
         self.wake();
     }

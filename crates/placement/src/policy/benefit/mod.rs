@@ -74,9 +74,10 @@ enum Phase {
 
 #[derive(Debug, Clone)]
 struct Benefit {
-    /// Bytes that may be written to the fast class per second of the trace, in the mean.
+    /// Bytes that may be written to the fast class per second, in the mean since the policy began.
     write_budget: u64,
     written: u64,
+    began_ns: u64,
     history: History,
     running: Vec<Running>,
     residency: Residency,
@@ -113,6 +114,7 @@ pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
     Ok(Box::new(Benefit {
         write_budget: budget.bytes(),
         written: 0,
+        began_ns: 0,
         history: History::default(),
         running: Vec::new(),
         residency: Residency::default(),
@@ -234,8 +236,10 @@ impl Benefit {
         self.running.iter().map(saved).sum()
     }
 
+    /// Whether the write budget leaves something: that of the time since the policy began, and of a second in advance.
     fn may_write(&self, context: &Context<'_>) -> bool {
-        self.written as f64 <= self.write_budget as f64 * (1.0 + context.now_ns as f64 / 1e9)
+        let passed_ns = context.now_ns.saturating_sub(self.began_ns);
+        self.written as f64 <= self.write_budget as f64 * (1.0 + passed_ns as f64 / 1e9)
     }
 
     /// Mirrors the candidate, if it still pays and there is or can be room.
@@ -372,11 +376,16 @@ impl Policy for Benefit {
 
     fn prepare(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
         self.running.clear();
+        self.began_ns = context.now_ns;
         let likely = self.history.likely();
         let pressure = self.unweighted();
         let moment =
             Moment { context, pressure, lead_ns: 0.0, running: &[], history: &self.history, likely: &likely };
         for candidate in moment.beforehand() {
+            if !self.may_write(context) {
+                break;
+            }
+            self.written += context.layout.chunk_bytes();
             let (percent, value) = (candidate.chance_percent, candidate.worth_s);
             let reason = Reason::Likely { percent, saves_s: value as f32 };
             let mirror = Decision {
@@ -390,6 +399,7 @@ impl Policy for Benefit {
     /// Statements that are likely to come are prepared for as at the end of a query: within the room, if it pays back, as fast as may be written.
     fn begin_session(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
         self.running.clear();
+        self.began_ns = context.now_ns;
         self.rank(context, Phase::Next);
         self.act(context, decisions);
     }

@@ -225,3 +225,22 @@ fn what_is_pinned_to_the_fast_class_is_not_the_policys_to_bring() {
     assert!(bench.begin(1, &[look_ups(3..5, 4000)]).is_empty());
     assert!((0..20).all(|_| bench.read(9).is_empty()), "nor for what nothing announced");
 }
+
+/// What was prepared was neither bounded nor counted.
+#[test]
+fn what_is_prepared_keeps_to_the_write_budget() {
+    let prepared = |policy: &str| {
+        let mut bench = Bench::new(policy, 20, 10);
+        bench.train_query(1, &[look_ups(0..8, 800)], &[0, 1, 2, 3, 4, 5, 6, 7].repeat(50));
+        let wanted = bench.prepare();
+        bench.done_all();
+        (wanted.len(), bench)
+    };
+    assert_eq!(prepared("benefit").0, 8);
+    let (wanted, mut bench) = prepared("benefit:write-budget=2MiB");
+    // One more than two seconds in advance would be.
+    assert_eq!(wanted, 3);
+    assert!(bench.begin(2, &[look_ups(10..14, 4000)]).is_empty(), "it is used up");
+    bench.now_ns += 1_000_000_000;
+    assert!(!bench.begin(3, &[look_ups(10..14, 4000)]).is_empty());
+}
