@@ -35,7 +35,14 @@ impl Placer {
 
     fn learned(&self) -> Memory {
         let memory = self.policy.memory().beside(&self.remembered);
-        Memory { brought: self.still_brought(), ..memory }
+        let brought = self.still_brought();
+        match &self.unfaded {
+            // Nothing ran: it is no older than it was, and what I/Os alone or chunks on their way have changed is as it is now.
+            Some(unfaded) => {
+                Memory { brought, displaced: memory.displaced, windows: memory.windows, ..unfaded.clone() }
+            }
+            None => Memory { brought, ..memory },
+        }
     }
 
     fn told(&self, memory: &Memory) -> Vec<u8> {
@@ -54,8 +61,8 @@ impl Placer {
         self.brought.iter().copied().map(ChunkNo).filter(is_there).collect()
     }
 
-    /// Takes over what was learned in another session; it fades with each time that this is done. Objects are found by their names; those that are
-    /// added later find what is known of them then. Once, before queries run.
+    /// Takes over what was learned in another session. It fades with each session in which a query begins; where none does, [`Placer::memory`] gives it back as it
+    /// was. Objects are found by their names; those that are added later find what is known of them then. Once, before queries run.
     ///
     /// # Errors
     /// If the bytes are not [`Placer::memory`]'s, are damaged, of another version, or of chunks of another size. Then nothing is remembered.
@@ -63,7 +70,7 @@ impl Placer {
         self.take_over(bytes, true)
     }
 
-    /// Takes over what another policy has learned in this session: it does not fade. What is under way for the other one is known from now on, and counts in
+    /// Takes over what another policy has learned in this session: it does not fade once more. What is under way for the other one is known from now on, and counts in
     /// quotas; [`Placer::finish_former`] is to be told what comes of it.
     ///
     /// # Errors
@@ -80,7 +87,7 @@ impl Placer {
                 self.recount(no);
             }
         }
-        self.take_over(&other.told(&other.learned()), false)
+        self.take_over(&other.told(&other.learned()), other.unfaded.is_some())
     }
 
     fn take_over(&mut self, bytes: &[u8], fades: bool) -> Result<()> {
@@ -89,6 +96,7 @@ impl Placer {
         }
         let (mut memory, absent) = Memory::from_bytes(bytes, &mut self.layout)?;
         if fades {
+            self.unfaded = Some(memory.clone());
             memory.fade();
         }
         for no in absent {

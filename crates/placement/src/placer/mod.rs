@@ -98,6 +98,8 @@ pub struct Placer {
     absent: HashMap<String, ObjectNo>,
     /// What was learned before.
     remembered: Memory,
+    /// The same as it was before it faded, as long as no query has begun since.
+    unfaded: Option<Memory>,
     /// Chunks that this policy or one before has brought to the fast class, by number. Some may have gone since.
     brought: BTreeSet<u32>,
     /// Chunks of the fast class that were free, and those that lay there already.
@@ -159,6 +161,7 @@ impl Placer {
             members: Vec::new(),
             absent: HashMap::new(),
             remembered: Memory::default(),
+            unfaded: None,
             brought: BTreeSet::new(),
             free: u32::try_from(fast.chunks.saturating_sub(fast.taken)).unwrap_or(u32::MAX),
             found: 0,
@@ -350,6 +353,7 @@ impl Placer {
     pub fn tell(&mut self, now_ns: u64, event: &Event<'_>) {
         self.now_ns = self.now_ns.max(now_ns);
         if matches!(event, Event::QueryBegins { .. }) {
+            self.unfaded = None;
             let classes = self.volume.classes();
             self.is_open = classes.iter().find(|class| class.number == self.fast).is_some_and(is_open);
             (0..self.layout.objects()).for_each(|no| self.obey(ObjectNo(no)));
@@ -394,6 +398,7 @@ impl Placer {
 
     /// Tells a policy that learns of a run before those that it is to act on.
     pub fn train(&mut self, event: &Event<'_>) {
+        self.unfaded = None;
         let (now_ns, capacity) = (self.now_ns, self.capacity());
         let context = Context { now_ns, layout: &self.layout, capacity, costs: &self.options.costs };
         self.policy.train(&context, event);

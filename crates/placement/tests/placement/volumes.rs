@@ -455,13 +455,15 @@ fn what_was_learned_is_there_in_the_next_session_and_fades() {
     );
     assert_eq!(work(&mut second).len(), 3);
     assert!(mirrored(&object).contains(&12));
-    // A session without the object does not forget it, but some fade.
+    // A session in which nothing runs leaves it as it is, one without the object does not forget it, but some fade.
     let mut learned = learned;
     let mut loads = 0;
     let runs = loop {
         let mut session = Placer::new(&volume, options("benefit")).unwrap();
-        session.add(other.clone());
+        let no = session.add(other.clone());
         session.remember(&learned).unwrap();
+        assert_eq!(session.memory(), learned);
+        begin(&mut session, 7, no, 0..1);
         learned = session.memory();
         loads += 1;
         let mut last = Placer::new(&volume, options("benefit")).unwrap();
@@ -474,6 +476,49 @@ fn what_was_learned_is_there_in_the_next_session_and_fades() {
         }
     };
     assert!((1..3).contains(&runs), "{runs} after {loads} loads");
+}
+
+/// It faded with each opening of the volume, whatever was asked there.
+#[test]
+fn what_was_learned_stays_where_nothing_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let (volume, object) = volume(&folder, 3);
+    let mut first = Placer::new(&volume, options("benefit")).unwrap();
+    let no = first.add(object.clone());
+    query(&mut first, 1, no, 4..6, 200);
+    query(&mut first, 2, no, 12..14, 200);
+    let learned = first.memory();
+    let mut kept = learned.clone();
+    for _ in 0..20 {
+        let mut session = Placer::new(&volume, options("benefit")).unwrap();
+        session.add(object.clone());
+        session.remember(&kept).unwrap();
+        session.prepare(0);
+        // Nor does a change of the policy make it older.
+        let mut other = Placer::new(&volume, options("static")).unwrap();
+        other.add(object.clone());
+        other.follow(&session).unwrap();
+        kept = other.memory();
+    }
+    assert_eq!(kept, learned);
+    // One in which something runs fades it once, whichever policies are at work.
+    let faded = |policies: &[&str]| {
+        let mut session = Placer::new(&volume, options("benefit")).unwrap();
+        session.add(object.clone());
+        session.remember(&learned).unwrap();
+        for policy in policies {
+            let mut other = Placer::new(&volume, options(policy)).unwrap();
+            other.add(object.clone());
+            other.follow(&session).unwrap();
+            session = other;
+        }
+        let (query, fingerprint, footprint) = (QueryId(9), Fingerprint(9), Footprint::default());
+        session.tell(0, &Event::QueryBegins { query, fingerprint, depth: 1, footprint: &footprint });
+        session.tell(0, &Event::QueryEnds { query });
+        session.memory()
+    };
+    assert_ne!(faded(&["off"]), learned);
+    assert_eq!(faded(&["off"]), faded(&["off", "off"]));
 }
 
 #[test]

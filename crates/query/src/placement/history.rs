@@ -123,11 +123,14 @@ impl History {
         self.statements.iter().flat_map(|statement| &statement.indexes).map(|index| index.chunks.len()).sum()
     }
 
-    /// Makes it older by a session.
+    /// Makes it older by a session in which something ran.
     pub(crate) fn fade(&mut self) {
         self.statements.iter_mut().for_each(|statement| statement.runs *= FADING);
         self.statements.retain(|statement| statement.runs >= LEAST_RUNS);
-        // Older programs kept them in the order in which they were met.
+    }
+
+    /// Puts indexes in their order: older programs kept them in that in which they were met.
+    pub(crate) fn order(&mut self) {
         self.statements
             .iter_mut()
             .for_each(|statement| statement.indexes.sort_by(|a, b| a.key().cmp(&b.key())));

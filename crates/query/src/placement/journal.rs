@@ -2,8 +2,9 @@
 //! [history](super::history) of statements.
 //!
 //! 1. A session has a number: one more than the last that kept a journal.
-//! 2. At its end its footprints and relocations join those of the sessions before; the oldest go.
-//! 3. As bytes it is JSON, [`MOST_BYTES`] at most: as long as it is more, half of the rows and of the history's chunks go, the oldest first.
+//! 2. With the first query that it is told of the history fades.
+//! 3. At its end its footprints and relocations join those of the sessions before; the oldest go.
+//! 4. As bytes it is JSON, [`MOST_BYTES`] at most: as long as it is more, half of the rows and of the history's chunks go, the oldest first.
 
 use serde::{Deserialize, Serialize};
 
@@ -98,7 +99,7 @@ impl Journal {
             return Err(damaged(format!("has version {}; this program knows {VERSION}", journal.version)));
         }
         journal.session = journal.session.saturating_add(1);
-        journal.history.fade();
+        journal.history.order();
         keep_newest(&mut journal.footprints, MOST_ROWS);
         keep_newest(&mut journal.placements, MOST_ROWS);
         Ok(journal)

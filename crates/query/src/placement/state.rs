@@ -39,6 +39,8 @@ pub(super) struct State {
     pub(super) ticked_ns: u64,
     /// Of earlier sessions, and the history that goes on.
     pub(super) journal: Journal,
+    /// Whether a query was told of in this session, so that what earlier ones have learned is older than it was.
+    has_run: bool,
     queries: VecDeque<SeenQuery>,
     placed: VecDeque<Noted>,
 }
@@ -98,6 +100,7 @@ impl State {
             classes,
             ticked_ns: 0,
             journal: Journal::default(),
+            has_run: false,
             queries: VecDeque::new(),
             placed: VecDeque::new(),
         }
@@ -108,6 +111,9 @@ impl State {
         let footprint = self.footprint(announcement);
         if footprint.accesses.is_empty() {
             return;
+        }
+        if !std::mem::replace(&mut self.has_run, true) {
+            self.journal.history.fade();
         }
         let (query, fingerprint, depth) = (announcement.query, announcement.fingerprint, announcement.depth);
         let begins = Event::QueryBegins { query, fingerprint, depth, footprint: &footprint };

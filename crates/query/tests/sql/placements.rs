@@ -162,6 +162,32 @@ async fn what_was_expected_read_and_moved_is_shown_to_later_sessions() {
     second.close().await.unwrap();
 }
 
+/// Sixteen openings in which nothing of it was read emptied it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_learned_does_not_fade_where_nothing_is_read() {
+    let folder = volume().await;
+    let first = mounted(folder.path(), "benefit").await;
+    value(&first, JOIN).await;
+    let history = "select object, index_name, chunk, ios, runs from tanada.history order by 1, 2, 3";
+    let learned = text(&first, history).await;
+    assert!(!learned.is_empty());
+    first.close().await.unwrap();
+    for _ in 0..16 {
+        let idle = mounted(folder.path(), "benefit").await;
+        assert_eq!(number(&idle, "select 1").await, 1);
+        idle.close().await.unwrap();
+    }
+    let last = mounted(folder.path(), "benefit").await;
+    assert_eq!(text(&last, history).await, learned);
+    let shown = text(&last, &format!("explain {JOIN}")).await;
+    assert!(shown.contains("remembered: 1"), "{shown}");
+    // Another statement ages it.
+    value(&last, "select sum(o_totalprice) from orders").await;
+    let runs = "select cast(100 * max(runs) as bigint) from tanada.history where statement like '%lineitem%'";
+    assert_eq!(number(&last, runs).await, 90);
+    last.close().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn policies_that_cannot_place_chunks_are_refused() {
     let session = session(Method::Uring);
