@@ -31,5 +31,5 @@ pub(crate) use fingerprint::fingerprint;
 pub(crate) use places::{FilePlaces, IndexPlaces, TablePlaces, places_of};
 pub use recording::Recording;
 pub(crate) use state::pattern_in_words;
-pub(crate) use steering::{Steering, Wanted};
+pub(crate) use steering::{Foreseen, Steering, Wanted};
 pub(crate) use watch::{Ending, Watched, Watcher};

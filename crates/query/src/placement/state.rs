@@ -18,6 +18,7 @@ use super::journal::{FootprintRow, Journal, PlacementRow};
 use super::naming::Naming;
 use super::rate::Rate;
 use super::steering::Wanted;
+use crate::relation::FileFootprint;
 
 /// A policy is told of passing time so often, if anything happens at all.
 const TICK_NS: u64 = 1_000_000_000;
@@ -118,12 +119,13 @@ impl State {
         let (query, fingerprint, depth) = (announcement.query, announcement.fingerprint, announcement.depth);
         let begins = Event::QueryBegins { query, fingerprint, depth, footprint: &footprint };
         self.placer.tell(now_ns, &begins);
-        let names = self.names(announcement);
-        let accesses = footprint.accesses.into_iter().zip(names).map(|(access, (object, index))| {
-            let earlier_runs =
-                self.journal.history.of(fingerprint.0, &object, &index).map_or(0.0, |(runs, _)| runs);
-            SeenAccess { access, object, index, earlier_runs }
-        });
+        let accesses =
+            footprint.accesses.into_iter().zip(self.known(announcement)).map(|(access, announced)| {
+                let (object, index) = (announced.path.display().to_string(), announced.index.clone());
+                let earlier_runs =
+                    self.journal.history.of(fingerprint.0, &object, &index).map_or(0.0, |(runs, _)| runs);
+                SeenAccess { access, object, index, earlier_runs }
+            });
         let seen = SeenQuery {
             query,
             name: announcement.name.clone(),
@@ -186,21 +188,24 @@ impl State {
     pub(super) fn footprint(&self, announcement: &Announcement) -> Footprint {
         let mut footprint = announcement
             .footprint(|access| Some((self.naming.object(&access.path)?, self.naming.cause(&access.index)?)));
-        for (access, (object, index)) in footprint.accesses.iter_mut().zip(self.names(announcement)) {
-            let known = self.journal.history.of(announcement.fingerprint.0, &object, &index);
-            access.earlier_pages =
-                known.map(|(_, index)| index.pages(access.expected_pages, access.page_bytes));
+        for (access, announced) in footprint.accesses.iter_mut().zip(self.known(announcement)) {
+            access.earlier_pages = self.earlier_pages(announcement, announced);
         }
         footprint
     }
 
-    /// Names of the objects and indexes of its footprint, in the same order.
-    fn names(&self, announcement: &Announcement) -> Vec<(String, String)> {
-        let is_known = |path: &Path, index: &str| {
-            self.naming.object(path).is_some() && self.naming.cause(index).is_some()
-        };
-        let known = announcement.accesses.iter().filter(|access| is_known(&access.path, &access.index));
-        known.map(|access| (access.path.display().to_string(), access.index.clone())).collect()
+    /// The pages that earlier runs of the announced statement let expect of an access, if it had any that read the index.
+    pub(super) fn earlier_pages(&self, announcement: &Announcement, access: &FileFootprint) -> Option<u64> {
+        let object = access.path.display().to_string();
+        let (_, known) = self.journal.history.of(announcement.fingerprint.0, &object, &access.index)?;
+        Some(known.pages(access.pages, access.page_bytes))
+    }
+
+    /// The accesses of its footprint, in the same order.
+    fn known<'a>(&self, announcement: &'a Announcement) -> impl Iterator<Item = &'a FileFootprint> {
+        announcement.accesses.iter().filter(|access| {
+            self.naming.object(&access.path).is_some() && self.naming.cause(&access.index).is_some()
+        })
     }
 
     pub(super) fn tick(&mut self, now_ns: u64) {

@@ -51,6 +51,17 @@ pub(crate) struct Wanted {
     pub(crate) bytes_per_second: Option<u64>,
 }
 
+/// What a policy would do for a query.
+#[derive(Debug)]
+pub(crate) struct Foreseen {
+    pub(crate) forecast: Forecast,
+    pub(crate) policy: String,
+    /// Names of the objects that it would do it with.
+    pub(crate) objects: Vec<String>,
+    /// For each of the accesses announced the pages that earlier runs of the statement let expect.
+    pub(crate) earlier_pages: Vec<Option<u64>>,
+}
+
 /// Places the chunks of one volume.
 #[derive(Debug)]
 pub(crate) struct Steering {
@@ -229,14 +240,18 @@ impl Steering {
         }
     }
 
-    /// What the policy would do for a query, and the names of the objects that it would do it with.
-    pub(crate) fn forecast(&self, announcement: &Announcement) -> (Forecast, String, Vec<String>) {
+    /// What the policy would do for a query.
+    pub(crate) fn forecast(&self, announcement: &Announcement) -> Foreseen {
         let mut state = self.state.lock();
         state.learn(announcement);
         let footprint = state.footprint(announcement);
-        let forecast = state.placer.forecast(announcement.fingerprint, announcement.depth, &footprint);
-        let names = state.objects.iter().map(Object::name).collect();
-        (forecast, state.placer.policy_name().to_owned(), names)
+        let earlier_pages = |access| state.earlier_pages(announcement, access);
+        Foreseen {
+            forecast: state.placer.forecast(announcement.fingerprint, announcement.depth, &footprint),
+            policy: state.placer.policy_name().to_owned(),
+            objects: state.objects.iter().map(Object::name).collect(),
+            earlier_pages: announcement.accesses.iter().map(earlier_pages).collect(),
+        }
     }
 
     /// Relocations that were tried, the newest last.

@@ -17,7 +17,7 @@ use super::Session;
 use super::announce::Text;
 use super::context::QueryContext;
 use crate::Result;
-use crate::placement::{Announcement, pattern_in_words};
+use crate::placement::{Announcement, Foreseen, pattern_in_words};
 
 /// Moves that are shown one by one.
 const SHOWN_MOVES: usize = 8;
@@ -52,13 +52,18 @@ impl Session {
         let plan = plan_of(statement, state).await?;
         let announcement = self.announcement(text, &plan, context).await;
         let mut shown = String::new();
+        let mut earlier_pages = vec![None; announcement.accesses.len()];
         for steering in placements {
-            let (forecast, policy, objects) = steering.forecast(&announcement);
+            let foreseen = steering.forecast(&announcement);
+            let Foreseen { forecast, policy, objects, .. } = &foreseen;
             let volume = steering.directory().path().display();
-            let _ = writeln!(shown, "volume {volume}, policy {policy}: {}", in_short(&forecast));
-            show_moves(&mut shown, &forecast, &objects);
+            let _ = writeln!(shown, "volume {volume}, policy {policy}: {}", in_short(forecast));
+            show_moves(&mut shown, forecast, objects);
+            for (all, pages) in earlier_pages.iter_mut().zip(foreseen.earlier_pages) {
+                *all = all.or(pages);
+            }
         }
-        show_accesses(&mut shown, &announcement);
+        show_accesses(&mut shown, &announcement, &earlier_pages);
         Ok(Some(shown))
     }
 }
@@ -95,12 +100,14 @@ fn show_moves(shown: &mut String, forecast: &Forecast, objects: &[String]) {
     }
 }
 
-fn show_accesses(shown: &mut String, announcement: &Announcement) {
-    for access in &announcement.accesses {
+/// What the plan expects to be read, and what earlier runs of the statement have read, where there were any.
+fn show_accesses(shown: &mut String, announcement: &Announcement, earlier_pages: &[Option<u64>]) {
+    for (access, earlier_pages) in announcement.accesses.iter().zip(earlier_pages) {
         let bytes: u64 = access.extents.iter().map(|extent| extent.len).sum();
+        let earlier = earlier_pages.map(|pages| format!(", {pages} read before,")).unwrap_or_default();
         let _ = writeln!(
             shown,
-            "reads {} in {}: {}, {} pages expected of {:.1} MiB in {} extents, stage {}",
+            "reads {} in {}: {}, {} pages expected{earlier} of {:.1} MiB in {} extents, stage {}",
             access.index,
             access.path.display(),
             pattern_in_words(access.pattern),

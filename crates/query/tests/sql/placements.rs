@@ -79,15 +79,24 @@ async fn explain_tells_what_is_read_and_moved_and_what_is_remembered() {
     {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+    assert!(!shown.contains("read before"), "{shown}");
     value(&first, JOIN).await;
+    // What was read is told beside what the plan goes on expecting, as it will be of the next run.
+    let shown = text(&first, &explain).await;
+    first.clear_cache();
+    value(&first, JOIN).await;
+    let pages = "select min(concat(expected_pages, ' pages expected, ', earlier_pages, ' read before, of')) from tanada.footprints
+        where index_name = 'orders.PRIMARY' and earlier_runs = 1";
+    let pages = text(&first, pages).await;
+    assert!(!pages.is_empty() && shown.contains(&pages), "{pages}: {shown}");
     // The same statement with another literal.
     let shown = text(&first, &explain.replace("400", "17")).await;
-    assert!(shown.contains("remembered: 1"), "{shown}");
+    assert!(shown.contains("remembered: 2"), "{shown}");
     first.close().await.unwrap();
 
     let second = mounted(folder.path(), "benefit").await;
     let shown = text(&second, &explain).await;
-    assert!(shown.contains("remembered: 1"), "{shown}");
+    assert!(shown.contains("remembered: 2"), "{shown}");
     second.close().await.unwrap();
 }
 
