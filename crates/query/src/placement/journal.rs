@@ -34,6 +34,9 @@ pub(crate) struct FootprintRow {
     pub(crate) is_over: bool,
     pub(crate) object: String,
     pub(crate) index: String,
+    /// Names of the columns that are read; none in what older programs have kept.
+    #[serde(default)]
+    pub(crate) columns: String,
     pub(crate) pattern: String,
     pub(crate) stage: u32,
     pub(crate) extents: u64,
@@ -196,6 +199,18 @@ mod tests {
         let chunks =
             |no| third.history.of(no, "shop/t.ibd", "t.a").map_or(0, |(_, index)| index.chunks.len());
         assert!(chunks(1) > 1_000 && chunks(2) == 100, "{} and {}", chunks(1), chunks(2));
+    }
+
+    /// Rows without the names of columns.
+    #[test]
+    fn what_older_programs_have_kept_is_read() {
+        let row = r#"{"session":1,"query":2,"statement":"s","fingerprint":3,"depth":1,"is_over":true,"object":"o","index":"i",
+            "pattern":"scan","stage":0,"extents":1,"bytes":9,"expected_pages":1,"earlier_runs":0.0,"earlier_pages":null,"observed":null}"#;
+        let old = format!(
+            r#"{{"tanada.placement.journal":1,"session":1,"footprints":[{row}],"placements":[],"history":{{"statements":[]}}}}"#
+        );
+        let journal = Journal::for_next_session(old.as_bytes()).unwrap();
+        assert_eq!((journal.footprints.len(), journal.footprints[0].columns.as_str()), (1, ""));
     }
 
     #[test]

@@ -66,6 +66,8 @@ struct SeenAccess {
     /// Names of the object and the index.
     object: String,
     index: String,
+    /// Names of the columns.
+    columns: String,
     earlier_runs: f64,
 }
 
@@ -124,7 +126,8 @@ impl State {
                 let (object, index) = (announced.path.display().to_string(), announced.index.clone());
                 let earlier_runs =
                     self.journal.history.of(fingerprint.0, &object, &index).map_or(0.0, |(runs, _)| runs);
-                SeenAccess { access, object, index, earlier_runs }
+                let columns = announced.columns.join(", ");
+                SeenAccess { access, object, index, columns, earlier_runs }
             });
         let seen = SeenQuery {
             query,
@@ -292,7 +295,7 @@ impl SeenQuery {
         // What several accesses to one index have read is not told apart: the first of them shows it.
         let mut shown = BTreeSet::new();
         let row = |seen: &SeenAccess| {
-            let SeenAccess { access, object, index, earlier_runs } = seen;
+            let SeenAccess { access, object, index, columns, earlier_runs } = seen;
             let key = (access.object, access.cause);
             let read = self.observed.get(&key).map_or((0, 0), |observed| (observed.ios, observed.bytes));
             FootprintRow {
@@ -304,6 +307,7 @@ impl SeenQuery {
                 is_over: self.is_over,
                 object: object.clone(),
                 index: index.clone(),
+                columns: columns.clone(),
                 pattern: pattern_in_words(access.pattern),
                 stage: access.stage,
                 extents: access.extents.len() as u64,
@@ -370,13 +374,14 @@ mod tests {
             stage: 0,
         };
         let (object, index) = ("shop/t.ibd".to_owned(), "t.PRIMARY".to_owned());
+        let columns = "id".to_owned();
         let mut seen = SeenQuery {
             query: QueryId(1),
             name: String::new(),
             fingerprint: 7,
             depth: 1,
             is_over: true,
-            accesses: vec![SeenAccess { access, object, index, earlier_runs: 0.0 }],
+            accesses: vec![SeenAccess { access, object, index, columns, earlier_runs: 0.0 }],
             observed: [1, 2].map(|cause| ((ObjectNo(0), Cause(cause)), read())).into(),
         };
         let runs = seen.runs();
