@@ -34,7 +34,7 @@ enum {
     TANADA_KV_READ_ONLY = 6,
     TANADA_KV_LOCKED = 7,       /* another process has it, or it is open already */
     TANADA_KV_CORRUPTED = 8,    /* bytes on a device are not what was written, or a later version wrote them */
-    TANADA_KV_DEVICE = 9,       /* a device failed: close and open again */
+    TANADA_KV_DEVICE = 9,       /* a device failed: close and open again, with all other databases of the volume */
     TANADA_KV_CLOSED = 10,
     TANADA_KV_PANIC = 11        /* a defect of the engine */
 };
@@ -67,6 +67,10 @@ const char *tanada_kv_error(void);
 /* Makes a volume with one class of `bytes` in the folder `path`. */
 int tanada_kv_create_volume(const char *path, uint64_t bytes);
 
+/*
+ * Opens a database. Several of one volume may be open at once: they share the volume, which the first one opens and the last one that is closed closes. Each is
+ * open once for writing, or for reading as often as one likes; else TANADA_KV_LOCKED, and so if the volume is open for reading alone and is to be written.
+ */
 int tanada_kv_open(const char *volume, const char *database, uint32_t flags, tanada_kv **out);
 
 /*
@@ -99,6 +103,12 @@ int tanada_kv_store_open_with(tanada_kv *database, const char *name, uint32_t fl
 /* Changes which classes keys and values go to, for good: JSON, the name of a template in quotes or an object. What lies elsewhere is moved beside other
  * work, and by tanada_kv_compact at once. */
 int tanada_kv_set_policy(tanada_kv_store *store, const char *policy);
+
+/* The names of the stores, in order of their making: a JSON list, to be given back by tanada_kv_free. */
+int tanada_kv_stores(tanada_kv *database, void **json, size_t *json_len);
+
+/* Deletes a store with all that it holds. A handle of it can be given back, and is of no other use. */
+int tanada_kv_store_drop(tanada_kv *database, const char *name);
 
 /* Brings the store into order: afterwards each key is in one place, and everything where the policy says. */
 int tanada_kv_compact(tanada_kv_store *store);
@@ -184,6 +194,20 @@ void tanada_kv_load_free(tanada_kv_load *load);
 
 /* Copies the database as it is now to another name in its volume, while it is in use. */
 int tanada_kv_checkpoint(tanada_kv *database, const char *name);
+
+/* The names of all databases of a volume: a JSON list, to be given back by tanada_kv_free. The volume may be open, in this process, or not. */
+int tanada_kv_databases(const char *volume, void **json, size_t *json_len);
+
+/* Deletes a database. TANADA_KV_LOCKED if it is open. */
+int tanada_kv_destroy(const char *volume, const char *database);
+
+/*
+ * Empties a class of the volume, while its databases are in use: everything is moved to other classes, and nothing new goes there until tanada_kv_fill_class. Then
+ * `tanada volume class remove` can take it away. TANADA_KV_NO_SPACE if the other classes cannot take all of it: what was moved stays moved, and the class goes on
+ * to take nothing.
+ */
+int tanada_kv_drain_class(tanada_kv *database, const char *class_name);
+int tanada_kv_fill_class(tanada_kv *database, const char *class_name);
 
 /*
  * What they give is JSON, without a zero at its end, to be given back by tanada_kv_free.

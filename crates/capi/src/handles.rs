@@ -8,12 +8,13 @@ use bytes::Bytes;
 use tanada_kv::{
     Batch, BulkLoad, Cursor, Database, Environment, Snapshot, Store, ThreadEnvironment, Transaction,
 };
-use tanada_volume::directory::Directory;
 
-/// A database and the volume that was opened for it.
+use crate::volumes::VolumeUse;
+
+/// A database and the use of its volume.
 pub struct DatabaseHandle {
     pub(crate) database: Database,
-    pub(crate) directory: Directory,
+    pub(crate) volume: VolumeUse,
     pub(crate) read_only: bool,
 }
 

@@ -14,6 +14,7 @@ mod memory;
 mod settings;
 mod snapshot;
 mod transaction;
+mod volumes;
 mod whole;
 
 use std::ffi::{c_char, c_int, c_void};
@@ -24,12 +25,13 @@ use tanada_kv::{
     Compression, Database, DatabaseOverrides, DatabaseSettings, ErrorKind, OnProgress, OpenOptions,
     StoreSettings, WriteOptions,
 };
+use tanada_volume::VolumeSettings;
 use tanada_volume::directory::{ClassConfig, Directory, Settings};
-use tanada_volume::{OpenOptions as VolumeOptions, VolumeSettings};
 
 use code::{Code, Failure, guarded};
 use handles::{DatabaseHandle, StoreHandle};
 use memory::{bytes, give, text};
+use volumes::VolumeUse;
 
 /// Make the database or the store if there is none.
 const CREATE: u32 = 1;
@@ -78,24 +80,21 @@ unsafe fn open_database(
     // SAFETY: as the caller promises.
     let (volume, name) = unsafe { (Path::new(text(volume)?), text(database)?) };
     let read_only = flags & READ != 0;
-    let options = VolumeOptions { read_only, ..VolumeOptions::default() };
-    let directory = wait(Directory::open(volume, &options, Settings::default()))?;
+    let volume = VolumeUse::open(volume, read_only)?;
     let environment = handles::environment();
     let options = OpenOptions { read_only, settings, progress, ..OpenOptions::default() };
-    let opened = match wait(Database::open(directory.volume(), name, &options, environment.clone())) {
+    let opened = match wait(Database::open(volume.volume(), name, &options, environment.clone())) {
         Err(error) if error.kind() == ErrorKind::NotFound && flags & CREATE != 0 && !read_only => {
             let settings = options.settings.over(&DatabaseSettings::default());
-            wait(Database::create(directory.volume(), name, &settings, environment))
+            wait(Database::create(volume.volume(), name, &settings, environment))
         }
         opened => opened,
     };
     let handle = match opened {
-        Ok(database) => DatabaseHandle { database, directory, read_only },
+        Ok(database) => DatabaseHandle { database, volume, read_only },
         Err(error) => {
-            if !read_only {
-                // Why the database cannot be opened is what matters.
-                let _ = wait(directory.close());
-            }
+            // Why the database cannot be opened is what matters.
+            let _ = volume.close();
             return Err(error.into());
         }
     };
@@ -163,7 +162,7 @@ pub unsafe extern "C" fn tanada_kv_open(
     guarded(|| unsafe { open_database(volume, database, flags, DatabaseOverrides::default(), None, out) })
 }
 
-/// Closes a database and its volume.
+/// Closes a database, and its volume if no other of it is open.
 ///
 /// # Safety
 /// `database` is of [`tanada_kv_open`] and was not closed, or is NULL.
@@ -173,9 +172,7 @@ pub unsafe extern "C" fn tanada_kv_close(database: *mut DatabaseHandle) -> c_int
         // SAFETY: as the caller promises; nobody else has the box.
         let handle = unsafe { memory::take(database) }?;
         let closed = wait(handle.database.close());
-        if !handle.read_only {
-            wait(handle.directory.close())?;
-        }
+        handle.volume.close()?;
         Ok(closed?)
     })
 }

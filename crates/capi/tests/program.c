@@ -291,6 +291,111 @@ static void named(const char *volume) {
     OK(tanada_kv_close(database));
 }
 
+/* Databases of one volume that are open at once, and what is listed, dropped and destroyed. */
+static void several(const char *volume) {
+    tanada_kv *first, *second, *third;
+    tanada_kv_store *of_first, *of_second, *store;
+    void *json;
+    size_t json_len;
+    char other_name[4096];
+    TRUE(snprintf(other_name, sizeof other_name, "%s/.", volume) < (int)sizeof other_name);
+    OK(tanada_kv_open(volume, "first", TANADA_KV_CREATE, &first));
+    OK(tanada_kv_open(other_name, "second", TANADA_KV_CREATE, &second));
+    OK(tanada_kv_store_open(first, "a", TANADA_KV_CREATE, &of_first));
+    OK(tanada_kv_store_open(second, "a", TANADA_KV_CREATE, &of_second));
+    put(of_first, "1", "one");
+    put(of_second, "2", "two");
+    TRUE(has(of_first, "1") && !has(of_first, "2") && has(of_second, "2") && !has(of_second, "1"));
+    CHECK(TANADA_KV_LOCKED, tanada_kv_open(volume, "first", 0, &third));
+    CHECK(TANADA_KV_LOCKED, tanada_kv_destroy(volume, "first"));
+    CHECK(TANADA_KV_NOT_FOUND, tanada_kv_open(volume, "nowhere", 0, &third));
+
+    /* The volume stays open as long as one of them is. */
+    tanada_kv_store_free(of_first);
+    OK(tanada_kv_close(first));
+    put(of_second, "3", "three");
+    OK(tanada_kv_sync(second));
+    OK(tanada_kv_open(volume, "first", TANADA_KV_READ, &first));
+    OK(tanada_kv_open(volume, "first", TANADA_KV_READ, &third));
+    OK(tanada_kv_store_open(third, "a", 0, &store));
+    TRUE(has(store, "1"));
+    CHECK(TANADA_KV_READ_ONLY, tanada_kv_put(store, "x", 1, "y", 1, 0));
+    CHECK(TANADA_KV_READ_ONLY, tanada_kv_store_drop(third, "a"));
+    CHECK(TANADA_KV_READ_ONLY, tanada_kv_drain_class(third, "capacity"));
+    tanada_kv_store_free(store);
+    OK(tanada_kv_close(third));
+
+    OK(tanada_kv_store_open(second, "b", TANADA_KV_CREATE, &store));
+    put(store, "1", "one");
+    OK(tanada_kv_stores(second, &json, &json_len));
+    TRUE(says(json, json_len, "[\"a\",\"b\"]"));
+    OK(tanada_kv_store_drop(second, "b"));
+    CHECK(TANADA_KV_NOT_FOUND, tanada_kv_store_drop(second, "b"));
+    CHECK(TANADA_KV_NOT_FOUND, tanada_kv_put(store, "2", 1, "two", 3, 0));
+    tanada_kv_store_free(store);
+    OK(tanada_kv_stores(second, &json, &json_len));
+    TRUE(says(json, json_len, "[\"a\"]"));
+    CHECK(TANADA_KV_INVALID, tanada_kv_stores(second, NULL, &json_len));
+
+    OK(tanada_kv_databases(volume, &json, &json_len));
+    TRUE(says(json, json_len, "\"first\",\"more\",\"named\",\"second\",\"shop\""));
+    tanada_kv_store_free(of_second);
+    OK(tanada_kv_close(second));
+    /* What reads alone keeps nobody from reading, and everybody from writing. */
+    OK(tanada_kv_close(first));
+    OK(tanada_kv_open(volume, "first", TANADA_KV_READ, &first));
+    CHECK(TANADA_KV_LOCKED, tanada_kv_open(volume, "second", 0, &second));
+    OK(tanada_kv_open(volume, "second", TANADA_KV_READ, &second));
+    OK(tanada_kv_store_open(second, "a", 0, &of_second));
+    TRUE(has(of_second, "2") && has(of_second, "3"));
+    tanada_kv_store_free(of_second);
+    OK(tanada_kv_close(second));
+    OK(tanada_kv_close(first));
+
+    OK(tanada_kv_destroy(volume, "second"));
+    CHECK(TANADA_KV_NOT_FOUND, tanada_kv_destroy(volume, "second"));
+    CHECK(TANADA_KV_NOT_FOUND, tanada_kv_open(volume, "second", 0, &second));
+    OK(tanada_kv_databases(volume, &json, &json_len));
+    TRUE(says(json, json_len, "\"first\",\"more\",\"named\",\"shop\""));
+    CHECK(TANADA_KV_NOT_FOUND, tanada_kv_databases("/no/such/volume", &json, &json_len));
+}
+
+/* How many bytes a class has by what statistics say: those of its segments of the log, which is where a small database is. */
+static unsigned long long log_bytes(tanada_kv *database, const char *class_name) {
+    char name[256];
+    snprintf(name, sizeof name, "\"name\":\"%s\",\"segment_bytes\":", class_name);
+    return counted(database, name);
+}
+
+/* A class is emptied while a database is in use, and takes data again. */
+static void drain(const char *volume) {
+    tanada_kv *database;
+    tanada_kv_store *store;
+    OK(tanada_kv_open(volume, "shop", TANADA_KV_CREATE, &database));
+    OK(tanada_kv_store_open(database, "a", TANADA_KV_CREATE, &store));
+    put(store, "1", "one");
+    OK(tanada_kv_sync(database));
+    TRUE(log_bytes(database, "fast") > 0 && log_bytes(database, "slow") == 0);
+    CHECK(TANADA_KV_NOT_FOUND, tanada_kv_drain_class(database, "no such class"));
+    OK(tanada_kv_drain_class(database, "fast"));
+    TRUE(has(store, "1"));
+    tanada_kv_store_free(store);
+    OK(tanada_kv_close(database));
+    OK(tanada_kv_open(volume, "shop", 0, &database));
+    OK(tanada_kv_store_open(database, "a", 0, &store));
+    put(store, "2", "two");
+    OK(tanada_kv_sync(database));
+    TRUE(has(store, "1") && log_bytes(database, "fast") == 0 && log_bytes(database, "slow") > 0);
+    /* There is nowhere else to go. */
+    CHECK(TANADA_KV_NO_SPACE, tanada_kv_drain_class(database, "slow"));
+    OK(tanada_kv_fill_class(database, "slow"));
+    OK(tanada_kv_fill_class(database, "fast"));
+    OK(tanada_kv_drain_class(database, "slow"));
+    TRUE(has(store, "1") && has(store, "2"));
+    tanada_kv_store_free(store);
+    OK(tanada_kv_close(database));
+}
+
 /* Writes, and stops without closing anything. */
 static void stop(const char *volume) {
     tanada_kv *database;
@@ -329,7 +434,9 @@ static void recover(const char *volume) {
 
 int main(int count, char **arguments) {
     if (count == 3) {
-        strcmp(arguments[2], "stop") == 0 ? stop(arguments[1]) : recover(arguments[1]);
+        if (strcmp(arguments[2], "drain") == 0) drain(arguments[1]);
+        else if (strcmp(arguments[2], "stop") == 0) stop(arguments[1]);
+        else recover(arguments[1]);
         return 0;
     }
     tanada_kv *database;
@@ -390,6 +497,11 @@ int main(int count, char **arguments) {
     tanada_kv_rollback(first);
 
     OK(tanada_kv_delete_prefix(store, "b/", 2, 0));
+    put(store, "c/1", "bread");
+    TRUE(has(store, "c/1"));
+    OK(tanada_kv_delete(store, "c/1", 3, TANADA_KV_SYNC));
+    TRUE(!has(store, "c/1"));
+    CHECK(TANADA_KV_INVALID, tanada_kv_delete(NULL, "c/1", 3, 0));
     OK(tanada_kv_sync(database));
     tanada_kv_store_free(store);
     OK(tanada_kv_close(database));
@@ -402,6 +514,7 @@ int main(int count, char **arguments) {
     OK(tanada_kv_get(store, "a/2", 3, &value, &value_len));
     tanada_kv_free(value, value_len);
     CHECK(TANADA_KV_NOT_FOUND, tanada_kv_get(store, "b/1", 3, &value, &value_len));
+    TRUE(!has(store, "c/1"));
     CHECK(TANADA_KV_READ_ONLY, tanada_kv_put(store, "x", 1, "y", 1, 0));
     CHECK(TANADA_KV_INVALID, tanada_kv_put(store, NULL, 3, "y", 1, 0));
     tanada_kv_store_free(store);
@@ -410,6 +523,7 @@ int main(int count, char **arguments) {
     whole(volume);
     told(volume);
     named(volume);
+    several(volume);
     puts("all is well");
     return 0;
 }
