@@ -101,6 +101,18 @@ impl Report {
         }
     }
 
+    /// Whether power was cut at least so often, and each of `marks` was passed.
+    ///
+    /// # Errors
+    /// What is lacking, in words.
+    pub fn reaches(&self, least_cuts: u64, marks: &[&str]) -> Result<(), String> {
+        if self.cuts < least_cuts {
+            return Err(format!("{} power cuts are fewer than {least_cuts}", self.cuts));
+        }
+        let missed: Vec<&str> = marks.iter().copied().filter(|name| !self.marks.contains_key(name)).collect();
+        if missed.is_empty() { Ok(()) } else { Err(format!("never passed: {}", missed.join(", "))) }
+    }
+
     pub(crate) fn count(&mut self, operation: &'static str) {
         *self.operations.entry(operation).or_default() += 1;
     }
@@ -119,6 +131,14 @@ impl fmt::Display for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_campaign_that_does_too_little_says_what_is_lacking() {
+        let report = Report { cuts: 5, marks: BTreeMap::from([("a", 1), ("b", 2)]), ..Report::default() };
+        assert_eq!(report.reaches(5, &["a", "b"]), Ok(()));
+        assert!(report.reaches(6, &["a"]).unwrap_err().contains("fewer than 6"));
+        assert_eq!(report.reaches(5, &["a", "c", "d"]), Err("never passed: c, d".to_owned()));
+    }
 
     #[test]
     fn a_failure_says_how_to_repeat_it() {
