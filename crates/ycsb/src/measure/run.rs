@@ -1,14 +1,17 @@
 //! The figures of one run of one phase: what goes into a report's `runs`, and what the program for other engines prints.
+//!
+//! Written out are what was measured, and the amplifications that follow from it; read are the former alone.
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::LatencySummary;
 use crate::engine::{ClassBytes, EngineStatistics};
 
 /// One phase of one engine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Run {
     /// The engine.
     pub engine: String,
@@ -71,6 +74,45 @@ pub struct Run {
     pub open_s: f64,
     /// What the engine counted.
     pub statistics: EngineStatistics,
+}
+
+/// A run as it is written out. What is not known is left out.
+#[derive(Serialize)]
+struct Written<'a> {
+    #[serde(flatten)]
+    run: Measured<'a>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    write_amplification: BTreeMap<&'a str, f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_amplification: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    space_amplification: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Measured<'a>(#[serde(with = "Run")] &'a Run);
+
+impl Serialize for Run {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let known = |value: f64| value.is_finite().then_some(value);
+        let of_class = |class: &'_ ClassBytes| known(self.write_amplification(&class.name));
+        let classes = self.classes_settled.iter();
+        let written = Written {
+            run: Measured(self),
+            write_amplification: classes
+                .filter_map(|class| Some((class.name.as_str(), of_class(class)?)))
+                .collect(),
+            read_amplification: known(self.read_amplification()),
+            space_amplification: known(self.space_amplification()),
+        };
+        written.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Run {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Run, D::Error> {
+        Run::deserialize(deserializer)
+    }
 }
 
 impl Run {
@@ -147,5 +189,57 @@ impl Run {
     /// A percentile of an operation's latencies, `NaN` where there were none.
     pub fn us_p999(&self, operation: &str) -> f64 {
         self.latencies.get(operation).map_or(f64::NAN, |summary| summary.us_p999)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn settled() -> Run {
+        let class = |name: &str, bytes_written, bytes_read| ClassBytes {
+            name: name.to_owned(),
+            bytes_written,
+            bytes_read,
+        };
+        Run {
+            phase: "A".to_owned(),
+            logical_bytes_written: 100,
+            logical_bytes_read: 50,
+            logical_bytes_stored: 1000,
+            classes_settled: vec![class("staging", 150, 0), class("capacity", 30, 200)],
+            stored_bytes: BTreeMap::from([("staging".to_owned(), 500), ("capacity".to_owned(), 1000)]),
+            ..Run::default()
+        }
+    }
+
+    /// They were in tables and pages alone.
+    #[test]
+    fn amplifications_are_written_out() {
+        let run = settled();
+        let written = serde_json::to_value(&run).unwrap();
+        assert_eq!(written["write_amplification"], json!({"staging": 1.5, "capacity": 0.3}));
+        assert_eq!(written["read_amplification"], json!(4.0));
+        assert_eq!(written["space_amplification"], json!(1.5));
+        // What was measured is there as it was, and comes back.
+        assert_eq!(written["logical_bytes_written"], json!(100));
+        assert_eq!(written["phase"], json!("A"));
+        assert_eq!(serde_json::from_value::<Run>(written).unwrap(), run);
+        let printed = serde_json::to_string(&run).unwrap();
+        assert_eq!(serde_json::from_str::<Run>(&printed).unwrap(), run);
+    }
+
+    #[test]
+    fn amplifications_that_are_not_known_are_left_out() {
+        let names = |run: &Run| -> Vec<String> {
+            let Value::Object(written) = serde_json::to_value(run).unwrap() else { return Vec::new() };
+            written.keys().filter(|name| name.ends_with("amplification")).cloned().collect()
+        };
+        assert_eq!(names(&Run::default()), [""; 0]);
+        let reads_alone = Run { logical_bytes_written: 0, ..settled() };
+        assert_eq!(names(&reads_alone), ["read_amplification", "space_amplification"]);
+        let nobody_counted = Run { classes_settled: Vec::new(), ..settled() };
+        assert_eq!(names(&nobody_counted), ["space_amplification"]);
     }
 }
