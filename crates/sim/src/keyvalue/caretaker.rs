@@ -1,24 +1,39 @@
-//! Settings that differ from story to story, and who looks after a database beside those who write to it: compactions and copies of the whole.
+//! Settings that differ from story to story, and who looks after a database beside those who write to it: compactions, copies of the whole, classes that are
+//! emptied and take data again.
 //!
 //! Every third story has stores as they are by default, and no caretaker. In the others leaves, segments and pages are so small that trees grow and split;
-//! values are compressed, kept beside their keys or apart, and promoted.
+//! values are compressed, kept beside their keys or apart, and promoted. In every fifth story the fast class has a limit.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tanada_base::SplitMix64;
 use tanada_kv::{Compression, Database, Environment, ErrorKind, OpenOptions, StoreSettings};
-use tanada_volume::Volume;
+use tanada_volume::{Relocation, Volume};
 
+use super::CHUNK_BYTES;
 use super::story::Teller;
 use crate::trace::mix;
 
 /// Name of the copy.
 const COPY: &str = "copy";
 
+/// Bytes that a story may have on the fast class where that is limited.
+const FAST_LIMIT: u64 = 2 << 20;
+
 /// Whether stores of the story are as by default.
 fn is_plain(seed: u64) -> bool {
     seed.is_multiple_of(3)
+}
+
+/// Whether the caretaker of the story empties classes.
+fn drains(seed: u64) -> bool {
+    seed % 4 == 1
+}
+
+/// The limit of the fast class in the story: less than the log, key files and small stores take up without one.
+pub(super) fn fast_limit(seed: u64) -> Option<u64> {
+    (seed % 5 == 3).then_some(FAST_LIMIT)
 }
 
 /// Settings of the story's store number `no`.
@@ -44,6 +59,20 @@ pub(super) fn store_settings(seed: u64, no: u64) -> StoreSettings {
     }
 }
 
+/// Whether what lies on the fast class keeps to its limit. A segment of the log that is made while that is nearly reached may go beyond it, and so may what was
+/// being written then.
+pub(super) fn check_limit(database: &Database) -> Result<(), String> {
+    let settings = database.settings();
+    let Some(limit) = settings.fast_class_bytes else { return Ok(()) };
+    let statistics = database.statistics();
+    let fast = statistics.classes.first();
+    let bytes = fast.map_or(0, |class| class.segment_bytes + class.key_bytes + class.manifest_bytes);
+    if bytes > limit + settings.log_segment_bytes + 4 * CHUNK_BYTES {
+        return Err(format!("{bytes} bytes lie on the fast class, whose limit is {limit}"));
+    }
+    Ok(())
+}
+
 impl Teller {
     /// The caretaker's part.
     pub(super) async fn take_care(
@@ -60,6 +89,7 @@ impl Teller {
             self.world.sleep(Duration::from_micros(random.below(400_000))).await;
             let done = match random.below(4) {
                 0 => self.copy(&volume, &environment).await?,
+                1 if drains(seed) => self.empty_a_class(&volume, &mut random).await?,
                 _ => {
                     self.count("compaction");
                     self.stores[random.below(self.stores.len() as u64) as usize].compact().await
@@ -74,8 +104,39 @@ impl Teller {
                 Err(error) => return Err(format!("what the caretaker did failed: {error}")),
                 Ok(()) => {}
             }
+            check_limit(&self.database)?;
         }
         Ok(())
+    }
+
+    /// Empties a class while everybody goes on, and has it take data again after a while.
+    async fn empty_a_class(
+        &self,
+        volume: &Volume,
+        random: &mut SplitMix64,
+    ) -> Result<tanada_kv::Result<()>, String> {
+        let class = if random.below(4) == 0 { "slow" } else { "fast" };
+        self.count("class emptied");
+        let emptied = match random.below(2) {
+            0 => self.database.drain_class(class).await.map(drop),
+            // Somebody else does it, whom the engine has not been told of.
+            _ => {
+                let drained = volume.drain_class(class, &Relocation::default()).await;
+                match drained {
+                    Err(error) if error.kind() == tanada_volume::ErrorKind::NoSpace => Ok(()),
+                    Err(_) if self.expects_errors => Ok(()),
+                    Err(error) => return Err(format!("class {class} cannot be emptied: {error}")),
+                    Ok(_) => Ok(()),
+                }
+            }
+        };
+        self.world.sleep(Duration::from_micros(random.below(100_000))).await;
+        match volume.fill_class(class).await {
+            Err(error) if !self.expects_errors => {
+                Err(format!("class {class} cannot be filled again: {error}"))
+            }
+            _ => Ok(emptied),
+        }
     }
 
     /// Copies the database, checks the copy, destroys it.

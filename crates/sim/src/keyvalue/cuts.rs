@@ -15,7 +15,7 @@ use tanada_kv::{CrashPoints, Database, Environment, OpenOptions, PlantedBug, Sto
 use tanada_volume::Volume;
 
 use super::caretaker::sweep;
-use super::environment::SimEnvironment;
+use super::environment::{SimEnvironment, wall_time_s};
 use super::model::{Model, STORES};
 use super::story::{NAMES, Teller, everything};
 use super::{CONTENDERS, Probe, WRITERS, as_stores, layout};
@@ -166,10 +166,11 @@ impl Recovery {
         if self.sequel == Sequel::CutDuring {
             cut_while(&world, &is_opening, self.cut_at, &self.during);
         }
-        let environment: Arc<dyn Environment> = SimEnvironment::of(&world, &buffers);
+        let environment: Arc<dyn Environment> = SimEnvironment::after(self.now, &world, &buffers);
+        let wall = || wall_time_s(self.now + world.now());
         let (database, stores) = self.open(&volume, &environment).await?;
         is_opening.set(false);
-        self.model.judge(&everything(&database, &stores).await?, self.now)?;
+        self.model.judge(&everything(&database, &stores, wall).await?, self.now)?;
         if self.sequel != Sequel::GoOn {
             return Ok(());
         }
@@ -203,7 +204,7 @@ impl Recovery {
         drop(teller);
         database.close().await.map_err(|error| format!("it cannot be closed after the recovery: {error}"))?;
         let (database, stores) = self.open(&volume, &environment).await?;
-        let found = everything(&database, &stores).await?;
+        let found = everything(&database, &stores, wall).await?;
         model.borrow_mut().closed();
         let judged = model.borrow_mut().judge(&found, Duration::MAX);
         judged.map_err(|what| format!("closed after the recovery and opened once more: {what}"))?;

@@ -25,6 +25,11 @@ struct Queue {
     waker: Option<Waker>,
 }
 
+/// The time on the wall when so much of a story is over.
+pub(super) fn wall_time_s(elapsed: Duration) -> u64 {
+    BEGINNING_S.saturating_add(elapsed.as_secs())
+}
+
 /// Forgets what was handed over and never begun: such tasks hold the environment, which holds them.
 struct Emptied(Arc<Mutex<Queue>>);
 
@@ -37,6 +42,8 @@ impl Drop for Emptied {
 
 /// Tasks and time of one simulation.
 pub(super) struct SimEnvironment {
+    /// Time before this simulation began.
+    earlier: Duration,
     queue: Arc<Mutex<Queue>>,
     clock: Arc<VirtualClock>,
     timer: VirtualTimer,
@@ -45,6 +52,11 @@ pub(super) struct SimEnvironment {
 
 impl SimEnvironment {
     pub(super) fn of(world: &World, buffers: &Arc<BufferPool>) -> Arc<SimEnvironment> {
+        SimEnvironment::after(Duration::ZERO, world, buffers)
+    }
+
+    /// That of a world which comes after another one, so much time later.
+    pub(super) fn after(earlier: Duration, world: &World, buffers: &Arc<BufferPool>) -> Arc<SimEnvironment> {
         let queue: Arc<Mutex<Queue>> = Arc::default();
         let (tasks, inner, emptied) = (queue.clone(), world.clone(), Emptied(queue.clone()));
         world.spawn(async move {
@@ -64,6 +76,7 @@ impl SimEnvironment {
             }
         });
         Arc::new(SimEnvironment {
+            earlier,
             queue,
             clock: world.clock(),
             timer: world.timer(),
@@ -96,7 +109,7 @@ impl Environment for SimEnvironment {
     }
 
     fn wall_time_s(&self) -> u64 {
-        BEGINNING_S + self.clock.now().as_secs()
+        wall_time_s(self.earlier + self.clock.now())
     }
 
     fn buffers(&self) -> Arc<BufferPool> {

@@ -1,11 +1,13 @@
 //! Campaigns for the key-value engine: writers, readers and background jobs on simulated disks, power cuts, failing devices, rot.
 //!
 //! 1. A database is made in a small volume of two classes, and [a story](story) is told to it: several writers at once, each with keys of its own, and beside them
-//!    [transactions](contention) over the same few keys, [a store](lodger) that comes and goes, and [a caretaker](caretaker).
+//!    [transactions](contention) over the same few keys, [a store](lodger) that comes and goes, [one](brief) in which everything expires, and
+//!    [a caretaker](caretaker).
 //! 2. Before I/Os [power is cut](cuts) with some chance; crash points are counted, so that none is never passed. What the disks hold then is recovered in a world of its own;
 //!    [the model](model) says whether what is found there may be.
 //! 3. The recovery may be cut as well; or the story goes on from there, ends cleanly, and everything must be there.
 
+mod brief;
 mod caretaker;
 mod contention;
 mod cuts;
@@ -34,6 +36,7 @@ use crate::executor::{Simulation, World};
 use crate::fault::Rule;
 use crate::history::Level;
 use crate::trace::mix;
+use brief::Brief;
 use contention::Contended;
 use cuts::Cutter;
 use environment::SimEnvironment;
@@ -55,6 +58,9 @@ const LODGERS_STEPS: u64 = 60;
 
 /// Compactions and copies, for each 100 of a writer's steps.
 const CARETAKERS_STEPS: u64 = 10;
+
+/// Steps of who writes what expires, for each 100 of a writer.
+const BRIEF_STEPS: u64 = 40;
 
 /// How a story is tried.
 #[derive(Debug, Clone)]
@@ -198,7 +204,7 @@ impl KeyValueTrial {
         let environment = SimEnvironment::of(world, &buffers);
         let crash_points = CrashPoints::to(probe.clone()).with_bug(self.planted_bug);
         let made =
-            Database::create_with(&volume, "shop", &settings(), crash_points, environment.clone()).await;
+            Database::create_with(&volume, "shop", &settings(seed), crash_points, environment.clone()).await;
         let database = made.map_err(|error| format!("the database cannot be made: {error}"))?;
         let stores = make_stores(&database, seed).await?;
         let at_io = cutter.clone();
@@ -220,7 +226,7 @@ impl KeyValueTrial {
         let steps = self.steps * CARETAKERS_STEPS / 100;
         let care = teller.clone().take_care((seed, steps), volume.clone(), environment);
         let care = world.spawn(care);
-        self.all_parts(&teller, &mut random).await?;
+        self.all_parts(&teller, seed, &mut random).await?;
         care.await?;
         model.borrow().contended.check()?;
         let closed = database.close().await;
@@ -251,7 +257,7 @@ impl KeyValueTrial {
     }
 
     /// All writers and contenders of a story, at once.
-    async fn all_parts(&self, teller: &Teller, random: &mut SplitMix64) -> Result<(), String> {
+    async fn all_parts(&self, teller: &Teller, seed: u64, random: &mut SplitMix64) -> Result<(), String> {
         let mut tasks: Vec<_> = (0..usize::from(WRITERS))
             .map(|no| {
                 let seed = random.next_u64();
@@ -264,10 +270,14 @@ impl KeyValueTrial {
         }
         let steps = self.steps * LODGERS_STEPS / 100;
         tasks.push(teller.world.spawn(teller.clone().lodge(steps, SplitMix64::new(random.next_u64()))));
+        if brief::is_told(seed) {
+            let (steps, random) = (self.steps * BRIEF_STEPS / 100, SplitMix64::new(random.next_u64()));
+            tasks.push(teller.world.spawn(teller.clone().fade(steps, random)));
+        }
         for task in tasks {
             task.await?;
         }
-        Ok(())
+        caretaker::check_limit(&teller.database)
     }
 }
 
@@ -278,6 +288,7 @@ fn beginning(seed: u64) -> Model {
     Model {
         writers: (0..WRITERS).map(|no| Writer::new(b'a' + no)).collect(),
         contended: Contended::new(level),
+        brief: Brief::beginning(seed),
         ..Model::default()
     }
 }
@@ -287,6 +298,10 @@ async fn make_stores(database: &Database, seed: u64) -> Result<[Store; STORES], 
     for (no, name) in NAMES.into_iter().enumerate() {
         let store = database.create_store(name, &caretaker::store_settings(seed, no as u64)).await;
         stores.push(store.map_err(|error| format!("store {name} cannot be made: {error}"))?);
+    }
+    if brief::is_told(seed) {
+        let made = database.create_store(brief::NAME, &brief::settings()).await;
+        made.map_err(|error| format!("store {} cannot be made: {error}", brief::NAME))?;
     }
     database.sync().await.map_err(|error| format!("the first sync failed: {error}"))?;
     as_stores(stores)
@@ -379,8 +394,9 @@ fn volume_settings() -> VolumeSettings {
 }
 
 /// So small that little data makes everything happen.
-fn settings() -> DatabaseSettings {
+fn settings(seed: u64) -> DatabaseSettings {
     DatabaseSettings {
+        fast_class_bytes: caretaker::fast_limit(seed),
         memory_bytes: 2 << 20,
         memory_table_bytes: 64 << 10,
         log_segment_bytes: 1 << 20,

@@ -8,11 +8,14 @@
 //! - `n` covers all that was acknowledged as durable, and all whose time to become durable was over;
 //! - what is lost is a suffix over all writers: nobody's batch is there that began after a lost one was acknowledged.
 //!
-//! Keys that several share are the subject of [`super::contention`], a store that comes and goes that of [`super::lodger`].
+//! Keys that several share are the subject of [`super::contention`], a store that comes and goes that of [`super::lodger`], and what expires that of
+//! [`super::brief`].
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use super::brief::Brief;
 use super::contention::{self, Contended};
 use super::lodger::Lodger;
 
@@ -195,6 +198,8 @@ pub(super) struct Found {
     pub(super) stores: State,
     /// The store that comes and goes, if it is there.
     pub(super) lodger: Option<Keys>,
+    /// What there is of what expires, if the story has it, and the seconds on the wall within which it was read.
+    pub(super) brief: Option<(Keys, RangeInclusive<u64>)>,
 }
 
 /// All writers.
@@ -203,6 +208,7 @@ pub(super) struct Model {
     pub(super) writers: Vec<Writer>,
     pub(super) lodger: Lodger,
     pub(super) contended: Contended,
+    pub(super) brief: Brief,
 }
 
 impl Model {
@@ -225,6 +231,7 @@ impl Model {
             }
         }
         self.contended.closed();
+        self.brief.closed();
     }
 
     /// Judges what is found after a power cut at `now`, and goes on from there.
@@ -245,6 +252,7 @@ impl Model {
             }
         }
         self.contended.judge(&contended, now)?;
+        self.brief.judge(found.brief.as_ref(), now)?;
         let mut counts = Vec::new();
         for (writer, state) in self.writers.iter().zip(&states) {
             counts.push(writer.found(state, now)?);
@@ -307,7 +315,7 @@ mod tests {
         for (store, keys) in model.writers[1].after(counts[1]).into_iter().enumerate() {
             stores[store].extend(keys);
         }
-        Found { stores, lodger: None }
+        Found { stores, ..Found::default() }
     }
 
     #[test]

@@ -13,8 +13,8 @@ use tanada_kv::{
     Store, WriteOptions,
 };
 
-use super::lodger;
 use super::model::{Change, Found, Keys, Model, Progress, STORES, State, difference};
+use super::{brief, lodger};
 use crate::executor::World;
 
 /// Names of the stores.
@@ -369,8 +369,12 @@ pub(super) async fn walked<P: Future<Output = ()>>(
     Ok(Ok(found))
 }
 
-/// All keys and values of all stores.
-pub(super) async fn everything(database: &Database, stores: &[Store; STORES]) -> Result<Found, String> {
+/// All keys and values of all stores. `wall_time_s` looks at the clock on the wall.
+pub(super) async fn everything(
+    database: &Database,
+    stores: &[Store; STORES],
+    wall_time_s: impl Fn() -> u64,
+) -> Result<Found, String> {
     let mut found = Found::default();
     for (keys, store) in found.stores.iter_mut().zip(stores) {
         *keys = all_of(store).await?;
@@ -379,6 +383,12 @@ pub(super) async fn everything(database: &Database, stores: &[Store; STORES]) ->
         Ok(store) => found.lodger = Some(all_of(&store).await?),
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(format!("store {:?} cannot be opened: {error}", lodger::NAME)),
+    }
+    if let Ok(store) = database.open_store(brief::NAME) {
+        let began = wall_time_s();
+        let walked = walked(&store, CursorOptions::default(), true, &mut patient()).await;
+        let keys = walked.map_err(|error| format!("store {:?} cannot be read: {error}", brief::NAME))??;
+        found.brief = Some((keys, began..=wall_time_s()));
     }
     Ok(found)
 }
@@ -406,7 +416,7 @@ fn key(letter: u8, random: &mut SplitMix64) -> Vec<u8> {
     key
 }
 
-fn value(random: &mut SplitMix64) -> Vec<u8> {
+pub(super) fn value(random: &mut SplitMix64) -> Vec<u8> {
     let len = match random.below(10) {
         0 => 0,
         1..=4 => random.below(200),
