@@ -15,6 +15,15 @@ use crate::{Error, Result};
 /// Bytes of a line.
 const LONGEST_LINE: u64 = 64 << 10;
 
+/// How compressed files begin, and what can decompress them: such traces are published as .csv.gz.
+const COMPRESSED: [(&[u8], &str); 5] = [
+    (b"\x1f\x8b", "gunzip"),
+    (b"\x28\xb5\x2f\xfd", "unzstd"),
+    (b"\xfd7zXZ\x00", "unxz"),
+    (b"BZh", "bunzip2"),
+    (b"PK\x03\x04", "unzip"),
+];
+
 /// fio takes no notice of shorter waits.
 const LEAST_WAIT_US: u64 = 100;
 
@@ -135,6 +144,12 @@ fn each_line(mut log: impl BufRead, mut each: impl FnMut(usize, &str) -> Result<
         let read = read.map_err(|error| Error::io("reading the log", error))?;
         if read == 0 {
             break;
+        }
+        if let Some((_, program)) = COMPRESSED.iter().find(|(begins, _)| no == 1 && bytes.starts_with(begins))
+        {
+            return Err(Error::invalid(format!(
+                "the log is compressed: decompress it first, with {program}"
+            )));
         }
         let wrong = |why: &str| Error::invalid(format!("line {no} of the log: {why}"));
         if read as u64 > LONGEST_LINE {

@@ -43,6 +43,25 @@ fn a_log_of_msr_that_is_wrong_names_the_line() {
     assert!(import::msr(&[0xff, 0xfe, b'\n'][..], "h").unwrap_err().to_string().contains("line 1"));
 }
 
+/// Such logs are published compressed, and that was "line 1 of the log: it is no text".
+#[test]
+fn a_compressed_log_is_called_that() {
+    for (begins, program) in [
+        (&b"\x1f\x8b\x08\x00"[..], "gunzip"),
+        (b"\x28\xb5\x2f\xfd\x04", "unzstd"),
+        (b"\xfd7zXZ\x00\x00", "unxz"),
+        (b"BZh91AY&SY", "bunzip2"),
+        (b"PK\x03\x04\x14", "unzip"),
+    ] {
+        for read in [|log: &[u8]| import::msr(log, "h"), |log: &[u8]| import::fio(log, "h")] {
+            let error = read(&[begins, &[0x80; 100_000]].concat()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            let text = error.to_string();
+            assert_eq!(text, format!("the log is compressed: decompress it first, with {program}"));
+        }
+    }
+}
+
 #[test]
 fn fio_logs_of_both_versions_are_read() {
     let log = "fio version 2 iolog\n/a add\n/a open\n/a read 0 4096\n/a wait 250\n/a read 4096 4096\n/a sync 0 0\n\
