@@ -25,7 +25,8 @@ pub use schema::{
 };
 pub use space::{Environment, PageCache, PageCacheCounters, PageRange, PageRun, Tablespace};
 pub use table::{
-    Access, Bookmark, FileRange, IndexFacts, IndexLayout, IndexSegments, IndexStatistics, Key, KeyRange,
-    LeafRun, LeafSteps, Row, SpaceLayout, SpaceSegments, Table, TableFacts, TableLayout, TableStatistics,
+    Access, Bookmark, ChunkLayout, FileRange, IndexFacts, IndexInChunk, IndexLayout, IndexSegments,
+    IndexStatistics, Key, KeyRange, LeafRun, LeafSteps, Row, SpaceLayout, SpaceSegments, Table, TableFacts,
+    TableLayout, TableStatistics,
 };
 pub use value::{Decimal, RowSink, Value};

@@ -9,6 +9,7 @@
 
 mod access;
 mod bookmark;
+mod chunks;
 mod facts;
 mod fit;
 mod layout;
@@ -33,6 +34,7 @@ use crate::{ColumnType, Environment, Error, ErrorKind, IndexNo, Result, TableDef
 pub use crate::tree::{Key, KeyRange};
 pub use access::Access;
 pub use bookmark::Bookmark;
+pub use chunks::{ChunkLayout, IndexInChunk};
 pub use facts::{IndexFacts, TableFacts};
 pub use layout::{FileRange, IndexLayout, IndexSegments, LeafSteps, SpaceLayout, SpaceSegments, TableLayout};
 pub use row::Row;

@@ -112,12 +112,40 @@ fn kinds(layout: &SpaceLayout, label: &str) -> Vec<(&'static str, Option<u64>)> 
         .collect()
 }
 
+/// Compares the chunks of a layout with the kinds of its pages, counted one by one.
+fn check_chunks(layout: &SpaceLayout, kinds: &[(&'static str, Option<u64>)], label: &str) {
+    let mut expected: HashMap<(u64, u64), (u32, u32)> = HashMap::new();
+    for (no, (kind, index)) in kinds.iter().enumerate() {
+        let Some(index) = index else { continue };
+        let chunk = no as u64 * u64::from(layout.page_size.0) / (1 << 20);
+        let pages = expected.entry((chunk, *index)).or_default();
+        pages.0 += u32::from(*kind != "reserved");
+        pages.1 += 1;
+    }
+    for chunk in layout.chunks(1 << 20).unwrap() {
+        for found in chunk.indexes {
+            let expected = expected.remove(&(chunk.chunk, found.index.id));
+            assert_eq!(
+                Some((found.used_pages, found.allocated_pages)),
+                expected,
+                "{label}: {} in chunk {}",
+                found.index.name,
+                chunk.chunk
+            );
+        }
+    }
+    assert!(expected.is_empty(), "{label}: {expected:?}");
+}
+
 /// Compares the layout of one space with what its pages say. `is_shared`: other tables lie there too.
 async fn check_space(layout: &SpaceLayout, space: &Tablespace, is_shared: bool, label: &str) {
     let headers = walk(space).await;
     assert_eq!((layout.pages as usize, layout.walked), (headers.len(), false), "{label}");
     let kinds = kinds(layout, label);
     let ids: HashMap<u64, bool> = layout.indexes.iter().map(|index| (index.id, index.clustered)).collect();
+    let of = |no: usize| layout.index_of(PageNo(no as u32)).map(|index| index.id);
+    assert!(kinds.iter().enumerate().all(|(no, (_, index))| of(no) == *index), "{label}");
+    check_chunks(layout, &kinds, label);
     let mut freed = 0;
     for (no, (kind, index)) in kinds.iter().enumerate() {
         let Some(header) = headers[no] else {
