@@ -53,6 +53,10 @@
 //! # Ok::<(), tanada_io::Error>(())
 //! ```
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(clippy::duplicate_mod, reason = "some modules are checked with a model checker's types, too")
+)]
 
 pub mod blocking;
 mod cache;
@@ -68,6 +72,8 @@ mod formats;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(test)]
+mod interleaving;
 mod keyfile;
 mod latency;
 mod log;
@@ -80,6 +86,7 @@ mod overrides;
 mod pace;
 mod settings;
 mod stream;
+mod sync;
 #[cfg(test)]
 mod testing;
 mod threads;

@@ -3,11 +3,9 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use parking_lot::Mutex;
-
+use super::sync::{AtomicUsize, Mutex, Ordering};
 use crate::environment::Environment;
 
 #[derive(Debug, Default)]
@@ -129,12 +127,14 @@ mod tests {
 
     #[test]
     fn a_notification_between_looking_and_waiting_counts() {
-        let notify = Notify::default();
-        notify.notify();
-        let notified = notify.notified();
-        assert!(notified.now_or_never().is_none());
-        let notified = notify.notified();
-        notify.notify();
-        assert!(notified.now_or_never().is_some());
+        super::super::sync::model(|| {
+            let notify = Notify::default();
+            notify.notify();
+            let notified = notify.notified();
+            assert!(notified.now_or_never().is_none());
+            let notified = notify.notified();
+            notify.notify();
+            assert!(notified.now_or_never().is_some());
+        });
     }
 }

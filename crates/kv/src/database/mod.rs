@@ -51,6 +51,8 @@ pub use store::Store;
 
 use crate::memory::MemoryTable;
 use crate::settings::{DatabaseSettings, StoreSettings, WriteOptions};
+// As `super::sync`, for modules that are built with others, too.
+use crate::sync;
 use crate::transaction::{Isolation, Transaction};
 use crate::{Error, ErrorKind, Result};
 use core::Core;

@@ -7,10 +7,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
-
+use super::sync::{AtomicU64, Mutex, Ordering};
 use crate::entry::SequenceNo;
 
 /// The numbers that are read at.
@@ -110,20 +108,22 @@ mod tests {
 
     #[test]
     fn numbers_are_kept_as_long_as_somebody_reads_at_them() {
-        let snapshots = Arc::new(Snapshots::default());
-        assert_eq!(snapshots.to_keep(), [0]);
-        snapshots.publish(5);
-        let first = snapshots.take();
-        let second = first.clone();
-        snapshots.publish(9);
-        let third = snapshots.take();
-        snapshots.publish(12);
-        assert_eq!(snapshots.to_keep(), [5, 9, 12]);
-        assert_eq!(snapshots.held(), (2, Some(5)));
-        drop(first);
-        drop(third);
-        assert_eq!(snapshots.to_keep(), [5, 12]);
-        drop(second);
-        assert_eq!(snapshots.to_keep(), [12]);
+        super::super::sync::model(|| {
+            let snapshots = Arc::new(Snapshots::default());
+            assert_eq!(snapshots.to_keep(), [0]);
+            snapshots.publish(5);
+            let first = snapshots.take();
+            let second = first.clone();
+            snapshots.publish(9);
+            let third = snapshots.take();
+            snapshots.publish(12);
+            assert_eq!(snapshots.to_keep(), [5, 9, 12]);
+            assert_eq!(snapshots.held(), (2, Some(5)));
+            drop(first);
+            drop(third);
+            assert_eq!(snapshots.to_keep(), [5, 12]);
+            drop(second);
+            assert_eq!(snapshots.to_keep(), [12]);
+        });
     }
 }

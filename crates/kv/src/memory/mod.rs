@@ -17,3 +17,6 @@ pub(crate) use arena::{Blocks, LONGEST_TOGETHER};
 pub(crate) use walk::{MemorySource, TableSource};
 
 pub(crate) use table::{Found, MemoryContent, MemoryTable, MemoryVersion};
+
+// As `super::sync`, for modules that are built with others, too.
+use crate::sync;

@@ -5,10 +5,8 @@
 //! logarithm's share of preparing, and asking a binary search in each set.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::RwLock;
-
+use super::sync::{AtomicBool, Ordering, RwLock};
 use crate::entry::{RangeTombstone, SequenceNo};
 use crate::tombstone::RangeTombstones;
 
@@ -96,28 +94,31 @@ mod tests {
 
     #[test]
     fn many_answer_as_a_list_does() {
-        let tombstones = GrowingTombstones::default();
-        assert!(tombstones.is_empty());
-        let mut list = Vec::new();
-        for sequence in 1..300u64 {
-            let start = sequence * 7919 % 251;
-            let end = (sequence % 5 != 0).then(|| Bytes::from(vec![(start + sequence % 17).min(255) as u8]));
-            let tombstone = RangeTombstone { start: Bytes::from(vec![start as u8]), end, sequence };
-            list.push(tombstone.clone());
-            tombstones.add(tombstone);
-            for key in (0..=255u8).step_by(13) {
-                let snapshot = sequence - sequence / 3;
-                let expected = list.iter().filter(|one| one.covers(&[key]) && one.sequence <= snapshot);
-                let expected = expected.map(|one| one.sequence).max();
-                assert_eq!(tombstones.newest_over(&[key], snapshot), expected);
+        super::super::sync::model(|| {
+            let tombstones = GrowingTombstones::default();
+            assert!(tombstones.is_empty());
+            let mut list = Vec::new();
+            for sequence in 1..300u64 {
+                let start = sequence * 7919 % 251;
+                let end =
+                    (sequence % 5 != 0).then(|| Bytes::from(vec![(start + sequence % 17).min(255) as u8]));
+                let tombstone = RangeTombstone { start: Bytes::from(vec![start as u8]), end, sequence };
+                list.push(tombstone.clone());
+                tombstones.add(tombstone);
+                for key in (0..=255u8).step_by(13) {
+                    let snapshot = sequence - sequence / 3;
+                    let expected = list.iter().filter(|one| one.covers(&[key]) && one.sequence <= snapshot);
+                    let expected = expected.map(|one| one.sequence).max();
+                    assert_eq!(tombstones.newest_over(&[key], snapshot), expected);
+                }
             }
-        }
-        assert_eq!(tombstones.all().newest_over(&[9], 400), tombstones.newest_over(&[9], 400));
-        let sets = tombstones.sets();
-        assert_eq!(
-            sets.iter().filter_map(|set| set.newest_over(&[9], 200)).max(),
-            tombstones.newest_over(&[9], 200)
-        );
-        assert!(sets.len() <= 6, "{} sets", sets.len());
+            assert_eq!(tombstones.all().newest_over(&[9], 400), tombstones.newest_over(&[9], 400));
+            let sets = tombstones.sets();
+            assert_eq!(
+                sets.iter().filter_map(|set| set.newest_over(&[9], 200)).max(),
+                tombstones.newest_over(&[9], 200)
+            );
+            assert!(sets.len() <= 6, "{} sets", sets.len());
+        });
     }
 }

@@ -1,0 +1,133 @@
+//! The modules in which threads meet without a common lock, built once more with loom's types, and run in every order of two or three threads, with all values that
+//! the memory model lets a thread see. What else they share is behind locks (docs/decisions/0007).
+
+mod sync {
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+    /// parking_lot's interface.
+    #[derive(Debug, Default)]
+    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
+            self.0.lock().unwrap()
+        }
+    }
+
+    /// parking_lot's interface.
+    #[derive(Debug, Default)]
+    pub(crate) struct RwLock<T>(loom::sync::RwLock<T>);
+
+    impl<T> RwLock<T> {
+        pub(crate) fn read(&self) -> loom::sync::RwLockReadGuard<'_, T> {
+            self.0.read().unwrap()
+        }
+
+        pub(crate) fn write(&self) -> loom::sync::RwLockWriteGuard<'_, T> {
+            self.0.write().unwrap()
+        }
+    }
+
+    pub(crate) fn model(test: impl Fn() + Send + Sync + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.max_branches = 1_000_000;
+        builder.check(test);
+    }
+}
+
+#[allow(dead_code, reason = "the engine uses the other build")]
+#[path = "notify.rs"]
+mod notify;
+#[allow(dead_code, reason = "the engine uses the other build")]
+#[path = "database/snapshot.rs"]
+mod snapshot;
+#[allow(dead_code, reason = "the engine uses the other build")]
+#[path = "memory/tombstones.rs"]
+mod tombstones;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use loom::thread;
+
+use self::notify::Notify;
+use self::snapshot::Snapshots;
+use self::sync::{AtomicBool, AtomicU64, Ordering, model};
+use self::tombstones::GrowingTombstones;
+use crate::entry::{RangeTombstone, SequenceNo};
+
+/// A merge drops what nobody reads; whoever registers later reads at a number that is not smaller than the newest it has kept.
+#[test]
+fn no_snapshot_is_older_than_what_a_merge_has_kept() {
+    model(|| {
+        let snapshots = Arc::new(Snapshots::default());
+        let (for_writer, for_merge) = (snapshots.clone(), snapshots.clone());
+        let writer = thread::spawn(move || (1..=2).for_each(|sequence| for_writer.publish(sequence)));
+        let merge = thread::spawn(move || for_merge.to_keep());
+        let snapshot = snapshots.take();
+        let kept = merge.join().unwrap();
+        let newest = *kept.last().unwrap();
+        assert!(kept.contains(&snapshot.sequence()) || snapshot.sequence() >= newest, "{kept:?}");
+        writer.join().unwrap();
+    });
+}
+
+/// What was inserted before a number was published is there for who reads the number.
+#[test]
+fn who_sees_a_number_sees_what_was_inserted_before() {
+    model(|| {
+        let (snapshots, inserted) = (Arc::new(Snapshots::default()), Arc::new(AtomicU64::new(0)));
+        let (for_writer, insert) = (snapshots.clone(), inserted.clone());
+        let writer = thread::spawn(move || {
+            for sequence in 1..=2 {
+                insert.store(sequence, Ordering::Relaxed);
+                for_writer.publish(sequence);
+            }
+        });
+        let visible = snapshots.take().sequence();
+        assert!(inserted.load(Ordering::Relaxed) >= visible);
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn who_sees_a_number_sees_the_range_that_it_deleted() {
+    model(|| {
+        let (snapshots, tombstones) =
+            (Arc::new(Snapshots::default()), Arc::new(GrowingTombstones::default()));
+        let (for_writer, adds) = (snapshots.clone(), tombstones.clone());
+        let writer = thread::spawn(move || {
+            let tombstone = RangeTombstone { start: Bytes::from_static(b"a"), end: None, sequence: 1 };
+            adds.add(tombstone);
+            for_writer.publish(1);
+        });
+        let visible = snapshots.visible();
+        let expected: Option<SequenceNo> = (visible == 1).then_some(1);
+        assert_eq!(tombstones.newest_over(b"b", visible), expected);
+        assert!(tombstones.sets().len() >= visible as usize);
+        writer.join().unwrap();
+    });
+}
+
+/// Who looks after taking a notification, and awaits it then, misses none: it would wait for ever here.
+#[test]
+fn no_notification_is_missed() {
+    model(|| {
+        let (notify, is_done) = (Notify::default(), Arc::new(AtomicBool::new(false)));
+        let (notifies, does) = (notify.clone(), is_done.clone());
+        let other = thread::spawn(move || {
+            does.store(true, Ordering::Release);
+            notifies.notify();
+        });
+        loom::future::block_on(async {
+            loop {
+                let notified = notify.notified();
+                if is_done.load(Ordering::Acquire) {
+                    return;
+                }
+                notified.await;
+            }
+        });
+        other.join().unwrap();
+    });
+}
