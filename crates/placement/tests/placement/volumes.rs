@@ -455,14 +455,13 @@ fn what_was_learned_is_there_in_the_next_session_and_fades() {
     );
     assert_eq!(work(&mut second).len(), 3);
     assert!(mirrored(&object).contains(&12));
-    // A session in which nothing runs leaves it as it is, one without the object does not forget it, but some fade.
+    // A session without the object does not forget it, but some fade.
     let mut learned = learned;
     let mut loads = 0;
     let runs = loop {
         let mut session = Placer::new(&volume, options("benefit")).unwrap();
         let no = session.add(other.clone());
         session.remember(&learned).unwrap();
-        assert_eq!(session.memory(), learned);
         begin(&mut session, 7, no, 0..1);
         learned = session.memory();
         loads += 1;
