@@ -18,6 +18,7 @@ use tanada_io::ModelSpec;
 use crate::failure::{Failure, Outcome};
 use crate::interruption::interruptible;
 use crate::output::writable;
+use crate::range::{policies, shares};
 
 /// Arguments of `tanada bench`.
 #[derive(Debug, Args)]
@@ -152,10 +153,12 @@ struct VolumeBenchArguments {
 #[command(after_help = "\
 Examples:
   tanada bench pst --quick                                    # the bundled sample, in virtual time
-  scripts/make-tpch work/tpch-sf1 1                           # larger files, made with MariaDB
-  tanada bench pst --innodb work/tpch-sf1/data --json pst.json --html pst.html
-  tanada bench pst --innodb work/tpch-sf1/data --policy benefit,static --fast-share 20,50 --no-live
+  scripts/make-tpch work/tpch-sf1 1                           # TPC-H at scale 1, made with MariaDB
+  tanada bench pst --json pst.json --html pst.html            # all policies, 0 to 100 %
+  tanada bench pst --innodb DIR --policy benefit,lru:fifo --fast-share 20..50 --no-live
+  tanada bench pst --live-share 30 --live-policy benefit,static,plan --no-real-time
 
+The policies are compared by replays of what the queries read. At some shares the queries also run on a volume (--live-share, --live-policy).
 All devices are emulated (docs/device-models.md); what the figures mean is in docs/papers/pst.md.")]
 struct PstArguments {
     /// In virtual time alone, on a volume at one share
@@ -167,23 +170,26 @@ struct PstArguments {
     /// Write a page with the paper's figures to FILE
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// The data directory; without it the bundled sample
-    #[arg(long, value_name = "DIR", required_unless_present = "quick")]
+    /// The data directory; without it work/tpch-sf1/data, or with --quick the bundled sample
+    #[arg(long, value_name = "DIR")]
     innodb: Option<PathBuf>,
     /// The database
     #[arg(long, value_name = "NAME", default_value = "tpch")]
     database: String,
-    /// Policies with their options, separated by commas; without it all
-    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
-    policy: Vec<String>,
-    /// Room of the fast class in per cent of the tables, separated by commas
-    #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=100))]
-    fast_share: Vec<u32>,
-    /// Shares at which the queries run on a volume too
-    #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100))]
-    live_share: Vec<u32>,
+    /// Policies with their options, separated by commas; without it all but in-page-logging
+    #[arg(long, value_name = "NAME,NAME")]
+    policy: Option<String>,
+    /// Room of the fast class in per cent of the tables: A..B is in steps of ten; without it 0..100
+    #[arg(long, value_name = "A..B | N,N")]
+    fast_share: Option<String>,
+    /// Shares at which the queries run on a volume too; without it 20,50,80, with --quick 50
+    #[arg(long, value_name = "A..B | N,N")]
+    live_share: Option<String>,
+    /// Policies of the runs on a volume: benefit, off, static, plan, history [default: benefit,static]
+    #[arg(long, value_name = "NAME,NAME")]
+    live_policy: Option<String>,
     /// Replay traces alone, no runs on a volume
-    #[arg(long, conflicts_with = "live_share")]
+    #[arg(long, conflicts_with_all = ["live_share", "live_policy"])]
     no_live: bool,
     /// Runs on a volume in virtual time alone
     #[arg(long)]
@@ -326,28 +332,43 @@ fn query_text(file: &Path) -> Outcome<String> {
         .map_err(|error| Failure::failed(format!("cannot read the query from {}: {error}", file.display())))
 }
 
+/// Where scripts/make-tpch puts TPC-H at the paper's scale, as its examples name it.
+const SCALE_1: &str = "work/tpch-sf1";
+
+/// The data of the tiering paper: TPC-H at scale 1.
+fn scale_1_directory() -> Outcome<PathBuf> {
+    let directory = Path::new(SCALE_1).join("data");
+    if directory.is_dir() {
+        return Ok(directory);
+    }
+    Err(Failure::usage(format!(
+        "there is no {}: make it with scripts/make-tpch {SCALE_1} 1, name another data directory with --innodb, or take the bundled sample with --quick",
+        directory.display()
+    )))
+}
+
 async fn pst(arguments: PstArguments) -> Outcome {
     let innodb = match arguments.innodb {
         Some(directory) => directory,
-        None => sample_directory()?,
+        None if arguments.quick => sample_directory()?,
+        None => scale_1_directory()?,
     };
     let mut settings = PstSettings::new(innodb);
     if arguments.quick {
         settings = settings.quick();
     }
     settings.database = arguments.database;
-    if !arguments.policy.is_empty() {
-        for policy in &arguments.policy {
-            tanada_placement::policy(policy, 0)
-                .map_err(|error| Failure::usage(format!("--policy: {error}")))?;
-        }
-        settings.policies = arguments.policy;
+    if let Some(named) = arguments.policy {
+        settings.policies = policies("--policy", &named)?;
     }
-    if !arguments.fast_share.is_empty() {
-        settings.shares = arguments.fast_share;
+    if let Some(named) = arguments.fast_share {
+        settings.shares = shares("--fast-share", &named, 0)?;
     }
-    if !arguments.live_share.is_empty() {
-        settings.live_shares = arguments.live_share;
+    if let Some(named) = arguments.live_share {
+        settings.live_shares = shares("--live-share", &named, 1)?;
+    }
+    if let Some(named) = arguments.live_policy {
+        settings.live_policies = policies("--live-policy", &named)?;
     }
     if arguments.no_live {
         settings.live_shares.clear();

@@ -14,6 +14,7 @@ mod kv;
 mod options;
 mod output;
 mod progress;
+mod range;
 mod simulate;
 mod sql;
 mod volume;

@@ -1,7 +1,6 @@
 //! `tanada simulate`: what a recorded run would have taken under other policies, on other devices.
 
 use std::io::BufReader;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -9,12 +8,12 @@ use tanada_base::ByteSize;
 use tanada_bench::report::Table;
 use tanada_io::ModelSpec;
 use tanada_placement::{
-    End, Outcome as Simulated, POLICIES, Pace, SimulationOptions, Trace, TraceReader, import, policy, sweep,
-    synthetic,
+    End, Outcome as Simulated, Pace, SimulationOptions, Trace, TraceReader, import, sweep, synthetic,
 };
 
 use crate::failure::{Failure, Outcome, one_line};
 use crate::output::{OutputArguments, count, size};
+use crate::range::{policies, shares};
 
 /// Arguments of `tanada simulate`.
 #[derive(Debug, Args)]
@@ -89,9 +88,8 @@ enum Log {
 
 /// Runs the subcommand.
 pub fn run(arguments: &SimulateArguments) -> Outcome {
-    let policies = policies(&arguments.policy)?;
-    let shares =
-        shares(&arguments.fast_share).map_err(|error| Failure::usage(format!("--fast-share: {error}")))?;
+    let policies = policies("--policy", &arguments.policy)?;
+    let shares = shares("--fast-share", &arguments.fast_share, 0)?;
     let chunk_bytes = arguments.chunk_size.bytes();
     if !(64 << 10..=1 << 30).contains(&chunk_bytes) || !chunk_bytes.is_power_of_two() {
         return Err(Failure::usage("--chunk-size: a power of two from 64KiB to 1GiB"));
@@ -162,49 +160,6 @@ fn scale(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The policies named; each option of a list follows its policy.
-fn policies(text: &str) -> Outcome<Vec<String>> {
-    if text.trim() == "all" {
-        return Ok(POLICIES.iter().map(|registered| registered.name.to_owned()).collect());
-    }
-    let is_name =
-        |part: &str| POLICIES.iter().any(|registered| part.split(':').next() == Some(registered.name));
-    let mut named: Vec<String> = Vec::new();
-    for part in text.split(',').map(str::trim) {
-        match named.last_mut() {
-            // lru:fifo,skip-sequential: what is no policy is the last one's option.
-            Some(last) if !is_name(part) && last.contains(':') => *last = format!("{last},{part}"),
-            _ => named.push(part.to_owned()),
-        }
-    }
-    if named.iter().any(|name| name == "all") {
-        return Err(Failure::usage("--policy: \"all\" stands for itself; leave it out, or the others"));
-    }
-    for name in &named {
-        policy(name, 0).map_err(|error| Failure::usage(format!("--policy: {error}")))?;
-    }
-    Ok(named)
-}
-
-/// Per cent, ascending as they were given.
-fn shares(text: &str) -> Result<Vec<u32>, String> {
-    const POSSIBLE: RangeInclusive<u32> = 0..=100;
-    let number = |text: &str| match text.trim().trim_end_matches('%').parse::<u32>() {
-        Ok(share) if POSSIBLE.contains(&share) => Ok(share),
-        _ => Err(format!("'{text}' is no share; write per cent from 0 to 100")),
-    };
-    match text.split_once("..") {
-        Some((from, to)) => {
-            let (from, to) = (number(from)?, number(to)?);
-            if from > to {
-                return Err(format!("{from}..{to} is empty"));
-            }
-            Ok((from..=to).step_by(10).collect())
-        }
-        None => text.split(',').map(number).collect(),
-    }
-}
-
 fn trace(arguments: &SimulateArguments) -> Outcome<Trace> {
     if let Some(scale) = arguments.synthetic {
         return Ok(synthetic::nine_queries(&synthetic::Synthetic { scale, ..Default::default() }));
@@ -236,6 +191,24 @@ fn warn_of(path: &Path, end: &End) {
 /// What a table shows of an outcome.
 type Figure = fn(&Simulated) -> String;
 
+/// The tables, each under its title; the first has the head of all for one.
+const FIGURES: [(&str, Figure); 8] = [
+    ("", |outcome| format!("{:.1}", outcome.total_s)),
+    ("requests to the slow class, relocations left out", |outcome| outcome.slow_ios.to_string()),
+    ("MiB that relocations copied", |outcome| mebibytes(outcome.relocation_bytes)),
+    ("requests of relocations to the slow class", |outcome| outcome.relocation_slow_ios.to_string()),
+    ("requests of relocations to the fast class", |outcome| outcome.relocation_fast_ios.to_string()),
+    ("% of the bytes read that came from the fast class", |outcome| {
+        format!("{:.1}", outcome.hit_rate * 100.0)
+    }),
+    ("MiB written to the fast class while queries ran", |outcome| mebibytes(outcome.fast_bytes_written)),
+    ("MiB put into the fast class beforehand, in no time", |outcome| mebibytes(outcome.prepared_bytes)),
+];
+
+fn mebibytes(bytes: u64) -> String {
+    (bytes >> 20).to_string()
+}
+
 fn text(
     arguments: &SimulateArguments,
     trace: &Trace,
@@ -251,12 +224,7 @@ fn text(
         arguments.slow(),
         arguments.fast(),
     );
-    let tables: [(&str, Figure); 3] = [
-        ("", |outcome| format!("{:.1}", outcome.total_s)),
-        ("requests to the slow class, relocations left out", |outcome| outcome.slow_ios.to_string()),
-        ("MiB that relocations copied", |outcome| (outcome.relocation_bytes >> 20).to_string()),
-    ];
-    for (title, figure) in tables {
+    for (title, figure) in FIGURES {
         if !title.is_empty() {
             text.push_str(&format!("\n{title}\n"));
         }
@@ -290,26 +258,5 @@ mod tests {
         for wrong in ["nvme", "nvme,", "nvme,tape", "nvme,nvme,nvme", "span=1,nvme"] {
             assert!(models(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn shares_are_lists_or_steps_of_ten() {
-        assert_eq!(shares("10..40").unwrap(), [10, 20, 30, 40]);
-        assert_eq!(shares("5, 25%").unwrap(), [5, 25]);
-        for wrong in ["", "x", "40..10", "101", "-1", "1..", "1.5"] {
-            assert!(shares(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn options_stay_with_their_policy() {
-        assert_eq!(
-            policies("benefit,lru:fifo,skip-sequential,smq").unwrap(),
-            ["benefit", "lru:fifo,skip-sequential", "smq"]
-        );
-        assert_eq!(policies("all").unwrap().len(), POLICIES.len());
-        assert!(policies("fastest").unwrap_err().to_string().contains("fastest"));
-        assert!(policies("lru:lifo").is_err());
-        assert!(policies("benefit,all").unwrap_err().to_string().contains("stands for itself"));
     }
 }

@@ -166,7 +166,7 @@ fn put_live(settings: &PstSettings, replayed: &[Replayed], live: &[LiveRun], rep
     }
     let mut table =
         Table::new(&["on a volume", "policy", "share %", "virtual, s", "real, s", "replay, s", "I/Os"]);
-    let (mut over_real, mut over_virtual) = (Vec::new(), Vec::new());
+    let (mut over_real, mut over_virtual, mut replay_over_real) = (Vec::new(), Vec::new(), Vec::new());
     for run in live.iter().filter(|run| run.time == "virtual") {
         let medians = Medians { runs: replayed, execution: run.execution, clients: 1 };
         let replay = medians.total_s(&run.policy, run.share);
@@ -177,6 +177,7 @@ fn put_live(settings: &PstSettings, replayed: &[Replayed], live: &[LiveRun], rep
         let real = live.iter().find(is_same).map(|real| real.total_s);
         over_real.extend(real.map(|real| run.total_s / real));
         over_virtual.extend(replay.map(|replay| replay / run.total_s));
+        replay_over_real.extend(replay.zip(real).map(|(replay, real)| replay / real));
         table.add(vec![
             run.execution.to_owned(),
             run.policy.clone(),
@@ -188,11 +189,38 @@ fn put_live(settings: &PstSettings, replayed: &[Replayed], live: &[LiveRun], rep
         ]);
     }
     report.tables.push(table);
-    let range = |ratios: &[f64]| json!({ "least": figure(least(ratios)), "most": figure(most(ratios)) });
+    let mut add = |key: &str, value: Value| report.summary.insert(key.to_owned(), value);
+    add("replay_over_virtual_time", range(&over_virtual));
+    add("live_virtual_benefit_over_static", live_over_static(live, "virtual"));
     if settings.real_time {
-        report.summary.insert("virtual_over_real_time".to_owned(), range(&over_real));
+        add("virtual_over_real_time", range(&over_real));
+        add("replay_over_real_time", range(&replay_over_real));
+        add("live_real_benefit_over_static", live_over_static(live, "real"));
     }
-    report.summary.insert("replay_over_virtual_time".to_owned(), range(&over_virtual));
+}
+
+fn range(ratios: &[f64]) -> Value {
+    json!({ "least": figure(least(ratios)), "most": figure(most(ratios)) })
+}
+
+/// Seconds of `benefit` over those of `static` on a volume, over the shares at which both ran.
+fn live_over_static(live: &[LiveRun], time: &str) -> Value {
+    let total_s = |execution: &str, name: &str, share: u32| {
+        let mut runs = live.iter().filter(|run| run.time == time && run.execution == execution);
+        runs.find(|run| run.share == share && is_named(&run.policy, name)).map(|run| run.total_s)
+    };
+    let mut both = Map::new();
+    for execution in [IN_ORDER, OUT_OF_ORDER] {
+        let mut shares: Vec<u32> = live.iter().map(|run| run.share).collect();
+        shares.sort_unstable();
+        shares.dedup();
+        let ratio = |share: &u32| {
+            Some(total_s(execution, "benefit", *share)? / total_s(execution, "static", *share)?)
+        };
+        let ratios: Vec<f64> = shares.iter().filter_map(ratio).filter(|ratio| ratio.is_finite()).collect();
+        both.insert(execution.to_owned(), range(&ratios));
+    }
+    Value::Object(both)
 }
 
 #[cfg(test)]
@@ -268,6 +296,42 @@ mod tests {
         let medians = Medians { runs: &runs, execution: IN_ORDER, clients: 1 };
         let table = totals(&no_replay, IN_ORDER, &Trace::default(), &medians);
         assert_eq!(last_row(&table), ["10", "8.0", "-"]);
+    }
+
+    /// No key told how far the sweep, which is a replay, is from what the queries take in real time.
+    #[test]
+    fn replays_are_compared_with_real_time_and_benefit_with_static_on_a_volume() {
+        let live = |policy: &str, share: u32, time: &'static str, total_s: f64| LiveRun {
+            kind: "live",
+            execution: IN_ORDER,
+            policy: policy.to_owned(),
+            share,
+            time,
+            total_s,
+            queries: Vec::new(),
+            ios: 1,
+        };
+        let runs = [run("benefit", 20, 8.0), run("benefit", 50, 6.0), run("static", 20, 12.0)];
+        let live = [
+            live("benefit", 20, "virtual", 9.0),
+            live("benefit", 20, "real", 10.0),
+            live("benefit", 50, "virtual", 5.0),
+            live("benefit", 50, "real", 5.0),
+            live("static", 20, "virtual", 12.0),
+            live("static", 20, "real", 16.0),
+        ];
+        let mut settings = settings(&["benefit", "static"], &[20, 50]);
+        let summary = report(&settings, &runs, &live).summary;
+        let nothing = json!({ "least": null, "most": null });
+        let of_share =
+            |ratio: f64| json!({ "in_order": { "least": ratio, "most": ratio }, "out_of_order": nothing });
+        assert_eq!(summary["virtual_over_real_time"], json!({ "least": 0.75, "most": 1.0 }));
+        assert_eq!(summary["replay_over_real_time"], json!({ "least": 0.75, "most": 1.2 }));
+        assert_eq!(summary["live_virtual_benefit_over_static"], of_share(0.75));
+        assert_eq!(summary["live_real_benefit_over_static"], of_share(0.625));
+        settings.real_time = false;
+        let summary = report(&settings, &runs, &live).summary;
+        assert!(summary.keys().all(|key| !key.contains("real")), "{:?}", summary.keys());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The queries on a volume over the models, placed by the policy itself.
+//! The queries on a volume over the models, placed by a policy itself.
 //!
 //! 1. A volume is made with a fast class of the wanted size; the database's files are adopted, so nothing is copied.
 //! 2. The queries run once for the policy to learn, in virtual time. What it learned stays in the volume.
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tanada_innodb::MountOptions;
 use tanada_io::{ExecutorOptions, Executors, Timeline, VirtualTimeOptions};
+use tanada_placement::POLICIES;
 use tanada_query::{Session, SessionOptions};
 use tanada_volume::directory::{ClassConfig, Directory};
 use tanada_volume::{Attributes, VolumeSettings};
@@ -16,7 +17,7 @@ use tanada_volume::{Attributes, VolumeSettings};
 use super::PstSettings;
 use super::recorded::{Answers, cache_bytes, set};
 use crate::ooode::runtime_on;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Room that a class needs beside its chunks.
 const SLACK_BYTES: u64 = 32 << 20;
@@ -40,6 +41,25 @@ pub struct LiveRun {
     pub queries: Vec<(String, f64)>,
     /// Device I/Os of the queries.
     pub ios: u64,
+}
+
+/// Whether `policy`, options and all, can place a volume.
+///
+/// # Errors
+/// `InvalidInput` if there is no such policy, or it is for replays alone.
+pub(super) fn check(policy: &str) -> Result<()> {
+    let invalid = |message: String| Error::new(ErrorKind::InvalidInput, message);
+    let made = tanada_placement::policy(policy, 0).map_err(|error| invalid(error.to_string()))?;
+    let live = POLICIES.iter().filter(|registered| registered.is_live).map(|registered| registered.name);
+    let live: Vec<&str> = live.collect();
+    if live.contains(&made.name()) {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "{} places blocks, and a volume has chunks: it can be replayed, not run on a volume; {} can",
+        made.name(),
+        live.join(", ")
+    )))
 }
 
 /// All live runs of one execution.

@@ -4,8 +4,8 @@
 //! 1. [`record`](recorded): the queries run on the bare files, in order and out of order, with a page cache of a third of the data; what they read becomes a trace.
 //! 2. The trace is replayed in virtual time under every policy at every share, interleaved, with several seeds: relocations take their time from the same
 //!    devices, so they count as query time.
-//! 3. [`live`]: at some shares the queries run on a real volume over the same models, placed by the policy itself, in virtual time and in real time.
-//!    Replay, virtual time and real time must agree.
+//! 3. [`live`]: at some shares the queries run on a real volume over the same models, placed by the policies themselves, in virtual time and in real
+//!    time. How far replay, virtual time and real time agree is part of the summary.
 //! 4. Every answer of every run is compared with the first one.
 
 mod figures;
@@ -46,7 +46,7 @@ pub struct PstSettings {
     pub shares: Vec<u32>,
     /// Shares at which the queries run on a volume.
     pub live_shares: Vec<u32>,
-    /// Policies of those runs.
+    /// Policies of those runs: such as place chunks.
     pub live_policies: Vec<String>,
     /// Whether those runs are made in real time too.
     pub real_time: bool,
@@ -81,7 +81,7 @@ impl PstSettings {
             policies: policies.filter(|name| *name != "in-page-logging").map(str::to_owned).collect(),
             shares: (0..=100).step_by(10).collect(),
             live_shares: vec![20, 50, 80],
-            live_policies: vec!["benefit".to_owned()],
+            live_policies: ["benefit", "static"].map(str::to_owned).to_vec(),
             real_time: true,
             fast: ModelSpec::new(tanada_io::Preset::SataSsd),
             slow: ModelSpec::new(tanada_io::Preset::Hdd7200).times(3),
@@ -140,13 +140,18 @@ fn is_named(policy: &str, name: &str) -> bool {
 /// Runs the evaluation; `progress` hears what happens. Blocks: call it from a thread that may.
 ///
 /// # Errors
-/// When a run fails, or two runs give different answers.
+/// `InvalidInput` for settings that nothing can be run with, a live policy that is for replays alone among them; when a run fails, or two runs give
+/// different answers.
 pub fn run(settings: PstSettings, progress: &(dyn Fn(&str) + Sync)) -> Result<Report> {
     if settings.runs == 0 || settings.queries.is_empty() || settings.shares.is_empty() {
         return Err(Error::new(
             ErrorKind::InvalidInput,
             "at least one run, one query and one share are needed",
         ));
+    }
+    // Better now than after the recording.
+    for policy in &settings.live_policies {
+        live::check(policy)?;
     }
     let mut answers = recorded::Answers::default();
     let mut traces = Vec::new();
@@ -213,4 +218,25 @@ fn replay(
         outcome,
     };
     Ok(runs.iter().zip(outcomes).map(run).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_of_blocks_does_not_run_on_a_volume() {
+        for (policy, said) in
+            [("lru:fifo", "lru places blocks"), ("mru", "mru"), ("history:ahead=0", "ahead")]
+        {
+            let settings =
+                PstSettings { live_policies: vec![policy.to_owned()], ..PstSettings::new("/nowhere".into()) };
+            let error = run(settings, &|_| ()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+            assert!(error.to_string().contains(said), "{error}");
+        }
+        for policy in PstSettings::new("/nowhere".into()).live_policies {
+            live::check(&policy).unwrap();
+        }
+    }
 }

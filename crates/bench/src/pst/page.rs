@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 use serde_json::Value;
 
-use crate::report::Report;
+use crate::report::{Report, median};
 use crate::{Error, Result};
 
 const SIZE: (u32, u32) = (920, 460);
@@ -58,22 +58,29 @@ fn seconds_of(run: &Value, query: &str) -> Option<f64> {
     Some(own.filter_map(|one| one["seconds"].as_f64()).sum())
 }
 
-/// A line for each policy, over the shares, from the first seed's replays of one client.
+/// A line for each policy, over the shares: medians of the replays of one client, as in the tables.
 fn lines(report: &Report, execution: &str, figure: &dyn Fn(&Value) -> Option<f64>) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
+    let mut found: Vec<(&str, Vec<(f64, Vec<f64>)>)> = Vec::new();
     for run in &report.runs {
-        let is_meant = run["kind"] == "replay"
-            && run["execution"] == execution
-            && run["clients"] == 1
-            && run["seed"] == 1;
+        let is_meant = run["kind"] == "replay" && run["execution"] == execution && run["clients"] == 1;
         let values = (run["policy"].as_str(), run["share"].as_f64(), figure(run));
         let (true, (Some(policy), Some(share), Some(value))) = (is_meant, values) else { continue };
-        match lines.iter_mut().find(|line| line.name == policy) {
-            Some(line) => line.points.push((share, value)),
-            None => lines.push(Line { name: policy.to_owned(), points: vec![(share, value)] }),
+        let no = found.iter().position(|(name, _)| *name == policy).unwrap_or(found.len());
+        if no == found.len() {
+            found.push((policy, Vec::new()));
+        }
+        let shares = &mut found[no].1;
+        match shares.iter_mut().find(|(other, _)| *other == share) {
+            Some((_, values)) => values.push(value),
+            None => shares.push((share, vec![value])),
         }
     }
-    lines
+    let point = |(share, values): (f64, Vec<f64>)| (share, median(values));
+    let line = |(name, shares): (&str, Vec<(f64, Vec<f64>)>)| Line {
+        name: name.to_owned(),
+        points: shares.into_iter().map(point).collect(),
+    };
+    found.into_iter().map(line).collect()
 }
 
 fn plot(title: &str, label: &str, lines: &[Line]) -> Result<String> {
@@ -143,5 +150,24 @@ mod tests {
         let page = html(&report).unwrap();
         assert_eq!(page.matches("<svg").count(), 10);
         assert!(page.contains("benefit") && !page.contains("<b>"));
+    }
+
+    /// The first seed's replays were drawn, beside tables of medians.
+    #[test]
+    fn points_are_the_medians_of_all_seeds() {
+        let mut report = Report::new("pst", &(), std::path::Path::new("/"));
+        for (seed, share, total_s) in [(1, 10, 9.0), (2, 10, 4.0), (3, 10, 5.0), (1, 20, 3.0), (2, 20, 2.0)] {
+            for clients in [1, 8] {
+                report.runs.push(json!({
+                    "kind": "replay", "execution": "in_order", "clients": clients, "seed": seed, "share": share,
+                    "policy": "benefit", "total_s": total_s * f64::from(clients),
+                }));
+            }
+        }
+        let lines = lines(&report, "in_order", &|run| run["total_s"].as_f64());
+        assert_eq!(
+            lines.iter().map(|line| line.points.as_slice()).collect::<Vec<_>>(),
+            [[(10.0, 5.0), (20.0, 2.5)]]
+        );
     }
 }

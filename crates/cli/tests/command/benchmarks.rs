@@ -1,8 +1,8 @@
-//! `tanada bench ycsb` and `hse`: with next to no data, what they write is whole, and nothing of theirs is left.
+//! `tanada bench ycsb` and `hse`: with next to no data, what they write is whole, and nothing of theirs is left. `tanada bench pst`: what it takes.
 
 use std::path::Path;
 
-use crate::{Outcome, tanada};
+use crate::{Outcome, directory, tanada, tanada_in};
 
 /// Runs one in a folder of its own; its result.
 fn result(arguments: &[&str]) -> serde_json::Value {
@@ -66,4 +66,62 @@ fn what_cannot_be_measured_is_said_before_anything_runs() {
     };
     assert!(refused(&["ycsb", "--workloads", "xyz"], 2).contains("xyz"));
     assert!(refused(&["hse", "--dir", "/no/such/folder"], 1).contains("/no/such/folder"));
+}
+
+/// A..B was refused, though `tanada simulate` takes it.
+#[test]
+fn the_tiering_benchmark_takes_shares_as_the_simulation_does() {
+    let said = |arguments: &[&str]| {
+        tanada(&[&["bench", "pst", "--innodb", "/no/such/folder"] as &[&str], arguments].concat()).stderr
+    };
+    let taken =
+        said(&["--fast-share", "0..100", "--live-share", "20..40", "--policy", "lru:fifo,skip-sequential"]);
+    assert!(taken.contains("/no/such/folder"), "{taken}");
+    assert!(said(&["--fast-share", "40..20"]).contains("--fast-share: 40..20 is empty"));
+    assert!(said(&["--live-share", "0..20"]).contains("write per cent from 1 to 100"));
+}
+
+/// Without --innodb the parser's words were all that there was, though the data of the paper may be there.
+#[test]
+fn the_tiering_benchmark_finds_its_data_or_says_how_to_make_it() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let error = tanada_in(folder.path(), &["bench", "pst"]).error(2);
+    for part in ["work/tpch-sf1/data", "scripts/make-tpch work/tpch-sf1 1", "--quick"] {
+        assert!(error.contains(part), "{error}");
+    }
+    // It is taken, and has no database.
+    std::fs::create_dir_all(folder.path().join("work/tpch-sf1/data")).unwrap();
+    let error = tanada_in(folder.path(), &["bench", "pst"]).error(1);
+    assert!(error.contains("work/tpch-sf1/data") && !error.contains("make-tpch"), "{error}");
+}
+
+/// Shares are written as `tanada simulate` takes them; the policies of live runs are `benefit` and `static`, or those named; the sweep is compared with real time.
+#[test]
+fn the_tiering_benchmark_runs_policies_on_a_volume() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (json, data) = (folder.path().join("pst.json"), directory("mariadb-10.11").display().to_string());
+    let run = |arguments: &[&str]| -> serde_json::Value {
+        let common = ["bench", "pst", "--innodb", &data, "--runs", "1", "--json", json.to_str().unwrap()];
+        tanada(&[&common as &[&str], arguments].concat()).output();
+        serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap()
+    };
+    let result = run(&["--policy", "benefit,static", "--fast-share", "30..40", "--live-share", "30"]);
+    assert_eq!(result["settings"]["shares"], serde_json::json!([30, 40]));
+    let live = result["runs"].as_array().unwrap().iter().filter(|run| run["kind"] == "live");
+    let live: Vec<_> =
+        live.map(|run| (run["policy"].as_str().unwrap(), run["time"].as_str().unwrap())).collect();
+    let both = [("benefit", "virtual"), ("benefit", "real"), ("static", "virtual"), ("static", "real")];
+    assert_eq!(live, [both, both].concat());
+    for key in ["replay_over_real_time", "virtual_over_real_time"] {
+        assert!(result["summary"][key]["least"].is_number(), "{key}: {}", result["summary"]);
+    }
+    for key in ["live_virtual_benefit_over_static", "live_real_benefit_over_static"] {
+        assert!(result["summary"][key]["in_order"]["most"].is_number(), "{key}: {}", result["summary"]);
+    }
+    let arguments = ["bench", "pst", "--innodb", &data, "--live-policy", "benefit,lru:fifo"];
+    let error = tanada(&arguments).error(2);
+    assert!(
+        error.contains("lru places blocks") && error.contains("benefit, off, static, plan, history"),
+        "{error}"
+    );
 }

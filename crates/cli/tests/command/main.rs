@@ -47,8 +47,16 @@ impl Outcome {
 
 /// Runs `tanada` with `arguments` and `stdin`.
 fn tanada_with_stdin(arguments: &[&str], stdin: &str) -> Outcome {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tanada"))
-        .args(arguments)
+    run(Command::new(env!("CARGO_BIN_EXE_tanada")).args(arguments), stdin)
+}
+
+/// Runs `tanada` in `folder`.
+fn tanada_in(folder: &Path, arguments: &[&str]) -> Outcome {
+    run(Command::new(env!("CARGO_BIN_EXE_tanada")).args(arguments).current_dir(folder), "")
+}
+
+fn run(command: &mut Command, stdin: &str) -> Outcome {
+    let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

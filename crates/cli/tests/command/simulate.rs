@@ -20,6 +20,38 @@ fn policies_are_compared_on_a_synthetic_trace() {
     assert!((of("off", 0.2) - of("off", 0.6)).abs() < 1e-9);
 }
 
+/// Relocations, hits, bytes written and what was prepared were in the JSON alone.
+#[test]
+fn tables_have_what_the_json_has() {
+    let arguments =
+        ["simulate", "--synthetic", "0.02", "--policy", "lru,static,benefit", "--fast-share", "20"];
+    let text = tanada(&arguments).output();
+    let json = tanada(&[&arguments as &[&str], &["--json"]].concat()).output();
+    let outcomes: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let row = |title: &str| -> Vec<f64> {
+        let table = text.split_once(&format!("\n{title}\n")).unwrap_or_else(|| panic!("{title} in {text}")).1;
+        let (header, row) = (table.lines().next().unwrap(), table.lines().nth(1).unwrap());
+        assert_eq!(header.split_whitespace().collect::<Vec<_>>(), ["fast", "%", "lru", "static", "benefit"]);
+        row.split_whitespace().skip(1).map(|figure| figure.parse().unwrap()).collect()
+    };
+    for (title, key, unit) in [
+        ("requests to the slow class, relocations left out", "slow_ios", 1.0),
+        ("MiB that relocations copied", "relocation_bytes", f64::from(1 << 20)),
+        ("requests of relocations to the slow class", "relocation_slow_ios", 1.0),
+        ("requests of relocations to the fast class", "relocation_fast_ios", 1.0),
+        ("% of the bytes read that came from the fast class", "hit_rate", 0.01),
+        ("MiB written to the fast class while queries ran", "fast_bytes_written", f64::from(1 << 20)),
+        ("MiB put into the fast class beforehand, in no time", "prepared_bytes", f64::from(1 << 20)),
+    ] {
+        let shown = row(title);
+        for (no, outcome) in outcomes.as_array().unwrap().iter().enumerate() {
+            let expected = outcome[key].as_f64().unwrap() / unit;
+            assert!((shown[no] - expected).abs() <= 1.0, "{title}: {shown:?}, {outcome}");
+        }
+        assert!(shown.iter().any(|figure| *figure > 0.0), "{title}: {shown:?} compare nothing");
+    }
+}
+
 #[test]
 fn logs_of_other_tools_are_replayed() {
     let folder = tempfile::tempdir().unwrap();
@@ -44,6 +76,10 @@ fn logs_of_other_tools_are_replayed() {
     let bad = folder.path().join("bad.csv").display().to_string();
     let error = tanada(&["simulate", &bad, "--import", "msr"]).error(1);
     assert!(error.contains("line 1"), "{error}");
+    std::fs::write(folder.path().join("usr.csv.gz"), b"\x1f\x8b\x08\x00\x00\x00\x00\x00").unwrap();
+    let compressed = folder.path().join("usr.csv.gz").display().to_string();
+    let error = tanada(&["simulate", &compressed, "--import", "msr"]).error(1);
+    assert!(error.contains("usr.csv.gz") && error.contains("gunzip"), "{error}");
 }
 
 #[test]
