@@ -58,9 +58,12 @@ fn seconds_of(run: &Value, query: &str) -> Option<f64> {
     Some(own.filter_map(|one| one["seconds"].as_f64()).sum())
 }
 
+/// What all seeds gave, share by share.
+type Shares = Vec<(f64, Vec<f64>)>;
+
 /// A line for each policy, over the shares: medians of the replays of one client, as in the tables.
 fn lines(report: &Report, execution: &str, figure: &dyn Fn(&Value) -> Option<f64>) -> Vec<Line> {
-    let mut found: Vec<(&str, Vec<(f64, Vec<f64>)>)> = Vec::new();
+    let mut found: Vec<(&str, Shares)> = Vec::new();
     for run in &report.runs {
         let is_meant = run["kind"] == "replay" && run["execution"] == execution && run["clients"] == 1;
         let values = (run["policy"].as_str(), run["share"].as_f64(), figure(run));
@@ -76,7 +79,7 @@ fn lines(report: &Report, execution: &str, figure: &dyn Fn(&Value) -> Option<f64
         }
     }
     let point = |(share, values): (f64, Vec<f64>)| (share, median(values));
-    let line = |(name, shares): (&str, Vec<(f64, Vec<f64>)>)| Line {
+    let line = |(name, shares): (&str, Shares)| Line {
         name: name.to_owned(),
         points: shares.into_iter().map(point).collect(),
     };
