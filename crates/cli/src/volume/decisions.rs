@@ -20,7 +20,7 @@ const KEPT: usize = 4096;
 const LONGEST_FILE: u64 = 2 << 20;
 
 /// A decision on a range of chunks.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     /// Seconds since 1970.
     pub at: u64,
@@ -180,7 +180,10 @@ mod tests {
         let last = last_in(&lines(&[done.clone(), first.clone(), second.clone()]), 7, 2);
         assert_eq!((last.decision.as_ref(), last.refused.as_ref()), (Some(&done), Some(&second)));
         assert_eq!(last_in(&lines(&[first.clone(), done.clone()]), 7, 2).refused, None);
-        assert_eq!(last_in(&lines(&[first.clone()]), 7, 2), Last { decision: None, refused: Some(first) });
+        assert_eq!(
+            last_in(&lines(std::slice::from_ref(&first)), 7, 2),
+            Last { decision: None, refused: Some(first) }
+        );
         assert_eq!(last_in(&lines(&[done]), 7, 3), Last::default());
     }
 }
