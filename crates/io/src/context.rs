@@ -1,6 +1,7 @@
 //! Counters of I/O, for one query and its operators, and the way through its gate.
 
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -68,17 +69,26 @@ impl IoContext {
 
     /// Waits until an I/O of `bytes` may start. Hold the permit as long as it is in flight: it is counted when the permit is dropped.
     pub async fn admit(&self, bytes: usize) -> Permit {
-        self.gate.admit(bytes, self.priority).await;
+        let mut has_waited = false;
+        let mut admitted = pin!(self.gate.admit(bytes, self.priority));
+        std::future::poll_fn(|cx| {
+            let polled = admitted.as_mut().poll(cx);
+            has_waited |= polled.is_pending();
+            polled
+        })
+        .await;
         let started = self.clock.now();
-        self.counters.started(started);
-        Permit { context: self.clone(), bytes, started }
+        let Sent { no, ended_last } = self.counters.started(started);
+        let after = if has_waited { None } else { ended_last };
+        Permit { context: self.clone(), bytes, started, no, after }
     }
 
     /// Tells the observer, if there is one, of a read of `file` that is complete. By whoever read under `permit`.
     pub fn observe(&self, permit: &Permit, file: &Path, offset: u64, bytes: u64) {
         if let Some(observer) = &self.observer {
-            let (started, ended) = (permit.started, self.clock.now());
-            observer.read(&ObservedRead { file, offset, bytes, started, ended });
+            let Permit { started, no, after, .. } = *permit;
+            let ended = self.clock.now();
+            observer.read(&ObservedRead { file, offset, bytes, started, ended, no, after });
         }
     }
 
@@ -107,13 +117,24 @@ pub struct Permit {
     context: IoContext,
     bytes: usize,
     started: Duration,
+    /// Its number among those of the query.
+    no: u64,
+    /// What ended last before, unless it waited at the gate.
+    after: Option<u64>,
+}
+
+/// Which I/O of a query one is.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    no: u64,
+    ended_last: Option<u64>,
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
         let now = self.context.clock.now();
         let latency = now.saturating_sub(self.started);
-        self.context.counters.ended(now, self.bytes, latency);
+        self.context.counters.ended(now, self.bytes, latency, self.no);
         self.context.gate.release(self.bytes, now, latency);
     }
 }
@@ -140,6 +161,9 @@ struct DepthClock {
     busy_ns: u128,
     /// I/Os in flight times nanoseconds.
     io_ns: u128,
+    /// How many were sent, and which one ended last.
+    sent: u64,
+    ended_last: Option<u64>,
 }
 
 impl DepthClock {
@@ -155,28 +179,31 @@ impl DepthClock {
 }
 
 impl IoCounters {
-    fn started(&self, now: Duration) {
+    /// Which one it is of the whole query's.
+    fn started(&self, now: Duration) -> Sent {
         let mut depth = self.depth.lock();
         depth.advance(now);
         depth.in_flight += 1;
         depth.most = depth.most.max(depth.in_flight);
+        depth.sent += 1;
+        let sent = Sent { no: depth.sent, ended_last: depth.ended_last };
         drop(depth);
-        if let Some(whole) = &self.whole {
-            whole.started(now);
-        }
+        self.whole.as_ref().map_or(sent, |whole| whole.started(now))
     }
 
-    fn ended(&self, now: Duration, bytes: usize, latency: Duration) {
+    /// `no` is what [`Self::started`] gave.
+    fn ended(&self, now: Duration, bytes: usize, latency: Duration, no: u64) {
         {
             let mut depth = self.depth.lock();
             depth.advance(now);
             depth.in_flight -= 1;
+            depth.ended_last = Some(no);
         }
         self.ios.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         self.wait_ns.fetch_add(latency.as_nanos() as u64, Ordering::Relaxed);
         if let Some(whole) = &self.whole {
-            whole.ended(now, bytes, latency);
+            whole.ended(now, bytes, latency, no);
         }
     }
 

@@ -13,6 +13,7 @@ use tanada_placement::POLICIES;
 use tanada_query::{Session, SessionOptions};
 use tanada_volume::directory::{ClassConfig, Directory};
 use tanada_volume::{Attributes, VolumeSettings};
+use tempfile::TempDir;
 
 use super::PstSettings;
 use super::recorded::{Answers, cache_bytes, set};
@@ -70,19 +71,11 @@ pub(super) fn run(
     answers: &mut Answers,
     progress: &(dyn Fn(&str) + Sync),
 ) -> Result<Vec<LiveRun>> {
-    let temporary;
-    let work = match &settings.work {
-        Some(work) => work.clone(),
-        None => {
-            temporary = tempfile::tempdir()
-                .map_err(|error| Error::failed(format!("cannot make a temporary folder: {error}")))?;
-            temporary.path().to_owned()
-        }
-    };
+    let work = Work::new(settings)?;
     let mut runs = Vec::new();
     for share in &settings.live_shares {
         for policy in &settings.live_policies {
-            let folder = work.join(format!("volume-{execution}-{policy}-{share}"));
+            let folder = work.path().join(format!("volume-{execution}-{policy}-{share}"));
             make(settings, &folder, bytes * u64::from(*share) / 100)?;
             let mut one =
                 Live { settings, execution, policy, share: *share, folder: &folder, bytes, answers };
@@ -97,14 +90,39 @@ pub(super) fn run(
                 restore(&folder, &kept)?;
                 runs.push(one.queries(&Timeline::real())?);
             }
-            std::fs::remove_dir_all(&folder)
-                .map_err(|error| Error::failed(format!("cannot remove {}: {error}", folder.display())))?;
+            remove(&folder)?;
         }
     }
     Ok(runs)
 }
 
-fn virtual_time() -> Timeline {
+/// The folder for volumes; a temporary one goes with this.
+pub(super) struct Work {
+    path: PathBuf,
+    _temporary: Option<TempDir>,
+}
+
+impl Work {
+    pub(super) fn new(settings: &PstSettings) -> Result<Work> {
+        if let Some(path) = settings.work.clone() {
+            return Ok(Work { path, _temporary: None });
+        }
+        let temporary = tempfile::tempdir()
+            .map_err(|error| Error::failed(format!("cannot make a temporary folder: {error}")))?;
+        Ok(Work { path: temporary.path().to_owned(), _temporary: Some(temporary) })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+pub(super) fn remove(folder: &Path) -> Result<()> {
+    std::fs::remove_dir_all(folder)
+        .map_err(|error| Error::failed(format!("cannot remove {}: {error}", folder.display())))
+}
+
+pub(super) fn virtual_time() -> Timeline {
     Timeline::virtual_time(VirtualTimeOptions::default())
 }
 
@@ -130,8 +148,8 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     }
 }
 
-/// Makes a volume whose fast class has room for `fast_bytes`, and adopts the database.
-fn make(settings: &PstSettings, folder: &Path, fast_bytes: u64) -> Result<()> {
+/// Makes a volume whose fast class has room for `fast_bytes`, a chunk at least, and adopts the database.
+pub(super) fn make(settings: &PstSettings, folder: &Path, fast_bytes: u64) -> Result<()> {
     let executors = Executors::start(ExecutorOptions::default())?;
     let chunk_bytes = VolumeSettings::default().chunk_bytes;
     let fast_bytes = (fast_bytes / chunk_bytes).max(1) * chunk_bytes;

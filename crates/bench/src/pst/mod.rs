@@ -1,7 +1,8 @@
 //! The pre-query storage tiering paper's evaluation: nine queries of TPC-H on a volume of three disks and one SSD, under every policy, by the share of the
 //! data that the SSD has room for.
 //!
-//! 1. [`record`](recorded): the queries run on the bare files, in order and out of order, with a page cache of a third of the data; what they read becomes a trace.
+//! 1. [`record`](recorded): the queries run in order on the bare files, and out of order on the slow class in virtual time, with a page cache of a third of the data; what they
+//!    read becomes a trace.
 //! 2. The trace is replayed in virtual time under every policy at every share, interleaved, with several seeds: relocations take their time from the same
 //!    devices, so they count as query time.
 //! 3. [`live`]: at some shares the queries run on a real volume over the same models, placed by the policies themselves, in virtual time and in real

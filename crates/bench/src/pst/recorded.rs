@@ -1,13 +1,16 @@
-//! What the queries read, recorded on the bare files.
+//! What the queries read, recorded: in order on the bare files; out of order on a volume that lies on the slow class, in virtual time, for there it can be seen which
+//! I/Os wait for which.
 
 use std::collections::HashMap;
 
 use tanada_innodb::MountOptions;
+use tanada_io::Timeline;
 use tanada_placement::Trace;
 use tanada_query::placement::Recording;
 use tanada_query::{Session, SessionOptions};
 
-use super::{IN_ORDER, PstSettings};
+use super::{IN_ORDER, PstSettings, live};
+use crate::ooode::runtime_on;
 use crate::{Error, Result};
 
 /// The first answer to each query, which every other one is compared with.
@@ -59,28 +62,46 @@ fn database_bytes(settings: &PstSettings) -> u64 {
 
 /// Runs the queries, one after the other, and records them.
 pub(super) fn record(settings: &PstSettings, execution: &str, answers: &mut Answers) -> Result<Trace> {
-    let runtime = tokio::runtime::Runtime::new()
-        .map_err(|error| Error::failed(format!("cannot start the runtime: {error}")))?;
-    runtime.block_on(async {
+    let is_in_order = execution == IN_ORDER;
+    let timeline = if is_in_order { Timeline::real() } else { live::virtual_time() };
+    let work = live::Work::new(settings)?;
+    let volume = work.path().join("volume-recorded");
+    if !is_in_order {
+        live::make(settings, &volume, 0)?;
+    }
+    let runtime = runtime_on(&timeline)?;
+    let _takes_part = timeline.register_thread();
+    let trace = runtime.block_on(async {
         let cache_bytes = cache_bytes(settings, database_bytes(settings));
         let session = Session::new(SessionOptions { cache_bytes, ..SessionOptions::default() })?;
-        session.mount_innodb(&settings.innodb, &MountOptions::default()).await?;
+        let recording = if is_in_order {
+            session.mount_innodb(&settings.innodb, &MountOptions::default()).await?;
+            Recording::default()
+        } else {
+            session.set("tanada.placement", "off").await?;
+            session.mount_volume(&volume, &MountOptions::default()).await?;
+            Recording::default().with_waits()
+        };
         set(&session, settings, execution).await?;
         // Tables are opened and sampled before.
         for (_, sql) in &settings.queries {
             session.execute(&format!("explain {sql}")).await?.collect().await?;
         }
         session.clear_cache();
-        let recording = Recording::default();
         session.record(Some(recording.clone()));
         for (name, sql) in &settings.queries {
             let batches = session.execute(&format!("/* {name} */ {sql}")).await?.collect().await?;
-            answers.compare(&format!("{execution} on the bare files"), name, &batches)?;
+            answers.compare(&format!("{execution} as recorded"), name, &batches)?;
         }
         if let Some(folder) = &settings.traces {
             std::fs::create_dir_all(folder).map_err(|error| Error::at_path("make", folder, &error))?;
             recording.write(&folder.join(format!("{execution}.trace")))?;
         }
+        session.close().await?;
         Ok(recording.trace()?)
-    })
+    });
+    if !is_in_order {
+        live::remove(&volume)?;
+    }
+    trace
 }

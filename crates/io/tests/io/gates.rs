@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures::future::join_all;
 use tanada_base::SplitMix64;
-use tanada_io::{Gate, GateLimits, IoContext, Method, Permit, spawn_local};
+use tanada_io::{Gate, GateLimits, IoContext, IoObserver, Method, ObservedRead, Permit, spawn_local};
 
 use crate::{executors, open, random_file};
 
@@ -212,4 +212,35 @@ fn an_adaptive_gate_stays_within_its_bounds() {
     let counted = counted.counters().snapshot();
     assert_eq!(counted.ios, 64 + 1500 * 8);
     assert!(counted.depth_max <= 1500);
+}
+
+/// Numbers of reads, and what each waited for.
+#[derive(Debug, Default)]
+struct Waits(parking_lot::Mutex<Vec<(u64, Option<u64>)>>);
+
+impl IoObserver for Waits {
+    fn read(&self, read: &ObservedRead<'_>) {
+        self.0.lock().push((read.no, read.after));
+    }
+}
+
+#[test]
+fn what_a_read_waited_for_is_known_unless_it_was_only_room() {
+    let waits = Arc::new(Waits::default());
+    let query =
+        IoContext::new(Gate::new(GateLimits { ios: Some(2), bytes: 1 << 20 })).observed_by(waits.clone());
+    let operators = [query.for_operator(0), query.for_operator(1)];
+    let end = |operator: usize, permit: Permit| {
+        operators[operator].observe(&permit, std::path::Path::new("t.ibd"), 0, 1);
+    };
+    let (first, second) = (admit(&operators[0], 1), admit(&operators[1], 1));
+    let mut third = waiting(&operators[0], 1);
+    end(1, second);
+    // It waited for room, which the end of any would have made.
+    let third = poll(&mut third).expect("there is room");
+    end(0, first);
+    let fourth = admit(&operators[1], 1);
+    end(1, fourth);
+    end(0, third);
+    assert_eq!(*waits.0.lock(), [(2, None), (1, None), (4, Some(1)), (3, None)]);
 }

@@ -58,8 +58,16 @@ impl Owner {
 /// An I/O of the trace under way.
 #[derive(Debug, Clone, Copy)]
 struct Foreground {
-    client: usize,
+    issued: Issued,
     parts: u32,
+}
+
+/// Whose I/O one is, and which of its query's.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Issued {
+    pub(super) client: usize,
+    pub(super) query: u32,
+    pub(super) no: u32,
 }
 
 pub(super) struct Machine {
@@ -386,12 +394,12 @@ impl Machine {
     }
 
     /// An I/O of the trace; its client is told when it is done. The requests that went to the slow class.
-    pub(super) fn io(&mut self, client: usize, io: &TraceIo) -> u32 {
+    pub(super) fn io(&mut self, issued: Issued, io: &TraceIo) -> u32 {
         let no = self.free.pop().unwrap_or(self.foreground.len());
         if no == self.foreground.len() {
-            self.foreground.push(Foreground { client, parts: 0 });
+            self.foreground.push(Foreground { issued, parts: 0 });
         }
-        self.foreground[no] = Foreground { client, parts: 0 };
+        self.foreground[no] = Foreground { issued, parts: 0 };
         self.outcome.ios += 1;
         let mut slow_ios = 0;
         // A run of neighbours in one class, not yet sent.
@@ -486,8 +494,8 @@ impl Machine {
         device.into_iter().chain(budget).min()
     }
 
-    /// Brings everything to `now_ns`; the clients whose I/Os are done are added to `done`.
-    pub(super) fn advance(&mut self, now_ns: u64, done: &mut Vec<usize>) {
+    /// Brings everything to `now_ns`; the I/Os that are done are added to `done`.
+    pub(super) fn advance(&mut self, now_ns: u64, done: &mut Vec<Issued>) {
         self.now_ns = now_ns;
         let mut completed = std::mem::take(&mut self.completed);
         self.slow.advance(now_ns, &mut completed);
@@ -498,7 +506,7 @@ impl Machine {
                     let request = &mut self.foreground[no];
                     request.parts -= 1;
                     if request.parts == 0 {
-                        done.push(request.client);
+                        done.push(request.issued);
                         self.free.push(no);
                     }
                 }

@@ -2,21 +2,25 @@
 //!
 //! 1. A client goes on with its events until one has to wait: an I/O for its turn (no more than the depth in flight) and for what the query
 //!    computes before it, the beginning and the end of a query for all I/Os before it.
-//! 2. The clock jumps to the next completion or the end of the next computation.
+//! 2. An I/O that was let begin by the end of another one, as the trace tells, is set aside until that has ended; those behind it go on.
+//! 3. The clock jumps to the next completion or the end of the next computation.
 //!
-//! Invariant: a client's I/Os are issued in the order of the trace.
+//! Invariant: a client's I/Os are issued in the order of the trace, but for those that were set aside.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
-use super::machine::Machine;
+use super::machine::{Issued, Machine};
 use super::outcome::{Outcome, QueryOutcome};
 use super::{Pace, SimulationOptions};
 use crate::event::Event;
 use crate::footprint::QueryId;
 use crate::layout::Layout;
-use crate::trace::{Trace, TraceEvent};
+use crate::trace::{Trace, TraceEvent, TraceIo};
 use crate::{Error, Result};
+
+/// I/Os that may be set aside for each that may be in flight: as far as out-of-order execution looks ahead.
+const SET_ASIDE: usize = 8;
 
 #[derive(Debug, Default)]
 struct Client {
@@ -26,12 +30,35 @@ struct Client {
     ready_ns: Option<u64>,
     /// When it stops computing what comes before that.
     computes_until_ns: u64,
+    /// I/Os that wait for another's end,
+    set_aside: usize,
+    /// and those that it has come for.
+    released: VecDeque<(Issued, TraceIo)>,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+impl Client {
+    /// Whether all that it has begun is over.
+    fn is_idle(&self) -> bool {
+        self.in_flight == 0 && self.set_aside == 0 && self.released.is_empty()
+    }
+}
+
+#[derive(Debug, Clone, Default)]
 struct Query {
     began_ns: u64,
     place: usize,
+    /// Of each of its I/Os so far, whether it has ended.
+    ended: Vec<bool>,
+    /// I/Os that wait for one of a number.
+    waiting: HashMap<u32, Vec<(Issued, TraceIo)>>,
+}
+
+impl Query {
+    /// The number of the I/O that `io`, the next one, waits for, if that has not ended.
+    fn awaited(&self, io: &TraceIo) -> Option<u32> {
+        let no = self.ended.len().checked_sub(io.after as usize).filter(|_| io.after > 0)?;
+        self.ended.get(no).is_some_and(|ended| !ended).then_some(no as u32)
+    }
 }
 
 struct Replay<'a> {
@@ -123,9 +150,8 @@ impl Replay<'_> {
             let ready = ready.filter_map(|client| client.ready_ns).min();
             let Some(next) = self.machine.next_event_ns().into_iter().chain(ready).min() else { return };
             self.machine.advance(next.max(self.machine.now_ns), &mut done);
-            for client in done.drain(..) {
-                self.clients[client].in_flight -= 1;
-                self.ended_ns = self.machine.now_ns;
+            for issued in done.drain(..) {
+                self.complete(issued);
             }
         }
     }
@@ -133,15 +159,35 @@ impl Replay<'_> {
     /// What copies are still under way then counts for nothing.
     fn is_over(&self) -> bool {
         self.segments.is_empty()
-            && self.clients.iter().all(|client| client.events.is_empty() && client.in_flight == 0)
+            && self.clients.iter().all(|client| client.events.is_empty() && client.is_idle())
+    }
+
+    fn complete(&mut self, Issued { client, query, no }: Issued) {
+        let client = &mut self.clients[client];
+        client.in_flight -= 1;
+        self.ended_ns = self.machine.now_ns;
+        let Some(query) = self.queries.get_mut(query as usize) else { return };
+        if let Some(ended) = query.ended.get_mut(no as usize) {
+            *ended = true;
+        }
+        if let Some(released) = query.waiting.remove(&no) {
+            client.set_aside -= released.len();
+            client.released.extend(released);
+        }
     }
 
     /// Does the client's next event, if that need not wait; whether it did.
     fn step(&mut self, no: usize) -> bool {
         let now = self.machine.now_ns;
         let client = &mut self.clients[no];
+        if client.in_flight < self.pace.depth()
+            && let Some((issued, io)) = client.released.pop_front()
+        {
+            self.issue(issued, &io);
+            return true;
+        }
         if client.events.is_empty() {
-            if client.in_flight > 0 {
+            if !client.is_idle() {
                 return false;
             }
             let Some(segment) = self.segments.pop_front() else { return false };
@@ -149,12 +195,13 @@ impl Replay<'_> {
             client.computes_until_ns = now;
         }
         match self.trace.events()[client.events.start] {
-            TraceEvent::Begins(_) | TraceEvent::Ends(_) if client.in_flight > 0 => return false,
+            TraceEvent::Begins(_) | TraceEvent::Ends(_) if !client.is_idle() => return false,
             TraceEvent::Begins(query) => self.begin(query),
             TraceEvent::Ends(query) => self.end(query),
             TraceEvent::Evicted(page) => self.machine.evicted(&page),
             TraceEvent::Io(io) => {
-                if client.in_flight >= self.pace.depth() {
+                let depth = self.pace.depth();
+                if client.in_flight >= depth || client.set_aside >= SET_ASIDE * depth as usize {
                     return false;
                 }
                 let thinks = || client.computes_until_ns.max(now) + u64::from(io.think_ns);
@@ -165,13 +212,29 @@ impl Replay<'_> {
                 }
                 client.ready_ns = None;
                 client.computes_until_ns = ready;
-                client.in_flight += 1;
-                let slow_ios = self.machine.io(no, &io);
-                self.count(io.query, slow_ios);
+                let mut issued = Issued { client: no, query: io.query.0, no: 0 };
+                let query = self.queries.get_mut(io.query.0 as usize);
+                let awaited = query.and_then(|query| {
+                    let awaited = query.awaited(&io);
+                    issued.no = query.ended.len() as u32;
+                    query.ended.push(false);
+                    query.waiting.entry(awaited?).or_default().push((issued, io));
+                    awaited
+                });
+                match awaited {
+                    Some(_) => client.set_aside += 1,
+                    None => self.issue(issued, &io),
+                }
             }
         }
         self.clients[no].events.start += 1;
         true
+    }
+
+    fn issue(&mut self, issued: Issued, io: &TraceIo) {
+        self.clients[issued.client].in_flight += 1;
+        let slow_ios = self.machine.io(issued, io);
+        self.count(io.query, slow_ios);
     }
 
     fn begin(&mut self, query: QueryId) {
@@ -179,7 +242,7 @@ impl Replay<'_> {
         let place = self.machine.outcome.queries.len();
         let outcome = QueryOutcome { name: begins.name.clone(), seconds: 0.0, ios: 0, slow_ios: 0 };
         self.machine.outcome.queries.push(outcome);
-        self.queries[query.0 as usize] = Query { began_ns: self.machine.now_ns, place };
+        self.queries[query.0 as usize] = Query { began_ns: self.machine.now_ns, place, ..Query::default() };
         let (fingerprint, depth, footprint) = (begins.fingerprint, self.pace.depth(), &begins.footprint);
         self.machine.tell(&Event::QueryBegins { query, fingerprint, depth, footprint });
     }
@@ -187,7 +250,9 @@ impl Replay<'_> {
     fn end(&mut self, query: QueryId) {
         self.machine.tell(&Event::QueryEnds { query });
         self.ended_ns = self.machine.now_ns;
-        let Some(Query { began_ns, place }) = self.queries.get(query.0 as usize).copied() else { return };
+        let Some(query) = self.queries.get_mut(query.0 as usize) else { return };
+        query.ended = Vec::new();
+        let Query { began_ns, place, .. } = *query;
         if let Some(outcome) = self.machine.outcome.queries.get_mut(place) {
             outcome.seconds = (self.machine.now_ns - began_ns) as f64 / 1e9;
         }

@@ -98,6 +98,7 @@ impl Generator {
                 cause: placed.cause,
                 kind: IoKind::Read,
                 is_sequential: before.is_some_and(|before| before + 1 == page),
+                after: 0,
             }));
         }
     }
@@ -118,6 +119,7 @@ impl Generator {
                 cause: placed.cause,
                 kind: IoKind::Read,
                 is_sequential: !is_first,
+                after: 0,
             }));
         }
     }

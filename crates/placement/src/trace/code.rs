@@ -25,6 +25,7 @@ const IO_IS_WRITE: u8 = 1;
 const IO_IS_SEQUENTIAL: u8 = 2;
 const IO_IS_OF_THE_SAME: u8 = 4;
 const IO_CONTINUES: u8 = 8;
+const IO_IS_AFTER: u8 = 32;
 
 /// What I/Os are told against.
 #[derive(Debug, Clone, Copy, Default)]
@@ -103,7 +104,8 @@ fn put_io(io: &TraceIo, state: &mut State, bytes: &mut Vec<u8>) {
         IO | flag(io.kind == IoKind::Write, IO_IS_WRITE)
             | flag(io.is_sequential, IO_IS_SEQUENTIAL)
             | flag(is_same, IO_IS_OF_THE_SAME)
-            | flag(continues, IO_CONTINUES),
+            | flag(continues, IO_CONTINUES)
+            | flag(io.after > 0, IO_IS_AFTER),
     );
     if !is_same {
         put(io.query.0.into(), bytes);
@@ -116,6 +118,9 @@ fn put_io(io: &TraceIo, state: &mut State, bytes: &mut Vec<u8>) {
     }
     put(io.bytes.into(), bytes);
     put(io.think_ns.into(), bytes);
+    if io.after > 0 {
+        put(io.after.into(), bytes);
+    }
     let end = io.offset.wrapping_add(io.bytes.into());
     *state = State { query: io.query.0, object: io.object.0, cause: io.cause.0, offset: io.offset, end };
 }
@@ -142,7 +147,7 @@ pub(super) fn take_record(reader: &mut Reader<'_>, state: &mut State) -> Result<
             is_dirty: take(reader)? != 0,
         }),
         END => return Ok(Decoded::End),
-        tag if tag & 0xf0 == IO => Record::Io(take_io(tag, reader, state)?),
+        tag if tag & 0xf0 & !IO_IS_AFTER == IO => Record::Io(take_io(tag, reader, state)?),
         tag => return Err(format!("{tag} at byte {at} of the block is no record")),
     };
     Ok(Decoded::Record(record))
@@ -189,6 +194,7 @@ fn take_io(tag: u8, reader: &mut Reader<'_>, state: &mut State) -> Result<TraceI
     };
     let bytes: u32 = narrow(take(reader)?, "a size")?;
     let think_ns = narrow(take(reader)?, "a time")?;
+    let after = if is(IO_IS_AFTER) { narrow(take(reader)?, "a distance")? } else { 0 };
     (state.offset, state.end) = (offset, offset.wrapping_add(bytes.into()));
     Ok(TraceIo {
         offset,
@@ -199,5 +205,6 @@ fn take_io(tag: u8, reader: &mut Reader<'_>, state: &mut State) -> Result<TraceI
         cause: Cause(state.cause),
         kind: if is(IO_IS_WRITE) { IoKind::Write } else { IoKind::Read },
         is_sequential: is(IO_IS_SEQUENTIAL),
+        after,
     })
 }

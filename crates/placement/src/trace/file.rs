@@ -13,7 +13,8 @@ use super::{Record, Trace};
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"TANADATR";
-const VERSION: u16 = 1;
+/// Version 1 has no I/O that tells which one it waited for.
+const VERSION: u16 = 2;
 const HEADER_BYTES: usize = 32;
 const BLOCK_MAGIC: u32 = 0x5442_4c4b;
 const BLOCK_HEADER_BYTES: usize = 20;
@@ -169,9 +170,9 @@ impl<R: Read> TraceReader<R> {
             return Err(Error::corrupted("the trace's header is cut off or damaged"));
         }
         let version = u16::from_be_bytes([fields[0], fields[1]]);
-        if version != VERSION {
+        if !(1..=VERSION).contains(&version) {
             return Err(Error::corrupted(format!(
-                "the trace is of version {version}, this program reads version {VERSION}"
+                "the trace is of version {version}, this program reads versions 1 to {VERSION}"
             )));
         }
         Ok(reader)

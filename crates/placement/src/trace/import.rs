@@ -222,6 +222,7 @@ impl Import {
             cause: Cause(0),
             kind,
             is_sequential: stream.is_some(),
+            after: 0,
         };
         self.trace.push(Record::Io(io)).map_err(|error| error.to_string())
     }

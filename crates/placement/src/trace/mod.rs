@@ -40,6 +40,9 @@ pub struct TraceIo {
     pub kind: IoKind,
     /// Whether it began where an earlier one of its stream ended.
     pub is_sequential: bool,
+    /// How many I/Os of the query before it is the one whose end let it begin; 0 if that is not known, or any other's end lets it begin.
+    #[serde(default)]
+    pub after: u32,
 }
 
 /// One entry of a trace. Names come before what uses them.

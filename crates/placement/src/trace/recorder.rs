@@ -18,7 +18,7 @@ use crate::layout::ObjectNo;
 /// let footprint = Footprint::default();
 /// let query = recorder.begins(TraceQuery { name: "Q4".to_owned(), fingerprint: Fingerprint(4), footprint });
 /// let (kind, is_sequential) = (IoKind::Read, false);
-/// recorder.io(TraceIo { offset: 0, bytes: 16384, think_ns: 0, query, object, cause, kind, is_sequential });
+/// recorder.io(TraceIo { offset: 0, bytes: 16384, think_ns: 0, query, object, cause, kind, is_sequential, after: 0 });
 /// recorder.ends(query);
 /// assert_eq!((recorder.lost(), recorder.finish().ios()), (0, 1));
 /// ```
@@ -133,6 +133,7 @@ mod tests {
             cause: Cause(1),
             kind: IoKind::Read,
             is_sequential: false,
+            after: 0,
         };
         recorder.io(io(ObjectNo(1)));
         recorder.io(io(ObjectNo(7)));

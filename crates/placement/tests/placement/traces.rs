@@ -1,7 +1,10 @@
 //! Trace files: what is written is read, and no bytes whatever do harm.
 
 use tanada_placement::synthetic::{Synthetic, nine_queries};
-use tanada_placement::{End, ErrorKind, Trace, TraceReader};
+use tanada_placement::{
+    Cause, End, ErrorKind, Fingerprint, Footprint, IoKind, Pace, Recorder, SimulationOptions, Trace, TraceIo,
+    TraceQuery, TraceReader, simulate,
+};
 
 use crate::small;
 
@@ -21,6 +24,57 @@ fn what_is_written_is_read() {
     println!("{} I/Os in {} bytes", trace.ios(), file.len());
     assert_eq!(read(&file).unwrap(), (trace.clone(), End::Finished));
     assert!((file.len() as u64) < 16 * trace.ios());
+}
+
+/// A trace of one query of four reads, each telling how many before it is the one that it waited for.
+fn chained(after: [u32; 4]) -> Trace {
+    let mut recorder = Recorder::new();
+    let object = recorder.object("t", 4 << 20);
+    let footprint = Footprint::default();
+    let query = recorder.begins(TraceQuery { name: "Q".to_owned(), fingerprint: Fingerprint(1), footprint });
+    for (no, after) in after.into_iter().enumerate() {
+        recorder.io(TraceIo {
+            offset: (no as u64) << 20,
+            bytes: 16384,
+            think_ns: 0,
+            query,
+            object,
+            cause: Cause(0),
+            kind: IoKind::Read,
+            is_sequential: false,
+            after,
+        });
+    }
+    recorder.ends(query);
+    recorder.finish()
+}
+
+#[test]
+fn what_waited_for_what_is_read_again_and_kept_to() {
+    let seconds = |after: [u32; 4]| {
+        let trace = chained(after);
+        let file = trace.write(Vec::new()).unwrap();
+        assert_eq!(read(&file).unwrap().0, trace);
+        let pace = Pace::OutOfOrder { depth: 4 };
+        let options = SimulationOptions { pace, ..SimulationOptions::new("off", 0.0) };
+        let outcome = simulate(&trace, None, &options).unwrap();
+        assert_eq!((outcome.ios, outcome.queries[0].ios), (4, 4));
+        outcome.total_s
+    };
+    let (free, one_after_the_other, pair) = (seconds([0; 4]), seconds([0, 1, 1, 1]), seconds([0, 1, 0, 1]));
+    assert!(one_after_the_other > 2.0 * free, "{one_after_the_other} {free}");
+    assert!(free < pair && pair < one_after_the_other, "{free} {pair} {one_after_the_other}");
+    // What is said to wait for an I/O that is not there waits for none.
+    assert_eq!(seconds([7, 9, 9, 9]), free);
+}
+
+#[test]
+fn a_trace_of_the_first_version_is_read() {
+    let (trace, mut file) = file();
+    file[9] = 1;
+    let header = crc32c_of(&file[..28]);
+    file[28..32].copy_from_slice(&header.to_be_bytes());
+    assert_eq!(read(&file).unwrap().0, trace);
 }
 
 #[test]
@@ -82,10 +136,10 @@ fn what_is_no_trace_is_refused() {
         assert_eq!(read(bytes).unwrap_err().kind(), ErrorKind::Corrupted);
     }
     let (_, mut file) = file();
-    file[9] = 2;
+    file[9] = 3;
     let header = crc32c_of(&file[..28]);
     file[28..32].copy_from_slice(&header.to_be_bytes());
-    assert!(read(&file).unwrap_err().to_string().contains("version 2"));
+    assert!(read(&file).unwrap_err().to_string().contains("version 3"));
 }
 
 /// Bit by bit, so that the test does not lean on what it tests.

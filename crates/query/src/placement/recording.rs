@@ -1,6 +1,6 @@
 //! A recording: the reads of a session's queries as a trace that placement policies are tried on.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,9 @@ pub struct Recording(Arc<Mutex<Recorded>>);
 /// I/Os after which a long query's are written, too.
 const WRITTEN_IOS: u64 = 1 << 16;
 
+/// I/Os that are kept back for one that was sent before them and has not ended; beyond that it is taken for one that never does.
+const MOST_KEPT_BACK: usize = 1 << 14;
+
 #[derive(Debug, Default)]
 struct Recorded {
     recorder: Recorder,
@@ -31,9 +34,11 @@ struct Recorded {
     naming: Naming,
     /// Numbers in the trace of the queries that run.
     running: HashMap<QueryId, Running>,
+    /// Whether it is noted which I/O waited for which.
+    notes_waits: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Running {
     no: QueryId,
     depth: u32,
@@ -42,9 +47,50 @@ struct Running {
     ended: Duration,
     /// CPU time of the process then.
     cpu: Duration,
+    sent: SentOrder,
+}
+
+/// A query's I/Os, which end in any order, in the order in which they were sent.
+#[derive(Debug, Default)]
+struct SentOrder {
+    /// By their numbers, with that of the I/O that each waited for, if any.
+    kept_back: BTreeMap<u64, (Option<u64>, TraceIo)>,
+    /// The number that comes next, once there was one: those before the query began are not known.
+    next: Option<u64>,
+    /// Places in the trace, among those of the query, of the newest ones.
+    places: HashMap<u64, u32>,
+    placed: u32,
+}
+
+impl SentOrder {
+    /// The next one, if it is there; at the end of the query, or if too many wait for it, the one behind it.
+    fn pop(&mut self, whatever_is_there: bool) -> Option<TraceIo> {
+        let first = self.kept_back.first_entry()?;
+        if self.next.is_some_and(|next| *first.key() > next) && !whatever_is_there {
+            return None;
+        }
+        let (no, (after, mut io)) = first.remove_entry();
+        self.next = self.next.max(Some(no + 1));
+        let awaited = after.and_then(|after| self.places.get(&after));
+        io.after = awaited.map_or(0, |awaited| self.placed - awaited);
+        self.places.insert(no, self.placed);
+        self.placed += 1;
+        if self.places.len() > 2 * MOST_KEPT_BACK {
+            let oldest = self.placed - MOST_KEPT_BACK as u32;
+            self.places.retain(|_, place| *place >= oldest);
+        }
+        Some(io)
+    }
 }
 
 impl Recording {
+    /// The same, which notes besides what each I/O of many in flight waited for: another one's end, or just for room. Only where devices are what a
+    /// query waits for is that the truth, so it is for recordings on slow ones; a replay keeps to it.
+    pub fn with_waits(self) -> Recording {
+        self.0.lock().notes_waits = true;
+        self
+    }
+
     /// What was recorded.
     ///
     /// # Errors
@@ -174,13 +220,15 @@ impl Watcher for Recording {
             (announcement.name.clone(), announcement.fingerprint, announcement.depth);
         let no = recorded.recorder.begins(TraceQuery { name, fingerprint, footprint });
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-        let running = Running { no, depth, cores, ended: Duration::ZERO, cpu: cpu_time() };
+        let (ended, sent) = (Duration::ZERO, SentOrder::default());
+        let running = Running { no, depth, cores, ended, cpu: cpu_time(), sent };
         recorded.running.insert(announcement.query, running);
     }
 
     fn read(&self, query: QueryId, read: &ObservedRead<'_>) {
         let cpu = cpu_time();
         let mut recorded = self.0.lock();
+        let notes_waits = recorded.notes_waits;
         let Some(named) = recorded.naming.read(read.file, read.offset, read.bytes) else { return };
         let Some(running) = recorded.running.get_mut(&query) else { return };
         let computed = cpu.saturating_sub(running.cpu);
@@ -201,8 +249,16 @@ impl Watcher for Recording {
             cause: named.cause,
             kind: IoKind::Read,
             is_sequential: named.is_sequential,
+            after: 0,
         };
-        recorded.recorder.io(io);
+        if notes_waits && running.depth > 1 {
+            running.sent.kept_back.insert(read.no, (read.after, io));
+            let is_over_full = running.sent.kept_back.len() > MOST_KEPT_BACK;
+            let ready: Vec<TraceIo> = std::iter::from_fn(|| running.sent.pop(is_over_full)).collect();
+            ready.into_iter().for_each(|io| recorded.recorder.io(io));
+        } else {
+            recorded.recorder.io(io);
+        }
         let written_ios = recorded.file.as_ref().map_or(u64::MAX, |file| file.written_ios);
         if recorded.recorder.so_far().ios().saturating_sub(written_ios) >= WRITTEN_IOS {
             recorded.append();
@@ -211,7 +267,8 @@ impl Watcher for Recording {
 
     fn ends(&self, query: QueryId) {
         let mut recorded = self.0.lock();
-        if let Some(running) = recorded.running.remove(&query) {
+        if let Some(mut running) = recorded.running.remove(&query) {
+            std::iter::from_fn(|| running.sent.pop(true)).for_each(|io| recorded.recorder.io(io));
             recorded.recorder.ends(running.no);
             recorded.append();
         }
@@ -222,4 +279,46 @@ impl Watcher for Recording {
 fn cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec.max(0) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use tanada_placement::{Cause, ObjectNo};
+
+    use super::*;
+
+    fn io(offset: u64) -> TraceIo {
+        TraceIo {
+            offset,
+            bytes: 1,
+            think_ns: 0,
+            query: QueryId(0),
+            object: ObjectNo(0),
+            cause: Cause(0),
+            kind: IoKind::Read,
+            is_sequential: false,
+            after: 0,
+        }
+    }
+
+    fn ended(order: &mut SentOrder, no: u64, after: Option<u64>) -> Vec<(u64, u32)> {
+        order.kept_back.insert(no, (after, io(no)));
+        std::iter::from_fn(|| order.pop(false)).map(|io| (io.offset, io.after)).collect()
+    }
+
+    #[test]
+    fn reads_that_end_in_any_order_are_told_as_they_were_sent() {
+        let mut order = SentOrder::default();
+        // What came before the query began has numbers, too.
+        assert_eq!(ended(&mut order, 17, Some(3)), [(17, 0)]);
+        assert_eq!(ended(&mut order, 20, Some(17)), []);
+        assert_eq!(ended(&mut order, 19, None), []);
+        assert_eq!(ended(&mut order, 18, None), [(18, 0), (19, 0), (20, 3)]);
+        assert_eq!(ended(&mut order, 16, None), [(16, 0)]);
+        assert_eq!(ended(&mut order, 21, Some(20)), [(21, 2)]);
+        // One that never ends is not waited for at the end.
+        assert_eq!(ended(&mut order, 23, Some(21)), []);
+        assert_eq!(order.pop(true).map(|io| (io.offset, io.after)), Some((23, 1)));
+        assert_eq!(ended(&mut order, 24, Some(22)), [(24, 0)]);
+    }
 }
