@@ -295,7 +295,7 @@ impl Core {
 
     pub(crate) fn job_context(&self, store: &StoreState) -> Result<JobContext> {
         let settings = store.settings();
-        let placement = self.classes.placement(&store.policy())?;
+        let placement = self.classes.placement(&settings.policy)?;
         let shares = self.shares(store, Some(&placement));
         Ok(JobContext {
             opener: self.opener.clone(),

@@ -227,16 +227,7 @@ impl KeyValueTrial {
             expects_errors: !self.rules.is_empty(),
             operations: Rc::default(),
         };
-        let steps = self.steps * CARETAKERS_STEPS / 100;
-        let care = teller.clone().take_care((seed, steps), volume.clone(), environment);
-        let care = world.spawn(care);
-        let tuner = world.spawn(teller.clone().tune((seed, self.steps * TUNERS_STEPS / 100)));
-        self.all_parts(&teller, seed, &mut random).await?;
-        care.await?;
-        tuner.await?;
-        if !teller.expects_errors {
-            caretaker::check_limit(&teller.database)?;
-        }
+        self.all_parts(&teller, seed, &mut random, (volume.clone(), environment)).await?;
         model.borrow().contended.check()?;
         let closed = database.close().await;
         if let Err(error) = closed
@@ -265,8 +256,17 @@ impl KeyValueTrial {
         Ok(report)
     }
 
-    /// All writers and contenders of a story, at once.
-    async fn all_parts(&self, teller: &Teller, seed: u64, random: &mut SplitMix64) -> Result<(), String> {
+    /// All writers and contenders of a story, and who looks after the database, at once.
+    async fn all_parts(
+        &self,
+        teller: &Teller,
+        seed: u64,
+        random: &mut SplitMix64,
+        (volume, environment): (Volume, Arc<dyn Environment>),
+    ) -> Result<(), String> {
+        let (care, tunings) = (self.steps * CARETAKERS_STEPS / 100, self.steps * TUNERS_STEPS / 100);
+        let care = teller.world.spawn(teller.clone().take_care((seed, care), volume, environment));
+        let tuner = teller.world.spawn(teller.clone().tune((seed, tunings)));
         let mut tasks: Vec<_> = (0..usize::from(WRITERS))
             .map(|no| {
                 let seed = random.next_u64();
@@ -286,7 +286,9 @@ impl KeyValueTrial {
         for task in tasks {
             task.await?;
         }
-        Ok(())
+        care.await?;
+        tuner.await?;
+        if teller.expects_errors { Ok(()) } else { caretaker::check_limit(&teller.database) }
     }
 }
 
