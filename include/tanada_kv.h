@@ -87,6 +87,14 @@ int tanada_kv_open_with(const char *volume, const char *database, uint32_t flags
 int tanada_kv_open_telling(const char *volume, const char *database, uint32_t flags, const char *settings,
                            void (*progress)(void *context, uint64_t replayed_bytes, uint64_t total_bytes), void *context, tanada_kv **out);
 
+/*
+ * Changes settings while the database is in use, for good: JSON as above, and what is left out stays. fast_class_bytes, durability, waiting_tables,
+ * slow_root_kvsets, most_root_kvsets, log_replay_bytes and manifest_bytes can be changed so; the others at an opening, else TANADA_KV_INVALID, and nothing is
+ * changed. The second call changes the limit of what the database has on the fastest class alone, 0 for none: what is beyond it moves beside other work.
+ */
+int tanada_kv_set_settings(tanada_kv *database, const char *settings);
+int tanada_kv_set_fast_class_bytes(tanada_kv *database, uint64_t bytes);
+
 /* Makes everything durable. Stores, cursors and transactions have to be given back before. The handle is gone whatever is returned. */
 int tanada_kv_close(tanada_kv *database);
 
@@ -99,6 +107,10 @@ void tanada_kv_store_free(tanada_kv_store *store);
 
 /* The same; a store that is made has these settings: JSON such as {"compression": "lz4", "policy": "staging_only"}. NULL for the defaults. */
 int tanada_kv_store_open_with(tanada_kv *database, const char *name, uint32_t flags, const char *settings, tanada_kv_store **out);
+
+/* Changes settings of a store while it is in use, for good: JSON such as {"compression": "lz4"}. What is left out stays, and null takes a limit away. They
+ * count for what is written and for files that are made from then on. If anything is wrong, nothing is changed. */
+int tanada_kv_store_set_settings(tanada_kv_store *store, const char *settings);
 
 /* Changes which classes keys and values go to, for good: JSON, the name of a template in quotes or an object. What lies elsewhere is moved beside other
  * work, and by tanada_kv_compact at once. */

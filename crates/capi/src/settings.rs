@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use tanada_kv::blocking::wait;
-use tanada_kv::{DatabaseOverrides, OnProgress};
+use tanada_kv::{DatabaseOverrides, OnProgress, StoreOverrides};
 
 use crate::code::{Code, Failure, guarded};
 use crate::handles::{DatabaseHandle, StoreHandle};
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn tanada_kv_settings(
         // SAFETY: as the caller promises.
         let handle = unsafe { memory::borrow(database) }?;
         // SAFETY: as the caller promises.
-        unsafe { give_json(handle.database.settings(), json, json_len) }
+        unsafe { give_json(&handle.database.settings(), json, json_len) }
     })
 }
 
@@ -143,6 +143,59 @@ pub unsafe extern "C" fn tanada_kv_store_open_with(
         let settings = unsafe { json(settings, "settings of a store") }?;
         // SAFETY: as the caller promises.
         unsafe { crate::open_store(database, name, flags, &settings.unwrap_or_default(), out) }
+    })
+}
+
+/// Changes settings of a database that is open.
+///
+/// # Safety
+/// `database` is open, `settings` ends with a zero; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_set_settings(
+    database: *mut DatabaseHandle,
+    settings: *const c_char,
+) -> c_int {
+    guarded(|| {
+        const WHAT: &str = "settings of a database";
+        // SAFETY: as the caller promises.
+        let (handle, changes) = unsafe { (memory::borrow(database)?, json(settings, WHAT)?) };
+        let changes: DatabaseOverrides =
+            changes.ok_or_else(|| Failure::of(Code::Invalid, format!("{WHAT} are NULL")))?;
+        Ok(wait(handle.database.set_settings(&changes))?)
+    })
+}
+
+/// Changes the limit of what a database has on the fastest class; 0 for none.
+///
+/// # Safety
+/// `database` is open, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_set_fast_class_bytes(database: *mut DatabaseHandle, bytes: u64) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let handle = unsafe { memory::borrow(database) }?;
+        let limit = Some(bytes).filter(|bytes| *bytes > 0);
+        let changes = DatabaseOverrides { fast_class_bytes: Some(limit), ..DatabaseOverrides::default() };
+        Ok(wait(handle.database.set_settings(&changes))?)
+    })
+}
+
+/// Changes settings of a store.
+///
+/// # Safety
+/// `store` is open, `settings` ends with a zero; each may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tanada_kv_store_set_settings(
+    store: *mut StoreHandle,
+    settings: *const c_char,
+) -> c_int {
+    guarded(|| {
+        const WHAT: &str = "settings of a store";
+        // SAFETY: as the caller promises.
+        let (handle, changes) = unsafe { (memory::borrow(store)?, json(settings, WHAT)?) };
+        let changes: StoreOverrides =
+            changes.ok_or_else(|| Failure::of(Code::Invalid, format!("{WHAT} are NULL")))?;
+        Ok(wait(handle.store.set_settings(&changes))?)
     })
 }
 

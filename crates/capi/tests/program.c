@@ -291,6 +291,43 @@ static void named(const char *volume) {
     OK(tanada_kv_close(database));
 }
 
+/* Settings that change while a database is in use, and what is refused. */
+static void changed(const char *volume) {
+    tanada_kv *database;
+    tanada_kv_store *store;
+    void *json;
+    size_t json_len;
+    OK(tanada_kv_open(volume, "changed", TANADA_KV_CREATE, &database));
+    OK(tanada_kv_store_open_with(database, "a", TANADA_KV_CREATE, "{\"time_to_live_s\": 60}", &store));
+    OK(tanada_kv_store_set_settings(store, "{\"compression\": \"lz4\", \"policy\": \"capacity_only\"}"));
+    CHECK(TANADA_KV_INVALID, tanada_kv_store_set_settings(store, "{\"mirrors\": false, \"page_bytes\": 1}"));
+    TRUE(strstr(tanada_kv_error(), "page_bytes") != NULL);
+    CHECK(TANADA_KV_INVALID, tanada_kv_store_set_settings(store, "{\"no_such\": 1}"));
+    CHECK(TANADA_KV_INVALID, tanada_kv_store_set_settings(store, NULL));
+    CHECK(TANADA_KV_INVALID, tanada_kv_store_set_settings(NULL, "{}"));
+    OK(tanada_kv_set_settings(database, "{\"durability\": \"sync\", \"waiting_tables\": 7}"));
+    CHECK(TANADA_KV_INVALID, tanada_kv_set_settings(database, "{\"memory_bytes\": 8388608}"));
+    TRUE(strstr(tanada_kv_error(), "memory_bytes") != NULL);
+    CHECK(TANADA_KV_INVALID, tanada_kv_set_settings(database, NULL));
+    OK(tanada_kv_set_fast_class_bytes(database, 33554432));
+    CHECK(TANADA_KV_INVALID, tanada_kv_set_fast_class_bytes(database, 1));
+    CHECK(TANADA_KV_INVALID, tanada_kv_set_fast_class_bytes(NULL, 0));
+    OK(tanada_kv_settings(database, &json, &json_len));
+    TRUE(says(json, json_len, "\"durability\":\"sync\",\"fast_class_bytes\":33554432"));
+    OK(tanada_kv_set_fast_class_bytes(database, 0));
+    tanada_kv_store_free(store);
+    OK(tanada_kv_close(database));
+    OK(tanada_kv_open(volume, "changed", TANADA_KV_READ, &database));
+    OK(tanada_kv_settings(database, &json, &json_len));
+    TRUE(says(json, json_len, "\"durability\":\"sync\",\"fast_class_bytes\":null"));
+    OK(tanada_kv_store_open(database, "a", 0, &store));
+    OK(tanada_kv_store_settings(store, &json, &json_len));
+    TRUE(says(json, json_len, "\"compression\":\"lz4\",\"time_to_live_s\":60,\"policy\":\"capacity_only\""));
+    CHECK(TANADA_KV_READ_ONLY, tanada_kv_store_set_settings(store, "{\"mirrors\": false}"));
+    tanada_kv_store_free(store);
+    OK(tanada_kv_close(database));
+}
+
 /* Databases of one volume that are open at once, and what is listed, dropped and destroyed. */
 static void several(const char *volume) {
     tanada_kv *first, *second, *third;
@@ -523,6 +560,7 @@ int main(int count, char **arguments) {
     whole(volume);
     told(volume);
     named(volume);
+    changed(volume);
     several(volume);
     puts("all is well");
     return 0;

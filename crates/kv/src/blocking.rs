@@ -1,19 +1,22 @@
 //! For threads that wait: the engine's calls, run to their end on the calling thread.
 //!
-//! [`wait`] does it for any future; [`Database`], [`Store`], [`Cursor`] and [`Transaction`] are the types of the crate whose calls wait by themselves. A
+//! [`wait`] does it for any future; [`Database`], [`Store`], [`Cursor`], [`Transaction`] and [`BulkLoad`] are the types of the crate whose calls wait by themselves. A
 //! read that memory or the cache serves, and a write that need not wait for a device, cost nothing more here than they do elsewhere. Errors are those
 //! of the calls that are waited for.
 //!
-//! What is not here is reached by [`Database::inner`] and [`Store::inner`], and [`wait`].
+//! Batches and snapshots never wait: they are those of the crate, and a batch takes [`Store::inner`]. A class of a volume is taken away by
+//! [`wait`] for [`Volume::remove_class`], once [`Database::drain_class`] has emptied it.
 
 use std::future::Future;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tanada_volume::Volume;
+use tanada_volume::{Relocated, Volume};
 
-use crate::{Batch, CursorOptions, DatabaseSettings, Environment, Isolation, MediaPolicy, OpenOptions};
-use crate::{Result, Snapshot, StoreSettings, WriteOptions};
+use crate::{Batch, CheckReport, CursorOptions, DatabaseOverrides, DatabaseSettings, Environment, Isolation};
+use crate::{
+    MediaPolicy, OpenOptions, Result, Snapshot, Statistics, StoreOverrides, StoreSettings, WriteOptions,
+};
 
 /// Waits for the future on this thread; never on an executor's own thread, which would wait for itself.
 pub fn wait<F: Future>(future: F) -> F::Output {
@@ -59,14 +62,40 @@ impl Database {
         wait(crate::Database::open(volume, name, options, environment)).map(Database::from)
     }
 
+    /// As [`crate::Database::destroy`].
+    ///
+    /// # Errors
+    /// See there.
+    pub fn destroy(volume: &Volume, name: &str, environment: Arc<dyn Environment>) -> Result<()> {
+        wait(crate::Database::destroy(volume, name, environment))
+    }
+
+    /// As [`crate::Database::names`].
+    pub fn names(volume: &Volume) -> Vec<String> {
+        crate::Database::names(volume)
+    }
+
     /// What it wraps.
     pub fn inner(&self) -> &crate::Database {
         &self.inner
     }
 
+    /// As [`crate::Database::name`].
+    pub fn name(&self) -> &str {
+        self.inner.name()
+    }
+
     /// As [`crate::Database::settings`].
-    pub fn settings(&self) -> &DatabaseSettings {
+    pub fn settings(&self) -> DatabaseSettings {
         self.inner.settings()
+    }
+
+    /// As [`crate::Database::set_settings`].
+    ///
+    /// # Errors
+    /// See there.
+    pub fn set_settings(&self, changes: &DatabaseOverrides) -> Result<()> {
+        wait(self.inner.set_settings(changes))
     }
 
     /// As [`crate::Database::create_store`].
@@ -91,6 +120,11 @@ impl Database {
     /// See there.
     pub fn drop_store(&self, name: &str) -> Result<()> {
         wait(self.inner.drop_store(name))
+    }
+
+    /// As [`crate::Database::stores`].
+    pub fn stores(&self) -> Vec<String> {
+        self.inner.stores()
     }
 
     /// As [`crate::Database::write`].
@@ -127,6 +161,27 @@ impl Database {
         wait(self.inner.checkpoint(name))
     }
 
+    /// As [`crate::Database::check`].
+    ///
+    /// # Errors
+    /// See there.
+    pub fn check(&self) -> Result<CheckReport> {
+        wait(self.inner.check())
+    }
+
+    /// As [`crate::Database::statistics`].
+    pub fn statistics(&self) -> Statistics {
+        self.inner.statistics()
+    }
+
+    /// As [`crate::Database::drain_class`].
+    ///
+    /// # Errors
+    /// See there.
+    pub fn drain_class(&self, class: &str) -> Result<Relocated> {
+        wait(self.inner.drain_class(class))
+    }
+
     /// As [`crate::Database::close`].
     ///
     /// # Errors
@@ -152,6 +207,24 @@ impl Store {
     /// What it wraps: what batches take.
     pub fn inner(&self) -> &crate::Store {
         &self.inner
+    }
+
+    /// As [`crate::Store::name`].
+    pub fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    /// As [`crate::Store::settings`].
+    pub fn settings(&self) -> StoreSettings {
+        self.inner.settings()
+    }
+
+    /// As [`crate::Store::set_settings`].
+    ///
+    /// # Errors
+    /// See there.
+    pub fn set_settings(&self, changes: &StoreOverrides) -> Result<()> {
+        wait(self.inner.set_settings(changes))
     }
 
     /// As [`crate::Store::put`].
@@ -194,6 +267,14 @@ impl Store {
         wait(self.inner.delete(key))
     }
 
+    /// As [`crate::Store::delete_with`].
+    ///
+    /// # Errors
+    /// See there.
+    pub fn delete_with(&self, key: &[u8], options: &WriteOptions) -> Result<()> {
+        wait(self.inner.delete_with(key, options))
+    }
+
     /// As [`crate::Store::delete_prefix`].
     ///
     /// # Errors
@@ -228,6 +309,14 @@ impl Store {
         Cursor { inner: self.inner.cursor(options) }
     }
 
+    /// As [`crate::Store::bulk_load`].
+    ///
+    /// # Errors
+    /// See there.
+    pub fn bulk_load(&self) -> Result<BulkLoad> {
+        wait(self.inner.bulk_load()).map(|inner| BulkLoad { inner })
+    }
+
     /// As [`crate::Store::compact`].
     ///
     /// # Errors
@@ -242,6 +331,30 @@ impl Store {
     /// See there.
     pub fn set_policy(&self, policy: &MediaPolicy) -> Result<()> {
         wait(self.inner.set_policy(policy))
+    }
+}
+
+/// As [`crate::BulkLoad`].
+#[derive(Debug)]
+pub struct BulkLoad {
+    inner: crate::BulkLoad,
+}
+
+impl BulkLoad {
+    /// As [`crate::BulkLoad::put`].
+    ///
+    /// # Errors
+    /// See there.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        wait(self.inner.put(key, value))
+    }
+
+    /// As [`crate::BulkLoad::finish`].
+    ///
+    /// # Errors
+    /// See there.
+    pub fn finish(self) -> Result<u64> {
+        wait(self.inner.finish())
     }
 }
 
@@ -302,6 +415,11 @@ pub struct Transaction {
 }
 
 impl Transaction {
+    /// As [`crate::Transaction::snapshot`].
+    pub fn snapshot(&self) -> &Snapshot {
+        self.inner.snapshot()
+    }
+
     /// As [`crate::Transaction::put`].
     pub fn put(&mut self, store: &Store, key: &[u8], value: &[u8]) {
         self.inner.put(&store.inner, key, value);
@@ -315,6 +433,11 @@ impl Transaction {
     /// As [`crate::Transaction::delete_range`].
     pub fn delete_range(&mut self, store: &Store, start: &[u8], end: Option<&[u8]>) {
         self.inner.delete_range(&store.inner, start, end);
+    }
+
+    /// As [`crate::Transaction::delete_prefix`].
+    pub fn delete_prefix(&mut self, store: &Store, prefix: &[u8]) {
+        self.inner.delete_prefix(&store.inner, prefix);
     }
 
     /// As [`crate::Transaction::get`].

@@ -108,7 +108,7 @@ pub use entry::{LONGEST_KEY, LONGEST_VALUE};
 pub use environment::{BackgroundTask, Environment, LiveEnvironment, ThreadEnvironment};
 pub use error::{Error, ErrorKind, Result};
 pub use latency::{LatencyBucket, LatencySummary};
-pub use overrides::DatabaseOverrides;
+pub use overrides::{DatabaseOverrides, StoreOverrides};
 pub use settings::{
     Compression, DatabaseSettings, Durability, FilterMemory, LONGEST_NAME, OnProgress, OpenOptions,
     RecoveryProgress, StoreSettings, WriteOptions,

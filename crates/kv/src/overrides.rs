@@ -1,11 +1,12 @@
 //! Settings that take the place of others, one by one.
 //!
-//! A database keeps the settings that it was made with. Who opens it with other ones names those alone: were all of them replaced, a limit that somebody
-//! set once would be gone with the first opening that does not repeat it.
+//! A database keeps the settings that it was made with, and so does a store. Who wants others names those alone: were all of them replaced, a limit that
+//! somebody set once would be gone with the first change that does not repeat it.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::settings::{DatabaseSettings, Durability};
+use crate::settings::{Compression, DatabaseSettings, Durability, FilterMemory, StoreSettings};
+use crate::tree::policy::MediaPolicy;
 
 /// What is there was named, and `null` is a value where the setting has one.
 fn named<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
@@ -14,67 +15,86 @@ fn named<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Opti
 
 /// One list of the settings for the type and both ways: a setting that is added and left out here does not compile.
 macro_rules! overrides {
-    ($($setting:ident: $kind:ty,)*) => {
-        /// Settings of a database that take the place of those it has; what is `None`, or left out in JSON, stays as it is.
-        ///
-        /// ```
-        /// use tanada_kv::{DatabaseOverrides, DatabaseSettings};
-        ///
-        /// let settings = DatabaseSettings { fast_class_bytes: Some(1 << 30), ..DatabaseSettings::default() };
-        /// let less = DatabaseOverrides { memory_bytes: Some(64 << 20), ..DatabaseOverrides::default() };
-        /// let settings = less.over(&settings);
-        /// assert_eq!((settings.memory_bytes, settings.fast_class_bytes), (64 << 20, Some(1 << 30)));
-        /// let unlimited = DatabaseOverrides { fast_class_bytes: Some(None), ..DatabaseOverrides::default() };
-        /// assert_eq!(unlimited.over(&settings).fast_class_bytes, None);
-        /// ```
+    ($(#[$doc:meta])* $name:ident of $settings:ident { $($setting:ident: $kind:ty,)* }) => {
+        $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
         #[serde(default, deny_unknown_fields)]
-        pub struct DatabaseOverrides {
+        pub struct $name {
             $(
-                #[doc = concat!("As [`DatabaseSettings::", stringify!($setting), "`].")]
+                #[doc = concat!("As [`", stringify!($settings), "::", stringify!($setting), "`].")]
                 #[serde(deserialize_with = "named", skip_serializing_if = "Option::is_none")]
                 pub $setting: Option<$kind>,
             )*
         }
 
-        impl DatabaseOverrides {
+        impl $name {
             /// `settings` with what is named here in its place.
-            pub fn over(&self, settings: &DatabaseSettings) -> DatabaseSettings {
-                DatabaseSettings {
+            pub fn over(&self, settings: &$settings) -> $settings {
+                $settings {
                     $($setting: self.$setting.clone().unwrap_or_else(|| settings.$setting.clone()),)*
                 }
             }
+
+            /// Whether nothing is named.
+            pub fn is_empty(&self) -> bool {
+                *self == $name::default()
+            }
         }
 
-        impl From<DatabaseSettings> for DatabaseOverrides {
+        impl From<$settings> for $name {
             /// All of them.
-            fn from(settings: DatabaseSettings) -> DatabaseOverrides {
-                DatabaseOverrides { $($setting: Some(settings.$setting),)* }
+            fn from(settings: $settings) -> $name {
+                $name { $($setting: Some(settings.$setting),)* }
             }
         }
     };
 }
 
 overrides! {
-    memory_bytes: u64,
-    memory_table_bytes: u64,
-    waiting_tables: usize,
-    log_segment_bytes: u64,
-    log_group_bytes: u64,
-    log_replay_bytes: u64,
-    log_class: Option<String>,
-    durability: Durability,
-    fast_class_bytes: Option<u64>,
-    slow_root_kvsets: usize,
-    most_root_kvsets: usize,
-    concurrent_jobs: usize,
-    manifest_bytes: u64,
+    /// Settings of a database that take the place of those it has; what is `None`, or left out in JSON, stays as it is.
+    ///
+    /// ```
+    /// use tanada_kv::{DatabaseOverrides, DatabaseSettings};
+    ///
+    /// let settings = DatabaseSettings { fast_class_bytes: Some(1 << 30), ..DatabaseSettings::default() };
+    /// let less = DatabaseOverrides { memory_bytes: Some(64 << 20), ..DatabaseOverrides::default() };
+    /// let settings = less.over(&settings);
+    /// assert_eq!((settings.memory_bytes, settings.fast_class_bytes), (64 << 20, Some(1 << 30)));
+    /// let unlimited = DatabaseOverrides { fast_class_bytes: Some(None), ..DatabaseOverrides::default() };
+    /// assert_eq!(unlimited.over(&settings).fast_class_bytes, None);
+    /// ```
+    DatabaseOverrides of DatabaseSettings {
+        memory_bytes: u64,
+        memory_table_bytes: u64,
+        waiting_tables: usize,
+        log_segment_bytes: u64,
+        log_group_bytes: u64,
+        log_replay_bytes: u64,
+        log_class: Option<String>,
+        durability: Durability,
+        fast_class_bytes: Option<u64>,
+        slow_root_kvsets: usize,
+        most_root_kvsets: usize,
+        concurrent_jobs: usize,
+        manifest_bytes: u64,
+    }
 }
 
-impl DatabaseOverrides {
-    /// Whether nothing is named.
-    pub fn is_empty(&self) -> bool {
-        *self == DatabaseOverrides::default()
+overrides! {
+    /// Settings of a store that take the place of those it has; what is `None`, or left out in JSON, stays as it is.
+    StoreOverrides of StoreSettings {
+        separate_from_bytes: u32,
+        compression: Compression,
+        time_to_live_s: Option<u32>,
+        policy: MediaPolicy,
+        page_bytes: u32,
+        filter_bits_per_key: u32,
+        filters: FilterMemory,
+        leaf_bytes: u64,
+        value_segment_bytes: u64,
+        space_amplification: f64,
+        promoted_bytes_per_second: u64,
+        mirrors: bool,
     }
 }
 
@@ -110,6 +130,17 @@ mod tests {
         assert_eq!(parsed(r#"{"fast_class_bytes": null}"#).unwrap().over(&kept).fast_class_bytes, None);
         assert!(parsed(r#"{"memory_bytes": null}"#).is_err());
         assert!(parsed(r#"{"memory": 1}"#).unwrap_err().to_string().contains("memory"));
+    }
+
+    #[test]
+    fn a_store_keeps_what_is_not_named() {
+        let kept = StoreSettings { time_to_live_s: Some(7), page_bytes: 8192, ..StoreSettings::default() };
+        let named = |text: &str| serde_json::from_str::<StoreOverrides>(text);
+        let settings = named(r#"{"compression": "zstd", "policy": "staging_only"}"#).unwrap().over(&kept);
+        assert_eq!((settings.compression, settings.time_to_live_s), (Compression::Zstd, Some(7)));
+        assert_eq!(named(r#"{"time_to_live_s": null}"#).unwrap().over(&kept).time_to_live_s, None);
+        assert!(named(r#"{"page_bytes": null}"#).is_err() && named(r#"{"ttl": 1}"#).is_err());
+        assert_eq!(StoreOverrides::from(kept.clone()).over(&StoreSettings::default()), kept);
     }
 
     #[test]

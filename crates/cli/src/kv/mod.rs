@@ -83,7 +83,7 @@ enum KvCommand {
     Create(whole::CreateArguments),
     /// Databases and their stores
     Ls(whole::ListArguments),
-    /// Show all settings, or change those of the database
+    /// Show all settings, or change those of the database or the store
     Settings(whole::SettingsArguments),
     /// Show or change which classes keys and values of the store go to
     Policy(whole::PolicyArguments),

@@ -4,7 +4,11 @@ use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use serde::de::DeserializeOwned;
-use tanada_kv::{Compression, MediaPolicy, WriteOptions};
+use serde_json::{Map, Value};
+use tanada_kv::{
+    Compression, DatabaseOverrides, DatabaseSettings, MediaPolicy, StoreOverrides, StoreSettings,
+    WriteOptions,
+};
 
 use crate::failure::{Failure, Outcome};
 
@@ -25,6 +29,45 @@ pub(super) fn policy(text: &str) -> Outcome<MediaPolicy> {
     let named = || serde_json::from_value(serde_json::Value::String(text.to_owned()));
     let policy = if is_json { serde_json::from_str(text) } else { named() };
     policy.map_err(|error| Failure::usage(format!("policy: {error}")))
+}
+
+/// Settings that are named one by one.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Named {
+    Database(DatabaseOverrides),
+    Store(StoreOverrides),
+}
+
+/// What texts such as `durability=sync` or `time_to_live_s=null` say: values are JSON, or words.
+pub(super) fn named(texts: &[String]) -> Outcome<Named> {
+    let has = |settings: serde_json::Result<Value>, name: &str| {
+        settings.is_ok_and(|settings| settings.get(name).is_some())
+    };
+    let (mut of_database, mut of_store) = (Map::new(), Map::new());
+    for text in texts {
+        let Some((name, value)) = text.split_once('=') else {
+            return Err(Failure::usage(format!("--set {text}: NAME=VALUE is wanted")));
+        };
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+        let settings = if has(serde_json::to_value(DatabaseSettings::default()), name) {
+            &mut of_database
+        } else if has(serde_json::to_value(StoreSettings::default()), name) {
+            &mut of_store
+        } else {
+            return Err(Failure::usage(format!(
+                "--set {text}: neither databases nor stores have such a setting"
+            )));
+        };
+        if settings.insert(name.to_owned(), value).is_some() {
+            return Err(Failure::usage(format!("--set {text}: it was said before")));
+        }
+    }
+    let wrong = |error| Failure::usage(format!("--set: {error}"));
+    match (of_database.is_empty(), of_store.is_empty()) {
+        (_, true) => serde_json::from_value(of_database.into()).map(Named::Database).map_err(wrong),
+        (true, _) => serde_json::from_value(of_store.into()).map(Named::Store).map_err(wrong),
+        _ => Err(Failure::usage("--set: settings of the database and of a store are two commands")),
+    }
 }
 
 /// How long values are compressed.
@@ -59,7 +102,7 @@ impl WriteArguments {
 
 #[cfg(test)]
 mod tests {
-    use tanada_kv::{PolicyTemplate, StoreSettings};
+    use tanada_kv::{Durability, PolicyTemplate};
 
     use super::*;
 
@@ -76,6 +119,36 @@ mod tests {
         assert!(wrong.starts_with("settings: unknown field `ttl`"), "{wrong}");
         let missing = parsed::<StoreSettings>("/no/such.json", "settings").unwrap_err().to_string();
         assert!(missing.contains("/no/such.json"), "{missing}");
+    }
+
+    #[test]
+    fn settings_are_named_one_by_one() {
+        let named = |texts: &[&str]| named(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
+        let of_database = DatabaseOverrides {
+            durability: Some(Durability::Sync),
+            fast_class_bytes: Some(None),
+            ..DatabaseOverrides::default()
+        };
+        let texts = ["durability=sync", "fast_class_bytes=null"];
+        assert_eq!(named(&texts).unwrap(), Named::Database(of_database));
+        let of_store = StoreOverrides {
+            compression: Some(Compression::Zstd),
+            time_to_live_s: Some(Some(60)),
+            policy: Some(PolicyTemplate::StagingOnly.into()),
+            ..StoreOverrides::default()
+        };
+        let texts = ["compression=zstd", "time_to_live_s=60", "policy=staging_only"];
+        assert_eq!(named(&texts).unwrap(), Named::Store(of_store));
+        for (wrong, word) in [
+            (&["mirrors"][..], "NAME=VALUE"),
+            (&["ttl=1"], "ttl"),
+            (&["mirrors=true", "mirrors=false"], "before"),
+            (&["mirrors=true", "memory_bytes=1"], "two commands"),
+            (&["page_bytes=many"], "many"),
+        ] {
+            let error = named(wrong).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
     }
 
     #[test]

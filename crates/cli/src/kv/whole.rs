@@ -5,7 +5,8 @@ use serde::Serialize;
 use tanada_bench::report::Table;
 use tanada_kv::{Database, DatabaseOverrides, DatabaseSettings, MediaPolicy, OpenOptions, StoreSettings};
 
-use super::{Place, closing, settings};
+use super::settings::{self, Named};
+use super::{Place, closing};
 use crate::failure::{Failure, Outcome};
 use crate::output::{OutputArguments, say, size};
 
@@ -136,18 +137,25 @@ Examples:
   tanada kv vol settings
   tanada kv vol settings '{\"memory_bytes\": 1073741824, \"fast_class_bytes\": 10737418240}'
   tanada kv vol settings '{\"fast_class_bytes\": null}'
+  tanada kv vol settings --set fast_class_bytes=10737418240 --set durability=sync
+  tanada kv vol --store sessions settings --set time_to_live_s=3600 --set compression=zstd
+  tanada kv vol --store sessions settings --set time_to_live_s=null
 
-What is not named stays as it is. docs/kv.md has the names.")]
+What is not named stays as it is; docs/kv.md has the names. With --set a name says whether it is the database's or the store's; what is written from then on
+follows those of a store. Changes of one command are all made, or none.")]
 pub struct SettingsArguments {
     /// Settings of the database that are to be others, for good: JSON, or a file with it
     #[arg(value_name = "JSON|FILE")]
     settings: Option<String>,
+    /// A setting of the database or the store that is to be another, for good: JSON, or a word; again for others
+    #[arg(long, value_name = "NAME=VALUE", conflicts_with = "settings")]
+    set: Vec<String>,
 }
 
 impl SettingsArguments {
     /// Whether anything is to be changed.
     pub(super) fn changes(&self) -> bool {
-        self.settings.is_some()
+        self.settings.is_some() || !self.set.is_empty()
     }
 }
 
@@ -160,11 +168,10 @@ struct AllSettings {
 
 pub(super) async fn settings(place: &Place, arguments: SettingsArguments) -> Outcome {
     if let Some(text) = &arguments.settings {
-        let named: DatabaseOverrides = settings::parsed(text, "settings of a database")?;
-        let options = OpenOptions { settings: named, ..place.options(false) };
-        let opened = Database::open(place.volume(), &place.database, &options, place.environment()).await;
-        // With the opening they are kept.
-        return closing(&opened?, Ok(())).await;
+        return change(place, settings::parsed(text, "settings of a database")?).await;
+    }
+    if !arguments.set.is_empty() {
+        return set(place, &arguments.set).await;
     }
     let database = place.read().await?;
     let stores = database.stores().into_iter().map(|name| {
@@ -172,9 +179,30 @@ pub(super) async fn settings(place: &Place, arguments: SettingsArguments) -> Out
         Ok((name, settings))
     });
     let stores = stores.collect::<Outcome<_>>();
-    let all = AllSettings { stores: stores?, database: database.settings().clone() };
+    let all = AllSettings { stores: stores?, database: database.settings() };
     closing(&database, Ok(())).await?;
     json(&all)
+}
+
+/// Changes settings by their names, of the database or of the store.
+async fn set(place: &Place, named: &[String]) -> Outcome {
+    match settings::named(named)? {
+        Named::Database(settings) => change(place, settings).await,
+        Named::Store(settings) => {
+            let database = place.write().await?;
+            let set = async { Ok(place.store(&database)?.set_settings(&settings).await?) };
+            let set = set.await;
+            closing(&database, set).await
+        }
+    }
+}
+
+/// Changes settings of the database.
+async fn change(place: &Place, settings: DatabaseOverrides) -> Outcome {
+    let options = OpenOptions { settings, ..place.options(false) };
+    let opened = Database::open(place.volume(), &place.database, &options, place.environment()).await;
+    // With the opening they are kept.
+    closing(&opened?, Ok(())).await
 }
 
 fn json(what: &impl Serialize) -> Outcome {

@@ -181,6 +181,28 @@ fn settings_and_policies_are_given_and_changed() {
     [r#""fast_class_bytes": 16777216"#, r#""memory_bytes": 67108864"#].into_iter().for_each(is_said);
     [r#""time_to_live_s": 3600"#, r#""compression": "lz4""#].into_iter().for_each(is_said);
 
+    // One by one, of the database and of a store that is there.
+    let of_database = ["settings", "--set", "durability=sync", "--set", "fast_class_bytes=null"];
+    assert_eq!(made.kv(&of_database).output(), "");
+    assert_eq!(
+        made.kv(&["settings", "--set", "compression=zstd", "--set", "time_to_live_s=60"]).output(),
+        ""
+    );
+    assert!(
+        made.kv(&["settings", "--set", "mirrors=false", "--set", "page_bytes=1"])
+            .error(2)
+            .contains("page_bytes")
+    );
+    assert!(made.kv(&["settings", "--set", "ttl=1"]).error(2).contains("ttl"));
+    assert!(
+        made.kv(&["--store", "none", "settings", "--set", "mirrors=false"]).error(1).contains("\"none\"")
+    );
+    let shown = made.kv(&["settings"]).output();
+    let is_said = |what: &str| assert!(shown.contains(what), "{what} in {shown}");
+    [r#""fast_class_bytes": null"#, r#""durability": "sync""#].into_iter().for_each(is_said);
+    [r#""time_to_live_s": 60"#, r#""compression": "zstd""#].into_iter().for_each(is_said);
+    [r#""mirrors": true"#, r#""memory_bytes": 67108864"#].into_iter().for_each(is_said);
+
     assert_eq!(made.kv(&["policy"]).output(), "\"staging_only\"\n");
     assert_eq!(made.kv(&["policy", "capacity_only"]).output(), "");
     assert_eq!(made.kv(&["policy"]).output(), "\"capacity_only\"\n");

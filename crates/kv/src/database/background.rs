@@ -73,7 +73,7 @@ impl Core {
             core.background.tasks.spawn(&*core.environment, run(Arc::downgrade(core), noticed, task));
         };
         spawn(Task::Flush);
-        for _ in 0..core.settings.concurrent_jobs {
+        for _ in 0..core.settings().concurrent_jobs {
             spawn(Task::Job);
         }
     }

@@ -165,25 +165,27 @@ impl Batch {
             return Err(error);
         }
         let payload = self.payload.finish();
-        let compresses = |store: &Arc<StoreState>| {
-            options.compression.unwrap_or(store.settings.compression) != Compression::None
+        let compresses = |store: &Arc<StoreState>| match options.compression {
+            Some(compression) => compression != Compression::None,
+            None => store.live.compresses(),
         };
         if options.time_to_live_s.is_none() && !self.stores.iter().any(compresses) {
             return Ok((payload, self.stores));
         }
+        let settings: Vec<_> = self.stores.iter().map(|store| (store.no, store.settings())).collect();
         let mut builder = PayloadBuilder::with_capacity(payload.bytes.len());
         for mut operation in payload.operations().flatten() {
-            let store = self.stores.iter().find(|store| store.no == operation.store);
-            let Some(store) = store.filter(|_| operation.kind == OperationKind::Put) else {
+            let store = settings.iter().find(|(no, _)| *no == operation.store);
+            let Some((_, settings)) = store.filter(|_| operation.kind == OperationKind::Put) else {
                 builder.push(&operation.as_new());
                 continue;
             };
             if let Some(time_to_live_s) = options.time_to_live_s {
                 operation.expires_s = Some(expiry(now_s, time_to_live_s));
             }
-            let compression = options.compression.unwrap_or(store.settings.compression);
+            let compression = options.compression.unwrap_or(settings.compression);
             let value = operation.pair.value();
-            let is_long = value.len() >= store.settings.separate_from_bytes as usize;
+            let is_long = value.len() >= settings.separate_from_bytes as usize;
             let compressed = if is_long { compress(compression, value) } else { None };
             match &compressed {
                 Some((codec, stored)) => {

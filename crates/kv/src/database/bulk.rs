@@ -93,7 +93,7 @@ impl Store {
                 // No job can free anything until the load ends.
                 core.note_space(&store, Space::default());
                 let context = core.job_context(&store)?;
-                let codec = match store.settings.compression {
+                let codec = match store.settings().compression {
                     Compression::None => Codec::None,
                     Compression::Lz4 => Codec::Lz4,
                     Compression::Zstd => Codec::Zstd,
@@ -187,7 +187,7 @@ impl BulkLoad {
         if key.len() > LONGEST_KEY || value.len() > LONGEST_VALUE {
             return Err(Error::invalid("a key or a value of a load is too long"));
         }
-        let content = if value.len() >= self.store.settings.separate_from_bytes as usize {
+        let content = if value.len() >= self.store.live.separate_from_bytes() {
             Content::At(self.write_value(value).await?)
         } else {
             Content::Inline(Bytes::copy_from_slice(value))

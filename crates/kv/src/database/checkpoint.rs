@@ -23,10 +23,9 @@ impl Database {
         let volume = self.core.objects.volume().clone();
         let environment: Arc<dyn Environment> = self.core.environment.clone();
         let snapshot = self.snapshot();
-        let settings = &self.core.settings;
+        let settings = self.settings();
         let crash = self.core.crash.clone();
-        let state =
-            DatabaseRecord { settings: settings.clone(), is_unfinished: true, ..DatabaseRecord::default() };
+        let state = DatabaseRecord { settings, is_unfinished: true, ..DatabaseRecord::default() };
         let copy = Database::make(&volume, name, state, crash, environment.clone()).await?;
         let copied = self.copy_to(&copy, &snapshot).await;
         let closed = copy.close().await;

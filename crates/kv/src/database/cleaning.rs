@@ -148,7 +148,7 @@ impl Core {
     /// What is to be cleaned in a store for which nothing else is to do.
     fn cleaning(&self, store: &StoreState, tree: &TreeState) -> Due {
         let now_s = self.environment.wall_time_s();
-        let life_s = store.settings.time_to_live_s.map_or(UNKNOWN_LIFE_S, u64::from);
+        let life_s = store.settings().time_to_live_s.map_or(UNKNOWN_LIFE_S, u64::from);
         let late_s = (life_s / PARTS_OF_LIFE).max(LEAST_EXPIRED_S);
         let has_expired = |expiry: u32| u64::from(expiry) + late_s <= now_s;
         let Some(job) = pick_cleaning(tree, &self.pick_settings(store), has_expired) else {

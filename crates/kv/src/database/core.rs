@@ -27,6 +27,8 @@ use super::activity::Activity;
 use super::background::Background;
 use super::batch::Batch;
 use super::conflict::{Conflict, ReadSet, Recent};
+use super::limit::Watch;
+use super::live::LiveDatabaseSettings;
 use super::pressure::Cause;
 use super::snapshot::Snapshots;
 use super::statistics::Counters;
@@ -67,7 +69,8 @@ pub(crate) struct Core {
     pub(crate) name: String,
     /// Which of the databases that this process has opened.
     pub(crate) instance: u64,
-    pub(crate) settings: DatabaseSettings,
+    /// Changed under the manifest's lock alone.
+    pub(crate) live: LiveDatabaseSettings,
     pub(crate) objects: Arc<Objects>,
     pub(crate) opener: Opener,
     pub(crate) environment: Arc<dyn Environment>,
@@ -87,10 +90,11 @@ pub(crate) struct Core {
     pub(crate) earlier: Activity,
     /// When the manifest was told of what is done.
     pub(crate) activity_noted: Mutex<Option<Duration>>,
-    /// Tables are written out before they have more, for what they become is spilled as a whole.
-    pub(crate) most_table_bytes: AtomicU64,
+    /// Tables are written out before they have more, for memory is bounded, and what they become is spilled as a whole.
+    pub(crate) table_bytes: AtomicU64,
     /// Of what stores' compactions take: see [`super::reserve`].
     pub(crate) largest_need: AtomicU64,
+    pub(crate) limit: Watch,
     /// How long each write is slowed because the fastest class is nearly full.
     pub(crate) slowed_us: AtomicU32,
     /// Whether jobs have time.
@@ -149,6 +153,11 @@ impl Drop for OpenTransaction {
 pub(crate) type Check<'a> = (&'a OpenTransaction, Option<&'a ReadSet>);
 
 impl Core {
+    /// Its settings as they are now.
+    pub(crate) fn settings(&self) -> Arc<DatabaseSettings> {
+        self.live.now()
+    }
+
     pub(crate) fn writing(&self) -> Result<&Writing> {
         if self.is_closed.load(Ordering::Acquire) {
             return Err(Error::new(ErrorKind::Closed, format!("database {:?} is closed", self.name)));
@@ -203,7 +212,7 @@ impl Core {
         check: Option<Check<'_>>,
     ) -> Result<()> {
         let writing = self.writing()?;
-        let durability = options.durability.unwrap_or(self.settings.durability);
+        let durability = options.durability.unwrap_or_else(|| self.live.durability());
         durability.check()?;
         let now_s = if options.time_to_live_s.is_some() { self.environment.wall_time_s() } else { 0 };
         let (mut payload, stores) = batch.finish(options, now_s)?;
@@ -343,7 +352,7 @@ impl Core {
         if self.is_expired(found.version.expires_s) {
             return Ok(None);
         }
-        if store.settings.promoted_bytes_per_second == 0 {
+        if !store.hot.counts() {
             return found.value(key, store.owner, &tree).await.map(|(value, _)| value);
         }
         self.value_counting(store, &tree, key, &found).await
@@ -388,8 +397,7 @@ pub(crate) fn insert(
     let stored_len = pair.value().len();
     let content = match kind {
         OperationKind::Put => {
-            let is_separate =
-                stored_len >= store.settings.separate_from_bytes as usize || codec != Codec::None;
+            let is_separate = stored_len >= store.live.separate_from_bytes() || codec != Codec::None;
             let home = is_separate.then(|| Pointer {
                 segment: appended.segment,
                 offset: appended.offset + value_at as u64,

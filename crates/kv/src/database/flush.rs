@@ -64,7 +64,7 @@ fn uncounted_bytes(memory_bytes: u64, own_bytes: u64, held_bytes: u64) -> u64 {
 impl Core {
     /// Bytes at which a table is written out.
     fn table_bytes(&self) -> u64 {
-        self.settings.table_bytes().min(self.most_table_bytes.load(Ordering::Relaxed))
+        self.table_bytes.load(Ordering::Relaxed)
     }
 
     /// Closes tables that are full, under the commit lock.
@@ -88,7 +88,7 @@ impl Core {
         let mut active: Vec<(Arc<MemoryTable>, &Arc<StoreState>)> =
             stores.iter().map(|store| (store.view.read().active.clone(), store)).collect();
         active.retain(|(table, _)| !table.is_empty());
-        let oldest = end.saturating_sub(self.settings.log_replay_bytes);
+        let oldest = end.saturating_sub(self.settings().log_replay_bytes);
         let held_back = active.extract_if(.., |(table, _)| table.start < oldest);
         let mut due: Vec<&Arc<StoreState>> = held_back.map(|(_, store)| store).collect();
         let mut total: u64 = active.iter().map(|(table, _)| table.bytes()).sum();
@@ -133,15 +133,15 @@ impl Core {
     /// Leaves the cache what memory tables and jobs do not take. To be called when these came, grew or went, without a lock: what the cache drops takes
     /// time.
     pub(crate) fn share_memory(&self) {
-        let table_bytes = self.settings.table_bytes();
+        let settings = self.settings();
+        let table_bytes = settings.table_bytes();
         let tables: u64 = self.stores.read().iter().map(|store| store.table_bytes()).sum();
         // What is written until the next look goes to what lies idle first.
         let meanwhile = if self.writing.is_some() { table_bytes / LOOKS_A_TABLE } else { 0 };
         let meanwhile = meanwhile.max(self.blocks.idle_bytes());
         let jobs = self.background.job_bytes.load(Ordering::Relaxed);
-        let memory = self.settings.memory_bytes;
         let nodes = if tables > 0 { (tables + meanwhile) / NODES_SHARE } else { 0 };
-        let uncounted = uncounted_bytes(memory, self.settings.own_bytes(), nodes + jobs);
+        let uncounted = uncounted_bytes(settings.memory_bytes, settings.own_bytes(), nodes + jobs);
         self.opener.cache.lend(tables + meanwhile + jobs + uncounted);
     }
 
@@ -286,7 +286,7 @@ impl Core {
                 .collect(),
         };
         let tree = store.view.read().tree.clone();
-        let opened = self.opener.holding(store.settings.filters).open_added(&tree, &edit).await?;
+        let opened = self.opener.holding(store.settings().filters).open_added(&tree, &edit).await?;
         // What it has is deleted below, if nobody holds it.
         drop(tree);
         // CRASH: the key file is an orphan, and the log has everything.
@@ -403,9 +403,10 @@ impl Core {
         no: u64,
         object: tanada_volume::Object,
     ) -> Result<Option<KvsetRecord>> {
+        let settings = store.settings();
         let options = KeyFileOptions {
-            page_bytes: store.settings.page_bytes,
-            filter_bits_per_key: store.settings.filter_bits_per_key,
+            page_bytes: settings.page_bytes,
+            filter_bits_per_key: settings.filter_bits_per_key,
         };
         let mut writer = KeyFileWriter::new(no, object, self.objects.buffers(), options);
         let retention = Retention {

@@ -21,7 +21,6 @@ use crate::keyfile::KeyFileOptions;
 use crate::manifest::{DatabaseRecord, Record};
 use crate::notify::Notify;
 use crate::pace::Pace;
-use crate::settings::FilterMemory;
 use crate::transaction::Scan;
 use crate::tree::{Change, Edit, JobContext, JobOutput, KvsetNo, TreeState, drop_hidden, hidden};
 use crate::{ErrorKind, Result};
@@ -174,6 +173,10 @@ impl Core {
         // Those with the most at their roots first.
         stores.sort_by_key(|store| std::cmp::Reverse(store.view.read().tree.root.len()));
         stores.retain(|store| store.check_there().is_ok());
+        let left = self.keep_within_limit(writing, &stores).await.unwrap_or_else(|error| {
+            writing.log.fail(&error);
+            false
+        });
         for store in &stores {
             if self.bring_together_if_due(writing, store).await {
                 return Did::Something;
@@ -220,7 +223,7 @@ impl Core {
                 Err(error) => writing.log.fail(&error),
             }
         }
-        did
+        if left { Did::Something } else { did }
     }
 
     /// Does all jobs of a store, those included that can wait.
@@ -277,8 +280,9 @@ impl Core {
 
     /// Bytes of values that a job may hold in memory at once: the jobs that run together share what is there for buffers.
     pub(crate) fn job_bytes(&self) -> u64 {
-        let jobs = self.settings.concurrent_jobs.min(self.stores.read().len()).max(1) as u64;
-        (self.settings.jobs_bytes() / jobs).max(256 << 10)
+        let settings = self.settings();
+        let jobs = settings.concurrent_jobs.min(self.stores.read().len()).max(1) as u64;
+        (settings.jobs_bytes() / jobs).max(256 << 10)
     }
 
     /// Bytes that a job may hold without taking anything from the cache that is in it, but for a little; no more than a third of all, for tables may come
@@ -286,12 +290,12 @@ impl Core {
     fn unused_bytes(&self) -> u64 {
         let cache = self.opener.cache.counters();
         let free = self.opener.cache.budget_bytes().saturating_sub(cache.upper_bytes + cache.lower_bytes);
-        (free / 4 * 3).min(self.settings.memory_bytes / 3)
+        (free / 4 * 3).min(self.settings().memory_bytes / 3)
     }
 
     pub(crate) fn job_context(&self, store: &StoreState) -> Result<JobContext> {
-        let settings = &store.settings;
-        let placement = self.classes.placement(&store.policy())?;
+        let settings = store.settings();
+        let placement = self.classes.placement(&settings.policy)?;
         let shares = self.shares(store, Some(&placement));
         Ok(JobContext {
             opener: self.opener.clone(),
@@ -343,7 +347,7 @@ impl Core {
             None => match self.correction(writing, store, &tree, is_thorough)? {
                 Some(Correction::Rewrite(job)) => job,
                 Some(Correction::Move(misplaced)) => {
-                    self.move_misplaced(writing, store, misplaced).await?;
+                    self.move_misplaced(writing, store, &misplaced).await?;
                     self.delete_retired().await?;
                     self.watch_fast_class();
                     return Ok(true);
@@ -443,13 +447,8 @@ impl Core {
         // As long as anybody has the old tree, what only it references is not deleted.
         drop((tree, output));
         self.delete_retired().await?;
-        if store.settings.filters == FilterMemory::Resident {
-            // Those of what was replaced may have taken the room.
-            let tree = store.view.read().tree.clone();
-            for kvset in tree.kvsets() {
-                kvset.hold_filter(FilterMemory::Resident).await;
-            }
-        }
+        // Those of what was replaced may have taken the room.
+        self.hold_filters(store).await;
         self.watch_fast_class();
         Ok(true)
     }
@@ -496,7 +495,7 @@ impl Core {
         lock: impl FnOnce() -> G,
     ) -> Result<()> {
         let tree = store.view.read().tree.clone();
-        let opened = self.opener.holding(store.settings.filters).open_added(&tree, edit).await?;
+        let opened = self.opener.holding(store.settings().filters).open_added(&tree, edit).await?;
         drop(tree);
         let install = |_: &DatabaseRecord| -> Result<(Arc<TreeState>, Arc<TreeState>)> {
             let _held = lock();

@@ -2,14 +2,25 @@
 //!
 //! Who makes an object asks first, and makes it on another class once what lies on the fastest one, with what the log needs next, would be more than the limit.
 //! Counting that takes time where there are many objects, so it is done now and then as long as whatever is made surely fits, and each time when it may not.
+//!
+//! When the limit is lowered, memory tables are written out, mirrors go, spills are due, and what leaves have there goes to the next class
+//! ([`super::relocation`]), until the database is within it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::core::Core;
+use super::core::{Core, Writing};
 
 /// How many times as long as it took what is on the fastest class is not counted again.
 const COUNTS: u32 = 10;
+
+/// When what is on the fastest class is counted again.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    next_count_ns: AtomicU64,
+    /// Before that, when so many objects were made.
+    still_fit: AtomicU64,
+}
 
 /// Objects that may still grow on the fastest class when its bytes are counted.
 const BEING_WRITTEN: u64 = 2;
@@ -25,10 +36,13 @@ impl Core {
 
     /// Looks whether the fastest class is as full as the database may make it: its limit, and the bytes there with those that it needs next.
     fn look_at_limit(&self) -> Option<(u64, u64)> {
-        let limit = self.settings.fast_class_bytes?;
+        let settings = self.settings();
+        let Some(limit) = settings.fast_class_bytes else {
+            self.classes.set_fast_full(false);
+            return None;
+        };
         // Log segments are prepared ahead, so there has to be room for two.
-        let reserve =
-            (2 * super::open::log_segment_bytes(self.objects.volume(), &self.settings)).min(limit / 4);
+        let reserve = (2 * super::open::log_segment_bytes(self.objects.volume(), &settings)).min(limit / 4);
         let needed = self.fast_class_bytes() + reserve;
         self.classes.set_fast_full(needed > limit);
         Some((limit, needed))
@@ -36,33 +50,57 @@ impl Core {
 
     /// How many new objects fit into what is left of the limit, whatever they take, and whatever those take yet that are being written.
     fn still_fit(&self, limit: u64, needed: u64) -> u64 {
-        let log_segment = super::open::log_segment_bytes(self.objects.volume(), &self.settings);
+        let log_segment = super::open::log_segment_bytes(self.objects.volume(), &self.settings());
         let largest = (2 * log_segment).min(limit / 8).max(1);
         (limit.saturating_sub(needed) / largest).saturating_sub(BEING_WRITTEN)
     }
 
     /// Has objects made elsewhere as soon as the fastest class is as full as it may get: a job or a load goes on for long.
     pub(crate) fn keep_limit(core: &Arc<Core>) {
-        if core.settings.fast_class_bytes.is_some() {
-            let weak = Arc::downgrade(core);
-            // Counting takes time where there are many objects; no more than a tenth, unless one more might be too many.
-            let next_count_ns = AtomicU64::new(0);
-            let still_fit = AtomicU64::new(0);
-            core.objects.ask(move |class| {
-                let core = weak.upgrade()?;
-                let began = core.environment.now();
-                let less = |fit: u64| fit.checked_sub(1);
-                let fits = still_fit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok();
-                let may_be_too_many = !fits && !core.classes.is_fast_full();
-                if may_be_too_many || began.as_nanos() as u64 >= next_count_ns.load(Ordering::Relaxed) {
-                    let (limit, needed) = core.look_at_limit()?;
-                    still_fit.store(core.still_fit(limit, needed), Ordering::Relaxed);
-                    let ended = core.environment.now();
-                    let next = ended + ended.saturating_sub(began) * COUNTS;
-                    next_count_ns.store(next.as_nanos() as u64, Ordering::Relaxed);
-                }
-                core.classes.instead_of(class)
-            });
+        let weak = Arc::downgrade(core);
+        core.objects.ask(move |class| {
+            let core = weak.upgrade()?;
+            let Watch { next_count_ns, still_fit } = &core.limit;
+            let began = core.environment.now();
+            let less = |fit: u64| fit.checked_sub(1);
+            let fits = still_fit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok();
+            let may_be_too_many = !fits && !core.classes.is_fast_full();
+            if may_be_too_many || began.as_nanos() as u64 >= next_count_ns.load(Ordering::Relaxed) {
+                let (limit, needed) = core.look_at_limit()?;
+                still_fit.store(core.still_fit(limit, needed), Ordering::Relaxed);
+                let ended = core.environment.now();
+                let next = ended + ended.saturating_sub(began) * COUNTS;
+                next_count_ns.store(next.as_nanos() as u64, Ordering::Relaxed);
+            }
+            core.classes.instead_of(class)
+        });
+    }
+
+    /// To be called when there is another limit.
+    pub(crate) fn limit_changed(&self, writing: &Writing) {
+        // What was counted was for another one.
+        self.limit.still_fit.store(0, Ordering::Relaxed);
+        self.limit.next_count_ns.store(0, Ordering::Relaxed);
+        self.watch_fast_class();
+        if !self.classes.is_fast_full() {
+            return;
         }
+        // The log that memory tables need leaves with them, and the segment that it has ready is to lie elsewhere.
+        {
+            let _commit = self.commit.lock();
+            let stores = self.stores.read().clone();
+            self.close_tables(writing, &stores);
+        }
+        writing.log.give_back_ready();
+    }
+
+    /// Bytes on the fastest class beyond the limit that neither mirrors nor spills free.
+    pub(crate) fn over_limit(&self) -> u64 {
+        let Some(limit) = self.settings().fast_class_bytes.filter(|_| self.classes.is_fast_full()) else {
+            return 0;
+        };
+        let stores = self.stores.read().clone();
+        let spillable: u64 = stores.iter().map(|store| self.spillable_bytes(store)).sum();
+        self.fast_class_bytes().saturating_sub(self.mirrored_bytes() + spillable).saturating_sub(limit)
     }
 }

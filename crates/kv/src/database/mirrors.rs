@@ -77,7 +77,7 @@ impl Core {
     /// Whether there may be mirrors of what a store has in its leaves.
     fn are_mirrors_of_use(&self, store: &StoreState) -> bool {
         let Some(fastest) = self.classes.fastest() else { return false };
-        let promotes = store.settings.promoted_bytes_per_second > 0;
+        let promotes = store.settings().promoted_bytes_per_second > 0;
         let wanted = self.classes.wanted(&store.policy());
         self.mirrors_what_it_spills(store)
             || (promotes && wanted.is_ok_and(|wanted| wanted.leaf_values != fastest))
@@ -87,7 +87,7 @@ impl Core {
     pub(crate) fn mirrors_what_it_spills(&self, store: &StoreState) -> bool {
         let Some(fastest) = self.classes.fastest() else { return false };
         let wanted = self.classes.wanted(&store.policy());
-        store.settings.mirrors
+        store.settings().mirrors
             && self.classes.is_log_on(&fastest)
             && wanted.is_ok_and(|wanted| {
                 wanted.moves_values && wanted.leaf_values != fastest && wanted.root_keys == fastest
@@ -96,10 +96,10 @@ impl Core {
 
     /// Bytes of the fastest class that mirrors have to leave, as far as it can be known.
     fn mirrors_surplus(&self) -> u64 {
-        let volume = self.objects.volume();
-        let segment_bytes = super::open::log_segment_bytes(volume, &self.settings);
-        let spared = SPARED_LOG_SEGMENTS * segment_bytes + self.settings.table_bytes() / SPARED_SHARE;
-        let over_limit = self.settings.fast_class_bytes.map_or(0, |limit| {
+        let (volume, settings) = (self.objects.volume(), self.settings());
+        let segment_bytes = super::open::log_segment_bytes(volume, &settings);
+        let spared = SPARED_LOG_SEGMENTS * segment_bytes + settings.table_bytes() / SPARED_SHARE;
+        let over_limit = settings.fast_class_bytes.map_or(0, |limit| {
             // One more may be prepared before this is looked at again; objects that find the limit reached go elsewhere.
             let spared = (spared + segment_bytes).min(limit / 2);
             (self.fast_class_bytes() + spared).saturating_sub(limit)
@@ -148,7 +148,7 @@ impl Core {
         there.count() as u64 * self.objects.volume().chunk_bytes()
     }
 
-    fn fastest_number(&self) -> Option<u8> {
+    pub(super) fn fastest_number(&self) -> Option<u8> {
         let fastest = self.classes.fastest()?;
         let classes = self.objects.volume().classes();
         classes.iter().find(|class| class.name == fastest).map(|class| class.number)
@@ -160,7 +160,7 @@ impl Core {
         let class = self.objects.volume().classes().into_iter();
         let class = class.filter(|class| fastest.as_ref() == Some(&class.name));
         let size = class.map(|class| class.chunks * self.objects.volume().chunk_bytes()).sum();
-        self.settings.fast_class_bytes.map_or(size, |limit| limit.min(size))
+        self.settings().fast_class_bytes.map_or(size, |limit| limit.min(size))
     }
 
     /// Segments that are to be mirrors of no store any more: of no use, too many, or in the way of `surplus` bytes. The log is one for all stores, so a

@@ -10,6 +10,7 @@
 //! - [`bulk`], [`checkpoint`], [`check`]: loads past the log, copies of a database, reading all of it;
 //! - [`activity`], [`statistics`]: what was done, since the opening and over all of them, and what there is;
 //! - [`batch`], [`store`], [`snapshot`]: what users hold;
+//! - [`live`], [`settings`]: settings, and changing them;
 //! - [`conflict`]: what transactions have to know of each other.
 
 mod activity;
@@ -24,6 +25,7 @@ pub(crate) mod core;
 mod flush;
 mod jobs;
 mod limit;
+mod live;
 mod merges;
 mod mirrors;
 mod open;
@@ -32,6 +34,7 @@ mod pressure;
 mod promotion;
 mod relocation;
 mod reserve;
+mod settings;
 mod shares;
 pub(crate) mod snapshot;
 mod statistics;
@@ -70,9 +73,9 @@ impl Database {
         &self.core.name
     }
 
-    /// Its settings, those included that it was opened with.
-    pub fn settings(&self) -> &DatabaseSettings {
-        &self.core.settings
+    /// Its settings as they are now, those included that it was opened with.
+    pub fn settings(&self) -> DatabaseSettings {
+        (*self.core.settings()).clone()
     }
 
     /// Makes everything durable and stops the background work. Handles are of no use afterwards, and the database can be opened again; where a bulk load or a

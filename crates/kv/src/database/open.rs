@@ -22,6 +22,8 @@ use super::Database;
 use super::background::Background;
 use super::conflict::Recent;
 use super::core::{Commit, Core, Writing};
+use super::limit::Watch;
+use super::live::LiveDatabaseSettings;
 use super::snapshot::Snapshots;
 use super::statistics::Counters;
 use super::store::StoreState;
@@ -297,7 +299,7 @@ impl Database {
         let core = Arc::new(Core {
             name: name.to_owned(),
             instance,
-            settings: state.settings,
+            live: LiveDatabaseSettings::new(state.settings),
             objects,
             opener,
             environment,
@@ -316,8 +318,9 @@ impl Database {
             classes,
             is_closed: AtomicBool::new(false),
             claim: Mutex::new(Some(claim)),
-            most_table_bytes: AtomicU64::new(u64::MAX),
+            table_bytes: AtomicU64::new(u64::MAX),
             largest_need: AtomicU64::new(0),
+            limit: Watch::default(),
             slowed_us: AtomicU32::new(0),
             hurry: Arc::default(),
         });

@@ -106,7 +106,7 @@ pub(super) fn referenced(kvset: &Arc<Kvset>) -> impl Iterator<Item = SegmentNo> 
 impl Core {
     /// So many kvsets at the root make a spill.
     pub(crate) fn root_kvsets(&self) -> usize {
-        (self.settings.slow_root_kvsets / 2).max(2)
+        (self.settings().slow_root_kvsets / 2).max(2)
     }
 
     pub(crate) fn pick_settings(&self, store: &StoreState) -> PickSettings {
@@ -114,7 +114,7 @@ impl Core {
         let shares = self.shares(store, placement.as_ref());
         PickSettings {
             leaf_bytes: shares.leaf_bytes,
-            space_amplification: store.settings.space_amplification,
+            space_amplification: store.settings().space_amplification,
             // Writers are slowed only when spills cannot keep pace.
             root_kvsets: self.root_kvsets(),
             // One batch of a job: its values, read back in the order of the log, are most of what lies there. A batch that is a part of the keys wants
@@ -184,12 +184,13 @@ impl Core {
 
     /// How much the fastest class presses for log segments to be emptied: 1 if that is due. The store's root keeps `log_bytes` in them.
     pub(crate) fn log_pressure(&self, log_bytes: u64) -> f64 {
-        if log_bytes == 0 && self.settings.fast_class_bytes.is_none() {
+        let limit = self.settings().fast_class_bytes;
+        if log_bytes == 0 && limit.is_none() {
             return 0.0;
         }
         let mirrored = self.mirrored_bytes();
         // Before a limit is reached, so that there is time to make room.
-        let by_limit = self.settings.fast_class_bytes.map_or(0.0, |limit| {
+        let by_limit = limit.map_or(0.0, |limit| {
             self.fast_class_bytes().saturating_sub(mirrored) as f64 / (limit.max(1) as f64 * 0.75)
         });
         // The log would go on to a slow class once this one is full. What is free is to be no less than what spills could free.

@@ -77,7 +77,7 @@ fn slowed_for_space(space: Space, segment_bytes: u64, free_bytes: u64) -> Durati
 impl Core {
     /// Notes how much space a store takes beyond what it needs.
     pub(crate) fn note_space(&self, store: &Arc<StoreState>, space: Space) {
-        let time = slowed_for_space(space, store.settings.value_segment_bytes, self.free_for_jobs().0);
+        let time = slowed_for_space(space, store.settings().value_segment_bytes, self.free_for_jobs().0);
         if store.cleaning.set_slowed(time) {
             self.update_pressure([store]);
             self.background.progress.notify();
@@ -86,7 +86,8 @@ impl Core {
 
     /// Looks whether the tables that wait to be written out have as much memory as they may, all stores' together.
     fn look_at_tables(&self) -> bool {
-        let most = (self.settings.waiting_tables as u64).saturating_mul(self.settings.table_bytes());
+        let settings = self.settings();
+        let most = (settings.waiting_tables as u64).saturating_mul(settings.table_bytes());
         let waiting: u64 = self.stores.read().iter().map(|store| store.waiting_bytes()).sum();
         self.background.tables_wait.store(waiting >= most, Ordering::Release);
         waiting >= most
@@ -94,7 +95,7 @@ impl Core {
 
     fn pressure(&self, store: &StoreState) -> Pressure {
         let view = store.view.read();
-        let settings = &self.settings;
+        let settings = self.settings();
         if view.waiting.len() >= settings.waiting_tables {
             return Pressure::Stop(Cause::MemoryTables);
         }
@@ -127,7 +128,7 @@ impl Core {
     }
 
     /// Bytes of values at the store's root that a spill would take from the fastest class.
-    fn spillable_bytes(&self, store: &StoreState) -> u64 {
+    pub(super) fn spillable_bytes(&self, store: &StoreState) -> u64 {
         let Some(fastest) = self.classes.fastest() else { return 0 };
         let classes = self.objects.volume().classes();
         let Some(class) = classes.iter().find(|class| class.name == fastest) else { return 0 };

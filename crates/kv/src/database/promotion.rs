@@ -100,7 +100,7 @@ impl Core {
 
     /// Promotes what is worth it; whether anything was. The caller has the store's turn.
     pub(crate) async fn promote_next(&self, writing: &Writing, store: &Arc<StoreState>) -> Result<bool> {
-        let rate = store.settings.promoted_bytes_per_second;
+        let rate = store.settings().promoted_bytes_per_second;
         let Some(fastest) = self.fastest_class().filter(|_| rate > 0) else { return Ok(false) };
         let now = self.environment.now();
         let elapsed = now.saturating_sub(*store.promotion.last.lock());

@@ -11,6 +11,9 @@
 //!    segment may be used by other stores, too.
 //!
 //! Nothing goes to the fastest class that the log could want soon.
+//!
+//! What is beyond the limit of the fastest class, because that was lowered, goes the other way: between other jobs, for it is a promise, an object at once, which is
+//! meant for the next class from then on. Copies of what was read often are dropped first. What spills are going to take away is left to them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,16 +22,15 @@ use tanada_volume::{Attributes, Budget, Object, Relocated, Relocation};
 
 use super::Database;
 use super::core::{Core, Writing};
+use super::jobs::Turn;
 use super::pick::referenced;
 use super::store::StoreState;
 use crate::entry::SegmentNo;
-use crate::manifest::Record;
 use crate::objects::ObjectKind;
-use crate::settings::StoreSettings;
 use crate::tree::edit::SegmentRecord;
 use crate::tree::pick::Job;
-use crate::tree::policy::{MediaPolicy, Placement};
-use crate::tree::{Change, Edit, TreeState};
+use crate::tree::policy::Placement;
+use crate::tree::{Change, Edit, Place, TreeState};
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes that are moved before other jobs have their turn.
@@ -60,18 +62,6 @@ pub(crate) enum Correction {
 }
 
 impl Core {
-    /// Changes the policy of a store, for good.
-    pub(crate) async fn set_policy(&self, store: &Arc<StoreState>, policy: &MediaPolicy) -> Result<()> {
-        let writing = self.writing()?;
-        store.check_there()?;
-        self.classes.check(policy)?;
-        let settings = StoreSettings { policy: policy.clone(), ..store.settings.clone() };
-        let record = Record::StoreSettings { no: store.no, settings: Box::new(settings) };
-        writing.manifest.append(vec![record], |_| store.set_policy(policy.clone())).await?;
-        self.background.work.notify();
-        Ok(())
-    }
-
     /// Empties a class of the volume.
     async fn drain_class(&self, class: &str) -> Result<Relocated> {
         let relocation = Relocation {
@@ -160,10 +150,10 @@ impl Core {
     /// Whether a step's bytes more are no burden to the fastest class.
     fn has_room_on_fastest(&self, tree: &TreeState, is_thorough: bool) -> bool {
         let reserve =
-            SPARED_LOG_SEGMENTS * super::open::log_segment_bytes(self.objects.volume(), &self.settings);
+            SPARED_LOG_SEGMENTS * super::open::log_segment_bytes(self.objects.volume(), &self.settings());
         let mirrored = self.mirrored_bytes();
         let fits_class = self.free_on_fastest().is_some_and(|free| free + mirrored >= STEP_BYTES + reserve);
-        let limit = self.settings.fast_class_bytes;
+        let limit = self.settings().fast_class_bytes;
         let fits_limit = limit.is_none_or(|limit| {
             let used = self.fast_class_bytes().saturating_sub(mirrored);
             used + STEP_BYTES.min(limit / 8) + reserve.min(limit / 4) <= limit
@@ -173,17 +163,72 @@ impl Core {
         fits_class && fits_limit && is_quiet && !self.classes.is_fast_full()
     }
 
-    /// Moves a part of an object, or notes that it is where it belongs.
+    /// Brings what is beyond the limit of the fastest class to the next one, an object of a store; whether there was any. The caller has no store's turn.
+    ///
+    /// # Errors
+    /// Those of the manifest.
+    pub(crate) async fn keep_within_limit(
+        &self,
+        writing: &Writing,
+        stores: &[Arc<StoreState>],
+    ) -> Result<bool> {
+        if self.over_limit() == 0 {
+            return Ok(false);
+        }
+        for store in stores {
+            let Some(_turn) = Turn::take(self, store) else { continue };
+            let copies = dropped_copies(&store.view.read().tree);
+            if !copies.is_empty() {
+                self.install_if_there(writing, store, copies).await?;
+            } else if let Some(excess) = self.excess(writing, store) {
+                while !self.move_misplaced(writing, store, &excess).await? && !self.background.is_stopping() {
+                }
+            } else {
+                continue;
+            }
+            self.delete_retired().await?;
+            self.watch_fast_class();
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// What a store's leaves have on the fastest class, values before keys, but for what was tried before; and what its root has in the log, if spills leave it
+    /// there.
+    fn excess(&self, writing: &Writing, store: &StoreState) -> Option<Misplaced> {
+        let fastest = self.classes.fastest()?;
+        let next = self.classes.instead_of(&fastest)?;
+        let number = self.fastest_number()?;
+        let excess = |kind, no, segment: Option<SegmentRecord>| {
+            let object = self.objects.find(kind, no)?;
+            let mut homes = object.chunks(0..u64::MAX).into_iter().filter_map(|chunk| chunk.home);
+            let is_excess =
+                object.attributes().class.as_ref() != Some(&next) && homes.any(|home| home.class == number);
+            is_excess.then(|| Misplaced { object, wanted: next.clone(), segment })
+        };
+        let tree = store.view.read().tree.clone();
+        let leaves = || tree.leaves.iter().flat_map(|leaf| &leaf.kvsets);
+        let mut values: BTreeSet<SegmentNo> = leaves().flat_map(referenced).collect();
+        if self.classes.wanted(&store.policy()).is_ok_and(|wanted| !wanted.moves_values) {
+            values.extend(tree.root.iter().flat_map(referenced));
+        }
+        let in_use = writing.log.segments();
+        let mut values = values.into_iter().filter(|no| !in_use.contains(no));
+        let found = values.find_map(|no| excess(ObjectKind::Segment, no, tree.segments.get(&no).cloned()));
+        found.or_else(|| leaves().find_map(|kvset| excess(ObjectKind::Keys, kvset.no(), None)))
+    }
+
+    /// Moves a part of an object, or notes that it is where it belongs, and nothing is left to do.
     pub(crate) async fn move_misplaced(
         &self,
         writing: &Writing,
         store: &Arc<StoreState>,
-        misplaced: Misplaced,
-    ) -> Result<()> {
+        misplaced: &Misplaced,
+    ) -> Result<bool> {
         let Misplaced { object, wanted, segment } = misplaced;
         let volume = self.objects.volume();
         let classes = volume.classes();
-        let Some(class) = classes.iter().find(|class| class.name == wanted) else { return Ok(()) };
+        let Some(class) = classes.iter().find(|class| class.name == *wanted) else { return Ok(true) };
         let chunks = object.chunks(0..u64::MAX).into_iter();
         let elsewhere = chunks.filter(|chunk| chunk.home.is_some_and(|home| home.class != class.number));
         let elsewhere: Vec<u64> = elsewhere.map(|chunk| chunk.no).collect();
@@ -196,11 +241,11 @@ impl Core {
                 why: format!("the policy of store {:?}", store.name),
                 ..Relocation::default()
             };
-            match object.move_to(*first..*last + 1, &wanted, &relocation).await {
+            match object.move_to(*first..*last + 1, wanted, &relocation).await {
                 Ok(moved) => {
                     self.counters.relocated_bytes.add(moved.bytes);
                     if moved.done > 0 && step.len() < elsewhere.len() {
-                        return Ok(());
+                        return Ok(false);
                     }
                 }
                 // What cannot be moved stays, as what is written there would go elsewhere.
@@ -214,18 +259,34 @@ impl Core {
         match object.set_attributes(&attributes) {
             Ok(()) => {}
             // The class or the object has gone meanwhile.
-            Err(error) if error.kind() == tanada_volume::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == tanada_volume::ErrorKind::NotFound => return Ok(true),
             Err(error) => return Err(Error::volume("cannot say where an object belongs", &error)),
         }
-        let Some(segment) = segment else { return Ok(()) };
-        let segment = SegmentRecord { class: Some(wanted), ..segment };
-        let edit = Edit { changes: vec![Change::AddSegment { segment }] };
+        if let Some(segment) = segment {
+            let segment = SegmentRecord { class: Some(wanted.clone()), ..segment.clone() };
+            let edit = Edit { changes: vec![Change::AddSegment { segment }] };
+            self.install_if_there(writing, store, edit).await?;
+        }
+        Ok(true)
+    }
+
+    /// Makes an edit, unless the store or what it is about has gone meanwhile.
+    async fn install_if_there(&self, writing: &Writing, store: &Arc<StoreState>, edit: Edit) -> Result<()> {
         match self.install(writing, store, &edit, Vec::new).await {
             Err(_) if store.check_there().is_err() => Ok(()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             installed => installed,
         }
     }
+}
+
+/// What takes the promoted kvsets out of a tree's leaves.
+fn dropped_copies(tree: &TreeState) -> Edit {
+    let in_leaf = tree.leaves.iter().flat_map(|leaf| leaf.kvsets.iter().map(|kvset| (leaf.no, kvset)));
+    let copies = in_leaf.filter(|(_, kvset)| kvset.is_copy());
+    let changes =
+        copies.map(|(leaf, kvset)| Change::RemoveKvset { place: Place::Leaf(leaf), kvset: kvset.no() });
+    Edit { changes: changes.collect() }
 }
 
 impl Database {

@@ -55,7 +55,8 @@ impl Core {
         let stores = self.stores.read().clone();
         let largest = stores.iter().map(|store| self.needed_by(store)).max().unwrap_or_default();
         self.largest_need.store(largest, Ordering::Relaxed);
-        let log_segment = super::open::log_segment_bytes(volume, &self.settings);
+        let settings = self.settings();
+        let log_segment = super::open::log_segment_bytes(volume, &settings);
         let bytes = LOG_SEGMENTS * log_segment + CHUNKS * volume.chunk_bytes() + largest;
         let classes = volume.classes();
         let of_class = |class: &tanada_volume::ClassInfo| class.chunks.saturating_mul(volume.chunk_bytes());
@@ -66,7 +67,8 @@ impl Core {
         let for_log = CHUNKS / 2 * volume.chunk_bytes();
         self.objects.keep_free(bytes.min(most), for_log.min(most));
         let fastest = classes.iter().map(of_class).next().unwrap_or(u64::MAX);
-        self.most_table_bytes.store((fastest / TABLES_OF_A_CLASS).max(LEAST_TABLE_BYTES), Ordering::Relaxed);
+        let of_class = (fastest / TABLES_OF_A_CLASS).max(LEAST_TABLE_BYTES);
+        self.table_bytes.store(settings.table_bytes().min(of_class), Ordering::Relaxed);
     }
 
     /// The same, when one tree has changed: less is only looked for when somebody wants it.

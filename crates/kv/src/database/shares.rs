@@ -42,9 +42,10 @@ impl Core {
         let values = placement.map(|placement| &placement.leaf_values);
         // On the fastest class parts of what that may have at most, for its limit is looked at when one is made.
         let is_limited = values.is_some() && values == self.classes.fastest().as_ref();
-        let limit = self.settings.fast_class_bytes.filter(|_| is_limited).unwrap_or(u64::MAX);
+        let settings = store.settings();
+        let limit = self.settings().fast_class_bytes.filter(|_| is_limited).unwrap_or(u64::MAX);
         let of_class = bytes_of(values) / SEGMENTS_OF_A_CLASS;
-        let segment_bytes = store.settings.value_segment_bytes.min(limit / 8).min(of_class).max(chunk_bytes);
+        let segment_bytes = settings.value_segment_bytes.min(limit / 8).min(of_class).max(chunk_bytes);
         let tree = store.view.read().tree.clone();
         let sum = |of: fn(&Arc<Kvset>) -> u64| tree.kvsets().map(of).sum::<u64>();
         let (keys, all) = (sum(key_bytes).max(1), sum(data_bytes));
@@ -53,7 +54,7 @@ impl Core {
         Shares {
             segment_bytes,
             small_segment_bytes: (SMALL_CHUNKS * chunk_bytes).min(segment_bytes / 2),
-            leaf_bytes: store.settings.leaf_bytes.min(leaf_bytes.max(LEAST_CHUNKS_OF_A_LEAF * chunk_bytes)),
+            leaf_bytes: settings.leaf_bytes.min(leaf_bytes.max(LEAST_CHUNKS_OF_A_LEAF * chunk_bytes)),
         }
     }
 }

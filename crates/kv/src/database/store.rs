@@ -10,6 +10,7 @@ use parking_lot::{Mutex, RwLock};
 use super::batch::{Batch, behind_prefix, expiry};
 use super::cleaning::Cleaning;
 use super::core::Core;
+use super::live::LiveStoreSettings;
 use super::merges::Taken;
 use super::promotion::Promotion;
 use super::snapshot::Snapshot;
@@ -23,7 +24,7 @@ use crate::tree::heat::HotKeys;
 use crate::tree::policy::MediaPolicy;
 use crate::tree::scattered::Scattered;
 use crate::tree::{TreeState, TreeTombstones};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, StoreOverrides};
 
 /// Where a store's versions are; each part is older than the one before.
 #[derive(Debug, Clone)]
@@ -38,6 +39,11 @@ pub(crate) struct View {
 /// Keys whose reads are counted at once.
 const MOST_HOT_KEYS: usize = 1 << 16;
 
+/// Of a store with these settings.
+fn hot_keys(settings: &StoreSettings) -> usize {
+    if settings.promoted_bytes_per_second > 0 { MOST_HOT_KEYS } else { 0 }
+}
+
 /// What all handles of a store share.
 #[derive(Debug)]
 pub(crate) struct StoreState {
@@ -45,9 +51,8 @@ pub(crate) struct StoreState {
     pub(crate) database: u64,
     pub(crate) no: StoreNo,
     pub(crate) name: String,
-    /// As they were when it was opened; only the policy may be another one by now.
-    pub(crate) settings: StoreSettings,
-    policy: RwLock<MediaPolicy>,
+    /// Changed under the manifest's lock alone.
+    pub(crate) live: LiveStoreSettings,
     /// Changed under the commit lock alone, as far as the memory tables go.
     pub(crate) view: RwLock<View>,
     /// What its writers have to be spared; see [`super::pressure`].
@@ -84,13 +89,12 @@ impl StoreState {
             database,
             no,
             name: name.to_owned(),
-            settings: settings.clone(),
-            policy: RwLock::new(settings.policy.clone()),
+            live: LiveStoreSettings::new(settings),
             view: RwLock::new(view),
             pressure: AtomicU8::new(0),
             has_job: AtomicBool::new(false),
             taken: Mutex::default(),
-            hot: HotKeys::new(if settings.promoted_bytes_per_second > 0 { MOST_HOT_KEYS } else { 0 }),
+            hot: HotKeys::new(hot_keys(settings)),
             promotion: Promotion::default(),
             cleaning: Cleaning::default(),
             scattered: Scattered::default(),
@@ -135,17 +139,19 @@ impl StoreState {
         amount(&view.active) + view.waiting.iter().map(|table| amount(table)).sum::<u64>()
     }
 
+    /// Its settings as they are now.
+    pub(crate) fn settings(&self) -> Arc<StoreSettings> {
+        self.live.now()
+    }
+
     /// Which classes keys and values go to now.
     pub(crate) fn policy(&self) -> MediaPolicy {
-        self.policy.read().clone()
+        self.settings().policy.clone()
     }
 
-    pub(crate) fn set_policy(&self, policy: MediaPolicy) {
-        *self.policy.write() = policy;
-    }
-
-    pub(crate) fn settings_now(&self) -> StoreSettings {
-        StoreSettings { policy: self.policy(), ..self.settings.clone() }
+    pub(crate) fn set_settings(&self, settings: &StoreSettings) {
+        self.live.set(settings);
+        self.hot.count_up_to(hot_keys(settings));
     }
 
     pub(crate) fn check_there(&self) -> Result<()> {
@@ -157,7 +163,7 @@ impl StoreState {
 
     /// When an entry expires that is written now, if the settings say so.
     pub(crate) fn default_expiry(&self, core: &Core) -> Option<u32> {
-        let time_to_live_s = self.settings.time_to_live_s?;
+        let time_to_live_s = self.live.time_to_live_s()?;
         Some(expiry(core.environment.wall_time_s(), time_to_live_s))
     }
 }
@@ -193,9 +199,18 @@ impl Store {
         &self.state.name
     }
 
-    /// Its settings.
+    /// Its settings as they are now.
     pub fn settings(&self) -> StoreSettings {
-        self.state.settings_now()
+        (*self.state.settings()).clone()
+    }
+
+    /// Changes settings, for good and while the store is in use; what is not named stays. Entries that are written and files that are made from now on follow
+    /// them; jobs bring what is there to what limits and policies say, beside other work, and [`compact`](Self::compact) does so at once.
+    ///
+    /// # Errors
+    /// `InvalidInput`, or `NotFound` if a policy names a class that the volume has not; then nothing is changed. `ReadOnly`, `Device`.
+    pub async fn set_settings(&self, changes: &StoreOverrides) -> Result<()> {
+        self.core.set_store_settings(&self.state, changes).await
     }
 
     /// Changes which classes keys and values go to, for good. What is written from now on goes where the policy says; what lies elsewhere is moved
@@ -204,7 +219,8 @@ impl Store {
     /// # Errors
     /// `NotFound` if it names a class that the volume has not; `InvalidInput` if its `root.values` is not the log's class; `ReadOnly`, `Device`.
     pub async fn set_policy(&self, policy: &MediaPolicy) -> Result<()> {
-        self.core.set_policy(&self.state, policy).await
+        let changes = StoreOverrides { policy: Some(policy.clone()), ..StoreOverrides::default() };
+        self.set_settings(&changes).await
     }
 
     /// Writes a key as the settings say.

@@ -26,7 +26,6 @@ pub(crate) struct Manifest {
     /// Say where a new manifest goes: where the log does.
     classes: Arc<Classes>,
     crash: CrashPoints,
-    rotate_bytes: u64,
     writer: Mutex<Writer>,
     pub(crate) rotations: Counter,
 }
@@ -115,7 +114,6 @@ impl Manifest {
         state: DatabaseRecord,
         crash: CrashPoints,
     ) -> Result<Manifest> {
-        let rotate_bytes = state.settings.manifest_bytes;
         let writer = write_snapshot(&objects, &classes, state, &crash).await?;
         // CRASH: both are whole and say the same; the later one counts.
         crash.reached("manifest.before-old-deletion");
@@ -125,7 +123,7 @@ impl Manifest {
             }
         }
         let (writer, rotations) = (Mutex::new(writer), Counter::default());
-        Ok(Manifest { objects, classes, crash, rotate_bytes, writer, rotations })
+        Ok(Manifest { objects, classes, crash, writer, rotations })
     }
 
     /// Makes changes durable, together. `then` is called with the new state, before any other change is made.
@@ -191,7 +189,7 @@ impl Manifest {
         written?;
         writer.state = state;
         let result = then(&writer.state);
-        if writer.offset > writer.snapshot_bytes + self.rotate_bytes {
+        if writer.offset > writer.snapshot_bytes + writer.state.settings.manifest_bytes {
             self.rotate(writer).await?;
         }
         Ok(result)

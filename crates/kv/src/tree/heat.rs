@@ -9,6 +9,7 @@
 //! Invariant: the table has at most as many keys as it may, and their bytes are bounded by that and by the longest key that is counted.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -19,7 +20,7 @@ const LONGEST_COUNTED: usize = 1024;
 /// Counts of reads.
 #[derive(Debug)]
 pub(crate) struct HotKeys {
-    most: usize,
+    most: AtomicUsize,
     table: Mutex<HashMap<Bytes, Count>>,
 }
 
@@ -32,20 +33,38 @@ struct Count {
 impl HotKeys {
     /// Counts up to `most` keys at once; none if that is 0.
     pub(crate) fn new(most: usize) -> HotKeys {
-        HotKeys { most, table: Mutex::default() }
+        HotKeys { most: AtomicUsize::new(most), table: Mutex::default() }
+    }
+
+    /// Whether anything is counted.
+    pub(crate) fn counts(&self) -> bool {
+        self.most.load(Ordering::Relaxed) > 0
+    }
+
+    /// Counts so many keys from now on.
+    pub(crate) fn count_up_to(&self, most: usize) {
+        let mut table = self.table.lock();
+        self.most.store(most, Ordering::Relaxed);
+        if table.len() > most {
+            *table = HashMap::new();
+        }
     }
 
     /// A value of so many stored bytes was read from a slow class.
     pub(crate) fn note(&self, key: &[u8], value_bytes: u32) {
-        if self.most == 0 || key.len() > LONGEST_COUNTED {
+        if !self.counts() || key.len() > LONGEST_COUNTED {
             return;
         }
         let mut table = self.table.lock();
+        let most = self.most.load(Ordering::Relaxed);
+        if most == 0 {
+            return;
+        }
         if let Some(count) = table.get_mut(key) {
             *count = Count { reads: count.reads.saturating_add(1), value_bytes };
             return;
         }
-        while table.len() >= self.most {
+        while table.len() >= most {
             table.retain(|_, count| {
                 count.reads /= 2;
                 count.reads > 0
@@ -110,6 +129,10 @@ mod tests {
         assert_eq!(hot.take(2, 10_000), [&b"hot"[..]]);
         let none = HotKeys::new(0);
         none.note(b"a", 1);
+        assert_eq!(none.take(0, 1), Vec::<Bytes>::new());
+        none.count_up_to(1);
+        none.note(b"a", 1);
+        none.count_up_to(0);
         assert_eq!(none.take(0, 1), Vec::<Bytes>::new());
     }
 }

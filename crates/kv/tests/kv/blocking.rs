@@ -1,7 +1,10 @@
 //! The types whose calls wait.
 
 use tanada_kv::blocking::Database;
-use tanada_kv::{Batch, CursorOptions, ErrorKind, Isolation, OpenOptions, StoreSettings, WriteOptions};
+use tanada_kv::{
+    Batch, Compression, CursorOptions, DatabaseOverrides, Durability, ErrorKind, Isolation, OpenOptions,
+    StoreOverrides, StoreSettings, WriteOptions,
+};
 
 use crate::volumes::Bench;
 
@@ -48,4 +51,48 @@ fn a_thread_that_waits_needs_no_futures() {
     assert_eq!(store.get(b"4").unwrap(), None);
     database.drop_store("lines").unwrap();
     database.close().unwrap();
+}
+
+#[test]
+fn a_thread_that_waits_does_all_that_there_is() {
+    let bench = Bench::new();
+    let environment = bench.environment.clone();
+    let database = Database::create(&bench.volume, "test", &Bench::settings(), environment.clone()).unwrap();
+    let store = database.create_store("lines", &StoreSettings::default()).unwrap();
+    assert_eq!(
+        (database.name(), store.name(), database.stores()),
+        ("test", "lines", vec!["lines".to_owned()])
+    );
+    let mut load = store.bulk_load().unwrap();
+    for no in 0..100u8 {
+        load.put(&[no], &[no; 500]).unwrap();
+    }
+    assert_eq!(load.finish().unwrap(), 100 * 501);
+    assert_eq!(database.statistics().since_opening.bytes_loaded, 100 * 501);
+    store.delete_with(&[0], &WriteOptions::sync()).unwrap();
+
+    let changes = StoreOverrides { compression: Some(Compression::Lz4), ..StoreOverrides::default() };
+    store.set_settings(&changes).unwrap();
+    assert_eq!(store.settings().compression, Compression::Lz4);
+    let changes = DatabaseOverrides { durability: Some(Durability::Sync), ..DatabaseOverrides::default() };
+    database.set_settings(&changes).unwrap();
+    assert_eq!(database.settings().durability, Durability::Sync);
+
+    let mut transaction = database.begin(Isolation::Snapshot);
+    transaction.delete_prefix(&store, &[1]);
+    let before = transaction.snapshot().clone();
+    transaction.commit(&WriteOptions::default()).unwrap();
+    assert_eq!(store.get(&[1]).unwrap(), None);
+    assert!(store.get_at(&before, &[1]).unwrap().is_some());
+    drop(before);
+
+    database.drain_class("fast").unwrap();
+    let fast = &database.statistics().classes[0];
+    assert_eq!((fast.key_bytes, fast.segment_bytes), (0, 0));
+    assert_eq!(database.check().unwrap().findings, Vec::<String>::new());
+    database.checkpoint("copy").unwrap();
+    database.close().unwrap();
+    assert_eq!(Database::names(&bench.volume), ["copy", "test"]);
+    Database::destroy(&bench.volume, "copy", environment).unwrap();
+    assert_eq!(Database::names(&bench.volume), ["test"]);
 }

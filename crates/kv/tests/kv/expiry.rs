@@ -7,8 +7,8 @@ use std::time::Duration;
 use tanada_io::BufferPool;
 use tanada_kv::blocking::wait;
 use tanada_kv::{
-    BackgroundTask, CursorOptions, Database, Environment, OpenOptions, StoreSettings, ThreadEnvironment,
-    WriteOptions,
+    BackgroundTask, CursorOptions, Database, Environment, OpenOptions, StoreOverrides, StoreSettings,
+    ThreadEnvironment, WriteOptions,
 };
 
 use crate::volumes::Bench;
@@ -115,5 +115,25 @@ fn what_has_expired_for_long_goes_by_itself() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(database.statistics().stores[0].versions, 0);
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn a_time_to_live_counts_for_what_is_written_from_then_on() {
+    let (_bench, environment, database) = at_a_million_seconds();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    let live = |time_to_live_s| {
+        let changes = StoreOverrides { time_to_live_s: Some(time_to_live_s), ..StoreOverrides::default() };
+        wait(store.set_settings(&changes)).unwrap();
+    };
+    wait(store.put(b"before", b"1")).unwrap();
+    live(Some(100));
+    wait(store.put(b"meanwhile", b"1")).unwrap();
+    live(None);
+    wait(store.put(b"after", b"1")).unwrap();
+    wait(store.compact()).unwrap();
+    environment.wall_time_s.store(1_000_100, Ordering::Relaxed);
+    let is_there = |key: &[u8]| wait(store.get(key)).unwrap().is_some();
+    assert_eq!([&b"before"[..], b"meanwhile", b"after"].map(is_there), [true, false, true]);
     wait(database.close()).unwrap();
 }

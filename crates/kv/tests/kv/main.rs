@@ -15,6 +15,7 @@ mod lifecycle;
 mod mirrors;
 mod model;
 mod policies;
+mod settings;
 mod space;
 mod tiers;
 mod transactions;

@@ -2,7 +2,7 @@
 //!
 //! 1. A database is made in a small volume of two classes, and [a story](story) is told to it: several writers at once, each with keys of its own, and beside them
 //!    [transactions](contention) over the same few keys, [a store](lodger) that comes and goes, [one](brief) in which everything expires, and
-//!    [a caretaker](caretaker).
+//!    [a caretaker](caretaker), and somebody who changes [settings](tuning).
 //! 2. Before I/Os [power is cut](cuts) with some chance; crash points are counted, so that none is never passed. What the disks hold then is recovered in a world of its own;
 //!    [the model](model) says whether what is found there may be.
 //! 3. The recovery may be cut as well; or the story goes on from there, ends cleanly, and everything must be there.
@@ -15,6 +15,7 @@ mod environment;
 mod lodger;
 mod model;
 mod story;
+mod tuning;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -58,6 +59,9 @@ const LODGERS_STEPS: u64 = 60;
 
 /// Compactions and copies, for each 100 of a writer's steps.
 const CARETAKERS_STEPS: u64 = 10;
+
+/// Changes of settings, for each 100 of a writer's steps.
+const TUNERS_STEPS: u64 = 10;
 
 /// Steps of who writes what expires, for each 100 of a writer.
 const BRIEF_STEPS: u64 = 40;
@@ -223,11 +227,7 @@ impl KeyValueTrial {
             expects_errors: !self.rules.is_empty(),
             operations: Rc::default(),
         };
-        let steps = self.steps * CARETAKERS_STEPS / 100;
-        let care = teller.clone().take_care((seed, steps), volume.clone(), environment);
-        let care = world.spawn(care);
-        self.all_parts(&teller, seed, &mut random).await?;
-        care.await?;
+        self.all_parts(&teller, seed, &mut random, (volume.clone(), environment)).await?;
         model.borrow().contended.check()?;
         let closed = database.close().await;
         if let Err(error) = closed
@@ -256,8 +256,17 @@ impl KeyValueTrial {
         Ok(report)
     }
 
-    /// All writers and contenders of a story, at once.
-    async fn all_parts(&self, teller: &Teller, seed: u64, random: &mut SplitMix64) -> Result<(), String> {
+    /// All writers and contenders of a story, and who looks after the database, at once.
+    async fn all_parts(
+        &self,
+        teller: &Teller,
+        seed: u64,
+        random: &mut SplitMix64,
+        (volume, environment): (Volume, Arc<dyn Environment>),
+    ) -> Result<(), String> {
+        let (care, tunings) = (self.steps * CARETAKERS_STEPS / 100, self.steps * TUNERS_STEPS / 100);
+        let care = teller.world.spawn(teller.clone().take_care((seed, care), volume, environment));
+        let tuner = teller.world.spawn(teller.clone().tune((seed, tunings)));
         let mut tasks: Vec<_> = (0..usize::from(WRITERS))
             .map(|no| {
                 let seed = random.next_u64();
@@ -277,7 +286,9 @@ impl KeyValueTrial {
         for task in tasks {
             task.await?;
         }
-        caretaker::check_limit(&teller.database)
+        care.await?;
+        tuner.await?;
+        if teller.expects_errors { Ok(()) } else { caretaker::check_limit(&teller.database) }
     }
 }
 

@@ -9,7 +9,7 @@
 //! - what is lost is a suffix over all writers: nobody's batch is there that began after a lost one was acknowledged.
 //!
 //! Keys that several share are the subject of [`super::contention`], a store that comes and goes that of [`super::lodger`], and what expires that of
-//! [`super::brief`].
+//! [`super::brief`], settings that of [`super::tuning`].
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -18,6 +18,7 @@ use std::time::Duration;
 use super::brief::Brief;
 use super::contention::{self, Contended};
 use super::lodger::Lodger;
+use super::tuning::{Settings, Tuned};
 
 /// Stores of the database.
 pub(super) const STORES: usize = 2;
@@ -200,6 +201,7 @@ pub(super) struct Found {
     pub(super) lodger: Option<Keys>,
     /// What there is of what expires, if the story has it, and the seconds on the wall within which it was read.
     pub(super) brief: Option<(Keys, RangeInclusive<u64>)>,
+    pub(super) settings: Option<Settings>,
 }
 
 /// All writers.
@@ -209,6 +211,7 @@ pub(super) struct Model {
     pub(super) lodger: Lodger,
     pub(super) contended: Contended,
     pub(super) brief: Brief,
+    pub(super) tuned: Tuned,
 }
 
 impl Model {
@@ -253,6 +256,7 @@ impl Model {
         }
         self.contended.judge(&contended, now)?;
         self.brief.judge(found.brief.as_ref(), now)?;
+        self.tuned.judge(found.settings.as_ref())?;
         let mut counts = Vec::new();
         for (writer, state) in self.writers.iter().zip(&states) {
             counts.push(writer.found(state, now)?);

@@ -14,6 +14,7 @@ use tanada_kv::{
 };
 
 use super::model::{Change, Found, Keys, Model, Progress, STORES, State, difference};
+use super::tuning::Settings;
 use super::{brief, lodger};
 use crate::executor::World;
 
@@ -375,7 +376,7 @@ pub(super) async fn everything(
     stores: &[Store; STORES],
     wall_time_s: impl Fn() -> u64,
 ) -> Result<Found, String> {
-    let mut found = Found::default();
+    let mut found = Found { settings: Some(Settings::of(database, stores)), ..Found::default() };
     for (keys, store) in found.stores.iter_mut().zip(stores) {
         *keys = all_of(store).await?;
     }

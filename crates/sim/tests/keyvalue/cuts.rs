@@ -28,7 +28,15 @@ fn what_was_acknowledged_survives_power_cuts() {
         assert!(report.operations.get(name).is_some_and(|count| *count > 20), "{name}: {report}");
     }
     // Somebody looked after it all, and what had expired was dropped.
-    for name in ["compaction", "copy", "class emptied", "batch that expires", "compaction of what expires"] {
+    let cares = [
+        "compaction",
+        "copy",
+        "class emptied",
+        "batch that expires",
+        "compaction of what expires",
+        "settings",
+    ];
+    for name in cares {
         assert!(report.operations.get(name).is_some_and(|count| *count > 5), "{name}: {report}");
     }
     // Copies are damaged by nothing here, and made now and then.

@@ -1,0 +1,131 @@
+//! Changing settings of what is open.
+//!
+//! 1. Changes are made one after the other, under the manifest's lock: each is put over what is there then, so that two at once both count.
+//! 2. What comes of it is checked as a whole; if anything is wrong, nothing is changed.
+//! 3. One record of the manifest has all settings of the database or the store. When it is durable, they are those of whatever begins from now on.
+//! 4. Whoever was held back by those before, or may have something to do now, looks again.
+
+use std::sync::Arc;
+
+use super::Database;
+use super::core::Core;
+use super::store::StoreState;
+use crate::manifest::{DatabaseRecord, Record};
+use crate::settings::{DatabaseSettings, FilterMemory, StoreSettings};
+use crate::{DatabaseOverrides, Error, Result, StoreOverrides};
+
+impl Database {
+    /// Changes settings, for good and while the database is in use; what is not named stays. `fast_class_bytes`, `durability`, `waiting_tables`,
+    /// `slow_root_kvsets`, `most_root_kvsets`, `log_replay_bytes` and `manifest_bytes` can be changed so. When the limit of the fastest class is lowered, what
+    /// lies there beyond it leaves beside other work, and a segment of the log that is being filled when it is full.
+    ///
+    /// # Errors
+    /// `InvalidInput` for what is wrong, or can be changed at an opening alone; then nothing is changed. `ReadOnly`, `Device`.
+    pub async fn set_settings(&self, changes: &DatabaseOverrides) -> Result<()> {
+        self.core.set_settings(changes).await
+    }
+}
+
+/// Refuses what is laid out when a database is opened.
+fn check_fixed(now: &DatabaseSettings, wanted: &DatabaseSettings) -> Result<()> {
+    const MEMORY: &str = "memory is shared out";
+    const LOG: &str = "the log is laid out";
+    let fixed = [
+        ("memory_bytes", now.memory_bytes == wanted.memory_bytes, MEMORY),
+        ("memory_table_bytes", now.memory_table_bytes == wanted.memory_table_bytes, MEMORY),
+        ("log_segment_bytes", now.log_segment_bytes == wanted.log_segment_bytes, LOG),
+        ("log_group_bytes", now.log_group_bytes == wanted.log_group_bytes, LOG),
+        ("log_class", now.log_class == wanted.log_class, LOG),
+        ("concurrent_jobs", now.concurrent_jobs == wanted.concurrent_jobs, "the tasks for jobs are started"),
+    ];
+    match fixed.iter().find(|(_, stays, _)| !stays) {
+        Some((name, _, why)) => Err(Error::invalid(format!(
+            "settings of a database: {name} cannot be changed while it is open, for {why} at its opening: name it there"
+        ))),
+        None => Ok(()),
+    }
+}
+
+impl Core {
+    /// Changes settings of the database; see the module's head.
+    async fn set_settings(&self, changes: &DatabaseOverrides) -> Result<()> {
+        let writing = self.writing()?;
+        let mut refused = None;
+        let make = || {
+            let before = self.settings();
+            let settings = changes.over(&before);
+            let checked = settings.check().and_then(|()| check_fixed(&before, &settings));
+            refused = checked.err();
+            let is_made = refused.is_none() && settings != *before;
+            is_made.then(|| vec![Record::Settings(Box::new(settings))])
+        };
+        let take = |state: &DatabaseRecord| {
+            let before = self.settings();
+            self.live.set(state.settings.clone());
+            before
+        };
+        let Some(before) = writing.manifest.append_made(make, take).await? else {
+            return refused.map_or(Ok(()), Err);
+        };
+        if before.fast_class_bytes != self.settings().fast_class_bytes {
+            self.limit_changed(writing);
+            self.delete_retired().await?;
+        }
+        let stores = self.stores.read().clone();
+        self.update_pressure(&stores);
+        self.background.progress.notify();
+        self.background.work.notify();
+        Ok(())
+    }
+
+    /// Changes settings of a store.
+    pub(crate) async fn set_store_settings(
+        &self,
+        store: &Arc<StoreState>,
+        changes: &StoreOverrides,
+    ) -> Result<()> {
+        let writing = self.writing()?;
+        let mut refused = None;
+        let make = || {
+            let before = store.settings();
+            let settings = changes.over(&before);
+            refused = self.check_settings(store, &before, &settings).err();
+            let is_made = refused.is_none() && settings != *before;
+            is_made.then(|| vec![Record::StoreSettings { no: store.no, settings: Box::new(settings) }])
+        };
+        let take = |state: &DatabaseRecord| {
+            if let Some(record) = state.stores.get(&store.no) {
+                store.set_settings(&record.settings);
+            }
+        };
+        if writing.manifest.append_made(make, take).await?.is_none() {
+            return refused.map_or(Ok(()), Err);
+        }
+        self.note_reserve();
+        self.hold_filters(store).await;
+        self.background.work.notify();
+        Ok(())
+    }
+
+    fn check_settings(
+        &self,
+        store: &StoreState,
+        before: &StoreSettings,
+        settings: &StoreSettings,
+    ) -> Result<()> {
+        store.check_there()?;
+        settings.check()?;
+        // A class that a policy names may have gone since it was set.
+        if settings.policy != before.policy { self.classes.check(&settings.policy) } else { Ok(()) }
+    }
+
+    /// Takes the filters of a store that are to stay in memory there, as far as there is room.
+    pub(crate) async fn hold_filters(&self, store: &StoreState) {
+        if store.settings().filters == FilterMemory::Resident {
+            let tree = store.view.read().tree.clone();
+            for kvset in tree.kvsets() {
+                kvset.hold_filter(FilterMemory::Resident).await;
+            }
+        }
+    }
+}
