@@ -1,6 +1,6 @@
 //! `tanada simulate`: what a recorded run would have taken under other policies, on other devices.
 
-use std::io::BufReader;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -22,12 +22,13 @@ Examples:
   tanada simulate run.trace                                    # every policy, 10 to 100 % in steps of 10
   tanada simulate run.trace --policy benefit,lru:fifo --fast-share 20,40
   tanada simulate --synthetic 0.1 --fast nvme --slow 8xhdd-7200 --depth 32
-  tanada simulate usr_0.csv --import msr --policy smq,benefit --json
+  tanada simulate usr_0.csv.gz --import msr --policy smq,benefit --json
+  tar xOf msr-cambridge1.tar MSR-Cambridge/usr_0.csv.gz | tanada simulate - --import msr
 
 Times are virtual: the devices are models (docs/device-models.md), relocations take their time from the same devices, and no byte moves. Policies
 and their options are described in docs/placement.md. Policies that learn see the trace once before, as in the paper; --no-training spares them that.")]
 pub struct SimulateArguments {
-    /// A chunk trace, or with --import another tool's log
+    /// A chunk trace, or with --import another tool's log, which gzip or zstd may have compressed; - for stdin
     #[arg(value_name = "TRACE", required_unless_present = "synthetic")]
     trace: Option<PathBuf>,
     /// What TRACE is, if no chunk trace
@@ -165,25 +166,44 @@ fn trace(arguments: &SimulateArguments) -> Outcome<Trace> {
         return Ok(synthetic::nine_queries(&synthetic::Synthetic { scale, ..Default::default() }));
     }
     let Some(path) = &arguments.trace else { return Err(Failure::usage("name a trace, or use --synthetic")) };
-    let unreadable = |error: &dyn std::fmt::Display| Failure::failed(format!("{}: {error}", path.display()));
-    let file = BufReader::new(std::fs::File::open(path).map_err(|error| unreadable(&error))?);
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let source = if is_stdin(path) { "stdin".to_owned() } else { path.display().to_string() };
+    let unreadable = |error: &dyn std::fmt::Display| Failure::failed(format!("{source}: {error}"));
+    let file: Box<dyn BufRead> = if is_stdin(path) {
+        Box::new(std::io::stdin().lock())
+    } else {
+        Box::new(BufReader::new(std::fs::File::open(path).map_err(|error| unreadable(&error))?))
+    };
+    let name = run_name(path);
     match arguments.import {
         Some(Log::Msr) => import::msr(file, &name).map_err(|error| unreadable(&error)),
         Some(Log::Fio) => import::fio(file, &name).map_err(|error| unreadable(&error)),
         None => {
             let read = TraceReader::new(file).and_then(TraceReader::read);
             let (trace, end) = read.map_err(|error| unreadable(&error))?;
-            warn_of(path, &end);
+            warn_of(&source, &end);
             Ok(trace)
         }
     }
 }
 
-fn warn_of(path: &Path, end: &End) {
+/// Whether the trace comes from there.
+fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// What the run of an imported log is called: its file, without what tells how it is written.
+fn run_name(path: &Path) -> String {
+    if is_stdin(path) {
+        return "stdin".to_owned();
+    }
+    let is_compressed = path.extension().is_some_and(|extension| extension == "gz" || extension == "zst");
+    let inner = if is_compressed { path.with_extension("") } else { path.to_owned() };
+    inner.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn warn_of(source: &str, end: &End) {
     if *end != End::Finished {
-        let said =
-            one_line(&format!("{}: the recording was cut short; what is there is replayed", path.display()));
+        let said = one_line(&format!("{source}: the recording was cut short; what is there is replayed"));
         eprintln!("tanada: warning: {said}");
     }
 }
@@ -244,6 +264,19 @@ fn text(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_are_called_after_their_files() {
+        for (path, name) in [
+            ("a/usr_0.csv.gz", "usr_0"),
+            ("usr.0.csv", "usr.0"),
+            ("fio.log.zst", "fio"),
+            ("-", "stdin"),
+            ("a", "a"),
+        ] {
+            assert_eq!(run_name(Path::new(path)), name);
+        }
+    }
 
     #[test]
     fn both_models_come_at_once() {

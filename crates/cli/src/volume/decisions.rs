@@ -175,6 +175,28 @@ mod tests {
     }
 
     #[test]
+    fn what_placement_was_refused_is_noted_as_that() {
+        let folder = tempfile::tempdir().unwrap();
+        let placed = |refusal: Option<&str>, gain_s: f64| PlacedChunk {
+            volume: folder.path().to_owned(),
+            object: 7,
+            chunk: 2,
+            action: "mirrored",
+            class: Some("staging".to_owned()),
+            who: "policy benefit".to_owned(),
+            why: "w".to_owned(),
+            gain_s,
+            refusal: refusal.map(str::to_owned),
+        };
+        note_placed(&[placed(None, 0.0), placed(Some("no free chunk"), 0.5)]).unwrap();
+        let noted = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
+        let Last { decision, refused } = last_in(&noted, 7, 2);
+        let (decision, refused) = (decision.unwrap(), refused.unwrap());
+        assert_eq!((decision.gain_s, decision.refusal), (None, None));
+        assert_eq!((refused.gain_s, refused.refusal.as_deref()), (Some(0.5), Some("no free chunk")));
+    }
+
+    #[test]
     fn the_last_refusal_is_told_unless_something_was_done_since() {
         let (done, first, second) = (decision(1, None), decision(2, Some("full")), decision(3, Some("pin")));
         let last = last_in(&lines(&[done.clone(), first.clone(), second.clone()]), 7, 2);

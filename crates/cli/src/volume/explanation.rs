@@ -54,10 +54,7 @@ impl FirstClass {
     fn of(volume: &Volume, object: &Object) -> Option<FirstClass> {
         let classes = volume.classes();
         let first = classes.first().filter(|_| classes.len() > 1)?;
-        let lies_there = |chunk: &tanada_volume::ChunkInfo| {
-            [chunk.home, chunk.mirror].into_iter().flatten().any(|place| place.class == first.number)
-        };
-        let there = object.chunks(0..u64::MAX).iter().filter(|chunk| lies_there(chunk)).count();
+        let there = object.chunks(0..u64::MAX).iter().filter(|chunk| chunk.lies_in(first.number)).count();
         Some(FirstClass {
             name: first.name.clone(),
             chunks: first.chunks,

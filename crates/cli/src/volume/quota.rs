@@ -15,8 +15,8 @@ Examples:
   tanada volume quota vol backup/shop/orders.ibd --size 1GiB
   tanada volume quota vol shop --off
 
-An object takes up no more chunks of the volume than its quota, or than it has already, and placement keeps no more of it in the fast class. What lies there
-beyond it goes when its room is wanted.")]
+An object takes up no more chunks of the volume than its quota, or than it has already, and neither placement nor
+`move` and `mirror` bring more of it to the first class. What lies there beyond it goes when its room is wanted.")]
 pub struct QuotaArguments {
     #[command(flatten)]
     folder: VolumeFolder,

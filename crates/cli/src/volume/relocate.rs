@@ -49,7 +49,8 @@ Examples:
   tanada volume move vol shop --to capacity --budget 100MiB
   tanada volume mirror vol backup/shop/orders.ibd --to staging --chunks 0..64
 
-An adopted file can be mirrored, not moved. Reading and writing go on meanwhile; Ctrl-C leaves what was moved so far.")]
+An adopted file can be mirrored, not moved. Pins and quotas are obeyed: nothing goes away from where it is pinned to, and the first class gets no more of an
+object than its quota. Reading and writing go on meanwhile; Ctrl-C leaves what was moved so far.")]
 pub struct MoveArguments {
     #[command(flatten)]
     folder: VolumeFolder,
@@ -135,6 +136,9 @@ async fn relocate(machine: &Machine, arguments: MoveArguments, way: Way) -> Outc
                 return Err(Failure::failed(format!(
                     "a device of class {to} is missing or failed: nothing can be brought there"
                 )));
+            }
+            for object in &objects {
+                check_quota(volume, object, chunks.clone().unwrap_or(0..u64::MAX), &to)?;
             }
             let mut work = Work::new(action, volume, &objects, directory.path());
             for object in &objects {
@@ -242,6 +246,33 @@ impl<'a> Work<'a> {
         self.done.bytes += done.bytes;
         Ok(())
     }
+}
+
+/// Whether `chunks` of the object may come to `class`: in the first one it has no more than its quota, as placement keeps it.
+fn check_quota(volume: &Volume, object: &Object, chunks: Range<u64>, class: &str) -> Outcome {
+    let first = volume.classes().into_iter().next().filter(|first| first.name == class);
+    let (Some(first), Some(quota_bytes)) = (first, object.attributes().quota_bytes) else { return Ok(()) };
+    let chunks = within(object, chunks, volume.chunk_bytes());
+    let known = object.chunks(0..u64::MAX);
+    let there = known.iter().filter(|chunk| chunk.lies_in(first.number)).count() as u64;
+    let meant = known.iter().filter(|chunk| chunks.contains(&chunk.no));
+    let coming = if object.is_adopted() {
+        // Those that nothing was done with are not known.
+        chunks.end - chunks.start - meant.filter(|chunk| chunk.lies_in(first.number)).count() as u64
+    } else {
+        meant.filter(|chunk| chunk.home.is_some() && !chunk.lies_in(first.number)).count() as u64
+    };
+    let quota = quota_bytes / volume.chunk_bytes();
+    if coming == 0 || there + coming <= quota {
+        return Ok(());
+    }
+    Err(Failure::failed(format!(
+        "{} has a quota of {}, {}: {there} of them are used in class {class}, and {coming} more would go beyond it; \
+         name fewer with --chunks, or change it with tanada volume quota",
+        object.name(),
+        size(quota_bytes),
+        count(quota, "chunk"),
+    )))
 }
 
 /// Those of `chunks` that the object has.

@@ -55,6 +55,37 @@ fn what_is_put_comes_back() {
     assert_eq!(made.kv(&["check"]).output(), "1 kvset, 1 version, 0 values (0 B) read and verified\n");
 }
 
+#[test]
+fn a_scan_has_both_ends_in_both_directions() {
+    let made = Made::new();
+    made.fed(&["load"], &lines(0..20)).output();
+    let scanned = |arguments: &[&str]| made.kv(&[&["scan"] as &[&str], arguments].concat()).output();
+    let backwards =
+        |numbers: std::ops::Range<u32>| -> String { numbers.rev().map(|no| lines(no..no + 1)).collect() };
+    let (from, to) = ("key00003", "key00007");
+    assert_eq!(scanned(&["--to", to]), lines(0..7));
+    assert_eq!(scanned(&["--from", from, "--to", to]), lines(3..7));
+    assert_eq!(scanned(&["--from", from, "--to", to, "--reverse"]), backwards(3..7));
+    assert_eq!(scanned(&["--to", to, "--reverse", "--limit", "2"]), backwards(5..7));
+    assert_eq!(scanned(&["--from", "key00017x", "--reverse"]), backwards(18..20));
+    // A prefix and ends that lie beyond it.
+    let narrow = &["--prefix", "key0001", "--from", "a", "--to", "z"] as &[&str];
+    assert_eq!(scanned(narrow), lines(10..20));
+    assert_eq!(scanned(&[narrow, &["--reverse"]].concat()), backwards(10..20));
+    assert_eq!(scanned(&["--prefix", "key0000", "--to", "key00002", "--reverse"]), backwards(0..2));
+    assert_eq!(scanned(&["--prefix", "key0001", "--to", "key00002", "--reverse"]), "");
+    // Digits are keys as well: those of key00003 and key00005.
+    let digits = ["--hex", "scan", "--keys", "--from", "0x6b65793030303033", "--to", "6b65793030303035"];
+    assert_eq!(made.kv(&digits).output(), "6b65793030303033\n6b65793030303034\n");
+    for wrong in [
+        &["scan", "--from", to, "--to", from] as &[&str],
+        &["scan", "--to", ""],
+        &["--hex", "scan", "--to", "key"],
+    ] {
+        made.kv(wrong).error(2);
+    }
+}
+
 /// What was read is written and durable though more may come, and what a stop leaves in the log alone is told.
 #[test]
 fn a_load_that_waits_for_more_loses_nothing() {

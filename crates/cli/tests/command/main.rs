@@ -46,7 +46,7 @@ impl Outcome {
 }
 
 /// Runs `tanada` with `arguments` and `stdin`.
-fn tanada_with_stdin(arguments: &[&str], stdin: &str) -> Outcome {
+fn tanada_with_stdin(arguments: &[&str], stdin: impl AsRef<[u8]>) -> Outcome {
     run(Command::new(env!("CARGO_BIN_EXE_tanada")).args(arguments), stdin)
 }
 
@@ -55,7 +55,7 @@ fn tanada_in(folder: &Path, arguments: &[&str]) -> Outcome {
     run(Command::new(env!("CARGO_BIN_EXE_tanada")).args(arguments).current_dir(folder), "")
 }
 
-fn run(command: &mut Command, stdin: &str) -> Outcome {
+fn run(command: &mut Command, stdin: impl AsRef<[u8]>) -> Outcome {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -63,7 +63,7 @@ fn run(command: &mut Command, stdin: &str) -> Outcome {
         .spawn()
         .expect("the command starts");
     // A command that fails early does not read its input.
-    let _ = child.stdin.take().expect("a pipe").write_all(stdin.as_bytes());
+    let _ = child.stdin.take().expect("a pipe").write_all(stdin.as_ref());
     let output = child.wait_with_output().expect("the command ends");
     Outcome {
         code: output.status.code().expect("no signal"),

@@ -1,6 +1,8 @@
 //! `tanada simulate`: traces, shares and policies in, times out.
 
-use super::tanada;
+use std::io::Write;
+
+use super::{tanada, tanada_with_stdin};
 
 #[test]
 fn policies_are_compared_on_a_synthetic_trace() {
@@ -35,6 +37,7 @@ fn tables_have_what_the_json_has() {
         row.split_whitespace().skip(1).map(|figure| figure.parse().unwrap()).collect()
     };
     for (title, key, unit) in [
+        ("seconds in all", "total_s", 1.0),
         ("requests to the slow class, relocations left out", "slow_ios", 1.0),
         ("MiB that relocations copied", "relocation_bytes", f64::from(1 << 20)),
         ("requests of relocations to the slow class", "relocation_slow_ios", 1.0),
@@ -65,21 +68,35 @@ fn logs_of_other_tools_are_replayed() {
             )
         })
         .collect();
-    std::fs::write(&log, lines).unwrap();
+    std::fs::write(&log, &lines).unwrap();
     let log = log.display().to_string();
-    let text =
-        tanada(&["simulate", &log, "--import", "msr", "--policy", "smq", "--fast-share", "50"]).output();
+    let options = ["--import", "msr", "--policy", "smq", "--fast-share", "50"];
+    let replayed = |log: &str, stdin: &[u8]| {
+        tanada_with_stdin(&[&["simulate", log] as &[&str], &options].concat(), stdin).output()
+    };
+    let text = replayed(&log, b"");
     assert!(text.starts_with("200 I/Os over "), "{text}");
+    // Compressed, and from stdin.
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(lines.as_bytes()).unwrap();
+    let gzip = gzip.finish().unwrap();
+    std::fs::write(folder.path().join("usr.csv.gz"), &gzip).unwrap();
+    let compressed = folder.path().join("usr.csv.gz").display().to_string();
+    assert_eq!(replayed(&compressed, b""), text);
+    assert_eq!(replayed("-", lines.as_bytes()), text);
+    assert_eq!(replayed("-", &gzip), text);
+    let error = tanada_with_stdin(&["simulate", "-", "--import", "msr"], &gzip[..40]).error(1);
+    assert!(error.contains("stdin: reading the log from line 1 on"), "{error}");
     let error = tanada(&["simulate", &log]).error(1);
     assert!(error.contains("usr.csv"), "{error}");
     std::fs::write(folder.path().join("bad.csv"), "1,usr,0,Read,x,1,1\n").unwrap();
     let bad = folder.path().join("bad.csv").display().to_string();
     let error = tanada(&["simulate", &bad, "--import", "msr"]).error(1);
     assert!(error.contains("line 1"), "{error}");
-    std::fs::write(folder.path().join("usr.csv.gz"), b"\x1f\x8b\x08\x00\x00\x00\x00\x00").unwrap();
-    let compressed = folder.path().join("usr.csv.gz").display().to_string();
-    let error = tanada(&["simulate", &compressed, "--import", "msr"]).error(1);
-    assert!(error.contains("usr.csv.gz") && error.contains("gunzip"), "{error}");
+    std::fs::write(folder.path().join("usr.csv.xz"), b"\xfd7zXZ\x00\x00\x04").unwrap();
+    let others = folder.path().join("usr.csv.xz").display().to_string();
+    let error = tanada(&["simulate", &others, "--import", "msr"]).error(1);
+    assert!(error.contains("usr.csv.xz") && error.contains("unxz"), "{error}");
 }
 
 #[test]

@@ -269,6 +269,61 @@ fn classes_come_and_go_while_the_data_stay() {
     made.assert_sound();
 }
 
+/// It had to be drained first, of what nobody can read.
+#[test]
+fn a_class_whose_device_is_gone_is_removed_at_once_if_only_mirrors_were_there() {
+    let made = Made::new();
+    let bytes = holey(&made.path("in"));
+    made.run("import", &[&made.path("in"), "--name", "file"]).output();
+    made.run("mirror", &["file", "--to", "staging"]).output();
+    std::fs::remove_file(Path::new(&made.volume).join("staging")).unwrap();
+    let removed = made.run("class remove", &["staging"]);
+    assert_eq!((removed.code, removed.stdout.as_str()), (0, "class staging removed\n"), "{}", removed.stderr);
+    made.run("export", &["file", &made.path("out")]).output();
+    assert!(std::fs::read(made.path("out")).unwrap() == bytes);
+    made.assert_sound();
+}
+
+/// Quotas bound what placement brings to the first class, and what was brought there by hand was not bounded.
+#[test]
+fn what_is_brought_to_the_first_class_by_hand_keeps_to_quotas_and_pins() {
+    let made = Made::new();
+    let table = directory("mariadb-10.11").join("tpch").display().to_string();
+    made.run("adopt", &[&table, "--name", "data"]).output();
+    let name = "data/orders.ibd";
+    made.run("quota", &[name, "--size", "4MiB"]).output();
+    let error = made.run("mirror", &[name, "--to", "staging"]).error(1);
+    assert!(error.contains("data/orders.ibd has a quota of 4 MiB, 4 chunks: 0 of them are used"), "{error}");
+    let mirror = |chunks: &str| made.run("mirror", &[name, "--to", "staging", "--chunks", chunks]);
+    mirror("0..3").output();
+    let error = mirror("2..5").error(1);
+    assert!(error.contains("3 of them are used in class staging, and 2 more would go beyond it"), "{error}");
+    assert!(
+        !std::fs::read_to_string(format!("{}/decisions.jsonl", made.volume)).unwrap().contains("\"end\":5")
+    );
+    mirror("1..4").output();
+    // What is there already may stay, and folders are looked at as a whole before anything moves.
+    assert_eq!(mirror("0..4").output(), "0 chunks mirrored to staging, 0 B\n");
+    made.run("mirror", &["data", "--to", "staging"]).error(1);
+    let mirrored = "select count(*) from tanada.volume_stats where mirror = 'staging'";
+    assert_eq!(made.sql(&["--set", "tanada.placement=off", "-c", mirrored]).stdout, "count(*)\n4\n");
+    made.run("quota", &[name, "--off"]).output();
+    made.run("pin", &[name, "--to", "staging"]).output();
+
+    // A quota that was made smaller counts for moves, too.
+    std::fs::write(made.path("in"), vec![3; 4 << 20]).unwrap();
+    made.run("import", &[&made.path("in"), "--name", "file"]).output();
+    made.run("quota", &["file", "--size", "1MiB"]).output();
+    let error = made.run("move", &["file", "--to", "staging"]).error(1);
+    assert!(error.contains("file has a quota of 1 MiB, 1 chunk: 0 of them are used"), "{error}");
+    made.run("move", &["file", "--to", "staging", "--chunks", "2..3"]).output();
+    made.run("move", &["file", "--to", "capacity"]).output();
+    made.run("pin", &["file", "--to", "capacity"]).output();
+    made.run("quota", &["file", "--off"]).output();
+    let error = made.run("mirror", &["file", "--to", "staging"]).error(1);
+    assert!(error.contains("pinned to class capacity"), "{error}");
+}
+
 #[test]
 fn a_class_that_cannot_be_emptied_says_that_it_takes_no_more() {
     let made = Made::new();

@@ -5,15 +5,15 @@
 
 use std::sync::Arc;
 
-use super::Database;
-use crate::Result;
+use super::{Database, Snapshot, Statistics};
 use crate::environment::Environment;
 use crate::manifest::{DatabaseRecord, Record};
-use crate::settings::OpenOptions;
+use crate::settings::{Compression, OpenOptions};
 use crate::transaction::CursorOptions;
+use crate::{Error, ErrorKind, Result};
 
 impl Database {
-    /// Copies the database as it is now to another name in the volume, while it is in use. If it fails, what there is of the copy is deleted; after a stop
+    /// Copies the database as it is now to another name in the volume, while it is in use. What cannot fit in whatever jobs free is refused before anything is copied. If it fails, what there is of the copy is deleted; after a stop
     /// in between there is no database of that name, and it can be copied there again.
     ///
     /// # Errors
@@ -27,7 +27,10 @@ impl Database {
         let crash = self.core.crash.clone();
         let state = DatabaseRecord { settings, is_unfinished: true, ..DatabaseRecord::default() };
         let copy = Database::make(&volume, name, state, crash, environment.clone()).await?;
-        let copied = self.copy_to(&copy, &snapshot).await;
+        let copied = match self.check_room(&snapshot).await {
+            Ok(()) => self.copy_to(&copy, &snapshot).await,
+            refused => refused,
+        };
         let closed = copy.close().await;
         let done = copied.and(closed);
         if done.is_err() {
@@ -37,7 +40,40 @@ impl Database {
         done
     }
 
-    async fn copy_to(&self, copy: &Database, snapshot: &super::Snapshot) -> Result<()> {
+    /// Fails if the copy cannot fit in, even if all went that the snapshot does not see. Less may be free for other reasons: then the copy finds out.
+    async fn check_room(&self, snapshot: &Snapshot) -> Result<()> {
+        let Statistics { bytes_in_use, bytes_allocated, stores, .. } = self.statistics();
+        let (free, _) = self.core.objects.room();
+        // What is copied stays where it is, so no more than half of all this can be it.
+        let most = (free + bytes_allocated) / 2;
+        let logged: u64 = stores.iter().map(|store| store.logged_bytes).sum();
+        if bytes_in_use + logged <= most {
+            return Ok(());
+        }
+        // Much of that may be obsolete.
+        let mut needed = 0;
+        for name in self.stores() {
+            let store = self.open_store(&name)?;
+            if store.settings().compression != Compression::None {
+                continue;
+            }
+            let options = CursorOptions { snapshot: Some(snapshot.clone()), ..CursorOptions::default() };
+            needed += store.cursor(options).value_bytes(most - needed).await?;
+            if needed > most {
+                let message = format!(
+                    "the copy takes more than {} MiB, half of what is free ({} MiB) and what the database takes up ({} MiB): \
+                     delete something, or enlarge a class",
+                    most >> 20,
+                    free >> 20,
+                    bytes_allocated.div_ceil(1 << 20),
+                );
+                return Err(Error::new(ErrorKind::NoSpace, message));
+            }
+        }
+        Ok(())
+    }
+
+    async fn copy_to(&self, copy: &Database, snapshot: &Snapshot) -> Result<()> {
         for name in self.stores() {
             let store = self.open_store(&name)?;
             let target = copy.create_store(&name, &store.settings()).await?;

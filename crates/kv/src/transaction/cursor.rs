@@ -13,7 +13,7 @@ use super::ahead::{Ahead, Entry, Origin};
 use super::own::Committed;
 use crate::Result;
 use crate::database::{Snapshot, Store, behind_prefix};
-use crate::entry::SequenceNo;
+use crate::entry::{Content, SequenceNo};
 use crate::memory::{MemorySource, MemoryTable};
 use crate::merge::{Direction, Source, View, Visibility};
 use crate::tombstone::SeenTombstones;
@@ -151,6 +151,26 @@ impl Cursor {
     pub async fn previous(&mut self) -> Result<Option<(Bytes, Bytes)>> {
         let entry = self.step(Direction::Reverse).await?;
         Ok(entry.map(|entry| (entry.key, entry.value)))
+    }
+
+    /// Bytes of the values behind the cursor that do not expire, as they are stored, without reading them; no more are counted when they are more than `enough`.
+    pub(crate) async fn value_bytes(&self, enough: u64) -> Result<u64> {
+        let mut merged = self.build()?;
+        merged.view.seek(Direction::Forward, self.bound(Direction::Forward).as_deref()).await?;
+        let mut bytes = 0;
+        while bytes <= enough && merged.view.step().await? {
+            let Some(version) = merged.view.version().filter(|_| merged.view.key().starts_with(&self.prefix))
+            else {
+                break;
+            };
+            bytes += match &version.content {
+                _ if version.expires_s.is_some() => 0,
+                Content::Inline(value) => value.len() as u64,
+                Content::At(pointer) => u64::from(pointer.stored_len),
+                Content::Deleted => 0,
+            };
+        }
+        Ok(bytes)
     }
 
     /// From here on it sees what is there now, and stays where it is. A transaction's cursor goes on to see the transaction's snapshot.

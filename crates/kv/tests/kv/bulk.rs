@@ -116,6 +116,34 @@ fn a_copy_has_what_was_there_at_one_moment() {
     wait(database.close()).unwrap();
 }
 
+/// It filled the volume and waited for ten seconds first.
+#[test]
+fn a_copy_that_cannot_fit_in_is_refused_before_it_begins() {
+    let bench = Bench::with_classes(16 << 20, 112 << 20);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    let large = |no: u8| vec![no; 1 << 20];
+    (0..70).for_each(|no| wait(store.put(&[no], &large(no))).unwrap());
+    wait(store.compact()).unwrap();
+    let error = wait(database.checkpoint("copy")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoSpace);
+    assert!(error.to_string().contains("half of what is free"), "{error}");
+    assert!(bench.volume.objects().iter().all(|object| !object.name().starts_with("kv/copy/")));
+    // With most of it deleted there is room, though nothing was given back yet.
+    let kept = database.snapshot();
+    (4..70).for_each(|no| wait(store.delete(&[no])).unwrap());
+    let statistics = database.statistics();
+    assert!(statistics.bytes_in_use > 64 << 20, "{}", statistics.bytes_in_use);
+    wait(database.checkpoint("copy")).unwrap();
+    drop(kept);
+    let copy =
+        wait(Database::open(&bench.volume, "copy", &OpenOptions::default(), bench.environment.clone()))
+            .unwrap();
+    assert_eq!(wait(copy.open_store("a").unwrap().get(&[3])).unwrap().unwrap(), large(3));
+    wait(copy.close()).unwrap();
+    wait(database.close()).unwrap();
+}
+
 /// Stops at the end of the first copy.
 #[derive(Default)]
 struct StopsOnce(AtomicBool);

@@ -1,10 +1,13 @@
 //! Logs of other tools as traces: the block traces of MSR Cambridge, and fio's I/O logs.
 //!
 //! They know of no queries, so all of a log is one. What a log tells of time becomes the time between an I/O's completion and the next one.
-//! I/Os of no bytes are left out. Whether an I/O is sequential is told by whether it begins where one of the last few of its object ended.
+//! I/Os of no bytes are left out. Whether an I/O is sequential is told by whether it begins where one of the last few of its object ended. Logs that gzip or zstd
+//! has compressed, as such traces are published, are read as they are.
 
 use std::collections::{HashMap, VecDeque};
-use std::io::{BufRead, Read};
+use std::io::{BufRead, BufReader, Read};
+
+use flate2::bufread::MultiGzDecoder;
 
 use super::{Record, Trace, TraceIo, TraceQuery};
 use crate::event::IoKind;
@@ -15,14 +18,16 @@ use crate::{Error, Result};
 /// Bytes of a line.
 const LONGEST_LINE: u64 = 64 << 10;
 
-/// How compressed files begin, and what can decompress them: such traces are published as .csv.gz.
-const COMPRESSED: [(&[u8], &str); 5] = [
-    (b"\x1f\x8b", "gunzip"),
-    (b"\x28\xb5\x2f\xfd", "unzstd"),
-    (b"\xfd7zXZ\x00", "unxz"),
-    (b"BZh", "bunzip2"),
-    (b"PK\x03\x04", "unzip"),
-];
+/// How logs begin that are decompressed while they are read.
+const GZIP: &[u8] = b"\x1f\x8b";
+const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+
+/// How other compressed files begin, and what can decompress them.
+const COMPRESSED: [(&[u8], &str); 3] =
+    [(b"\xfd7zXZ\x00", "unxz"), (b"BZh", "bunzip2"), (b"PK\x03\x04", "unzip")];
+
+/// Bytes of the longest of these beginnings.
+const LONGEST_MARK: u64 = 6;
 
 /// fio takes no notice of shorter waits.
 const LEAST_WAIT_US: u64 = 100;
@@ -135,21 +140,37 @@ pub fn fio(log: impl BufRead, name: &str) -> Result<Trace> {
     import.finish()
 }
 
-/// Calls `each` with every line that is not empty; its complaint names the line.
-fn each_line(mut log: impl BufRead, mut each: impl FnMut(usize, &str) -> Result<(), String>) -> Result<()> {
+/// Calls `each` with every line of a log that may be compressed; its complaint names the line.
+fn each_line(mut log: impl BufRead, each: impl FnMut(usize, &str) -> Result<(), String>) -> Result<()> {
+    let unreadable = |error| Error::io("reading the log", error);
+    // A pipe may give its first byte alone.
+    let mut begin = Vec::new();
+    (&mut log).take(LONGEST_MARK).read_to_end(&mut begin).map_err(unreadable)?;
+    if let Some((_, program)) = COMPRESSED.iter().find(|(mark, _)| begin.starts_with(mark)) {
+        return Err(Error::invalid(format!("the log is compressed: decompress it first, with {program}")));
+    }
+    let (is_gzip, is_zstd) = (begin.starts_with(GZIP), begin.starts_with(ZSTD));
+    let log = begin.as_slice().chain(log);
+    if is_gzip {
+        each_line_of(BufReader::new(MultiGzDecoder::new(log)), each)
+    } else if is_zstd {
+        each_line_of(BufReader::new(zstd::Decoder::with_buffer(log).map_err(unreadable)?), each)
+    } else {
+        each_line_of(log, each)
+    }
+}
+
+fn each_line_of(
+    mut log: impl BufRead,
+    mut each: impl FnMut(usize, &str) -> Result<(), String>,
+) -> Result<()> {
     let mut bytes = Vec::new();
     for no in 1.. {
         bytes.clear();
         let read = (&mut log).take(LONGEST_LINE + 1).read_until(b'\n', &mut bytes);
-        let read = read.map_err(|error| Error::io("reading the log", error))?;
+        let read = read.map_err(|error| Error::io(&format!("reading the log from line {no} on"), error))?;
         if read == 0 {
             break;
-        }
-        if let Some((_, program)) = COMPRESSED.iter().find(|(begins, _)| no == 1 && bytes.starts_with(begins))
-        {
-            return Err(Error::invalid(format!(
-                "the log is compressed: decompress it first, with {program}"
-            )));
         }
         let wrong = |why: &str| Error::invalid(format!("line {no} of the log: {why}"));
         if read as u64 > LONGEST_LINE {

@@ -1,5 +1,7 @@
 //! Logs of other tools.
 
+use std::io::{BufReader, Read, Write};
+
 use tanada_placement::{ErrorKind, IoKind, TraceEvent, TraceIo, import};
 
 fn ios(trace: &tanada_placement::Trace) -> Vec<TraceIo> {
@@ -43,16 +45,60 @@ fn a_log_of_msr_that_is_wrong_names_the_line() {
     assert!(import::msr(&[0xff, 0xfe, b'\n'][..], "h").unwrap_err().to_string().contains("line 1"));
 }
 
-/// Such logs are published compressed, and that was "line 1 of the log: it is no text".
+fn gzipped(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Gives one byte at a time.
+struct Pipe<'a>(&'a [u8]);
+
+impl Read for Pipe<'_> {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        let len = to.len().min(1);
+        self.0.read(&mut to[..len])
+    }
+}
+
+/// Such logs are published compressed, and had to be decompressed first.
 #[test]
-fn a_compressed_log_is_called_that() {
-    for (begins, program) in [
-        (&b"\x1f\x8b\x08\x00"[..], "gunzip"),
-        (b"\x28\xb5\x2f\xfd\x04", "unzstd"),
-        (b"\xfd7zXZ\x00\x00", "unxz"),
-        (b"BZh91AY&SY", "bunzip2"),
-        (b"PK\x03\x04\x14", "unzip"),
-    ] {
+fn compressed_logs_are_read() {
+    let log = "1,h,0,Read,0,512,1\n9,h,0,Write,512,512,1\n";
+    let plain = ios(&import::msr(log.as_bytes(), "h").unwrap());
+    assert_eq!(plain.len(), 2);
+    let (first, second) = log.split_at(19);
+    let members = [gzipped(first), gzipped(second)].concat();
+    for compressed in [gzipped(log), members, zstd::encode_all(log.as_bytes(), 1).unwrap()] {
+        assert_eq!(ios(&import::msr(&compressed[..], "h").unwrap()), plain);
+        assert_eq!(ios(&import::msr(BufReader::new(Pipe(&compressed)), "h").unwrap()), plain);
+    }
+    let fio = "fio version 2 iolog\n/a read 0 4096\n";
+    assert_eq!(import::fio(&gzipped(fio)[..], "a").unwrap().ios(), 1);
+}
+
+#[test]
+fn a_compressed_log_that_is_cut_off_or_damaged_is_an_error() {
+    let log: String =
+        (0..20_000u64).map(|no| format!("{no},h,0,Read,{},512,1\n", no * no % 7919 * 512)).collect();
+    for compressed in [gzipped(&log), zstd::encode_all(log.as_bytes(), 1).unwrap()] {
+        let (len, mut damaged) = (compressed.len(), compressed.clone());
+        damaged[len / 2..len / 2 + 64].fill(0x5a);
+        for wrong in [&compressed[..len / 2], &compressed[..len - 1], &compressed[..10], &damaged[..]] {
+            let error = import::msr(wrong, "h").unwrap_err();
+            assert!(error.to_string().contains("line "), "{error}");
+        }
+    }
+    // What is wrong with the text inside names its line.
+    let error = import::msr(&gzipped("1,h,0,Read,0,512,1\nx\n")[..], "h").unwrap_err();
+    assert!(error.to_string().starts_with("line 2 of the log: 1 fields"), "{error}");
+}
+
+#[test]
+fn a_log_that_others_have_compressed_is_called_that() {
+    for (begins, program) in
+        [(&b"\xfd7zXZ\x00\x00"[..], "unxz"), (b"BZh91AY&SY", "bunzip2"), (b"PK\x03\x04\x14", "unzip")]
+    {
         for read in [|log: &[u8]| import::msr(log, "h"), |log: &[u8]| import::fio(log, "h")] {
             let error = read(&[begins, &[0x80; 100_000]].concat()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput);

@@ -500,6 +500,11 @@ fn what_was_learned_stays_where_nothing_runs() {
         kept = other.memory();
     }
     assert_eq!(kept, learned);
+    let run = |session: &mut Placer, no: u32| {
+        let (query, fingerprint, footprint) = (QueryId(no), Fingerprint(u64::from(no)), Footprint::default());
+        session.tell(0, &Event::QueryBegins { query, fingerprint, depth: 1, footprint: &footprint });
+        session.tell(0, &Event::QueryEnds { query });
+    };
     // One in which something runs fades it once, whichever policies are at work.
     let faded = |policies: &[&str]| {
         let mut session = Placer::new(&volume, options("benefit")).unwrap();
@@ -511,13 +516,54 @@ fn what_was_learned_stays_where_nothing_runs() {
             other.follow(&session).unwrap();
             session = other;
         }
-        let (query, fingerprint, footprint) = (QueryId(9), Fingerprint(9), Footprint::default());
-        session.tell(0, &Event::QueryBegins { query, fingerprint, depth: 1, footprint: &footprint });
-        session.tell(0, &Event::QueryEnds { query });
+        run(&mut session, 9);
         session.memory()
     };
     assert_ne!(faded(&["off"]), learned);
     assert_eq!(faded(&["off"]), faded(&["off", "off"]));
+    // Nor does a change between queries fade it once more.
+    let changed = |times: u32| {
+        let mut session = Placer::new(&volume, options("benefit")).unwrap();
+        session.add(object.clone());
+        session.remember(&learned).unwrap();
+        run(&mut session, 9);
+        for no in 0..times {
+            let mut other = Placer::new(&volume, options("off")).unwrap();
+            other.add(object.clone());
+            other.follow(&session).unwrap();
+            session = other;
+            run(&mut session, 10 + no);
+        }
+        session.memory()
+    };
+    assert_eq!(changed(1), changed(3));
+    // A run that a policy is trained with counts as one.
+    let mut trained = Placer::new(&volume, options("benefit")).unwrap();
+    trained.add(object.clone());
+    trained.remember(&learned).unwrap();
+    let (query, fingerprint, footprint) = (QueryId(9), Fingerprint(9), Footprint::default());
+    trained.train(&Event::QueryBegins { query, fingerprint, depth: 1, footprint: &footprint });
+    trained.train(&Event::QueryEnds { query });
+    assert_ne!(trained.memory(), learned);
+}
+
+/// Of the policy that learns from I/Os alone, whoever asked for them.
+#[test]
+fn what_ios_without_a_query_teach_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let (volume, object) = volume(&folder, 3);
+    let session = |learned: &[u8], chunks: std::ops::Range<u64>| {
+        let mut session = Placer::new(&volume, options("history:window=4")).unwrap();
+        let no = session.add(object.clone());
+        session.remember(learned).unwrap();
+        for chunk in chunks {
+            (0..8).for_each(|_| read(&mut session, 1, no, chunk));
+        }
+        session.memory()
+    };
+    let learned = session(b"", 1..4);
+    assert!(!learned.is_empty());
+    assert_ne!(session(&learned, 9..14), learned);
 }
 
 #[test]

@@ -60,6 +60,14 @@ pub(super) fn fields(schema: &Schema) -> Result<RecordBatch> {
     ])
 }
 
+/// `SHOW VARIABLES`
+pub(super) fn variables(variables: &[(String, Option<String>)]) -> Result<RecordBatch> {
+    table(vec![
+        ("Variable_name", text(variables.iter().map(|(name, _)| Some(name.clone())))),
+        ("Value", text(variables.iter().map(|(_, value)| value.clone()))),
+    ])
+}
+
 /// `SHOW INDEX`: a row for each part.
 pub(super) fn indexes(definition: &TableDefinition, statistics: &TableStatistics) -> Result<RecordBatch> {
     let parts: Vec<_> = definition

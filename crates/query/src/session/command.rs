@@ -20,6 +20,8 @@ pub(super) enum Command {
     ShowColumns(TableName),
     /// `SHOW INDEX FROM t`
     ShowIndex(TableName),
+    /// `SHOW VARIABLES [LIKE pattern]`
+    ShowVariables { pattern: Option<String> },
     /// Whatever DataFusion plans.
     Query,
 }
@@ -59,6 +61,8 @@ pub(super) fn recognise(tokens: &[Token]) -> Result<Command> {
         ["SHOW", "INDEX" | "INDEXES" | "KEYS", "FROM" | "IN", ..] => {
             Ok(Command::ShowIndex(table_name(&plain[3..])?))
         }
+        ["SHOW", "VARIABLES", ..] => variables(&plain[2..]),
+        ["SHOW", "SESSION" | "LOCAL" | "GLOBAL", "VARIABLES", ..] => variables(&plain[3..]),
         ["DESCRIBE" | "DESC" | "EXPLAIN", _] | ["DESCRIBE" | "DESC" | "EXPLAIN", _, ".", _] => {
             Ok(Command::ShowColumns(table_name(&plain[1..])?))
         }
@@ -102,6 +106,23 @@ fn table_name(tokens: &[&Token]) -> Result<TableName> {
         }
         _ => Err(Error::new(ErrorKind::InvalidInput, "name one table, as t, db.t or t FROM db")),
     }
+}
+
+/// `[LIKE pattern]`
+fn variables(tokens: &[&Token]) -> Result<Command> {
+    let pattern = match tokens {
+        [] => None,
+        [like, Token::SingleQuotedString(pattern) | Token::DoubleQuotedString(pattern)]
+            if keyword(like) == "LIKE" =>
+        {
+            Some(pattern.clone())
+        }
+        _ => {
+            let message = "write SHOW VARIABLES or SHOW VARIABLES LIKE 'pattern'";
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+    };
+    Ok(Command::ShowVariables { pattern })
 }
 
 /// `[SESSION] key = value` or `key TO value`; dots in the key.
@@ -152,6 +173,12 @@ mod tests {
             ("describe a.b", Command::ShowColumns(table(Some("a"), "b"))),
             ("show columns from t in d", Command::ShowColumns(table(Some("d"), "t"))),
             ("show index from `t`", Command::ShowIndex(table(None, "t"))),
+            ("show variables", Command::ShowVariables { pattern: None }),
+            (
+                "show session variables like 'tanada.%';",
+                Command::ShowVariables { pattern: Some("tanada.%".to_string()) },
+            ),
+            ("show tanada.placement", Command::Query),
             ("set Tanada.execution = 'in_order'", set_to("tanada.execution", "in_order")),
             ("set session tanada.io_depth = 64", set_to("tanada.io_depth", "64")),
             ("set tanada.placement = ''", set_to("tanada.placement", "")),

@@ -18,6 +18,7 @@ mod result;
 mod spelling;
 mod split;
 mod state;
+mod variables;
 mod volumes;
 
 use std::path::Path;
@@ -30,6 +31,7 @@ use datafusion::common::TableReference;
 use datafusion::common::config::ConfigExtension;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
+use datafusion::logical_expr::var_provider::VarType;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::parser::Statement;
@@ -52,6 +54,7 @@ use invisible::Invisible;
 pub use result::{QueryReport, QueryResult};
 use spelling::INFORMATION_SCHEMA;
 use status::{STATUS, StatusSchema};
+use variables::Variables;
 
 /// Resources of a session.
 #[derive(Debug, Clone)]
@@ -226,7 +229,7 @@ impl Session {
         split::split(sql)
     }
 
-    /// Plans and starts one statement: SQL of DataFusion plus `USE db`, `SET tanada.x = y`, `SHOW DATABASES`, `SHOW TABLES`, `SHOW COLUMNS`, `SHOW INDEX`, `DESCRIBE t`. Backticks quote names.
+    /// Plans and starts one statement: SQL of DataFusion plus `USE db`, `SET tanada.x = y`, `SHOW DATABASES`, `SHOW TABLES`, `SHOW COLUMNS`, `SHOW INDEX`, `SHOW VARIABLES`, `DESCRIBE t`. Backticks quote names.
     pub async fn execute(&self, sql: &str) -> Result<QueryResult> {
         let begun = Instant::now();
         let tokens = command::tokens(sql)?;
@@ -275,6 +278,10 @@ impl Session {
                 let table = self.table(&table).await?;
                 let statistics = table.relation(&context).await?.statistics();
                 Some(answer::indexes(table.table().definition(), statistics)?)
+            }
+            Command::ShowVariables { pattern } => {
+                let state = self.state_for(&context);
+                Some(answer::variables(&variables::listed(state.config_options(), pattern.as_deref())?)?)
             }
         };
         Ok(QueryResult::new(stream_of(answer), None, context, begun))
@@ -363,6 +370,8 @@ impl Session {
         let config = state.config_mut();
         config.set_extension(Arc::clone(context));
         config.options_mut().catalog.default_schema = self.database().unwrap_or_default();
+        let variables = Variables(Arc::clone(state.config().options()));
+        state.execution_props_mut().add_var_provider(VarType::System, Arc::new(variables));
         state.mark_start_execution();
         state
     }

@@ -89,6 +89,8 @@ async fn explain_tells_what_is_read_and_moved_and_what_is_remembered() {
         where index_name = 'orders.PRIMARY' and earlier_runs = 1";
     let pages = text(&first, pages).await;
     assert!(!pages.is_empty() && shown.contains(&pages), "{pages}: {shown}");
+    let learned = "select count(*) from tanada.footprints where index_name = 'orders.PRIMARY' and earlier_pages <> expected_pages";
+    assert!(number(&first, learned).await > 0, "what was read is no repetition of what was expected");
     // The same statement with another literal.
     let shown = text(&first, &explain.replace("400", "17")).await;
     assert!(shown.contains("remembered: 2"), "{shown}");
@@ -195,6 +197,9 @@ async fn what_was_learned_does_not_fade_where_nothing_is_read() {
     // Another statement ages it.
     value(&last, "select sum(o_totalprice) from orders").await;
     let runs = "select cast(100 * max(runs) as bigint) from tanada.history where statement like '%lineitem%'";
+    assert_eq!(number(&last, runs).await, 90);
+    // Once in a session.
+    value(&last, "select sum(o_totalprice) from orders").await;
     assert_eq!(number(&last, runs).await, 90);
     last.close().await.unwrap();
 }

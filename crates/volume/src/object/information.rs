@@ -20,6 +20,13 @@ pub struct ChunkInfo {
     pub statistics: ChunkStatistics,
 }
 
+impl ChunkInfo {
+    /// Whether its home or its mirror is in the class of this number.
+    pub fn lies_in(&self, class: u8) -> bool {
+        [self.home, self.mirror].into_iter().flatten().any(|place| place.class == class)
+    }
+}
+
 impl Object {
     /// Those of `chunks` that have a home, a mirror or statistics.
     pub fn chunks(&self, chunks: Range<u64>) -> Vec<ChunkInfo> {

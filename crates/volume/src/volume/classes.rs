@@ -198,16 +198,24 @@ impl Volume {
         Ok(all)
     }
 
-    /// Removes a class in which nothing lies any more.
+    /// Removes a class in which nothing lies any more. One that lacks a device, or has failed, needs not be drained before, as long as nothing has its home there.
     ///
     /// # Errors
-    /// `InvalidInput` if something does (drain it first), or if it is the only one; `Device`.
+    /// `InvalidInput` if something lies there (drain it first) or an object is pinned to it, or if it is the only one; `Device`.
     pub async fn remove_class(&self, name: &str) -> Result<()> {
         let _turn = self.core.class_turns.hold(0..=0, true).await;
         self.core.check_writable()?;
         let class = self.core.class_list().by_name(name)?.clone();
         if !class.is_draining() {
-            return Err(Error::invalid(format!("class {name} is in use: drain it first")));
+            let is_lost = class.is_missing() || class.is_failed();
+            if self.core.class_list().ranked().len() == 1 {
+                return Err(Error::invalid("a volume needs at least one class"));
+            }
+            if !is_lost || self.has_homes(&class) {
+                return Err(Error::invalid(format!("class {name} is in use: drain it first")));
+            }
+            // What lies there are mirrors that cannot be read.
+            self.drain_class(name, &Relocation::default()).await?;
         }
         self.core.settle().await?;
         let (removed, lsn) = self.core.journal.change(|queue| {
@@ -234,6 +242,15 @@ impl Volume {
         });
         removed?;
         self.core.commit(lsn).await
+    }
+
+    /// Whether a chunk has its home in `class`.
+    fn has_homes(&self, class: &Class) -> bool {
+        let has_one = |object: &crate::Object| {
+            let table = object.state.table.read();
+            table.iter_from(0).any(|(_, chunk)| chunk.home.get().is_some_and(|home| home.class == class.id))
+        };
+        self.objects().iter().any(has_one)
     }
 
     /// Makes a class larger or smaller.

@@ -106,6 +106,47 @@ fn a_mirror_is_read_until_it_is_written_over_and_lost_mirrors_cost_nothing() {
     });
 }
 
+/// It had to be drained first, of what nobody can read.
+#[test]
+fn a_class_that_lacks_a_device_goes_at_once_if_nothing_has_its_home_there() {
+    let mut place = Place::new(&[("fast", 1), ("slow", 1)]);
+    let data = bytes(4 * CHUNK as usize, 1);
+    block_on(async {
+        let volume = place.create(16).await;
+        let object = volume.create_object("a", &Attributes::default()).unwrap();
+        object.write_bytes(0, &data).await.unwrap();
+        object.mirror_to(0..3, "fast", &relocation()).await.unwrap();
+        let error = volume.remove_class("fast").await.unwrap_err().to_string();
+        assert!(error.contains("drain it first"), "{error}: a device that is there is one in use");
+        volume.close().await.unwrap();
+        drop((object, volume));
+
+        let without = |class: usize| {
+            let mut parts = place.parts();
+            parts.classes[class].devices[0] = None;
+            async { tanada_volume::Volume::open(parts, &Default::default()).await.unwrap() }
+        };
+        // Homes are there to stay.
+        let volume = without(1).await;
+        assert!(volume.remove_class("slow").await.is_err());
+        drop(volume);
+        let volume = without(0).await;
+        let object = volume.open_object("a").unwrap();
+        object.set_attributes(&Attributes { pin: Some("fast".to_owned()), ..Attributes::default() }).unwrap();
+        let error = volume.remove_class("fast").await.unwrap_err().to_string();
+        assert!(error.contains("pinned to it: a"), "{error}");
+        assert!(!volume.classes()[0].is_draining, "and it is as before");
+        object.set_attributes(&Attributes::default()).unwrap();
+        volume.remove_class("fast").await.unwrap();
+        assert_eq!(volume.remove_class("slow").await.unwrap_err().kind(), ErrorKind::InvalidInput);
+        volume.close().await.unwrap();
+    });
+    place.classes.remove(0);
+    let volume = block_on(place.open());
+    assert_eq!(volume.classes().len(), 1);
+    assert_eq!(block_on(volume.open_object("a").unwrap().read_bytes(0, data.len())).unwrap(), data);
+}
+
 #[test]
 fn a_class_can_be_added_drained_removed_and_resized() {
     let place = Place::new(&[("fast", 1), ("slow", 2)]);
