@@ -8,7 +8,7 @@ use tanada_base::ByteSize;
 use tanada_bench::report::Table;
 use tanada_io::ModelSpec;
 use tanada_placement::{
-    End, Outcome as Simulated, Pace, SimulationOptions, Trace, TraceReader, import, sweep, synthetic,
+    End, Outcome as Simulated, Pace, SimulationOptions, Trace, TraceReader, import, sweep_after, synthetic,
 };
 
 use crate::failure::{Failure, Outcome, one_line};
@@ -62,8 +62,11 @@ pub struct SimulateArguments {
     #[arg(long, value_name = "SIZE", default_value = "1MiB")]
     chunk_size: ByteSize,
     /// Policies that learn begin knowing nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "training")]
     no_training: bool,
+    /// Policies that learn see another recording of the same files before, such as one of the day before, instead of TRACE
+    #[arg(long, value_name = "FILE", conflicts_with = "synthetic")]
+    training: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -99,6 +102,8 @@ pub fn run(arguments: &SimulateArguments) -> Outcome {
     if trace.ios() == 0 {
         return Err(Failure::failed("the trace has no I/O"));
     }
+    let training = arguments.training.as_ref().map(|path| read(path, arguments.import)).transpose()?;
+    let training = training.as_ref().unwrap_or(&trace);
     let mut runs = Vec::with_capacity(policies.len() * shares.len());
     for share in &shares {
         for policy in &policies {
@@ -119,8 +124,10 @@ pub fn run(arguments: &SimulateArguments) -> Outcome {
     }
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let progress = progress(runs.len());
-    let outcomes = sweep(&trace, None, &runs, threads, &|done| progress.set_position(done as u64))
-        .map_err(Failure::failed)?;
+    let outcomes = sweep_after(training, &trace, None, &runs, threads, &|done| {
+        progress.set_position(done as u64);
+    })
+    .map_err(Failure::failed)?;
     progress.finish_and_clear();
     arguments.output.print(&outcomes, |outcomes| text(arguments, &trace, &policies, &shares, outcomes))
 }
@@ -166,6 +173,10 @@ fn trace(arguments: &SimulateArguments) -> Outcome<Trace> {
         return Ok(synthetic::nine_queries(&synthetic::Synthetic { scale, ..Default::default() }));
     }
     let Some(path) = &arguments.trace else { return Err(Failure::usage("name a trace, or use --synthetic")) };
+    read(path, arguments.import)
+}
+
+fn read(path: &Path, log: Option<Log>) -> Outcome<Trace> {
     let source = if is_stdin(path) { "stdin".to_owned() } else { path.display().to_string() };
     let unreadable = |error: &dyn std::fmt::Display| Failure::failed(format!("{source}: {error}"));
     let file: Box<dyn BufRead> = if is_stdin(path) {
@@ -174,7 +185,7 @@ fn trace(arguments: &SimulateArguments) -> Outcome<Trace> {
         Box::new(BufReader::new(std::fs::File::open(path).map_err(|error| unreadable(&error))?))
     };
     let name = run_name(path);
-    match arguments.import {
+    match log {
         Some(Log::Msr) => import::msr(file, &name).map_err(|error| unreadable(&error)),
         Some(Log::Fio) => import::fio(file, &name).map_err(|error| unreadable(&error)),
         None => {

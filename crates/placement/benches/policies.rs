@@ -1,5 +1,5 @@
 //! All policies by share of the fast class, on the synthetic nine queries or a recorded run: `cargo bench -p tanada-placement --bench policies -- [depth=N]
-//! [trace=FILE] [scale=S] [cache=SHARE] [seed=N]
+//! [trace=FILE] [training=FILE] [scale=S] [cache=SHARE] [seed=N]
 //! [policies=a;b] [shares=10,20] [clients=N] [chunk=BYTES] [copies=BYTES] [fast=MODEL] [slow=MODEL] [runs=N] [threads=N] [details]`.
 //!
 //! Depth 1 is in order. Columns are total virtual seconds, medians of `runs` replays; then how `benefit` stands to `static` and to the best of the others.
@@ -11,7 +11,7 @@ use std::io::BufReader;
 use std::time::Instant;
 
 use tanada_placement::synthetic::{Synthetic, nine_queries};
-use tanada_placement::{Outcome, POLICIES, Pace, SimulationOptions, TraceReader, sweep};
+use tanada_placement::{Outcome, POLICIES, Pace, SimulationOptions, TraceReader, sweep_after};
 
 fn argument<T: std::str::FromStr>(name: &str, default: T) -> T {
     let prefix = format!("{name}=");
@@ -27,9 +27,15 @@ fn main() {
         ..Synthetic::default()
     };
     let recorded: String = argument("trace", String::new());
+    let read =
+        |path: &str| TraceReader::new(BufReader::new(File::open(path).unwrap())).unwrap().read().unwrap().0;
     let trace = match recorded.as_str() {
         "" => nine_queries(&what),
-        path => TraceReader::new(BufReader::new(File::open(path).unwrap())).unwrap().read().unwrap().0,
+        path => read(path),
+    };
+    let training = match argument("training", String::new()).as_str() {
+        "" => trace.clone(),
+        path => read(path),
     };
     println!("{} I/Os, {} MB", trace.ios(), trace.bytes() / 1_000_000);
     let all = POLICIES.map(|policy| policy.name).join(";");
@@ -59,7 +65,7 @@ fn main() {
         })
         .collect();
     let began = Instant::now();
-    let outcomes = sweep(&trace, None, &runs, argument("threads", 2), &|_| ()).unwrap();
+    let outcomes = sweep_after(&training, &trace, None, &runs, argument("threads", 2), &|_| ()).unwrap();
     println!("{} replays in {:.1} s", runs.len(), began.elapsed().as_secs_f64());
     if std::env::args().any(|argument| argument == "details") {
         outcomes.iter().for_each(details);

@@ -52,7 +52,7 @@ pub use placer::{
 };
 pub use policy::{Counted, Granularity, POLICIES, Policy, Registered, policy};
 pub use simulation::{
-    Outcome, Pace, QueryOutcome, SimulationOptions, measure, simulate, simulate_after, sweep,
+    Outcome, Pace, QueryOutcome, SimulationOptions, measure, simulate, simulate_after, sweep, sweep_after,
 };
 pub use trace::{
     End, Eviction, MOST_BYTES, MOST_NAMES, Mark, Record, Recorder, Trace, TraceEvent, TraceIo, TraceObject,

@@ -2,7 +2,7 @@
 //! data that the SSD has room for.
 //!
 //! 1. [`record`](recorded): the queries run in order on the bare files, and out of order on the slow class in virtual time, with a page cache of a third of the data; what they
-//!    read becomes a trace.
+//!    read becomes a trace. Out of order they are recorded twice, and policies learn from the first time.
 //! 2. The trace is replayed in virtual time under every policy at every share, interleaved, with several seeds: relocations take their time from the same
 //!    devices, so they count as query time.
 //! 3. [`live`]: at some shares the queries run on a real volume over the same models, placed by the policies themselves, in virtual time and in real
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use tanada_io::ModelSpec;
-use tanada_placement::{Outcome, Pace, SimulationOptions, Trace, sweep};
+use tanada_placement::{Outcome, Pace, SimulationOptions, Trace, sweep_after};
 
 use crate::report::Report;
 use crate::{Error, ErrorKind, Result, sample};
@@ -155,20 +155,29 @@ pub fn run(settings: PstSettings, progress: &(dyn Fn(&str) + Sync)) -> Result<Re
         live::check(policy)?;
     }
     let mut answers = recorded::Answers::default();
-    let mut traces = Vec::new();
+    let (mut traces, mut trainings) = (Vec::new(), Vec::new());
     for execution in [IN_ORDER, OUT_OF_ORDER] {
+        // Out of order no run reads in the order of another, so policies learn from one that is not the one that counts.
+        let training = if execution == IN_ORDER {
+            None
+        } else {
+            progress(&format!("recording {} queries, {execution}, to learn from", settings.queries.len()));
+            Some(recorded::record(&settings, execution, "out_of_order_before", &mut answers)?)
+        };
+        trainings.push(training);
         progress(&format!("recording {} queries, {execution}", settings.queries.len()));
-        traces.push((execution, recorded::record(&settings, execution, &mut answers)?));
+        traces.push((execution, recorded::record(&settings, execution, execution, &mut answers)?));
     }
     let mut report = Report::new("pst", &settings, &settings.innodb);
     if let Some(settings) = report.settings.as_object_mut() {
         settings.insert("emulated".to_owned(), true.into());
     }
     let mut replayed = Vec::new();
-    for (execution, trace) in &traces {
-        replayed.extend(replay(&settings, execution, trace, 1, progress)?);
+    for ((execution, trace), training) in traces.iter().zip(&trainings) {
+        let pair = (training.as_ref().unwrap_or(trace), trace);
+        replayed.extend(replay(&settings, execution, pair, 1, progress)?);
         if settings.clients > 1 {
-            replayed.extend(replay(&settings, execution, trace, settings.clients, progress)?);
+            replayed.extend(replay(&settings, execution, pair, settings.clients, progress)?);
         }
     }
     let mut live = Vec::new();
@@ -185,7 +194,7 @@ pub fn run(settings: PstSettings, progress: &(dyn Fn(&str) + Sync)) -> Result<Re
 fn replay(
     settings: &PstSettings,
     execution: &'static str,
-    trace: &Trace,
+    (training, trace): (&Trace, &Trace),
     clients: usize,
     progress: &(dyn Fn(&str) + Sync),
 ) -> Result<Vec<Replayed>> {
@@ -208,8 +217,8 @@ fn replay(
             progress(&format!("replays {execution}, {clients} clients: {done} of {all}"));
         }
     };
-    let outcomes =
-        sweep(trace, None, &options, threads, &told).map_err(|error| Error::failed(error.to_string()))?;
+    let outcomes = sweep_after(training, trace, None, &options, threads, &told)
+        .map_err(|error| Error::failed(error.to_string()))?;
     let run = |((share, options), outcome): (&(u32, SimulationOptions), Outcome)| Replayed {
         kind: "replay",
         execution,

@@ -60,8 +60,13 @@ fn database_bytes(settings: &PstSettings) -> u64 {
     entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
 }
 
-/// Runs the queries, one after the other, and records them.
-pub(super) fn record(settings: &PstSettings, execution: &str, answers: &mut Answers) -> Result<Trace> {
+/// Runs the queries, one after the other, and records them; `name` is that of the trace's file, if it is kept.
+pub(super) fn record(
+    settings: &PstSettings,
+    execution: &str,
+    name: &str,
+    answers: &mut Answers,
+) -> Result<Trace> {
     let is_in_order = execution == IN_ORDER;
     let timeline = if is_in_order { Timeline::real() } else { live::virtual_time() };
     let work = live::Work::new(settings)?;
@@ -89,13 +94,13 @@ pub(super) fn record(settings: &PstSettings, execution: &str, answers: &mut Answ
         }
         session.clear_cache();
         session.record(Some(recording.clone()));
-        for (name, sql) in &settings.queries {
-            let batches = session.execute(&format!("/* {name} */ {sql}")).await?.collect().await?;
-            answers.compare(&format!("{execution} as recorded"), name, &batches)?;
+        for (query, sql) in &settings.queries {
+            let batches = session.execute(&format!("/* {query} */ {sql}")).await?.collect().await?;
+            answers.compare(&format!("{execution} as recorded"), query, &batches)?;
         }
         if let Some(folder) = &settings.traces {
             std::fs::create_dir_all(folder).map_err(|error| Error::at_path("make", folder, &error))?;
-            recording.write(&folder.join(format!("{execution}.trace")))?;
+            recording.write(&folder.join(format!("{name}.trace")))?;
         }
         session.close().await?;
         Ok(recording.trace()?)

@@ -25,7 +25,7 @@ use crate::{Error, Result};
 pub use figures::measure;
 pub use outcome::{Outcome, QueryOutcome};
 pub use replay::{simulate, simulate_after};
-pub use sweep::sweep;
+pub use sweep::{sweep, sweep_after};
 
 /// Chunks or blocks of all objects together, at most: policies keep up to 30 bytes for each.
 const MOST_UNITS: u32 = 1 << 27;

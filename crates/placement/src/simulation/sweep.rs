@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::{Outcome, SimulationOptions, simulate};
+use super::{Outcome, SimulationOptions, simulate_after};
 use crate::Result;
 use crate::layout::Layout;
 use crate::trace::Trace;
@@ -12,8 +12,23 @@ use crate::trace::Trace;
 /// done, on the thread that did the last.
 ///
 /// # Errors
-/// The first that any run had; see [`simulate`]. What can be known beforehand is: then nothing runs.
+/// The first that any run had; see [`simulate`](super::simulate). What can be known beforehand is: then nothing runs.
 pub fn sweep(
+    trace: &Trace,
+    rules: Option<&Layout>,
+    runs: &[SimulationOptions],
+    threads: usize,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Result<Vec<Outcome>> {
+    sweep_after(trace, trace, rules, runs, threads, progress)
+}
+
+/// The same, after another run than the one that counts, as [`simulate_after`].
+///
+/// # Errors
+/// As [`sweep`]; see [`simulate_after`].
+pub fn sweep_after(
+    training: &Trace,
     trace: &Trace,
     rules: Option<&Layout>,
     runs: &[SimulationOptions],
@@ -32,7 +47,7 @@ pub fn sweep(
                     let no = next.fetch_add(1, Ordering::Relaxed);
                     runs.get(no).map(|options| (no, options))
                 } {
-                    let outcome = simulate(trace, rules, options);
+                    let outcome = simulate_after(training, trace, rules, options);
                     outcomes.lock().unwrap_or_else(PoisonError::into_inner)[no] = Some(outcome);
                     progress(done.fetch_add(1, Ordering::Relaxed) + 1);
                 }
