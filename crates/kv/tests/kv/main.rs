@@ -18,4 +18,5 @@ mod policies;
 mod space;
 mod tiers;
 mod transactions;
+mod unseen_loads;
 mod volumes;
