@@ -366,15 +366,17 @@ impl Core {
         job: Job,
         is_thorough: bool,
     ) -> Result<bool> {
-        let progress = self.background.progress.notified();
         let spilled: &[KvsetNo] = if let Job::Spill { kvsets } = &job { kvsets } else { &[] };
         let Some(_claim) = self.claim(store, spilled) else {
-            // A merge is about to replace them, or has.
-            let are_taken = spilled.iter().any(|no| store.taken.lock().kvsets.contains(no));
-            if is_thorough && are_taken {
+            // A merge is about to replace them, or has. Who waits for it keeps the turn: workers who had it in between would find nothing to do, and wake who waits.
+            loop {
+                let progress = self.background.progress.notified();
+                let are_taken = spilled.iter().any(|no| store.taken.lock().kvsets.contains(no));
+                if !is_thorough || !are_taken {
+                    return Ok(is_thorough);
+                }
                 progress.await;
             }
-            return Ok(is_thorough);
         };
         // The others are edits alone.
         let reads = matches!(job, Job::Spill { .. } | Job::Compact { .. });
