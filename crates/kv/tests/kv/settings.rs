@@ -452,6 +452,15 @@ fn mirrors_and_copies_go_when_the_limit_is_lowered() {
     wait(database.close()).unwrap();
 }
 
+/// Has threads end, also when the test fails.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn nobody_stalls_for_good_when_the_limit_is_lowered_under_load() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
@@ -476,6 +485,7 @@ fn nobody_stalls_for_good_when_the_limit_is_lowered_under_load() {
                 }
             });
         }
+        let _ends = Ends(&has_ended);
         for limit in [8u64 << 20, 32 << 20, 6 << 20] {
             let changes =
                 DatabaseOverrides { fast_class_bytes: Some(Some(limit)), ..DatabaseOverrides::default() };
@@ -486,7 +496,6 @@ fn nobody_stalls_for_good_when_the_limit_is_lowered_under_load() {
             until(&database, "writes", |_| written.load(Ordering::Relaxed) > before + 1000);
             until(&database, "still below the limit", below);
         }
-        has_ended.store(true, Ordering::Relaxed);
     });
     for no in 0..12_000u64 {
         let found = wait(store.get(&no.to_be_bytes())).unwrap().unwrap();
@@ -534,9 +543,9 @@ fn changes_at_once_all_count() {
                 let store = &store;
                 scope.spawn(move || (1..=100).for_each(|round| set(store, changes(round))))
             });
+        let _ends = Ends(&has_ended);
         changers.into_iter().for_each(|changer| changer.join().unwrap());
         wait(store.compact()).unwrap();
-        has_ended.store(true, Ordering::Relaxed);
     });
     let expected = StoreSettings {
         separate_from_bytes: 1000,
