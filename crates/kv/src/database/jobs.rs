@@ -375,8 +375,8 @@ impl Core {
             // A merge is about to replace them, or has. Who waits for it keeps the turn: workers who had it in between would find nothing to do, and wake who waits.
             loop {
                 let progress = self.background.progress.notified();
-                // Asked anew each time, for the end of another claim may be what was told.
-                if !is_thorough || !store.taken.lock().has_any(spilled) {
+                let are_taken = spilled.iter().any(|no| store.taken.lock().kvsets.contains(no));
+                if !is_thorough || !are_taken {
                     return Ok(is_thorough);
                 }
                 progress.await;
