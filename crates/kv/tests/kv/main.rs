@@ -19,5 +19,4 @@ mod settings;
 mod space;
 mod tiers;
 mod transactions;
-mod unseen_loads;
 mod volumes;
