@@ -543,8 +543,9 @@ fn changes_at_once_all_count() {
                 let store = &store;
                 scope.spawn(move || (1..=100).for_each(|round| set(store, changes(round))))
             });
-        let _ends = Ends(&has_ended);
+        let ends = Ends(&has_ended);
         changers.into_iter().for_each(|changer| changer.join().unwrap());
+        drop(ends);
         wait(store.compact()).unwrap();
     });
     let expected = StoreSettings {
