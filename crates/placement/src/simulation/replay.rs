@@ -163,16 +163,17 @@ impl Replay<'_> {
     }
 
     fn complete(&mut self, Issued { client, query, no }: Issued) {
-        let client = &mut self.clients[client];
-        client.in_flight -= 1;
+        self.clients[client].in_flight -= 1;
         self.ended_ns = self.machine.now_ns;
         let Some(query) = self.queries.get_mut(query as usize) else { return };
         if let Some(ended) = query.ended.get_mut(no as usize) {
             *ended = true;
         }
-        if let Some(released) = query.waiting.remove(&no) {
-            client.set_aside -= released.len();
-            client.released.extend(released);
+        // A trace may name a query in another one's place, and then they are another client's.
+        for (issued, io) in query.waiting.remove(&no).into_iter().flatten() {
+            let client = &mut self.clients[issued.client];
+            client.set_aside -= 1;
+            client.released.push_back((issued, io));
         }
     }
 
@@ -242,7 +243,8 @@ impl Replay<'_> {
         let place = self.machine.outcome.queries.len();
         let outcome = QueryOutcome { name: begins.name.clone(), seconds: 0.0, ios: 0, slow_ios: 0 };
         self.machine.outcome.queries.push(outcome);
-        self.queries[query.0 as usize] = Query { began_ns: self.machine.now_ns, place, ..Query::default() };
+        let begun = &mut self.queries[query.0 as usize];
+        (begun.began_ns, begun.place) = (self.machine.now_ns, place);
         let (fingerprint, depth, footprint) = (begins.fingerprint, self.pace.depth(), &begins.footprint);
         self.machine.tell(&Event::QueryBegins { query, fingerprint, depth, footprint });
     }
@@ -250,9 +252,8 @@ impl Replay<'_> {
     fn end(&mut self, query: QueryId) {
         self.machine.tell(&Event::QueryEnds { query });
         self.ended_ns = self.machine.now_ns;
-        let Some(query) = self.queries.get_mut(query.0 as usize) else { return };
-        query.ended = Vec::new();
-        let Query { began_ns, place, .. } = *query;
+        let Some(Query { began_ns, place, .. }) = self.queries.get(query.0 as usize) else { return };
+        let (began_ns, place) = (*began_ns, *place);
         if let Some(outcome) = self.machine.outcome.queries.get_mut(place) {
             outcome.seconds = (self.machine.now_ns - began_ns) as f64 / 1e9;
         }

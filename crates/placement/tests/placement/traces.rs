@@ -2,8 +2,8 @@
 
 use tanada_placement::synthetic::{Synthetic, nine_queries};
 use tanada_placement::{
-    Cause, End, ErrorKind, Fingerprint, Footprint, IoKind, Pace, Recorder, SimulationOptions, Trace, TraceIo,
-    TraceQuery, TraceReader, simulate,
+    Cause, End, ErrorKind, Fingerprint, Footprint, IoKind, Pace, QueryId, Recorder, SimulationOptions, Trace,
+    TraceIo, TraceQuery, TraceReader, simulate,
 };
 
 use crate::small;
@@ -66,6 +66,47 @@ fn what_waited_for_what_is_read_again_and_kept_to() {
     assert!(free < pair && pair < one_after_the_other, "{free} {pair} {one_after_the_other}");
     // What is said to wait for an I/O that is not there waits for none.
     assert_eq!(seconds([7, 9, 9, 9]), free);
+}
+
+#[test]
+fn a_read_that_waits_for_one_of_another_client_gets_its_turn() {
+    let mut recorder = Recorder::new();
+    let object = recorder.object("t", 8 << 20);
+    let query = |name: &str| TraceQuery {
+        name: name.to_owned(),
+        fingerprint: Fingerprint(1),
+        footprint: Footprint::default(),
+    };
+    let io = |query, no: u64, after| TraceIo {
+        offset: no << 20,
+        bytes: 16384,
+        think_ns: 0,
+        query,
+        object,
+        cause: Cause(0),
+        kind: IoKind::Read,
+        is_sequential: false,
+        after,
+    };
+    let first = recorder.begins(query("first"));
+    (0..2).for_each(|no| recorder.io(io(first, no, 0)));
+    recorder.ends(first);
+    let second = recorder.begins(query("second"));
+    // Told as the first query's, and as one's that has not begun.
+    (2..5).for_each(|no| recorder.io(io(first, no, 1)));
+    (5..7).for_each(|no| recorder.io(io(QueryId(2), no, 1)));
+    recorder.ends(second);
+    let third = recorder.begins(query("third"));
+    recorder.io(io(third, 7, 1));
+    recorder.ends(third);
+    let trace = recorder.finish();
+    for clients in 1..4 {
+        let pace = Pace::OutOfOrder { depth: 4 };
+        let options = SimulationOptions { pace, clients, ..SimulationOptions::new("off", 0.0) };
+        let outcome = simulate(&trace, None, &options).unwrap();
+        assert_eq!((outcome.ios, outcome.queries.len()), (8, 3), "{clients} clients");
+        assert!(outcome.queries.iter().all(|query| query.seconds > 0.0), "{outcome:?}");
+    }
 }
 
 #[test]
