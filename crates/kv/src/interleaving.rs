@@ -52,9 +52,10 @@ use loom::thread;
 
 use self::notify::Notify;
 use self::snapshot::Snapshots;
-use self::sync::{AtomicBool, AtomicU64, Ordering, model};
+use self::sync::{AtomicBool, AtomicU64, Ordering, RwLock, model};
 use self::tombstones::GrowingTombstones;
 use crate::entry::{RangeTombstone, SequenceNo};
+use crate::merge::Load;
 
 /// A merge drops what nobody reads; whoever registers later reads at a number that is not smaller than the newest it has kept.
 #[test]
@@ -66,9 +67,43 @@ fn no_snapshot_is_older_than_what_a_merge_has_kept() {
         let merge = thread::spawn(move || for_merge.to_keep());
         let snapshot = snapshots.take();
         let kept = merge.join().unwrap();
-        let newest = *kept.last().unwrap();
-        assert!(kept.contains(&snapshot.sequence()) || snapshot.sequence() >= newest, "{kept:?}");
+        let newest = *kept.numbers.last().unwrap();
+        assert!(kept.numbers.contains(&snapshot.sequence()) || snapshot.sequence() >= newest, "{kept:?}");
         writer.join().unwrap();
+    });
+}
+
+/// Whoever reads twice at a snapshot sees all of a load both times, or nothing, and a merge meanwhile knows who does not.
+#[test]
+fn a_snapshot_sees_all_of_a_load_or_nothing() {
+    model(|| {
+        let load = Load { begin: 1, end: 2 };
+        let (snapshots, has_load) = (Arc::new(Snapshots::default()), Arc::new(RwLock::<bool>::default()));
+        snapshots.publish(load.begin);
+        let (for_loader, tree) = (snapshots.clone(), has_load.clone());
+        let loader = thread::spawn(move || {
+            for_loader.note_load(load);
+            let mut tree = tree.write();
+            *tree = true;
+            for_loader.publish(load.end);
+        });
+        let (for_merge, merged) = (snapshots.clone(), has_load.clone());
+        let merge = thread::spawn(move || {
+            let is_merged = *merged.read();
+            (is_merged, for_merge.to_keep())
+        });
+        let snapshot = snapshots.take();
+        let sees = || {
+            let is_there = *has_load.read();
+            is_there && snapshots.unseen_at(snapshot.sequence()).is_empty()
+        };
+        assert_eq!([sees(), sees()], [snapshot.sequence() == load.end; 2]);
+        let (is_merged, readers) = merge.join().unwrap();
+        let is_hidden_from = |number: &SequenceNo| *number < load.end;
+        if is_merged && readers.numbers.iter().any(is_hidden_from) {
+            assert_eq!(readers.loads, [load]);
+        }
+        loader.join().unwrap();
     });
 }
 

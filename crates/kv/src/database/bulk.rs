@@ -1,13 +1,15 @@
 //! Loading sorted data, past the log and the memory tables.
 //!
 //! 1. The store's turn for jobs is taken, and what it has is brought into its leaves, so that nothing older than the load lies above them.
-//! 2. A sequence number is taken at a moment when nothing of the store is in memory or at the root.
+//! 2. A sequence number is taken at a moment when nothing of the store is in memory or at the root: all that is loaded has it, and nothing else.
 //! 3. Long values go to value segments of the leaves' class, keys with pointers to key files, one for each leaf that the keys lie in; where there
 //!    are no leaves yet, one for each leaf's worth of bytes.
 //! 4. One change of the manifest adds all of it on top of the leaves. What others wrote meanwhile is newer, and lies above.
+//! 5. Another sequence number is taken in that moment: who reads at a smaller one passes over all that has the first. Merges keep for such readers what they see
+//!    ([`crate::merge::Readers`]), and treat what was loaded as any other version otherwise.
 //!
-//! Nothing is seen before the end. Snapshots that are taken while a load runs see what it loaded as soon as it is done; transactions that are open then, and write what
-//! was loaded, or read it and are serializable, have a conflict.
+//! So snapshots that were taken before the end see nothing of it. Transactions that are open then, and write what was loaded, or read it and are serializable, have a
+//! conflict.
 
 use bytes::Bytes;
 use std::sync::Arc;
@@ -18,6 +20,7 @@ use super::jobs::Turn;
 use super::store::{Store, StoreState};
 use crate::entry::{Codec, Content, LONGEST_KEY, LONGEST_VALUE, SequenceNo, Version};
 use crate::keyfile::KeyFileWriter;
+use crate::merge::Load;
 use crate::objects::{Lease, ObjectKind};
 use crate::settings::Compression;
 use crate::tree::edit::SegmentRecord;
@@ -80,7 +83,7 @@ impl std::fmt::Debug for BulkLoad {
 
 impl Store {
     /// Begins a load of keys in ascending order, which is far cheaper than as many puts: each byte is written once. The store can be read and
-    /// written meanwhile; its tree jobs wait.
+    /// written meanwhile; its tree jobs wait. What is written to the same keys meanwhile is newer than what is loaded.
     ///
     /// # Errors
     /// `Conflict` if so much is written to the store that no moment is found to begin; `NoSpace`, `Device`.
@@ -284,7 +287,7 @@ impl BulkLoad {
         Ok(())
     }
 
-    /// Makes all of it durable and visible. Bytes of keys and values.
+    /// Makes all of it durable, and visible to who reads from now on; snapshots, transactions and cursors that are there see nothing of it. Bytes of keys and values.
     ///
     /// # Errors
     /// `NoSpace`, `Device`, `NotFound` if the store was dropped, `Closed` if the database was closed.
@@ -305,19 +308,20 @@ impl BulkLoad {
         let edit = Edit { changes };
         let records = || self.core.log_records(writing, None).0;
         let range = self.first.take().zip(self.last.take());
+        let snapshots = &self.core.snapshots;
         // Transactions that are open may have read what was there before.
-        let lock = || {
+        let begin = || {
             let mut commit = self.core.commit.lock();
             commit.sequence += 1;
+            snapshots.note_load(Load { begin: self.sequence, end: commit.sequence });
             if let Some((first, last)) = range {
                 let sequence = commit.sequence;
                 commit.recent.note_keys(self.store.no, first, &last, sequence);
             }
             self.store.flushed_sequence.fetch_max(commit.sequence, Ordering::AcqRel);
-            self.core.snapshots.publish(commit.sequence);
-            commit
+            move || snapshots.publish(commit.sequence)
         };
-        self.core.install_under(writing, &self.store, &edit, records, lock).await?;
+        self.core.install_between(writing, &self.store, &edit, records, begin).await?;
         self.core.counters.loaded_bytes.add(self.bytes);
         self.core.background.work.notify();
         Ok(self.bytes)

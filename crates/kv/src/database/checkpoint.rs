@@ -1,6 +1,6 @@
 //! Copying a database while it is in use.
 //!
-//! The copy has what one snapshot sees, in all stores: it is loaded, sorted, into a new database, without the garbage and the history of the old one.
+//! The copy has what one snapshot sees, in all stores, bulk loads that ended before among it and no others: it is loaded, sorted, into a new database, without the garbage and the history of the old one.
 //! What expires does so at the same time in both.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::transaction::CursorOptions;
 use crate::{Error, ErrorKind, Result};
 
 impl Database {
-    /// Copies the database as it is now to another name in the volume, while it is in use. What cannot fit in whatever jobs free is refused before anything is copied. If it fails, what there is of the copy is deleted; after a stop
+    /// Copies the database as it is now, all stores at one moment, to another name in the volume, while it is in use. What cannot fit in whatever jobs free is refused before anything is copied. If it fails, what there is of the copy is deleted; after a stop
     /// in between there is no database of that name, and it can be copied there again.
     ///
     /// # Errors

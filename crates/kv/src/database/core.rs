@@ -328,18 +328,13 @@ impl Core {
         value
     }
 
-    async fn look_up(
-        &self,
-        store: &StoreState,
-        key: &[u8],
-        snapshot: Option<SequenceNo>,
-    ) -> Result<Option<Bytes>> {
+    async fn look_up(&self, store: &StoreState, key: &[u8], at: Option<SequenceNo>) -> Result<Option<Bytes>> {
         self.check_open()?;
         store.check_there()?;
         self.counters.gets.add(1);
         let (tree, snapshot) = {
             let view = store.view.read();
-            let snapshot = snapshot.unwrap_or_else(|| self.snapshots.visible());
+            let snapshot = at.unwrap_or_else(|| self.snapshots.visible());
             let mut tables = std::iter::once(&view.active).chain(&view.waiting);
             if let Some(found) = tables.find_map(|table| table.get(key, snapshot)) {
                 drop(view);
@@ -348,7 +343,10 @@ impl Core {
             }
             (view.tree.clone(), snapshot)
         };
-        let Some(found) = tree.get(key, KeyHash::of(key), snapshot, 0).await? else { return Ok(None) };
+        // Asked for behind the tree: a load that this has was noted before.
+        let unseen = at.map(|at| self.snapshots.unseen_at(at)).unwrap_or_default();
+        let found = tree.get(key, KeyHash::of(key), snapshot, &unseen).await?;
+        let Some(found) = found else { return Ok(None) };
         if self.is_expired(found.version.expires_s) {
             return Ok(None);
         }

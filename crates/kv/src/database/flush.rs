@@ -292,7 +292,7 @@ impl Core {
         // CRASH: the key file is an orphan, and the log has everything.
         self.crash.reached("flush.before-manifest");
         self.keep_values(store, table).await;
-        if self.snapshots.to_keep().len() > 1 {
+        if self.snapshots.to_keep().numbers.len() > 1 {
             let tree = store.view.read().tree.clone();
             store.cleaning.note_kept(&tree, record.iter().map(|kvset| kvset.no));
         }
@@ -410,7 +410,7 @@ impl Core {
         };
         let mut writer = KeyFileWriter::new(no, object, self.objects.buffers(), options);
         let retention = Retention {
-            snapshots: self.snapshots.to_keep(),
+            readers: self.snapshots.to_keep(),
             now_s: self.environment.wall_time_s(),
             is_bottom: self.crash.has(PlantedBug::DropDeletes),
         };

@@ -315,7 +315,7 @@ impl Core {
             takes_last_room: false,
             keeps_mirrors: self.mirrors_what_it_spills(store),
             mirrors: store.view.read().tree.mirrors.keys().copied().collect(),
-            snapshots: self.snapshots.to_keep(),
+            readers: self.snapshots.to_keep(),
             now_s: self.environment.wall_time_s(),
         })
     }
@@ -340,7 +340,7 @@ impl Core {
         drop(whole);
         let (job, space) = pick::next_job(&tree, &self.pick_settings(store), &around, thorough);
         self.note_space(store, space);
-        let hidden = hidden(&tree, &context.snapshots);
+        let hidden = hidden(&tree, &context.readers.numbers);
         let job = match job {
             _ if !hidden.is_empty() => Job::Drop { kvsets: hidden },
             Some(job) => job,
@@ -370,15 +370,17 @@ impl Core {
         job: Job,
         is_thorough: bool,
     ) -> Result<bool> {
-        let progress = self.background.progress.notified();
         let spilled: &[KvsetNo] = if let Job::Spill { kvsets } = &job { kvsets } else { &[] };
         let Some(_claim) = self.claim(store, spilled) else {
-            // A merge is about to replace them, or has.
-            let are_taken = spilled.iter().any(|no| store.taken.lock().kvsets.contains(no));
-            if is_thorough && are_taken {
+            // A merge is about to replace them, or has. Who waits for it keeps the turn: workers who had it in between would find nothing to do, and wake who waits.
+            loop {
+                let progress = self.background.progress.notified();
+                // Asked anew each time, for the end of another claim may be what was told.
+                if !is_thorough || !store.taken.lock().has_any(spilled) {
+                    return Ok(is_thorough);
+                }
                 progress.await;
             }
-            return Ok(is_thorough);
         };
         // The others are edits alone.
         let reads = matches!(job, Job::Spill { .. } | Job::Compact { .. });
@@ -432,7 +434,7 @@ impl Core {
         // CRASH: what was read are orphans.
         self.crash.reached("job.after-manifest");
         // The last of them is what is visible.
-        if context.snapshots.len() > 1 {
+        if context.readers.numbers.len() > 1 {
             let made = output.edit.changes.iter().filter_map(|change| match change {
                 Change::AddKvset { kvset, .. } => Some(kvset.no),
                 _ => None,
@@ -482,26 +484,27 @@ impl Core {
         edit: &Edit,
         others: impl FnOnce() -> Vec<Record>,
     ) -> Result<()> {
-        self.install_under(writing, store, edit, others, || ()).await
+        self.install_between(writing, store, edit, others, || || ()).await
     }
 
-    /// The same, where `lock` gives what is held while it becomes visible.
-    pub(crate) async fn install_under<G>(
+    /// The same, where `begin` is called before, and what that gives when it is there and before anybody finds it.
+    pub(crate) async fn install_between<E: FnOnce()>(
         &self,
         writing: &Writing,
         store: &Arc<StoreState>,
         edit: &Edit,
         others: impl FnOnce() -> Vec<Record>,
-        lock: impl FnOnce() -> G,
+        begin: impl FnOnce() -> E,
     ) -> Result<()> {
         let tree = store.view.read().tree.clone();
         let opened = self.opener.holding(store.settings().filters).open_added(&tree, edit).await?;
         drop(tree);
         let install = |_: &DatabaseRecord| -> Result<(Arc<TreeState>, Arc<TreeState>)> {
-            let _held = lock();
+            let end = begin();
             let mut view = store.view.write();
             let after = Arc::new(view.tree.apply_opened(edit, &opened)?);
             let before = std::mem::replace(&mut view.tree, after.clone());
+            end();
             Ok((before, after))
         };
         let make = || {

@@ -29,6 +29,15 @@ pub(crate) struct Taken {
     is_wanted: bool,
 }
 
+impl Taken {
+    /// Whether any of them is taken. If so, who asks is told when a claim ends, of these or of others.
+    pub(super) fn has_any(&mut self, numbers: &[KvsetNo]) -> bool {
+        let has_any = numbers.iter().any(|no| self.kvsets.contains(no));
+        self.is_wanted |= has_any;
+        has_any
+    }
+}
+
 /// Kvsets of a root that nobody else takes away.
 #[derive(Debug)]
 pub(crate) struct Claim<'a> {
@@ -59,8 +68,7 @@ impl Core {
         let mut taken = store.taken.lock();
         let tree = store.view.read().tree.clone();
         let there: BTreeSet<KvsetNo> = tree.root.iter().map(|kvset| kvset.no()).collect();
-        if numbers.iter().any(|no| taken.kvsets.contains(no)) {
-            taken.is_wanted = true;
+        if taken.has_any(numbers) {
             return None;
         }
         if numbers.iter().any(|no| !there.contains(no)) {

@@ -1,12 +1,13 @@
 //! Which versions outlive a merge.
 //!
-//! Point versions and range tombstones of a key make one timeline. A version is seen by the snapshots from its own sequence number up to, and without,
-//! the next one in the timeline; the newest is seen by all that come. What no snapshot sees is dropped. At the bottom of the tree, where nothing older lies below,
+//! Point versions and range tombstones of a key make one timeline. A version is seen by the snapshots from its own sequence number (that of the end, if a bulk load brought it) up to, and without,
+//! the number from which on the next one in the timeline is seen; the newest is seen by all that come. What no snapshot sees is dropped. At the bottom of the tree, where nothing older lies below,
 //! deletes are dropped, too, unless an older version of the same key is kept for an older snapshot. What has expired counts as deleted.
 
 use std::collections::BTreeSet;
 
 use super::kway::Merge;
+use super::readers::Readers;
 use super::source::{Direction, Source, Step};
 use crate::Result;
 use crate::entry::{Content, FirstHome, RangeTombstone, SequenceNo, Version};
@@ -16,8 +17,7 @@ use crate::tombstone::RangeTombstones;
 /// What decides.
 #[derive(Debug, Clone)]
 pub(crate) struct Retention {
-    /// Sequence numbers that somebody still reads at, ascending.
-    pub(crate) snapshots: Vec<SequenceNo>,
+    pub(crate) readers: Readers,
     /// Seconds since 1970.
     pub(crate) now_s: u64,
     /// Nothing older than what is merged lies below it.
@@ -25,31 +25,28 @@ pub(crate) struct Retention {
 }
 
 impl Retention {
-    /// Whether a snapshot is at `from` or later, and before `to`.
-    fn has_snapshot(&self, from: SequenceNo, to: SequenceNo) -> bool {
-        let index = self.snapshots.partition_point(|snapshot| *snapshot < from);
-        self.snapshots.get(index).is_some_and(|snapshot| *snapshot < to)
-    }
-
     /// Leaves of a key's versions (newest first) those to be kept.
     pub(crate) fn apply(&self, versions: &mut Vec<Version>, tombstones: &[SequenceNo]) {
+        let mut last: Option<SequenceNo> = None;
         let mut newer: Option<SequenceNo> = None;
         versions.retain_mut(|version| {
             let sequence = version.sequence;
-            if newer == Some(sequence) {
+            if last.replace(sequence) == Some(sequence) {
                 // A promoted kvset repeats it.
                 return false;
             }
+            let seen_from = self.readers.seen_from(sequence);
             let tombstone = tombstones.iter().rev().copied().find(|tombstone| *tombstone > sequence);
             let until = match (newer, tombstone) {
                 (Some(newer), Some(tombstone)) => Some(newer.min(tombstone)),
                 (newer, tombstone) => newer.or(tombstone),
             };
-            newer = Some(sequence);
+            // What was written while a load ran may have hidden it before it was seen at all.
+            newer = Some(until.map_or(seen_from, |until| until.min(seen_from)));
             if !is_live(version, self.now_s) {
                 (version.content, version.expires_s) = (Content::Deleted, None);
             }
-            until.is_none_or(|until| self.has_snapshot(sequence, until))
+            until.is_none_or(|until| self.readers.has(seen_from, until))
         });
         if self.is_bottom {
             let kept = versions.iter().rposition(|version| version.content != Content::Deleted);
@@ -65,15 +62,15 @@ impl Retention {
         end: Option<&[u8]>,
     ) -> Vec<RangeTombstone> {
         let keeps = |all: &[SequenceNo], sequence| self.keeps_tombstone(all, sequence);
-        tombstones.within(start, end, &self.snapshots, keeps)
+        tombstones.within(start, end, &self.readers.numbers, keeps)
     }
 
     /// Whether a range tombstone is kept, of those over the same keys (newest first).
     fn keeps_tombstone(&self, tombstones: &[SequenceNo], sequence: SequenceNo) -> bool {
         let newer = tombstones.iter().rev().copied().find(|newer| *newer > sequence);
-        let is_seen = newer.is_none_or(|newer| self.has_snapshot(sequence, newer));
+        let is_seen = newer.is_none_or(|newer| self.readers.has(sequence, newer));
         // At the bottom it hides only what is kept for a snapshot before it.
-        is_seen && (!self.is_bottom || self.has_snapshot(0, sequence))
+        is_seen && (!self.is_bottom || self.readers.has(0, sequence))
     }
 }
 
@@ -152,7 +149,7 @@ impl<S: Source> Groups<S> {
         }
         self.key_versions = self.versions.len();
         self.before += self.key_versions as u64;
-        let tombstones = self.tombstones.sequences_over(&self.key, &retention.snapshots);
+        let tombstones = self.tombstones.sequences_over(&self.key, &retention.readers.numbers);
         retention.apply(&mut self.versions, &tombstones);
         Ok(true)
     }

@@ -1,6 +1,6 @@
 //! Merges of lists against what the lists say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -107,6 +107,13 @@ fn tombstones() -> impl Strategy<Value = Vec<RangeTombstone>> {
     ]
 }
 
+/// Loads that ended before number 31, which is the newest; one at most for each number.
+fn loads() -> impl Strategy<Value = Vec<Load>> {
+    proptest::collection::btree_map(1u64..30, 1u64..12, 0..4).prop_map(|loads| {
+        loads.into_iter().map(|(begin, until)| Load { begin, end: (begin + until).min(31) }).collect()
+    })
+}
+
 fn lists(sources: &[Entries]) -> Vec<List> {
     let list = |entries: &Entries| {
         List::new(entries.iter().map(|(key, sequence, kind)| build(*key, *sequence, *kind)).collect())
@@ -130,12 +137,12 @@ fn model(sources: &[Entries]) -> BTreeMap<(Vec<u8>, std::cmp::Reverse<SequenceNo
 fn visible(
     versions: &BTreeMap<(Vec<u8>, std::cmp::Reverse<SequenceNo>), Version>,
     tombstones: &[RangeTombstone],
-    snapshot: SequenceNo,
+    (snapshot, unseen): (SequenceNo, &[SequenceNo]),
     now_s: u64,
 ) -> Vec<(Vec<u8>, Version)> {
     let mut newest: BTreeMap<Vec<u8>, Version> = BTreeMap::new();
     for ((key, _), version) in versions {
-        if version.sequence <= snapshot {
+        if version.sequence <= snapshot && !unseen.contains(&version.sequence) {
             newest.entry(key.clone()).or_insert_with(|| version.clone());
         }
     }
@@ -159,15 +166,17 @@ async fn walk(view: &mut View<List>, direction: Direction, bound: Option<&[u8]>)
 
 proptest! {
     #[test]
-    fn a_view_gives_what_its_snapshot_sees(sources in sources(), tombstones in tombstones(), snapshot in 0u64..32, now_s in 0u64..300, bound in 0u8..13) {
+    fn a_view_gives_what_its_snapshot_sees(sources in sources(), tombstones in tombstones(), loads in loads(), snapshot in 0u64..32, now_s in 0u64..300, bound in 0u8..13) {
         block_on(async {
             // Of two sources.
             let mut seen = SeenTombstones::default();
             for some in tombstones.chunks(2) {
                 seen.add(Arc::new(RangeTombstones::new(some.to_vec())), snapshot);
             }
-            let mut view = View::new(lists(&sources), Visibility { snapshot, now_s, tombstones: seen });
-            let mut expected = visible(&model(&sources), &tombstones, snapshot, now_s);
+            let unseen = Readers { numbers: vec![], loads }.unseen_at(snapshot);
+            let visibility = Visibility { snapshot, unseen: unseen.clone(), now_s, tombstones: seen };
+            let mut view = View::new(lists(&sources), visibility);
+            let mut expected = visible(&model(&sources), &tombstones, (snapshot, &unseen), now_s);
             assert_eq!(walk(&mut view, Direction::Forward, None).await, expected);
             let from: Vec<_> = expected.iter().filter(|(key, _)| *key >= vec![bound]).cloned().collect();
             assert_eq!(walk(&mut view, Direction::Forward, Some(&[bound])).await, from);
@@ -207,14 +216,16 @@ proptest! {
         sources in sources(),
         tombstones in tombstones(),
         below in proptest::collection::vec((0u8..12, any::<u8>()), 0..12),
-        mut snapshots in proptest::collection::vec(0u64..32, 0..4),
+        loads in loads(),
+        mut numbers in proptest::collection::vec(0u64..32, 0..4),
         is_bottom: bool,
         now_s in 0u64..300,
     ) {
         block_on(async {
-            snapshots.sort_unstable();
+            numbers.sort_unstable();
+            let readers = Readers { numbers, loads };
             let prepared = RangeTombstones::new(tombstones.clone());
-            let retention = Retention { snapshots: snapshots.clone(), now_s, is_bottom };
+            let retention = Retention { readers: readers.clone(), now_s, is_bottom };
             let mut groups = Groups::new(lists(&sources), prepared, None).await.unwrap();
             // Below lies what is older, in a tree that has a below.
             let below: Entries = if is_bottom { vec![] } else { below.iter().map(|(key, kind)| (*key, 0, *kind)).collect() };
@@ -231,16 +242,21 @@ proptest! {
             before.extend(older.clone());
             let mut after = kept.clone();
             after.extend(older);
-            for snapshot in snapshots.iter().copied().chain([SequenceNo::MAX]) {
-                assert_eq!(
-                    visible(&after, &kept_tombstones, snapshot, now_s),
-                    visible(&before, &tombstones, snapshot, now_s),
-                    "at {snapshot}"
-                );
+            let mut seen = BTreeSet::new();
+            for snapshot in readers.numbers.iter().copied().chain([SequenceNo::MAX]) {
+                let unseen = readers.unseen_at(snapshot);
+                let now_visible = visible(&after, &kept_tombstones, (snapshot, &unseen), now_s);
+                let was_visible = visible(&before, &tombstones, (snapshot, &unseen), now_s);
+                assert_eq!(now_visible, was_visible, "at {snapshot}");
+                seen.extend(was_visible.into_iter().map(|(key, version)| (key, version.sequence)));
             }
-            if is_bottom && snapshots.is_empty() {
+            let values = kept.iter().filter(|(_, version)| version.content != Content::Deleted);
+            for ((key, sequence), _) in values {
+                assert!(seen.contains(&(key.clone(), sequence.0)), "{key:?} at {sequence:?} is kept for nobody");
+            }
+            if is_bottom && readers.numbers.is_empty() {
                 assert!(kept_tombstones.is_empty());
-                assert_eq!(kept.len(), visible(&before, &tombstones, SequenceNo::MAX, now_s).len());
+                assert_eq!(kept.len(), visible(&before, &tombstones, (SequenceNo::MAX, &[]), now_s).len());
             }
         });
     }

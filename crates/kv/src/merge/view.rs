@@ -13,6 +13,8 @@ use crate::tombstone::SeenTombstones;
 #[derive(Debug, Clone)]
 pub(crate) struct Visibility {
     pub(crate) snapshot: SequenceNo,
+    /// Numbers of loads that it does not see though they are not larger.
+    pub(crate) unseen: Vec<SequenceNo>,
     /// Seconds since 1970.
     pub(crate) now_s: u64,
     /// Of all sources.
@@ -26,6 +28,11 @@ pub(crate) fn is_live(version: &Version, now_s: u64) -> bool {
 }
 
 impl Visibility {
+    /// Whether what has that number was there at the snapshot's time.
+    fn reaches(&self, sequence: SequenceNo) -> bool {
+        sequence <= self.snapshot && !self.unseen.contains(&sequence)
+    }
+
     fn sees(&self, key: &[u8], version: &Version) -> bool {
         let hidden_up_to = self.tombstones.newest_over(key);
         is_live(version, self.now_s) && hidden_up_to.is_none_or(|hidden| version.sequence >= hidden)
@@ -115,7 +122,7 @@ impl<S: Source> View<S> {
             let Some(key) = self.merge.key() else { return Ok(Progress::End) };
             self.must_advance = true;
             let is_decided = self.has_key && key == self.key;
-            if is_decided || self.merge.sequence() > self.visibility.snapshot {
+            if is_decided || !self.visibility.reaches(self.merge.sequence()) {
                 continue;
             }
             self.key.clear();
@@ -149,7 +156,7 @@ impl<S: Source> View<S> {
                 self.key.extend_from_slice(key);
                 self.has_key = true;
             }
-            if self.merge.sequence() <= self.visibility.snapshot {
+            if self.visibility.reaches(self.merge.sequence()) {
                 self.version = Some(self.merge.version()?);
             }
             self.must_advance = true;

@@ -262,6 +262,8 @@ impl Cursor {
         let core = self.store.core();
         let snapshot = self.store.sequence_of(&self.snapshot)?;
         let view = self.store.state().view.read().clone();
+        // Asked for behind the tree: a load that this has was noted before.
+        let unseen = core.snapshots.unseen_at(snapshot);
         let tables = std::iter::once(&view.active).chain(&view.waiting);
         let mut tombstones = SeenTombstones::default();
         tombstones.add(self.store.state().tombstones.of(&view.tree), snapshot);
@@ -282,7 +284,8 @@ impl Cursor {
                 .collect();
             sources.insert(0, Box::new(MemorySource::new(own.clone())));
         }
-        let visibility = Visibility { snapshot: upper, now_s: core.environment.wall_time_s(), tombstones };
+        let now_s = core.environment.wall_time_s();
+        let visibility = Visibility { snapshot: upper, unseen, now_s, tombstones };
         Ok(Merged { view: View::new(sources, visibility), tree: view.tree })
     }
 }

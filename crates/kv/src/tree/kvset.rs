@@ -214,6 +214,25 @@ impl Kvset {
         self.file.get(key, hash, snapshot).await
     }
 
+    /// The same, as if versions with the numbers `unseen` were not there.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    async fn get_but(
+        &self,
+        key: &[u8],
+        hash: KeyHash,
+        snapshot: SequenceNo,
+        unseen: &[SequenceNo],
+    ) -> Result<Option<Version>> {
+        let mut found = self.get(key, hash, snapshot).await?;
+        while let Some(version) = found.take_if(|version| unseen.contains(&version.sequence)) {
+            let Some(before) = version.sequence.checked_sub(1) else { break };
+            found = self.get(key, hash, before).await?;
+        }
+        Ok(found)
+    }
+
     /// The segment that one of its pointers leads to.
     ///
     /// # Errors
@@ -413,8 +432,8 @@ impl TreeState {
         dropped_logs.into_iter().collect()
     }
 
-    /// The newest version of `key` that `snapshot` sees and no range tombstone hides; `hidden_up_to` is the newest range tombstone over the key
-    /// in newer sources (0 for none). It may be a delete, and may have expired.
+    /// The newest version of `key` that `snapshot` sees and no range tombstone hides. It may be a delete, and may have expired. What has one of the numbers
+    /// `unseen` the snapshot does not see.
     ///
     /// # Errors
     /// `Corrupted`, or if a device fails.
@@ -423,9 +442,9 @@ impl TreeState {
         key: &[u8],
         hash: KeyHash,
         snapshot: SequenceNo,
-        hidden_up_to: SequenceNo,
+        unseen: &[SequenceNo],
     ) -> Result<Option<FoundVersion>> {
-        let mut hidden_up_to = hidden_up_to;
+        let mut hidden_up_to = 0;
         let leaf = self.leaf(key).map(|leaf| &*leaf.kvsets).unwrap_or_default();
         for kvset in self.root.iter().chain(leaf) {
             if let Some(sequence) = kvset.tombstones().newest_over(key, snapshot) {
@@ -438,7 +457,7 @@ impl TreeState {
             if kvset.is_damaged() {
                 continue;
             }
-            let found = match kvset.get(key, hash, snapshot).await {
+            let found = match kvset.get_but(key, hash, snapshot, unseen).await {
                 // What it repeats lies below.
                 Err(_) if kvset.is_copy() => {
                     kvset.note_damage();

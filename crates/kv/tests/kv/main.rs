@@ -19,4 +19,5 @@ mod settings;
 mod space;
 mod tiers;
 mod transactions;
+mod unseen_loads;
 mod volumes;

@@ -1,6 +1,7 @@
 //! A database does what a map does, over snapshots, batches, ranges and stops.
 //!
 //! A stop comes without a sync: what is there afterwards is what was written up to some moment, no earlier than the last sync.
+//! A bulk load comes as a whole at its end, over what was there when it began and under what was written meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,6 +29,16 @@ impl Change {
             Change::Delete(which, key) => batch.delete(&stores[*which], key),
             Change::DeleteRange(which, start, end) => {
                 batch.delete_range(&stores[*which], start, end.as_deref());
+            }
+        }
+    }
+
+    /// Whether it says what is there under a key.
+    fn decides(&self, store: usize, of: &[u8]) -> bool {
+        match self {
+            Change::Put(which, key, _) | Change::Delete(which, key) => *which == store && key == of,
+            Change::DeleteRange(which, start, end) => {
+                *which == store && **start <= *of && end.as_ref().is_none_or(|end| *of < **end)
             }
         }
     }
@@ -63,6 +74,8 @@ struct Model {
     since: Vec<Vec<Change>>,
     /// Writes that stops took away.
     lost: usize,
+    /// What was written since a load began that is under way.
+    meanwhile: Option<Vec<Change>>,
 }
 
 impl Model {
@@ -89,9 +102,39 @@ impl Model {
             }
         };
         written.unwrap();
-        changes.iter().for_each(|change| drop(change.apply(&mut self.maps)));
-        self.since.push(changes);
+        self.note(changes);
         if is_sync {
+            self.is_durable();
+        }
+    }
+
+    /// All of that was written at once.
+    fn note(&mut self, changes: Vec<Change>) {
+        changes.iter().for_each(|change| drop(change.apply(&mut self.maps)));
+        self.meanwhile.iter_mut().for_each(|meanwhile| meanwhile.extend(changes.iter().cloned()));
+        self.since.push(changes);
+    }
+
+    /// Loads some keys, with other steps before they are seen.
+    fn load(&mut self, database: &Database, stores: &[Store; 2]) {
+        let which = self.random.below(2) as usize;
+        let mut load = wait(stores[which].bulk_load()).unwrap();
+        self.meanwhile = Some(Vec::new());
+        let pairs: Map = (0..self.random.below(60)).map(|_| (self.key(), self.value())).collect();
+        let is_empty = pairs.is_empty();
+        for (key, value) in &pairs {
+            wait(load.put(key, value)).unwrap();
+            if self.random.below(3) == 0 {
+                self.step(database, stores);
+            }
+        }
+        wait(load.finish()).unwrap();
+        let meanwhile = self.meanwhile.take().unwrap();
+        let loaded =
+            pairs.into_iter().filter(|(key, _)| !meanwhile.iter().any(|change| change.decides(which, key)));
+        self.maps[which].extend(loaded);
+        // One that brought something is durable, with all before it.
+        if !is_empty {
             self.is_durable();
         }
     }
@@ -173,9 +216,7 @@ impl Model {
                 let mut end = prefix.clone();
                 *end.last_mut().unwrap() += 1;
                 wait(store.delete_prefix(&prefix)).unwrap();
-                let change = Change::DeleteRange(which, prefix, Some(end));
-                change.apply(&mut self.maps);
-                self.since.push(vec![change]);
+                self.note(vec![Change::DeleteRange(which, prefix, Some(end))]);
             }
             78..85 => {
                 let mut changes = Vec::new();
@@ -195,6 +236,7 @@ impl Model {
                 }
                 self.snapshots.push((database.snapshot(), self.maps.clone()));
             }
+            88 if self.meanwhile.is_none() && self.random.below(8) == 0 => self.load(database, stores),
             86..88 => {
                 let map = self.maps[which].clone();
                 self.walk(store, None, &map);
@@ -290,7 +332,7 @@ fn run(seed: u64, keys: u64, rounds: usize, steps: usize) -> usize {
     let database = bench.create();
     let (random, maps) = (SplitMix64::new(seed), <[Map; 2]>::default());
     let (synced, snapshots, since) = (maps.clone(), Vec::new(), Vec::new());
-    let mut model = Model { random, maps, snapshots, keys, synced, since, lost: 0 };
+    let mut model = Model { random, maps, snapshots, keys, synced, since, lost: 0, meanwhile: None };
     let settings =
         StoreSettings { leaf_bytes: 256 << 10, value_segment_bytes: 128 << 10, ..StoreSettings::default() };
     wait(database.create_store("a", &settings)).unwrap();

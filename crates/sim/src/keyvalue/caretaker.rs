@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tanada_base::SplitMix64;
-use tanada_kv::{Compression, Database, Environment, ErrorKind, OpenOptions, StoreSettings};
+use tanada_kv::{Compression, CursorOptions, Database, Environment, ErrorKind, OpenOptions, StoreSettings};
 use tanada_volume::{Relocation, Volume};
 
 use super::CHUNK_BYTES;
-use super::story::Teller;
+use super::model::State;
+use super::story::{NAMES, Teller};
 use crate::trace::mix;
 
 /// Name of the copy.
@@ -147,25 +148,45 @@ impl Teller {
         volume: &Volume,
         environment: &Arc<dyn Environment>,
     ) -> Result<tanada_kv::Result<()>, String> {
+        let bounds = self.model.borrow().seen_now();
         if let Err(error) = self.database.checkpoint(COPY).await {
             return Ok(Err(error));
         }
         self.count("copy");
         let checked = check(volume, environment).await;
+        if let Ok(found) = &checked {
+            let judged = self.model.borrow().judge_copy(found, &bounds);
+            judged
+                .map_err(|wrong| format!("the copy has not what was there when it was asked for: {wrong}"))?;
+        }
         if let Err(error) = &checked
             && !self.expects_errors
         {
             return Err(format!("the copy is not whole: {error}"));
         }
-        Ok(checked.and(Database::destroy(volume, COPY, environment.clone()).await))
+        Ok(checked.map(drop).and(Database::destroy(volume, COPY, environment.clone()).await))
     }
 }
 
-async fn check(volume: &Volume, environment: &Arc<dyn Environment>) -> tanada_kv::Result<()> {
+/// What is found in the copy.
+async fn check(volume: &Volume, environment: &Arc<dyn Environment>) -> tanada_kv::Result<State> {
     let options = OpenOptions { read_only: true, ..OpenOptions::default() };
     let copy = Database::open(volume, COPY, &options, environment.clone()).await?;
-    let checked = copy.check().await.map(drop);
-    checked.and(copy.close().await)
+    let checked = copy.check().await;
+    let found = all_of(&copy).await;
+    copy.close().await?;
+    checked.and(found)
+}
+
+async fn all_of(copy: &Database) -> tanada_kv::Result<State> {
+    let mut found = State::default();
+    for (keys, name) in found.iter_mut().zip(NAMES) {
+        let mut cursor = copy.open_store(name)?.cursor(CursorOptions::default());
+        while let Some((key, value)) = cursor.next().await? {
+            keys.insert(key.to_vec(), value.to_vec());
+        }
+    }
+    Ok(found)
 }
 
 /// Whatever a power cut has left of a copy can be destroyed.

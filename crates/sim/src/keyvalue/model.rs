@@ -8,6 +8,8 @@
 //! - `n` covers all that was acknowledged as durable, and all whose time to become durable was over;
 //! - what is lost is a suffix over all writers: nobody's batch is there that began after a lost one was acknowledged.
 //!
+//! A copy of the database is judged the same way: it has what all writers had acknowledged when it was asked for, and nothing that they began afterwards.
+//!
 //! Keys that several share are the subject of [`super::contention`], a store that comes and goes that of [`super::lodger`], and what expires that of
 //! [`super::brief`], settings that of [`super::tuning`].
 
@@ -19,6 +21,7 @@ use super::brief::Brief;
 use super::contention::{self, Contended};
 use super::lodger::Lodger;
 use super::tuning::{Settings, Tuned};
+use crate::history::{Key, Value};
 
 /// Stores of the database.
 pub(super) const STORES: usize = 2;
@@ -140,8 +143,20 @@ impl Writer {
         self.written.iter().rposition(is_durable).map_or(0, |last| last + 1)
     }
 
-    /// How many of its batches are found in `state`, which has no other writer's keys.
+    /// How many of its batches are found in `state`, which has no other writer's keys, after a power cut at `now`.
     pub(super) fn found(&self, state: &State, now: Duration) -> Result<usize, String> {
+        self.found_within(state, &(self.floor(now)..=self.written.len()))
+    }
+
+    /// The fewest and the most of its batches that who reads now may see.
+    fn seen_now(&self) -> RangeInclusive<usize> {
+        let is_acknowledged = |written: &Written| matches!(written.progress, Progress::Acknowledged { .. });
+        let acknowledged = self.written.iter().rposition(is_acknowledged).map_or(0, |last| last + 1);
+        acknowledged..=self.written.len()
+    }
+
+    /// How many of its batches are found in `state`, which has no other writer's keys, and has to have so many.
+    fn found_within(&self, state: &State, bounds: &RangeInclusive<usize>) -> Result<usize, String> {
         let name = char::from(self.letter);
         let all =
             count_in(state, &self.counter()).ok_or_else(|| format!("writer {name}: its count is torn"))?;
@@ -149,10 +164,10 @@ impl Writer {
             .checked_sub(self.before)
             .ok_or_else(|| format!("writer {name}: only {all} batches are there"))?;
         let count = count as usize;
-        let (floor, most) = (self.floor(now), self.written.len());
+        let (floor, most) = (*bounds.start(), *bounds.end());
         if count < floor || count > most {
             return Err(format!(
-                "writer {name}: {count} batches are there, of {most}, and {floor} were durable"
+                "writer {name}: {count} batches are there, of {most}, and {floor} were durable or are to be seen"
             ));
         }
         let expected = self.after(count);
@@ -237,11 +252,25 @@ impl Model {
         self.brief.closed();
     }
 
-    /// Judges what is found after a power cut at `now`, and goes on from there.
-    pub(super) fn judge(&mut self, found: &Found, now: Duration) -> Result<(), String> {
+    /// What writers may see of their batches now, and who copies the database: the fewest and the most.
+    pub(super) fn seen_now(&self) -> Vec<RangeInclusive<usize>> {
+        self.writers.iter().map(Writer::seen_now).collect()
+    }
+
+    /// Judges what is found in a copy that was asked for when so many batches were to be seen.
+    pub(super) fn judge_copy(&self, stores: &State, bounds: &[RangeInclusive<usize>]) -> Result<(), String> {
+        let (states, _) = self.by_writer(stores)?;
+        for ((writer, state), bounds) in self.writers.iter().zip(&states).zip(bounds) {
+            writer.found_within(state, bounds)?;
+        }
+        Ok(())
+    }
+
+    /// What is found of each writer, and of keys that several share.
+    fn by_writer(&self, stores: &State) -> Result<(Vec<State>, BTreeMap<Key, Value>), String> {
         let mut states: Vec<State> = vec![State::default(); self.writers.len()];
         let mut contended = BTreeMap::new();
-        for (store, keys) in found.stores.iter().enumerate() {
+        for (store, keys) in stores.iter().enumerate() {
             for (key, value) in keys {
                 if let Some(no) = contention::key_no(store, key) {
                     contended.insert(no, contention::value_no(value)?);
@@ -254,6 +283,12 @@ impl Model {
                 states[owner][store].insert(key.clone(), value.clone());
             }
         }
+        Ok((states, contended))
+    }
+
+    /// Judges what is found after a power cut at `now`, and goes on from there.
+    pub(super) fn judge(&mut self, found: &Found, now: Duration) -> Result<(), String> {
+        let (states, contended) = self.by_writer(&found.stores)?;
         self.contended.judge(&contended, now)?;
         self.brief.judge(found.brief.as_ref(), now)?;
         self.tuned.judge(found.settings.as_ref())?;
@@ -350,6 +385,22 @@ mod tests {
     }
 
     /// A store that comes and goes is there from its making to its dropping, with what was written to it and nothing else.
+    #[test]
+    fn a_copy_has_what_was_acknowledged_and_nothing_of_what_began_later() {
+        let mut model = Model { writers: vec![Writer::new(b'a')], ..Model::default() };
+        let writer = &mut model.writers[0];
+        written(writer, vec![put(b"a1", b"1")], 1, 9);
+        writer.begin(vec![put(b"a1", b"2")], SECOND * 2);
+        let bounds = model.seen_now();
+        written(&mut model.writers[0], vec![put(b"a2", b"3")], 3, 9);
+        let judged = |batches| model.judge_copy(&model.writers[0].after(batches), &bounds);
+        assert_eq!([judged(1), judged(2)], [Ok(()), Ok(())]);
+        assert!(judged(0).is_err() && judged(3).is_err());
+        let mut torn = model.writers[0].after(2);
+        torn[1].clear();
+        assert!(model.judge_copy(&torn, &bounds).is_err());
+    }
+
     #[test]
     fn a_store_is_there_while_it_stays() {
         let mut model = two();

@@ -216,8 +216,20 @@ impl Teller {
                 }
             }
         }
-        self.walk(no, Some((&earlier, &before)), random).await?;
-        self.walk(no, Some((&since, &self.state(no))), random).await?;
+        let (after, loaded) = (self.database.snapshot(), self.state(no));
+        for (snapshot, state) in [(&earlier, &before), (&since, &before), (&after, &loaded)] {
+            self.walk(no, Some((snapshot, state)), random).await?;
+        }
+        // By chance once more when jobs have been at it.
+        let batches = random.below(6).saturating_sub(2);
+        for _ in 0..batches {
+            if !self.batch(no, letter, random).await? {
+                return Ok(false);
+            }
+        }
+        if batches > 0 {
+            self.walk(no, Some((&since, &before)), random).await?;
+        }
         Ok(true)
     }
 

@@ -73,7 +73,7 @@ async fn write(
     let Some(newest) = inputs.first() else { return Ok(JobOutput::default()) };
     let is_bottom = leaf.kvsets.last().map(|kvset| kvset.no()) == inputs.last().map(|kvset| kvset.no());
     let split_bytes = (inputs.len() == leaf.kvsets.len()).then(|| split_bytes(context, inputs));
-    let retention = Retention { snapshots: context.snapshots.clone(), now_s: context.now_s, is_bottom };
+    let retention = Retention { readers: context.readers.clone(), now_s: context.now_s, is_bottom };
     let mut groups = groups(context, read, None).await?;
     let mut next_leaf = tree.next_leaf();
     let target = Target {

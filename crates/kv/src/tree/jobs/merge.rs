@@ -32,8 +32,7 @@ pub(crate) async fn merge(context: &JobContext, tree: &TreeState, numbers: &[Kvs
 
 async fn write(context: &JobContext, inputs: &[Arc<Kvset>], outputs: &mut Outputs<'_>) -> Result<JobOutput> {
     let Some(newest) = inputs.first() else { return Ok(JobOutput::default()) };
-    let retention =
-        Retention { snapshots: context.snapshots.clone(), now_s: context.now_s, is_bottom: false };
+    let retention = Retention { readers: context.readers.clone(), now_s: context.now_s, is_bottom: false };
     let mut groups = groups(context, inputs, None).await?;
     let mut keys = 0usize;
     while groups.peek().is_some() {

@@ -26,9 +26,9 @@ use std::sync::Arc;
 use super::edit::{Change, Edit, KvsetNo};
 use super::kvset::{Kvset, Opener, TreeState};
 use super::policy::Placement;
-use crate::entry::{SegmentNo, SequenceNo};
+use crate::entry::SegmentNo;
 use crate::keyfile::{Access, KeyCursor, KeyFileOptions};
-use crate::merge::Groups;
+use crate::merge::{Groups, Readers};
 use crate::pace::Pace;
 use crate::tombstone::RangeTombstones;
 use crate::{Error, ErrorKind, Result};
@@ -55,8 +55,7 @@ pub(crate) struct JobContext {
     pub(crate) keeps_mirrors: bool,
     /// What is a mirror now: of others, versions need not say any more that their values came from there.
     pub(crate) mirrors: BTreeSet<SegmentNo>,
-    /// Sequence numbers that somebody reads at, ascending.
-    pub(crate) snapshots: Vec<SequenceNo>,
+    pub(crate) readers: Readers,
     /// Seconds since 1970.
     pub(crate) now_s: u64,
 }

@@ -71,7 +71,7 @@ async fn write(
     for (index, (leaf, start, is_bottom)) in leaves.iter().enumerate() {
         let end = leaves.get(index + 1).map(|(_, start, _)| start);
         let retention =
-            Retention { snapshots: context.snapshots.clone(), now_s: context.now_s, is_bottom: *is_bottom };
+            Retention { readers: context.readers.clone(), now_s: context.now_s, is_bottom: *is_bottom };
         let target = Target {
             leaf: *leaf,
             start: start.clone(),

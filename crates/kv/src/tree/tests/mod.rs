@@ -34,13 +34,14 @@ fn run(seed: u64, steps: u64, template: PolicyTemplate, leaf_bytes: u64) -> usiz
                     world.flush(versions).await;
                 }
                 1 if world.random.below(2) == 0 => {
-                    let snapshots = &mut world.context.snapshots;
-                    if snapshots.len() < 3 {
-                        snapshots.push(world.sequence);
+                    let numbers = &mut world.context.readers.numbers;
+                    if numbers.len() < 3 {
+                        numbers.push(world.sequence);
                     } else {
-                        snapshots.remove(world.random.below(3) as usize);
+                        numbers.remove(world.random.below(3) as usize);
                     }
                 }
+                1 if world.random.below(3) == 0 => world.load().await,
                 _ => {
                     if let Some(edit) = world.job().await {
                         world.apply(&edit).await;
@@ -63,7 +64,7 @@ fn run(seed: u64, steps: u64, template: PolicyTemplate, leaf_bytes: u64) -> usiz
 
 #[test]
 fn what_deletes_hide_as_a_whole_goes_without_being_read() {
-    let dropped: usize = (0..12).map(|seed| run(seed, 60, PolicyTemplate::StagingMaxCapacity, 1500)).sum();
+    let dropped: usize = (0..20).map(|seed| run(seed, 60, PolicyTemplate::StagingMaxCapacity, 1500)).sum();
     assert!(dropped > 5, "{dropped} kvsets");
 }
 
@@ -196,7 +197,7 @@ async fn spilled(keeps_mirrors: bool) -> World {
 async fn read(world: &World, hot: &HotKeys) {
     for no in 0..120 {
         let key = format!("key {no:03}").into_bytes();
-        if let Some(found) = world.tree.get(&key, KeyHash::of(&key), SequenceNo::MAX, 0).await.unwrap() {
+        if let Some(found) = world.tree.get(&key, KeyHash::of(&key), SequenceNo::MAX, &[]).await.unwrap() {
             let (_, from) = found.value(&key, world.store, &world.tree).await.unwrap();
             if from.is_some_and(|segment| segment.class.as_deref() != Some("fast")) {
                 hot.note(&key, found.stored_bytes());
@@ -341,7 +342,7 @@ fn hot_and_cold_values_lie_apart() {
         let mut cold = BTreeSet::new();
         for no in 0..120u64 {
             let key = format!("key {no:03}").into_bytes();
-            let found = world.tree.get(&key, KeyHash::of(&key), SequenceNo::MAX, 0).await.unwrap().unwrap();
+            let found = world.tree.get(&key, KeyHash::of(&key), SequenceNo::MAX, &[]).await.unwrap().unwrap();
             let Content::At(pointer) = found.version.content else { panic!("{no} lies beside its key") };
             if no < 60 { &mut hot } else { &mut cold }.insert(pointer.segment);
         }

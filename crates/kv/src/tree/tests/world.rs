@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tanada_base::SplitMix64;
 
+use super::super::edit::SegmentRecord;
 use super::super::jobs::promote::promote;
 use super::super::pick::join;
 use super::super::policy::{ClassChoice, MediaPolicy, OfferedClass, PolicyTemplate};
@@ -13,7 +14,7 @@ use super::super::*;
 use crate::cache::Owner;
 use crate::entry::{Codec, Content, RangeTombstone, SequenceNo, Version};
 use crate::keyfile::{Access, KeyFileOptions, KeyFileWriter, KeyHash};
-use crate::merge::{Direction, Source, Step, View, Visibility, is_live};
+use crate::merge::{Direction, Load, Readers, Source, Step, View, Visibility, is_live};
 use crate::objects::{Lease, ObjectKind};
 use crate::pace::Pace;
 use crate::settings::FilterMemory;
@@ -41,13 +42,21 @@ pub(super) type Written = (Vec<u8>, Option<u32>);
 pub(super) struct Model {
     pub(super) versions: BTreeMap<(Vec<u8>, std::cmp::Reverse<SequenceNo>), Option<Written>>,
     pub(super) tombstones: Vec<RangeTombstone>,
+    pub(super) loads: Vec<Load>,
 }
 
 impl Model {
+    /// The numbers of the loads that a snapshot does not see though it is of a later time than their beginning.
+    pub(super) fn unseen(&self, snapshot: SequenceNo) -> Vec<SequenceNo> {
+        let unseen = self.loads.iter().filter(|load| load.begin <= snapshot && snapshot < load.end);
+        unseen.map(|load| load.begin).collect()
+    }
+
     pub(super) fn seen(&self, snapshot: SequenceNo) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        let unseen = self.unseen(snapshot);
         let mut newest = BTreeMap::new();
         for ((key, sequence), value) in &self.versions {
-            if sequence.0 <= snapshot {
+            if sequence.0 <= snapshot && !unseen.contains(&sequence.0) {
                 newest.entry(key.clone()).or_insert((sequence.0, value.clone()));
             }
         }
@@ -110,7 +119,7 @@ impl World {
             takes_last_room: false,
             keeps_mirrors: template == PolicyTemplate::StagingMaxCapacity,
             mirrors: BTreeSet::new(),
-            snapshots: Vec::new(),
+            readers: Readers::default(),
             now_s: NOW_S,
         };
         World {
@@ -214,6 +223,80 @@ impl World {
         self.sweep().await;
     }
 
+    /// A load of some keys, during which others write and take snapshots.
+    pub(super) async fn load(&mut self) {
+        self.know_loads();
+        let root: Vec<_> = self.tree.root.iter().map(|kvset| kvset.no()).collect();
+        if !root.is_empty() {
+            let edit = spill(&self.context, &self.tree, &root).await.unwrap().edit;
+            self.apply(&edit).await;
+        }
+        self.sequence += 1;
+        let begin = self.sequence;
+        for _ in 0..self.random.below(3) {
+            if self.context.readers.numbers.len() < 3 {
+                self.context.readers.numbers.push(self.sequence);
+            }
+            let versions = self.random.below(30);
+            self.flush(versions).await;
+        }
+        let edit = self.loaded(begin).await;
+        self.sequence += 1;
+        self.model.loads.push(Load { begin, end: self.sequence });
+        self.apply(&edit).await;
+    }
+
+    /// What a load has written.
+    async fn loaded(&mut self, begin: SequenceNo) -> Edit {
+        let objects = self.bench.objects.clone();
+        let (segment_lease, object) = objects.create(ObjectKind::Segment, Some("slow")).unwrap();
+        let mut segment = SegmentWriter::new(segment_lease.no(), object, objects.buffers()).await.unwrap();
+        let mut kvsets = Vec::new();
+        let leaves = self.tree.leaves.iter().map(|leaf| leaf.no).collect::<Vec<_>>();
+        if leaves.is_empty() {
+            kvsets.push(Change::AddLeaf { leaf: 0, start: Bytes::new() });
+        }
+        let keys: BTreeSet<_> = (0..1 + self.random.below(60)).map(|_| key(&mut self.random)).collect();
+        for leaf in if leaves.is_empty() { vec![0] } else { leaves } {
+            let is_in = |key: &&Vec<u8>| self.tree.leaf(key).is_none_or(|other| other.no == leaf);
+            let keys: Vec<_> = keys.iter().filter(is_in).cloned().collect();
+            if keys.is_empty() {
+                continue;
+            }
+            let (lease, object) = objects.create(ObjectKind::Keys, Some("fast")).unwrap();
+            let mut writer =
+                KeyFileWriter::new(lease.no(), object, objects.buffers(), self.context.key_files);
+            for key in keys {
+                let mut value = vec![0; self.random.below(300) as usize];
+                self.random.fill(&mut value);
+                let content = match value.len() {
+                    ..100 => Content::Inline(Bytes::from(value.clone())),
+                    _ => Content::At(segment.append(&value, Codec::Lz4).await.unwrap()),
+                };
+                writer.add(&key, &Version::new(begin, None, content)).await.unwrap();
+                self.model.versions.insert((key, std::cmp::Reverse(begin)), Some((value, None)));
+            }
+            let (info, _) = writer.finish().await.unwrap();
+            let kvset = KvsetRecord { no: lease.no(), info, ..KvsetRecord::default() };
+            kvsets.push(Change::AddKvset { place: Place::Leaf(leaf), position: Position::Top, kvset });
+        }
+        let (no, stored_bytes) = (segment_lease.no(), segment.stored_bytes());
+        if stored_bytes == 0 {
+            objects.delete(ObjectKind::Segment, no).await.unwrap();
+            return Edit { changes: kvsets };
+        }
+        self.context.opener.segments.add(segment_lease, segment.finish().await.unwrap());
+        let segment = SegmentRecord { no, stored_bytes, class: Some("slow".to_owned()) };
+        Edit { changes: [Change::AddSegment { segment }].into_iter().chain(kvsets).collect() }
+    }
+
+    /// Jobs know the loads that somebody does not see.
+    fn know_loads(&mut self) {
+        let readers = &mut self.context.readers;
+        let is_unseen = |load: &&Load| readers.numbers.iter().any(|number| load.hides_from(*number));
+        readers.loads = self.model.loads.iter().filter(is_unseen).copied().collect();
+    }
+
     /// What the engine does with an edit.
     pub(super) async fn apply(&mut self, edit: &Edit) {
         let mut encoded = Vec::new();
@@ -241,12 +324,13 @@ impl World {
     }
 
     pub(super) async fn job(&mut self) -> Option<Edit> {
+        self.know_loads();
         self.context.mirrors = self.tree.mirrors.keys().copied().collect();
         let (context, tree) = (&self.context, &self.tree);
         let leaf = tree.leaves.get(self.random.below(tree.leaves.len() as u64) as usize);
         match self.random.below(10) {
             9 => {
-                let kvsets = hidden(tree, &context.snapshots);
+                let kvsets = hidden(tree, &context.readers.numbers);
                 self.dropped += kvsets.len();
                 Some(drop_hidden(&kvsets))
             }
@@ -305,11 +389,11 @@ impl World {
 
     pub(super) async fn verify_reads(&mut self) {
         let tombstones = Arc::new(self.tree.tombstones());
-        for snapshot in self.context.snapshots.clone().into_iter().chain([SequenceNo::MAX]) {
-            let expected = self.model.seen(snapshot);
+        for snapshot in self.context.readers.numbers.clone().into_iter().chain([SequenceNo::MAX]) {
+            let (expected, unseen) = (self.model.seen(snapshot), self.model.unseen(snapshot));
             for no in 0..121 {
                 let key = format!("key {no:03}").into_bytes();
-                let found = self.tree.get(&key, KeyHash::of(&key), snapshot, 0).await.unwrap();
+                let found = self.tree.get(&key, KeyHash::of(&key), snapshot, &unseen).await.unwrap();
                 let value = match found.filter(|found| is_live(&found.version, NOW_S)) {
                     Some(found) => found.value(&key, self.store, &self.tree).await.unwrap().0,
                     None => None,
@@ -329,7 +413,8 @@ impl World {
     ) {
         let mut seen = SeenTombstones::default();
         seen.add(tombstones.clone(), snapshot);
-        let visibility = Visibility { snapshot, now_s: NOW_S, tombstones: seen };
+        let unseen = self.model.unseen(snapshot);
+        let visibility = Visibility { snapshot, unseen, now_s: NOW_S, tombstones: seen };
         let mut view = View::new(self.tree.sources(), visibility);
         let middle = key(&mut self.random);
         for bound in [None, Some(&*middle)] {
@@ -344,6 +429,7 @@ impl World {
 
     /// Writes the keys of each leaf that has any anew.
     pub(super) async fn compact_leaves(&mut self) {
+        self.know_loads();
         self.context.mirrors = self.tree.mirrors.keys().copied().collect();
         let filled = self.tree.leaves.iter().filter(|leaf| !leaf.kvsets.is_empty());
         for leaf in filled.map(|leaf| leaf.no).collect::<Vec<_>>() {
