@@ -127,26 +127,22 @@ impl Store {
 }
 
 impl Core {
-    /// Brings what the store has into its leaves; the caller has its turn.
+    /// Brings what the store has by now into its leaves; the caller has its turn.
     async fn settle(&self, store: &Arc<StoreState>) -> Result<()> {
         let writing = self.writing()?;
-        {
-            let _commit = self.commit.lock();
-            self.close_tables(writing, [store]);
-        }
+        let thorough = self.thorough(writing, store);
         loop {
             let progress = self.background.progress.notified();
             self.writing()?;
             if let Some(error) = writing.log.failure() {
                 return Err(error);
             }
-            if store.view.read().waiting.is_empty() {
+            if !thorough.has_waiting() {
                 break;
             }
             progress.await;
         }
-        let thorough = self.thorough(store);
-        while !store.view.read().tree.root.is_empty() {
+        while thorough.has_any_at_root(&store.view.read().tree) {
             store.check_there()?;
             self.do_job(writing, store, Some(&thorough)).await?;
         }

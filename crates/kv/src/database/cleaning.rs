@@ -116,9 +116,17 @@ impl Cleaning {
 }
 
 impl Core {
-    /// For who waits for all jobs of the store.
-    pub(crate) fn thorough<'a>(&self, store: &'a StoreState) -> Thorough<'a> {
-        Thorough { store, now_s: self.environment.wall_time_s(), done: Mutex::default() }
+    /// For who waits for all jobs of the store; has its table written out.
+    pub(crate) fn thorough<'a>(&self, writing: &Writing, store: &'a Arc<StoreState>) -> Thorough<'a> {
+        let commit = self.commit.lock();
+        self.close_tables(writing, [store]);
+        Thorough {
+            store,
+            now_s: self.environment.wall_time_s(),
+            end_table: self.next_table.load(Ordering::Relaxed),
+            last: commit.sequence,
+            done: Mutex::default(),
+        }
     }
 
     /// Cleans something of a store for which nothing else is to do; when there will be something to clean, if there is not now.

@@ -33,7 +33,7 @@ const APART_PART: u64 = 64;
 const APART_CHUNKS: u64 = 2;
 
 /// How long a store's jobs rest after one found no space, whatever happens.
-const REST: Duration = Duration::from_millis(100);
+pub(super) const REST: Duration = Duration::from_millis(100);
 
 /// What came of looking for something to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,7 +175,7 @@ impl Core {
         stores.retain(|store| store.check_there().is_ok());
         let left = self.keep_within_limit(writing, &stores).await.unwrap_or_else(|error| {
             writing.log.fail(&error);
-            false
+            Did::Nothing
         });
         for store in &stores {
             if self.bring_together_if_due(writing, store).await {
@@ -223,28 +223,28 @@ impl Core {
                 Err(error) => writing.log.fail(&error),
             }
         }
-        if left { Did::Something } else { did }
+        match left {
+            Did::Nothing => did,
+            Did::Later(later) => did.or_later(later),
+            left => left,
+        }
     }
 
-    /// Does all jobs of a store, those included that can wait.
+    /// Does all jobs of a store, those included that can wait, for what is in it by now: it ends though somebody goes on writing.
     ///
     /// # Errors
     /// `NoSpace`, `Corrupted`, `Device`.
     pub(crate) async fn compact(&self, store: &Arc<StoreState>) -> Result<()> {
         let writing = self.writing()?;
-        let thorough = self.thorough(store);
+        let thorough = self.thorough(writing, store);
         let (mut had_free, mut seen_failures) = (0, None);
-        {
-            let _commit = self.commit.lock();
-            self.close_tables(writing, [store]);
-        }
         loop {
             let progress = self.background.progress.notified();
             self.check_open()?;
             if let Some(error) = writing.log.failure() {
                 return Err(error);
             }
-            let is_waiting = !store.view.read().waiting.is_empty();
+            let is_waiting = thorough.has_waiting();
             if let Some(error) = self.background_error().filter(|_| is_waiting) {
                 // One more time, with what the log had ready.
                 let failures = self.background.failures.get();
@@ -352,6 +352,8 @@ impl Core {
                     self.watch_fast_class();
                     return Ok(true);
                 }
+                // What is read meanwhile is scattered by what is written meanwhile.
+                None if thorough.is_some_and(|thorough| thorough.is_overtaken(&tree)) => return Ok(false),
                 None => match self.scattered(store, &tree) {
                     Some(job) => job,
                     None => return Ok(false),

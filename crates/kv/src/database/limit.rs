@@ -104,3 +104,55 @@ impl Core {
         self.fast_class_bytes().saturating_sub(self.mirrored_bytes() + spillable).saturating_sub(limit)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use crate::database::jobs::Turn;
+    use crate::environment::wait_for;
+    use crate::testing::TestVolume;
+    use crate::{Database, DatabaseOverrides, DatabaseSettings, PolicyTemplate, StoreSettings};
+
+    /// Workers who look while another has the turn, and are told nothing when that ends, look again.
+    #[test]
+    fn what_another_worker_has_in_hand_leaves_the_fastest_class_afterwards() {
+        let volume = TestVolume::new();
+        let settings = DatabaseSettings {
+            memory_bytes: 4 << 20,
+            memory_table_bytes: 128 << 10,
+            log_segment_bytes: 1 << 20,
+            ..DatabaseSettings::default()
+        };
+        let environment = volume.environment();
+        let database =
+            wait_for(Database::create(&volume.volume, "test", &settings, environment.clone())).unwrap();
+        let settings =
+            StoreSettings { policy: PolicyTemplate::StagingOnly.into(), ..StoreSettings::default() };
+        let store = wait_for(database.create_store("a", &settings)).unwrap();
+        for no in 0..10_000u32 {
+            wait_for(store.put(&no.to_be_bytes(), &[7; 1000])).unwrap();
+        }
+        wait_for(store.compact()).unwrap();
+        let core = store.core();
+        let turn = loop {
+            if let Some(turn) = Turn::take(core, store.state()) {
+                break turn;
+            }
+            std::thread::yield_now();
+        };
+        let limit =
+            DatabaseOverrides { fast_class_bytes: Some(Some(4 << 20)), ..DatabaseOverrides::default() };
+        wait_for(database.set_settings(&limit)).unwrap();
+        // Till all workers have looked.
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(core.over_limit() > 4 << 20, "{}", core.over_limit());
+        drop(turn);
+        let began = Instant::now();
+        while core.over_limit() > 0 {
+            assert!(began.elapsed() < Duration::from_secs(60), "{} bytes too many", core.over_limit());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        wait_for(database.close()).unwrap();
+    }
+}

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::core::{Core, Writing};
 use super::store::StoreState;
-use crate::entry::SegmentNo;
+use crate::entry::{SegmentNo, SequenceNo};
 use crate::objects::ObjectKind;
 use crate::tree::garbage::Space;
 use crate::tree::pick::{Job, LogSegmentUse, PickSettings, Surroundings, pick, pick_spill};
@@ -18,7 +18,8 @@ use crate::tree::{Kvset, KvsetNo, Leaf, LeafNo, TreeState};
 /// Less than one in so many bytes of a class is little room.
 const TIGHT: u64 = 4;
 
-/// The next job, and the space that the store takes beyond what it needs. One of somebody who is `thorough` leaves nothing at the root, and one kvset in each leaf without anything that is obsolete.
+/// The next job, and the space that the store takes beyond what it needs. One of somebody who is `thorough` leaves nothing at the root, and one kvset in each leaf without
+/// anything that is obsolete, but for what was written since.
 pub(crate) fn next_job(
     tree: &TreeState,
     settings: &PickSettings,
@@ -29,6 +30,11 @@ pub(crate) fn next_job(
     let picked = picked.map(|picked| picked.job);
     match thorough {
         None => (picked, space),
+        // What is due because of what was written since is the workers'.
+        Some(thorough) if thorough.is_overtaken(tree) => {
+            let spills = thorough.has_any_at_root(tree);
+            (if spills { Some(spill_all(tree)) } else { leaf_job(tree, thorough) }, space)
+        }
         // Where there is little room, what deletes free comes before what has to be written for it.
         Some(thorough) if around.is_tight => {
             let spill = || pick_spill(tree, settings, around).map(|picked| picked.job);
@@ -39,15 +45,21 @@ pub(crate) fn next_job(
     }
 }
 
+/// All at once: each spill puts the values of neighbours in one more place.
+fn spill_all(tree: &TreeState) -> Job {
+    Job::Spill { kvsets: tree.root.iter().map(|kvset| kvset.no()).collect() }
+}
+
 fn thorough_job(tree: &TreeState, picked: Option<Job>, thorough: &Thorough<'_>) -> Option<Job> {
     match picked {
-        // All at once: each spill puts the values of neighbours in one more place.
-        Some(Job::Spill { .. }) | None if !tree.root.is_empty() => {
-            return Some(Job::Spill { kvsets: tree.root.iter().map(|kvset| kvset.no()).collect() });
-        }
-        Some(job) => return Some(job),
-        None => {}
+        Some(Job::Spill { .. }) | None if !tree.root.is_empty() => Some(spill_all(tree)),
+        None => leaf_job(tree, thorough),
+        picked => picked,
     }
+}
+
+/// The compaction of a leaf that has more than one kvset, or something obsolete.
+fn leaf_job(tree: &TreeState, thorough: &Thorough<'_>) -> Option<Job> {
     // Copies on the fastest class are part of it: at the bottom of a leaf all of its kvsets are merged.
     let all =
         |leaf: &Leaf<Arc<Kvset>>| -> Vec<KvsetNo> { leaf.kvsets.iter().map(|kvset| kvset.no()).collect() };
@@ -74,27 +86,53 @@ impl Compacted {
     }
 }
 
-/// Somebody who waits for all jobs of a store.
+/// Somebody who waits for all jobs of a store, for what is in it when he begins: what is written since may never come to rest.
 #[derive(Debug)]
 pub(crate) struct Thorough<'a> {
     pub(crate) store: &'a StoreState,
     /// Seconds since 1970.
     pub(crate) now_s: u64,
-    /// For something obsolete: what a snapshot sees stays.
+    /// The first memory table that was made since.
+    pub(crate) end_table: u64,
+    /// What is numbered higher was written since.
+    pub(crate) last: SequenceNo,
+    /// For copies and something obsolete: what is read often is copied again, and what a snapshot sees stays.
     pub(crate) done: Mutex<Compacted>,
 }
 
 impl Thorough<'_> {
     fn wants(&self, tree: &TreeState, index: usize) -> bool {
-        let leaf = &tree.leaves[index];
+        let mut kvsets = tree.leaves[index].kvsets.iter().filter(|kvset| !self.is_newer(kvset));
         let is_obsolete = |kvset: &Arc<Kvset>| {
             let info = &kvset.record().info;
-            info.deletes > 0
+            kvset.is_copy()
+                || info.deletes > 0
                 || info.range_tombstones > 0
                 || info.first_expiry_s.is_some_and(|expiry| u64::from(expiry) <= self.now_s)
                 || self.store.cleaning.keeps_old(kvset.no())
         };
-        leaf.kvsets.len() > 1 || (leaf.kvsets.iter().any(is_obsolete) && !self.done.lock().has(tree, index))
+        kvsets.clone().filter(|kvset| !kvset.is_copy()).count() > 1
+            || (kvsets.any(is_obsolete) && !self.done.lock().has(tree, index))
+    }
+
+    /// Whether a kvset has nothing that was there before.
+    fn is_newer(&self, kvset: &Kvset) -> bool {
+        kvset.record().info.smallest_sequence > self.last
+    }
+
+    /// Whether a tree has something that was written since, and more may come as long as jobs go on.
+    pub(super) fn is_overtaken(&self, tree: &TreeState) -> bool {
+        tree.kvsets().any(|kvset| self.is_newer(kvset))
+    }
+
+    /// Whether the root has anything that is to go into leaves.
+    pub(super) fn has_any_at_root(&self, tree: &TreeState) -> bool {
+        tree.root.iter().any(|kvset| !self.is_newer(kvset))
+    }
+
+    /// Whether memory tables are to be written out first.
+    pub(super) fn has_waiting(&self) -> bool {
+        self.store.view.read().waiting.iter().any(|table| table.no < self.end_table)
     }
 }
 

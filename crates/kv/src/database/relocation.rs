@@ -22,7 +22,7 @@ use tanada_volume::{Attributes, Budget, Object, Relocated, Relocation};
 
 use super::Database;
 use super::core::{Core, Writing};
-use super::jobs::Turn;
+use super::jobs::{Did, REST, Turn};
 use super::pick::referenced;
 use super::store::StoreState;
 use crate::entry::SegmentNo;
@@ -163,7 +163,9 @@ impl Core {
         fits_class && fits_limit && is_quiet && !self.classes.is_fast_full()
     }
 
-    /// Brings what is beyond the limit of the fastest class to the next one, an object of a store; whether there was any. The caller has no store's turn.
+    /// Brings what is beyond the limit of the fastest class to the next one, an object of a store. The caller has no store's turn.
+    ///
+    /// What another worker has in hand is left to a later look, for nobody says when its turn ends.
     ///
     /// # Errors
     /// Those of the manifest.
@@ -171,12 +173,16 @@ impl Core {
         &self,
         writing: &Writing,
         stores: &[Arc<StoreState>],
-    ) -> Result<bool> {
+    ) -> Result<Did> {
         if self.over_limit() == 0 {
-            return Ok(false);
+            return Ok(Did::Nothing);
         }
+        let mut did = Did::Nothing;
         for store in stores {
-            let Some(_turn) = Turn::take(self, store) else { continue };
+            let Some(_turn) = Turn::take(self, store) else {
+                did = Did::Later(REST);
+                continue;
+            };
             let copies = dropped_copies(&store.view.read().tree);
             if !copies.is_empty() {
                 self.install_if_there(writing, store, copies).await?;
@@ -188,9 +194,9 @@ impl Core {
             }
             self.delete_retired().await?;
             self.watch_fast_class();
-            return Ok(true);
+            return Ok(Did::Something);
         }
-        Ok(false)
+        Ok(did)
     }
 
     /// What a store's leaves have on the fastest class, values before keys, but for what was tried before; and what its root has in the log, if spills leave it

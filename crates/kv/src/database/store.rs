@@ -332,6 +332,7 @@ impl Store {
     }
 
     /// Writes out what is in memory, and does all jobs of the tree, those included that could wait: afterwards a key is in one place.
+    /// What is written meanwhile is not waited for.
     ///
     /// # Errors
     /// `NoSpace`, `Corrupted`, `Device`.

@@ -1,5 +1,6 @@
 //! What is dead gives its space back, and what is written for long stays within bounds.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tanada_base::SplitMix64;
@@ -278,6 +279,40 @@ fn a_compaction_frees_what_a_snapshot_held() {
     wait(store.compact()).unwrap();
     assert_eq!(versions(), 8000);
     assert!(held_bytes(&database) < 14 << 20);
+    wait(database.close()).unwrap();
+}
+
+/// Who goes on writing for so long that his writes are many times what was there is no reason to wait for him.
+#[test]
+fn a_compaction_ends_beside_who_never_stops_writing() {
+    const MOST: u64 = 2_000_000;
+    let bench = Bench::new();
+    let database = bench.create();
+    let store =
+        wait(database.create_store("a", &StoreSettings { leaf_bytes: 1 << 20, ..settings() })).unwrap();
+    fill(&store, 5000, 1);
+    let (has_ended, written) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut random = SplitMix64::new(1);
+            while !has_ended.load(Ordering::Relaxed) && written.fetch_add(1, Ordering::Relaxed) < MOST {
+                let (no, version) = (random.below(5000), 2 + random.below(9));
+                wait(store.put_with(&no.to_be_bytes(), &value(no, version), &WriteOptions::within(1000)))
+                    .unwrap();
+            }
+        });
+        while written.load(Ordering::Relaxed) < 1000 {
+            std::thread::yield_now();
+        }
+        let compacted = wait(store.compact());
+        has_ended.store(true, Ordering::Relaxed);
+        compacted.unwrap();
+    });
+    assert!(written.into_inner() < MOST, "the compaction ended with the writes alone");
+    wait(store.compact()).unwrap();
+    let statistics = database.statistics().stores[0].clone();
+    assert_eq!((statistics.root_kvsets, statistics.leaf_kvsets), (0, statistics.leaves), "{statistics:?}");
+    assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
     wait(database.close()).unwrap();
 }
 
