@@ -98,6 +98,9 @@ pub fn run(arguments: &SimulateArguments) -> Outcome {
     if !(64 << 10..=1 << 30).contains(&chunk_bytes) || !chunk_bytes.is_power_of_two() {
         return Err(Failure::usage("--chunk-size: a power of two from 64KiB to 1GiB"));
     }
+    if [&arguments.trace, &arguments.training].iter().all(|path| path.as_deref().is_some_and(is_stdin)) {
+        return Err(Failure::usage("--training: stdin has the trace already"));
+    }
     let trace = trace(arguments)?;
     if trace.ios() == 0 {
         return Err(Failure::failed("the trace has no I/O"));

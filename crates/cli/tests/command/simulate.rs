@@ -99,6 +99,44 @@ fn logs_of_other_tools_are_replayed() {
     assert!(error.contains("usr.csv.xz") && error.contains("unxz"), "{error}");
 }
 
+/// What another run read most is what `static` puts into the fast class, and not what this one reads.
+#[test]
+fn policies_learn_from_the_run_that_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = |name: &str, hot_mib: u64| {
+        let touched = (0..8u64)
+            .map(|no| (no << 20, 4096))
+            .chain((0..100).map(|no| ((hot_mib << 20) + no * 8192, 8192)));
+        let reads: String =
+            touched.map(|(offset, bytes)| format!("/dev/x read {offset} {bytes}\n")).collect();
+        let path = folder.path().join(name).display().to_string();
+        std::fs::write(&path, format!("fio version 2 iolog\n/dev/x add\n/dev/x open\n{reads}")).unwrap();
+        path
+    };
+    let (first, last) = (log("first", 0), log("last", 7));
+    let slow_ios = |arguments: &[&str]| {
+        let common =
+            ["simulate", &first, "--import", "fio", "--policy", "static", "--fast-share", "13", "--json"];
+        let json = tanada(&[&common as &[&str], arguments].concat()).output();
+        let outcomes: serde_json::Value = serde_json::from_str(&json).unwrap();
+        outcomes[0]["slow_ios"].as_u64().unwrap()
+    };
+    assert!(slow_ios(&[]) <= 8);
+    assert_eq!(slow_ios(&["--training", &first]), slow_ios(&[]));
+    assert!(slow_ios(&["--training", &last]) > 90);
+    let error = tanada(&["simulate", &first, "--import", "fio", "--training", "/nowhere"]).error(1);
+    assert!(error.contains("/nowhere"), "{error}");
+    let both = ["simulate", &first, "--training", &last, "--no-training"];
+    assert!(tanada(&both).error(2).contains("--no-training"));
+    let both_from_stdin = ["simulate", "-", "--training", "-", "--import", "fio"];
+    assert!(tanada(&both_from_stdin).error(2).contains("stdin"));
+    // Of other objects nothing can be learned.
+    let other = folder.path().join("other").display().to_string();
+    std::fs::write(&other, "fio version 2 iolog\n/dev/y add\n/dev/y open\n/dev/y read 0 4096\n").unwrap();
+    let error = tanada(&["simulate", &first, "--import", "fio", "--training", &other]).error(1);
+    assert!(error.contains("other objects"), "{error}");
+}
+
 #[test]
 fn wrong_arguments_of_a_simulation_are_said() {
     for (arguments, said) in [

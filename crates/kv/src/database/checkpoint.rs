@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Database, Snapshot, Statistics};
+use super::{Database, Snapshot, Statistics, Store};
 use crate::environment::Environment;
 use crate::manifest::{DatabaseRecord, Record};
 use crate::settings::{Compression, OpenOptions};
@@ -13,7 +13,7 @@ use crate::transaction::CursorOptions;
 use crate::{Error, ErrorKind, Result};
 
 impl Database {
-    /// Copies the database as it is now, all stores at one moment, to another name in the volume, while it is in use. What cannot fit in whatever jobs free is refused before anything is copied. If it fails, what there is of the copy is deleted; after a stop
+    /// Copies the database as it is now, all stores at one moment, to another name in the volume, while it is in use. What cannot fit in whatever jobs free is refused before anything is copied. If it fails, what there is of the copy is deleted. A store that is dropped meanwhile may be missing. After a stop
     /// in between there is no database of that name, and it can be copied there again.
     ///
     /// # Errors
@@ -22,13 +22,13 @@ impl Database {
         self.core.check_open()?;
         let volume = self.core.objects.volume().clone();
         let environment: Arc<dyn Environment> = self.core.environment.clone();
-        let snapshot = self.snapshot();
+        let (stores, snapshot) = self.stores_at_a_moment();
         let settings = self.settings();
         let crash = self.core.crash.clone();
         let state = DatabaseRecord { settings, is_unfinished: true, ..DatabaseRecord::default() };
         let copy = Database::make(&volume, name, state, crash, environment.clone()).await?;
-        let copied = match self.check_room(&snapshot).await {
-            Ok(()) => self.copy_to(&copy, &snapshot).await,
+        let copied = match self.check_room(&stores, &snapshot).await {
+            Ok(()) => self.copy_to(&copy, &stores, &snapshot).await,
             refused => refused,
         };
         let closed = copy.close().await;
@@ -40,25 +40,35 @@ impl Database {
         done
     }
 
+    /// All stores that there are, and what is in them.
+    fn stores_at_a_moment(&self) -> (Vec<Store>, Snapshot) {
+        // None comes or goes meanwhile.
+        let stores = self.core.stores.read();
+        let handles = stores.iter().map(|store| Store::new(self.core.clone(), store.clone())).collect();
+        (handles, self.snapshot())
+    }
+
     /// Fails if the copy cannot fit in, even if all went that the snapshot does not see. Less may be free for other reasons: then the copy finds out.
-    async fn check_room(&self, snapshot: &Snapshot) -> Result<()> {
-        let Statistics { bytes_in_use, bytes_allocated, stores, .. } = self.statistics();
+    async fn check_room(&self, stores: &[Store], snapshot: &Snapshot) -> Result<()> {
+        let Statistics { bytes_in_use, bytes_allocated, stores: of_stores, .. } = self.statistics();
         let (free, _) = self.core.objects.room();
         // What is copied stays where it is, so no more than half of all this can be it.
         let most = (free + bytes_allocated) / 2;
-        let logged: u64 = stores.iter().map(|store| store.logged_bytes).sum();
+        let logged: u64 = of_stores.iter().map(|store| store.logged_bytes).sum();
         if bytes_in_use + logged <= most {
             return Ok(());
         }
         // Much of that may be obsolete.
         let mut needed = 0;
-        for name in self.stores() {
-            let store = self.open_store(&name)?;
+        for store in stores {
             if store.settings().compression != Compression::None {
                 continue;
             }
             let options = CursorOptions { snapshot: Some(snapshot.clone()), ..CursorOptions::default() };
-            needed += store.cursor(options).value_bytes(most - needed).await?;
+            needed += match store.cursor(options).value_bytes(most - needed).await {
+                Err(_) if store.state().check_there().is_err() => 0,
+                bytes => bytes?,
+            };
             if needed > most {
                 let message = format!(
                     "the copy takes more than {} MiB, half of what is free ({} MiB) and what the database takes up ({} MiB): \
@@ -73,22 +83,31 @@ impl Database {
         Ok(())
     }
 
-    async fn copy_to(&self, copy: &Database, snapshot: &Snapshot) -> Result<()> {
-        for name in self.stores() {
-            let store = self.open_store(&name)?;
-            let target = copy.create_store(&name, &store.settings()).await?;
-            let mut load = target.bulk_load().await?;
-            let options = CursorOptions { snapshot: Some(snapshot.clone()), ..CursorOptions::default() };
-            let mut cursor = store.cursor(options);
-            while let Some(entry) = cursor.next_entry().await? {
-                load.put_expiring(&entry.key, &entry.value, entry.expires_s).await?;
+    async fn copy_to(&self, copy: &Database, stores: &[Store], snapshot: &Snapshot) -> Result<()> {
+        for store in stores {
+            let name = &store.state().name;
+            let target = copy.create_store(name, &store.settings()).await?;
+            match copy_store(store, &target, snapshot).await {
+                // It was dropped meanwhile, and what it had may be gone.
+                Err(_) if store.state().check_there().is_err() => copy.drop_store(name).await?,
+                copied => copied?,
             }
-            load.finish().await?;
         }
         // CRASH: there is no copy; what there is of it can be destroyed, and makes way for another one.
         self.core.crash.reached("checkpoint.before-manifest");
         copy.core.writing()?.manifest.append(vec![Record::Unfinished(false)], |_| ()).await
     }
+}
+
+async fn copy_store(store: &Store, target: &Store, snapshot: &Snapshot) -> Result<()> {
+    let mut load = target.bulk_load().await?;
+    let options = CursorOptions { snapshot: Some(snapshot.clone()), ..CursorOptions::default() };
+    let mut cursor = store.cursor(options);
+    while let Some(entry) = cursor.next_entry().await? {
+        load.put_expiring(&entry.key, &entry.value, entry.expires_s).await?;
+    }
+    load.finish().await?;
+    Ok(())
 }
 
 impl OpenOptions {

@@ -32,8 +32,7 @@ pub(crate) fn next_job(
         None => (picked, space),
         // What is due because of what was written since is the workers'.
         Some(thorough) if thorough.is_overtaken(tree) => {
-            let spills = thorough.has_any_at_root(tree);
-            (if spills { Some(spill_all(tree)) } else { leaf_job(tree, thorough) }, space)
+            (thorough.spill(tree).or_else(|| leaf_job(tree, thorough)), space)
         }
         // Where there is little room, what deletes free comes before what has to be written for it.
         Some(thorough) if around.is_tight => {
@@ -45,14 +44,9 @@ pub(crate) fn next_job(
     }
 }
 
-/// All at once: each spill puts the values of neighbours in one more place.
-fn spill_all(tree: &TreeState) -> Job {
-    Job::Spill { kvsets: tree.root.iter().map(|kvset| kvset.no()).collect() }
-}
-
 fn thorough_job(tree: &TreeState, picked: Option<Job>, thorough: &Thorough<'_>) -> Option<Job> {
     match picked {
-        Some(Job::Spill { .. }) | None if !tree.root.is_empty() => Some(spill_all(tree)),
+        Some(Job::Spill { .. }) | None if !tree.root.is_empty() => thorough.spill(tree),
         None => leaf_job(tree, thorough),
         picked => picked,
     }
@@ -113,6 +107,14 @@ impl Thorough<'_> {
         };
         kvsets.clone().filter(|kvset| !kvset.is_copy()).count() > 1
             || (kvsets.any(is_obsolete) && !self.done.lock().has(tree, index))
+    }
+
+    /// All at once, for each spill puts the values of neighbours in one more place; without what was written since, which merges at the root may have again and again.
+    fn spill(&self, tree: &TreeState) -> Option<Job> {
+        // Newest first.
+        let older = tree.root.iter().skip_while(|kvset| self.is_newer(kvset));
+        let kvsets: Vec<KvsetNo> = older.map(|kvset| kvset.no()).collect();
+        (!kvsets.is_empty()).then_some(Job::Spill { kvsets })
     }
 
     /// Whether a kvset has nothing that was there before.

@@ -117,6 +117,45 @@ fn a_copy_has_what_was_there_at_one_moment() {
 }
 
 /// It filled the volume and waited for ten seconds first.
+/// Stores come and go while copies are made: each copy has whole stores, and none of them fails.
+#[test]
+fn a_copy_does_not_fail_because_a_store_is_dropped() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let kept = wait(database.create_store("kept", &StoreSettings::default())).unwrap();
+    let fill = |store: &Store| (0..500).for_each(|no| wait(store.put(&key(no), &[7; 300])).unwrap());
+    fill(&kept);
+    let mut dropped_meanwhile = 0;
+    for round in 0..40 {
+        let temporary = wait(database.create_store("temporary", &StoreSettings::default())).unwrap();
+        fill(&temporary);
+        let name = format!("copy {round}");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_micros(400 * round));
+                wait(database.drop_store("temporary")).unwrap();
+            });
+            wait(database.checkpoint(&name)).unwrap_or_else(|error| panic!("round {round}: {error}"));
+        });
+        let opened =
+            Database::open(&bench.volume, &name, &OpenOptions::read_only(), bench.environment.clone());
+        let copy = wait(opened).unwrap();
+        dropped_meanwhile += usize::from(copy.stores() == ["kept"]);
+        for name in copy.stores() {
+            let mut cursor = copy.open_store(&name).unwrap().cursor(CursorOptions::default());
+            let mut count = 0;
+            while wait(cursor.next()).unwrap().is_some() {
+                count += 1;
+            }
+            assert_eq!(count, 500, "{name} in round {round}");
+        }
+        wait(copy.close()).unwrap();
+        wait(Database::destroy(&bench.volume, &name, bench.environment.clone())).unwrap();
+    }
+    println!("dropped before or while it was copied in {dropped_meanwhile} rounds of 40");
+    wait(database.close()).unwrap();
+}
+
 #[test]
 fn a_copy_that_cannot_fit_in_is_refused_before_it_begins() {
     let bench = Bench::with_classes(16 << 20, 112 << 20);
