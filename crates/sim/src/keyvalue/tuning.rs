@@ -15,7 +15,7 @@ use super::model::STORES;
 use super::story::Teller;
 use crate::trace::mix;
 
-/// How long it takes at most until the database keeps to a limit that was lowered.
+/// How long it takes at most until the database keeps to a limit that was lowered, or to one that it could not keep to while the other class took nothing.
 const SETTLES: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -91,7 +91,8 @@ impl Teller {
             if Settings::of(&self.database, &self.stores) != after {
                 return Err("settings that were set are not there".to_owned());
             }
-            self.settle().await?;
+            self.keeps_limit().await?;
+            self.model.borrow_mut().tuned.settles = false;
         }
         Ok(())
     }
@@ -107,19 +108,18 @@ impl Teller {
     }
 
     /// Waits until the database keeps to its limit.
-    async fn settle(&self) -> Result<(), String> {
+    pub(super) async fn keeps_limit(&self) -> Result<(), String> {
         let mut waited = Duration::ZERO;
         while let Err(what) = check_limit(&self.database) {
             if self.expects_errors {
                 return Ok(());
             }
             if waited >= SETTLES {
-                return Err(format!("{what}, and was lowered {waited:?} ago"));
+                return Err(format!("{what}, and {waited:?} have passed"));
             }
             self.world.sleep(LOOK_EVERY).await;
             waited += LOOK_EVERY;
         }
-        self.model.borrow_mut().tuned.settles = false;
         Ok(())
     }
 }
