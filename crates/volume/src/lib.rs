@@ -72,4 +72,4 @@ pub use settings::{
     VolumeSettings,
 };
 pub use statistics::{ChunkStatistics, DirectionStatistics, Histogram, IoStatistics, LATENCY_BUCKETS};
-pub use volume::{Claim, ClassInfo, Volume};
+pub use volume::{Claim, ClassInfo, ClassListener, Volume};

@@ -15,13 +15,13 @@
 //! memory table that it does not know, and nothing that it has to see was dropped by a merge.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
-use tanada_volume::Claim;
+use tanada_volume::{Claim, ClassListener};
 
 use super::activity::Activity;
 use super::background::Background;
@@ -95,6 +95,7 @@ pub(crate) struct Core {
     /// Of what stores' compactions take: see [`super::reserve`].
     pub(crate) largest_need: AtomicU64,
     pub(crate) limit: Watch,
+    pub(crate) class_listener: OnceLock<ClassListener>,
     /// How long each write is slowed because the fastest class is nearly full.
     pub(crate) slowed_us: AtomicU32,
     /// Whether jobs have time.

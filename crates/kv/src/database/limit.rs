@@ -76,12 +76,46 @@ impl Core {
         });
     }
 
-    /// To be called when there is another limit.
-    pub(crate) fn limit_changed(&self, writing: &Writing) {
-        // What was counted was for another one.
+    /// Has workers look again whenever the volume's classes change, whoever changes them: what there was no room for goes where it belongs.
+    pub(crate) fn follow_classes(core: &Arc<Core>) {
+        if core.writing.is_none() {
+            return;
+        }
+        // What a stop has left, or another owner of the volume.
+        core.watch_fast_class();
+        if core.classes.is_fast_full() {
+            core.unsettle();
+        }
+        let weak = Arc::downgrade(core);
+        let listener = core.objects.volume().on_class_change(move || {
+            let Some(core) = weak.upgrade() else { return };
+            core.unsettle();
+            core.count_anew();
+            core.background.work.notify();
+            core.background.progress.notify();
+        });
+        // It is called once.
+        let _ = core.class_listener.set(listener);
+    }
+
+    /// Has each object looked at that may lie elsewhere than it is meant to.
+    fn unsettle(&self) {
+        for store in &*self.stores.read() {
+            store.unsettled.note_all(&store.view.read().tree);
+        }
+    }
+
+    /// Looks at the limit, whenever that was looked at last.
+    fn count_anew(&self) {
         self.limit.still_fit.store(0, Ordering::Relaxed);
         self.limit.next_count_ns.store(0, Ordering::Relaxed);
         self.watch_fast_class();
+    }
+
+    /// To be called when there is another limit.
+    pub(crate) fn limit_changed(&self, writing: &Writing) {
+        // What was counted was for another one.
+        self.count_anew();
         if !self.classes.is_fast_full() {
             return;
         }

@@ -12,8 +12,8 @@
 //! Opening read-only does 1 to 3 and changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 use tanada_volume::{Claim, Volume};
@@ -321,11 +321,13 @@ impl Database {
             table_bytes: AtomicU64::new(u64::MAX),
             largest_need: AtomicU64::new(0),
             limit: Watch::default(),
+            class_listener: OnceLock::new(),
             slowed_us: AtomicU32::new(0),
             hurry: Arc::default(),
         });
         core.share_memory();
         Core::keep_limit(&core);
+        Core::follow_classes(&core);
         core.note_reserve();
         core.make_room_at_opening().await;
         Core::start_background(&core);

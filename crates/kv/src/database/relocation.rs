@@ -1,6 +1,7 @@
 //! Bringing what a tree has to the classes that its policy wants: after another policy was set, a class came or went, or one that was full has room.
 //!
-//! What decides is the class that an object is meant for, not where it found room: so what does not fit in is not tried for ever.
+//! What decides is the class that an object is meant for, not where it found room: so what does not fit in is not tried for ever. When the volume's classes have changed, each object that
+//! was there is looked at once more, for it may have been moved away from a class that takes it again ([`Unsettled`]).
 //!
 //! 1. Only a tree that needs no other job is looked at. Of what is meant for another class than the policy wants now, one object has its turn.
 //! 2. Key files and value segments are moved as they are, by the volume, a few MiB at a time and the slower the more others do; then other jobs have their
@@ -18,6 +19,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tanada_volume::{Attributes, Budget, Object, Relocated, Relocation};
 
 use super::Database;
@@ -45,9 +47,33 @@ const SPARED_LOG_SEGMENTS: u64 = 4;
 /// Of the pressure on the fastest class at which jobs are due, the share up to which it is filled in the background.
 const FILLED_SHARE: f64 = 0.67;
 
-/// An object that is meant for another class than the policy wants.
+/// Objects of a store that may lie elsewhere than they are meant to, because the volume's classes have changed.
+#[derive(Debug, Default)]
+pub(crate) struct Unsettled(Mutex<BTreeSet<ObjectKey>>);
+
+type ObjectKey = (ObjectKind, u64);
+
+impl Unsettled {
+    /// All of a tree's.
+    pub(super) fn note_all(&self, tree: &TreeState) {
+        let keys = tree.kvsets().map(|kvset| (ObjectKind::Keys, kvset.no()));
+        let values = tree.kvsets().flat_map(referenced).map(|no| (ObjectKind::Segment, no));
+        *self.0.lock() = keys.chain(values).collect();
+    }
+
+    fn has(&self, key: ObjectKey) -> bool {
+        self.0.lock().contains(&key)
+    }
+
+    fn settle(&self, key: ObjectKey) {
+        self.0.lock().remove(&key);
+    }
+}
+
+/// An object that is meant for another class than the policy wants, or lies on another one and may find room now.
 #[derive(Debug)]
 pub(crate) struct Misplaced {
+    key: ObjectKey,
     object: Object,
     wanted: String,
     /// What the tree knows of it, if it is a value segment.
@@ -89,7 +115,7 @@ impl Core {
         is_thorough: bool,
     ) -> Result<Option<Correction>> {
         let wanted = self.classes.wanted(&store.policy())?;
-        let misplaced = self.misplaced(writing, tree, &wanted, is_thorough);
+        let misplaced = self.misplaced(writing, (store, tree), &wanted, is_thorough);
         if let Some(misplaced) = misplaced {
             return Ok(Some(Correction::Move(misplaced)));
         }
@@ -101,7 +127,7 @@ impl Core {
     fn misplaced(
         &self,
         writing: &Writing,
-        tree: &TreeState,
+        (store, tree): (&StoreState, &TreeState),
         wanted: &Placement,
         is_thorough: bool,
     ) -> Option<Misplaced> {
@@ -115,10 +141,15 @@ impl Core {
             let object = self.objects.find(kind, no)?;
             let meant = object.attributes().class;
             let is_known = segment.is_none_or(|segment| segment.class.as_ref() == Some(wanted));
-            if (meant.as_ref() == Some(wanted) && is_known) || !may_go_to(wanted) {
+            let (key, is_meant) = ((kind, no), meant.as_ref() == Some(wanted) && is_known);
+            if (is_meant && !store.unsettled.has(key)) || !may_go_to(wanted) {
                 return None;
             }
-            Some(Misplaced { object, wanted: wanted.clone(), segment: segment.cloned() })
+            if is_meant && !self.lies_elsewhere(&object, wanted) {
+                store.unsettled.settle(key);
+                return None;
+            }
+            Some(Misplaced { key, object, wanted: wanted.clone(), segment: segment.cloned() })
         };
         let leaves = || tree.leaves.iter().flat_map(|leaf| &leaf.kvsets);
         let copies: BTreeSet<SegmentNo> =
@@ -145,6 +176,13 @@ impl Core {
         let mut logs: BTreeSet<SegmentNo> = leaves().flat_map(referenced).collect();
         logs.retain(|no| !tree.segments.contains_key(no) && !in_use.contains(no));
         logs.into_iter().find_map(|no| if_misplaced(ObjectKind::Segment, no, &wanted.leaf_values, None))
+    }
+
+    fn lies_elsewhere(&self, object: &Object, class: &str) -> bool {
+        let classes = self.objects.volume().classes();
+        let Some(class) = classes.iter().find(|known| known.name == class) else { return false };
+        let mut homes = object.chunks(0..u64::MAX).into_iter().filter_map(|chunk| chunk.home);
+        homes.any(|home| home.class != class.number)
     }
 
     /// Whether a step's bytes more are no burden to the fastest class.
@@ -208,9 +246,10 @@ impl Core {
         let excess = |kind, no, segment: Option<SegmentRecord>| {
             let object = self.objects.find(kind, no)?;
             let mut homes = object.chunks(0..u64::MAX).into_iter().filter_map(|chunk| chunk.home);
-            let is_excess =
-                object.attributes().class.as_ref() != Some(&next) && homes.any(|home| home.class == number);
-            is_excess.then(|| Misplaced { object, wanted: next.clone(), segment })
+            let key = (kind, no);
+            let was_tried = object.attributes().class.as_ref() == Some(&next) && !store.unsettled.has(key);
+            let is_excess = !was_tried && homes.any(|home| home.class == number);
+            is_excess.then(|| Misplaced { key, object, wanted: next.clone(), segment })
         };
         let tree = store.view.read().tree.clone();
         let leaves = || tree.leaves.iter().flat_map(|leaf| &leaf.kvsets);
@@ -231,7 +270,7 @@ impl Core {
         store: &Arc<StoreState>,
         misplaced: &Misplaced,
     ) -> Result<bool> {
-        let Misplaced { object, wanted, segment } = misplaced;
+        let Misplaced { key, object, wanted, segment } = misplaced;
         let volume = self.objects.volume();
         let classes = volume.classes();
         let Some(class) = classes.iter().find(|class| class.name == *wanted) else { return Ok(true) };
@@ -261,6 +300,7 @@ impl Core {
                 Err(_) => {}
             }
         }
+        store.unsettled.settle(*key);
         let attributes = Attributes { class: Some(wanted.clone()), ..object.attributes() };
         match object.set_attributes(&attributes) {
             Ok(()) => {}

@@ -13,6 +13,7 @@ use super::core::Core;
 use super::live::LiveStoreSettings;
 use super::merges::Taken;
 use super::promotion::Promotion;
+use super::relocation::Unsettled;
 use super::snapshot::Snapshot;
 use crate::cache::Owner;
 use crate::entry::SequenceNo;
@@ -60,6 +61,7 @@ pub(crate) struct StoreState {
     /// One job of its tree at a time, but for merges at the root.
     pub(crate) has_job: AtomicBool,
     pub(crate) taken: Mutex<Taken>,
+    pub(crate) unsettled: Unsettled,
     /// What is read often from slow classes.
     pub(crate) hot: HotKeys,
     pub(crate) promotion: Promotion,
@@ -94,6 +96,7 @@ impl StoreState {
             pressure: AtomicU8::new(0),
             has_job: AtomicBool::new(false),
             taken: Mutex::default(),
+            unsettled: Unsettled::default(),
             hot: HotKeys::new(hot_keys(settings)),
             promotion: Promotion::default(),
             cleaning: Cleaning::default(),

@@ -137,8 +137,8 @@ fn a_copy_does_not_fail_because_a_store_is_dropped() {
             });
             wait(database.checkpoint(&name)).unwrap_or_else(|error| panic!("round {round}: {error}"));
         });
-        let opened =
-            Database::open(&bench.volume, &name, &OpenOptions::read_only(), bench.environment.clone());
+        let options = OpenOptions::read_only();
+        let opened = Database::open(&bench.volume, &name, &options, bench.environment.clone());
         let copy = wait(opened).unwrap();
         dropped_meanwhile += usize::from(copy.stores() == ["kept"]);
         for name in copy.stores() {

@@ -1,6 +1,7 @@
 //! Policies that change while a store is in use, and classes that go.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use tanada_kv::blocking::wait;
 use tanada_kv::{Database, ErrorKind, MediaPolicy, PolicyTemplate, Store, StoreSettings};
@@ -177,6 +178,36 @@ fn the_fastest_class_goes_under_load() {
 #[test]
 fn the_slowest_class_goes_under_load() {
     a_class_goes_under_load("slow");
+}
+
+/// What had to go elsewhere goes back, whoever emptied the class, and though nobody writes or tells the database.
+#[test]
+fn what_was_moved_away_comes_back_with_its_class() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings(PolicyTemplate::StagingMaxCapacity))).unwrap();
+    write(&store, 0..5000);
+    wait(store.compact()).unwrap();
+    // Keys on one, values on the other, and the log.
+    let lie = |class| lies_on(&database, class);
+    let (before, values) = (lie(0).0, lie(1).1);
+    assert!(before > 0 && values > 4 << 20, "{before} {values}");
+    for class in ["slow", "fast"] {
+        wait(bench.volume.drain_class(class, &tanada_volume::Relocation::default())).unwrap();
+        let (emptied, other) = if class == "slow" { (1, 0) } else { (0, 1) };
+        assert_eq!(lie(emptied), (0, 0));
+        assert!(lie(other).0 >= before && lie(other).1 >= values);
+        // Till all workers rest.
+        std::thread::sleep(Duration::from_millis(300));
+        wait(bench.volume.fill_class(class)).unwrap();
+        let began = Instant::now();
+        while lie(0).0 < before || lie(1).1 < values {
+            assert!(began.elapsed() < Duration::from_secs(60), "{class}: {:?} {:?}", lie(0), lie(1));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    check(&database, 5000);
+    wait(database.close()).unwrap();
 }
 
 /// Log and manifest are where writes wait for them.

@@ -418,6 +418,26 @@ fn a_limit_is_followed_by_keys_on_the_fastest_class() {
     the_limit_is_followed(PolicyTemplate::StagingMaxCapacity);
 }
 
+/// What lies on the fastest class because the other one took nothing leaves it when that does again, though nobody writes or tells the database.
+#[test]
+fn a_limit_is_kept_again_when_the_other_class_is_back() {
+    let bench = Bench::new();
+    let (database, store) = with_store(&bench, &settings());
+    let limit = DatabaseOverrides { fast_class_bytes: Some(Some(4 << 20)), ..DatabaseOverrides::default() };
+    wait(database.set_settings(&limit)).unwrap();
+    write(&store, 0..20_000, 1);
+    wait(store.compact()).unwrap();
+    until(&database, "below 4 MiB", |statistics| on_fastest(statistics) <= 4 << 20);
+    wait(bench.volume.drain_class("slow", &tanada_volume::Relocation::default())).unwrap();
+    assert!(on_fastest(&database.statistics()) > 10 << 20);
+    // Till all workers rest.
+    std::thread::sleep(Duration::from_millis(500));
+    wait(bench.volume.fill_class("slow")).unwrap();
+    until(&database, "below 4 MiB again", |statistics| on_fastest(statistics) <= 4 << 20);
+    check(&store, 0..20_000, 1);
+    wait(database.close()).unwrap();
+}
+
 /// Mirrors and copies of what was read often are there as long as there is room for them.
 #[test]
 fn mirrors_and_copies_go_when_the_limit_is_lowered() {

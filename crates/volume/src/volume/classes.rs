@@ -5,9 +5,14 @@
 //!   dropped. It stays drained, across openings, until it is removed or filled again.
 //! - A class can be removed when nothing lies in it.
 //! - A class that is made smaller first gives nothing out behind its new end, then moves what lies there.
+//!
+//! Who places things by what classes there are can have himself told of changes, whoever makes them.
 
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 use super::Volume;
 use super::open::{new_class, prepare_class};
@@ -42,7 +47,52 @@ pub struct ClassInfo {
     pub statistics: IoStatistics,
 }
 
+type Told = dyn Fn() + Send + Sync;
+
+/// Has somebody told of changed classes as long as it lives; see [`Volume::on_class_change`].
+pub struct ClassListener(Arc<Told>);
+
+impl fmt::Debug for ClassListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClassListener").finish_non_exhaustive()
+    }
+}
+
+/// Who is told of changed classes.
+#[derive(Default)]
+pub(crate) struct ClassListeners(Mutex<Vec<Weak<Told>>>);
+
+impl ClassListeners {
+    fn add(&self, listener: &ClassListener) {
+        self.0.lock().push(Arc::downgrade(&listener.0));
+    }
+
+    fn tell(&self) {
+        let listeners: Vec<Arc<Told>> = {
+            let mut listeners = self.0.lock();
+            listeners.retain(|listener| listener.strong_count() > 0);
+            listeners.iter().filter_map(Weak::upgrade).collect()
+        };
+        // Without the lock: they may look at the classes, or be dropped here.
+        listeners.into_iter().for_each(|listener| listener());
+    }
+}
+
 impl Volume {
+    /// Has `listener` called after a class was added, removed, resized or emptied, and when one takes chunks no more or again, on the thread of who did that, as
+    /// long as what is given back lives.
+    pub fn on_class_change(&self, listener: impl Fn() + Send + Sync + 'static) -> ClassListener {
+        let listener = ClassListener(Arc::new(listener));
+        self.core.class_listeners.add(&listener);
+        listener
+    }
+
+    /// Tells of changed classes, and passes on what came of the change.
+    fn told<T>(&self, changed: T) -> T {
+        self.core.class_listeners.tell();
+        changed
+    }
+
     /// The classes, fastest first.
     pub fn classes(&self) -> Vec<ClassInfo> {
         let classes = self.core.class_list();
@@ -119,7 +169,7 @@ impl Volume {
             Ok(())
         });
         added?;
-        self.core.commit(lsn).await
+        self.told(self.core.commit(lsn).await)
     }
 
     /// Empties a class: see the module's head.
@@ -132,7 +182,7 @@ impl Volume {
         let class = self.core.class_list().by_name(name)?.clone();
         self.check_not_pinned_to(&class)?;
         self.set_draining(&class, true).await?;
-        self.empty(&class, 0, relocation).await
+        self.told(self.empty(&class, 0, relocation).await)
     }
 
     /// Lets a class take chunks again.
@@ -158,7 +208,7 @@ impl Volume {
             Ok(())
         });
         set?;
-        self.core.commit(lsn).await
+        self.told(self.core.commit(lsn).await)
     }
 
     fn check_not_pinned_to(&self, class: &Class) -> Result<()> {
@@ -241,7 +291,7 @@ impl Volume {
             Ok(())
         });
         removed?;
-        self.core.commit(lsn).await
+        self.told(self.core.commit(lsn).await)
     }
 
     /// Whether a chunk has its home in `class`.
@@ -299,7 +349,7 @@ impl Volume {
         if let Some(shrinking) = shrinking {
             shrinking.finish();
         }
-        self.core.commit(lsn).await?;
+        self.told(self.core.commit(lsn).await)?;
         Ok(moved)
     }
 }
@@ -338,14 +388,70 @@ mod tests {
     use super::*;
     use crate::{OpenOptions, Parts, VolumeSettings};
 
+    fn device(folder: &tempfile::TempDir, name: &str) -> Device {
+        let options = DeviceOptions { create: true, ..DeviceOptions::default() };
+        Device::open(folder.path().join(name), &options).unwrap()
+    }
+
+    #[test]
+    fn whoever_listens_is_told_of_each_change_of_the_classes() {
+        let folder = tempfile::tempdir().unwrap();
+        let class = |name: &str| ClassSettings {
+            name: name.to_owned(),
+            size_bytes: 1 << 20,
+            ..ClassSettings::default()
+        };
+        let parts = Parts::new(device(&folder, "metadata")).with_class("slow", vec![device(&folder, "slow")]);
+        let settings =
+            VolumeSettings { id: [1; 16], classes: vec![class("slow")], ..VolumeSettings::default() };
+        block_on(async {
+            let volume = Volume::create(parts, &settings).await.unwrap();
+            let seen = Arc::new(Mutex::new(Vec::new()));
+            let (weak, noted) = (Arc::downgrade(&volume.core), seen.clone());
+            let listener = volume.on_class_change(move || {
+                let volume = Volume { core: weak.upgrade().unwrap() };
+                let classes = volume.classes();
+                noted
+                    .lock()
+                    .push(classes.iter().map(|class| (class.chunks, class.is_draining)).collect::<Vec<_>>());
+            });
+            let devices =
+                ClassParts { name: "fast".to_owned(), devices: vec![Some(device(&folder, "fast"))] };
+            volume.add_class(&class("fast"), devices, 0).await.unwrap();
+            volume.resize_class("fast", 2 << 20, &Relocation::default()).await.unwrap();
+            volume.drain_class("fast", &Relocation::default()).await.unwrap();
+            volume.fill_class("fast").await.unwrap();
+            volume.drain_class("fast", &Relocation::default()).await.unwrap();
+            volume.remove_class("fast").await.unwrap();
+            let all = seen.lock().clone();
+            let chunks = all[0][1].0;
+            let with = |fast: u64, is_draining| vec![(fast, is_draining), (chunks, false)];
+            let drained = with(2 * chunks, true);
+            assert_eq!(
+                all,
+                [
+                    with(chunks, false),
+                    with(2 * chunks, false),
+                    // When it begins, and at its end.
+                    drained.clone(),
+                    drained.clone(),
+                    with(2 * chunks, false),
+                    drained.clone(),
+                    drained,
+                    vec![(chunks, false)],
+                ]
+            );
+            drop(listener);
+            volume.drain_class("slow", &Relocation::default()).await.unwrap();
+            assert_eq!(seen.lock().len(), all.len());
+        });
+    }
+
     /// The next opening would take it for damage.
     #[test]
     fn nothing_is_recorded_of_a_class_that_goes_meanwhile() {
         let folder = tempfile::tempdir().unwrap();
-        let device = |name: &str| {
-            let options = DeviceOptions { create: true, ..DeviceOptions::default() };
-            Device::open(folder.path().join(name), &options).unwrap()
-        };
+        let device = |name: &str| device(&folder, name);
         let parts = || {
             let parts = Parts::new(device("metadata"));
             parts.with_class("fast", vec![device("a")]).with_class("slow", vec![device("b")])

@@ -17,6 +17,7 @@ use tanada_base::Clock;
 use tanada_io::BufferPool;
 
 use super::claims::Claims;
+use super::classes::ClassListeners;
 use crate::adopted::Opener;
 use crate::chunk::Place;
 use crate::class::{Class, ClassList};
@@ -78,6 +79,7 @@ pub(crate) struct Core {
     /// One change of the classes at a time: a hold on it is a turn.
     pub(crate) class_turns: Arc<Holds>,
     pub(crate) classes: RwLock<Arc<ClassList>>,
+    pub(crate) class_listeners: ClassListeners,
     pub(crate) namespace: Mutex<Namespace>,
     pub(crate) journal: Arc<Journal>,
     retired: Mutex<VecDeque<Retired>>,
@@ -128,6 +130,7 @@ impl Core {
             grace: Arc::default(),
             class_turns: Arc::default(),
             classes: RwLock::new(Arc::new(from.classes)),
+            class_listeners: ClassListeners::default(),
             namespace: Mutex::new(from.namespace),
             journal: from.journal,
             retired: Mutex::default(),

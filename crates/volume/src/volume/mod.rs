@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 use futures::future::join_all;
 
 pub use self::claims::Claim;
-pub use self::classes::ClassInfo;
+pub use self::classes::{ClassInfo, ClassListener};
 pub(crate) use self::core::{Core, Reserved};
 pub(crate) use snapshot::MappingRuns;
 
