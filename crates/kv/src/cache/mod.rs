@@ -25,9 +25,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
+use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 use quick_cache::Weighter;
-use quick_cache::sync::Cache as QuickCache;
+use quick_cache::sync::{Cache as QuickCache, DefaultLifecycle};
 
 use crate::Result;
 use crate::entry::SequenceNo;
@@ -35,14 +36,15 @@ use crate::keyfile::{FilterPart, KeyHash, Page, PageAddress};
 use crate::notify::yield_now;
 use crate::threads::Threads;
 
-/// Whose things they are: a key file that is open, or a store. Never used twice in a process: what is left of one that has gone is never found again.
+/// Whose things they are: a key file that is open, or a store. Never used twice in a cache: what is left of one that has gone is never found again. Numbers and hashes are the same in each run,
+/// so that a cache drops the same things again when a run is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Owner(u64);
 
 impl Owner {
-    pub(crate) fn next() -> Owner {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        Owner(NEXT.fetch_add(1, Ordering::Relaxed))
+    /// Another one.
+    pub(crate) fn next(cache: &Cache) -> Owner {
+        Owner(cache.owners.fetch_add(1, Ordering::Relaxed))
     }
 }
 
@@ -154,13 +156,15 @@ impl Weighter<CacheKey, Cached> for ByBytes {
     }
 }
 
-type Ranked = QuickCache<CacheKey, Cached, ByBytes>;
+type Ranked = QuickCache<CacheKey, Cached, ByBytes, FixedState>;
 
 /// Bounded memory for what was read.
 pub(crate) struct Cache {
     upper: Ranked,
     lower: Ranked,
     budget_bytes: u64,
+    /// So many there were.
+    owners: AtomicU64,
     /// What others take of the budget.
     lent_bytes: AtomicU64,
     /// What is held for good, as long as somebody wants it.
@@ -195,12 +199,16 @@ pub(crate) struct CacheCounters {
 impl Cache {
     pub(crate) fn new(budget_bytes: u64) -> Arc<Cache> {
         let usual = usize::try_from(budget_bytes / 4096).unwrap_or(usize::MAX).max(16);
-        let upper = QuickCache::with_weighter(usual / 2, budget_bytes / 2, ByBytes);
-        let lower = QuickCache::with_weighter(usual, budget_bytes, ByBytes);
+        let ranked = |usual, bytes| {
+            let (hashes, lifecycle) = (FixedState::default(), DefaultLifecycle::default());
+            QuickCache::with(usual, bytes, ByBytes, hashes, lifecycle)
+        };
+        let (upper, lower) = (ranked(usual / 2, budget_bytes / 2), ranked(usual, budget_bytes));
         Arc::new(Cache {
             upper,
             lower,
             budget_bytes,
+            owners: AtomicU64::new(0),
             lent_bytes: AtomicU64::new(0),
             reserved_bytes: AtomicU64::new(0),
             threads: Threads::default(),

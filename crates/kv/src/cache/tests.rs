@@ -15,7 +15,7 @@ async fn put(cache: &Cache, rank: Rank, owner: Owner, position: u64, len: usize)
 fn it_keeps_its_budget_and_the_upper_rank() {
     block_on(async {
         let cache = Cache::new(1 << 20);
-        let owner = Owner::next();
+        let owner = Owner::next(&cache);
         for position in 0..2000 {
             put(&cache, Rank::Lower, owner, position, 4096).await;
         }
@@ -37,7 +37,7 @@ fn it_keeps_its_budget_and_the_upper_rank() {
 fn what_is_lent_comes_back() {
     block_on(async {
         let cache = Cache::new(1 << 20);
-        let owner = Owner::next();
+        let owner = Owner::next(&cache);
         let fill = async |rank| {
             for position in 0..1000 {
                 put(&cache, rank, owner, position, 4096).await;
@@ -58,7 +58,7 @@ fn what_is_lent_comes_back() {
 #[test]
 fn threads_that_load_hold_some_of_it_back() {
     let cache = Cache::new(64 << 20);
-    let owner = Owner::next();
+    let owner = Owner::next(&cache);
     let load = |position: u64| {
         let key = position.to_be_bytes();
         let id = id(owner, 1, &key);
@@ -83,7 +83,7 @@ fn threads_that_load_hold_some_of_it_back() {
 fn a_failed_load_is_tried_again() {
     block_on(async {
         let cache = Cache::new(1 << 20);
-        let id = id(Owner::next(), 3, b"key");
+        let id = id(Owner::next(&cache), 3, b"key");
         let failing = Box::pin(async { Err(crate::Error::corrupted("no")) });
         assert!(cache.load_value(&id, 3, failing).await.is_err());
         let good = Box::pin(async { Ok(Bytes::from_static(b"yes")) });
@@ -100,7 +100,7 @@ fn id(store: Owner, sequence: SequenceNo, key: &[u8]) -> VersionId<'_> {
 fn values_are_told_apart() {
     block_on(async {
         let cache = Cache::new(1 << 20);
-        let (one, other) = (Owner::next(), Owner::next());
+        let (one, other) = (Owner::next(&cache), Owner::next(&cache));
         let mine = id(one, 3, b"key");
         let read = async |id: &VersionId<'_>, value: &'static str| match cache.value(id) {
             Some(value) => value,
@@ -133,7 +133,7 @@ fn values_are_told_apart() {
 fn pages_of_files_that_are_gone_make_room() {
     block_on(async {
         let cache = Cache::new(1 << 20);
-        let (gone, stays) = (Owner::next(), Owner::next());
+        let (gone, stays) = (Owner::next(&cache), Owner::next(&cache));
         for owner in [gone, stays] {
             for position in 0..20 {
                 let rank = if position == 7 { Rank::Upper } else { Rank::Lower };
@@ -157,7 +157,7 @@ fn pages_of_files_that_are_gone_make_room() {
 fn large_values_are_not_held() {
     block_on(async {
         let cache = Cache::new(1 << 20);
-        let id = id(Owner::next(), 3, b"key");
+        let id = id(Owner::next(&cache), 3, b"key");
         let large = vec![7; 8 << 10];
         let load = Box::pin(async { Ok(large.clone().into()) });
         let read = cache.load_value(&id, large.len(), load).await;

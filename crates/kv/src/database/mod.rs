@@ -52,6 +52,7 @@ pub use snapshot::Snapshot;
 pub use statistics::{ClassStatistics, StallStatistics, Statistics, StoreStatistics};
 pub use store::Store;
 
+use crate::cache::Owner;
 use crate::memory::MemoryTable;
 use crate::settings::{DatabaseSettings, StoreSettings, WriteOptions};
 // As `super::sync`, for modules that are built with others, too.
@@ -136,7 +137,8 @@ impl Database {
             let mut stores = self.core.stores.write();
             let table = MemoryTable::new(table_no, start, &self.core.blocks);
             let tree = crate::tree::TreeState::default();
-            let store = StoreState::new(self.core.instance, no, name, settings, table, tree);
+            let owner = Owner::next(&self.core.opener.cache);
+            let store = StoreState::new(self.core.instance, no, name, settings, (table, tree), owner);
             stores.push(store.clone());
             store
         };

@@ -27,7 +27,7 @@ use super::live::LiveDatabaseSettings;
 use super::snapshot::Snapshots;
 use super::statistics::Counters;
 use super::store::StoreState;
-use crate::cache::Cache;
+use crate::cache::{Cache, Owner};
 use crate::classes::Classes;
 use crate::crash::{CrashPoints, PlantedBug};
 use crate::entry::{SegmentNo, SequenceNo};
@@ -391,7 +391,8 @@ async fn recover(
     let mut stores: BTreeMap<StoreNo, Arc<StoreState>> = BTreeMap::new();
     for (no, store) in &state.stores {
         let tree = opener.holding(store.settings.filters).open_tree(&store.tree).await?;
-        let store = StoreState::new(instance, *no, &store.name, &store.settings, table(), tree);
+        let owner = Owner::next(&opener.cache);
+        let store = StoreState::new(instance, *no, &store.name, &store.settings, (table(), tree), owner);
         stores.insert(*no, store);
     }
     let Sorted { known_segments, candidates, mut orphans } = sorted(objects, state);

@@ -83,8 +83,8 @@ impl StoreState {
         no: StoreNo,
         name: &str,
         settings: &StoreSettings,
-        active: MemoryTable,
-        tree: TreeState,
+        (active, tree): (MemoryTable, TreeState),
+        owner: Owner,
     ) -> Arc<StoreState> {
         let view = View { active: Arc::new(active), waiting: Vec::new(), tree: Arc::new(tree) };
         Arc::new(StoreState {
@@ -102,7 +102,7 @@ impl StoreState {
             cleaning: Cleaning::default(),
             scattered: Scattered::default(),
             tombstones: TreeTombstones::default(),
-            owner: Owner::next(),
+            owner,
             flushed_sequence: AtomicU64::new(0),
             is_dropped: AtomicBool::new(false),
         })

@@ -197,7 +197,7 @@ impl Files {
                 assert!(pointer.codec == Codec::None || value.len() == pointer.len as usize);
             }
         }
-        let store = Owner::next();
+        let store = Owner::next(&self.cache);
         let id = |sequence| VersionId::new(store, b"key", sequence);
         let wanted =
             |(pointer, no): (&Pointer, u64)| Wanted { id: id(no), pointer: *pointer, first_home: None };

@@ -127,7 +127,7 @@ impl KeyFile {
             _lease: lease,
             cache: cache.clone(),
             buffers: buffers.clone(),
-            owner: Owner::next(),
+            owner: Owner::next(cache),
             footer,
             root: None,
             info,

@@ -51,7 +51,7 @@ struct Wasted {
 /// What scans have wasted.
 #[derive(Debug, Default)]
 pub(crate) struct Scattered {
-    leaves: Mutex<HashMap<LeafNo, Wasted>>,
+    leaves: Mutex<BTreeMap<LeafNo, Wasted>>,
 }
 
 impl Scattered {

@@ -296,7 +296,7 @@ fn copies_outlast_that_keys_are_written_anew() {
         let changes = mirrors.iter().map(|segment| Change::RemoveMirror { segment: *segment }).collect();
         world.apply(&Edit { changes }).await;
         assert!(mirrors.iter().all(|no| world.bench.objects.find(ObjectKind::Segment, *no).is_none()));
-        world.store = Owner::next();
+        world.store = Owner::next(&world.bench.cache);
         world.verify().await;
         read(&world, &hot).await;
         assert!(!hot.take(1, u64::MAX).is_empty());

@@ -122,6 +122,7 @@ impl World {
             readers: Readers::default(),
             now_s: NOW_S,
         };
+        let store = Owner::next(&bench.cache);
         World {
             bench,
             context,
@@ -131,7 +132,7 @@ impl World {
             dropped: 0,
             sequence: 0,
             random: SplitMix64::new(seed),
-            store: Owner::next(),
+            store,
         }
     }
 
@@ -503,7 +504,7 @@ impl World {
             let Some(object) = self.bench.objects.find(*kind, *no) else { continue };
             object.write_bytes(0, &vec![0xA5; object.size_bytes() as usize]).await.unwrap();
         }
-        self.store = Owner::next();
+        self.store = Owner::next(&self.bench.cache);
         self.context.opener.leave_out_lost_copies(&mut self.record).await.unwrap();
         let opened = self.context.opener.open_tree(&self.record).await.unwrap();
         self.tree.retire_dropped(&opened);
