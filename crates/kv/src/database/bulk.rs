@@ -131,17 +131,7 @@ impl Core {
     async fn settle(&self, store: &Arc<StoreState>) -> Result<()> {
         let writing = self.writing()?;
         let thorough = self.thorough(writing, store);
-        loop {
-            let progress = self.background.progress.notified();
-            self.writing()?;
-            if let Some(error) = writing.log.failure() {
-                return Err(error);
-            }
-            if !thorough.has_waiting() {
-                break;
-            }
-            progress.await;
-        }
+        self.written_out(writing, &thorough).await?;
         while thorough.has_any_at_root(&store.view.read().tree) {
             store.check_there()?;
             self.do_job(writing, store, Some(&thorough)).await?;

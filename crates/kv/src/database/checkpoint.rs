@@ -86,7 +86,7 @@ impl Database {
     async fn copy_to(&self, copy: &Database, stores: &[Store], snapshot: &Snapshot) -> Result<()> {
         for store in stores {
             let name = &store.state().name;
-            let target = copy.create_store(name, &store.settings()).await?;
+            let target = copy.add_store(name, &store.settings()).await?;
             match copy_store(store, &target, snapshot).await {
                 // It was dropped meanwhile, and what it had may be gone.
                 Err(_) if store.state().check_there().is_err() => copy.drop_store(name).await?,

@@ -126,6 +126,7 @@ impl Core {
             end_table: self.next_table.load(Ordering::Relaxed),
             last: commit.sequence,
             done: Mutex::default(),
+            left_out: Mutex::default(),
         }
     }
 

@@ -25,7 +25,7 @@ use crate::transaction::Scan;
 use crate::tree::{Change, Edit, JobContext, JobOutput, KvsetNo, TreeState, drop_hidden, hidden};
 use crate::{ErrorKind, Result};
 
-use super::pick::{self, Thorough};
+use super::pick::{self, Compacted, Thorough};
 use crate::tree::pick::{Job, join};
 
 /// Hot and cold values lie apart from a part of a segment on, and so many chunks.
@@ -160,6 +160,7 @@ impl Core {
         if writing.log.failure().is_some() {
             return Did::Nothing;
         }
+        self.bring_log_back(writing).await;
         match self.trim_mirrors(writing, false).await {
             Ok(true) => return Did::Something,
             Ok(false) => {}
@@ -237,32 +238,26 @@ impl Core {
     pub(crate) async fn compact(&self, store: &Arc<StoreState>) -> Result<()> {
         let writing = self.writing()?;
         let thorough = self.thorough(writing, store);
-        let (mut had_free, mut seen_failures) = (0, None);
+        self.written_out(writing, &thorough).await?;
+        let (mut had_free, mut left_out) = (0, None);
         loop {
             let progress = self.background.progress.notified();
             self.check_open()?;
             if let Some(error) = writing.log.failure() {
                 return Err(error);
             }
-            let is_waiting = thorough.has_waiting();
-            if let Some(error) = self.background_error().filter(|_| is_waiting) {
-                // One more time, with what the log had ready.
-                let failures = self.background.failures.get();
-                if failures > *seen_failures.get_or_insert(failures) {
-                    return Err(error);
-                }
-                progress.await;
-                continue;
-            }
-            let turn = if is_waiting { None } else { Turn::take_from_workers(self, store) };
-            let Some(turn) = turn else {
+            let Some(turn) = Turn::take_from_workers(self, store) else {
                 progress.await;
                 continue;
             };
-            let error = match self.do_job(writing, store, Some(&thorough)).await {
+            let (error, is_leaf) = match self.do_job(writing, store, Some(&thorough)).await {
                 Ok(true) => continue,
-                Ok(false) => return self.delete_retired().await,
-                Err(error) if error.kind() == ErrorKind::NoSpace => error,
+                Ok(false) => match left_out.take() {
+                    None => return self.delete_retired().await,
+                    // The others may have made room for those that there was none for.
+                    Some(error) => (error, false),
+                },
+                Err(error) if error.kind() == ErrorKind::NoSpace => (error, thorough.left_out_another()),
                 Err(error) => return Err(error),
             };
             // What the log has ready may be the room that frees more, or what kvsets take of chunks that they do not fill; or jobs have made some.
@@ -270,11 +265,43 @@ impl Core {
             let is_less = self.bring_together(writing, store).await.is_ok_and(|did| did);
             drop(turn);
             self.delete_retired().await?;
+            if is_leaf {
+                left_out = Some(error);
+                continue;
+            }
             let (free, _) = self.objects.room();
             if !is_less && free <= had_free {
                 return Err(error);
             }
             had_free = had_free.max(free);
+            thorough.leave_out_none();
+        }
+    }
+
+    /// Waits until what was in memory when somebody began to wait for all jobs of a store is written out.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Device`, `Closed`.
+    pub(super) async fn written_out(&self, writing: &Writing, thorough: &Thorough<'_>) -> Result<()> {
+        let mut seen_failures = None;
+        loop {
+            let progress = self.background.progress.notified();
+            self.writing()?;
+            self.check_open()?;
+            if let Some(error) = writing.log.failure() {
+                return Err(error);
+            }
+            if !thorough.has_waiting() {
+                return Ok(());
+            }
+            if let Some(error) = self.background_error() {
+                // One more time, with what the log had ready.
+                let failures = self.background.failures.get();
+                if failures > *seen_failures.get_or_insert(failures) {
+                    return Err(error);
+                }
+            }
+            progress.await;
         }
     }
 
@@ -346,6 +373,11 @@ impl Core {
             Some(job) => job,
             None => match self.correction(writing, store, &tree, is_thorough)? {
                 Some(Correction::Rewrite(job)) => job,
+                Some(Correction::Drop(copies)) => {
+                    self.install_if_there(writing, store, copies).await?;
+                    self.delete_retired().await?;
+                    return Ok(true);
+                }
                 Some(Correction::Move(misplaced)) => {
                     self.move_misplaced(writing, store, &misplaced).await?;
                     self.delete_retired().await?;
@@ -360,7 +392,12 @@ impl Core {
                 },
             },
         };
-        self.run_job(writing, store, (context, tree), job, is_thorough).await
+        let compacted = thorough.and_then(|thorough| Some((thorough, Compacted::by(&tree, &job)?)));
+        let done = self.run_job(writing, store, (context, tree), job, is_thorough).await;
+        if let Some((thorough, leaf)) = compacted {
+            thorough.note(leaf, &done);
+        }
+        done
     }
 
     /// Does that job, unless a merge is about to replace what it wants.

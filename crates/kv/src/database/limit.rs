@@ -7,7 +7,7 @@
 //! ([`super::relocation`]), until the database is within it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::core::{Core, Writing};
 
@@ -20,6 +20,18 @@ pub(crate) struct Watch {
     next_count_ns: AtomicU64,
     /// Before that, when so many objects were made.
     still_fit: AtomicU64,
+    /// The log may lie elsewhere than it is meant to.
+    log_unsettled: AtomicBool,
+}
+
+impl Watch {
+    pub(super) fn note_log_unsettled(&self) {
+        self.log_unsettled.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn take_log_unsettled(&self) -> bool {
+        self.log_unsettled.load(Ordering::Relaxed) && self.log_unsettled.swap(false, Ordering::Relaxed)
+    }
 }
 
 /// Objects that may still grow on the fastest class when its bytes are counted.
@@ -60,7 +72,7 @@ impl Core {
         let weak = Arc::downgrade(core);
         core.objects.ask(move |class| {
             let core = weak.upgrade()?;
-            let Watch { next_count_ns, still_fit } = &core.limit;
+            let Watch { next_count_ns, still_fit, .. } = &core.limit;
             let began = core.environment.now();
             let less = |fit: u64| fit.checked_sub(1);
             let fits = still_fit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok();
@@ -91,6 +103,7 @@ impl Core {
             let Some(core) = weak.upgrade() else { return };
             core.unsettle();
             core.count_anew();
+            core.limit.note_log_unsettled();
             core.background.work.notify();
             core.background.progress.notify();
         });

@@ -115,10 +115,15 @@ impl Database {
     /// # Errors
     /// `AlreadyExists`, `InvalidInput`, `ReadOnly`, `Device`.
     pub async fn create_store(&self, name: &str, settings: &StoreSettings) -> Result<Store> {
+        self.core.classes.check(&settings.policy)?;
+        self.add_store(name, settings).await
+    }
+
+    /// The same, though classes that the policy names may have gone.
+    async fn add_store(&self, name: &str, settings: &StoreSettings) -> Result<Store> {
         open::check_name(name)?;
         settings.check()?;
         let writing = self.core.writing()?;
-        self.core.classes.check(&settings.policy)?;
         let exists = || Error::new(ErrorKind::AlreadyExists, format!("there is a store {name:?} already"));
         let no = {
             let stores = self.core.stores.read();

@@ -145,6 +145,9 @@ impl Database {
         crash: CrashPoints,
         environment: Arc<dyn Environment>,
     ) -> Result<Database> {
+        check_name(name)?;
+        settings.check()?;
+        Classes::new(volume, None).check_names(settings.log_class.as_deref())?;
         let state = DatabaseRecord { settings: settings.clone(), ..DatabaseRecord::default() };
         Database::make(volume, name, state, crash, environment).await
     }
@@ -162,7 +165,6 @@ impl Database {
     ) -> Result<Database> {
         check_name(name)?;
         state.settings.check()?;
-        Classes::new(volume, None).check_names(state.settings.log_class.as_deref())?;
         let objects = objects_of(volume, name, &*environment);
         check_free(&objects, name, state.is_unfinished).await?;
         let claim = claim(volume, name, true)?;

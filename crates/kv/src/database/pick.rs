@@ -14,6 +14,7 @@ use crate::tree::garbage::Space;
 use crate::tree::pick::{Job, LogSegmentUse, PickSettings, Surroundings, pick, pick_spill};
 use crate::tree::shape::Tree;
 use crate::tree::{Kvset, KvsetNo, Leaf, LeafNo, TreeState};
+use crate::{ErrorKind, Result};
 
 /// Less than one in so many bytes of a class is little room.
 const TIGHT: u64 = 4;
@@ -58,25 +59,31 @@ fn leaf_job(tree: &TreeState, thorough: &Thorough<'_>) -> Option<Job> {
     let all =
         |leaf: &Leaf<Arc<Kvset>>| -> Vec<KvsetNo> { leaf.kvsets.iter().map(|kvset| kvset.no()).collect() };
     let index = (0..tree.leaves.len()).find(|index| thorough.wants(tree, *index))?;
-    thorough.done.lock().insert(tree, index);
     let leaf = &tree.leaves[index];
     Some(Job::Compact { leaf: leaf.no, kvsets: all(leaf), emptied: BTreeSet::new() })
 }
 
 /// Leaves that were compacted. One that took in another since, or became two, is not among them.
 #[derive(Debug, Default)]
-pub(crate) struct Compacted {
-    /// With the first key behind each.
-    leaves: BTreeSet<(LeafNo, Option<Bytes>)>,
-}
+pub(crate) struct Compacted(BTreeSet<LeafRange>);
+
+/// A leaf, and the first key behind it.
+type LeafRange = (LeafNo, Option<Bytes>);
 
 impl Compacted {
-    fn insert<K>(&mut self, tree: &Tree<K>, index: usize) {
-        self.leaves.insert((tree.leaves[index].no, tree.leaf_end(index).cloned()));
+    fn range<K>(tree: &Tree<K>, index: usize) -> LeafRange {
+        (tree.leaves[index].no, tree.leaf_end(index).cloned())
+    }
+
+    /// The leaf that a job compacts as a whole.
+    pub(super) fn by(tree: &TreeState, job: &Job) -> Option<LeafRange> {
+        let Job::Compact { leaf, kvsets, .. } = job else { return None };
+        let index = tree.leaves.iter().position(|known| known.no == *leaf)?;
+        (kvsets.len() == tree.leaves[index].kvsets.len()).then(|| Compacted::range(tree, index))
     }
 
     fn has<K>(&self, tree: &Tree<K>, index: usize) -> bool {
-        self.leaves.contains(&(tree.leaves[index].no, tree.leaf_end(index).cloned()))
+        self.0.contains(&Compacted::range(tree, index))
     }
 }
 
@@ -92,10 +99,45 @@ pub(crate) struct Thorough<'a> {
     pub(crate) last: SequenceNo,
     /// For copies and something obsolete: what is read often is copied again, and what a snapshot sees stays.
     pub(crate) done: Mutex<Compacted>,
+    /// Those that there was no room for.
+    pub(crate) left_out: Mutex<LeftOut>,
+}
+
+/// Leaves that are not tried again before others have made room.
+#[derive(Debug, Default)]
+pub(crate) struct LeftOut {
+    leaves: Compacted,
+    is_longer: bool,
 }
 
 impl Thorough<'_> {
+    /// Notes what came of compacting a leaf as a whole.
+    pub(super) fn note(&self, leaf: LeafRange, done: &Result<bool>) {
+        match done {
+            Ok(_) => {
+                self.done.lock().0.insert(leaf);
+            }
+            Err(error) if error.kind() == ErrorKind::NoSpace => {
+                let mut left_out = self.left_out.lock();
+                left_out.is_longer |= left_out.leaves.0.insert(leaf);
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Whether a leaf was left out since this was asked last.
+    pub(super) fn left_out_another(&self) -> bool {
+        std::mem::take(&mut self.left_out.lock().is_longer)
+    }
+
+    pub(super) fn leave_out_none(&self) {
+        *self.left_out.lock() = LeftOut::default();
+    }
+
     fn wants(&self, tree: &TreeState, index: usize) -> bool {
+        if self.left_out.lock().leaves.has(tree, index) {
+            return false;
+        }
         let mut kvsets = tree.leaves[index].kvsets.iter().filter(|kvset| !self.is_newer(kvset));
         let is_obsolete = |kvset: &Arc<Kvset>| {
             let info = &kvset.record().info;
@@ -280,8 +322,7 @@ mod tests {
             |tree: &TreeRecord, changes| tree.apply(&Edit { changes }, |record| Ok(record.clone())).unwrap();
         let tree = apply(&TreeRecord::default(), vec![begins(0, b""), begins(1, b"m"), begins(2, b"t")]);
         let mut compacted = Compacted::default();
-        compacted.insert(&tree, 0);
-        compacted.insert(&tree, 2);
+        compacted.0.extend([0, 2].map(|index| Compacted::range(&tree, index)));
         assert!(compacted.has(&tree, 0) && !compacted.has(&tree, 1) && compacted.has(&tree, 2));
         let joined = apply(&tree, vec![Change::JoinLeaf { leaf: 1 }]);
         assert!(!compacted.has(&joined, 0) && compacted.has(&joined, 1));

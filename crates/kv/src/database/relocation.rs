@@ -32,7 +32,7 @@ use crate::objects::ObjectKind;
 use crate::tree::edit::SegmentRecord;
 use crate::tree::pick::Job;
 use crate::tree::policy::Placement;
-use crate::tree::{Change, Edit, Place, TreeState};
+use crate::tree::{Change, Edit, Kvset, LeafNo, Place, TreeState};
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes that are moved before other jobs have their turn.
@@ -84,6 +84,8 @@ pub(crate) struct Misplaced {
 #[derive(Debug)]
 pub(crate) enum Correction {
     Move(Misplaced),
+    /// Copies of what is read often that lie where they are of no use.
+    Drop(Edit),
     Rewrite(Job),
 }
 
@@ -114,6 +116,9 @@ impl Core {
         tree: &TreeState,
         is_thorough: bool,
     ) -> Result<Option<Correction>> {
+        if let Some(copies) = self.stranded_copies(store, tree) {
+            return Ok(Some(Correction::Drop(copies)));
+        }
         let wanted = self.classes.wanted(&store.policy())?;
         let misplaced = self.misplaced(writing, (store, tree), &wanted, is_thorough);
         if let Some(misplaced) = misplaced {
@@ -176,6 +181,58 @@ impl Core {
         let mut logs: BTreeSet<SegmentNo> = leaves().flat_map(referenced).collect();
         logs.retain(|no| !tree.segments.contains_key(no) && !in_use.contains(no));
         logs.into_iter().find_map(|no| if_misplaced(ObjectKind::Segment, no, &wanted.leaf_values, None))
+    }
+
+    /// What takes those promoted kvsets out of a tree's leaves that a class was emptied of: what they repeat is to be promoted anew.
+    fn stranded_copies(&self, store: &StoreState, tree: &TreeState) -> Option<Edit> {
+        let is_stranded = |key: ObjectKey| {
+            let object = store.unsettled.has(key).then(|| self.objects.find(key.0, key.1)).flatten();
+            let is_stranded = object.as_ref().is_some_and(|object| {
+                object.attributes().class.is_some_and(|class| self.lies_elsewhere(object, &class))
+            });
+            if object.is_some() && !is_stranded {
+                store.unsettled.settle(key);
+            }
+            is_stranded
+        };
+        let stranded = copies(tree).filter(|(_, kvset)| {
+            let values = referenced(kvset).map(|no| (ObjectKind::Segment, no));
+            std::iter::once((ObjectKind::Keys, kvset.no())).chain(values).any(is_stranded)
+        });
+        let dropped = removed(stranded);
+        (!dropped.is_empty()).then_some(dropped)
+    }
+
+    /// Brings the manifest and the log's segments to where they are meant to lie, once after each change of the volume's classes. What finds no room stays.
+    pub(crate) async fn bring_log_back(&self, writing: &Writing) {
+        if !self.limit.take_log_unsettled() {
+            return;
+        }
+        let Some(class) = self.classes.of_log() else { return };
+        if !self.classes.is_log_on(&class) {
+            // It is elsewhere because the fastest class is as full as it may get.
+            self.limit.note_log_unsettled();
+            return;
+        }
+        let manifests = self.objects.list().into_iter().filter(|(kind, _)| *kind == ObjectKind::Manifest);
+        let segments = writing.log.segments().into_iter().map(|no| (ObjectKind::Segment, no));
+        let objects: Vec<ObjectKey> = manifests.chain(segments).collect();
+        for object in objects.into_iter().filter_map(|(kind, no)| self.objects.find(kind, no)) {
+            let end = object.chunks(0..u64::MAX).last().map_or(0, |chunk| chunk.no + 1);
+            if !self.lies_elsewhere(&object, &class) {
+                continue;
+            }
+            let relocation = Relocation {
+                who: format!("kv/{}", self.name),
+                why: "the log's class takes data again".to_owned(),
+                ..Relocation::default()
+            };
+            let attributes = Attributes { class: Some(class.clone()), ..object.attributes() };
+            if object.move_to(0..end, &class, &relocation).await.is_ok() {
+                // It may be deleted by now.
+                let _ = object.set_attributes(&attributes);
+            }
+        }
     }
 
     fn lies_elsewhere(&self, object: &Object, class: &str) -> bool {
@@ -317,7 +374,12 @@ impl Core {
     }
 
     /// Makes an edit, unless the store or what it is about has gone meanwhile.
-    async fn install_if_there(&self, writing: &Writing, store: &Arc<StoreState>, edit: Edit) -> Result<()> {
+    pub(super) async fn install_if_there(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+        edit: Edit,
+    ) -> Result<()> {
         match self.install(writing, store, &edit, Vec::new).await {
             Err(_) if store.check_there().is_err() => Ok(()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -328,10 +390,18 @@ impl Core {
 
 /// What takes the promoted kvsets out of a tree's leaves.
 fn dropped_copies(tree: &TreeState) -> Edit {
+    removed(copies(tree))
+}
+
+/// The promoted kvsets, each with its leaf.
+fn copies(tree: &TreeState) -> impl Iterator<Item = (LeafNo, &Arc<Kvset>)> {
     let in_leaf = tree.leaves.iter().flat_map(|leaf| leaf.kvsets.iter().map(|kvset| (leaf.no, kvset)));
-    let copies = in_leaf.filter(|(_, kvset)| kvset.is_copy());
+    in_leaf.filter(|(_, kvset)| kvset.is_copy())
+}
+
+fn removed<'a>(kvsets: impl Iterator<Item = (LeafNo, &'a Arc<Kvset>)>) -> Edit {
     let changes =
-        copies.map(|(leaf, kvset)| Change::RemoveKvset { place: Place::Leaf(leaf), kvset: kvset.no() });
+        kvsets.map(|(leaf, kvset)| Change::RemoveKvset { place: Place::Leaf(leaf), kvset: kvset.no() });
     Edit { changes: changes.collect() }
 }
 

@@ -117,6 +117,33 @@ fn a_copy_has_what_was_there_at_one_moment() {
 }
 
 /// It filled the volume and waited for ten seconds first.
+/// A class that a policy or the log named may have gone since: what is there goes on, and can be copied.
+#[test]
+fn a_copy_is_made_though_a_class_that_was_named_has_gone() {
+    let bench = Bench::with_layout(256 << 10, &[("fast", 64 << 20), ("mid", 64 << 20), ("slow", 128 << 20)]);
+    let named = DatabaseSettings { log_class: Some("mid".to_owned()), ..Bench::settings() };
+    let create = Database::create(&bench.volume, "test", &named, bench.environment.clone());
+    let database = wait(create).unwrap();
+    let policy =
+        r#"{"root": {"keys": "fastest", "values": "log"}, "leaf": {"keys": "fastest", "values": "mid"}}"#;
+    let settings = StoreSettings { policy: serde_json::from_str(policy).unwrap(), ..settings() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    (0..1000).for_each(|no| wait(store.put(&key(no), &value(no))).unwrap());
+    wait(store.compact()).unwrap();
+    wait(database.drain_class("mid")).unwrap();
+    wait(bench.volume.remove_class("mid")).unwrap();
+    wait(database.checkpoint("copy")).unwrap();
+    // What is made anew has to name what is there.
+    assert!(wait(database.create_store("b", &settings)).is_err());
+    wait(database.close()).unwrap();
+    let options = OpenOptions::default();
+    let copy = wait(Database::open(&bench.volume, "copy", &options, bench.environment.clone())).unwrap();
+    let store = copy.open_store("a").unwrap();
+    (0..1000).for_each(|no| assert_eq!(wait(store.get(&key(no))).unwrap().unwrap(), value(no)));
+    wait(store.put(b"other", b"value")).unwrap();
+    wait(copy.close()).unwrap();
+}
+
 /// Stores come and go while copies are made: each copy has whole stores, and none of them fails.
 #[test]
 fn a_copy_does_not_fail_because_a_store_is_dropped() {

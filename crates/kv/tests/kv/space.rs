@@ -316,6 +316,134 @@ fn a_compaction_ends_beside_who_never_stops_writing() {
     wait(database.close()).unwrap();
 }
 
+/// An object that is none of the database's, and takes all chunks but so many.
+fn filler(bench: &Bench, left_chunks: u64) -> tanada_volume::Object {
+    let filler = bench.volume.create_object("filler", &tanada_volume::Attributes::default()).unwrap();
+    refill(bench, &filler, left_chunks);
+    filler
+}
+
+fn refill(bench: &Bench, filler: &tanada_volume::Object, left_chunks: u64) {
+    let free = || bench.volume.classes().iter().map(|class| class.chunks - class.taken).sum::<u64>();
+    let mut no = filler.chunks(0..u64::MAX).len() as u64;
+    while free() > left_chunks && wait(filler.write_bytes(no << 18, &[1; 1 << 18])).is_ok() {
+        no += 1;
+    }
+}
+
+/// It had its turn for ever, and with that kept those from their work that could have made room.
+#[test]
+fn a_load_that_finds_no_room_to_begin_is_refused() {
+    let bench = Bench::with_classes(4 << 20, 1 << 20);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    fill(&store, 20, 1);
+    wait(store.compact()).unwrap();
+    let filler = filler(&bench, 0);
+    let mut rounds = 0;
+    let error = loop {
+        rounds += 1;
+        assert!(rounds < 200);
+        wait(store.delete(&(rounds % 20u64).to_be_bytes())).unwrap();
+        refill(&bench, &filler, 0);
+        match wait(store.bulk_load()) {
+            Ok(load) => drop(load),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+    drop(filler);
+    wait(bench.volume.delete("filler")).unwrap();
+    let mut load = wait(store.bulk_load()).unwrap();
+    wait(load.put(b"key", b"value")).unwrap();
+    wait(load.finish()).unwrap();
+    wait(database.close()).unwrap();
+}
+
+/// A leaf that finds no room counted as compacted, and the compaction as a success.
+#[test]
+fn a_compaction_that_finds_no_room_says_so() {
+    for left_chunks in 1..4 {
+        let bench = Bench::with_layout(256 << 10, &[("only", 40 << 20)]);
+        let database = bench.create();
+        let settings =
+            StoreSettings { separate_from_bytes: 64 << 10, leaf_bytes: 64 << 20, ..StoreSettings::default() };
+        let store = wait(database.create_store("a", &settings)).unwrap();
+        fill(&store, 900, 1);
+        let snapshot = database.snapshot();
+        fill(&store, 450, 2);
+        wait(store.compact()).unwrap();
+        drop(snapshot);
+        std::thread::sleep(Duration::from_millis(300));
+        let versions = || database.statistics().stores[0].versions;
+        assert_eq!(versions(), 1350);
+        let filler = filler(&bench, left_chunks);
+        let compacted = wait(store.compact());
+        match compacted {
+            Ok(()) => assert_eq!(versions(), 900, "with {left_chunks}"),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::NoSpace),
+        }
+        drop(filler);
+        wait(bench.volume.delete("filler")).unwrap();
+        // Its chunks are free when that is durable.
+        wait(bench.volume.sync()).unwrap();
+        wait(store.compact()).unwrap();
+        assert_eq!(versions(), 900);
+        wait(database.close()).unwrap();
+    }
+}
+
+/// What a deleted range hides goes first, and the leaf that was to be compacted then counted as done.
+#[test]
+fn a_compaction_beside_deleted_ranges_leaves_nothing_of_what_was_there() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let settings = StoreSettings { leaf_bytes: 128 << 10, value_segment_bytes: 256 << 10, ..settings() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    let put = |numbers: std::ops::Range<u64>, version| {
+        for no in numbers {
+            wait(store.put_with(&no.to_be_bytes(), &value(no, version), &WriteOptions::within(1000)))
+                .unwrap();
+        }
+    };
+    put(0..3000, 1);
+    put(100_000..102_000, 1);
+    wait(store.compact()).unwrap();
+    let snapshot = database.snapshot();
+    put(0..3000, 2);
+    wait(store.compact()).unwrap();
+    drop(snapshot);
+    assert_eq!(database.statistics().stores[0].versions, 8000);
+    let has_ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut round = 0u64;
+            while !has_ended.load(Ordering::Relaxed) && round < 2000 {
+                let from: u64 = 100_000 + (round % 16) * 120;
+                let end = (from + 400).to_be_bytes();
+                wait(store.delete_range(&from.to_be_bytes(), Some(&end))).unwrap();
+                put(500_000 + round * 200..500_000 + round * 200 + 150, round);
+                round += 1;
+            }
+        });
+        std::thread::sleep(Duration::from_millis(25));
+        let compacted = wait(store.compact());
+        has_ended.store(true, Ordering::Relaxed);
+        compacted.unwrap();
+    });
+    // What is left of that time alone is what the other one wrote: once each, and deleted ones.
+    let after = wait(store.get(&0u64.to_be_bytes())).unwrap();
+    assert!(after.is_some());
+    let mut keys = 0;
+    let mut cursor = store.cursor(tanada_kv::CursorOptions::default());
+    while wait(cursor.next()).unwrap().is_some() {
+        keys += 1;
+    }
+    let versions = database.statistics().stores[0].versions;
+    assert!(versions <= keys + 2000, "{versions} versions of {keys} keys");
+    wait(database.close()).unwrap();
+}
+
 #[test]
 fn what_is_compacted_is_not_compacted_again() {
     let bench = Bench::new();
