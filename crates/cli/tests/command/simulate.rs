@@ -104,8 +104,9 @@ fn logs_of_other_tools_are_replayed() {
 fn policies_learn_from_the_run_that_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let log = |name: &str, hot_mib: u64| {
-        let touched = (0..8u64)
-            .map(|no| (no << 20, 4096))
+        // Both of 8 MiB.
+        let touched = (1..=8u64)
+            .map(|no| ((no << 20) - 4096, 4096))
             .chain((0..100).map(|no| ((hot_mib << 20) + no * 8192, 8192)));
         let reads: String =
             touched.map(|(offset, bytes)| format!("/dev/x read {offset} {bytes}\n")).collect();

@@ -373,11 +373,6 @@ impl Core {
             Some(job) => job,
             None => match self.correction(writing, store, &tree, is_thorough)? {
                 Some(Correction::Rewrite(job)) => job,
-                Some(Correction::Drop(copies)) => {
-                    self.install_if_there(writing, store, copies).await?;
-                    self.delete_retired().await?;
-                    return Ok(true);
-                }
                 Some(Correction::Move(misplaced)) => {
                     self.move_misplaced(writing, store, &misplaced).await?;
                     self.delete_retired().await?;

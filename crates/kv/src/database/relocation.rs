@@ -32,7 +32,7 @@ use crate::objects::ObjectKind;
 use crate::tree::edit::SegmentRecord;
 use crate::tree::pick::Job;
 use crate::tree::policy::Placement;
-use crate::tree::{Change, Edit, Kvset, LeafNo, Place, TreeState};
+use crate::tree::{Change, Edit, Place, TreeState};
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes that are moved before other jobs have their turn.
@@ -84,8 +84,6 @@ pub(crate) struct Misplaced {
 #[derive(Debug)]
 pub(crate) enum Correction {
     Move(Misplaced),
-    /// Copies of what is read often that lie where they are of no use.
-    Drop(Edit),
     Rewrite(Job),
 }
 
@@ -116,9 +114,6 @@ impl Core {
         tree: &TreeState,
         is_thorough: bool,
     ) -> Result<Option<Correction>> {
-        if let Some(copies) = self.stranded_copies(store, tree) {
-            return Ok(Some(Correction::Drop(copies)));
-        }
         let wanted = self.classes.wanted(&store.policy())?;
         let misplaced = self.misplaced(writing, (store, tree), &wanted, is_thorough);
         if let Some(misplaced) = misplaced {
@@ -181,26 +176,6 @@ impl Core {
         let mut logs: BTreeSet<SegmentNo> = leaves().flat_map(referenced).collect();
         logs.retain(|no| !tree.segments.contains_key(no) && !in_use.contains(no));
         logs.into_iter().find_map(|no| if_misplaced(ObjectKind::Segment, no, &wanted.leaf_values, None))
-    }
-
-    /// What takes those promoted kvsets out of a tree's leaves that a class was emptied of: what they repeat is to be promoted anew.
-    fn stranded_copies(&self, store: &StoreState, tree: &TreeState) -> Option<Edit> {
-        let is_stranded = |key: ObjectKey| {
-            let object = store.unsettled.has(key).then(|| self.objects.find(key.0, key.1)).flatten();
-            let is_stranded = object.as_ref().is_some_and(|object| {
-                object.attributes().class.is_some_and(|class| self.lies_elsewhere(object, &class))
-            });
-            if object.is_some() && !is_stranded {
-                store.unsettled.settle(key);
-            }
-            is_stranded
-        };
-        let stranded = copies(tree).filter(|(_, kvset)| {
-            let values = referenced(kvset).map(|no| (ObjectKind::Segment, no));
-            std::iter::once((ObjectKind::Keys, kvset.no())).chain(values).any(is_stranded)
-        });
-        let dropped = removed(stranded);
-        (!dropped.is_empty()).then_some(dropped)
     }
 
     /// Brings the manifest and the log's segments to where they are meant to lie, once after each change of the volume's classes. What finds no room stays.
@@ -374,12 +349,7 @@ impl Core {
     }
 
     /// Makes an edit, unless the store or what it is about has gone meanwhile.
-    pub(super) async fn install_if_there(
-        &self,
-        writing: &Writing,
-        store: &Arc<StoreState>,
-        edit: Edit,
-    ) -> Result<()> {
+    async fn install_if_there(&self, writing: &Writing, store: &Arc<StoreState>, edit: Edit) -> Result<()> {
         match self.install(writing, store, &edit, Vec::new).await {
             Err(_) if store.check_there().is_err() => Ok(()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -390,18 +360,10 @@ impl Core {
 
 /// What takes the promoted kvsets out of a tree's leaves.
 fn dropped_copies(tree: &TreeState) -> Edit {
-    removed(copies(tree))
-}
-
-/// The promoted kvsets, each with its leaf.
-fn copies(tree: &TreeState) -> impl Iterator<Item = (LeafNo, &Arc<Kvset>)> {
     let in_leaf = tree.leaves.iter().flat_map(|leaf| leaf.kvsets.iter().map(|kvset| (leaf.no, kvset)));
-    in_leaf.filter(|(_, kvset)| kvset.is_copy())
-}
-
-fn removed<'a>(kvsets: impl Iterator<Item = (LeafNo, &'a Arc<Kvset>)>) -> Edit {
+    let copies = in_leaf.filter(|(_, kvset)| kvset.is_copy());
     let changes =
-        kvsets.map(|(leaf, kvset)| Change::RemoveKvset { place: Place::Leaf(leaf), kvset: kvset.no() });
+        copies.map(|(leaf, kvset)| Change::RemoveKvset { place: Place::Leaf(leaf), kvset: kvset.no() });
     Edit { changes: changes.collect() }
 }
 

@@ -220,37 +220,6 @@ fn what_was_moved_away_comes_back_with_its_class() {
     wait(database.close()).unwrap();
 }
 
-/// Copies of what is read often that were moved away with the fastest class are of no use, and are made anew.
-#[test]
-fn what_is_read_often_is_promoted_again_after_its_class_was_emptied() {
-    let bench = Bench::with_classes(64 << 20, 512 << 20);
-    let small = tanada_kv::DatabaseSettings { memory_bytes: 1 << 20, ..Bench::settings() };
-    let create = Database::create(&bench.volume, "test", &small, bench.environment.clone());
-    let database = wait(create).unwrap();
-    let settings =
-        StoreSettings { promoted_bytes_per_second: 64 << 20, ..settings(PolicyTemplate::CapacityOnly) };
-    let store = wait(database.create_store("a", &settings)).unwrap();
-    write(&store, 0..6000);
-    wait(store.compact()).unwrap();
-    let promoted_beyond = |bytes: u64| {
-        let mut rounds = 0;
-        while database.statistics().since_opening.bytes_promoted < bytes {
-            rounds += 1;
-            assert!(rounds < 3000, "{:?}", database.statistics());
-            for no in 0..1000u64 {
-                assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().as_deref(), Some(&value(no)[..]));
-            }
-        }
-    };
-    promoted_beyond(400 << 10);
-    let before = database.statistics().since_opening.bytes_promoted;
-    wait(bench.volume.drain_class("fast", &tanada_volume::Relocation::default())).unwrap();
-    wait(bench.volume.fill_class("fast")).unwrap();
-    promoted_beyond(before + (300 << 10));
-    check(&database, 6000);
-    wait(database.close()).unwrap();
-}
-
 /// Log and manifest are where writes wait for them.
 #[test]
 fn log_and_manifest_lie_on_the_fastest_class() {

@@ -393,57 +393,6 @@ fn a_compaction_that_finds_no_room_says_so() {
     }
 }
 
-/// What a deleted range hides goes first, and the leaf that was to be compacted then counted as done.
-#[test]
-fn a_compaction_beside_deleted_ranges_leaves_nothing_of_what_was_there() {
-    let bench = Bench::new();
-    let database = bench.create();
-    let settings = StoreSettings { leaf_bytes: 128 << 10, value_segment_bytes: 256 << 10, ..settings() };
-    let store = wait(database.create_store("a", &settings)).unwrap();
-    let put = |numbers: std::ops::Range<u64>, version| {
-        for no in numbers {
-            wait(store.put_with(&no.to_be_bytes(), &value(no, version), &WriteOptions::within(1000)))
-                .unwrap();
-        }
-    };
-    put(0..3000, 1);
-    put(100_000..102_000, 1);
-    wait(store.compact()).unwrap();
-    let snapshot = database.snapshot();
-    put(0..3000, 2);
-    wait(store.compact()).unwrap();
-    drop(snapshot);
-    assert_eq!(database.statistics().stores[0].versions, 8000);
-    let has_ended = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut round = 0u64;
-            while !has_ended.load(Ordering::Relaxed) && round < 2000 {
-                let from: u64 = 100_000 + (round % 16) * 120;
-                let end = (from + 400).to_be_bytes();
-                wait(store.delete_range(&from.to_be_bytes(), Some(&end))).unwrap();
-                put(500_000 + round * 200..500_000 + round * 200 + 150, round);
-                round += 1;
-            }
-        });
-        std::thread::sleep(Duration::from_millis(25));
-        let compacted = wait(store.compact());
-        has_ended.store(true, Ordering::Relaxed);
-        compacted.unwrap();
-    });
-    // What is left of that time alone is what the other one wrote: once each, and deleted ones.
-    let after = wait(store.get(&0u64.to_be_bytes())).unwrap();
-    assert!(after.is_some());
-    let mut keys = 0;
-    let mut cursor = store.cursor(tanada_kv::CursorOptions::default());
-    while wait(cursor.next()).unwrap().is_some() {
-        keys += 1;
-    }
-    let versions = database.statistics().stores[0].versions;
-    assert!(versions <= keys + 2000, "{versions} versions of {keys} keys");
-    wait(database.close()).unwrap();
-}
-
 #[test]
 fn what_is_compacted_is_not_compacted_again() {
     let bench = Bench::new();
