@@ -387,7 +387,9 @@ impl Core {
                 },
             },
         };
-        let compacted = thorough.and_then(|thorough| Some((thorough, Compacted::by(&tree, &job)?)));
+        // What the root has yet may be obsolete in a leaf.
+        let at_last = thorough.filter(|thorough| !thorough.has_any_at_root(&tree));
+        let compacted = at_last.and_then(|thorough| Some((thorough, Compacted::by(&tree, &job)?)));
         let done = self.run_job(writing, store, (context, tree), job, is_thorough).await;
         if let Some((thorough, leaf)) = compacted {
             thorough.note(leaf, &done);

@@ -4,7 +4,7 @@
 //! Counting that takes time where there are many objects, so it is done now and then as long as whatever is made surely fits, and each time when it may not.
 //!
 //! When the limit is lowered, memory tables are written out, mirrors go, spills are due, and what leaves have there goes to the next class
-//! ([`super::relocation`]), until the database is within it.
+//! ([`super::relocation`]), until the database is within it. When the volume's classes change, whoever changes them, all of that is looked at anew.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -11,7 +11,7 @@
 //! 4. Values that leaves have in the log's segments, and that the policy wants elsewhere, are written anew with a compaction of the leaf, for such a
 //!    segment may be used by other stores, too.
 //!
-//! Nothing goes to the fastest class that the log could want soon.
+//! Nothing goes to the fastest class that the log could want soon. Manifest and log are no part of a tree: a worker brings them back once after each change of the classes.
 //!
 //! What is beyond the limit of the fastest class, because that was lowered, goes the other way: between other jobs, for it is a promise, an object at once, which is
 //! meant for the next class from then on. Copies of what was read often are dropped first. What spills are going to take away is left to them.
