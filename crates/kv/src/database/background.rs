@@ -101,7 +101,13 @@ async fn run(weak: Weak<Core>, mut noticed: Notified, task: Task) {
             };
             match did {
                 Did::Something => continue,
-                Did::Nothing => None,
+                Did::Nothing => {
+                    // What a load leaves that was given up, nobody else deletes before there is something to do.
+                    if task == Task::Job {
+                        let _ = core.delete_retired().await;
+                    }
+                    None
+                }
                 // What nobody reads any more makes room; what cannot be deleted now is tried again with the next.
                 Did::FoundNoSpace => {
                     let _ = core.delete_retired().await;

@@ -50,7 +50,7 @@ struct FillingSegment {
     lease: Lease,
 }
 
-/// A load of sorted keys and values; dropped before [`finish`](Self::finish), it leaves nothing but objects that the next opening deletes.
+/// A load of sorted keys and values; dropped before [`finish`](Self::finish), it leaves nothing: what it has written is deleted soon.
 pub struct BulkLoad {
     core: Arc<Core>,
     store: Arc<StoreState>,
@@ -69,6 +69,8 @@ pub struct BulkLoad {
     segments: Vec<Change>,
     /// Leaves and kvsets.
     kvsets: Vec<Change>,
+    /// Objects that are complete, as long as no record of the manifest may name them.
+    made: Vec<Lease>,
     bytes: u64,
 }
 
@@ -118,6 +120,7 @@ impl Store {
                     values: None,
                     segments: Vec::new(),
                     kvsets: Vec::new(),
+                    made: Vec::new(),
                     bytes: 0,
                 });
             }
@@ -215,7 +218,11 @@ impl BulkLoad {
 
     /// Waits for room for one object more.
     async fn admit(&self) -> Result<()> {
-        if self.core.objects.is_short() { self.core.wait_for_reserve(0).await } else { Ok(()) }
+        if self.core.objects.is_short() {
+            self.core.wait_for_reserve(0, Some(self.store.no)).await
+        } else {
+            Ok(())
+        }
     }
 
     /// Makes sure that the kvset that is being filled is one for `key`.
@@ -254,6 +261,7 @@ impl BulkLoad {
 
     async fn end_kvset(&mut self) -> Result<()> {
         let Some(Filling { writer, lease, leaf, .. }) = self.keys.take() else { return Ok(()) };
+        self.made.push(lease.clone());
         let (info, object) = writer.finish().await?;
         self.core.objects.note_written(Purpose::JobKeys, &object, 0, object.size_bytes());
         let kvset = KvsetRecord { no: lease.no(), kind: KvsetKind::Data, info };
@@ -263,6 +271,7 @@ impl BulkLoad {
 
     async fn end_segment(&mut self) -> Result<()> {
         let Some(FillingSegment { writer, lease }) = self.values.take() else { return Ok(()) };
+        self.made.push(lease.clone());
         let stored_bytes = writer.stored_bytes();
         let object = writer.finish().await?;
         self.core.objects.note_written(Purpose::JobValues, &object, 0, object.size_bytes());
@@ -307,9 +316,24 @@ impl BulkLoad {
             self.store.flushed_sequence.fetch_max(commit.sequence, Ordering::AcqRel);
             move || snapshots.publish(commit.sequence)
         };
+        // Whether it fails before it is durable or behind, is not known: then the next opening decides.
+        self.made.clear();
         self.core.install_between(writing, &self.store, &edit, records, begin).await?;
         self.core.counters.loaded_bytes.add(self.bytes);
         self.core.background.work.notify();
         Ok(self.bytes)
+    }
+}
+
+impl Drop for BulkLoad {
+    fn drop(&mut self) {
+        let filling = self.keys.take().map(|keys| keys.lease);
+        let segment = self.values.take().map(|values| values.lease);
+        let made: Vec<Lease> = self.made.drain(..).chain(filling).chain(segment).collect();
+        if !made.is_empty() {
+            made.iter().for_each(Lease::retire);
+            drop(made);
+            self.core.background.work.notify();
+        }
     }
 }

@@ -14,7 +14,7 @@ use super::core::{Core, Writing};
 use super::jobs::Turn;
 use super::pressure::Cause;
 use super::store::StoreState;
-use crate::log::frame::{Operation, OperationKind, Payload};
+use crate::log::frame::{Operation, OperationKind, Payload, StoreNo};
 use crate::pace::Pace;
 use crate::tree::Leaf;
 use crate::tree::pick::{Job, key_bytes};
@@ -103,16 +103,16 @@ impl Core {
             free < kept + large
         };
         if (self.objects.is_short() || (large > 0 && is_too_large())) && payload.operations().any(is_put) {
-            return self.wait_for_reserve(large).await;
+            return self.wait_for_reserve(large, None).await;
         }
         Ok(())
     }
 
-    /// Waits until `wanted` bytes more are free than are kept.
+    /// Waits until `wanted` bytes more are free than are kept. The turn of the store `mine` is in the caller's hand, so that nobody works there.
     ///
     /// # Errors
     /// `NoSpace`.
-    pub(crate) async fn wait_for_reserve(&self, wanted: u64) -> Result<()> {
+    pub(crate) async fn wait_for_reserve(&self, wanted: u64, mine: Option<StoreNo>) -> Result<()> {
         let began = self.environment.now();
         self.note_reserve();
         loop {
@@ -126,7 +126,9 @@ impl Core {
                 }
                 return Ok(());
             }
-            let works = self.stores.read().iter().any(|store| store.has_job.load(Ordering::Acquire));
+            let works =
+                |store: &Arc<StoreState>| Some(store.no) != mine && store.has_job.load(Ordering::Acquire);
+            let works = self.stores.read().iter().any(works);
             if waited >= LONGEST_WAIT || (waited >= WAIT && !works) || self.background.is_stopping() {
                 return Err(self.nearly_full(free, kept, wanted));
             }

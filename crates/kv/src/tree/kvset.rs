@@ -310,8 +310,9 @@ impl FoundVersion {
         id: &VersionId<'_>,
         tree: &'tree TreeState,
     ) -> Result<(Option<Bytes>, Option<&'tree SegmentRecord>)> {
-        let mirrored = || tree.mirrored(self.version.mirror, pointer);
-        let (value, has_loaded) = self.kvset.segment(pointer)?.read_by(id, pointer, mirrored).await?;
+        let home = self.kvset.segment(pointer)?;
+        let mirrored = || tree.mirrored(self.version.mirror, pointer, home);
+        let (value, has_loaded) = home.read_by(id, pointer, mirrored).await?;
         let from = has_loaded.then(|| tree.segments.get(&pointer.segment)).flatten();
         Ok((Some(value), from))
     }
@@ -362,11 +363,19 @@ impl TreeState {
         Ok(after)
     }
 
-    /// The value of a version that a leaf has at `pointer`, from where the log wrote it, if that is a mirror still. What cannot be read there, for whatever
-    /// reason, is to be read at `pointer`.
-    async fn mirrored(&self, first: Option<FirstHome>, pointer: &Pointer) -> Option<Bytes> {
-        let (mirror, pointer) = self.open_mirror(first?, pointer)?;
-        match mirror.segment()?.read_uncached(&pointer).await {
+    /// The value of a version that a leaf has at `pointer` in `home`, from where the log wrote it, if that is a mirror still, or from both as is
+    /// [quicker](crate::value::Sides). What cannot be read there, for whatever reason, is to be read at `pointer`.
+    async fn mirrored(&self, first: Option<FirstHome>, pointer: &Pointer, home: &Segment) -> Option<Bytes> {
+        let (mirror, mirrored) = self.open_mirror(first?, pointer)?;
+        let segment = mirror.segment()?;
+        if let Some(_under_way) = home.sides().at_home()
+            && let Ok(value) = home.read_uncached(pointer).await
+        {
+            mirror.note_read();
+            return Some(value);
+        }
+        let _under_way = home.sides().in_mirror();
+        match segment.read_uncached(&mirrored).await {
             Ok(value) => {
                 mirror.note_read();
                 Some(value)

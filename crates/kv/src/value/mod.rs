@@ -4,13 +4,15 @@
 //! - [`header`]: what a value segment begins with;
 //! - [`writer`]: one segment from its beginning to its end;
 //! - [`segment`]: one value in one I/O;
-//! - [`many`]: many values, neighbours together; [`room`]: in memory, for them.
+//! - [`many`]: many values, neighbours together; [`room`]: in memory, for them;
+//! - [`sides`]: which of two homes a value is read from.
 
 pub(crate) mod codec;
 mod header;
 mod many;
 mod room;
 mod segment;
+mod sides;
 mod writer;
 
 #[cfg(test)]
@@ -18,6 +20,8 @@ pub(crate) use header::FORMAT as SEGMENT_FORMAT;
 pub(crate) use many::read_stored;
 pub(crate) use room::Room;
 pub(crate) use segment::{Segment, Segments, Wanted};
+#[cfg(doc)]
+pub(crate) use sides::Sides;
 pub(crate) use writer::SegmentWriter;
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use super::codec::decompress;
 use super::header;
 use super::many::{have_few_neighbours, read_stored};
 use super::room::Room;
+use super::sides::Sides;
 use crate::cache::{Cache, VersionId};
 use crate::entry::{FirstHome, Pointer, SegmentNo};
 use crate::keyfile::read_blocks;
@@ -33,6 +34,7 @@ struct Shared {
     lease: Lease,
     cache: Arc<Cache>,
     buffers: Arc<BufferPool>,
+    sides: Arc<Sides>,
     /// It is a value segment whose header was not looked at yet.
     is_unverified: AtomicBool,
 }
@@ -46,6 +48,11 @@ impl fmt::Debug for Segment {
 impl Segment {
     pub(crate) fn no(&self) -> SegmentNo {
         self.shared.no
+    }
+
+    /// What is read of the database's segments and mirrors.
+    pub(crate) fn sides(&self) -> &Sides {
+        &self.shared.sides
     }
 
     /// To be deleted when nobody reads it any more; see [`crate::objects`].
@@ -193,6 +200,7 @@ impl Gathered {
 pub(crate) struct Segments {
     objects: Arc<Objects>,
     cache: Arc<Cache>,
+    sides: Arc<Sides>,
     open: RwLock<Open>,
 }
 
@@ -229,7 +237,8 @@ impl fmt::Debug for Shared {
 
 impl Segments {
     pub(crate) fn new(objects: &Arc<Objects>, cache: &Arc<Cache>) -> Arc<Segments> {
-        Arc::new(Segments { objects: objects.clone(), cache: cache.clone(), open: RwLock::default() })
+        let (objects, cache) = (objects.clone(), cache.clone());
+        Arc::new(Segments { objects, cache, sides: Arc::default(), open: RwLock::default() })
     }
 
     /// The segment, opened if it is not.
@@ -318,6 +327,7 @@ impl Segments {
             lease,
             cache: self.cache.clone(),
             buffers: self.objects.buffers().clone(),
+            sides: self.sides.clone(),
             is_unverified: AtomicBool::new(is_unverified),
         });
         open.insert(&shared);

@@ -360,6 +360,36 @@ fn a_load_that_finds_no_room_to_begin_is_refused() {
     wait(database.close()).unwrap();
 }
 
+/// Nobody can make room in its store meanwhile, so there is nothing to wait for. What it had loaded took the room for good, or until the next opening.
+#[test]
+fn a_load_that_runs_out_of_room_is_refused_and_gives_back_what_it_took() {
+    let bench = Bench::with_classes(4 << 20, 24 << 20);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    fill(&store, 20, 1);
+    wait(store.compact()).unwrap();
+    let taken = || bench.volume.classes().iter().map(|class| class.taken).sum::<u64>();
+    let before = taken();
+    let mut load = wait(store.bulk_load()).unwrap();
+    let refused = (0..40_000u64).find_map(|no| wait(load.put(&no.to_be_bytes(), &[7; 1000])).err());
+    assert_eq!(refused.map(|error| error.kind()), Some(ErrorKind::NoSpace));
+    let most = taken();
+    drop(load);
+    while taken() > before + 8 {
+        wait(bench.volume.sync()).unwrap();
+        std::thread::yield_now();
+    }
+    assert!(most > before + 32, "{before} {most}");
+    let mut load = wait(store.bulk_load()).unwrap();
+    wait(load.put(b"key", b"value")).unwrap();
+    wait(load.finish()).unwrap();
+    for no in 0..20u64 {
+        assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, 1));
+    }
+    assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
+    wait(database.close()).unwrap();
+}
+
 /// A leaf that finds no room counted as compacted, and the compaction as a success.
 #[test]
 fn a_compaction_that_finds_no_room_says_so() {
