@@ -90,7 +90,7 @@ pub struct Footprint {
 impl Footprint {
     /// Page reads expected, of all accesses.
     pub fn expected_pages(&self) -> u64 {
-        self.accesses.iter().map(|access| access.expected_pages).sum()
+        self.accesses.iter().fold(0, |sum, access| sum.saturating_add(access.expected_pages))
     }
 
     /// The stage in which `cause` is read first.

@@ -65,6 +65,9 @@ pub fn run(runtime: &Runtime, arguments: SqlArguments) -> Outcome {
     };
     if let Some(path) = &arguments.record {
         // Better now than after the work.
+        if path == Path::new("-") {
+            return Err(Failure::failed("a recording goes to a file, not to standard output: name one"));
+        }
         writable(path)?;
     }
     let session = runtime.block_on(arguments.mounts.session())?;

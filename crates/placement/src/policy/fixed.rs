@@ -32,8 +32,13 @@ impl Counts {
         *count = count.saturating_add(ios);
     }
 
+    /// What was counted of these chunks since ever, which what is known of them is a part of.
     pub(super) fn train(&mut self, counts: &[Counted]) {
-        counts.iter().for_each(|counted| self.add(counted.chunk, counted.reads));
+        for counted in counts {
+            let known = self.of(counted.chunk);
+            self.add(counted.chunk, counted.reads.saturating_sub(known));
+            self.0[counted.chunk.index()] = counted.reads;
+        }
     }
 
     pub(super) fn memory(&self) -> Memory {
@@ -202,6 +207,21 @@ impl Policy for Static {
 #[cfg(test)]
 mod tests {
     use super::super::blocks::testing::*;
+    use super::*;
+
+    #[test]
+    fn what_was_counted_since_ever_counts_once() {
+        let counted =
+            |chunk, reads| Counted { chunk: ChunkNo(chunk), reads, bytes: 0, sequential_share: 0.0 };
+        let mut counts = Counts::default();
+        counts.train(&[counted(3, 5), counted(1, 9)]);
+        let mut later = Counts::default();
+        later.remember(&counts.memory());
+        for reads in [7, 7, 8] {
+            later.train(&[counted(3, reads)]);
+        }
+        assert_eq!([later.of(ChunkNo(3)), later.of(ChunkNo(1))], [8, 9]);
+    }
 
     #[test]
     fn the_chunks_with_most_ios_are_placed_once() {

@@ -16,7 +16,7 @@ use super::{Pace, SimulationOptions};
 use crate::event::Event;
 use crate::footprint::QueryId;
 use crate::layout::Layout;
-use crate::trace::{Trace, TraceEvent, TraceIo};
+use crate::trace::{Trace, TraceEvent, TraceIo, TraceObject};
 use crate::{Error, Result};
 
 /// I/Os that may be set aside for each that may be in flight: as far as out-of-order execution looks ahead.
@@ -92,7 +92,10 @@ pub fn simulate_after(
     options: &SimulationOptions,
 ) -> Result<Outcome> {
     if training.objects() != trace.objects() {
-        return Err(Error::invalid("the training run has other objects than the trace"));
+        return Err(Error::invalid(format!(
+            "the training run has other objects than the trace: {}; both have to be of the same files, of the same size and met in the same order",
+            first_difference(training.objects(), trace.objects())
+        )));
     }
     let segments = if options.clients <= 1 {
         std::iter::once(0..trace.events().len()).collect()
@@ -111,6 +114,16 @@ pub fn simulate_after(
     replay.run();
     let Replay { machine, ended_ns, .. } = replay;
     Ok(Outcome { total_s: ended_ns as f64 / 1e9, ..machine.finish() })
+}
+
+fn first_difference(training: &[TraceObject], trace: &[TraceObject]) -> String {
+    let count = training.len().max(trace.len());
+    let pairs = (0..count).map(|no| (training.get(no), trace.get(no)));
+    let described = |object: Option<&TraceObject>| {
+        object.map_or("none".to_owned(), |object| format!("{} of {} bytes", object.name, object.bytes))
+    };
+    let (no, (there, here)) = pairs.enumerate().find(|(_, (there, here))| there != here).unwrap_or_default();
+    format!("the {}. is {} there and {} here", no + 1, described(there), described(here))
 }
 
 /// The events of each query, which must not overlap.
@@ -132,6 +145,8 @@ fn segments(events: &[TraceEvent]) -> Result<VecDeque<Range<usize>>> {
             _ => {}
         }
     }
+    // A recording that was cut short ends within a query.
+    segments.extend(begun.map(|start| start..events.len()));
     Ok(segments)
 }
 

@@ -76,7 +76,8 @@ impl<W: Write> TraceWriter<W> {
         header[8..10].copy_from_slice(&VERSION.to_be_bytes());
         let checksum = crc32c::crc32c(&header[..HEADER_BYTES - 4]);
         header[HEADER_BYTES - 4..].copy_from_slice(&checksum.to_be_bytes());
-        to.write_all(&header).map_err(write_error)?;
+        // Whoever is killed before the first block leaves a trace all the same.
+        to.write_all(&header).and_then(|()| to.flush()).map_err(write_error)?;
         Ok(TraceWriter { to, block: Vec::new(), records: 0, state: State::default() })
     }
 

@@ -4,7 +4,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use tanada_placement::{
-    Layout, ObjectNo, Pace, Policy, Rule, SimulationOptions, Tier, import, policy, simulate, sweep,
+    Layout, Mark, ObjectNo, Pace, Policy, Record, Rule, SimulationOptions, Tier, TraceReader, TraceWriter,
+    import, policy, simulate, sweep,
 };
 
 use crate::{options, small};
@@ -50,6 +51,41 @@ fn the_same_seed_gives_the_same_outcome_and_depth_helps() {
     let outcomes = sweep(&trace, None, &runs, 2, &|_| ()).unwrap();
     assert_eq!(outcomes[0], outcomes[1]);
     assert!(outcomes[2].total_s < outcomes[0].total_s / 2.0);
+}
+
+#[test]
+fn expectations_beyond_all_bounds_are_replayed() {
+    let trace = small();
+    let mut bytes = Vec::new();
+    let mut writer = TraceWriter::new(&mut bytes).unwrap();
+    for mut record in trace.records_since(&mut Mark::default()) {
+        if let Record::Begins(query) = &mut record {
+            query.footprint.accesses.iter_mut().for_each(|access| access.expected_pages = u64::MAX);
+        }
+        writer.push(&record).unwrap();
+    }
+    writer.finish().unwrap();
+    let (trace, _) = TraceReader::new(&bytes[..]).unwrap().read().unwrap();
+    for policy in ["benefit", "plan", "history", "priority"] {
+        assert_eq!(simulate(&trace, None, &options(policy, 0.2)).unwrap().ios, trace.ios(), "{policy}");
+    }
+}
+
+/// A recording that was killed ends within a query, which no client took.
+#[test]
+fn a_query_without_an_end_is_replayed_by_clients_too() {
+    let trace = small();
+    let mut bytes = Vec::new();
+    let mut writer = TraceWriter::new(&mut bytes).unwrap();
+    let records: Vec<Record> = trace.records_since(&mut Mark::default()).collect();
+    let last = records.iter().rposition(|record| matches!(record, Record::Ends(_))).unwrap();
+    records[..last].iter().for_each(|record| writer.push(record).unwrap());
+    writer.finish().unwrap();
+    let (cut, _) = TraceReader::new(&bytes[..]).unwrap().read().unwrap();
+    for clients in [1, 2, 8] {
+        let run = SimulationOptions { clients, ..options("off", 0.5) };
+        assert_eq!(simulate(&cut, None, &run).unwrap().ios, trace.ios(), "{clients} clients");
+    }
 }
 
 #[test]

@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tanada_io::ObservedRead;
-use tanada_placement::{IoKind, Mark, QueryId, Recorder, Trace, TraceIo, TraceQuery, TraceWriter};
+use tanada_placement::{
+    IoKind, Mark, QueryId, Recorder, Trace, TraceIo, TraceQuery, TraceReader, TraceWriter,
+};
 
 use super::announcement::Announcement;
 use super::naming::Naming;
@@ -142,6 +144,20 @@ impl Recording {
     }
 }
 
+/// A recording takes the place of nothing but another one: whoever names a table's file, or one of a volume's, has mistaken the argument.
+fn check_replaceable(path: &Path) -> Result<()> {
+    let Ok(file) = File::open(path) else { return Ok(()) };
+    let is_used = file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
+    if is_used && TraceReader::new(BufReader::new(file)).is_err() {
+        let message = format!(
+            "{}: there is a file that is no recording, and stays as it is; name another one, or delete it first",
+            path.display()
+        );
+        return Err(Error::new(ErrorKind::InvalidInput, message));
+    }
+    Ok(())
+}
+
 /// The file that a recording is kept in.
 #[derive(Debug)]
 struct TraceFile {
@@ -157,6 +173,7 @@ struct TraceFile {
 
 impl TraceFile {
     fn create(path: &Path) -> Result<TraceFile> {
+        check_replaceable(path)?;
         let file = File::create(path).map_err(|error| cannot(path, &error))?;
         let writer = TraceWriter::new(BufWriter::new(file)).map_err(|error| cannot(path, &error))?;
         let (path, written) = (path.to_owned(), Mark::default());
@@ -304,6 +321,26 @@ mod tests {
     fn ended(order: &mut SentOrder, no: u64, after: Option<u64>) -> Vec<(u64, u32)> {
         order.kept_back.insert(no, (after, io(no)));
         std::iter::from_fn(|| order.pop(false)).map(|io| (io.offset, io.after)).collect()
+    }
+
+    #[test]
+    fn a_recording_takes_the_place_of_nothing_but_another_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (new, table) = (folder.path().join("new"), folder.path().join("orders.ibd"));
+        std::fs::write(&table, b"pages").unwrap();
+        let error = Recording::default().keep_in(&table).unwrap_err();
+        assert!(error.to_string().contains("no recording"), "{error}");
+        assert_eq!(std::fs::read(&table).unwrap(), b"pages");
+        for _ in 0..2 {
+            let recording = Recording::default();
+            recording.keep_in(&new).unwrap();
+            // Whoever is killed now leaves that.
+            let left = std::fs::read(&new).unwrap();
+            assert!(TraceReader::new(&left[..]).is_ok(), "{left:?}");
+            recording.finish().unwrap();
+        }
+        std::fs::write(&new, b"").unwrap();
+        Recording::default().keep_in(&new).unwrap();
     }
 
     #[test]

@@ -42,6 +42,14 @@ const COPIES: usize = 4;
 /// Of what a policy draws.
 const SEED: u64 = 1;
 
+/// Whether no query reads the file, but whoever mounts the server's folder: its logs, and what it keeps for its next start.
+fn is_of_the_server(name: &str) -> bool {
+    const LOGS: [&str; 7] =
+        ["ib_logfile", "#ib_", "ib_buffer_pool", "aria_log", "undo", "ibtmp", "ib_doublewrite"];
+    let file = name.rsplit('/').next().unwrap_or(name);
+    LOGS.iter().any(|log| file.starts_with(log)) && !file.ends_with(".ibd")
+}
+
 /// How a session wants chunks placed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wanted {
@@ -175,7 +183,8 @@ impl Steering {
         let mut state = self.state.lock();
         let State { placer, objects, .. } = &mut *state;
         let mut counts = Vec::new();
-        for (no, object) in objects.iter().enumerate() {
+        for (no, object) in objects.iter().enumerate().filter(|(_, object)| !is_of_the_server(&object.name()))
+        {
             for chunk in object.chunks(0..u64::MAX) {
                 let statistics = chunk.statistics;
                 counts.push(ChunkCount {

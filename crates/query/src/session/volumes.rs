@@ -13,6 +13,10 @@ use crate::placement::Steering;
 use crate::volume::{VolumeFiles, databases, settings};
 use crate::{Error, ErrorKind, Result};
 
+/// What opening a volume fails with that can be read all the same: somebody has it, the place cannot be written, or it is full.
+const CANNOT_BE_WRITTEN: [VolumeErrorKind; 3] =
+    [VolumeErrorKind::Locked, VolumeErrorKind::Device, VolumeErrorKind::NoSpace];
+
 impl Session {
     /// Mounts the databases among the objects of the volume in the folder `path`; gives their names and warnings. The volume stays open until
     /// [`close`](Self::close): then the reads of this session are in its statistics for good. While other readers have the volume, and where
@@ -28,10 +32,12 @@ impl Session {
     ) -> Result<(Vec<String>, Vec<String>)> {
         let mut warnings = Vec::new();
         let directory = match self.open_volume(path, false).await {
-            Err(error) if [VolumeErrorKind::Locked, VolumeErrorKind::Device].contains(&error.kind()) => {
+            Err(error) if CANNOT_BE_WRITTEN.contains(&error.kind()) => {
                 // If it is a writer that has it, or it cannot be read either, this fails for the same reason.
                 let shared = self.open_volume(path, true).await?;
-                warnings.push(format!("reads of this session are not counted: {error}"));
+                warnings.push(format!(
+                    "reads of this session are not counted, and no chunks are placed: {error}"
+                ));
                 shared
             }
             opened => {
