@@ -225,6 +225,12 @@ impl Policy for History {
             self.foresee(context, 0);
             let wanted = std::mem::take(&mut self.wanted);
             for (ios, no) in wanted.into_iter().rev() {
+                if self.residency.of(ChunkNo(no)) != Where::Slow {
+                    continue;
+                }
+                if !self.residency.has_room(context.capacity) {
+                    break;
+                }
                 let reason = Reason::Foreseen { windows: self.ahead as u32, ios };
                 let mirror = Decision::new(ChunkNo(no), Action::Mirror(Source::Copy), reason);
                 self.residency.decide(mirror, decisions);
@@ -278,6 +284,17 @@ mod tests {
             ["drop 3", "mirror 1", "drop 4", "mirror 2"],
             "the cycle turns"
         );
+    }
+
+    #[test]
+    fn what_is_there_already_is_not_wanted_again() {
+        let mut bench = Bench::new("history:window=10,ahead=1", 20, 3);
+        for chunks in [[1, 2], [3, 4]] {
+            (0..5).for_each(|_| chunks.iter().for_each(|chunk| bench.train(*chunk)));
+        }
+        assert_eq!(bench.prepare(), ["mirror 1", "mirror 2", "mirror 3"]);
+        bench.done_all();
+        assert_eq!(bench.prepare(), Vec::<String>::new(), "all of the room is taken");
     }
 
     #[test]
