@@ -363,8 +363,8 @@ impl TreeState {
         Ok(after)
     }
 
-    /// The value of a version that a leaf has at `pointer` in `home`, from where the log wrote it, if that is a mirror still, or from both as is
-    /// [quicker](crate::value::Sides). What cannot be read there, for whatever reason, is to be read at `pointer`.
+    /// The value of a version that a leaf has at `pointer` in `home`, from where the log wrote it, if that is a mirror still, or from `home`, where
+    /// [that is as quick](crate::value::Sides). What cannot be read there, for whatever reason, is to be read at `pointer`.
     async fn mirrored(&self, first: Option<FirstHome>, pointer: &Pointer, home: &Segment) -> Option<Bytes> {
         let (mirror, mirrored) = self.open_mirror(first?, pointer)?;
         let segment = mirror.segment()?;
