@@ -80,26 +80,28 @@ pub struct Tablespace {
     lacks_checksums: bool,
 }
 
-impl Tablespace {
-    /// Opens a file: reads page 0, checks the header and flags; encrypted and ROW_FORMAT=COMPRESSED spaces are refused with their own errors.
-    ///
-    /// # Errors
-    /// If it cannot be read, is no tablespace, is damaged, or uses what is not read.
-    pub async fn open(path: &Path, environment: &Arc<Environment>) -> Result<Arc<Tablespace>> {
-        /// The largest page: the size is only known once page 0 has been seen.
-        const LARGEST_PAGE: usize = 64 << 10;
-        let device = environment.files.open(path, environment.method)?;
-        let size_bytes = device.size_bytes()?;
+/// The largest page: the size is only known once page 0 has been seen.
+const LARGEST_PAGE: usize = 64 << 10;
+
+/// What page 0 tells.
+struct Start {
+    header: SpaceHeader,
+    codec: PageCodec,
+    sdi_root: Option<PageNo>,
+    lacks_checksums: bool,
+}
+
+impl Start {
+    async fn read(path: &Path, device: &Device, environment: &Environment) -> Result<Start> {
         let start = device.read(0, environment.executors.buffers().allocate(LARGEST_PAGE)).await?;
         let header = SpaceHeader::parse(start.get(..header::PREFIX_BYTES).unwrap_or(&start), path)?;
-        let page_bytes = header.page_size.bytes();
         let codec = PageCodec {
             format: header.format,
             page_size: header.page_size,
             space: header.space,
             verify: environment.verify_checksums,
         };
-        let Some(page0) = start.get(..page_bytes) else {
+        let Some(page0) = start.get(..header.page_size.bytes()) else {
             return Err(Error::new(
                 ErrorKind::Corrupt,
                 format!("{}: the file ends within page 0", path.display()),
@@ -108,6 +110,28 @@ impl Tablespace {
         codec.decode(page0, PageNo(0)).map_err(|fault| fault_in(path, codec.space, PageNo(0), &fault))?;
         let sdi_root = header.sdi_root(page0, path)?;
         let lacks_checksums = header.format == PageFormat::Classic && is_unsealed(page0);
+        Ok(Start { header, codec, sdi_root, lacks_checksums })
+    }
+}
+
+impl Tablespace {
+    /// Opens a file: reads page 0, checks the header and flags; encrypted and ROW_FORMAT=COMPRESSED spaces are refused with their own errors.
+    ///
+    /// # Errors
+    /// If it cannot be read, is no tablespace, is damaged, or uses what is not read.
+    pub async fn open(path: &Path, environment: &Arc<Environment>) -> Result<Arc<Tablespace>> {
+        let device = environment.files.open(path, environment.method)?;
+        let size_bytes = device.size_bytes()?;
+        let read = Start::read(path, &device, environment).await;
+        let start = match read {
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                device.distrust(0, LARGEST_PAGE as u64);
+                Start::read(path, &device, environment).await?
+            }
+            read => read?,
+        };
+        let Start { header, codec, sdi_root, lacks_checksums } = start;
+        let page_bytes = header.page_size.bytes();
         // A page number has 32 bits, and FIL_NULL is none.
         let pages = (size_bytes / page_bytes as u64).min(u64::from(u32::MAX)) as u32;
         Ok(Arc::new(Tablespace {
@@ -225,12 +249,40 @@ impl Tablespace {
             return Err(self.missing(no));
         }
         let image = self.read_pages(no, 1, context).await?;
-        let bytes = match self.codec.decode(&image, no) {
-            Ok(None) => PageBytes::Buffer(image),
-            Ok(Some(decompressed)) => PageBytes::Heap(decompressed),
-            Err(fault) => return Err(fault_in(&self.path, self.id(), no, &fault)),
+        let (image, decoded) = match self.codec.decode(&image, no) {
+            Ok(decoded) => (image, decoded),
+            Err(fault) if fault.kind() != ErrorKind::Corrupt => {
+                return Err(fault_in(&self.path, self.id(), no, &fault));
+            }
+            Err(_) => {
+                drop(image);
+                let image = self.reread(no, context).await?;
+                let decoded = self.codec.decode(&image, no);
+                (image, decoded.map_err(|fault| fault_in(&self.path, self.id(), no, &fault))?)
+            }
         };
+        let bytes = decoded.map_or(PageBytes::Buffer(image), PageBytes::Heap);
         Ok(Page::new(self.id(), no, bytes))
+    }
+
+    /// The image of a page that was damaged, read once more: a copy of the file may have been damaged, or a server has been writing the page.
+    async fn reread(&self, no: PageNo, context: &IoContext) -> Result<Buffer> {
+        let page_bytes = self.page_size().bytes() as u64;
+        self.device.distrust(u64::from(no.0) * page_bytes, page_bytes);
+        self.read_pages(no, 1, context).await
+    }
+
+    /// Page `i` of a run of this tablespace; if it is damaged there, it is read once more for itself.
+    ///
+    /// # Errors
+    /// As [`page`](Self::page).
+    pub async fn page_of(&self, run: &PageRun, i: u32, context: &IoContext) -> Result<Page> {
+        match run.page(i) {
+            Err(error) if error.kind() == ErrorKind::Corrupt && i < run.pages() => {
+                self.page(PageNo(run.first().0.saturating_add(i)), context).await
+            }
+            page => page,
+        }
     }
 
     /// Reads the images of `count` pages; the memory is only taken once the I/O may start.

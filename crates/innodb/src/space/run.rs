@@ -50,6 +50,11 @@ impl PageRun {
         Ok(Page::new(space, no, bytes))
     }
 
+    /// The first page.
+    pub fn first(&self) -> PageNo {
+        self.first
+    }
+
     /// Number of pages.
     pub fn pages(&self) -> u32 {
         self.count

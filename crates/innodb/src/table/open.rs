@@ -88,6 +88,7 @@ async fn open(
         let what = "pages were written without checksums (innodb_checksum_algorithm = none): damage to them is not noticed";
         format!("{}: {what}", space.path().display())
     }));
+    warnings.extend(spaces.iter().filter_map(|space| space.note()));
     warnings.iter().for_each(|warning| tanada_io::warn(warning));
     Ok(Arc::new(Table::new(definition, environment.clone(), spaces, keys, trees, warnings)))
 }

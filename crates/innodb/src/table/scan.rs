@@ -99,7 +99,8 @@ impl Table {
         let pages = tree.space.run(run.first, run.span_pages(), context).await?;
         for offset in &run.offsets {
             let no = PageNo(run.first.0 + u32::from(*offset));
-            let leaf = Node::new(pages.page(u32::from(*offset))?).map_err(|error| tree.at(no, &error))?;
+            let leaf = Node::new(tree.space.page_of(&pages, u32::from(*offset), context).await?)
+                .map_err(|error| tree.at(no, &error))?;
             let leaf = tree.check(leaf, 0, id)?;
             if reader.rows(&leaf, range, on_row).await?.is_break() {
                 break;
@@ -128,7 +129,8 @@ impl Table {
         let mut found = Vec::new();
         for offset in &run.offsets {
             let no = PageNo(run.first.0 + u32::from(*offset));
-            let leaf = Node::new(pages.page(u32::from(*offset))?).map_err(|error| tree.at(no, &error))?;
+            let leaf = Node::new(tree.space.page_of(&pages, u32::from(*offset), context).await?)
+                .map_err(|error| tree.at(no, &error))?;
             let leaf = tree.check(leaf, 0, id)?;
             let origins = live_origins(tree, &leaf, range).map_err(|error| tree.at(no, &error))?;
             collect_bookmarks(tree, run.partition, &leaf, &origins, &mut found)

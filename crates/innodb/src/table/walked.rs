@@ -44,7 +44,8 @@ pub(super) async fn walk(space: &Tablespace, roots: &[Root], context: &IoContext
         let count = longest.min(space.pages() - first);
         let run = space.run(PageNo(first), count, context).await?;
         for i in 0..count {
-            take(PageNo(first + i), run.page(i).ok().as_ref(), &by_id, &mut layout);
+            let page = space.page_of(&run, i, context).await;
+            take(PageNo(first + i), page.ok().as_ref(), &by_id, &mut layout);
         }
         first += count;
     }

@@ -90,6 +90,11 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
         let _ = ticket;
     }
 
+    /// What `len` bytes at `offset` read as is damaged, as whoever reads them can tell: if they lie elsewhere too, they are read from there from now on.
+    fn distrust(&self, offset: u64, len: u64) {
+        let _ = (offset, len);
+    }
+
     /// Called with the error of a failed request: changes to another way of doing I/O if that may help, and says whether to try again.
     fn degrade(&self, error: &io::Error) -> bool {
         let _ = error;

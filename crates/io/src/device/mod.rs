@@ -130,6 +130,11 @@ impl Device {
         self.inner.backend.degrade(error)
     }
 
+    /// Tells that what `len` bytes at `offset` read as is damaged; read again they may be other bytes ([`Backend::distrust`]).
+    pub fn distrust(&self, offset: u64, len: u64) {
+        self.inner.backend.distrust(offset, len);
+    }
+
     /// Reads `buffer.len()` bytes at `offset`; the buffer comes back shortened to what was read (shorter only at the end of the file).
     /// On an executor's thread it uses that executor's ring; elsewhere the thread pool. Dropping the future is safe.
     ///

@@ -127,6 +127,10 @@ impl Backend for ObjectBackend {
         }
     }
 
+    fn distrust(&self, offset: u64, len: u64) {
+        self.object.distrust_mirrors(offset, len);
+    }
+
     fn degrade(&self, error: &io::Error) -> bool {
         self.object.degrade(error)
     }

@@ -151,7 +151,12 @@ fn home_part(core: &Core, object: &ObjectState, leaf: Option<&Leaf>, mut part: P
     if let Some(file) = &object.adopted {
         let device = file.device.read().clone();
         let device = device.ok_or_else(|| {
-            Error::new(ErrorKind::MissingDevice, format!("the adopted file {} cannot be opened", file.path))
+            let why = match core.opener.open(&file.path) {
+                Ok(_) => "it could not when it was looked at last".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            let message = format!("the adopted file {} cannot be opened: {why}", file.path);
+            Error::new(ErrorKind::MissingDevice, message)
         })?;
         part.offset = part.logical;
         part.source = Some(Source::File(device));

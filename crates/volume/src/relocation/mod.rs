@@ -145,6 +145,26 @@ impl Object {
         Ok(mirrored.len() as u64)
     }
 
+    /// What `len` bytes at `offset` read as is damaged, so that whoever reads can tell: what was read from mirrors is read from the homes from now on. Also of
+    /// volumes that are only read: for as long as they are open.
+    pub(crate) fn distrust_mirrors(&self, offset: u64, len: u64) {
+        if len == 0 {
+            return;
+        }
+        let last = offset.saturating_add(len - 1) >> self.core.chunk_shift;
+        for chunk in offset >> self.core.chunk_shift..=last {
+            let mirror = self.state.table.read().chunk(chunk).and_then(|chunk| chunk.mirror.get());
+            let Some(mirror) = mirror else { continue };
+            if let Ok(class) = self.core.class(mirror.class) {
+                class.counters.count_error();
+            }
+            let why = "a reader found it damaged".to_owned();
+            let relocation = Relocation { who: "the volume".to_owned(), why, ..Relocation::default() };
+            self.decide(&(chunk..chunk + 1), Action::DropMirror, None, &relocation);
+            self.forget_mirror(chunk);
+        }
+    }
+
     fn check_relocation(&self, class: &str, is_mirror: bool) -> Result<Arc<Class>> {
         self.core.check_writable()?;
         self.state.check_there()?;

@@ -68,6 +68,37 @@ fn an_adopted_file_is_read_in_place_and_mirrored() {
 }
 
 #[test]
+fn what_a_reader_distrusts_is_read_from_the_file() {
+    let place = Place::new(&[("fast", 1), ("slow", 1)]);
+    let data = bytes(3 * CHUNK as usize, 1);
+    let file = place.path("table.ibd");
+    fs::write(&file, &data).unwrap();
+    block_on(async {
+        let volume = Volume::create(parts(&place), &place.settings(16)).await.unwrap();
+        let object = volume.adopt("table", file.to_str().unwrap(), &Attributes::default()).unwrap();
+        object.mirror_to(0..3, "fast", &Relocation::default()).await.unwrap();
+        // The mirrors differ from the file from now on, as if they were damaged.
+        let modified = fs::metadata(&file).unwrap().modified().unwrap();
+        let other = bytes(data.len(), 2);
+        fs::write(&file, &other).unwrap();
+        fs::File::options().write(true).open(&file).unwrap().set_modified(modified).unwrap();
+        let read = async || object.read_bytes(0, data.len()).await.unwrap();
+        assert_eq!(read().await, data);
+        let chunk = CHUNK as usize;
+        object.device().distrust(CHUNK + 5, 10);
+        assert_eq!(read().await, [&data[..chunk], &other[chunk..2 * chunk], &data[2 * chunk..]].concat());
+        object.device().distrust(CHUNK, 0);
+        object.device().distrust(CHUNK - 1, CHUNK + 2);
+        assert_eq!(read().await, other);
+        let why = object.explain(2).unwrap();
+        assert_eq!(why.why, "a reader found it damaged");
+        assert_eq!(volume.classes()[0].statistics.errors, 3);
+        volume.sync().await.unwrap();
+        assert_eq!(volume.classes()[0].taken, 0, "their room is free again");
+    });
+}
+
+#[test]
 fn a_file_that_changed_or_is_gone_is_its_own_objects_affair() {
     let place = Place::new(&[("fast", 1), ("slow", 1)]);
     let data = bytes(2 * CHUNK as usize, 1);
