@@ -80,7 +80,8 @@ Examples:
   tanada bench ycsb --quick
   tanada bench ycsb --dir /mnt/nvme --against rocksdb --json ycsb.json --html ycsb.html
   tanada bench ycsb --against rocksdb,fjall --distribution uniform
-  tanada bench ycsb --tasks 256 --workloads c        # 256 requests in flight instead of threads
+  tanada bench ycsb --tasks 256 --workloads c        # 256 requests in flight instead of 96
+  tanada bench ycsb --threads 4                      # four clients that wait, each a thread
 
 RocksDB and fjall are in a program of their own, which is not built by default:
 cargo build --release --manifest-path crates/compare/Cargo.toml, then put tanada-compare beside tanada.")]
@@ -96,10 +97,10 @@ pub struct YcsbArguments {
     /// Classes: staging (and capacity), capacity (alone), or both in turn
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = ["staging", "capacity"])]
     tiers: Vec<String>,
-    /// Clients, each a thread
+    /// Clients that wait, each a thread
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000), conflicts_with = "tasks")]
     threads: Option<u64>,
-    /// Requests in flight instead, without threads
+    /// Requests in flight, without threads; other engines get as many threads (96 by default)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     tasks: Option<u64>,
     /// Operations a second that are due: latencies count from then on

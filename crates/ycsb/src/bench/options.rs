@@ -64,7 +64,7 @@ pub struct YcsbOptions {
 }
 
 impl YcsbOptions {
-    /// Two million records of 1,000 bytes, four threads, a fifth of the data as memory, staging with room for all of them and half of them more; three rounds
+    /// Two million records of 1,000 bytes, 96 operations in flight, a fifth of the data as memory, staging with room for all of them and half of them more; three rounds
     /// of 20 s a workload, after 20 s that are not measured.
     pub fn new(directory: impl Into<PathBuf>) -> YcsbOptions {
         YcsbOptions {
@@ -76,7 +76,7 @@ impl YcsbOptions {
             seconds: 20.0,
             warm_up_s: 20.0,
             workloads: vec![Workload::A, Workload::B, Workload::C, Workload::F, Workload::D, Workload::E],
-            clients: Clients::Threads(4),
+            clients: Clients::Tasks(96),
             target_per_second: 0.0,
             distribution: None,
             update_all_fields: true,
