@@ -376,9 +376,20 @@ async fn pst(arguments: PstArguments) -> Outcome {
     settings.real_time &= !arguments.no_real_time;
     (settings.fast, settings.slow, settings.depth) = (arguments.fast, arguments.slow, arguments.depth);
     settings.runs = arguments.runs.map_or(settings.runs, |runs| runs as usize);
-    (settings.traces, settings.work) = (arguments.traces, arguments.work);
+    // Interrupted, what the volumes have taken is given back.
+    let temporary = match arguments.work {
+        Some(_) => None,
+        None => Some(
+            tempfile::tempdir()
+                .map_err(|error| Failure::failed(format!("cannot make a temporary folder: {error}")))?,
+        ),
+    };
+    settings.traces = arguments.traces;
+    settings.work = arguments.work.or(temporary.as_ref().map(|folder| folder.path().to_owned()));
     let work = tokio::task::spawn_blocking(move || tanada_bench::pst::run(settings, &progress));
-    let report = work.await.map_err(|error| Failure::failed(format!("the benchmark stopped: {error}")))?;
+    let report = interruptible(work)
+        .await?
+        .map_err(|error| Failure::failed(format!("the benchmark stopped: {error}")))?;
     let report = report.map_err(failure)?;
     if let Some(path) = &arguments.html {
         let page = tanada_bench::pst::html(&report).map_err(failure)?;

@@ -1,6 +1,7 @@
 //! Arguments that several subcommands share: what is mounted and with which resources.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Args, ValueEnum};
 use tanada_base::ByteSize;
@@ -79,6 +80,7 @@ impl MountArguments {
             verify_checksums: !self.no_verify_checksums,
             ..SessionOptions::default()
         })?;
+        note_decisions(&session);
         let mounted = self.mount(&session).await;
         if mounted.is_err() {
             // What went wrong is what matters; volumes that were mounted before are to be stopped cleanly.
@@ -107,6 +109,19 @@ impl MountArguments {
         }
         Ok(())
     }
+}
+
+/// What placement does is noted at once, so that it is known of a session that is killed, too. Whether that works is said once: whoever asks a question has the answer
+/// all the same.
+fn note_decisions(session: &Session) {
+    let has_failed = AtomicBool::new(false);
+    session.on_placed(move |placed| {
+        if let Err(failure) = crate::volume::decisions::note_placed(placed)
+            && !has_failed.swap(true, Ordering::Relaxed)
+        {
+            warn(vec![failure.to_string()]);
+        }
+    });
 }
 
 fn warn(warnings: Vec<String>) {

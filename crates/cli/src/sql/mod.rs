@@ -68,6 +68,13 @@ pub fn run(runtime: &Runtime, arguments: SqlArguments) -> Outcome {
         if path == Path::new("-") {
             return Err(Failure::failed("a recording goes to a file, not to standard output: name one"));
         }
+        // To open a pipe is to wait for whoever reads it.
+        if path.exists() && !path.is_file() {
+            return Err(Failure::failed(format!(
+                "a recording goes to a file, and {} is none",
+                path.display()
+            )));
+        }
         writable(path)?;
     }
     let session = runtime.block_on(arguments.mounts.session())?;
@@ -90,10 +97,6 @@ pub fn run(runtime: &Runtime, arguments: SqlArguments) -> Outcome {
         }
         Err(error) => Err(Failure::from(error)),
     };
-    // They are no part of the volume, and who asked a question has the answer. Copies that were under way came to their end when the session was closed.
-    if let Err(failure) = crate::volume::decisions::note_placed(&session.placed()) {
-        eprintln!("tanada: warning: {}", one_line(&failure.to_string()));
-    }
     // What was read until something failed is worth keeping.
     let recorded = match recording {
         Some(recording) => recording.finish().map(drop).map_err(Failure::from),

@@ -7,7 +7,7 @@ use tanada_query::{Error, QueryReport, Session};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, one_line};
 use crate::format::Format;
 
 /// Batches that wait to be written; more would only fill memory.
@@ -59,6 +59,9 @@ pub async fn run(session: &Session, sql: &str, format: Format, out: &mut impl Wr
 
 /// What the result does not say itself goes to stderr.
 pub fn warn(report: &QueryReport) {
+    for warning in &report.warnings {
+        eprintln!("tanada: warning: {}", one_line(warning));
+    }
     if report.zero_dates > 0 {
         eprintln!(
             "tanada: warning: {} values without a calendar date (0000-00-00 and the like) are shown as NULL",

@@ -1,6 +1,6 @@
 //! Why chunks are where they are, beyond the life of a process: `decisions.jsonl` in the volume's folder, a line for each decision.
 //!
-//! An open volume remembers its last decisions in memory; commands come and go, so they note theirs here. It is no part of the volume:
+//! An open volume remembers its last decisions in memory; commands come and go, so they note theirs here, each at once. It is no part of the volume:
 //! lost or cut short, nothing is lost but the explanation. Only the newest are kept.
 
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use tanada_query::session::PlacedChunk;
+use tanada_query::placement::PlacedChunk;
 use tanada_volume::{Object, Relocation};
 
 use crate::failure::{Failure, Outcome};
@@ -68,38 +68,30 @@ pub fn note(
         gain_s: None,
         refusal: None,
     };
-    append(folder, &[decision])
+    append(folder, &decision)
 }
 
-/// Notes what placement did in a session, and what it was refused.
-pub fn note_placed(placed: &[PlacedChunk]) -> Outcome {
+/// Notes what placement has done in a session just now, or was refused.
+pub fn note_placed(placed: &PlacedChunk) -> Outcome {
     let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    for of_volume in placed.chunk_by(|a, b| a.volume == b.volume) {
-        let decision = |chunk: &PlacedChunk| Decision {
-            at,
-            object: chunk.object,
-            first: chunk.chunk,
-            end: chunk.chunk + 1,
-            action: chunk.action.to_owned(),
-            class: chunk.class.clone(),
-            who: chunk.who.clone(),
-            why: chunk.why.clone(),
-            gain_s: Some(chunk.gain_s).filter(|gain_s| *gain_s != 0.0),
-            refusal: chunk.refusal.clone(),
-        };
-        let decisions: Vec<Decision> = of_volume.iter().map(decision).collect();
-        append(&of_volume[0].volume, &decisions)?;
-    }
-    Ok(())
+    let decision = Decision {
+        at,
+        object: placed.object,
+        first: placed.chunk,
+        end: placed.chunk + 1,
+        action: placed.action.to_owned(),
+        class: placed.class.clone(),
+        who: placed.who.clone(),
+        why: placed.why.clone(),
+        gain_s: Some(placed.gain_s).filter(|gain_s| *gain_s != 0.0),
+        refusal: placed.refusal.clone(),
+    };
+    append(&placed.volume, &decision)
 }
 
-fn append(folder: &Path, decisions: &[Decision]) -> Outcome {
+fn append(folder: &Path, decision: &Decision) -> Outcome {
     let path = folder.join(FILE);
-    let mut lines = String::new();
-    for decision in decisions {
-        lines += &serde_json::to_string(decision).map_err(Failure::failed)?;
-        lines.push('\n');
-    }
+    let line = serde_json::to_string(decision).map_err(Failure::failed)? + "\n";
     let noted = (|| {
         if std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() > LONGEST_FILE) {
             let text = String::from_utf8_lossy(&std::fs::read(&path)?).into_owned();
@@ -107,7 +99,7 @@ fn append(folder: &Path, decisions: &[Decision]) -> Outcome {
             let newest = &lines[lines.len().saturating_sub(KEPT)..];
             std::fs::write(&path, newest.join("\n") + "\n")?;
         }
-        std::fs::OpenOptions::new().create(true).append(true).open(&path)?.write_all(lines.as_bytes())
+        std::fs::OpenOptions::new().create(true).append(true).open(&path)?.write_all(line.as_bytes())
     })();
     noted.map_err(|error| Failure::failed(format!("cannot note the decision in {}: {error}", path.display())))
 }
@@ -188,7 +180,8 @@ mod tests {
             gain_s,
             refusal: refusal.map(str::to_owned),
         };
-        note_placed(&[placed(None, 0.0), placed(Some("no free chunk"), 0.5)]).unwrap();
+        note_placed(&placed(None, 0.0)).unwrap();
+        note_placed(&placed(Some("no free chunk"), 0.5)).unwrap();
         let noted = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
         let Last { decision, refused } = last_in(&noted, 7, 2);
         let (decision, refused) = (decision.unwrap(), refused.unwrap());

@@ -16,6 +16,8 @@ pub(super) struct Explanation {
     chunk: Heat,
     is_adopted: bool,
     decision: Option<Decision>,
+    /// Whether the chunk no longer lies where that decision has put it.
+    is_outdated: bool,
     /// A decision since that was not carried out.
     refused: Option<Decision>,
     /// The class where the whole object has to lie.
@@ -39,14 +41,24 @@ struct FirstClass {
 impl Explanation {
     pub(super) fn new(directory: &Directory, object: &Object, chunk: Heat) -> Explanation {
         let Last { decision, refused } = decisions::last(directory.path(), object, chunk.chunk);
+        let is_outdated = decision.as_ref().is_some_and(|decision| !is_still_so(decision, &chunk));
         Explanation {
             chunk,
             is_adopted: object.is_adopted(),
             decision,
+            is_outdated,
             refused,
             pin: object.attributes().pin,
             first_class: FirstClass::of(directory.volume(), object),
         }
+    }
+}
+
+/// Whether the chunk lies where the decision has put it.
+fn is_still_so(decision: &Decision, chunk: &Heat) -> bool {
+    match &decision.class {
+        Some(class) => [&chunk.class, &chunk.mirror].into_iter().flatten().any(|it| it == class),
+        None => chunk.mirror.is_none(),
     }
 }
 
@@ -101,11 +113,22 @@ pub(super) fn explained(explanation: &Explanation) -> String {
         ),
     ];
     match &explanation.decision {
-        Some(decision) => lines.push(format!("Last decision, {}.", told(decision))),
+        Some(decision) => {
+            lines.push(format!("Last decision, {}.", told(decision)));
+            if explanation.is_outdated {
+                lines.push(
+                    "It is not so any more: its file has changed, its class was drained or has lost a device, it was written to or found damaged, or what \
+                     was decided since is not remembered."
+                        .to_owned(),
+                );
+            }
+        }
         None => {
-            lines.push(
-                "No decision on it is remembered: it lies where it was first written or adopted.".to_owned(),
-            );
+            let why = match &chunk.mirror {
+                None => "it lies where it was first written or adopted",
+                Some(_) => "who made its mirror is not known",
+            };
+            lines.push(format!("No decision on it is remembered: {why}."));
             lines.extend(
                 explanation.pin.iter().map(|class| format!("Its object is pinned to class {class}.")),
             );

@@ -169,6 +169,34 @@ fn pins_mirrors_and_their_reasons() {
     made.assert_sound();
 }
 
+/// The last decision was told as if the chunk lay there still.
+#[test]
+fn what_is_not_so_any_more_is_told() {
+    let made = Made::new();
+    let original = directory("mariadb-10.11").join("tpch/orders.ibd");
+    let table = format!("{}/../copy.ibd", made.volume);
+    std::fs::copy(original, &table).unwrap();
+    made.run("adopt", &[&table]).output();
+    made.run("mirror", &["copy.ibd", "--to", "staging"]).output();
+    let explain = ["copy.ibd", "--explain", "1"];
+    let why = made.run("heat", &explain).output();
+    assert!(why.contains("mirror to staging") && !why.contains("any more"), "{why}");
+    // Whoever mirrored it was killed before it could note that.
+    let notes = format!("{}/decisions.jsonl", made.volume);
+    let noted = std::fs::read(&notes).unwrap();
+    std::fs::remove_file(&notes).unwrap();
+    let why = made.run("heat", &explain).output();
+    assert!(why.contains("remembered: who made its mirror is not known."), "{why}");
+    std::fs::write(&notes, noted).unwrap();
+
+    let file = std::fs::File::options().write(true).open(&table).unwrap();
+    file.set_modified(std::time::SystemTime::now()).unwrap();
+    made.run("quota", &["copy.ibd", "--size", "64MiB"]).output();
+    let why = made.run("heat", &explain).output();
+    assert!(why.contains("mirror to staging") && why.contains("It is not so any more: "), "{why}");
+    assert_eq!(made.json("heat", &explain)["is_outdated"], true);
+}
+
 /// Those that ended while the session closed were left out.
 #[test]
 fn every_decision_of_placement_is_remembered() {

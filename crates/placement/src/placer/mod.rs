@@ -135,18 +135,18 @@ impl Placer {
     /// # Errors
     /// If there is no such policy or class, or the policy is one that places blocks.
     pub fn new(volume: &Volume, options: PlacerOptions) -> Result<Placer> {
-        let policy = policy(&options.policy, options.seed)?;
-        let is_live =
-            POLICIES.iter().any(|registered| registered.name == policy.name() && registered.is_live);
-        if !is_live {
-            let live =
-                POLICIES.iter().filter(|registered| registered.is_live).map(|registered| registered.name);
-            return Err(Error::invalid(format!(
-                "the policy {} places blocks and is for simulation; on a volume there are {}",
-                policy.name(),
-                live.collect::<Vec<_>>().join(", ")
-            )));
+        let name = options.policy.split(':').next().unwrap_or_default().trim();
+        let live =
+            || POLICIES.iter().filter(|registered| registered.is_live).map(|registered| registered.name);
+        if !live().any(|live| live == name) {
+            let what = match POLICIES.iter().any(|registered| registered.name == name) {
+                true => format!("the policy {name} places blocks and is for simulation"),
+                false => format!("there is no placement policy {name:?}"),
+            };
+            let live = live().collect::<Vec<_>>().join(", ");
+            return Err(Error::invalid(format!("{what}; on a volume there are {live}")));
         }
+        let policy = policy(&options.policy, options.seed)?;
         let classes = volume.classes();
         let class = |name: &str| {
             let names = || classes.iter().map(|class| class.name.as_str()).collect::<Vec<_>>().join(", ");

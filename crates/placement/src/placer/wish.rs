@@ -25,6 +25,7 @@ pub struct Wish {
     pub decision: Decision,
     object: Object,
     chunk_of_object: u64,
+    policy: String,
     relocation: Relocation,
     fast: String,
     slow: String,
@@ -63,6 +64,8 @@ impl WishOutcome {
 pub struct Placed {
     /// The wish.
     pub decision: Decision,
+    /// The policy that wanted it, without its options.
+    pub policy: String,
     /// Why it was wanted, with chunks named as people know them.
     pub why: String,
     /// Whether something was done; if not and nothing refused it, it was so already.
@@ -71,6 +74,18 @@ pub struct Placed {
     pub bytes: u64,
     /// Why it was not done.
     pub refusal: Option<tanada_volume::Error>,
+}
+
+impl Placed {
+    fn new(wish: &Wish, decision: Decision, outcome: WishOutcome) -> Placed {
+        let is_done = outcome.is_done();
+        let (bytes, refusal) = match outcome.result {
+            Ok(bytes) => (bytes.unwrap_or(0), None),
+            Err(error) => (0, Some(error)),
+        };
+        let (policy, why) = (wish.policy.clone(), wish.relocation.why.clone());
+        Placed { decision, policy, why, is_done, bytes, refusal }
+    }
 }
 
 impl Wish {
@@ -141,7 +156,8 @@ impl Placer {
             let classes = self.volume.classes();
             let reserved = self.running.values().filter(|decision| decision.action.takes_room()).count();
             let class = classes.iter().find(|class| class.number == self.fast);
-            class.is_some_and(|class| class.taken + (reserved as u64) < class.chunks)
+            let reserved = (reserved + self.former.len()) as u64;
+            class.is_some_and(|class| class.taken + reserved < class.chunks)
         };
         is_making_room && !has_free()
     }
@@ -189,9 +205,10 @@ impl Placer {
     fn wish_of(&self, no: u64, decision: Decision) -> Option<Wish> {
         let (_, member, chunk_of_object) = self.member_of(decision.chunk)?;
         let object = member.object.clone();
+        let policy = self.policy.name().to_owned();
         let relocation = Relocation {
             budget: self.options.budget,
-            who: format!("policy {}", self.policy.name()),
+            who: format!("policy {policy}"),
             why: decision.reason.told(&self.layout),
             gain_s: f64::from(decision.gain_s),
             progress: None,
@@ -200,6 +217,7 @@ impl Placer {
             decision: Decision { action: self.effective(&decision), ..decision },
             object,
             chunk_of_object,
+            policy,
             relocation,
             fast: self.options.fast.clone(),
             slow: self.options.slow.clone(),
@@ -209,27 +227,23 @@ impl Placer {
 
     /// Tells the policy what came of the wish.
     pub fn finish(&mut self, wish: Wish, outcome: WishOutcome) -> Placed {
-        let is_done = outcome.is_done();
-        self.conclude(wish.ticket.no, is_done);
-        let (bytes, refusal) = match outcome.result {
-            Ok(bytes) => (bytes.unwrap_or(0), None),
-            Err(error) => (0, Some(error)),
-        };
-        Placed { decision: wish.decision, why: wish.relocation.why.clone(), is_done, bytes, refusal }
+        self.conclude(wish.ticket.no, outcome.is_done());
+        Placed::new(&wish, wish.decision, outcome)
     }
 
-    /// Tells the policy what came of a wish of the placer that this one [follows](Self::follow): something lies elsewhere now.
-    pub fn finish_former(&mut self, wish: &Wish, outcome: &WishOutcome) {
-        let Some((no, chunk)) = self.chunk_in(&wish.object, wish.chunk_of_object) else { return };
+    /// Tells the policy what came of a wish of the placer that this one [follows](Self::follow): something lies elsewhere now. `None` if its
+    /// object is not placed here.
+    pub fn finish_former(&mut self, wish: &Wish, outcome: WishOutcome) -> Option<Placed> {
+        let (no, chunk) = self.chunk_in(&wish.object, wish.chunk_of_object)?;
         self.former.remove(&chunk.0);
         let fast_chunks = |placer: &Placer| {
             placer.members.get(no.0 as usize).and_then(Option::as_ref).map_or(0, |member| member.fast_chunks)
         };
         let before = fast_chunks(self);
         self.recount(no);
+        let decision = Decision { chunk, ..wish.decision };
         if outcome.is_done() {
             self.found += fast_chunks(self).saturating_sub(before);
-            let decision = Decision { chunk, ..wish.decision };
             self.note_brought(&decision);
             if self.layout.is_pinned_to(chunk, Tier::Fast) {
                 self.recount_pinned(no);
@@ -240,6 +254,7 @@ impl Placer {
                 self.tell_found(chunk, decision.action);
             }
         }
+        Some(Placed::new(wish, decision, outcome))
     }
 
     /// Tells the policy that the wish was not done. Dropping it comes to the same, a little later.

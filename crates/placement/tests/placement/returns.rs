@@ -101,7 +101,8 @@ fn quotas_hold_while_copies_of_the_policy_before_are_under_way() {
     begin(&mut second, 2, no, 8..9);
     assert!(second.begin().is_none(), "both of the quota are taken");
     for wish in &former {
-        second.finish_former(wish, &block_on(wish.run()));
+        let placed = second.finish_former(wish, block_on(wish.run())).unwrap();
+        assert_eq!((placed.policy.as_str(), placed.is_done), ("plan", true));
     }
     end(&mut second, 2);
     // They are known, and the policy's: one goes for another, and does not come back.

@@ -146,9 +146,14 @@ impl Recording {
 
 /// A recording takes the place of nothing but another one: whoever names a table's file, or one of a volume's, has mistaken the argument.
 fn check_replaceable(path: &Path) -> Result<()> {
+    // Looked at by name: opening a pipe waits for whoever writes to it.
+    let Ok(metadata) = std::fs::metadata(path) else { return Ok(()) };
+    if !metadata.is_file() {
+        let message = format!("{}: a recording goes to a file, and this is none", path.display());
+        return Err(Error::new(ErrorKind::InvalidInput, message));
+    }
     let Ok(file) = File::open(path) else { return Ok(()) };
-    let is_used = file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
-    if is_used && TraceReader::new(BufReader::new(file)).is_err() {
+    if metadata.len() > 0 && TraceReader::new(BufReader::new(file)).is_err() {
         let message = format!(
             "{}: there is a file that is no recording, and stays as it is; name another one, or delete it first",
             path.display()

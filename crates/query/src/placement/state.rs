@@ -218,9 +218,9 @@ impl State {
         }
     }
 
-    pub(super) fn note(&mut self, at_ns: u64, placed: &Placed) {
-        let owner = self.placer.layout().owner(placed.decision.chunk);
-        let Some((object, chunk)) = owner else { return };
+    /// Remembers a relocation that was done or refused.
+    pub(super) fn note(&mut self, at_ns: u64, placed: &Placed) -> Option<Noted> {
+        let (object, chunk) = self.placer.layout().owner(placed.decision.chunk)?;
         let [fast, slow] = &self.classes;
         let class = match placed.decision.action {
             action if action.takes_room() => Some(fast.clone()),
@@ -229,7 +229,7 @@ impl State {
         };
         let noted = Noted {
             at_ns,
-            policy: self.placer.policy_name().to_owned(),
+            policy: placed.policy.clone(),
             object: self.placer.layout().name(object).to_owned(),
             object_id: self.objects.get(object.0 as usize).map_or(0, Object::id),
             chunk,
@@ -240,7 +240,8 @@ impl State {
             bytes: placed.bytes,
             refusal: placed.refusal.as_ref().map(ToString::to_string),
         };
-        remember_newest(&mut self.placed, noted);
+        remember_newest(&mut self.placed, noted.clone());
+        Some(noted)
     }
 
     /// Relocations of this session, the newest last.

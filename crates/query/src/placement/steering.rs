@@ -31,6 +31,7 @@ use super::history::History;
 use super::inbox::{Attended, Told};
 use super::journal::{FootprintRow, Journal, PlacementRow};
 use super::kept::{JOURNAL, Kept, MEMORY, is_kept};
+use super::placed::{OnPlaced, PlacedChunk};
 use super::rate::Rate;
 use super::settled::Settled;
 use super::state::{Noted, State};
@@ -77,7 +78,9 @@ pub(crate) struct Steering {
     timeline: Timeline,
     clock: Arc<dyn Clock>,
     state: Attended<State>,
+    on_placed: Option<OnPlaced>,
     wake: Sender<()>,
+    /// None once it has ended, and where the volume is only read.
     relocating: Mutex<Option<JoinHandle<()>>>,
     /// What could not be read when placement began, and is left as it is when it ends.
     unread: Mutex<Vec<&'static str>>,
@@ -85,8 +88,8 @@ pub(crate) struct Steering {
 }
 
 impl Steering {
-    /// Begins to place the chunks of a volume; `None` if there is nothing to decide: one class, or one that is only read. What earlier sessions have
-    /// learned is given up with a warning if it is damaged, and left as it is if it cannot be read.
+    /// Begins to place the chunks of a volume; `None` if there is nothing to decide: one class. In a volume that is only read nothing is placed; what earlier
+    /// sessions have kept can be asked for. What they have learned is given up with a warning if it is damaged, and left as it is if it cannot be read.
     ///
     /// # Errors
     /// If there is no such policy, or it is none for volumes.
@@ -94,12 +97,14 @@ impl Steering {
         directory: &Arc<Directory>,
         wanted: &Wanted,
         executors: &Arc<Executors>,
+        on_placed: Option<OnPlaced>,
         warnings: &mut Vec<String>,
     ) -> Result<Option<Arc<Steering>>> {
         let volume = directory.volume();
-        if volume.classes().len() < 2 || volume.read_only_reason().is_some() {
+        if volume.classes().len() < 2 {
             return Ok(None);
         }
+        let is_only_read = volume.read_only_reason().is_some();
         for class in volume.classes().iter().filter(|class| class.devices.iter().any(Option::is_none)) {
             let name = &class.name;
             warnings.push(format!("a device of class {name} is missing: no chunks are brought there"));
@@ -119,17 +124,26 @@ impl Steering {
             clock: timeline.clock(),
             timeline,
             state: Attended::new(state),
+            on_placed,
             wake,
             relocating: Mutex::default(),
             unread: Mutex::default(),
             settled: Settled::default(),
         });
         warnings.extend(steering.remember(executors).await);
+        if is_only_read {
+            return Ok(Some(steering));
+        }
         steering.prepare();
         let placed = Arc::downgrade(&steering);
         let running = executors.spawn(move || relocate(placed, woken));
         *steering.relocating.lock() = Some(running);
         Ok(Some(steering))
+    }
+
+    /// Whether chunks are placed: not in a volume that is only read.
+    pub(crate) fn places(&self) -> bool {
+        self.directory.volume().read_only_reason().is_none()
     }
 
     /// The volume.
@@ -169,11 +183,15 @@ impl Steering {
         // What was learned in this session can be read again; if not, the policy begins with nothing.
         let _ = placer.follow(&state.placer);
         state.placer = placer;
-        state.rate = Rate::new(wanted.bytes_per_second);
+        if state.wanted.bytes_per_second != wanted.bytes_per_second {
+            state.rate = Rate::new(wanted.bytes_per_second);
+        }
         state.generation += 1;
         state.wanted = wanted.clone();
         drop(state);
-        self.prepare();
+        if self.places() {
+            self.prepare();
+        }
         Ok(())
     }
 
@@ -209,6 +227,9 @@ impl Steering {
 
     /// Waits until the policy wants nothing more for now.
     pub(crate) async fn settle(&self) {
+        if !self.places() {
+            return;
+        }
         let settled = self.settled.wait();
         self.wake();
         // Whoever stops placement settles it too.
@@ -236,16 +257,20 @@ impl Steering {
     /// Tells the policy what came of a wish: its own, or one of the policy before.
     fn finish(&self, wish: Wish, outcome: WishOutcome, generation: u64) {
         let now_ns = self.now_ns();
-        let mut state = self.state.lock();
-        if state.generation != generation {
-            state.placer.finish_former(&wish, &outcome);
-            return;
-        }
-        let placed = state.placer.finish(wish, outcome);
-        state.rate.give_back(self.directory.volume().chunk_bytes().saturating_sub(placed.bytes));
-        // Else it was so already.
-        if placed.is_done || placed.refusal.is_some() {
-            state.note(now_ns, &placed);
+        let noted = {
+            let mut state = self.state.lock();
+            let placed = match state.generation == generation {
+                true => Some(state.placer.finish(wish, outcome)),
+                false => state.placer.finish_former(&wish, outcome),
+            };
+            let Some(placed) = placed else { return };
+            state.rate.give_back(self.directory.volume().chunk_bytes().saturating_sub(placed.bytes));
+            // Else it was so already.
+            let is_news = placed.is_done || placed.refusal.is_some();
+            if is_news { state.note(now_ns, &placed) } else { None }
+        };
+        if let (Some(on_placed), Some(noted)) = (&self.on_placed, noted) {
+            on_placed.tell(&PlacedChunk::new(self.directory.path(), noted));
         }
     }
 
@@ -296,6 +321,9 @@ impl Steering {
             relocating.await?;
         }
         self.settled.let_go_if(|| true);
+        if !self.places() {
+            return Ok(());
+        }
         let (memory, journal) = {
             let state = self.state.lock();
             let (footprints, placements) = (state.footprint_rows(), state.placement_rows());
@@ -485,6 +513,18 @@ fn class_names(volume: &Volume) -> [String; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_server_alone_reads_is_told_from_tables() {
+        for name in
+            ["ib_logfile0", "d/#ib_16384_0.dblwr", "d/undo001", "d/undo_001", "ibtmp1", "aria_log.00000001"]
+        {
+            assert!(is_of_the_server(name), "{name}");
+        }
+        for name in ["shop/orders.ibd", "shop/undo_list.ibd", "shop/ibtmp.ibd", "ibdata1", "undone/t.ibd"] {
+            assert!(!is_of_the_server(name), "{name}");
+        }
+    }
 
     /// A journal that could not be read was replaced by a new one, and a memory that could not be read took the journal with it.
     #[test]

@@ -1,6 +1,5 @@
 //! Queries are announced to those who watch the session: placement and recordings.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -12,7 +11,8 @@ use super::command::{self, Command};
 use super::context::QueryContext;
 use super::explain::plan_of;
 use crate::placement::{
-    Announcement, Ending, PlannedAccess, Recording, Steering, Wanted, Watcher, accesses, fingerprint,
+    Announcement, Ending, OnPlaced, PlacedChunk, PlannedAccess, Recording, Steering, Wanted, Watcher,
+    accesses, fingerprint,
 };
 use crate::relation::FileFootprint;
 use crate::settings::TanadaOptions;
@@ -26,29 +26,6 @@ pub(super) fn wanted(options: &TanadaOptions) -> Wanted {
 
 /// Characters of a statement that stand for it before people.
 const NAME_CHARACTERS: usize = 80;
-
-/// A relocation that placement has done, or was refused.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PlacedChunk {
-    /// The volume's folder.
-    pub volume: PathBuf,
-    /// The object's number.
-    pub object: u64,
-    /// The chunk of the object.
-    pub chunk: u64,
-    /// What was done or to be done, in the past tense.
-    pub action: &'static str,
-    /// Where it went; none if a mirror was given up.
-    pub class: Option<String>,
-    /// Who wanted it.
-    pub who: String,
-    /// Why.
-    pub why: String,
-    /// Seconds that it is expected to save, its own cost subtracted; 0 where the policy does not reckon.
-    pub gain_s: f64,
-    /// Why it was not done.
-    pub refusal: Option<String>,
-}
 
 /// A statement before it is respelled.
 #[derive(Debug, Clone)]
@@ -68,17 +45,7 @@ pub(super) fn name_of(sql: &str) -> String {
 /// What placement has done or was refused so far on one volume.
 pub(super) fn placed_by(steering: &Steering) -> impl Iterator<Item = PlacedChunk> {
     let volume = steering.directory().path().to_owned();
-    steering.placed().into_iter().map(move |noted| PlacedChunk {
-        volume: volume.clone(),
-        object: noted.object_id,
-        chunk: noted.chunk,
-        action: noted.action,
-        class: noted.class,
-        who: format!("policy {}", noted.policy),
-        why: noted.why,
-        gain_s: f64::from(noted.gain_s),
-        refusal: noted.refusal,
-    })
+    steering.placed().into_iter().map(move |noted| PlacedChunk::new(&volume, noted))
 }
 
 impl Session {
@@ -103,6 +70,11 @@ impl Session {
         placed
     }
 
+    /// Has each relocation told of as soon as placement has done it or was refused it, on volumes that are mounted from now on. What is told waits for whoever listens.
+    pub fn on_placed(&self, listener: impl Fn(&PlacedChunk) + Send + Sync + 'static) {
+        *self.shared.on_placed.write() = Some(OnPlaced::new(listener));
+    }
+
     /// The number of a query that begins now.
     pub(super) fn next_query(&self) -> QueryId {
         QueryId(self.shared.queries.fetch_add(1, Ordering::Relaxed))
@@ -122,12 +94,15 @@ impl Session {
         let wanted = wanted(options);
         for steering in self.shared.placements.read().iter() {
             steering.want(&wanted)?;
-            watchers.push(Arc::clone(steering) as _);
+            if steering.places() {
+                watchers.push(Arc::clone(steering) as _);
+            }
         }
         Ok(watchers)
     }
 
-    /// Tells the query's watchers what its plan is going to read. The query is over when what this gives is dropped.
+    /// Tells the query's watchers what its plan is going to read, and looks whether the files are what they were. The query is over when what this gives is
+    /// dropped.
     pub(super) async fn announce(
         &self,
         text: Text,
@@ -136,11 +111,13 @@ impl Session {
     ) -> Ending {
         let watched = context.watched();
         let ending = Ending(Arc::clone(watched));
-        if !watched.has_watchers() {
+        if !watched.has_watchers() && self.shared.volumes.read().is_empty() {
             return ending;
         }
         let announcement = Arc::new(self.announcement(text, plan, context).await);
-        if !announcement.tables.is_empty() {
+        let names = announcement.accesses.iter().map(|access| access.path.as_path());
+        context.warn(self.check_adopted(names));
+        if watched.has_watchers() && !announcement.tables.is_empty() {
             watched.begin(&announcement);
         }
         ending

@@ -125,7 +125,7 @@ fn variables(tokens: &[&Token]) -> Result<Command> {
     Ok(Command::ShowVariables { pattern })
 }
 
-/// `[SESSION] key = value` or `key TO value`; dots in the key.
+/// `[SESSION] key = value` or `key TO value`; dots in the key, `@@` or `@@session.` in front of it.
 fn set(tokens: &[&Token]) -> Result<Command> {
     let usage = || Error::new(ErrorKind::InvalidInput, "write SET tanada.name = value");
     let tokens = match tokens {
@@ -137,6 +137,11 @@ fn set(tokens: &[&Token]) -> Result<Command> {
         .position(|token| matches!(token, Token::Eq | Token::Assignment) || keyword(token) == "TO");
     let sign = sign.ok_or_else(usage)?;
     let key: String = tokens[..sign].iter().map(|token| token.to_string()).collect();
+    let key = key.to_ascii_lowercase();
+    let key = match key.strip_prefix("@@") {
+        Some(name) => name.strip_prefix("session.").or_else(|| name.strip_prefix("local.")).unwrap_or(name),
+        None => &key,
+    };
     let given = &tokens[sign + 1..];
     let value: String = given
         .iter()
@@ -149,7 +154,7 @@ fn set(tokens: &[&Token]) -> Result<Command> {
     if key.is_empty() || given.is_empty() {
         return Err(usage());
     }
-    Ok(Command::Set { key: key.to_ascii_lowercase(), value })
+    Ok(Command::Set { key: key.to_owned(), value })
 }
 
 #[cfg(test)]
@@ -180,6 +185,8 @@ mod tests {
             ),
             ("show tanada.placement", Command::Query),
             ("set Tanada.execution = 'in_order'", set_to("tanada.execution", "in_order")),
+            ("set @@tanada.execution = 'in_order'", set_to("tanada.execution", "in_order")),
+            ("set @@Session.tanada.io_depth := 8", set_to("tanada.io_depth", "8")),
             ("set session tanada.io_depth = 64", set_to("tanada.io_depth", "64")),
             ("set tanada.placement = ''", set_to("tanada.placement", "")),
             ("explain select 1", Command::Query),

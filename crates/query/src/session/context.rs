@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use datafusion::common::{DataFusionError, Result as DataFusionResult};
 use datafusion::execution::TaskContext;
+use parking_lot::Mutex;
 use tanada_io::{Executors, Gate, GateLimits, IoContext};
 
 use crate::cost::Calibration;
@@ -18,6 +19,7 @@ pub struct QueryContext {
     executors: Arc<Executors>,
     options: TanadaOptions,
     zero_dates: Arc<AtomicU64>,
+    warnings: Mutex<Vec<String>>,
     watched: Arc<Watched>,
 }
 
@@ -35,7 +37,8 @@ impl QueryContext {
         };
         let gate = Gate::new(GateLimits { ios, bytes: options.io_bytes });
         let io = IoContext::new(gate).observed_by(Arc::clone(&watched) as _);
-        Arc::new(QueryContext { io, executors, options, zero_dates: Arc::default(), watched })
+        let (zero_dates, warnings) = (Arc::default(), Mutex::default());
+        Arc::new(QueryContext { io, executors, options, zero_dates, warnings, watched })
     }
 
     /// The context of the query that a task belongs to.
@@ -81,6 +84,16 @@ impl QueryContext {
     /// Counter of dates without a calendar date that were shown as NULL.
     pub fn zero_date_counter(&self) -> &Arc<AtomicU64> {
         &self.zero_dates
+    }
+
+    /// Notes what whoever asked should know.
+    pub(crate) fn warn(&self, warnings: Vec<String>) {
+        self.warnings.lock().extend(warnings);
+    }
+
+    /// What whoever asked should know.
+    pub fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().clone()
     }
 
     /// How many such dates there were.

@@ -54,9 +54,13 @@ impl Session {
         let mut shown = String::new();
         let mut earlier_pages = vec![None; announcement.accesses.len()];
         for steering in placements {
+            let volume = steering.directory().path().display();
+            if !steering.places() {
+                let _ = writeln!(shown, "volume {volume} is only read: no chunks are placed");
+                continue;
+            }
             let foreseen = steering.forecast(&announcement);
             let Foreseen { forecast, policy, objects, .. } = &foreseen;
-            let volume = steering.directory().path().display();
             let _ = writeln!(shown, "volume {volume}, policy {policy}: {}", in_short(forecast));
             show_moves(&mut shown, forecast, objects);
             for (all, pages) in earlier_pages.iter_mut().zip(foreseen.earlier_pages) {

@@ -41,10 +41,9 @@ use tanada_io::{ExecutorOptions, Executors, Method};
 use tanada_volume::directory::Directory;
 
 use crate::catalog::{Database, Databases, InnodbTable};
-use crate::placement::{Recording, Steering, Watched, fingerprint};
+use crate::placement::{OnPlaced, PlacedChunk, Recording, Steering, Watched, fingerprint};
 use crate::settings::TanadaOptions;
 use crate::{Error, ErrorKind, Result};
-pub use announce::PlacedChunk;
 use announce::{Text, name_of};
 #[cfg(test)]
 pub(crate) use command::tokens;
@@ -97,10 +96,12 @@ struct Shared {
     database: RwLock<Option<String>>,
     /// Mounted volumes, which have to be closed.
     volumes: RwLock<Vec<Arc<Directory>>>,
-    /// Placement of those of them that are written.
+    /// Placement of those of them that have several classes.
     placements: RwLock<Vec<Arc<Steering>>>,
     /// What was placed on volumes that are closed again.
     placed: RwLock<Vec<PlacedChunk>>,
+    /// Who is told of what is placed.
+    on_placed: RwLock<Option<OnPlaced>>,
     recording: RwLock<Option<Recording>>,
     /// Queries so far.
     queries: AtomicU32,
@@ -134,6 +135,7 @@ impl Session {
             volumes: RwLock::default(),
             placements: RwLock::default(),
             placed: RwLock::default(),
+            on_placed: RwLock::default(),
             recording: RwLock::default(),
             queries: AtomicU32::new(0),
         };

@@ -37,6 +37,8 @@ pub struct QueryReport {
     pub depth_max: u64,
     /// Date values without a calendar date that were shown as NULL.
     pub zero_dates: u64,
+    /// What else whoever asked should know.
+    pub warnings: Vec<String>,
 }
 
 /// A running statement: its schema and batches, and what it cost so far.
@@ -160,6 +162,7 @@ impl QueryResult {
             depth_mean: io.depth_mean,
             depth_max: io.depth_max,
             zero_dates: self.context.zero_dates(),
+            warnings: self.context.warnings(),
         }
     }
 

@@ -1,11 +1,12 @@
 //! Volumes of a session: opened for writing, so that what is read is counted for good; closed with [`Session::close`].
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use tanada_innodb::MountOptions;
 use tanada_volume::directory::Directory;
-use tanada_volume::{ErrorKind as VolumeErrorKind, OpenOptions};
+use tanada_volume::{ErrorKind as VolumeErrorKind, Object, OpenOptions};
 
 use super::Session;
 use super::announce::{placed_by, wanted};
@@ -16,6 +17,15 @@ use crate::{Error, ErrorKind, Result};
 /// What opening a volume fails with that can be read all the same: somebody has it, the place cannot be written, or it is full.
 const CANNOT_BE_WRITTEN: [VolumeErrorKind; 3] =
     [VolumeErrorKind::Locked, VolumeErrorKind::Device, VolumeErrorKind::NoSpace];
+
+/// Tells of an adopted file that is not what it was.
+fn changed(object: &Object) -> String {
+    let path = object.adopted_path().unwrap_or_default();
+    match Path::new(path).exists() {
+        true => format!("{path} has changed since it was adopted; mirrors of it were dropped"),
+        false => format!("{path} is gone; if there were mirrors of it, they were dropped"),
+    }
+}
 
 impl Session {
     /// Mounts the databases among the objects of the volume in the folder `path`; gives their names and warnings. The volume stays open until
@@ -31,6 +41,12 @@ impl Session {
         options: &MountOptions,
     ) -> Result<(Vec<String>, Vec<String>)> {
         let mut warnings = Vec::new();
+        let real_path = |path: &Path| std::fs::canonicalize(path).ok();
+        let is_mounted = |volume: &Arc<Directory>| real_path(volume.path()) == real_path(path);
+        if path.exists() && self.shared.volumes.read().iter().any(is_mounted) {
+            let message = format!("the volume {} is mounted already", path.display());
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
         let directory = match self.open_volume(path, false).await {
             Err(error) if CANNOT_BE_WRITTEN.contains(&error.kind()) => {
                 // If it is a writer that has it, or it cannot be read either, this fails for the same reason.
@@ -60,7 +76,9 @@ impl Session {
     /// Has the chunks of a volume placed from now on, if there is anything to be decided.
     async fn place(&self, directory: &Arc<Directory>, warnings: &mut Vec<String>) -> Result<()> {
         let executors = &self.shared.environment.executors;
-        let steering = Steering::start(directory, &wanted(&self.options()), executors, warnings).await?;
+        let on_placed = self.shared.on_placed.read().clone();
+        let wanted = wanted(&self.options());
+        let steering = Steering::start(directory, &wanted, executors, on_placed, warnings).await?;
         self.shared.placements.write().extend(steering);
         Ok(())
     }
@@ -82,11 +100,7 @@ impl Session {
     ) -> Result<Vec<String>> {
         let volume = directory.volume();
         for object in volume.check_adopted() {
-            let path = object.adopted_path().unwrap_or_default();
-            warnings.push(match Path::new(path).exists() {
-                true => format!("{path} has changed since it was adopted; mirrors of it were dropped"),
-                false => format!("{path} is gone; if there were mirrors of it, they were dropped"),
-            });
+            warnings.push(changed(&object));
         }
         let files = Arc::new(VolumeFiles::new(volume));
         let folders = databases(&files);
@@ -105,6 +119,20 @@ impl Session {
             warnings.extend(warned);
         }
         Ok(names)
+    }
+
+    /// Looks whether the adopted files among `names` are what they were, so that no query reads mirrors that are older than their files; gives warnings.
+    pub(super) fn check_adopted<'a>(&self, names: impl Iterator<Item = &'a Path>) -> Vec<String> {
+        let volumes = self.shared.volumes.read();
+        let names: BTreeSet<&Path> = names.filter(|_| !volumes.is_empty()).collect();
+        let mut warnings = Vec::new();
+        for (directory, name) in
+            volumes.iter().flat_map(|volume| names.iter().map(move |name| (volume, name)))
+        {
+            let object = name.to_str().and_then(|name| directory.volume().open_object(name).ok());
+            warnings.extend(object.filter(Object::check_adopted).map(|object| changed(&object)));
+        }
+        warnings
     }
 
     /// Closes the mounted volumes: statistics of what was read are durable then. Their tables can still be read, uncounted. Gives warnings, of

@@ -1,13 +1,15 @@
 //! Placement beside queries: footprints are told before, chunks move, what was learned stays in the volume, and answers are the same.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use tanada_innodb::MountOptions;
-use tanada_io::Method;
+use tanada_io::{ExecutorOptions, Executors, Method};
 use tanada_placement::{End, TraceEvent, TraceReader};
 use tanada_query::placement::Recording;
 use tanada_query::{ErrorKind, Session};
-use tanada_volume::{Attributes, Relocation};
+use tanada_volume::directory::Directory;
+use tanada_volume::{Attributes, OpenOptions, Relocation};
 
 use crate::sessions::{SERVERS, run, session, tpch_directory, value};
 use crate::volumes::{Way, open, volume_on, volume_with};
@@ -277,6 +279,70 @@ async fn what_was_learned_is_given_up_where_it_is_damaged() {
     let (_, warnings) = session.mount_volume(folder.path(), &MountOptions::default()).await.unwrap();
     assert!(warnings.iter().any(|warning| warning.contains("given up")), "{warnings:?}");
     session.close().await.unwrap();
+}
+
+/// They saw nothing, and were told what a policy would do.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_only_reads_sees_what_was_placed_before() {
+    let folder = volume().await;
+    let placed = mounted(folder.path(), "benefit").await;
+    let expected = value(&placed, JOIN).await;
+    placed.settle().await;
+    placed.close().await.unwrap();
+    let tables =
+        ["placements", "footprints", "history"].map(|table| format!("select count(*) from tanada.{table}"));
+
+    let options = OpenOptions { read_only: true, ..OpenOptions::default() };
+    let executors = Executors::start(ExecutorOptions { threads: 1, ..ExecutorOptions::default() }).unwrap();
+    let opening = tanada_query::volume::settings(&executors);
+    let reader = Directory::open(folder.path(), &options, opening).await.unwrap();
+    let second = mounted(folder.path(), "benefit").await;
+    let mut rows = Vec::new();
+    for table in &tables {
+        rows.push(number(&second, table).await);
+    }
+    assert!(rows.iter().all(|rows| *rows > 0), "{rows:?}");
+    assert_eq!(value(&second, JOIN).await, expected);
+    second.settle().await;
+    second.set("tanada.placement", "plan").await.unwrap();
+    let explained = text(&second, &format!("explain {JOIN}")).await;
+    assert!(explained.contains("is only read: no chunks are placed"), "{explained}");
+    for (table, rows) in tables.iter().zip(rows) {
+        assert_eq!(number(&second, table).await, rows, "nothing of this session");
+    }
+    second.close().await.unwrap();
+    drop(reader);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn relocations_are_told_as_they_happen() {
+    let folder = volume().await;
+    let session = session(Method::Uring);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&told);
+    session.on_placed(move |placed| listener.lock().unwrap().push(placed.clone()));
+    session.mount_volume(folder.path(), &MountOptions::default()).await.unwrap();
+    session.use_database("tpch").unwrap();
+    session.set("tanada.lookup_join", "always").await.unwrap();
+    // Four copies at once go on from here, each for some milliseconds, until the policy is another one: they are told of as the former one's.
+    let query = session.execute(JOIN).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    session.set("tanada.placement", "off").await.unwrap();
+    session.settle().await;
+    drop(query);
+    let so_far = told.lock().unwrap().clone();
+    assert!(
+        so_far.iter().any(|placed| placed.action == "mirrored" && placed.who == "policy benefit"),
+        "{so_far:?}"
+    );
+    session.close().await.unwrap();
+    assert_eq!(session.placed(), told.lock().unwrap().clone());
+    let chunks =
+        so_far.iter().filter(|placed| placed.action == "mirrored" && placed.refusal.is_none()).count();
+    let again = mounted(folder.path(), "off").await;
+    let mirrored = number(&again, "select count(*) from tanada.volume_stats where mirror = 'fast'").await;
+    assert_eq!(mirrored, chunks as u64, "every copy is known by whoever wanted it");
+    again.close().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

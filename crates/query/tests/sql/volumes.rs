@@ -1,5 +1,6 @@
 //! Databases in a tiered volume: adopted and imported files give what the files themselves give, and their reads are counted.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use tanada_innodb::MountOptions;
@@ -141,6 +142,80 @@ async fn out_of_order_depth_survives_the_volume() {
     session.close().await.unwrap();
 }
 
+/// The query failed with the name of the adopted file, which was sound.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_a_mirror_is_damaged_its_file_is_read() {
+    const PAGE: usize = 16 << 10;
+    let data = tpch_directory(SERVERS[1]);
+    let folder = volume_with(&[("data", data.clone())], Way::Adopt).await;
+    let directory = open(folder.path()).await;
+    let object = directory.volume().open_object("data/tpch/lineitem.ibd").unwrap();
+    let mirrored = object.mirror_to(0..u64::MAX, "fast", &Relocation::default()).await.unwrap().done;
+    directory.close().await.unwrap();
+    // Where its pages lie in the class, one bit is another.
+    let file = std::fs::read(data.join("tpch/lineitem.ibd")).unwrap();
+    let pages: HashSet<&[u8]> = file.chunks(PAGE).filter(|page| page.iter().any(|byte| *byte != 0)).collect();
+    let mut class = std::fs::read(folder.path().join("fast")).unwrap();
+    let damaged =
+        class.chunks_mut(PAGE).filter(|block| pages.contains(&**block)).map(|block| block[5000] ^= 1);
+    assert!(damaged.count() >= pages.len());
+    std::fs::write(folder.path().join("fast"), class).unwrap();
+
+    let (session, _, warnings) = mounted(folder.path()).await;
+    assert_eq!(warnings, Vec::<String>::new());
+    run(&session, "set tanada.placement = 'off'").await.unwrap();
+    let mirrors = "select count(*) from tanada.volume_stats where mirror = 'fast'";
+    assert_eq!(value(&session, mirrors).await, Some(mirrored.to_string()));
+    for sql in [COUNT, "select count(*) from lineitem where l_comment <> 'x'"] {
+        assert_eq!(value(&session, sql).await.as_deref(), Some("120515"), "{sql}");
+    }
+    let one = "select l_quantity from lineitem where l_orderkey = 1 and l_linenumber = 1";
+    assert_eq!(value(&session, one).await.as_deref(), Some("17.00"));
+    let left: u64 = value(&session, mirrors).await.unwrap().parse().unwrap();
+    assert!(left < mirrored / 2, "{left} of {mirrored}");
+    session.close().await.unwrap();
+}
+
+/// Its mirrors were read until the volume was opened again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_changes_in_the_middle_of_a_session_is_read_itself() {
+    let copy = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let original = tpch_directory(SERVERS[1]).join("tpch");
+    for file in files(&original) {
+        std::fs::copy(&file, copy.path().join(file.file_name().unwrap())).unwrap();
+    }
+    let folder = volume_with(&[("tpch", copy.path().to_owned())], Way::Adopt).await;
+    let directory = open(folder.path()).await;
+    let object = directory.volume().open_object("tpch/orders.ibd").unwrap();
+    assert!(object.mirror_to(0..u64::MAX, "fast", &Relocation::default()).await.unwrap().done > 0);
+    directory.close().await.unwrap();
+
+    let session = session(Method::Uring);
+    session.set("tanada.placement", "off").await.unwrap();
+    let options = MountOptions { allow_stale: true, ..MountOptions::default() };
+    session.mount_volume(folder.path(), &options).await.unwrap();
+    session.use_database("tpch").unwrap();
+    let mirrors = "select count(*) from tanada.volume_stats where mirror = 'fast'";
+    let orders = "select count(*) from orders where o_comment <> 'x'";
+    let before = run(&session, orders).await.unwrap();
+    assert_eq!(before.report.warnings, Vec::<String>::new());
+    assert_ne!(value(&session, mirrors).await.as_deref(), Some("0"));
+
+    let file = std::fs::File::options().write(true).open(copy.path().join("orders.ibd")).unwrap();
+    file.set_modified(std::time::SystemTime::now()).unwrap();
+    session.clear_cache();
+    let after = run(&session, orders).await.unwrap();
+    assert_eq!(after.rows, before.rows);
+    let warnings = &after.report.warnings;
+    assert!(
+        matches!(&warnings[..], [warning] if warning.contains("orders.ibd has changed since")),
+        "{warnings:?}"
+    );
+    assert_eq!(value(&session, mirrors).await.as_deref(), Some("0"));
+    assert_eq!(run(&session, orders).await.unwrap().report.warnings, Vec::<String>::new());
+    session.close().await.unwrap();
+}
+
 /// Of a file that is gone it was said that its mirrors were dropped, at each opening anew, though it had none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_adopted_file_that_is_gone_is_told_as_that() {
@@ -160,6 +235,8 @@ async fn an_adopted_file_that_is_gone_is_told_as_that() {
 async fn a_volume_that_is_in_use_or_has_no_tables_says_so() {
     let folder = volume_with(&[("data", tpch_directory(SERVERS[1]))], Way::Adopt).await;
     let (first, ..) = mounted(folder.path()).await;
+    let error = first.mount_volume(folder.path(), &MountOptions::default()).await.unwrap_err();
+    assert!(error.to_string().ends_with("is mounted already"), "{error}");
     let second = session(Method::Uring);
     let error = second.mount_volume(folder.path(), &MountOptions::default()).await.unwrap_err();
     assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
