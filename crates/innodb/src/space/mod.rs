@@ -204,7 +204,10 @@ impl Tablespace {
     pub fn note(&self) -> Option<String> {
         let (pages, size) = (self.pages, self.header.size_pages);
         if pages < size {
-            return Some(format!("{}: the file has {pages} of {size} pages", self.path.display()));
+            return Some(format!(
+                "{}: the file has {pages} of {size} pages; what lay on the others cannot be read",
+                self.path.display()
+            ));
         }
         (self.tail_bytes > 0)
             .then(|| format!("{}: {} bytes after the last page", self.path.display(), self.tail_bytes))

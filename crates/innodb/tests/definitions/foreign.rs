@@ -226,7 +226,8 @@ fn a_file_that_was_cut_is_not_taken_for_another_tables() {
     let bytes = std::fs::read(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
     std::fs::write(&file, &bytes[..20 * 16384]).unwrap();
-    assert_eq!(warnings(folder.path(), "c_rare", "versioned").unwrap(), [""; 0]);
+    let told = warnings(folder.path(), "c_rare", "versioned").unwrap();
+    assert!(matches!(&told[..], [warning] if warning.contains("the file has 20 of 576 pages")), "{told:?}");
 }
 
 #[test]
