@@ -18,11 +18,6 @@ use crate::tree::{JobContext, KvsetNo, TreeState, merge};
 /// What is merged is spilled as a whole, and only then gives room back: no more than this part of what the fastest class has.
 const MOST_SHARE: u64 = 8;
 
-/// A spill moves as many values at once as its memory holds, in the order of their keys, and goes through all of the log where they lie for each part. What is
-/// merged is no more than so many parts, unless the root has three times as many kvsets as make a spill: that is half-way from where writers are slowed to where
-/// they wait.
-const MOST_PARTS: u64 = 4;
-
 /// Bytes of keys that a merge holds in memory at most.
 const BATCH_BYTES: u64 = 4 << 20;
 
@@ -91,9 +86,7 @@ impl Core {
         if tree.root.len() < settings.root_kvsets + settings.root_kvsets / 2 {
             return Ok(false);
         }
-        let is_pressed = tree.root.len() >= 3 * settings.root_kvsets;
-        let few_parts = if is_pressed { u64::MAX } else { MOST_PARTS * settings.spill_bytes / 2 };
-        let most_bytes = settings.root_bytes.min(self.fast_room() / MOST_SHARE).min(few_parts);
+        let most_bytes = settings.root_bytes.min(self.fast_room() / MOST_SHARE);
         let numbers = {
             let taken = store.taken.lock();
             pick_merge(&tree.root, &settings, most_bytes, |no| taken.kvsets.contains(&no))

@@ -198,8 +198,8 @@ pub(crate) fn pick_spill<K: AsRef<KvsetRecord>>(
     Some(Picked { job: Job::Spill { kvsets: chosen }, pressure })
 }
 
-/// Kvsets of the root to be merged, newest first; none if there are too few for it to be worth it: half of what makes a spill, or two if more would be too many
-/// bytes. The oldest is left to spills, and so are those of which one `is_taken` and what is older. What is merged has no more than `most_bytes` of keys and values.
+/// Kvsets of the root to be merged, newest first; none if there are not so many that it is worth it. The oldest is left to spills, and so are those of
+/// which one `is_taken` and what is older. What is merged has no more than `most_bytes` of keys and values.
 pub(crate) fn pick_merge<K: AsRef<KvsetRecord>>(
     root: &[K],
     settings: &PickSettings,
@@ -208,18 +208,16 @@ pub(crate) fn pick_merge<K: AsRef<KvsetRecord>>(
 ) -> Vec<KvsetNo> {
     let candidates = root.iter().take(root.len().saturating_sub(1));
     let candidates: Vec<&K> = candidates.take_while(|kvset| !is_taken(kvset.as_ref().no)).collect();
-    let (mut newer, mut bytes, mut count, mut is_full) = (0, 0, 0, false);
+    let (mut newer, mut bytes, mut count) = (0, 0, 0);
     for (index, kvset) in candidates.iter().enumerate() {
         bytes += data_bytes(kvset);
-        is_full = bytes > most_bytes;
-        if is_full || (index >= 2 && key_bytes(kvset) > LEFT_ALONE * newer) {
+        if bytes > most_bytes || (index >= 2 && key_bytes(kvset) > LEFT_ALONE * newer) {
             break;
         }
         newer += key_bytes(kvset);
         count += 1;
     }
-    let least = if is_full { 2 } else { settings.root_kvsets.div_ceil(2).max(2) };
-    if count < least {
+    if count < settings.root_kvsets.div_ceil(2).max(2) {
         return Vec::new();
     }
     numbers(&candidates[..count])
@@ -388,12 +386,6 @@ mod tests {
         let with_large = [kvset(4, 100, &[]), kvset(3, 100, &[]), kvset(2, 500, &[]), kvset(1, 100, &[])];
         assert_eq!(pick(&with_large, &[]), [4, 3]);
         assert_eq!(pick(&[], &[]), [0; 0]);
-        // Where bytes end it, two are enough.
-        let settings = PickSettings { root_kvsets: 8, ..SETTINGS };
-        let pick = |most_bytes| pick_merge(&root, &settings, most_bytes, |_| false);
-        assert_eq!(pick(2500), [6, 5]);
-        assert_eq!(pick(1500), [0; 0]);
-        assert_eq!(pick(1 << 30), [6, 5, 4, 3, 2]);
     }
 
     #[test]
