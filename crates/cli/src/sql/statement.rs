@@ -21,6 +21,10 @@ const MAX_WAITING_BATCHES: usize = 2;
 /// computes for a while.
 pub async fn run(session: &Session, sql: &str, format: Format, out: &mut impl Write) -> Outcome<QueryReport> {
     let mut result = session.execute(sql).await?;
+    // Now, for if the query fails they may be the reason.
+    for warning in result.report().warnings {
+        eprintln!("tanada: warning: {}", one_line(&warning));
+    }
     let mut writer = format.writer();
     let schema = result.schema();
     let mut has_begun = false;
@@ -59,9 +63,6 @@ pub async fn run(session: &Session, sql: &str, format: Format, out: &mut impl Wr
 
 /// What the result does not say itself goes to stderr.
 pub fn warn(report: &QueryReport) {
-    for warning in &report.warnings {
-        eprintln!("tanada: warning: {}", one_line(warning));
-    }
     if report.zero_dates > 0 {
         eprintln!(
             "tanada: warning: {} values without a calendar date (0000-00-00 and the like) are shown as NULL",

@@ -1,8 +1,9 @@
 //! Why chunks are where they are, beyond the life of a process: `decisions.jsonl` in the volume's folder, a line for each decision.
 //!
 //! An open volume remembers its last decisions in memory; commands come and go, so they note theirs here, each at once. It is no part of the volume:
-//! lost or cut short, nothing is lost but the explanation. Only the newest are kept.
+//! lost or cut short, nothing is lost but the explanation. When it is long, only the newest of each range of chunks are kept.
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
@@ -95,13 +96,23 @@ fn append(folder: &Path, decision: &Decision) -> Outcome {
     let noted = (|| {
         if std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() > LONGEST_FILE) {
             let text = String::from_utf8_lossy(&std::fs::read(&path)?).into_owned();
-            let lines: Vec<&str> = text.lines().collect();
-            let newest = &lines[lines.len().saturating_sub(KEPT)..];
-            std::fs::write(&path, newest.join("\n") + "\n")?;
+            std::fs::write(&path, newest(&text))?;
         }
         std::fs::OpenOptions::new().create(true).append(true).open(&path)?.write_all(line.as_bytes())
     })();
     noted.map_err(|error| Failure::failed(format!("cannot note the decision in {}: {error}", path.display())))
+}
+
+/// The lines that may still be asked for: of each range of chunks the newest that was done and the newest that was refused, and of these the newest.
+fn newest(text: &str) -> String {
+    let mut seen = HashSet::new();
+    let is_newest = |line: &&str| {
+        let decision = serde_json::from_str::<Decision>(line).ok();
+        decision.is_some_and(|it| seen.insert((it.object, it.first, it.end, it.refusal.is_some())))
+    };
+    let mut lines: Vec<&str> = text.lines().rev().filter(is_newest).take(KEPT).collect();
+    lines.reverse();
+    lines.iter().flat_map(|line| [line, "\n"]).collect()
 }
 
 /// What is remembered of a chunk.
@@ -155,6 +166,26 @@ mod tests {
 
     fn lines(decisions: &[Decision]) -> String {
         decisions.iter().map(|decision| serde_json::to_string(decision).unwrap() + "\n").collect()
+    }
+
+    /// The last thousands were, so that what was decided once and never again was forgotten.
+    #[test]
+    fn what_was_decided_again_gives_way_first() {
+        let (once, refused) = (decision(1, None), decision(2, Some("full")));
+        let other = |at| Decision { first: 5 + at % 9, end: 6 + at % 9, ..decision(at, None) };
+        let others: Vec<Decision> = (3..2 * KEPT as u64).map(other).collect();
+        let kept = newest(&(lines(&[once.clone(), refused.clone()]) + "{torn\n" + &lines(&others)));
+        assert_eq!(kept.lines().count(), 2 + 9);
+        assert_eq!(last_in(&kept, 7, 2), Last { decision: Some(once), refused: Some(refused) });
+        assert_eq!(
+            last_in(&kept, 7, 5).decision.map(|it| it.at),
+            Some(2 * KEPT as u64 - 2 - (2 * KEPT as u64 - 2) % 9)
+        );
+        let many: Vec<Decision> =
+            (0..KEPT as u64 + 5).map(|no| Decision { object: no, ..decision(no, None) }).collect();
+        let kept = newest(&lines(&many));
+        assert_eq!((kept.lines().count(), last_in(&kept, 5, 2).decision.is_some()), (KEPT, true));
+        assert_eq!(last_in(&kept, 4, 2).decision, None);
     }
 
     #[test]

@@ -32,6 +32,8 @@ struct FirstClass {
     name: String,
     chunks: u64,
     taken_chunks: u64,
+    /// It takes nothing: it is drained, or lacks a device.
+    is_closed: bool,
     /// The object's chunks that lie there, homes and mirrors,
     object_chunks: u64,
     /// of so many that placement may keep there.
@@ -71,14 +73,16 @@ impl FirstClass {
             name: first.name.clone(),
             chunks: first.chunks,
             taken_chunks: first.taken,
+            is_closed: first.is_draining || first.devices.iter().any(Option::is_none),
             object_chunks: there as u64,
             quota_chunks: object.attributes().quota_bytes.map(|bytes| bytes / volume.chunk_bytes()),
         })
     }
 
     fn text(&self) -> String {
-        let FirstClass { name, chunks, taken_chunks, object_chunks, quota_chunks } = self;
+        let FirstClass { name, chunks, taken_chunks, is_closed, object_chunks, quota_chunks } = self;
         let room = match chunks.saturating_sub(*taken_chunks) {
+            _ if *is_closed => format!("Class {name} takes nothing: it is drained, or lacks a device."),
             0 => format!("Class {name} is full: all of its {} are taken.", count(*chunks, "chunk")),
             free => format!("Class {name} has room: {free} of {} are free.", count(*chunks, "chunk")),
         };

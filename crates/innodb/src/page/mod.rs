@@ -112,6 +112,11 @@ impl Page {
         Page::new(space, number, PageBytes::Heap(bytes))
     }
 
+    /// Whether nobody has written it: it is all zeros, and does not name itself. Page 0 does not tell.
+    pub(crate) fn is_unwritten(&self) -> bool {
+        self.number().0 != 0 && header::u32_at(self.bytes(), header::NUMBER) == 0
+    }
+
     /// Its number.
     pub fn number(&self) -> PageNo {
         self.0.number

@@ -10,7 +10,8 @@
 //!    free space, BUFFERED, and one for pages of the change buffer itself;
 //! 2. a page marked BUFFERED that is a leaf names its index. What is marked but no leaf was freed since; no tree leads there.
 //!
-//! Indexes that cannot be told apart any more (a damaged bitmap or page, more marked pages than it pays to read) all count as concerned.
+//! Indexes that cannot be told apart any more (a bitmap or page that is damaged or all zeros, more marked pages than it pays to read) all count as
+//! concerned. Servers without a change buffer write bitmaps all the same.
 
 use std::collections::BTreeSet;
 
@@ -71,6 +72,9 @@ impl Tablespace {
         let mut marked = Vec::new();
         while let Some(bitmap) = bitmaps.next().await {
             let Ok((page, group)) = bitmap else { return Stale::Any };
+            if self.is_lost(&page) {
+                return Stale::Any;
+            }
             marked.extend(buffered(&page, group).filter(|no| no.0 < self.pages()));
             if marked.len() > MOST_PAGES {
                 return Stale::Any;
@@ -87,7 +91,7 @@ impl Tablespace {
     }
 }
 
-/// The pages that `bitmap` marks, of the group that starts with page `group`. A page of another type is no bitmap: newer servers have none.
+/// The pages that `bitmap` marks, of the group that starts with page `group`. A page of another type is no bitmap.
 fn buffered(bitmap: &Page, group: u32) -> impl Iterator<Item = PageNo> {
     let bytes = bitmap.bytes();
     let bits = match bitmap.page_type() {

@@ -34,6 +34,8 @@ pub(crate) struct SpaceHeader {
     pub(crate) server: Server,
     /// Pages that the space should have; the file may be longer, and shorter if it was cut.
     pub(crate) size_pages: u32,
+    /// Pages from here on were never given to anyone.
+    pub(crate) free_limit: u32,
     /// Whether MySQL's dictionary information lies in the space.
     pub(crate) has_sdi: bool,
 }
@@ -67,6 +69,7 @@ impl SpaceHeader {
             format: dialect.format,
             server: dialect.server,
             size_pages: u32_at(prefix, FSP_SIZE),
+            free_limit: u32_at(prefix, FSP_FREE_LIMIT),
             has_sdi: dialect.has_sdi,
         })
     }

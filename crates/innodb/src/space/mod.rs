@@ -124,7 +124,8 @@ impl Tablespace {
         let size_bytes = device.size_bytes()?;
         let read = Start::read(path, &device, environment).await;
         let start = match read {
-            Err(error) if error.kind() == ErrorKind::Corrupt => {
+            // Damage may look like anything, as long as the checksum is not reached.
+            Err(error) if error.kind() != ErrorKind::Io => {
                 device.distrust(0, LARGEST_PAGE as u64);
                 Start::read(path, &device, environment).await?
             }
@@ -247,45 +248,54 @@ impl Tablespace {
         }
     }
 
+    /// What is damaged is read once more: a copy of the file may be, or a server has been writing the page.
     async fn read_page(&self, no: PageNo, context: &IoContext) -> Result<Page> {
         if no.0 >= self.pages {
             return Err(self.missing(no));
         }
+        let page = self.read_page_once(no, context).await;
+        if !self.is_doubtful(&page) {
+            return page;
+        }
+        drop(page);
+        let page_bytes = self.page_size().bytes() as u64;
+        self.device.distrust(u64::from(no.0) * page_bytes, page_bytes);
+        self.read_page_once(no, context).await
+    }
+
+    async fn read_page_once(&self, no: PageNo, context: &IoContext) -> Result<Page> {
         let image = self.read_pages(no, 1, context).await?;
-        let (image, decoded) = match self.codec.decode(&image, no) {
-            Ok(decoded) => (image, decoded),
-            Err(fault) if fault.kind() != ErrorKind::Corrupt => {
-                return Err(fault_in(&self.path, self.id(), no, &fault));
-            }
-            Err(_) => {
-                drop(image);
-                let image = self.reread(no, context).await?;
-                let decoded = self.codec.decode(&image, no);
-                (image, decoded.map_err(|fault| fault_in(&self.path, self.id(), no, &fault))?)
-            }
+        let bytes = match self.codec.decode(&image, no) {
+            Ok(None) => PageBytes::Buffer(image),
+            Ok(Some(decompressed)) => PageBytes::Heap(decompressed),
+            Err(fault) => return Err(fault_in(&self.path, self.id(), no, &fault)),
         };
-        let bytes = decoded.map_or(PageBytes::Buffer(image), PageBytes::Heap);
         Ok(Page::new(self.id(), no, bytes))
     }
 
-    /// The image of a page that was damaged, read once more: a copy of the file may have been damaged, or a server has been writing the page.
-    async fn reread(&self, no: PageNo, context: &IoContext) -> Result<Buffer> {
-        let page_bytes = self.page_size().bytes() as u64;
-        self.device.distrust(u64::from(no.0) * page_bytes, page_bytes);
-        self.read_pages(no, 1, context).await
+    /// Whether a page that something refers to may be another one where it is read next: it is damaged, or all zeros though it was given to somebody.
+    fn is_doubtful(&self, page: &Result<Page>) -> bool {
+        match page {
+            Ok(page) => self.is_lost(page),
+            Err(error) => error.kind() == ErrorKind::Corrupt,
+        }
     }
 
-    /// Page `i` of a run of this tablespace; if it is damaged there, it is read once more for itself.
+    /// Whether the page is all zeros though it was given to somebody. Nothing refers to a free one.
+    pub(crate) fn is_lost(&self, page: &Page) -> bool {
+        page.is_unwritten() && page.number().0 < self.header.free_limit
+    }
+
+    /// Page `i` of a run of this tablespace, to which something refers; if it is damaged there, it is read once more for itself.
     ///
     /// # Errors
     /// As [`page`](Self::page).
     pub async fn page_of(&self, run: &PageRun, i: u32, context: &IoContext) -> Result<Page> {
-        match run.page(i) {
-            Err(error) if error.kind() == ErrorKind::Corrupt && i < run.pages() => {
-                self.page(PageNo(run.first().0.saturating_add(i)), context).await
-            }
-            page => page,
+        let page = run.page(i);
+        if i < run.pages() && self.is_doubtful(&page) {
+            return self.page(PageNo(run.first().0.saturating_add(i)), context).await;
         }
+        page
     }
 
     /// Reads the images of `count` pages; the memory is only taken once the I/O may start.

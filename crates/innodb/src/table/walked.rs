@@ -44,7 +44,11 @@ pub(super) async fn walk(space: &Tablespace, roots: &[Root], context: &IoContext
         let count = longest.min(space.pages() - first);
         let run = space.run(PageNo(first), count, context).await?;
         for i in 0..count {
-            let page = space.page_of(&run, i, context).await;
+            // Free pages may be all zeros.
+            let page = match run.page(i) {
+                Err(_) => space.page_of(&run, i, context).await,
+                page => page,
+            };
             take(PageNo(first + i), page.ok().as_ref(), &by_id, &mut layout);
         }
         first += count;

@@ -63,6 +63,8 @@ pub(crate) struct ObjectState {
     /// The last change that dropped a mirror, as long as that may not be durable, else 0. Homes change only after it is: otherwise a stop
     /// could bring back a mirror that differs from its home.
     pub(crate) dropped_mirrors: AtomicU64,
+    /// A mirror was found damaged.
+    pub(crate) has_distrusted: AtomicBool,
     /// Classes with writes that no sync has covered yet, a bit each.
     pub(crate) dirty_classes: AtomicU64,
     pub(crate) attributes: Mutex<AttributeRecord>,
@@ -95,6 +97,7 @@ impl ObjectState {
             sync_turns: Arc::default(),
             fresh: Mutex::default(),
             dropped_mirrors: AtomicU64::new(0),
+            has_distrusted: AtomicBool::new(false),
             dirty_classes: AtomicU64::new(0),
             attributes: Mutex::default(),
             chunks: AtomicU64::new(0),

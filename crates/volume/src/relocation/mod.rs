@@ -16,6 +16,7 @@ mod pace;
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use futures::stream::{FuturesUnordered, StreamExt};
 
@@ -162,6 +163,16 @@ impl Object {
             let relocation = Relocation { who: "the volume".to_owned(), why, ..Relocation::default() };
             self.decide(&(chunk..chunk + 1), Action::DropMirror, None, &relocation);
             self.forget_mirror(chunk);
+            // Once for each object: a class that gives back something else does so everywhere.
+            if !self.state.has_distrusted.swap(true, Ordering::Relaxed) {
+                let class =
+                    self.core.class(mirror.class).map_or_else(|_| String::new(), |class| class.name.clone());
+                tanada_io::warn(&format!(
+                    "the mirror of chunk {chunk} of object {:?} in class {class} is damaged: it is dropped, as others that are found so will be, and \
+                     what it mirrors is read; look after the devices of that class",
+                    self.name()
+                ));
+            }
         }
     }
 

@@ -106,6 +106,10 @@ async fn refuse_unfinished(disk: &dyn Files, folder: &Path, undo: Option<&[PathB
             folder,
             "a transaction was not rolled back; a server that starts on a copy of the files does so",
         )),
+        Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::InvalidInput) => {
+            let what = format!("whether all transactions were finished cannot be read any more ({error})");
+            Err(not_clean(folder, &what))
+        }
         Err(error) => unknown(&error),
     }
 }

@@ -325,4 +325,26 @@ mod tests {
         let cut = system_space(2, 0)[..7 * PAGE].to_vec();
         assert_eq!(count(&[("ibdata1", cut)]).unwrap_err().kind(), ErrorKind::Corrupt);
     }
+
+    /// It was a warning, and rows that a server would have taken back were seen.
+    #[test]
+    fn a_folder_whose_undo_logs_are_damaged_is_refused() {
+        let state = |bytes: &[u8]| {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("ibdata1"), bytes).unwrap();
+            futures::executor::block_on(super::super::refuse_unfinished(&HostFiles, folder.path(), None))
+        };
+        let sound = system_space(2, 0);
+        assert_eq!(state(&sound).unwrap(), super::super::CleanState::Verified);
+        for at in [header::TYPE, 5 * PAGE + 1000, 6 * PAGE + 1000, 7 * PAGE + UNDO_STATE] {
+            let mut damaged = sound.clone();
+            damaged[at] ^= 0x55;
+            let error = state(&damaged).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NotClean, "{at}");
+            assert!(
+                error.to_string().contains("--allow-stale") && error.to_string().contains("ibdata1"),
+                "{error}"
+            );
+        }
+    }
 }
