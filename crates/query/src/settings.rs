@@ -164,17 +164,18 @@ fn wrong(message: String) -> DataFusionError {
 /// A policy that can place chunks of a volume, with its options.
 fn policy_name(key: &str, value: &str) -> DataFusionResult<String> {
     let value = value.trim().to_ascii_lowercase();
-    let policy =
-        tanada_placement::policy(&value, 0).map_err(|error| wrong(format!("tanada.{key}: {error}")))?;
+    let name = value.split(':').next().unwrap_or_default().trim();
     let live = POLICIES.iter().filter(|registered| registered.is_live).map(|registered| registered.name);
     let live: Vec<&str> = live.collect();
-    if !live.contains(&policy.name()) {
-        let message = format!(
-            "tanada.{key} cannot be '{value}', which places blocks and is for tanada simulate; use {}",
-            live.join(", ")
-        );
-        return Err(wrong(message));
+    if !live.contains(&name) {
+        let what = match POLICIES.iter().any(|registered| registered.name == name) {
+            true => "places blocks and is for tanada simulate",
+            false => "is no policy",
+        };
+        let names = live.join(", ");
+        return Err(wrong(format!("tanada.{key} cannot be '{value}', which {what}; use {names}")));
     }
+    tanada_placement::policy(&value, 0).map_err(|error| wrong(format!("tanada.{key}: {error}")))?;
     Ok(value)
 }
 

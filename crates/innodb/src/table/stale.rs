@@ -47,8 +47,8 @@ pub(super) fn warning(definition: &TableDefinition, put_aside: &BTreeSet<usize>)
     let (indexes, are, them) =
         if names.len() == 1 { ("index", "is", "it") } else { ("indexes", "are", "them") };
     Some(format!(
-        "table {}.{}: {indexes} {} {are} not used: the server left changes to {them} in its change buffer; a server that starts on a copy of \
-         the files and stops with innodb_fast_shutdown = 0 makes them",
+        "table {}.{}: {indexes} {} {are} not used: the server left changes to {them} in its change buffer, or what would tell so is damaged; a server \
+         that starts on a copy of the files and stops with innodb_fast_shutdown = 0 makes them",
         definition.database,
         definition.name,
         names.join(", "),

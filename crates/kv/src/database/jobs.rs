@@ -127,13 +127,12 @@ impl JobMemory<'_> {
         JobMemory { core, bytes }
     }
 
-    /// What a job needs, and what is not used besides if somebody waits for it.
-    fn for_job<'a>(core: &'a Core, context: &mut JobContext, is_waited_for: bool) -> JobMemory<'a> {
+    /// What a job that reads `bytes` needs, and what is not used besides if somebody waits for it, or it would go through the same parts of the log again and
+    /// again.
+    fn for_job<'a>(core: &'a Core, context: &mut JobContext, bytes: u64) -> JobMemory<'a> {
         let _taking = core.background.taking.lock();
-        if is_waited_for {
-            context.batch_bytes = context.batch_bytes.max(core.unused_bytes() / 2);
-        }
-        JobMemory::take(core, 2 * context.batch_bytes)
+        context.batch_bytes = context.batch_bytes.max(batch_of(core.unused_bytes()).min(bytes));
+        JobMemory::take(core, context.batch_bytes / 3 * 4)
     }
 }
 
@@ -142,6 +141,11 @@ impl Drop for JobMemory<'_> {
         self.core.background.job_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         self.core.share_memory();
     }
+}
+
+/// Bytes of a job's batch: beside it there is what is read ahead of the next one and what is on its way, an eighth each, and what is being written.
+fn batch_of(job_bytes: u64) -> u64 {
+    job_bytes / 4 * 3
 }
 
 /// Moves the oldest of `kvsets` down as it is, or spills all of them.
@@ -336,8 +340,7 @@ impl Core {
                 filter_bits_per_key: settings.filter_bits_per_key,
             },
             leaf_bytes: shares.leaf_bytes,
-            // What is read is there twice on its way to a segment.
-            batch_bytes: self.job_bytes() / 2,
+            batch_bytes: batch_of(self.job_bytes()),
             pace: Pace::considerate(&self.opener.cache, &self.environment, &self.hurry),
             takes_last_room: false,
             keeps_mirrors: self.mirrors_what_it_spills(store),
@@ -420,7 +423,10 @@ impl Core {
         };
         // The others are edits alone.
         let reads = matches!(job, Job::Spill { .. } | Job::Compact { .. });
-        let _memory = reads.then(|| JobMemory::for_job(self, &mut context, is_thorough));
+        let spilled = tree.root.iter().filter(|kvset| spilled.contains(&kvset.no()));
+        let spilled_bytes = spilled.map(|kvset| kvset.record().info.data_bytes()).sum();
+        let bytes = if is_thorough { u64::MAX } else { spilled_bytes };
+        let _memory = reads.then(|| JobMemory::for_job(self, &mut context, bytes));
         let output = match &job {
             Job::Spill { kvsets } => match spill(&context, &tree, kvsets).await {
                 // What the root deletes in leaves is not to wait for room that nothing else will give. Values follow as corrections.

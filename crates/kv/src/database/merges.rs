@@ -18,6 +18,11 @@ use crate::tree::{JobContext, KvsetNo, TreeState, merge};
 /// What is merged is spilled as a whole, and only then gives room back: no more than this part of what the fastest class has.
 const MOST_SHARE: u64 = 8;
 
+/// A spill of what was merged reads the log once for each part that fits in its memory: no more is merged than there has to be for what waits at the root to
+/// be few kvsets, but as many memory tables in any case.
+const MOST_SHARE_OF_ROOT: u64 = 8;
+const LEAST_TABLES: u64 = 5;
+
 /// Bytes of keys that a merge holds in memory at most.
 const BATCH_BYTES: u64 = 4 << 20;
 
@@ -86,7 +91,13 @@ impl Core {
         if tree.root.len() < settings.root_kvsets + settings.root_kvsets / 2 {
             return Ok(false);
         }
-        let most_bytes = settings.root_bytes.min(self.fast_room() / MOST_SHARE);
+        let mut most_bytes = settings.root_bytes.min(self.fast_room() / MOST_SHARE);
+        // Writers are not slowed for what spills would rather have.
+        if tree.root.len() < self.settings().slow_root_kvsets {
+            let root_bytes: u64 = tree.root.iter().map(|kvset| kvset.record().info.data_bytes()).sum();
+            let tables_bytes = LEAST_TABLES * self.settings().table_bytes();
+            most_bytes = most_bytes.min(tables_bytes.max(root_bytes / MOST_SHARE_OF_ROOT));
+        }
         let numbers = {
             let taken = store.taken.lock();
             pick_merge(&tree.root, &settings, most_bytes, |no| taken.kvsets.contains(&no))

@@ -24,6 +24,10 @@ const GAP_BYTES: u64 = 16 << 10;
 /// So many values that lie together are few: on a faster class that many I/Os are less than one here.
 const FEW_NEIGHBOURS: usize = 4;
 
+/// Values, and bytes of them, after which other tasks of the thread have their turn. Where there are many, theirs takes longer than a read.
+const VALUES_AT_ONCE: usize = 1024;
+const BYTES_AT_ONCE: u64 = 1 << 20;
+
 /// I/Os at once.
 const READS_AT_ONCE: usize = 16;
 
@@ -59,9 +63,11 @@ pub(crate) async fn read_stored(
     let mut stored = vec![Bytes::new(); pointers.len()];
     let wanted =
         |run: &Run| -> u64 { run.members.iter().map(|index| u64::from(pointers[*index].stored_len)).sum() };
+    // What is read along is not what the job is for: of a log of which it takes little here and there it would take all too little.
+    let walk = pace.walk(runs.iter().map(wanted).sum());
     let mut waiting = runs.into_iter().peekable();
-    let walk = pace.walk(bytes_read);
     let mut under_way = FuturesUnordered::new();
+    let (mut values, mut value_bytes) = (0, 0);
     loop {
         let at_once = if walk.gives_way() { 1 } else { READS_AT_ONCE };
         let more = room.more();
@@ -79,18 +85,23 @@ pub(crate) async fn read_stored(
             continue;
         }
         let Some((run, bytes)) = walk.take(under_way.try_next()).await? else { break };
-        // Few values would hold on to much memory around them.
-        let is_sparse = wanted(&run) < bytes.len() as u64 / 8 * 7;
+        // Values would hold on to the memory of all that was read with them, until the last of them is written.
+        let is_alone = run.members.len() == 1 && wanted(&run) >= bytes.len() as u64 / 8 * 7;
+        values += run.members.len();
+        value_bytes += wanted(&run);
         for index in run.members {
             let pointer = &pointers[index];
             let at = (pointer.offset - run.from) as usize;
             let value = bytes.get(at..at + pointer.stored_len as usize);
             let value =
                 value.ok_or_else(|| run.segment.corrupted(pointer, "a value ends behind its segment"))?;
-            let value = if is_sparse { Bytes::copy_from_slice(value) } else { bytes.slice_ref(value) };
+            let value = if is_alone { bytes.slice_ref(value) } else { Bytes::copy_from_slice(value) };
             stored[index] = run.segment.check(pointer, value)?;
         }
-        yield_now().await;
+        if values >= VALUES_AT_ONCE || value_bytes >= BYTES_AT_ONCE {
+            (values, value_bytes) = (0, 0);
+            yield_now().await;
+        }
     }
     Ok((stored, bytes_read))
 }
@@ -113,8 +124,8 @@ pub(crate) fn have_few_neighbours(pointers: &[Pointer]) -> Vec<bool> {
 
 fn runs(pointers: &[Pointer], segments: &HashMap<SegmentNo, Segment>) -> Vec<Run> {
     let wanted: u64 = pointers.iter().map(|pointer| u64::from(pointer.stored_len)).sum();
-    // So that what is on its way needs little memory beside what has come.
-    let run_bytes = (wanted / (4 * READS_AT_ONCE as u64)).clamp(LEAST_RUN_BYTES, RUN_BYTES);
+    // So that what is on its way needs little memory beside what has come: an eighth. Buffers are powers of two.
+    let run_bytes = 1 << (wanted / (8 * READS_AT_ONCE as u64)).clamp(LEAST_RUN_BYTES, RUN_BYTES).ilog2();
     let mut order: Vec<usize> = (0..pointers.len()).collect();
     order.sort_unstable_by_key(|index| (pointers[*index].segment, pointers[*index].offset));
     let mut runs: Vec<Run> = Vec::new();

@@ -209,7 +209,8 @@ async fn what_was_learned_does_not_fade_where_nothing_is_read() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn policies_that_cannot_place_chunks_are_refused() {
     let session = session(Method::Uring);
-    for (policy, part) in [("lru", "use benefit, off, static, plan"), ("mru", "there is no placement policy")]
+    for (policy, part) in
+        [("lru", "use benefit, off, static, plan"), ("mru", "is no policy; use benefit, off, static, plan")]
     {
         let error = session.set("tanada.placement", policy).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");

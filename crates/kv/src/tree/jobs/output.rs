@@ -24,7 +24,7 @@ use crate::tree::kvset::Kvset;
 use crate::value::{Room, Segment, read_stored};
 
 /// The part of a batch that may be read before anything of the one before has left.
-const READ_AHEAD_PART: u64 = 4;
+const READ_AHEAD_PART: u64 = 8;
 
 /// Collects what a job writes.
 pub(super) struct Outputs<'a> {
