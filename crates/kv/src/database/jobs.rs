@@ -344,6 +344,7 @@ impl Core {
             pace: Pace::considerate(&self.opener.cache, &self.environment, &self.hurry),
             takes_last_room: false,
             keeps_mirrors: self.mirrors_what_it_spills(store),
+            dense: None,
             mirrors: store.view.read().tree.mirrors.keys().copied().collect(),
             readers: self.snapshots.to_keep(),
             now_s: self.environment.wall_time_s(),
@@ -427,6 +428,13 @@ impl Core {
         let spilled_bytes = spilled.map(|kvset| kvset.record().info.data_bytes()).sum();
         let bytes = if is_thorough { u64::MAX } else { spilled_bytes };
         let _memory = reads.then(|| JobMemory::for_job(self, &mut context, bytes));
+        context.dense = match &job {
+            Job::Spill { kvsets } if context.keeps_mirrors => self.dense_mirrors(writing, &tree, kvsets),
+            Job::Compact { emptied, .. } if context.keeps_mirrors && !emptied.is_empty() => {
+                self.more_mirrors()
+            }
+            _ => None,
+        };
         let output = match &job {
             Job::Spill { kvsets } => match spill(&context, &tree, kvsets).await {
                 // What the root deletes in leaves is not to wait for room that nothing else will give. Values follow as corrections.

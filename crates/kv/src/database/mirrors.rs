@@ -15,7 +15,7 @@ use super::store::StoreState;
 use crate::entry::SegmentNo;
 use crate::objects::ObjectKind;
 use crate::tree::mirror::{Mirror, OpenMirror};
-use crate::tree::{Change, Edit};
+use crate::tree::{Change, DenseMirrors, Edit, KvsetNo, TreeState};
 use crate::{ErrorKind, Result};
 
 /// Log segments that there is room for beside mirrors, and what is already written or ready: as many as the log wants to see before it prepares one.
@@ -26,6 +26,12 @@ const SPARED_SHARE: u64 = 4;
 
 /// Segments that are mirrors at most: each takes a little memory, and a place in the manifest.
 const MOST_MIRRORS: usize = 4096;
+
+/// A log segment of which less than so much is in use when it is spilled is sparse.
+const SPARSE: f64 = 0.8;
+
+/// Less than so many chunks is not copied for that.
+const LEAST_COPIED_CHUNKS: u64 = 2;
 
 /// How long those who read by a mirror that goes are waited for.
 const READS_END: Duration = Duration::from_millis(2);
@@ -111,6 +117,62 @@ impl Core {
             spared.min(class.chunks * volume.chunk_bytes() / 2).saturating_sub(free)
         });
         over_limit.max(over_class)
+    }
+
+    /// What is to become of the mirrors of what those kvsets of a root have in log segments of which most is garbage already: they would be in the way of others.
+    pub(crate) fn dense_mirrors(
+        &self,
+        writing: &Writing,
+        tree: &TreeState,
+        spilled: &[KvsetNo],
+    ) -> Option<DenseMirrors> {
+        let class = self.classes.fastest()?;
+        let room_bytes = self.copies_room(&class, 1)?;
+        let mut in_use: BTreeMap<SegmentNo, u64> = BTreeMap::new();
+        for store in self.stores.read().iter() {
+            let tree = store.view.read().tree.clone();
+            for (segment, (_, bytes)) in tree.references() {
+                *in_use.entry(segment).or_default() += bytes;
+            }
+            for (segment, mirror) in &tree.mirrors {
+                *in_use.entry(*segment).or_default() += mirror.stored_bytes;
+            }
+        }
+        // Memory tables may have what is nowhere else yet.
+        let unfinished: BTreeSet<SegmentNo> = writing.log.segments().into_iter().collect();
+        let is_sparse = |segment: &SegmentNo| {
+            let size =
+                self.objects.find(ObjectKind::Segment, *segment).map_or(0, |object| object.size_bytes());
+            let in_use = in_use.get(segment).copied().unwrap_or_default();
+            !unfinished.contains(segment) && (in_use as f64) < size as f64 * SPARSE
+        };
+        let spilled = tree.root.iter().filter(|kvset| spilled.contains(&kvset.no()));
+        let mut moved: BTreeMap<SegmentNo, u64> = BTreeMap::new();
+        for references in spilled.flat_map(|kvset| &kvset.record().info.references) {
+            *moved.entry(references.segment).or_default() += references.stored_bytes;
+        }
+        moved.retain(|segment, _| !tree.segments.contains_key(segment) && is_sparse(segment));
+        let is_worth_it =
+            moved.values().sum::<u64>() >= LEAST_COPIED_CHUNKS * self.objects.volume().chunk_bytes();
+        is_worth_it.then(|| DenseMirrors { class, sparse: moved.into_keys().collect(), room_bytes })
+    }
+
+    /// Mirrors of what a compaction moves and has none, in room that nobody wants.
+    pub(crate) fn more_mirrors(&self) -> Option<DenseMirrors> {
+        let class = self.classes.fastest()?;
+        let room_bytes = self.copies_room(&class, 2 * SPARED_LOG_SEGMENTS)?;
+        let is_worth_it = room_bytes >= LEAST_COPIED_CHUNKS * self.objects.volume().chunk_bytes();
+        is_worth_it.then(|| DenseMirrors { class, sparse: BTreeSet::new(), room_bytes })
+    }
+
+    /// Bytes of the fastest class that may be taken for copies, when so many log segments more are to find room.
+    fn copies_room(&self, fastest: &str, log_segments: u64) -> Option<u64> {
+        let (volume, settings) = (self.objects.volume(), self.settings());
+        let class = volume.classes().into_iter().find(|class| class.name == fastest)?;
+        let free = class.chunks.saturating_sub(class.taken) * volume.chunk_bytes();
+        let limit = settings.fast_class_bytes.unwrap_or(u64::MAX);
+        let room = free.min(limit.saturating_sub(self.fast_class_bytes()));
+        Some(room.saturating_sub(log_segments * super::open::log_segment_bytes(volume, &settings)))
     }
 
     /// Segments that trees reference, over all stores.

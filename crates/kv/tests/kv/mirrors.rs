@@ -1,7 +1,7 @@
 //! Values that stay on the fastest class as long as it has room.
 
 use tanada_kv::blocking::wait;
-use tanada_kv::{CursorOptions, Database, PolicyTemplate, Store, StoreSettings};
+use tanada_kv::{CursorOptions, Database, DatabaseSettings, PolicyTemplate, Store, StoreSettings};
 
 use crate::volumes::Bench;
 
@@ -60,6 +60,39 @@ fn what_has_moved_is_read_from_the_fastest_class() {
     }
     assert_eq!(bench.read_from("slow"), before);
     check(&database, 8000);
+    wait(database.close()).unwrap();
+}
+
+/// Log segments stayed as mirrors as they were, though two of three values in them were garbage.
+#[test]
+fn mirrors_hold_little_garbage() {
+    let bench = Bench::with_layout(64 << 10, &[("fast", 96 << 20), ("slow", 512 << 20)]);
+    let settings_of_database =
+        DatabaseSettings { memory_bytes: 32 << 20, memory_table_bytes: 2 << 20, ..Bench::settings() };
+    let environment = bench.environment.clone();
+    let database = wait(Database::create(&bench.volume, "test", &settings_of_database, environment)).unwrap();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    for no in 0..12_000 {
+        (0..3).for_each(|_| write(&store, no..no + 1));
+    }
+    wait(store.compact()).unwrap();
+    let statistics = database.statistics();
+    assert!(mirrored(&database) > 13 << 20, "{statistics:#?}");
+    assert!(statistics.classes[0].segment_bytes < 24 << 20, "{statistics:#?}");
+    check(&database, 12_000);
+    wait(database.close()).unwrap();
+    // They outlast a closing.
+    let database = bench.open();
+    let before = bench.read_from("slow");
+    let store = database.open_store("a").unwrap();
+    for no in (0..12_000u64).step_by(7) {
+        assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no));
+    }
+    assert_eq!(bench.read_from("slow"), before);
+    // And make room like others.
+    wait(database.drain_class("fast")).unwrap();
+    assert_eq!(mirrored(&database), 0);
+    check(&database, 12_000);
     wait(database.close()).unwrap();
 }
 

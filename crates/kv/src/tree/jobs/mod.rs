@@ -53,11 +53,24 @@ pub(crate) struct JobContext {
     pub(crate) takes_last_room: bool,
     /// Log segments that a spill moves values from become mirrors.
     pub(crate) keeps_mirrors: bool,
+    /// Copies of values that are moved become mirrors: instead of some of those log segments, or of what has no mirror.
+    pub(crate) dense: Option<DenseMirrors>,
     /// What is a mirror now: of others, versions need not say any more that their values came from there.
     pub(crate) mirrors: BTreeSet<SegmentNo>,
     pub(crate) readers: Readers,
     /// Seconds since 1970.
     pub(crate) now_s: u64,
+}
+
+/// Copies on the fastest class that become mirrors. Of what a spill moves from log segments that are mostly garbage: they take less room than those, which can
+/// go. Of what a compaction moves and has no mirror any more.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct DenseMirrors {
+    pub(crate) class: String,
+    /// For a spill: log segments of which most is garbage.
+    pub(crate) sparse: BTreeSet<SegmentNo>,
+    /// There is room for so many bytes; what is more a spill leaves where the log wrote it.
+    pub(crate) room_bytes: u64,
 }
 
 /// What a job has done.

@@ -68,6 +68,10 @@ pub(super) struct Sink<'a> {
     writer: Option<(Lease, KeyFileWriter)>,
     /// Cold and hot ones.
     values: [Option<(Lease, SegmentWriter)>; 2],
+    /// Copies that are going to be mirrors, and the bytes that may be written of such.
+    copies: Option<(Lease, SegmentWriter)>,
+    copies_room: u64,
+    copied: BTreeMap<SegmentNo, u64>,
     written: Vec<(Lease, Object)>,
     pub(super) output: JobOutput,
 }
@@ -82,6 +86,9 @@ impl<'a> Sink<'a> {
             values_class: context.placement.leaf_values.clone(),
             writer: None,
             values: [None, None],
+            copies: None,
+            copies_room: context.dense.as_ref().map_or(0, |dense| dense.room_bytes),
+            copied: BTreeMap::new(),
             written: Vec::new(),
             output: JobOutput::default(),
         }
@@ -108,13 +115,13 @@ impl<'a> Sink<'a> {
                     {
                         let warmth = if are_apart { warmth } else { Warmth::Cold };
                         version.content = Content::At(self.move_value(&pointer, &value, warmth).await?);
+                        if self.mirrored.is_some() {
+                            version.mirror = Some(self.mirror_value(&pointer, &value).await?);
+                        } else if version.mirror.is_none() && warmth == Warmth::Cold {
+                            version.mirror = self.copy_if_room(&pointer, &value).await?;
+                        }
                         drop(value);
                         room.give(u64::from(pointer.stored_len));
-                        if let Some(mirrored) = &mut self.mirrored {
-                            *mirrored.entry(pointer.segment).or_default() += u64::from(pointer.stored_len);
-                            version.mirror =
-                                Some(FirstHome { segment: pointer.segment, offset: pointer.offset });
-                        }
                     }
                     let (_, writer) = self.key_writer()?;
                     writer.add(&keys[key_start..key_end], &version).await?;
@@ -163,6 +170,80 @@ impl<'a> Sink<'a> {
             }
         };
         writer.append_moved(stored, from).await
+    }
+
+    /// Says where the mirror of a value that was moved is: a copy, or where the log wrote it.
+    async fn mirror_value(&mut self, from: &Pointer, stored: &[u8]) -> Result<FirstHome> {
+        let is_sparse = self.context.dense.as_ref().is_some_and(|dense| dense.sparse.contains(&from.segment));
+        if is_sparse && let Some(copy) = self.copy_if_room(from, stored).await? {
+            return Ok(copy);
+        }
+        if let Some(mirrored) = &mut self.mirrored {
+            *mirrored.entry(from.segment).or_default() += u64::from(from.stored_len);
+        }
+        Ok(FirstHome { segment: from.segment, offset: from.offset })
+    }
+
+    /// Says where the copy of a value that was moved is, if there is room for one.
+    async fn copy_if_room(&mut self, from: &Pointer, stored: &[u8]) -> Result<Option<FirstHome>> {
+        if self.kind == KvsetKind::Promoted || u64::from(from.stored_len) > self.copies_room {
+            return Ok(None);
+        }
+        match self.copy_value(from, stored).await {
+            Ok(copy) => Ok(Some(FirstHome { segment: copy.segment, offset: copy.offset })),
+            // Nobody is in want of copies.
+            Err(error) if error.kind() == ErrorKind::NoSpace => {
+                self.give_copies_up();
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn copy_value(&mut self, from: &Pointer, stored: &[u8]) -> Result<Pointer> {
+        let open = self.copies.as_ref();
+        if open.is_some_and(|(_, copies)| copies.is_full(stored.len(), self.context.segment_bytes)) {
+            self.end_copies().await?;
+        }
+        let (_, writer) = match &mut self.copies {
+            Some(copies) => copies,
+            none => {
+                let objects = &self.context.opener.objects;
+                let class = self.context.dense.as_ref().map(|dense| &*dense.class);
+                let (lease, object) = objects.create(ObjectKind::Segment, class)?;
+                if object.attributes().class.as_deref() != class {
+                    lease.retire();
+                    return Err(Error::new(ErrorKind::NoSpace, "the fastest class has no room for copies"));
+                }
+                let writer = SegmentWriter::new(lease.no(), object, objects.buffers()).await?;
+                none.insert((lease, writer))
+            }
+        };
+        let copy = writer.append_moved(stored, from).await?;
+        self.copies_room = self.copies_room.saturating_sub(u64::from(copy.stored_len));
+        Ok(copy)
+    }
+
+    /// Versions that were written lead to a segment then which is no mirror: they are read where their leaf has them.
+    fn give_copies_up(&mut self) {
+        self.copies_room = 0;
+        if let Some((lease, _)) = self.copies.take() {
+            lease.retire();
+        }
+    }
+
+    async fn end_copies(&mut self) -> Result<()> {
+        let Some((lease, writer)) = self.copies.take() else { return Ok(()) };
+        let class = self.context.dense.as_ref().map(|dense| dense.class.clone());
+        let segment = SegmentRecord { no: writer.no(), stored_bytes: writer.stored_bytes(), class };
+        let finished = writer.finish_unsynced().await;
+        let lease = retired_unless(lease, finished.is_ok());
+        let object = finished?;
+        self.note_written(Purpose::JobValues, &object);
+        self.written.push((lease, object));
+        self.copied.insert(segment.no, segment.stored_bytes);
+        self.output.edit.changes.push(Change::AddSegment { segment });
+        Ok(())
     }
 
     async fn end_segment(&mut self, warmth: Warmth) -> Result<()> {
@@ -215,8 +296,13 @@ impl<'a> Sink<'a> {
     pub(super) async fn finish(&mut self, copied: BTreeMap<SegmentNo, u64>) -> Result<JobOutput> {
         self.end_segment(Warmth::Cold).await?;
         self.end_segment(Warmth::Hot).await?;
+        match self.end_copies().await {
+            Err(error) if error.kind() != ErrorKind::NoSpace => return Err(error),
+            _ => {}
+        }
         let copied = copied.into_iter().filter(|(_, bytes)| *bytes > 0);
-        for (segment, stored_bytes) in self.mirrored.take().into_iter().flatten().chain(copied) {
+        let mirrored = self.mirrored.take().into_iter().flatten().chain(std::mem::take(&mut self.copied));
+        for (segment, stored_bytes) in mirrored.chain(copied) {
             self.output.edit.changes.push(Change::AddMirror { segment, stored_bytes });
         }
         // After a stop here it is in no manifest: orphans, deleted at the next opening.
@@ -231,7 +317,7 @@ impl<'a> Sink<'a> {
         let mut made: Vec<(ObjectKind, u64)> = Vec::new();
         made.extend(self.writer.take().map(|(lease, _)| (ObjectKind::Keys, lease.no())));
         let values = self.values.iter_mut().filter_map(Option::take);
-        made.extend(values.map(|(lease, _)| (ObjectKind::Segment, lease.no())));
+        made.extend(values.chain(self.copies.take()).map(|(lease, _)| (ObjectKind::Segment, lease.no())));
         made.extend(self.written.drain(..).map(|(lease, _)| (lease.kind(), lease.no())));
         for (kind, no) in made {
             // An error leaves an orphan, which is deleted when the database is opened.

@@ -1,6 +1,7 @@
 //! Random versions through random jobs, against a map.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
@@ -17,7 +18,7 @@ use super::pick::{Job, PickSettings, Surroundings, join, pick};
 use super::policy::PolicyTemplate;
 use super::*;
 use crate::cache::Owner;
-use crate::entry::{Content, SequenceNo};
+use crate::entry::{Content, SegmentNo, SequenceNo};
 use crate::keyfile::KeyHash;
 use crate::objects::ObjectKind;
 use crate::value::Segments;
@@ -28,6 +29,9 @@ fn run(seed: u64, steps: u64, template: PolicyTemplate, leaf_bytes: u64) -> usiz
         let mut world = World::new(seed, template).await;
         world.context.leaf_bytes = leaf_bytes;
         for _ in 0..steps {
+            let sparse = world.tree.references().into_keys().filter(|_| world.random.below(2) == 0).collect();
+            let room_bytes = world.random.below(20_000);
+            world.context.dense = Some(DenseMirrors { class: "fast".to_owned(), sparse, room_bytes });
             match world.random.below(4) {
                 0 => {
                     let versions = world.random.below(150);
@@ -180,6 +184,11 @@ fn small_spills_leave_no_trail_of_small_segments() {
 
 /// A world whose values were spilled.
 async fn spilled(keeps_mirrors: bool) -> World {
+    spilled_copying(keeps_mirrors, 0).await
+}
+
+/// The same, where copies of so many bytes become mirrors in place of the log's segments.
+async fn spilled_copying(keeps_mirrors: bool, room_bytes: u64) -> World {
     let mut world = World::new(5, PolicyTemplate::StagingMaxCapacity).await;
     // Nothing but index pages is cached, so every read goes to a device.
     world.bench.cache = crate::cache::Cache::new(16 << 10);
@@ -188,7 +197,10 @@ async fn spilled(keeps_mirrors: bool) -> World {
     world.context.keeps_mirrors = keeps_mirrors;
     world.flush(200).await;
     let numbers: Vec<_> = world.tree.root.iter().map(|kvset| kvset.no()).collect();
+    let sparse = world.tree.references().into_keys().collect();
+    world.context.dense = Some(DenseMirrors { class: "fast".to_owned(), sparse, room_bytes });
     let edit = spill(&world.context, &world.tree, &numbers).await.unwrap().edit;
+    world.context.dense = None;
     world.apply(&edit).await;
     world
 }
@@ -243,6 +255,61 @@ fn what_was_spilled_is_read_where_it_was_written_as_long_as_that_is_there() {
         world.compact_leaves().await;
         assert!(!world.first_homes().await.contains(&newest));
         world.verify().await;
+    });
+}
+
+#[test]
+fn copies_of_what_logs_have_here_and_there_are_mirrors_in_their_place() {
+    block_on(async {
+        for (room_bytes, are_all) in [(u64::MAX, true), (1000, false)] {
+            let mut world = spilled_copying(true, room_bytes).await;
+            let is_copy = |segment: &SegmentNo| world.tree.segments.contains_key(segment);
+            let (copies, logs): (Vec<_>, Vec<_>) = world.tree.mirrors.keys().copied().partition(is_copy);
+            assert_eq!((copies.is_empty(), logs.is_empty()), (false, are_all), "{copies:?} {logs:?}");
+            let copied: u64 = copies.iter().map(|copy| world.tree.mirrors[copy].stored_bytes).sum();
+            assert!(copied <= room_bytes && copied > 500, "{copied}");
+            let hot = HotKeys::new(1000);
+            read(&world, &hot).await;
+            assert_eq!(hot.take(1, u64::MAX), Vec::<Bytes>::new(), "read from the slow class");
+            world.verify().await;
+            world.compact_leaves().await;
+            read(&world, &hot).await;
+            assert_eq!(hot.take(1, u64::MAX), Vec::<Bytes>::new(), "read from the slow class");
+            // They go by an edit alone, and with them what they lie in.
+            let changes = copies.iter().map(|segment| Change::RemoveMirror { segment: *segment }).collect();
+            world.apply(&Edit { changes }).await;
+            assert!(copies.iter().all(|no| world.bench.objects.find(ObjectKind::Segment, *no).is_none()));
+            assert!(copies.iter().all(|no| !world.tree.segments.contains_key(no)));
+            world.store = Owner::next(&world.bench.cache);
+            read(&world, &hot).await;
+            assert!(!hot.take(1, u64::MAX).is_empty());
+            world.verify().await;
+        }
+    });
+}
+
+#[test]
+fn what_a_compaction_moves_gets_a_mirror_where_there_is_room() {
+    block_on(async {
+        for (room_bytes, has_any) in [(u64::MAX, true), (0, false)] {
+            let mut world = spilled(false).await;
+            world.context.dense =
+                Some(DenseMirrors { class: "fast".to_owned(), sparse: BTreeSet::new(), room_bytes });
+            let emptied: BTreeSet<SegmentNo> = world.tree.segments.keys().copied().collect();
+            let leaves = world.tree.leaves.iter();
+            let numbers = |leaf: &Leaf<Arc<Kvset>>| leaf.kvsets.iter().map(|kvset| kvset.no()).collect();
+            let leaves: Vec<(_, Vec<_>)> = leaves.map(|leaf| (leaf.no, numbers(leaf))).collect();
+            for (leaf, numbers) in leaves {
+                let output = compact(&world.context, &world.tree, leaf, &numbers, &emptied).await.unwrap();
+                world.apply(&output.edit).await;
+            }
+            assert_eq!(!world.tree.mirrors.is_empty(), has_any);
+            let hot = HotKeys::new(1000);
+            world.store = Owner::next(&world.bench.cache);
+            read(&world, &hot).await;
+            assert_eq!(hot.take(1, u64::MAX).is_empty(), has_any, "read from the slow class");
+            world.verify().await;
+        }
     });
 }
 

@@ -118,6 +118,7 @@ impl World {
             pace: Pace::unbounded(),
             takes_last_room: false,
             keeps_mirrors: template == PolicyTemplate::StagingMaxCapacity,
+            dense: None,
             mirrors: BTreeSet::new(),
             readers: Readers::default(),
             now_s: NOW_S,
