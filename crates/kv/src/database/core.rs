@@ -351,9 +351,6 @@ impl Core {
         if self.is_expired(found.version.expires_s) {
             return Ok(None);
         }
-        if !store.hot.counts() {
-            return found.value(key, store.owner, &tree).await.map(|(value, _)| value);
-        }
         self.value_counting(store, &tree, key, &found).await
     }
 

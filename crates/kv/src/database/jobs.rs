@@ -8,6 +8,7 @@
 //! A spill that finds no space for values leaves them in the log. Any other job that finds none leaves everything as it was, and is tried again later. One that fails otherwise makes the database read-only in
 //! effect: what is there can be read, and the cause is said to whoever writes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -132,7 +133,7 @@ impl JobMemory<'_> {
     fn for_job<'a>(core: &'a Core, context: &mut JobContext, bytes: u64) -> JobMemory<'a> {
         let _taking = core.background.taking.lock();
         context.batch_bytes = context.batch_bytes.max(batch_of(core.unused_bytes()).min(bytes));
-        JobMemory::take(core, context.batch_bytes / 3 * 4)
+        JobMemory::take(core, context.batch_bytes / 5 * 8)
     }
 }
 
@@ -143,9 +144,10 @@ impl Drop for JobMemory<'_> {
     }
 }
 
-/// Bytes of a job's batch: beside it there is what is read ahead of the next one and what is on its way, an eighth each, and what is being written.
+/// Bytes of a job's batch: beside it there is what is read ahead of the next one and what is on its way, an eighth each, what is being written, and what the
+/// allocator takes beside values.
 fn batch_of(job_bytes: u64) -> u64 {
-    job_bytes / 4 * 3
+    job_bytes / 8 * 5
 }
 
 /// Moves the oldest of `kvsets` down as it is, or spills all of them.
@@ -387,14 +389,22 @@ impl Core {
                 None if thorough.is_some_and(|thorough| thorough.is_overtaken(&tree)) => return Ok(false),
                 None => match self.scattered(store, &tree) {
                     Some(job) => job,
-                    None => return Ok(false),
+                    None if is_thorough => return Ok(false),
+                    None => match self.unmirrored(store, &tree) {
+                        Some(job) => job,
+                        None => return Ok(false),
+                    },
                 },
             },
         };
         // What the root has yet may be obsolete in a leaf.
         let at_last = thorough.filter(|thorough| !thorough.has_any_at_root(&tree));
         let compacted = at_last.and_then(|thorough| Some((thorough, Compacted::by(&tree, &job)?)));
+        let mirrored = if let Job::Mirror { leaf, .. } = &job { Some(*leaf) } else { None };
         let done = self.run_job(writing, store, (context, tree), job, is_thorough).await;
+        if let Some(leaf) = mirrored {
+            store.unmirrored.note_done(&store.view.read().tree, leaf);
+        }
         if let Some((thorough, leaf)) = compacted {
             thorough.note(leaf, &done);
         }
@@ -423,7 +433,7 @@ impl Core {
             }
         };
         // The others are edits alone.
-        let reads = matches!(job, Job::Spill { .. } | Job::Compact { .. });
+        let reads = matches!(job, Job::Spill { .. } | Job::Compact { .. } | Job::Mirror { .. });
         let spilled = tree.root.iter().filter(|kvset| spilled.contains(&kvset.no()));
         let spilled_bytes = spilled.map(|kvset| kvset.record().info.data_bytes()).sum();
         let bytes = if is_thorough { u64::MAX } else { spilled_bytes };
@@ -433,6 +443,7 @@ impl Core {
             Job::Compact { emptied, .. } if context.keeps_mirrors && !emptied.is_empty() => {
                 self.more_mirrors()
             }
+            Job::Mirror { .. } => self.more_mirrors().map(|mirrors| self.of_slow_classes(&tree, mirrors)),
             _ => None,
         };
         let output = match &job {
@@ -448,6 +459,9 @@ impl Core {
                 let output = crate::tree::compact(&context, &tree, *leaf, kvsets, emptied).await?;
                 store.cleaning.note_merge(&tree, *leaf, kvsets, &output);
                 output
+            }
+            Job::Mirror { leaf, kvsets } => {
+                crate::tree::compact(&context, &tree, *leaf, kvsets, &BTreeSet::new()).await?
             }
             Job::Join { leaves } => JobOutput { edit: join(leaves), ..JobOutput::default() },
             Job::Drop { kvsets } => JobOutput { edit: drop_hidden(kvsets), ..JobOutput::default() },

@@ -154,7 +154,12 @@ impl Core {
         moved.retain(|segment, _| !tree.segments.contains_key(segment) && is_sparse(segment));
         let is_worth_it =
             moved.values().sum::<u64>() >= LEAST_COPIED_CHUNKS * self.objects.volume().chunk_bytes();
-        is_worth_it.then(|| DenseMirrors { class, sparse: moved.into_keys().collect(), room_bytes })
+        is_worth_it.then(|| DenseMirrors {
+            class,
+            sparse: moved.into_keys().collect(),
+            room_bytes,
+            ..DenseMirrors::default()
+        })
     }
 
     /// Mirrors of what a compaction moves and has none, in room that nobody wants.
@@ -162,7 +167,7 @@ impl Core {
         let class = self.classes.fastest()?;
         let room_bytes = self.copies_room(&class, 2 * SPARED_LOG_SEGMENTS)?;
         let is_worth_it = room_bytes >= LEAST_COPIED_CHUNKS * self.objects.volume().chunk_bytes();
-        is_worth_it.then(|| DenseMirrors { class, sparse: BTreeSet::new(), room_bytes })
+        is_worth_it.then(|| DenseMirrors { class, room_bytes, ..DenseMirrors::default() })
     }
 
     /// Bytes of the fastest class that may be taken for copies, when so many log segments more are to find room.

@@ -4,7 +4,7 @@
 //! - [`open`]: making, opening, recovering;
 //! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`jobs`]: tree jobs; [`merges`]: those at the root that wait for
 //!   no other; [`relocation`]: bringing things to
-//!   where policies want them; [`mirrors`]: values that stay on the fastest class as long as it has room; [`pressure`]: holding writers back; [`reserve`]: room that is kept for
+//!   where policies want them; [`mirrors`]: values that stay on the fastest class as long as it has room; [`unmirrored`]: those that come back there; [`pressure`]: holding writers back; [`reserve`]: room that is kept for
 //!   deletes; [`shares`]: how large things are in small classes;
 //! - [`promotion`]: copies of what is read often; [`cleaning`]: what frees space when nothing else is due; [`pick`]: which job is next;
 //! - [`bulk`], [`checkpoint`], [`check`]: loads past the log, copies of a database, reading all of it;
@@ -39,6 +39,7 @@ mod shares;
 pub(crate) mod snapshot;
 mod statistics;
 pub(crate) mod store;
+mod unmirrored;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -42,7 +42,7 @@ impl Core {
         classes.next().filter(|_| classes.next().is_some())
     }
 
-    /// The value, counted if it came from the device of a slow class.
+    /// The value, counted if it came from a value segment's device.
     pub(crate) async fn value_counting(
         &self,
         store: &StoreState,
@@ -51,7 +51,11 @@ impl Core {
         found: &FoundVersion,
     ) -> Result<Option<Bytes>> {
         let (value, from) = found.value(key, store.owner, tree).await?;
-        if let Some(segment) = from
+        let Some(segment) = from else { return Ok(value) };
+        if store.unmirrored.note_read(found.stored_bytes()) {
+            self.background.work.notify();
+        }
+        if store.hot.counts()
             && self.fastest_class().is_some_and(|fastest| segment.class.as_deref() != Some(&*fastest))
         {
             store.hot.note(key, found.stored_bytes());

@@ -15,6 +15,7 @@ use super::merges::Taken;
 use super::promotion::Promotion;
 use super::relocation::Unsettled;
 use super::snapshot::Snapshot;
+use super::unmirrored::Unmirrored;
 use crate::cache::Owner;
 use crate::entry::SequenceNo;
 use crate::log::frame::{OperationKind, StoreNo};
@@ -65,6 +66,8 @@ pub(crate) struct StoreState {
     /// What is read often from slow classes.
     pub(crate) hot: HotKeys,
     pub(crate) promotion: Promotion,
+    /// What is read from slow classes though there is room on the fastest.
+    pub(crate) unmirrored: Unmirrored,
     /// What is obsolete.
     pub(crate) cleaning: Cleaning,
     /// What scans have to read piece by piece.
@@ -99,6 +102,7 @@ impl StoreState {
             unsettled: Unsettled::default(),
             hot: HotKeys::new(hot_keys(settings)),
             promotion: Promotion::default(),
+            unmirrored: Unmirrored::default(),
             cleaning: Cleaning::default(),
             scattered: Scattered::default(),
             tombstones: TreeTombstones::default(),

@@ -88,6 +88,8 @@ pub(crate) enum Job {
     Spill { kvsets: Vec<KvsetNo> },
     /// Neighbours in a leaf, newest first; values in the emptied segments are written anew.
     Compact { leaf: LeafNo, kvsets: Vec<KvsetNo>, emptied: BTreeSet<SegmentNo> },
+    /// All kvsets of a leaf, whose values get mirrors if they have none.
+    Mirror { leaf: LeafNo, kvsets: Vec<KvsetNo> },
     /// Each of these leaves becomes a part of the one before it.
     Join { leaves: Vec<LeafNo> },
     /// These go, as all that is in them is deleted.

@@ -1,7 +1,9 @@
 //! Values that stay on the fastest class as long as it has room.
 
 use tanada_kv::blocking::wait;
-use tanada_kv::{CursorOptions, Database, DatabaseSettings, PolicyTemplate, Store, StoreSettings};
+use tanada_kv::{
+    CursorOptions, Database, DatabaseSettings, PolicyTemplate, Store, StoreOverrides, StoreSettings,
+};
 
 use crate::volumes::Bench;
 
@@ -94,6 +96,36 @@ fn mirrors_hold_little_garbage() {
     assert_eq!(mirrored(&database), 0);
     check(&database, 12_000);
     wait(database.close()).unwrap();
+}
+
+/// What had no mirror stayed without, however often it was read and however much room there was.
+#[test]
+fn what_is_read_on_the_slow_class_gets_mirrors_where_there_is_room() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings { mirrors: false, ..settings() })).unwrap();
+    write(&store, 0..8000);
+    wait(store.compact()).unwrap();
+    assert_eq!(mirrored(&database), 0);
+    wait(store.set_settings(&StoreOverrides { mirrors: Some(true), ..StoreOverrides::default() })).unwrap();
+    let read = || {
+        for no in (0..8000u64).step_by(3) {
+            assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no));
+        }
+    };
+    let mut rounds = 0;
+    while mirrored(&database) < 9 << 20 {
+        rounds += 1;
+        assert!(rounds < 300, "{:#?}", database.statistics());
+        read();
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let before = bench.read_from("slow");
+    read();
+    assert_eq!(bench.read_from("slow"), before);
+    check(&database, 8000);
+    wait(database.close()).unwrap();
+    check(&bench.open(), 8000);
 }
 
 #[test]

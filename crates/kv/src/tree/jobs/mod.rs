@@ -69,6 +69,8 @@ pub(crate) struct DenseMirrors {
     pub(crate) class: String,
     /// For a spill: log segments of which most is garbage.
     pub(crate) sparse: BTreeSet<SegmentNo>,
+    /// For a compaction: segments whose values get a mirror, if they have none, though they stay.
+    pub(crate) from: BTreeSet<SegmentNo>,
     /// There is room for so many bytes; what is more a spill leaves where the log wrote it.
     pub(crate) room_bytes: u64,
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::sink::{Batch, Ending, Sink, Step, Warmth};
+use super::sink::{Batch, Ending, Sink, Step, Use, Warmth};
 use super::{JobContext, JobOutput};
 use crate::Result;
 use crate::entry::{Content, SegmentNo, Version};
@@ -99,6 +99,14 @@ impl<'a> Outputs<'a> {
         self.add_choosing(key, version, moves.then_some(warmth)).await
     }
 
+    /// Whether a version's value is read for a mirror, though it stays where it is.
+    fn wants_mirror(&self, version: &Version) -> bool {
+        let Some(dense) = self.context.dense.as_ref().filter(|_| version.mirror.is_none()) else {
+            return false;
+        };
+        matches!(&version.content, Content::At(pointer) if dense.from.contains(&pointer.segment))
+    }
+
     /// Adds a version and says how its value is moved, if it is.
     pub(super) async fn add_choosing(
         &mut self,
@@ -113,6 +121,8 @@ impl<'a> Outputs<'a> {
             }
             None => self.context.mirrors.contains(&home.segment),
         });
+        let mirrors = || self.wants_mirror(&version).then_some(Use::Mirror);
+        let read_for = moves.map(Use::Move).or_else(mirrors);
         let value_bytes = match &version.content {
             Content::Deleted => 0,
             Content::Inline(value) => {
@@ -120,10 +130,12 @@ impl<'a> Outputs<'a> {
                 value.len() as u64
             }
             Content::At(pointer) => {
-                if let Some(warmth) = moves {
+                if let Some(read_for) = read_for {
                     self.batch.pointers.push(*pointer);
                     self.batch.bytes += u64::from(pointer.stored_len);
-                    self.batch.moved_bytes[warmth as usize] += u64::from(pointer.stored_len);
+                    if let Use::Move(warmth) = read_for {
+                        self.batch.moved_bytes[warmth as usize] += u64::from(pointer.stored_len);
+                    }
                 }
                 u64::from(pointer.stored_len)
             }
@@ -131,7 +143,7 @@ impl<'a> Outputs<'a> {
         self.kvset_bytes += key.len() as u64 + value_bytes;
         self.batch.keys.extend_from_slice(key);
         self.batch.bytes += (key.len() + size_of::<Step>()) as u64;
-        self.batch.steps.push(Step::Version(self.batch.keys.len(), version, moves));
+        self.batch.steps.push(Step::Version(self.batch.keys.len(), version, read_for));
         self.sink.output.versions_kept += 1;
         if self.batch.bytes >= self.context.batch_bytes {
             self.end_batch().await?;

@@ -37,10 +37,18 @@ pub(super) enum Warmth {
     Hot,
 }
 
+/// What the value of a version is read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    Move(Warmth),
+    /// For a mirror alone.
+    Mirror,
+}
+
 #[derive(Debug)]
 pub(super) enum Step {
-    /// A version whose key ends there in the batch's keys; how its value is moved, if it is.
-    Version(usize, Version, Option<Warmth>),
+    /// A version whose key ends there in the batch's keys; what its value is read for, if it is.
+    Version(usize, Version, Option<Use>),
     End(Ending),
 }
 
@@ -49,9 +57,9 @@ pub(super) enum Step {
 pub(super) struct Batch {
     pub(super) keys: Vec<u8>,
     pub(super) steps: Vec<Step>,
-    /// Of the values that are moved.
+    /// Of the values that are read.
     pub(super) pointers: Vec<Pointer>,
-    /// That it takes in memory, with the values that are moved.
+    /// That it takes in memory, with the values that are read.
     pub(super) bytes: u64,
     /// Of values that are moved, cold and hot.
     pub(super) moved_bytes: [u64; 2],
@@ -109,15 +117,19 @@ impl<'a> Sink<'a> {
                 yield_now().await;
             }
             match step {
-                Step::Version(key_end, mut version, moves) => {
-                    if let Some((warmth, (pointer, value))) =
-                        moves.and_then(|warmth| Some((warmth, stored.next()?)))
+                Step::Version(key_end, mut version, read_for) => {
+                    if let Some((read_for, (pointer, value))) =
+                        read_for.and_then(|read_for| Some((read_for, stored.next()?)))
                     {
-                        let warmth = if are_apart { warmth } else { Warmth::Cold };
-                        version.content = Content::At(self.move_value(&pointer, &value, warmth).await?);
+                        let mut is_hot = false;
+                        if let Use::Move(warmth) = read_for {
+                            let warmth = if are_apart { warmth } else { Warmth::Cold };
+                            version.content = Content::At(self.move_value(&pointer, &value, warmth).await?);
+                            is_hot = warmth == Warmth::Hot;
+                        }
                         if self.mirrored.is_some() {
                             version.mirror = Some(self.mirror_value(&pointer, &value).await?);
-                        } else if version.mirror.is_none() && warmth == Warmth::Cold {
+                        } else if version.mirror.is_none() && !is_hot {
                             version.mirror = self.copy_if_room(&pointer, &value).await?;
                         }
                         drop(value);

@@ -31,7 +31,9 @@ fn run(seed: u64, steps: u64, template: PolicyTemplate, leaf_bytes: u64) -> usiz
         for _ in 0..steps {
             let sparse = world.tree.references().into_keys().filter(|_| world.random.below(2) == 0).collect();
             let room_bytes = world.random.below(20_000);
-            world.context.dense = Some(DenseMirrors { class: "fast".to_owned(), sparse, room_bytes });
+            // And of what stays, too.
+            let from = world.tree.segments.keys().copied().filter(|_| world.random.below(4) == 0).collect();
+            world.context.dense = Some(DenseMirrors { class: "fast".to_owned(), sparse, from, room_bytes });
             match world.random.below(4) {
                 0 => {
                     let versions = world.random.below(150);
@@ -102,6 +104,9 @@ async fn settle(world: &mut World, settings: &PickSettings) -> u64 {
             }
             Job::Compact { leaf, kvsets, emptied } => {
                 compact(context, tree, leaf, &kvsets, &emptied).await.unwrap().edit
+            }
+            Job::Mirror { leaf, kvsets } => {
+                compact(context, tree, leaf, &kvsets, &BTreeSet::new()).await.unwrap().edit
             }
             Job::Join { leaves } => join(&leaves),
             Job::Drop { kvsets } => drop_hidden(&kvsets),
@@ -198,7 +203,8 @@ async fn spilled_copying(keeps_mirrors: bool, room_bytes: u64) -> World {
     world.flush(200).await;
     let numbers: Vec<_> = world.tree.root.iter().map(|kvset| kvset.no()).collect();
     let sparse = world.tree.references().into_keys().collect();
-    world.context.dense = Some(DenseMirrors { class: "fast".to_owned(), sparse, room_bytes });
+    let from = BTreeSet::new();
+    world.context.dense = Some(DenseMirrors { class: "fast".to_owned(), sparse, from, room_bytes });
     let edit = spill(&world.context, &world.tree, &numbers).await.unwrap().edit;
     world.context.dense = None;
     world.apply(&edit).await;
@@ -291,11 +297,15 @@ fn copies_of_what_logs_have_here_and_there_are_mirrors_in_their_place() {
 #[test]
 fn what_a_compaction_moves_gets_a_mirror_where_there_is_room() {
     block_on(async {
-        for (room_bytes, has_any) in [(u64::MAX, true), (0, false)] {
+        for (room_bytes, moves, has_any) in
+            [(u64::MAX, true, true), (u64::MAX, false, true), (0, true, false), (0, false, false)]
+        {
             let mut world = spilled(false).await;
+            let all: BTreeSet<SegmentNo> = world.tree.segments.keys().copied().collect();
+            // Whether they move or stay.
+            let (emptied, from) = if moves { (all, BTreeSet::new()) } else { (BTreeSet::new(), all) };
             world.context.dense =
-                Some(DenseMirrors { class: "fast".to_owned(), sparse: BTreeSet::new(), room_bytes });
-            let emptied: BTreeSet<SegmentNo> = world.tree.segments.keys().copied().collect();
+                Some(DenseMirrors { class: "fast".to_owned(), room_bytes, from, ..DenseMirrors::default() });
             let leaves = world.tree.leaves.iter();
             let numbers = |leaf: &Leaf<Arc<Kvset>>| leaf.kvsets.iter().map(|kvset| kvset.no()).collect();
             let leaves: Vec<(_, Vec<_>)> = leaves.map(|leaf| (leaf.no, numbers(leaf))).collect();
