@@ -182,7 +182,8 @@ fn garbage_is_collected_as_the_settings_say_now() {
     };
     assert!(over(&database.statistics()) > 1.4, "{:#?}", database.statistics());
     set(&store, StoreOverrides { space_amplification: Some(1.05), ..StoreOverrides::default() });
-    until(&database, "less garbage", |statistics| over(statistics) < 1.25);
+    // Each segment has a chunk that is not full, and how many there are is not the same each time.
+    until(&database, "less garbage", |statistics| over(statistics) < 1.3);
     wait(database.close()).unwrap();
 }
 
