@@ -1,5 +1,7 @@
 //! How long segments stay as mirrors ([`crate::tree::mirror`]): as long as the fastest class has room for both.
 //!
+//! Of log segments that are mostly garbage when they are spilled copies of the rest stay in their place.
+//!
 //! When the room is wanted, those go in which least is read for their size, the oldest of equals first: an edit of the manifest, without further I/O. New
 //! ones are spared until they could show what they are worth. This waits for no job; jobs hold on to no mirror.
 //!
