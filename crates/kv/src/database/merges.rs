@@ -67,6 +67,11 @@ impl Drop for Claim<'_> {
     }
 }
 
+/// Most bytes of a merge that spills can take up again.
+fn few_bytes(root_bytes: u64, table_bytes: u64) -> u64 {
+    (LEAST_TABLES * table_bytes).max(root_bytes / MOST_SHARE_OF_ROOT)
+}
+
 impl Core {
     /// Claims kvsets of the store's root; `None` if another has, or if they are there no more.
     pub(crate) fn claim<'a>(&'a self, store: &'a StoreState, numbers: &[KvsetNo]) -> Option<Claim<'a>> {
@@ -94,9 +99,8 @@ impl Core {
         let mut most_bytes = settings.root_bytes.min(self.fast_room() / MOST_SHARE);
         // Writers are not slowed for what spills would rather have.
         if tree.root.len() < self.settings().slow_root_kvsets {
-            let root_bytes: u64 = tree.root.iter().map(|kvset| kvset.record().info.data_bytes()).sum();
-            let tables_bytes = LEAST_TABLES * self.settings().table_bytes();
-            most_bytes = most_bytes.min(tables_bytes.max(root_bytes / MOST_SHARE_OF_ROOT));
+            let root_bytes = tree.root.iter().map(|kvset| kvset.record().info.data_bytes()).sum();
+            most_bytes = most_bytes.min(few_bytes(root_bytes, self.settings().table_bytes()));
         }
         let numbers = {
             let taken = store.taken.lock();
@@ -126,5 +130,21 @@ impl Core {
         let context = JobContext { batch_bytes, ..context };
         let output = merge(&context, &tree, numbers).await?;
         self.install_job(writing, store, (&context, tree), output).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_merge_makes_no_more_than_few_tables_or_a_part_of_the_root() {
+        assert_eq!(
+            few_bytes(100 << 20, 32 << 20),
+            160 << 20,
+            "few tables, of which spills make one batch or two"
+        );
+        assert_eq!(few_bytes(4 << 30, 32 << 20), 512 << 20, "so that eight are enough for a large root");
+        assert_eq!(few_bytes(0, 64 << 10), 320 << 10);
     }
 }

@@ -19,6 +19,9 @@ use crate::{ErrorKind, Result};
 /// Less than one in so many bytes of a class is little room.
 const TIGHT: u64 = 4;
 
+/// The root of a store has one so manieth of what the fastest class has room for, if that is more than the memory tables that make a spill.
+const ROOT_PART: u64 = 8;
+
 /// The next job, and the space that the store takes beyond what it needs. One of somebody who is `thorough` leaves nothing at the root, and one kvset in each leaf without
 /// anything that is obsolete, but for what was written since.
 pub(crate) fn next_job(
@@ -185,6 +188,11 @@ pub(super) fn referenced(kvset: &Arc<Kvset>) -> impl Iterator<Item = SegmentNo> 
     kvset.record().info.references.iter().map(|references| references.segment)
 }
 
+/// So many bytes at the root make a spill: what was merged is few kvsets, and yet its values take the room of copies of what lies on slow classes.
+fn root_bytes(fast_room: u64, tables_bytes: u64) -> u64 {
+    PickSettings::default().root_bytes.min((fast_room / ROOT_PART).max(tables_bytes))
+}
+
 impl Core {
     /// So many kvsets at the root make a spill.
     pub(crate) fn root_kvsets(&self) -> usize {
@@ -199,6 +207,10 @@ impl Core {
             space_amplification: store.settings().space_amplification,
             // Writers are slowed only when spills cannot keep pace.
             root_kvsets: self.root_kvsets(),
+            root_bytes: root_bytes(
+                self.fast_room(),
+                self.root_kvsets() as u64 * self.settings().table_bytes(),
+            ),
             // One batch of a job: its values, read back in the order of the log, are most of what lies there. A batch that is a part of the keys wants
             // a part of what lies there, and yet reads nearly all of it.
             spill_bytes: self.job_bytes(),
@@ -314,6 +326,13 @@ impl Core {
 mod tests {
     use super::*;
     use crate::tree::{Change, Edit, TreeRecord};
+
+    #[test]
+    fn the_root_leaves_room_for_mirrors() {
+        assert_eq!(root_bytes(3 << 30, 240 << 20), 384 << 20, "an eighth of the room");
+        assert_eq!(root_bytes(64 << 20, 16 << 20), 16 << 20, "but what a spill waits for in any case");
+        assert_eq!(root_bytes(1 << 40, 240 << 20), 1 << 30);
+    }
 
     #[test]
     fn what_a_leaf_takes_in_is_not_compacted_with_it() {
