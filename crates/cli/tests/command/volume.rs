@@ -1,5 +1,6 @@
 //! `tanada volume` and `tanada sql --volume`, from making a volume to removing a class.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde_json::Value;
@@ -392,6 +393,32 @@ fn a_class_that_cannot_be_added_leaves_everything_as_it_was() {
     let class = format!("own={}/metadata,size=64MiB", made.path("other"));
     let error = tanada(&["volume", "create", &made.path("other"), "--class", &class]).error(2);
     assert!(error.contains("the volume's own"), "{error}");
+}
+
+/// They went without a word.
+#[test]
+fn that_mirrors_are_damaged_is_told_once_for_each_object() {
+    let made = Made::new();
+    let data = directory("mariadb-10.11");
+    made.run("adopt", &[&data.display().to_string(), "--name", "data"]).output();
+    let file = "tpch/lineitem.ibd";
+    made.run("mirror", &[&format!("data/{file}"), "--to", "staging"]).output();
+    let bytes = std::fs::read(data.join(file)).unwrap();
+    let pages: HashSet<&[u8]> =
+        bytes.chunks(16 << 10).filter(|page| page.iter().any(|byte| *byte != 0)).collect();
+    let staging = format!("{}/staging", made.volume);
+    let mut class = std::fs::read(&staging).unwrap();
+    for block in class.chunks_mut(16 << 10).filter(|block| pages.contains(&**block)) {
+        block[5000] ^= 1;
+    }
+    std::fs::write(&staging, class).unwrap();
+
+    let answer =
+        made.sql(&["--database", "tpch", "-c", "select count(*) as n from lineitem where l_comment <> 'x'"]);
+    assert_eq!((answer.code, &*answer.stdout), (0, "n\n120515\n"), "{}", answer.stderr);
+    let told: Vec<&str> =
+        answer.stderr.lines().filter(|line| line.contains("is damaged: it is dropped")).collect();
+    assert!(matches!(&told[..], [one] if one.contains(file) && one.contains("staging")), "{}", answer.stderr);
 }
 
 #[test]

@@ -222,6 +222,17 @@ async fn a_file_that_changes_in_the_middle_of_a_session_is_read_itself() {
     );
     assert_eq!(value(&session, mirrors).await.as_deref(), Some("0"));
     assert_eq!(run(&session, orders).await.unwrap().report.warnings, Vec::<String>::new());
+
+    // Whoever gets no answer is to know why.
+    std::fs::write(copy.path().join("orders.ibd"), vec![0xff; 1 << 20]).unwrap();
+    session.clear_cache();
+    let mut failing = session.execute(orders).await.unwrap();
+    failing.collect().await.unwrap_err();
+    let warnings = failing.report().warnings;
+    assert!(
+        matches!(&warnings[..], [warning] if warning.contains("orders.ibd has changed since")),
+        "{warnings:?}"
+    );
     session.close().await.unwrap();
 }
 
