@@ -461,7 +461,13 @@ impl Core {
                 output
             }
             Job::Mirror { leaf, kvsets } => {
-                crate::tree::compact(&context, &tree, *leaf, kvsets, &BTreeSet::new()).await?
+                match crate::tree::compact(&context, &tree, *leaf, kvsets, &BTreeSet::new()).await {
+                    // Nobody is in want of it: who asks for what is damaged is told, and all else goes on.
+                    Err(error) if matches!(error.kind(), ErrorKind::Corrupted | ErrorKind::Device) => {
+                        return Ok(false);
+                    }
+                    output => output?,
+                }
             }
             Job::Join { leaves } => JobOutput { edit: join(leaves), ..JobOutput::default() },
             Job::Drop { kvsets } => JobOutput { edit: drop_hidden(kvsets), ..JobOutput::default() },

@@ -2,7 +2,8 @@
 
 use tanada_kv::blocking::wait;
 use tanada_kv::{
-    CursorOptions, Database, DatabaseSettings, PolicyTemplate, Store, StoreOverrides, StoreSettings,
+    CursorOptions, Database, DatabaseSettings, ErrorKind, PolicyTemplate, Store, StoreOverrides,
+    StoreSettings,
 };
 
 use crate::volumes::Bench;
@@ -126,6 +127,39 @@ fn what_is_read_on_the_slow_class_gets_mirrors_where_there_is_room() {
     check(&database, 8000);
     wait(database.close()).unwrap();
     check(&bench.open(), 8000);
+}
+
+/// The values that get mirrors are read for it, and a damaged one among them made the database take no writes any more.
+#[test]
+fn damage_on_the_slow_class_is_nothing_to_who_does_not_ask_for_it() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings { mirrors: false, ..settings() })).unwrap();
+    write(&store, 0..8000);
+    wait(store.compact()).unwrap();
+    let on_slow = |segment: &tanada_volume::Object| {
+        segment.chunks(0..1).first().and_then(|chunk| chunk.home).is_some_and(|home| home.class == 1)
+    };
+    let segment = bench.objects("segment").into_iter().find(on_slow).unwrap();
+    wait(segment.write_bytes(300 << 10, &[0xA5; 4096])).unwrap();
+    wait(store.set_settings(&StoreOverrides { mirrors: Some(true), ..StoreOverrides::default() })).unwrap();
+    let mut damaged = 0;
+    for round in 0..30 {
+        for no in (0..8000u64).step_by(3) {
+            match wait(store.get(&no.to_be_bytes())) {
+                Ok(found) => assert_eq!(found, Some(value(no).into())),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Corrupted);
+                    damaged += 1;
+                }
+            }
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        wait(store.put(b"other", &[round])).unwrap();
+    }
+    assert!((30..=120).contains(&damaged), "{damaged}");
+    assert!(mirrored(&database) > 0, "leaves without damage have theirs");
+    wait(database.close()).unwrap();
 }
 
 #[test]

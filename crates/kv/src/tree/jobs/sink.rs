@@ -128,9 +128,9 @@ impl<'a> Sink<'a> {
                             is_hot = warmth == Warmth::Hot;
                         }
                         if self.mirrored.is_some() {
-                            version.mirror = Some(self.mirror_value(&pointer, &value).await?);
+                            version.mirror = Some(self.mirror_value(&pointer, &value).await);
                         } else if version.mirror.is_none() && !is_hot {
-                            version.mirror = self.copy_if_room(&pointer, &value).await?;
+                            version.mirror = self.copy_if_room(&pointer, &value).await;
                         }
                         drop(value);
                         room.give(u64::from(pointer.stored_len));
@@ -185,31 +185,29 @@ impl<'a> Sink<'a> {
     }
 
     /// Says where the mirror of a value that was moved is: a copy, or where the log wrote it.
-    async fn mirror_value(&mut self, from: &Pointer, stored: &[u8]) -> Result<FirstHome> {
+    async fn mirror_value(&mut self, from: &Pointer, stored: &[u8]) -> FirstHome {
         let is_sparse = self.context.dense.as_ref().is_some_and(|dense| dense.sparse.contains(&from.segment));
-        if is_sparse && let Some(copy) = self.copy_if_room(from, stored).await? {
-            return Ok(copy);
+        if is_sparse && let Some(copy) = self.copy_if_room(from, stored).await {
+            return copy;
         }
         if let Some(mirrored) = &mut self.mirrored {
             *mirrored.entry(from.segment).or_default() += u64::from(from.stored_len);
         }
-        Ok(FirstHome { segment: from.segment, offset: from.offset })
+        FirstHome { segment: from.segment, offset: from.offset }
     }
 
-    /// Says where the copy of a value that was moved is, if there is room for one.
-    async fn copy_if_room(&mut self, from: &Pointer, stored: &[u8]) -> Result<Option<FirstHome>> {
+    /// Says where the copy of a value that was moved is, if there is room for one and it can be written.
+    async fn copy_if_room(&mut self, from: &Pointer, stored: &[u8]) -> Option<FirstHome> {
         if self.kind == KvsetKind::Promoted || u64::from(from.stored_len) > self.copies_room {
-            return Ok(None);
+            return None;
         }
-        match self.copy_value(from, stored).await {
-            Ok(copy) => Ok(Some(FirstHome { segment: copy.segment, offset: copy.offset })),
-            // Nobody is in want of copies.
-            Err(error) if error.kind() == ErrorKind::NoSpace => {
-                self.give_copies_up();
-                Ok(None)
-            }
-            Err(error) => Err(error),
+        let copied = self.copy_value(from, stored).await;
+        if copied.is_err() {
+            // Nobody is in want of copies, whatever is in their way.
+            self.give_copies_up();
         }
+        let copy = copied.ok()?;
+        Some(FirstHome { segment: copy.segment, offset: copy.offset })
     }
 
     async fn copy_value(&mut self, from: &Pointer, stored: &[u8]) -> Result<Pointer> {
@@ -308,9 +306,8 @@ impl<'a> Sink<'a> {
     pub(super) async fn finish(&mut self, copied: BTreeMap<SegmentNo, u64>) -> Result<JobOutput> {
         self.end_segment(Warmth::Cold).await?;
         self.end_segment(Warmth::Hot).await?;
-        match self.end_copies().await {
-            Err(error) if error.kind() != ErrorKind::NoSpace => return Err(error),
-            _ => {}
+        if self.end_copies().await.is_err() {
+            self.give_copies_up();
         }
         let copied = copied.into_iter().filter(|(_, bytes)| *bytes > 0);
         let mirrored = self.mirrored.take().into_iter().flatten().chain(std::mem::take(&mut self.copied));
