@@ -25,6 +25,20 @@ fn filled(bench: &Bench, end: u64) -> (Database, Store) {
     (database, store)
 }
 
+/// The same, from before there were mirrors.
+fn filled_without(bench: &Bench, end: u64) -> (Database, Store) {
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings { mirrors: false, ..settings() })).unwrap();
+    write(&store, 0..end);
+    wait(store.compact()).unwrap();
+    (database, store)
+}
+
+fn lies_on(segment: &tanada_volume::Object, class: u8) -> bool {
+    let first = segment.chunks(0..1).first().and_then(|chunk| chunk.home);
+    first.is_some_and(|home| home.class == class)
+}
+
 fn write(store: &Store, numbers: std::ops::Range<u64>) {
     numbers.for_each(|no| wait(store.put(&no.to_be_bytes(), &value(no))).unwrap());
 }
@@ -103,10 +117,7 @@ fn mirrors_hold_little_garbage() {
 #[test]
 fn what_is_read_on_the_slow_class_gets_mirrors_where_there_is_room() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
-    let database = bench.create();
-    let store = wait(database.create_store("a", &StoreSettings { mirrors: false, ..settings() })).unwrap();
-    write(&store, 0..8000);
-    wait(store.compact()).unwrap();
+    let (database, store) = filled_without(&bench, 8000);
     assert_eq!(mirrored(&database), 0);
     wait(store.set_settings(&StoreOverrides { mirrors: Some(true), ..StoreOverrides::default() })).unwrap();
     let read = || {
@@ -133,14 +144,9 @@ fn what_is_read_on_the_slow_class_gets_mirrors_where_there_is_room() {
 #[test]
 fn damage_on_the_slow_class_is_nothing_to_who_does_not_ask_for_it() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
-    let database = bench.create();
-    let store = wait(database.create_store("a", &StoreSettings { mirrors: false, ..settings() })).unwrap();
-    write(&store, 0..8000);
-    wait(store.compact()).unwrap();
-    let on_slow = |segment: &tanada_volume::Object| {
-        segment.chunks(0..1).first().and_then(|chunk| chunk.home).is_some_and(|home| home.class == 1)
-    };
-    let segment = bench.objects("segment").into_iter().find(on_slow).unwrap();
+    let (database, store) = filled_without(&bench, 8000);
+    let segments = bench.objects("segment");
+    let segment = segments.iter().find(|segment| lies_on(segment, 1)).unwrap();
     wait(segment.write_bytes(300 << 10, &[0xA5; 4096])).unwrap();
     wait(store.set_settings(&StoreOverrides { mirrors: Some(true), ..StoreOverrides::default() })).unwrap();
     let mut damaged = 0;
@@ -174,10 +180,6 @@ fn a_cursor_reads_what_lies_alone_in_mirrors() {
     let store = database.open_store("a").unwrap();
     let damage = |segment: &tanada_volume::Object| {
         wait(segment.write_bytes(0, &vec![0xA5; segment.size_bytes() as usize])).unwrap();
-    };
-    let lies_on = |segment: &tanada_volume::Object, class: u8| {
-        let first = segment.chunks(0..1).first().and_then(|chunk| chunk.home);
-        first.is_some_and(|home| home.class == class)
     };
     let mut cursor = store.cursor(CursorOptions { expected_keys: 50, ..CursorOptions::default() });
     let mut scan = |first: u64| {
