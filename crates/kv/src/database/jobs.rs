@@ -259,7 +259,11 @@ impl Core {
             let (error, is_leaf) = match self.do_job(writing, store, Some(&thorough)).await {
                 Ok(true) => continue,
                 Ok(false) => match left_out.take() {
-                    None => return self.delete_retired().await,
+                    None => {
+                        drop(turn);
+                        self.trim_mirrors(writing, false).await?;
+                        return self.delete_retired().await;
+                    }
                     // The others may have made room for those that there was none for.
                     Some(error) => (error, false),
                 },
@@ -403,7 +407,8 @@ impl Core {
         let mirrored = if let Job::Mirror { leaf, .. } = &job { Some(*leaf) } else { None };
         let done = self.run_job(writing, store, (context, tree), job, is_thorough).await;
         if let Some(leaf) = mirrored {
-            store.unmirrored.note_done(&store.view.read().tree, leaf);
+            // What was read meanwhile, too, is of before.
+            store.unmirrored.forget(leaf);
         }
         if let Some((thorough, leaf)) = compacted {
             thorough.note(leaf, &done);
@@ -460,13 +465,25 @@ impl Core {
                 store.cleaning.note_merge(&tree, *leaf, kvsets, &output);
                 output
             }
+            // There was room when it was picked.
+            Job::Mirror { .. } if context.dense.is_none() => return Ok(false),
             Job::Mirror { leaf, kvsets } => {
                 match crate::tree::compact(&context, &tree, *leaf, kvsets, &BTreeSet::new()).await {
-                    // Nobody is in want of it: who asks for what is damaged is told, and all else goes on.
-                    Err(error) if matches!(error.kind(), ErrorKind::Corrupted | ErrorKind::Device) => {
+                    Ok(output) if output.has_mirrors() => output,
+                    // All has mirrors, unless none could be made.
+                    Ok(output) => {
+                        output.abandon(&context, &tree).await;
+                        if output.value_bytes_read > 0 {
+                            store.unmirrored.note_in_vain(&tree, *leaf);
+                        }
                         return Ok(false);
                     }
-                    output => output?,
+                    // Nobody is in want of it: who asks for what is damaged is told, and all else goes on.
+                    Err(error) if matches!(error.kind(), ErrorKind::Corrupted | ErrorKind::Device) => {
+                        store.unmirrored.note_in_vain(&tree, *leaf);
+                        return Ok(false);
+                    }
+                    Err(error) => return Err(error),
                 }
             }
             Job::Join { leaves } => JobOutput { edit: join(leaves), ..JobOutput::default() },

@@ -23,6 +23,9 @@ use crate::{ErrorKind, Result};
 /// Log segments that there is room for beside mirrors, and what is already written or ready: as many as the log wants to see before it prepares one.
 const SPARED_LOG_SEGMENTS: u64 = 2;
 
+/// And as many more beside copies, which are made when there is more than mirrors leave and not the moment before they would have to go.
+const MORE_LOG_SEGMENTS: u64 = 2;
+
 /// And the share of a memory table that is written between two looks.
 const SPARED_SHARE: u64 = 4;
 
@@ -37,6 +40,28 @@ const LEAST_COPIED_CHUNKS: u64 = 2;
 
 /// How long those who read by a mirror that goes are waited for.
 const READS_END: Duration = Duration::from_millis(2);
+
+/// What is free of a room that others want, too.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    free: u64,
+    /// So much of it mirrors leave to others.
+    spared: u64,
+    /// Written there already, beyond its bounds.
+    beyond: u64,
+}
+
+impl Room {
+    /// Bytes of mirrors that have to go.
+    fn short(&self) -> u64 {
+        (self.spared + self.beyond).saturating_sub(self.free)
+    }
+
+    /// Bytes that copies may take which leave `more` beside what mirrors leave.
+    fn for_copies(&self, more: u64) -> u64 {
+        self.free.saturating_sub(self.spared + more)
+    }
+}
 
 /// One at a time takes mirrors away.
 struct Turn<'a> {
@@ -102,23 +127,47 @@ impl Core {
             })
     }
 
-    /// Bytes of the fastest class that mirrors have to leave, as far as it can be known.
-    fn mirrors_surplus(&self) -> u64 {
+    /// The fastest class and what it has free: all of it, and what the database may have there.
+    fn rooms(&self) -> Vec<Room> {
         let (volume, settings) = (self.objects.volume(), self.settings());
         let segment_bytes = super::open::log_segment_bytes(volume, &settings);
         let spared = SPARED_LOG_SEGMENTS * segment_bytes + settings.table_bytes() / SPARED_SHARE;
-        let over_limit = settings.fast_class_bytes.map_or(0, |limit| {
-            // One more may be prepared before this is looked at again; objects that find the limit reached go elsewhere.
-            let spared = (spared + segment_bytes).min(limit / 2);
-            (self.fast_class_bytes() + spared).saturating_sub(limit)
-        });
         let fastest = self.classes.fastest();
         let class = volume.classes().into_iter().find(|class| fastest.as_ref() == Some(&class.name));
-        let over_class = class.map_or(0, |class| {
-            let free = class.chunks.saturating_sub(class.taken) * volume.chunk_bytes();
-            spared.min(class.chunks * volume.chunk_bytes() / 2).saturating_sub(free)
+        let of_class = class.map(|class| Room {
+            free: class.chunks.saturating_sub(class.taken) * volume.chunk_bytes(),
+            spared: spared.min(class.chunks * volume.chunk_bytes() / 2),
+            beyond: 0,
         });
-        over_limit.max(over_class)
+        let of_limit = settings.fast_class_bytes.map(|limit| {
+            let taken = self.fast_class_bytes();
+            Room {
+                free: limit.saturating_sub(taken),
+                // One more may be prepared before this is looked at again; objects that find the limit reached go elsewhere.
+                spared: (spared + segment_bytes).min(limit / 2),
+                beyond: taken.saturating_sub(limit),
+            }
+        });
+        of_class.into_iter().chain(of_limit).collect()
+    }
+
+    /// Bytes of mirrors that are in the way, as far as it can be known.
+    fn mirrors_surplus(&self) -> u64 {
+        self.rooms().iter().map(Room::short).max().unwrap_or(0)
+    }
+
+    /// Bytes of the fastest class that may be taken for copies of what has no mirror.
+    fn copies_room(&self) -> u64 {
+        let segment_bytes = super::open::log_segment_bytes(self.objects.volume(), &self.settings());
+        let rooms = self.rooms().into_iter();
+        rooms.map(|room| room.for_copies(MORE_LOG_SEGMENTS * segment_bytes)).min().unwrap_or(0)
+    }
+
+    /// Bytes that may be taken there for copies in whose place log segments go: all but what the log needs meanwhile.
+    fn passing_room(&self) -> u64 {
+        let segment_bytes = super::open::log_segment_bytes(self.objects.volume(), &self.settings());
+        let rooms = self.rooms().into_iter();
+        rooms.map(|room| room.free.saturating_sub(segment_bytes)).min().unwrap_or(0)
     }
 
     /// What is to become of the mirrors of what those kvsets of a root have in log segments of which most is garbage already: they would be in the way of others.
@@ -129,7 +178,7 @@ impl Core {
         spilled: &[KvsetNo],
     ) -> Option<DenseMirrors> {
         let class = self.classes.fastest()?;
-        let room_bytes = self.copies_room(&class, 1)?;
+        let room_bytes = self.passing_room();
         let mut in_use: BTreeMap<SegmentNo, u64> = BTreeMap::new();
         for store in self.stores.read().iter() {
             let tree = store.view.read().tree.clone();
@@ -167,19 +216,9 @@ impl Core {
     /// Mirrors of what a compaction moves and has none, in room that nobody wants.
     pub(crate) fn more_mirrors(&self) -> Option<DenseMirrors> {
         let class = self.classes.fastest()?;
-        let room_bytes = self.copies_room(&class, 2 * SPARED_LOG_SEGMENTS)?;
+        let room_bytes = self.copies_room();
         let is_worth_it = room_bytes >= LEAST_COPIED_CHUNKS * self.objects.volume().chunk_bytes();
         is_worth_it.then(|| DenseMirrors { class, room_bytes, ..DenseMirrors::default() })
-    }
-
-    /// Bytes of the fastest class that may be taken for copies, when so many log segments more are to find room.
-    fn copies_room(&self, fastest: &str, log_segments: u64) -> Option<u64> {
-        let (volume, settings) = (self.objects.volume(), self.settings());
-        let class = volume.classes().into_iter().find(|class| class.name == fastest)?;
-        let free = class.chunks.saturating_sub(class.taken) * volume.chunk_bytes();
-        let limit = settings.fast_class_bytes.unwrap_or(u64::MAX);
-        let room = free.min(limit.saturating_sub(self.fast_class_bytes()));
-        Some(room.saturating_sub(log_segments * super::open::log_segment_bytes(volume, &settings)))
     }
 
     /// Segments that trees reference, over all stores.
@@ -331,6 +370,16 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_just_copied_is_not_in_the_way() {
+        let room = Room { free: 100, spared: 40, beyond: 0 };
+        assert_eq!((room.short(), room.for_copies(20)), (0, 40));
+        let filled = Room { free: 100 - 40, ..room };
+        assert_eq!((filled.short(), filled.for_copies(20)), (0, 0));
+        assert_eq!(Room { free: 30, ..room }.short(), 10);
+        assert_eq!(Room { free: 0, beyond: 7, ..room }.short(), 47);
+    }
 
     #[test]
     fn those_by_which_least_is_read_go_first() {

@@ -52,12 +52,15 @@ impl Core {
     ) -> Result<Option<Bytes>> {
         let (value, from) = found.value(key, store.owner, tree).await?;
         let Some(segment) = from else { return Ok(value) };
-        if store.unmirrored.note_read(found.stored_bytes()) {
+        if self.fastest_class().is_none_or(|fastest| segment.class.as_deref() == Some(&*fastest)) {
+            return Ok(value);
+        }
+        if let Some(leaf) = tree.leaf(key)
+            && store.unmirrored.note_read(leaf.no, found.stored_bytes())
+        {
             self.background.work.notify();
         }
-        if store.hot.counts()
-            && self.fastest_class().is_some_and(|fastest| segment.class.as_deref() != Some(&*fastest))
-        {
+        if store.hot.counts() {
             store.hot.note(key, found.stored_bytes());
             if store.promotion.reads.fetch_add(1, Ordering::Relaxed) % LOOK_AFTER == LOOK_AFTER - 1 {
                 self.background.work.notify();

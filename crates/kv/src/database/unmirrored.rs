@@ -1,12 +1,11 @@
 //! Mirrors of what is read on a slow class, where the fastest has room that nobody wants.
 //!
 //! Values lose their mirrors when the room is wanted, and do not get them back when it is free again. So what reads take from slow classes is counted, in
-//! bytes. When it is a sixteenth of what a leaf has there, and there is room, the leaf's keys are written anew with copies of its values that have no mirror:
-//! these are read together, as neighbours, which a device does faster than one by one. Then the next leaf has to wait for as many reads; and a leaf is not
-//! taken again before its kvsets are others.
+//! bytes, by leaf. When it is a sixteenth of what a leaf has there, and there is room, the leaf's keys are written anew with copies of its values that have no
+//! mirror: these are read together, as neighbours, which a device does faster than one by one. Of several leaves that one is first of which most was read for
+//! its size; then it has to be read as often again. A leaf of which no copies could be made is not taken again before its kvsets are others.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
@@ -24,11 +23,18 @@ const ROOM_PART: u64 = 4;
 /// After so many bytes it is looked whether there is something to do.
 const LOOK_AFTER: u64 = 1 << 20;
 
-/// What was read where leaves have it, and leaves that need not be looked at.
+/// What was read where leaves have it, and leaves that get no copies.
 #[derive(Debug, Default)]
 pub(crate) struct Unmirrored {
-    read_bytes: AtomicU64,
-    done: Mutex<BTreeMap<LeafNo, Vec<KvsetNo>>>,
+    read: Mutex<Read>,
+    in_vain: Mutex<BTreeMap<LeafNo, Vec<KvsetNo>>>,
+}
+
+/// Bytes that were read without a mirror.
+#[derive(Debug, Default)]
+struct Read {
+    by_leaf: BTreeMap<LeafNo, u64>,
+    all: u64,
 }
 
 /// The kvsets of a leaf.
@@ -36,22 +42,39 @@ fn kvsets(tree: &TreeState, leaf: LeafNo) -> Vec<KvsetNo> {
     tree.leaf_by_no(leaf).map(|leaf| leaf.kvsets.iter().map(|kvset| kvset.no()).collect()).unwrap_or_default()
 }
 
+/// Of leaves, with what was read of each and what it has, that one of which most was read for its size, if that is worth its copies.
+fn most_read(leaves: impl Iterator<Item = (LeafNo, u64, u64)>, room_bytes: u64) -> Option<LeafNo> {
+    let is_due = |(_, read, bytes): &(LeafNo, u64, u64)| {
+        *bytes > 0 && *read > 0 && *read >= bytes / READ_PART && room_bytes >= bytes / ROOM_PART
+    };
+    let share = |(_, read, bytes): &(LeafNo, u64, u64)| *read as f64 / *bytes as f64;
+    leaves.filter(is_due).max_by(|a, b| share(a).total_cmp(&share(b))).map(|(leaf, _, _)| leaf)
+}
+
 impl Unmirrored {
-    /// So many bytes were read where a leaf has them; whether it is time to look.
-    pub(crate) fn note_read(&self, bytes: u32) -> bool {
-        let before = self.read_bytes.fetch_add(bytes.into(), Ordering::Relaxed);
-        before / LOOK_AFTER != (before + u64::from(bytes)) / LOOK_AFTER
+    /// So many bytes of a leaf were read where it has them; whether it is time to look.
+    pub(crate) fn note_read(&self, leaf: LeafNo, bytes: u32) -> bool {
+        let mut read = self.read.lock();
+        *read.by_leaf.entry(leaf).or_default() += u64::from(bytes);
+        let before = read.all;
+        read.all += u64::from(bytes);
+        before / LOOK_AFTER != read.all / LOOK_AFTER
     }
 
-    /// The leaf has what there was room for.
-    pub(crate) fn note_done(&self, tree: &TreeState, leaf: LeafNo) {
-        let mut done = self.done.lock();
-        done.retain(|leaf, _| tree.leaf_by_no(*leaf).is_some());
-        done.insert(leaf, kvsets(tree, leaf));
+    /// A leaf has to be read anew.
+    pub(crate) fn forget(&self, leaf: LeafNo) {
+        self.read.lock().by_leaf.remove(&leaf);
     }
 
-    fn is_done(&self, tree: &TreeState, leaf: LeafNo) -> bool {
-        self.done.lock().get(&leaf).is_some_and(|done| *done == kvsets(tree, leaf))
+    /// No copies could be made of a leaf.
+    pub(crate) fn note_in_vain(&self, tree: &TreeState, leaf: LeafNo) {
+        let mut in_vain = self.in_vain.lock();
+        in_vain.retain(|leaf, _| tree.leaf_by_no(*leaf).is_some());
+        in_vain.insert(leaf, kvsets(tree, leaf));
+    }
+
+    fn is_in_vain(&self, tree: &TreeState, leaf: LeafNo) -> bool {
+        self.in_vain.lock().get(&leaf).is_some_and(|known| *known == kvsets(tree, leaf))
     }
 }
 
@@ -64,30 +87,49 @@ impl Core {
 
     /// The job that brings mirrors of what is read to the fastest class, if there is room and it is worth it.
     pub(crate) fn unmirrored(&self, store: &StoreState, tree: &TreeState) -> Option<Job> {
-        let read_bytes = store.unmirrored.read_bytes.load(Ordering::Relaxed);
+        let mut read = store.unmirrored.read.lock();
         // Who promotes has said how much is to be copied.
         let promotes = store.settings().promoted_bytes_per_second > 0;
-        if read_bytes == 0 || promotes || !self.mirrors_what_it_spills(store) {
+        if read.by_leaf.is_empty() || promotes || !self.mirrors_what_it_spills(store) {
             return None;
         }
+        read.by_leaf.retain(|leaf, _| tree.leaf_by_no(*leaf).is_some());
         let mirrors = self.of_slow_classes(tree, self.more_mirrors()?);
         let slow_bytes = |leaf: LeafNo| -> u64 {
             let segments = tree.values_by_segment(leaf).into_iter();
             segments.filter(|(segment, _)| mirrors.from.contains(segment)).map(|(_, bytes)| bytes).sum()
         };
-        let is_due = |leaf: &LeafNo| {
-            let bytes = slow_bytes(*leaf);
-            bytes > 0
-                && read_bytes >= bytes / READ_PART
-                && mirrors.room_bytes >= bytes / ROOM_PART
-                && !store.unmirrored.is_done(tree, *leaf)
-        };
         // Those that have promoted kvsets have copies of what is read often.
-        let leaves = tree.leaves.iter().filter(|leaf| leaf.kvsets.iter().all(|kvset| !kvset.is_copy()));
-        let leaf = leaves.map(|leaf| leaf.no).find(is_due)?;
-        store.unmirrored.read_bytes.store(0, Ordering::Relaxed);
-        // Whatever comes of it: what finds no room would find none again.
-        store.unmirrored.note_done(tree, leaf);
+        let has_copies = |leaf: LeafNo| {
+            tree.leaf_by_no(leaf).is_some_and(|leaf| leaf.kvsets.iter().any(|kvset| kvset.is_copy()))
+        };
+        let leaves = read.by_leaf.iter().map(|(leaf, read)| (*leaf, *read));
+        let leaves =
+            leaves.filter(|(leaf, _)| !has_copies(*leaf) && !store.unmirrored.is_in_vain(tree, *leaf));
+        let leaf = most_read(leaves.map(|(leaf, read)| (leaf, read, slow_bytes(leaf))), mirrors.room_bytes)?;
         Some(Job::Mirror { leaf, kvsets: kvsets(tree, leaf) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn most_for_its_size_is_mirrored_first_where_there_is_room() {
+        let leaves = [(3, 900, 1000), (5, 200, 100), (7, 6, 100), (8, 5, 100), (9, 1, 0)];
+        let of = |leaves: &[(LeafNo, u64, u64)], room| most_read(leaves.iter().copied(), room);
+        assert_eq!(of(&leaves, 1000), Some(5));
+        assert_eq!(of(&leaves, 24), None, "room for less than a quarter");
+        assert_eq!(of(&leaves[2..], 25), Some(7), "a sixteenth was read");
+        assert_eq!(of(&leaves[3..], 1000), None);
+    }
+
+    #[test]
+    fn it_is_looked_after_each_mebibyte() {
+        let unmirrored = Unmirrored::default();
+        let looks = (0..4096).filter(|no| unmirrored.note_read(no % 3, 1024)).count();
+        assert_eq!(looks, 4);
+        assert_eq!(unmirrored.read.lock().by_leaf.values().sum::<u64>(), 4 << 20);
     }
 }

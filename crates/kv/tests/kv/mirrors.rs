@@ -2,8 +2,8 @@
 
 use tanada_kv::blocking::wait;
 use tanada_kv::{
-    CursorOptions, Database, DatabaseSettings, ErrorKind, PolicyTemplate, Store, StoreOverrides,
-    StoreSettings,
+    CursorOptions, Database, DatabaseOverrides, DatabaseSettings, ErrorKind, PolicyTemplate, Store,
+    StoreOverrides, StoreSettings,
 };
 
 use crate::volumes::Bench;
@@ -119,21 +119,11 @@ fn what_is_read_on_the_slow_class_gets_mirrors_where_there_is_room() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
     let (database, store) = filled_without(&bench, 8000);
     assert_eq!(mirrored(&database), 0);
-    wait(store.set_settings(&StoreOverrides { mirrors: Some(true), ..StoreOverrides::default() })).unwrap();
-    let read = || {
-        for no in (0..8000u64).step_by(3) {
-            assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no));
-        }
-    };
-    let mut rounds = 0;
-    while mirrored(&database) < 9 << 20 {
-        rounds += 1;
-        assert!(rounds < 300, "{:#?}", database.statistics());
-        read();
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    with_mirrors_from_now_on(&store);
+    let some = || (0..8000u64).step_by(3);
+    read_until(&database, some(), |bytes| bytes >= 9 << 20);
     let before = bench.read_from("slow");
-    read();
+    some().for_each(|no| assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no)));
     assert_eq!(bench.read_from("slow"), before);
     check(&database, 8000);
     wait(database.close()).unwrap();
@@ -148,7 +138,7 @@ fn damage_on_the_slow_class_is_nothing_to_who_does_not_ask_for_it() {
     let segments = bench.objects("segment");
     let segment = segments.iter().find(|segment| lies_on(segment, 1)).unwrap();
     wait(segment.write_bytes(300 << 10, &[0xA5; 4096])).unwrap();
-    wait(store.set_settings(&StoreOverrides { mirrors: Some(true), ..StoreOverrides::default() })).unwrap();
+    with_mirrors_from_now_on(&store);
     let mut damaged = 0;
     for round in 0..30 {
         for no in (0..8000u64).step_by(3) {
@@ -257,4 +247,100 @@ fn nothing_is_lost_with_the_class_of_mirrors() {
     check(&database, 8000);
     wait(database.close()).unwrap();
     check(&bench.open(), 8000);
+}
+
+/// Reads all of them until what is mirrored is as it is to be.
+fn read_until(
+    database: &Database,
+    numbers: impl Iterator<Item = u64> + Clone,
+    is_reached: impl Fn(u64) -> bool,
+) {
+    let store = database.open_store("a").unwrap();
+    let mut rounds = 0;
+    while !is_reached(mirrored(database)) {
+        rounds += 1;
+        assert!(rounds < 300, "{:#?}", database.statistics());
+        for no in numbers.clone() {
+            assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+fn with_mirrors_from_now_on(store: &Store) {
+    let changes = StoreOverrides { mirrors: Some(true), ..StoreOverrides::default() };
+    wait(store.set_settings(&changes)).unwrap();
+}
+
+/// Those that had to go never came back, for their leaves had had theirs.
+#[test]
+fn mirrors_that_made_room_come_back_by_reading_when_there_is_room_again() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let (database, store) = filled_without(&bench, 8000);
+    with_mirrors_from_now_on(&store);
+    // More than the cache holds.
+    read_until(&database, 0..8000, |bytes| bytes >= 9 << 20);
+    let limit = |bytes| DatabaseOverrides { fast_class_bytes: Some(bytes), ..DatabaseOverrides::default() };
+    wait(database.set_settings(&limit(Some(3 << 20)))).unwrap();
+    read_until(&database, 0..1, |bytes| bytes == 0);
+    wait(database.set_settings(&limit(None))).unwrap();
+    read_until(&database, 0..8000, |bytes| bytes >= 9 << 20);
+    check(&database, 8000);
+    wait(database.close()).unwrap();
+}
+
+/// Leaves got theirs in the order of their keys, whichever of them was read.
+#[test]
+fn room_for_mirrors_goes_to_what_is_read() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    // More than the fastest class has room for, of which the last are read.
+    let (database, store) = filled_without(&bench, 80_000);
+    with_mirrors_from_now_on(&store);
+    let read = || 77_000..80_000u64;
+    read_until(&database, read(), |bytes| bytes >= 3 << 20);
+    let slow = || {
+        let before = bench.read_from("slow");
+        read().for_each(|no| drop(wait(store.get(&no.to_be_bytes())).unwrap()));
+        bench.read_from("slow") - before
+    };
+    let mut rounds = 0;
+    while slow() > 0 {
+        rounds += 1;
+        assert!(rounds < 300, "{:#?}", database.statistics());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    // And to nothing else.
+    assert!(mirrored(&database) < 12 << 20, "{:#?}", database.statistics());
+    check(&database, 80_000);
+    wait(database.close()).unwrap();
+}
+
+/// Copies were made that had to go the moment after, ten times what stayed.
+#[test]
+fn copies_leave_what_mirrors_leave() {
+    let bench = Bench::with_classes(24 << 20, 512 << 20);
+    let settings =
+        DatabaseSettings { memory_bytes: 512 << 20, memory_table_bytes: 32 << 20, ..Bench::settings() };
+    let environment = bench.environment.clone();
+    let database = wait(Database::create(&bench.volume, "test", &settings, environment)).unwrap();
+    let store =
+        wait(database.create_store("a", &StoreSettings { mirrors: false, ..self::settings() })).unwrap();
+    write(&store, 0..40_000);
+    wait(store.compact()).unwrap();
+    with_mirrors_from_now_on(&store);
+    wait(database.close()).unwrap();
+    let database = bench.open();
+    let store = database.open_store("a").unwrap();
+    for round in 0..40u64 {
+        for no in (0..40_000u64).step_by(7) {
+            let no = (no + round) % 40_000;
+            assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let statistics = database.statistics();
+    let written = statistics.since_opening.written_by().job_values;
+    assert!(written < 2 * mirrored(&database), "{statistics:#?}");
+    check(&database, 40_000);
+    wait(database.close()).unwrap();
 }

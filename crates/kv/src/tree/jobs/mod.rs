@@ -147,6 +147,11 @@ impl JobOutput {
         self.versions_kept += other.versions_kept;
     }
 
+    /// Whether there are mirrors then that were none before.
+    pub(crate) fn has_mirrors(&self) -> bool {
+        self.edit.changes.iter().any(|change| matches!(change, Change::AddMirror { .. }))
+    }
+
     /// Deletes the objects that it made: the edit is not going to be applied.
     pub(crate) async fn abandon(&self, context: &JobContext, tree: &TreeState) {
         use crate::objects::ObjectKind;

@@ -31,6 +31,8 @@ pub(super) struct Outputs<'a> {
     context: &'a JobContext,
     /// Segments whose values are moved.
     moved: BTreeSet<SegmentNo>,
+    /// Bytes of values that stay where they are and may yet be read for mirrors.
+    mirrors_room: u64,
     /// Segments of copies of what is written, with the bytes of those that are kept.
     copied: BTreeMap<SegmentNo, u64>,
     segments: HashMap<SegmentNo, Segment>,
@@ -54,6 +56,7 @@ impl<'a> Outputs<'a> {
         Outputs {
             context,
             moved,
+            mirrors_room: context.dense.as_ref().map_or(0, |dense| dense.room_bytes),
             copied: copies.map(|segment| (segment.no(), 0)).collect(),
             segments: segments.map(|segment| (segment.no(), segment.clone())).collect(),
             kvset_bytes: 0,
@@ -104,7 +107,10 @@ impl<'a> Outputs<'a> {
         let Some(dense) = self.context.dense.as_ref().filter(|_| version.mirror.is_none()) else {
             return false;
         };
-        matches!(&version.content, Content::At(pointer) if dense.from.contains(&pointer.segment))
+        matches!(
+            &version.content,
+            Content::At(pointer) if dense.from.contains(&pointer.segment) && u64::from(pointer.stored_len) <= self.mirrors_room
+        )
     }
 
     /// Adds a version and says how its value is moved, if it is.
@@ -133,8 +139,11 @@ impl<'a> Outputs<'a> {
                 if let Some(read_for) = read_for {
                     self.batch.pointers.push(*pointer);
                     self.batch.bytes += u64::from(pointer.stored_len);
-                    if let Use::Move(warmth) = read_for {
-                        self.batch.moved_bytes[warmth as usize] += u64::from(pointer.stored_len);
+                    match read_for {
+                        Use::Move(warmth) => {
+                            self.batch.moved_bytes[warmth as usize] += u64::from(pointer.stored_len);
+                        }
+                        Use::Mirror => self.mirrors_room -= u64::from(pointer.stored_len),
                     }
                 }
                 u64::from(pointer.stored_len)
