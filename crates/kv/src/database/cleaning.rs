@@ -15,7 +15,7 @@ use super::pick::Thorough;
 use super::store::StoreState;
 use crate::tree::garbage::pick_cleaning;
 use crate::tree::pick::Job;
-use crate::tree::{JobOutput, Kvset, KvsetKind, KvsetNo, LeafNo, TreeState};
+use crate::tree::{JobOutput, Kvset, KvsetKind, KvsetNo, LeafNo, Overwritten, TreeState};
 use crate::{ErrorKind, Result};
 
 /// Least time between two of them, of one store,
@@ -100,7 +100,17 @@ impl Cleaning {
             return;
         }
         let gone = output.versions_merged.saturating_sub(output.versions_kept);
-        let share = (gone as f64 / newer as f64).min(1.0);
+        self.note_share((gone as f64 / newer as f64).min(1.0));
+    }
+
+    /// To be called with what was sampled of a spill: what it puts above others is known to take their place before they are merged.
+    pub(crate) fn note_spill(&self, sampled: &Overwritten) {
+        if let Some(share) = sampled.share() {
+            self.note_share(share);
+        }
+    }
+
+    fn note_share(&self, share: f64) {
         let mut overwritten = self.overwritten.lock();
         let known = overwritten.unwrap_or(share);
         *overwritten = Some(known + (share - known) * NEWEST_MERGE);

@@ -489,6 +489,7 @@ impl Core {
             Job::Join { leaves } => JobOutput { edit: join(leaves), ..JobOutput::default() },
             Job::Drop { kvsets } => JobOutput { edit: drop_hidden(kvsets), ..JobOutput::default() },
         };
+        store.cleaning.note_spill(&output.overwritten);
         self.install_job(writing, store, (&context, tree), output).await
     }
 

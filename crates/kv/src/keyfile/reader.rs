@@ -208,11 +208,7 @@ impl KeyFile {
         hash: KeyHash,
         snapshot: SequenceNo,
     ) -> Result<Option<Version>> {
-        let info = &self.shared.info;
-        if key < &*info.first_key || key > &*info.last_key || snapshot < info.smallest_sequence {
-            return Ok(None);
-        }
-        if !self.may_contain(hash).await? {
+        if snapshot < self.shared.info.smallest_sequence || !self.may_contain(key, hash).await? {
             return Ok(None);
         }
         let Some(mut leaf) = self.leaf_for(key, snapshot).await? else { return Ok(None) };
@@ -244,8 +240,15 @@ impl KeyFile {
         searched().map_err(|malformed| self.malformed(leaf.address, malformed))
     }
 
-    async fn may_contain(&self, hash: KeyHash) -> Result<bool> {
+    /// Whether the file may have versions of `key`: it has its range, and the filter lets it pass.
+    ///
+    /// # Errors
+    /// `Corrupted`, or if the device fails.
+    pub(crate) async fn may_contain(&self, key: &[u8], hash: KeyHash) -> Result<bool> {
         let shared = &*self.shared;
+        if key < &*shared.info.first_key || key > &*shared.info.last_key {
+            return Ok(false);
+        }
         if let Some(resident) = shared.resident.get() {
             return Ok(resident.may_contain(hash));
         }

@@ -18,7 +18,7 @@ use crate::entry::SegmentNo;
 const SPACE_PRESSES: f64 = 10.0;
 
 /// Most bytes of values that are written anew at once: writers may wait for it.
-pub(super) const MOST_REWRITTEN: u64 = 64 << 20;
+pub(super) const MOST_REWRITTEN: u64 = 256 << 20;
 
 /// A kvset of which one in so many versions is a delete is worth cleaning.
 const DELETES: u64 = 4;

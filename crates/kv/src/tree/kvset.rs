@@ -214,7 +214,15 @@ impl Kvset {
         self.file.get(key, hash, snapshot).await
     }
 
-    /// The same, as if versions with the numbers `unseen` were not there.
+    /// Whether it may have versions of `key`, by its filter.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub(crate) async fn may_contain(&self, key: &[u8], hash: KeyHash) -> Result<bool> {
+        self.file.may_contain(key, hash).await
+    }
+
+    /// The same as [`get`](Self::get), as if versions with the numbers `unseen` were not there.
     ///
     /// # Errors
     /// As [`get`](Self::get).

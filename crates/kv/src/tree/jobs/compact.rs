@@ -82,6 +82,7 @@ async fn write(
         end: tree.leaf_end(index),
         position: Position::Above(newest.no()),
         split_bytes,
+        below: &[],
     };
     fill(outputs, &mut groups, &retention, target, &mut next_leaf).await?;
     outputs.output().versions_merged = groups.merged();

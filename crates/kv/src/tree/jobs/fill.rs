@@ -1,5 +1,7 @@
 //! Fills a leaf with what a merge has for it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::VERSIONS_AT_ONCE;
@@ -7,10 +9,11 @@ use super::output::Outputs;
 use super::sink::Ending;
 use crate::Result;
 use crate::entry::{Content, Version};
-use crate::keyfile::KeyCursor;
+use crate::keyfile::{KeyCursor, KeyHash};
 use crate::merge::{Groups, Retention};
 use crate::notify::yield_now;
 use crate::tree::edit::{LeafNo, Place, Position};
+use crate::tree::kvset::Kvset;
 
 /// A leaf to be filled.
 #[derive(Debug)]
@@ -23,7 +26,12 @@ pub(super) struct Target<'a> {
     pub(super) position: Position,
     /// It may become several leaves, of about so many bytes each.
     pub(super) split_bytes: Option<u64>,
+    /// What it has already, which what it gets may take the place of.
+    pub(super) below: &'a [Arc<Kvset>],
 }
+
+/// One in so many keys is looked for in what lies below.
+const SAMPLED: usize = 64;
 
 fn value_bytes(version: &Version) -> u64 {
     match &version.content {
@@ -31,6 +39,18 @@ fn value_bytes(version: &Version) -> u64 {
         Content::Inline(value) => value.len() as u64,
         Content::At(pointer) => u64::from(pointer.stored_len),
     }
+}
+
+/// Whether one of `kvsets` probably has `key`. What cannot be read has nothing: that is for who looks it up.
+async fn is_below(kvsets: &[Arc<Kvset>], key: &[u8]) -> bool {
+    let hash = KeyHash::of(key);
+    // The oldest has most.
+    for kvset in kvsets.iter().rev().filter(|kvset| !kvset.is_copy()) {
+        if kvset.may_contain(key, hash).await.unwrap_or(false) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Passes to `outputs` what `groups` has before the end of `target`. `next_leaf` is a number for a new leaf.
@@ -44,7 +64,7 @@ pub(super) async fn fill(
     target: Target<'_>,
     next_leaf: &mut LeafNo,
 ) -> Result<()> {
-    let Target { mut leaf, mut start, end, mut position, split_bytes } = target;
+    let Target { mut leaf, mut start, end, mut position, split_bytes, below } = target;
     let mut new_leaf = None;
     let mut keys = 0usize;
     while groups.peek().is_some_and(|key| end.is_none_or(|end| key < &**end)) {
@@ -71,6 +91,9 @@ pub(super) async fn fill(
         }
         let is_hot = groups.is_hot();
         let (key, versions) = groups.group();
+        if keys % SAMPLED == 1 && !below.is_empty() {
+            outputs.output().overwritten.note(is_below(below, key).await);
+        }
         for version in versions.drain(..) {
             outputs.add(key, version, is_hot).await?;
         }

@@ -86,7 +86,31 @@ pub(crate) struct JobOutput {
     /// Versions that were merged, and those of them that were kept.
     pub(crate) versions_merged: u64,
     pub(crate) versions_kept: u64,
+    /// What was sampled of a spill.
+    pub(crate) overwritten: Overwritten,
 }
+
+/// How many of the keys that leaves got they had already.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Overwritten {
+    keys: u64,
+    had: u64,
+}
+
+impl Overwritten {
+    fn note(&mut self, is_below: bool) {
+        self.keys += 1;
+        self.had += u64::from(is_below);
+    }
+
+    /// The share of them; `None` if too few were seen.
+    pub(crate) fn share(&self) -> Option<f64> {
+        (self.keys >= LEAST_SAMPLED).then(|| self.had as f64 / self.keys as f64)
+    }
+}
+
+/// Fewer keys tell nothing.
+const LEAST_SAMPLED: u64 = 64;
 
 /// Versions after which other tasks of the thread have their turn: the log's above all. They take half a millisecond; with a hundred tasks that read and write
 /// the others' turn takes ten times as long.
@@ -140,6 +164,8 @@ fn select(all: &[Arc<Kvset>], numbers: &[KvsetNo]) -> Result<Vec<Arc<Kvset>>> {
 
 impl JobOutput {
     fn add(&mut self, other: JobOutput) {
+        self.overwritten.keys += other.overwritten.keys;
+        self.overwritten.had += other.overwritten.had;
         self.edit.changes.extend(other.edit.changes);
         self.value_bytes_written += other.value_bytes_written;
         self.value_bytes_read += other.value_bytes_read;

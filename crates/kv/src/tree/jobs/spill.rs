@@ -78,6 +78,7 @@ async fn write(
             end,
             position: Position::Top,
             split_bytes: is_bottom.then_some(context.leaf_bytes),
+            below: tree.leaf_by_no(*leaf).map(|leaf| &*leaf.kvsets).unwrap_or_default(),
         };
         fill(outputs, &mut groups, &retention, target, &mut next_leaf).await?;
     }
