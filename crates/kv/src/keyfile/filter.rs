@@ -14,6 +14,7 @@ use fastbloom::{BloomFilter, DefaultHasher};
 use super::builder::UnsealedPage;
 use super::page::{HEADER_BYTES, Page, PageAddress, PageKind};
 use crate::cache::Reserved;
+use crate::notify::yield_now;
 use crate::wire::{Decoder, Malformed};
 
 /// Part of the format: never to be changed.
@@ -104,6 +105,10 @@ impl ResidentFilter {
     }
 }
 
+/// Keys, and pages, after which other tasks of the thread have their turn: some hundred microseconds.
+const KEYS_AT_ONCE: usize = 16 << 10;
+const PAGES_AT_ONCE: usize = 64;
+
 /// Collects the hashes of a file's keys, and makes the filter's pages of them.
 #[derive(Debug)]
 pub(super) struct FilterBuilder {
@@ -124,8 +129,8 @@ impl FilterBuilder {
         }
     }
 
-    /// The shape, and the pages from `first_page` on.
-    pub(super) fn finish(mut self, file_no: u64, first_page: u32) -> (FilterShape, Vec<Vec<u8>>) {
+    /// The shape, and the pages from `first_page` on. Other tasks of the thread have their turn meanwhile.
+    pub(super) async fn finish(self, file_no: u64, first_page: u32) -> (FilterShape, Vec<Vec<u8>>) {
         if self.hashes.is_empty() {
             return (FilterShape::default(), Vec::new());
         }
@@ -136,23 +141,27 @@ impl FilterBuilder {
         let hashes =
             u16::try_from(fastbloom::optimal_hashes(words * 64, keys_per_part)).unwrap_or(u16::MAX).min(16);
         let shape = FilterShape { first_page, parts, hashes };
-        self.hashes.sort_unstable_by_key(|hash| hash.part(parts));
-        let mut rest = &*self.hashes;
-        let pages = (0..parts).map(|part| {
-            let len = rest.iter().take_while(|hash| hash.part(parts) == part).count();
-            let (of_part, others) = rest.split_at(len);
-            rest = others;
-            self.page(file_no, first_page + part, words, hashes, of_part)
-        });
-        (shape, pages.collect())
+        let empty = |_| BloomFilter::from_vec(vec![0; words]).hashes(u32::from(hashes));
+        let mut filters: Vec<BloomFilter> = (0..parts).map(empty).collect();
+        for some in self.hashes.chunks(KEYS_AT_ONCE) {
+            for hash in some {
+                filters[hash.part(parts) as usize].insert_hash(hash.0);
+            }
+            yield_now().await;
+        }
+        let mut pages = Vec::with_capacity(filters.len());
+        for (no, bits) in (first_page..).zip(&filters) {
+            pages.push(self.page(file_no, no, bits));
+            if pages.len().is_multiple_of(PAGES_AT_ONCE) {
+                yield_now().await;
+            }
+        }
+        (shape, pages)
     }
 
-    fn page(&self, file_no: u64, no: u32, words: usize, hashes: u16, keys: &[KeyHash]) -> Vec<u8> {
-        let mut bits = BloomFilter::from_vec(vec![0; words]).hashes(u32::from(hashes));
-        for hash in keys {
-            bits.insert_hash(hash.0);
-        }
-        let mut bytes = vec![0; HEADER_BYTES];
+    fn page(&self, file_no: u64, no: u32, bits: &BloomFilter) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.unit_bytes);
+        bytes.resize(HEADER_BYTES, 0);
         bytes.extend(bits.as_slice().iter().flat_map(|word| word.to_be_bytes()));
         let entries_end = bytes.len() as u32;
         bytes.resize(self.unit_bytes, 0);
@@ -164,6 +173,7 @@ impl FilterBuilder {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use futures::executor::block_on;
 
     use super::*;
 
@@ -172,7 +182,7 @@ mod tests {
         for key in 0..keys {
             builder.add(&key.to_be_bytes());
         }
-        let (shape, pages) = builder.finish(7, 30);
+        let (shape, pages) = block_on(builder.finish(7, 30));
         let part = |(index, page): (usize, Vec<u8>)| {
             let address = PageAddress { no: 30 + index as u32, units: 1 };
             FilterPart::parse(&Page::parse(Bytes::from(page), 7, address).unwrap(), shape.hashes).unwrap()
@@ -202,7 +212,7 @@ mod tests {
             for key in 0..1000u32 {
                 builder.add(&key.to_be_bytes());
             }
-            builder.finish(7, 30)
+            block_on(builder.finish(7, 30))
         };
         assert_eq!(crc32c::crc32c(&pages[0]), PAGE_CHECKSUM);
     }

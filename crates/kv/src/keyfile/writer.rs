@@ -236,7 +236,7 @@ impl KeyFileWriter {
         self.info.last_key = Bytes::copy_from_slice(&self.boundary);
         let root = self.write_index().await?;
         let filter = std::mem::replace(&mut self.filter, FilterBuilder::new(0, 0));
-        let (filter, pages) = filter.finish(self.file_no, self.next_page);
+        let (filter, pages) = filter.finish(self.file_no, self.next_page).await;
         self.next_page = self.next_page.checked_add(filter.parts).ok_or_else(too_large)?;
         for page in pages {
             self.stream.append(&page).await?;

@@ -126,26 +126,29 @@ fn runs(pointers: &[Pointer], segments: &HashMap<SegmentNo, Segment>) -> Vec<Run
     let wanted: u64 = pointers.iter().map(|pointer| u64::from(pointer.stored_len)).sum();
     // So that what is on its way needs little memory beside what has come: an eighth. Buffers are powers of two.
     let run_bytes = 1 << (wanted / (8 * READS_AT_ONCE as u64)).clamp(LEAST_RUN_BYTES, RUN_BYTES).ilog2();
-    let mut order: Vec<usize> = (0..pointers.len()).collect();
-    order.sort_unstable_by_key(|index| (pointers[*index].segment, pointers[*index].offset));
+    // What is compared lies together.
+    let places = pointers.iter().enumerate();
+    let mut places: Vec<(SegmentNo, u64, usize)> =
+        places.map(|(index, pointer)| (pointer.segment, pointer.offset, index)).collect();
+    places.sort_unstable();
     let mut runs: Vec<Run> = Vec::new();
-    for index in order {
-        let pointer = &pointers[index];
-        let Some(segment) = segments.get(&pointer.segment) else { continue };
-        let from = pointer.offset / BLOCK_BYTES * BLOCK_BYTES;
-        let end = pointer.offset.saturating_add(u64::from(pointer.stored_len));
-        let end = end.checked_next_multiple_of(BLOCK_BYTES).unwrap_or(u64::MAX);
-        let last = runs.last_mut().filter(|run| {
-            run.segment.no() == pointer.segment
-                && from <= run.end.saturating_add(GAP_BYTES)
-                && end.saturating_sub(run.from) <= run_bytes
-        });
-        match last {
-            Some(run) => {
-                run.end = run.end.max(end);
-                run.members.push(index);
+    for of_segment in places.chunk_by(|a, b| a.0 == b.0) {
+        let Some(segment) = of_segment.first().and_then(|(no, ..)| segments.get(no)) else { continue };
+        let first_of_segment = runs.len();
+        for (_, offset, index) in of_segment {
+            let from = offset / BLOCK_BYTES * BLOCK_BYTES;
+            let end = offset.saturating_add(u64::from(pointers[*index].stored_len));
+            let end = end.checked_next_multiple_of(BLOCK_BYTES).unwrap_or(u64::MAX);
+            let last = runs[first_of_segment..].last_mut().filter(|run| {
+                from <= run.end.saturating_add(GAP_BYTES) && end.saturating_sub(run.from) <= run_bytes
+            });
+            match last {
+                Some(run) => {
+                    run.end = run.end.max(end);
+                    run.members.push(*index);
+                }
+                None => runs.push(Run { segment: segment.clone(), from, end, members: vec![*index] }),
             }
-            None => runs.push(Run { segment: segment.clone(), from, end, members: vec![index] }),
         }
     }
     runs

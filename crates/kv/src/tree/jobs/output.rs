@@ -150,9 +150,10 @@ impl<'a> Outputs<'a> {
             }
         };
         self.kvset_bytes += key.len() as u64 + value_bytes;
-        self.batch.keys.extend_from_slice(key);
+        let part = self.batch.part();
+        part.keys.extend_from_slice(key);
+        part.steps.push(Step::Version(part.keys.len(), version, read_for));
         self.batch.bytes += (key.len() + size_of::<Step>()) as u64;
-        self.batch.steps.push(Step::Version(self.batch.keys.len(), version, read_for));
         self.sink.output.versions_kept += 1;
         if self.batch.bytes >= self.context.batch_bytes {
             self.end_batch().await?;
@@ -163,7 +164,7 @@ impl<'a> Outputs<'a> {
     /// The kvset that is being collected is complete. Without versions and tombstones there is none.
     pub(super) fn end(&mut self, ending: Ending) {
         self.kvset_bytes = 0;
-        self.batch.steps.push(Step::End(ending));
+        self.batch.part().steps.push(Step::End(ending));
     }
 
     /// Reads the values of the batch, and writes the one before meanwhile.

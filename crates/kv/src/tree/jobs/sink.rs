@@ -52,17 +52,35 @@ pub(super) enum Step {
     End(Ending),
 }
 
+/// Steps of a batch that are taken before others have their turn.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) keys: Vec<u8>,
+    pub(super) steps: Vec<Step>,
+}
+
 /// Versions that are written together.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    pub(super) keys: Vec<u8>,
-    pub(super) steps: Vec<Step>,
+    /// Never moved when there are more: that would take long where there are many.
+    parts: Vec<Part>,
     /// Of the values that are read.
     pub(super) pointers: Vec<Pointer>,
     /// That it takes in memory, with the values that are read.
     pub(super) bytes: u64,
     /// Of values that are moved, cold and hot.
     pub(super) moved_bytes: [u64; 2],
+}
+
+impl Batch {
+    /// The part that the next step goes to.
+    pub(super) fn part(&mut self) -> &mut Part {
+        if self.parts.last().is_none_or(|part| part.steps.len() == VERSIONS_AT_ONCE) {
+            self.parts.push(Part { keys: Vec::new(), steps: Vec::with_capacity(VERSIONS_AT_ONCE) });
+        }
+        let last = self.parts.len() - 1;
+        &mut self.parts[last]
+    }
 }
 
 /// Key files and segments of a job.
@@ -107,42 +125,52 @@ impl<'a> Sink<'a> {
     /// # Errors
     /// `NoSpace`, or if a device fails.
     pub(super) async fn write(&mut self, batch: Batch, stored: Vec<Bytes>, room: &Room) -> Result<()> {
-        let Batch { keys, steps, pointers, moved_bytes, .. } = batch;
+        let Batch { parts, pointers, moved_bytes, .. } = batch;
         let mut stored = pointers.into_iter().zip(stored);
         let has_enough = moved_bytes.iter().all(|bytes| *bytes > self.context.apart_bytes);
         let are_apart = has_enough || self.values[Warmth::Hot as usize].is_some();
-        let mut key_start = 0;
-        for (done, step) in steps.into_iter().enumerate() {
-            if done % VERSIONS_AT_ONCE == VERSIONS_AT_ONCE - 1 {
-                yield_now().await;
-            }
-            match step {
-                Step::Version(key_end, mut version, read_for) => {
-                    if let Some((read_for, (pointer, value))) =
-                        read_for.and_then(|read_for| Some((read_for, stored.next()?)))
-                    {
-                        let mut is_hot = false;
-                        if let Use::Move(warmth) = read_for {
-                            let warmth = if are_apart { warmth } else { Warmth::Cold };
-                            version.content = Content::At(self.move_value(&pointer, &value, warmth).await?);
-                            is_hot = warmth == Warmth::Hot;
-                        }
-                        if self.mirrored.is_some() {
-                            version.mirror = Some(self.mirror_value(&pointer, &value).await);
-                        } else if version.mirror.is_none() && !is_hot {
-                            version.mirror = self.copy_if_room(&pointer, &value).await;
-                        }
-                        drop(value);
-                        room.give(u64::from(pointer.stored_len));
+        for Part { keys, steps } in parts {
+            let mut key_start = 0;
+            for step in steps {
+                match step {
+                    Step::Version(key_end, version, read_for) => {
+                        let read = read_for.and_then(|read_for| Some((read_for, stored.next()?)));
+                        let version = self.write_value(version, read, are_apart, room).await?;
+                        let (_, writer) = self.key_writer()?;
+                        writer.add(&keys[key_start..key_end], &version).await?;
+                        key_start = key_end;
                     }
-                    let (_, writer) = self.key_writer()?;
-                    writer.add(&keys[key_start..key_end], &version).await?;
-                    key_start = key_end;
+                    Step::End(ending) => self.end_kvset(ending).await?,
                 }
-                Step::End(ending) => self.end_kvset(ending).await?,
             }
+            yield_now().await;
         }
         Ok(())
+    }
+
+    /// The version with its value where it is then, and with its mirror, if it was `read`.
+    async fn write_value(
+        &mut self,
+        mut version: Version,
+        read: Option<(Use, (Pointer, Bytes))>,
+        are_apart: bool,
+        room: &Room,
+    ) -> Result<Version> {
+        let Some((read_for, (pointer, value))) = read else { return Ok(version) };
+        let mut is_hot = false;
+        if let Use::Move(warmth) = read_for {
+            let warmth = if are_apart { warmth } else { Warmth::Cold };
+            version.content = Content::At(self.move_value(&pointer, &value, warmth).await?);
+            is_hot = warmth == Warmth::Hot;
+        }
+        if self.mirrored.is_some() {
+            version.mirror = Some(self.mirror_value(&pointer, &value).await);
+        } else if version.mirror.is_none() && !is_hot {
+            version.mirror = self.copy_if_room(&pointer, &value).await;
+        }
+        drop(value);
+        room.give(u64::from(pointer.stored_len));
+        Ok(version)
     }
 
     fn key_writer(&mut self) -> Result<&mut (Lease, KeyFileWriter)> {
