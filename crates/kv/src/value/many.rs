@@ -1,6 +1,7 @@
 //! Reads many values at once, as they are stored, with as few I/Os as make sense: neighbours in a segment come together, gaps included.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use bytes::Bytes;
 use futures::stream::{FuturesUnordered, TryStreamExt};
@@ -36,8 +37,8 @@ struct Run {
     segment: Segment,
     from: u64,
     end: u64,
-    /// Indexes of their pointers.
-    members: Vec<usize>,
+    /// Where in their order they are.
+    members: Range<usize>,
 }
 
 /// The stored bytes of all `pointers`, in their order, and how many bytes were read for that. What has no `room` waits for it; when that is closed,
@@ -51,7 +52,11 @@ pub(crate) async fn read_stored(
     pace: &Pace,
     room: &Room,
 ) -> Result<(Vec<Bytes>, u64)> {
-    let runs = runs(pointers, segments);
+    let order = by_place(pointers);
+    if order.len() > VALUES_AT_ONCE {
+        yield_now().await;
+    }
+    let runs = runs(pointers, &order, segments);
     let bytes_read: u64 = runs.iter().map(|run| run.end - run.from).sum();
     let read = |run: Run| async move {
         if run.from == run.end {
@@ -61,8 +66,9 @@ pub(crate) async fn read_stored(
         Ok::<_, crate::Error>((run, bytes))
     };
     let mut stored = vec![Bytes::new(); pointers.len()];
-    let wanted =
-        |run: &Run| -> u64 { run.members.iter().map(|index| u64::from(pointers[*index].stored_len)).sum() };
+    let wanted = |run: &Run| -> u64 {
+        order[run.members.clone()].iter().map(|index| u64::from(pointers[*index].stored_len)).sum()
+    };
     // What is read along is not what the job is for: of a log of which it takes little here and there it would take all too little.
     let walk = pace.walk(runs.iter().map(wanted).sum());
     let mut waiting = runs.into_iter().peekable();
@@ -89,7 +95,7 @@ pub(crate) async fn read_stored(
         let is_alone = run.members.len() == 1 && wanted(&run) >= bytes.len() as u64 / 8 * 7;
         values += run.members.len();
         value_bytes += wanted(&run);
-        for index in run.members {
+        for index in order[run.members].iter().copied() {
             let pointer = &pointers[index];
             let at = (pointer.offset - run.from) as usize;
             let value = bytes.get(at..at + pointer.stored_len as usize);
@@ -106,49 +112,51 @@ pub(crate) async fn read_stored(
     Ok((stored, bytes_read))
 }
 
+/// Indices of pointers in the order of their places.
+fn by_place(pointers: &[Pointer]) -> Vec<usize> {
+    // What is compared lies together.
+    let places = pointers.iter().enumerate();
+    let mut places: Vec<(SegmentNo, u64, usize)> =
+        places.map(|(index, pointer)| (pointer.segment, pointer.offset, index)).collect();
+    places.sort_unstable();
+    places.into_iter().map(|(.., index)| index).collect()
+}
+
 /// Of each value whether it lies together with few others of them, or with none.
 pub(crate) fn have_few_neighbours(pointers: &[Pointer]) -> Vec<bool> {
-    let mut order: Vec<usize> = (0..pointers.len()).collect();
-    order.sort_unstable_by_key(|index| (pointers[*index].segment, pointers[*index].offset));
     let is_together = |a: &usize, b: &usize| {
         let (a, b) = (&pointers[*a], &pointers[*b]);
         let end = a.offset.saturating_add(u64::from(a.stored_len));
         a.segment == b.segment && b.offset <= end.saturating_add(GAP_BYTES)
     };
     let mut have_few = vec![false; pointers.len()];
-    for run in order.chunk_by(is_together).filter(|run| run.len() <= FEW_NEIGHBOURS) {
+    for run in by_place(pointers).chunk_by(is_together).filter(|run| run.len() <= FEW_NEIGHBOURS) {
         run.iter().for_each(|index| have_few[*index] = true);
     }
     have_few
 }
 
-fn runs(pointers: &[Pointer], segments: &HashMap<SegmentNo, Segment>) -> Vec<Run> {
+/// Pointers in the `order` of their places, neighbours together.
+fn runs(pointers: &[Pointer], order: &[usize], segments: &HashMap<SegmentNo, Segment>) -> Vec<Run> {
     let wanted: u64 = pointers.iter().map(|pointer| u64::from(pointer.stored_len)).sum();
     // So that what is on its way needs little memory beside what has come: an eighth. Buffers are powers of two.
     let run_bytes = 1 << (wanted / (8 * READS_AT_ONCE as u64)).clamp(LEAST_RUN_BYTES, RUN_BYTES).ilog2();
-    // What is compared lies together.
-    let places = pointers.iter().enumerate();
-    let mut places: Vec<(SegmentNo, u64, usize)> =
-        places.map(|(index, pointer)| (pointer.segment, pointer.offset, index)).collect();
-    places.sort_unstable();
     let mut runs: Vec<Run> = Vec::new();
-    for of_segment in places.chunk_by(|a, b| a.0 == b.0) {
-        let Some(segment) = of_segment.first().and_then(|(no, ..)| segments.get(no)) else { continue };
-        let first_of_segment = runs.len();
-        for (_, offset, index) in of_segment {
-            let from = offset / BLOCK_BYTES * BLOCK_BYTES;
-            let end = offset.saturating_add(u64::from(pointers[*index].stored_len));
-            let end = end.checked_next_multiple_of(BLOCK_BYTES).unwrap_or(u64::MAX);
-            let last = runs[first_of_segment..].last_mut().filter(|run| {
-                from <= run.end.saturating_add(GAP_BYTES) && end.saturating_sub(run.from) <= run_bytes
-            });
-            match last {
-                Some(run) => {
-                    run.end = run.end.max(end);
-                    run.members.push(*index);
-                }
-                None => runs.push(Run { segment: segment.clone(), from, end, members: vec![*index] }),
-            }
+    for (place, index) in order.iter().enumerate() {
+        let pointer = &pointers[*index];
+        let from = pointer.offset / BLOCK_BYTES * BLOCK_BYTES;
+        let end = pointer.offset.saturating_add(u64::from(pointer.stored_len));
+        let end = end.checked_next_multiple_of(BLOCK_BYTES).unwrap_or(u64::MAX);
+        let last = runs.last_mut().filter(|run| {
+            run.segment.no() == pointer.segment
+                && from <= run.end.saturating_add(GAP_BYTES)
+                && end.saturating_sub(run.from) <= run_bytes
+        });
+        if let Some(run) = last {
+            run.end = run.end.max(end);
+            run.members.end = place + 1;
+        } else if let Some(segment) = segments.get(&pointer.segment) {
+            runs.push(Run { segment: segment.clone(), from, end, members: place..place + 1 });
         }
     }
     runs

@@ -427,3 +427,31 @@ fn hot_and_cold_values_lie_apart() {
         world.verify().await;
     });
 }
+
+#[test]
+fn a_spill_tells_how_much_it_overwrites() {
+    block_on(async {
+        let mut world = World::new(7, PolicyTemplate::StagingMaxCapacity).await;
+        world.context.leaf_bytes = 1 << 20;
+        let even = |no: u64| no * 2;
+        let puts: [(Vec<u64>, Option<f64>); 5] = [
+            ((0..8192).map(even).collect(), None),
+            ((0..8192).map(even).collect(), Some(1.0)),
+            ((0..8192).map(|no| even(no) + 1).collect(), Some(0.0)),
+            // Half of them lie behind all that is there.
+            ((0..8192).map(|no| no * 4).collect(), Some(0.5)),
+            // Too few to tell.
+            ((0..1000).collect(), None),
+        ];
+        for (keys, wanted) in puts {
+            world.put(&keys).await;
+            let numbers: Vec<_> = world.tree.root.iter().map(|kvset| kvset.no()).collect();
+            let output = spill(&world.context, &world.tree, &numbers).await.unwrap();
+            world.apply(&output.edit).await;
+            let share = output.overwritten.share();
+            // A filter lets one in hundred pass.
+            let is_near = |(share, wanted): (f64, f64)| (share - wanted).abs() < 0.1;
+            assert!(share.zip(wanted).map_or(share == wanted, is_near), "{share:?} {wanted:?}");
+        }
+    });
+}
