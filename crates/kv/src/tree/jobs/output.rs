@@ -39,6 +39,8 @@ pub(super) struct Outputs<'a> {
     /// Of the kvset that is being collected.
     kvset_bytes: u64,
     batch: Batch,
+    /// Bytes that versions of the batch before take as long as the next one is read.
+    held_bytes: u64,
     /// The batch before, with the values that are moved.
     read: Option<(Batch, Vec<Bytes>)>,
     sink: Sink<'a>,
@@ -61,6 +63,7 @@ impl<'a> Outputs<'a> {
             segments: segments.map(|segment| (segment.no(), segment.clone())).collect(),
             kvset_bytes: 0,
             batch: Batch::default(),
+            held_bytes: 0,
             read: None,
             sink: Sink::new(context),
         }
@@ -155,7 +158,8 @@ impl<'a> Outputs<'a> {
         part.steps.push(Step::Version(part.keys.len(), version, read_for));
         self.batch.bytes += (key.len() + size_of::<Step>()) as u64;
         self.sink.output.versions_kept += 1;
-        if self.batch.bytes >= self.context.batch_bytes {
+        // Of a leaf of which few values are moved versions are most of it.
+        if self.batch.bytes + self.held_bytes >= self.context.batch_bytes {
             self.end_batch().await?;
         }
         Ok(())
@@ -170,6 +174,8 @@ impl<'a> Outputs<'a> {
     /// Reads the values of the batch, and writes the one before meanwhile.
     async fn end_batch(&mut self) -> Result<()> {
         let batch = std::mem::take(&mut self.batch);
+        let read_bytes: u64 = batch.pointers.iter().map(|pointer| u64::from(pointer.stored_len)).sum();
+        self.held_bytes = (batch.bytes - read_bytes).min(self.context.batch_bytes / 2);
         let room = Room::of(self.context.batch_bytes / READ_AHEAD_PART);
         let (before, sink) = (self.read.take(), &mut self.sink);
         let write = async {
@@ -191,6 +197,7 @@ impl<'a> Outputs<'a> {
         let (stored, bytes_read) = read?;
         self.sink.output.value_bytes_read += bytes_read;
         if batch.pointers.is_empty() {
+            self.held_bytes = 0;
             return self.sink.write(batch, stored, &room).await;
         }
         self.read = Some((batch, stored));
