@@ -8,7 +8,6 @@
 //! A spill that finds no space for values leaves them in the log. Any other job that finds none leaves everything as it was, and is tried again later. One that fails otherwise makes the database read-only in
 //! effect: what is there can be read, and the cause is said to whoever writes.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -465,25 +464,10 @@ impl Core {
                 store.cleaning.note_merge(&tree, *leaf, kvsets, &output);
                 output
             }
-            // There was room when it was picked.
-            Job::Mirror { .. } if context.dense.is_none() => return Ok(false),
             Job::Mirror { leaf, kvsets } => {
-                match crate::tree::compact(&context, &tree, *leaf, kvsets, &BTreeSet::new()).await {
-                    Ok(output) if output.has_mirrors() => output,
-                    // All has mirrors, unless none could be made.
-                    Ok(output) => {
-                        output.abandon(&context, &tree).await;
-                        if output.value_bytes_read > 0 {
-                            store.unmirrored.note_in_vain(&tree, *leaf);
-                        }
-                        return Ok(false);
-                    }
-                    // Nobody is in want of it: who asks for what is damaged is told, and all else goes on.
-                    Err(error) if matches!(error.kind(), ErrorKind::Corrupted | ErrorKind::Device) => {
-                        store.unmirrored.note_in_vain(&tree, *leaf);
-                        return Ok(false);
-                    }
-                    Err(error) => return Err(error),
+                match self.mirror_leaf(&context, store, &tree, (*leaf, kvsets)).await? {
+                    Some(output) => output,
+                    None => return Ok(false),
                 }
             }
             Job::Join { leaves } => JobOutput { edit: join(leaves), ..JobOutput::default() },

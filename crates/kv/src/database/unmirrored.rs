@@ -5,14 +5,15 @@
 //! mirror: these are read together, as neighbours, which a device does faster than one by one. Of several leaves that one is first of which most was read for
 //! its size; then it has to be read as often again. A leaf of which no copies could be made is not taken again before its kvsets are others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use parking_lot::Mutex;
 
 use super::core::Core;
 use super::store::StoreState;
 use crate::tree::pick::Job;
-use crate::tree::{DenseMirrors, KvsetNo, LeafNo, TreeState};
+use crate::tree::{DenseMirrors, JobContext, JobOutput, KvsetNo, LeafNo, TreeState, compact};
+use crate::{ErrorKind, Result};
 
 /// One in so many bytes that a leaf has on slow classes has to be read there.
 const READ_PART: u64 = 16;
@@ -61,13 +62,20 @@ impl Unmirrored {
         before / LOOK_AFTER != read.all / LOOK_AFTER
     }
 
+    /// Bytes that were read of each leaf that there is still.
+    fn by_leaf(&self, tree: &TreeState) -> BTreeMap<LeafNo, u64> {
+        let mut read = self.read.lock();
+        read.by_leaf.retain(|leaf, _| tree.leaf_by_no(*leaf).is_some());
+        read.by_leaf.clone()
+    }
+
     /// A leaf has to be read anew.
     pub(crate) fn forget(&self, leaf: LeafNo) {
         self.read.lock().by_leaf.remove(&leaf);
     }
 
     /// No copies could be made of a leaf.
-    pub(crate) fn note_in_vain(&self, tree: &TreeState, leaf: LeafNo) {
+    fn note_in_vain(&self, tree: &TreeState, leaf: LeafNo) {
         let mut in_vain = self.in_vain.lock();
         in_vain.retain(|leaf, _| tree.leaf_by_no(*leaf).is_some());
         in_vain.insert(leaf, kvsets(tree, leaf));
@@ -87,13 +95,13 @@ impl Core {
 
     /// The job that brings mirrors of what is read to the fastest class, if there is room and it is worth it.
     pub(crate) fn unmirrored(&self, store: &StoreState, tree: &TreeState) -> Option<Job> {
-        let mut read = store.unmirrored.read.lock();
         // Who promotes has said how much is to be copied.
         let promotes = store.settings().promoted_bytes_per_second > 0;
-        if read.by_leaf.is_empty() || promotes || !self.mirrors_what_it_spills(store) {
+        // Readers do not wait for what follows.
+        let by_leaf = store.unmirrored.by_leaf(tree);
+        if by_leaf.is_empty() || promotes || !self.mirrors_what_it_spills(store) {
             return None;
         }
-        read.by_leaf.retain(|leaf, _| tree.leaf_by_no(*leaf).is_some());
         let mirrors = self.of_slow_classes(tree, self.more_mirrors()?);
         let slow_bytes = |leaf: LeafNo| -> u64 {
             let segments = tree.values_by_segment(leaf).into_iter();
@@ -103,11 +111,44 @@ impl Core {
         let has_copies = |leaf: LeafNo| {
             tree.leaf_by_no(leaf).is_some_and(|leaf| leaf.kvsets.iter().any(|kvset| kvset.is_copy()))
         };
-        let leaves = read.by_leaf.iter().map(|(leaf, read)| (*leaf, *read));
+        let leaves = by_leaf.into_iter();
         let leaves =
             leaves.filter(|(leaf, _)| !has_copies(*leaf) && !store.unmirrored.is_in_vain(tree, *leaf));
         let leaf = most_read(leaves.map(|(leaf, read)| (leaf, read, slow_bytes(leaf))), mirrors.room_bytes)?;
         Some(Job::Mirror { leaf, kvsets: kvsets(tree, leaf) })
+    }
+
+    /// Does that job; `None` if there are no more mirrors then. Nobody is in want of it: who asks for what is damaged is told, and all else goes on.
+    ///
+    /// # Errors
+    /// `NoSpace`, and those that are no damage.
+    pub(super) async fn mirror_leaf(
+        &self,
+        context: &JobContext,
+        store: &StoreState,
+        tree: &TreeState,
+        (leaf, kvsets): (LeafNo, &[KvsetNo]),
+    ) -> Result<Option<JobOutput>> {
+        // There was room when it was picked.
+        if context.dense.is_none() {
+            return Ok(None);
+        }
+        match compact(context, tree, leaf, kvsets, &BTreeSet::new()).await {
+            Ok(output) if output.has_mirrors() => Ok(Some(output)),
+            // All has mirrors, unless none could be made.
+            Ok(output) => {
+                output.abandon(context, tree).await;
+                if output.value_bytes_read > 0 {
+                    store.unmirrored.note_in_vain(tree, leaf);
+                }
+                Ok(None)
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::Corrupted | ErrorKind::Device) => {
+                store.unmirrored.note_in_vain(tree, leaf);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 

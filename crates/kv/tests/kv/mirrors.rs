@@ -28,10 +28,15 @@ fn filled(bench: &Bench, end: u64) -> (Database, Store) {
 /// The same, from before there were mirrors.
 fn filled_without(bench: &Bench, end: u64) -> (Database, Store) {
     let database = bench.create();
+    let store = fill_without(&database, end);
+    (database, store)
+}
+
+fn fill_without(database: &Database, end: u64) -> Store {
     let store = wait(database.create_store("a", &StoreSettings { mirrors: false, ..settings() })).unwrap();
     write(&store, 0..end);
     wait(store.compact()).unwrap();
-    (database, store)
+    store
 }
 
 fn lies_on(segment: &tanada_volume::Object, class: u8) -> bool {
@@ -323,10 +328,7 @@ fn copies_leave_what_mirrors_leave() {
         DatabaseSettings { memory_bytes: 512 << 20, memory_table_bytes: 32 << 20, ..Bench::settings() };
     let environment = bench.environment.clone();
     let database = wait(Database::create(&bench.volume, "test", &settings, environment)).unwrap();
-    let store =
-        wait(database.create_store("a", &StoreSettings { mirrors: false, ..self::settings() })).unwrap();
-    write(&store, 0..40_000);
-    wait(store.compact()).unwrap();
+    let store = fill_without(&database, 40_000);
     with_mirrors_from_now_on(&store);
     wait(database.close()).unwrap();
     let database = bench.open();
