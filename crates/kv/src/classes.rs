@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::RwLock;
 use tanada_volume::Volume;
 
 use crate::tree::policy::{ClassChoice, MediaPolicy, OfferedClass, Placement};
@@ -16,6 +17,8 @@ pub(crate) struct Classes {
     is_fast_full: AtomicBool,
     /// There are values in the log that are going to move to another class.
     log_comes_free: AtomicBool,
+    /// The fastest of several, when that was looked at last.
+    noted_fastest: RwLock<Option<String>>,
 }
 
 impl fmt::Debug for Classes {
@@ -29,7 +32,23 @@ impl Classes {
     pub(crate) fn new(volume: &Volume, log_class: Option<&str>) -> Arc<Classes> {
         let log_class = log_class.map_or(ClassChoice::Fastest, |name| ClassChoice::Named(name.to_owned()));
         let (is_fast_full, log_comes_free) = (AtomicBool::new(false), AtomicBool::new(false));
-        Arc::new(Classes { volume: volume.clone(), log_class, is_fast_full, log_comes_free })
+        let (volume, noted_fastest) = (volume.clone(), RwLock::default());
+        let classes = Classes { volume, log_class, is_fast_full, log_comes_free, noted_fastest };
+        classes.note_fastest();
+        Arc::new(classes)
+    }
+
+    /// Notes which class is the fastest now, for who asks often.
+    pub(crate) fn note_fastest(&self) {
+        let mut usable = self.usable().into_iter();
+        // With one class there is nothing to gain.
+        let fastest = usable.next().filter(|_| usable.next().is_some());
+        *self.noted_fastest.write() = fastest;
+    }
+
+    /// Whether there is a faster class than this one, as was noted last.
+    pub(crate) fn has_faster_than(&self, class: Option<&str>) -> bool {
+        self.noted_fastest.read().as_deref().is_some_and(|fastest| class != Some(fastest))
     }
 
     /// All of them, fastest first.

@@ -1,7 +1,8 @@
 //! Writes an object from its beginning to its end in large aligned pieces.
 //!
-//! While one piece is on its way to the device the next one is filled; there are never more than two.
+//! While pieces are on their way to the device the next one is filled.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,8 +12,37 @@ use tanada_volume::{BLOCK_BYTES, Object};
 
 use crate::{Error, Result};
 
-/// Bytes of a piece.
+/// Bytes of a piece, if nothing else is said.
 const PIECE_BYTES: usize = 1 << 20;
+
+/// Least bytes of a piece.
+const LEAST_PIECE_BYTES: u64 = 64 << 10;
+
+/// Pieces that are written at once, if there are several.
+const SEVERAL: usize = 4;
+
+/// The pieces of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pieces {
+    /// Bytes of one: a power of two.
+    bytes: usize,
+    /// So many are on their way while the next one is filled.
+    at_once: usize,
+}
+
+impl Default for Pieces {
+    fn default() -> Pieces {
+        Pieces { bytes: PIECE_BYTES, at_once: 1 }
+    }
+}
+
+impl Pieces {
+    /// Several that together have `bytes`, or the least: a stream that waits holds on to no more than one of them.
+    pub(crate) fn several(bytes: u64) -> Pieces {
+        let piece = (bytes / SEVERAL as u64).clamp(LEAST_PIECE_BYTES, PIECE_BYTES as u64);
+        Pieces { bytes: 1 << piece.ilog2(), at_once: SEVERAL }
+    }
+}
 
 /// A sequential writer of one object.
 pub(crate) struct StreamWriter {
@@ -22,7 +52,9 @@ pub(crate) struct StreamWriter {
     filled: usize,
     /// Of the buffer's first byte in the object.
     offset: u64,
-    under_way: Option<BoxFuture<'static, tanada_volume::Result<Buffer>>>,
+    pieces: Pieces,
+    /// The oldest first.
+    under_way: VecDeque<BoxFuture<'static, tanada_volume::Result<Buffer>>>,
 }
 
 impl fmt::Debug for StreamWriter {
@@ -34,9 +66,10 @@ impl fmt::Debug for StreamWriter {
 
 impl StreamWriter {
     /// A writer of `object`, which is empty.
-    pub(crate) fn new(object: Object, buffers: &Arc<BufferPool>) -> StreamWriter {
-        let buffer = buffers.allocate(PIECE_BYTES);
-        StreamWriter { object, buffers: buffers.clone(), buffer, filled: 0, offset: 0, under_way: None }
+    pub(crate) fn new(object: Object, buffers: &Arc<BufferPool>, pieces: Pieces) -> StreamWriter {
+        let buffer = buffers.allocate(pieces.bytes);
+        let under_way = VecDeque::new();
+        StreamWriter { object, buffers: buffers.clone(), buffer, filled: 0, offset: 0, pieces, under_way }
     }
 
     pub(crate) fn object(&self) -> &Object {
@@ -48,17 +81,17 @@ impl StreamWriter {
         self.offset + self.filled as u64
     }
 
-    /// Takes all of `bytes`; waits for the device only if two pieces are full.
+    /// Takes all of `bytes`; waits for the device only if all pieces are full.
     ///
     /// # Errors
     /// If the volume has no space or a device fails.
     pub(crate) async fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
         loop {
-            let len = bytes.len().min(PIECE_BYTES - self.filled);
+            let len = bytes.len().min(self.pieces.bytes - self.filled);
             self.buffer[self.filled..self.filled + len].copy_from_slice(&bytes[..len]);
             self.filled += len;
             bytes = &bytes[len..];
-            if self.filled < PIECE_BYTES {
+            if self.filled < self.pieces.bytes {
                 return Ok(());
             }
             self.send().await?;
@@ -83,13 +116,21 @@ impl StreamWriter {
         if self.filled > 0 {
             self.send().await?;
         }
-        self.wait().await?;
+        self.settle().await?;
         Ok(self.object)
     }
 
+    /// Waits for all pieces that are full.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub(crate) async fn settle(&mut self) -> Result<()> {
+        self.wait_for(0).await
+    }
+
     async fn send(&mut self) -> Result<()> {
-        self.wait().await?;
-        let mut full = std::mem::replace(&mut self.buffer, self.buffers.allocate(PIECE_BYTES));
+        self.wait_for(self.pieces.at_once - 1).await?;
+        let mut full = std::mem::replace(&mut self.buffer, self.buffers.allocate(self.pieces.bytes));
         full.truncate(self.filled);
         let (object, offset) = (self.object.clone(), self.offset);
         self.offset += self.filled as u64;
@@ -98,19 +139,20 @@ impl StreamWriter {
         // It begins with the first poll.
         match futures::poll!(&mut write) {
             std::task::Poll::Ready(written) => self.check(written)?,
-            std::task::Poll::Pending => self.under_way = Some(write),
+            std::task::Poll::Pending => self.under_way.push_back(write),
         }
         Ok(())
     }
 
-    async fn wait(&mut self) -> Result<()> {
-        match self.under_way.take() {
-            Some(write) => {
-                let written = write.await;
-                self.check(written)
-            }
-            None => Ok(()),
+    /// Waits until no more than so many are on their way.
+    async fn wait_for(&mut self, left: usize) -> Result<()> {
+        while self.under_way.len() > left
+            && let Some(write) = self.under_way.pop_front()
+        {
+            let written = write.await;
+            self.check(written)?;
         }
+        Ok(())
     }
 
     fn check(&self, written: tanada_volume::Result<Buffer>) -> Result<()> {

@@ -37,6 +37,8 @@ pub(crate) struct Background {
     pub(crate) tables_wait: AtomicBool,
     /// Held by who looks how much is left of it, and takes that.
     pub(crate) taking: Mutex<()>,
+    /// Bytes of the fastest class that jobs may yet take for copies.
+    pub(crate) copying: Mutex<u64>,
     /// Mirrors are being taken away.
     pub(crate) is_trimming: AtomicBool,
     is_stopping: AtomicBool,

@@ -207,7 +207,13 @@ impl BulkLoad {
             self.admit().await?;
             let class = &self.context.placement.leaf_values;
             let (lease, object) = self.core.objects.create(ObjectKind::Segment, Some(class))?;
-            let writer = SegmentWriter::new(lease.no(), object, self.core.objects.buffers()).await?;
+            let writer = SegmentWriter::new(
+                lease.no(),
+                object,
+                self.core.objects.buffers(),
+                self.context.key_files.pieces,
+            )
+            .await?;
             self.values = Some(FillingSegment { writer, lease });
         }
         match &mut self.values {

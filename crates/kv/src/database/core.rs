@@ -333,11 +333,12 @@ impl Core {
         self.check_open()?;
         store.check_there()?;
         self.counters.gets.add(1);
+        let hash = KeyHash::of(key);
         let (tree, snapshot) = {
             let view = store.view.read();
             let snapshot = at.unwrap_or_else(|| self.snapshots.visible());
             let mut tables = std::iter::once(&view.active).chain(&view.waiting);
-            if let Some(found) = tables.find_map(|table| table.get(key, snapshot)) {
+            if let Some(found) = tables.find_map(|table| table.get(key, hash, snapshot)) {
                 drop(view);
                 self.counters.gets_from_memory.add(1);
                 return self.value_of(found);
@@ -346,7 +347,7 @@ impl Core {
         };
         // Asked for behind the tree: a load that this has was noted before.
         let unseen = at.map(|at| self.snapshots.unseen_at(at)).unwrap_or_default();
-        let found = tree.get(key, KeyHash::of(key), snapshot, &unseen).await?;
+        let found = tree.get(key, hash, snapshot, &unseen).await?;
         let Some(found) = found else { return Ok(None) };
         if self.is_expired(found.version.expires_s) {
             return Ok(None);

@@ -407,6 +407,7 @@ impl Core {
         let options = KeyFileOptions {
             page_bytes: settings.page_bytes,
             filter_bits_per_key: settings.filter_bits_per_key,
+            pieces: self.pieces(),
         };
         let mut writer = KeyFileWriter::new(no, object, self.objects.buffers(), options);
         let retention = Retention {

@@ -15,14 +15,18 @@ use std::time::Duration;
 use tanada_volume::Claim;
 
 use super::core::{Core, Writing};
+use super::job_memory::{JobMemory, batch_of};
 use super::relocation::Correction;
 use super::store::StoreState;
+use super::unmirrored::room_beside_keys;
 use crate::keyfile::KeyFileOptions;
 use crate::manifest::{DatabaseRecord, Record};
 use crate::notify::Notify;
 use crate::pace::Pace;
 use crate::transaction::Scan;
-use crate::tree::{Change, Edit, JobContext, JobOutput, KvsetNo, TreeState, drop_hidden, hidden};
+use crate::tree::{
+    Change, DenseMirrors, Edit, JobContext, JobOutput, KvsetNo, TreeState, drop_hidden, hidden,
+};
 use crate::{ErrorKind, Result};
 
 use super::pick::{self, Compacted, Thorough};
@@ -112,41 +116,6 @@ impl Drop for Turn {
             work.notify();
         }
     }
-}
-
-/// Memory that a job takes from the cache.
-pub(super) struct JobMemory<'a> {
-    core: &'a Core,
-    bytes: u64,
-}
-
-impl JobMemory<'_> {
-    pub(super) fn take(core: &Core, bytes: u64) -> JobMemory<'_> {
-        core.background.job_bytes.fetch_add(bytes, Ordering::Relaxed);
-        core.share_memory();
-        JobMemory { core, bytes }
-    }
-
-    /// What a job that reads `bytes` needs, and what is not used besides if somebody waits for it, or it would go through the same parts of the log again and
-    /// again.
-    fn for_job<'a>(core: &'a Core, context: &mut JobContext, bytes: u64) -> JobMemory<'a> {
-        let _taking = core.background.taking.lock();
-        context.batch_bytes = context.batch_bytes.max(batch_of(core.unused_bytes()).min(bytes));
-        JobMemory::take(core, context.batch_bytes / 5 * 8)
-    }
-}
-
-impl Drop for JobMemory<'_> {
-    fn drop(&mut self) {
-        self.core.background.job_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-        self.core.share_memory();
-    }
-}
-
-/// Bytes of a job's batch: beside it there is what is read ahead of the next one and what is on its way, an eighth each, what is being written, and what the
-/// allocator takes beside values.
-fn batch_of(job_bytes: u64) -> u64 {
-    job_bytes / 8 * 5
 }
 
 /// Moves the oldest of `kvsets` down as it is, or spills all of them.
@@ -314,21 +283,6 @@ impl Core {
         }
     }
 
-    /// Bytes of values that a job may hold in memory at once: the jobs that run together share what is there for buffers.
-    pub(crate) fn job_bytes(&self) -> u64 {
-        let settings = self.settings();
-        let jobs = settings.concurrent_jobs.min(self.stores.read().len()).max(1) as u64;
-        (settings.jobs_bytes() / jobs).max(256 << 10)
-    }
-
-    /// Bytes that a job may hold without taking anything from the cache that is in it, but for a little; no more than a third of all, for tables may come
-    /// meanwhile.
-    fn unused_bytes(&self) -> u64 {
-        let cache = self.opener.cache.counters();
-        let free = self.opener.cache.budget_bytes().saturating_sub(cache.upper_bytes + cache.lower_bytes);
-        (free / 4 * 3).min(self.settings().memory_bytes / 3)
-    }
-
     pub(crate) fn job_context(&self, store: &StoreState) -> Result<JobContext> {
         let settings = store.settings();
         let placement = self.classes.placement(&settings.policy)?;
@@ -343,6 +297,7 @@ impl Core {
             key_files: KeyFileOptions {
                 page_bytes: settings.page_bytes,
                 filter_bits_per_key: settings.filter_bits_per_key,
+                pieces: self.pieces(),
             },
             leaf_bytes: shares.leaf_bytes,
             batch_bytes: batch_of(self.job_bytes()),
@@ -442,14 +397,21 @@ impl Core {
         let spilled_bytes = spilled.map(|kvset| kvset.record().info.data_bytes()).sum();
         let bytes = if is_thorough { u64::MAX } else { spilled_bytes };
         let _memory = reads.then(|| JobMemory::for_job(self, &mut context, bytes));
-        context.dense = match &job {
-            Job::Spill { kvsets } if context.keeps_mirrors => self.dense_mirrors(writing, &tree, kvsets),
-            Job::Compact { emptied, .. } if context.keeps_mirrors && !emptied.is_empty() => {
-                self.more_mirrors()
+        let (dense, _copying) = self.take_room_for_copies(|copying| match &job {
+            Job::Spill { kvsets } if context.keeps_mirrors => {
+                self.dense_mirrors(writing, &tree, kvsets, copying)
             }
-            Job::Mirror { .. } => self.more_mirrors().map(|mirrors| self.of_slow_classes(&tree, mirrors)),
+            Job::Compact { emptied, .. } if context.keeps_mirrors && !emptied.is_empty() => {
+                self.more_mirrors(copying)
+            }
+            Job::Mirror { leaf, .. } => {
+                let mirrors = self.more_mirrors(copying)?;
+                let room_bytes = room_beside_keys(&mirrors, &tree, *leaf, &context.placement);
+                Some(self.of_slow_classes(&tree, DenseMirrors { room_bytes, ..mirrors }))
+            }
             _ => None,
-        };
+        });
+        context.dense = dense;
         let output = match &job {
             Job::Spill { kvsets } => match spill(&context, &tree, kvsets).await {
                 // What the root deletes in leaves is not to wait for room that nothing else will give. Values follow as corrections.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::core::{Core, Writing};
-use super::jobs::JobMemory;
+use super::job_memory::JobMemory;
 use super::store::StoreState;
 use crate::Result;
 use crate::tree::pick::pick_merge;

@@ -63,6 +63,19 @@ impl Room {
     }
 }
 
+/// Room of the fastest class that a job may take for copies; given back when it goes, for by then it is taken or not wanted.
+#[derive(Debug)]
+pub(super) struct Copying<'a> {
+    core: &'a Core,
+    bytes: u64,
+}
+
+impl Drop for Copying<'_> {
+    fn drop(&mut self) {
+        *self.core.background.copying.lock() -= self.bytes;
+    }
+}
+
 /// One at a time takes mirrors away.
 struct Turn<'a> {
     is_taken: &'a AtomicBool,
@@ -156,18 +169,30 @@ impl Core {
         self.rooms().iter().map(Room::short).max().unwrap_or(0)
     }
 
-    /// Bytes of the fastest class that may be taken for copies of what has no mirror.
-    fn copies_room(&self) -> u64 {
+    /// Bytes of the fastest class that may be taken for copies of what has no mirror, beside what jobs may yet take for `copying`.
+    fn copies_room(&self, copying: u64) -> u64 {
         let segment_bytes = super::open::log_segment_bytes(self.objects.volume(), &self.settings());
         let rooms = self.rooms().into_iter();
-        rooms.map(|room| room.for_copies(MORE_LOG_SEGMENTS * segment_bytes)).min().unwrap_or(0)
+        rooms.map(|room| room.for_copies(MORE_LOG_SEGMENTS * segment_bytes + copying)).min().unwrap_or(0)
     }
 
-    /// Bytes that may be taken there for copies in whose place log segments go: all but what the log needs meanwhile.
-    fn passing_room(&self) -> u64 {
+    /// Bytes that may be taken there for copies in whose place log segments go: all but what the log needs meanwhile, and what jobs may yet take for `copying`.
+    fn passing_room(&self, copying: u64) -> u64 {
         let segment_bytes = super::open::log_segment_bytes(self.objects.volume(), &self.settings());
         let rooms = self.rooms().into_iter();
-        rooms.map(|room| room.free.saturating_sub(segment_bytes)).min().unwrap_or(0)
+        rooms.map(|room| room.free.saturating_sub(segment_bytes + copying)).min().unwrap_or(0)
+    }
+
+    /// Takes room for the copies that `what` says there is room for, given what other jobs may yet take.
+    pub(super) fn take_room_for_copies(
+        &self,
+        what: impl FnOnce(u64) -> Option<DenseMirrors>,
+    ) -> (Option<DenseMirrors>, Copying<'_>) {
+        let mut copying = self.background.copying.lock();
+        let dense = what(*copying);
+        let bytes = dense.as_ref().map_or(0, |dense| dense.room_bytes);
+        *copying += bytes;
+        (dense, Copying { core: self, bytes })
     }
 
     /// What is to become of the mirrors of what those kvsets of a root have in log segments of which most is garbage already: they would be in the way of others.
@@ -176,9 +201,10 @@ impl Core {
         writing: &Writing,
         tree: &TreeState,
         spilled: &[KvsetNo],
+        copying: u64,
     ) -> Option<DenseMirrors> {
         let class = self.classes.fastest()?;
-        let room_bytes = self.passing_room();
+        let room_bytes = self.passing_room(copying);
         let mut in_use: BTreeMap<SegmentNo, u64> = BTreeMap::new();
         for store in self.stores.read().iter() {
             let tree = store.view.read().tree.clone();
@@ -214,9 +240,9 @@ impl Core {
     }
 
     /// Mirrors of what a compaction moves and has none, in room that nobody wants.
-    pub(crate) fn more_mirrors(&self) -> Option<DenseMirrors> {
+    pub(crate) fn more_mirrors(&self, copying: u64) -> Option<DenseMirrors> {
         let class = self.classes.fastest()?;
-        let room_bytes = self.copies_room();
+        let room_bytes = self.copies_room(copying);
         let is_worth_it = room_bytes >= LEAST_COPIED_CHUNKS * self.objects.volume().chunk_bytes();
         is_worth_it.then(|| DenseMirrors { class, room_bytes, ..DenseMirrors::default() })
     }

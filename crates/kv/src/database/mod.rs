@@ -23,6 +23,7 @@ mod cleaning;
 pub(crate) mod conflict;
 pub(crate) mod core;
 mod flush;
+mod job_memory;
 mod jobs;
 mod limit;
 mod live;

@@ -176,6 +176,7 @@ impl Core {
         let has_mirrors = |store: &StoreState| !store.view.read().tree.mirrors.is_empty();
         let comes_free = stores.iter().any(|store| has_mirrors(store) || self.spillable_bytes(store) > 0);
         self.classes.set_log_comes_free(comes_free);
+        self.classes.note_fastest();
     }
 
     fn update_level(&self, store: &StoreState) {

@@ -52,7 +52,7 @@ impl Core {
     ) -> Result<Option<Bytes>> {
         let (value, from) = found.value(key, store.owner, tree).await?;
         let Some(segment) = from else { return Ok(value) };
-        if self.fastest_class().is_none_or(|fastest| segment.class.as_deref() == Some(&*fastest)) {
+        if !self.classes.has_faster_than(segment.class.as_deref()) {
             return Ok(value);
         }
         if let Some(leaf) = tree.leaf(key)

@@ -3,7 +3,8 @@
 //! Values lose their mirrors when the room is wanted, and do not get them back when it is free again. So what reads take from slow classes is counted, in
 //! bytes, by leaf. When it is a sixteenth of what a leaf has there, and there is room, the leaf's keys are written anew with copies of its values that have no
 //! mirror: these are read together, as neighbours, which a device does faster than one by one. Of several leaves that one is first of which most was read for
-//! its size; then it has to be read as often again. A leaf of which no copies could be made is not taken again before its kvsets are others.
+//! its size; then it has to be read as often again. A leaf of which no copies could be made is not taken again before its kvsets are others, or there is half as
+//! much room again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,8 @@ use parking_lot::Mutex;
 
 use super::core::Core;
 use super::store::StoreState;
-use crate::tree::pick::Job;
+use crate::tree::pick::{Job, key_bytes};
+use crate::tree::policy::Placement;
 use crate::tree::{DenseMirrors, JobContext, JobOutput, KvsetNo, LeafNo, TreeState, compact};
 use crate::{ErrorKind, Result};
 
@@ -28,7 +30,8 @@ const LOOK_AFTER: u64 = 1 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Unmirrored {
     read: Mutex<Read>,
-    in_vain: Mutex<BTreeMap<LeafNo, Vec<KvsetNo>>>,
+    /// With what they had, and what room there was.
+    in_vain: Mutex<BTreeMap<LeafNo, (Vec<KvsetNo>, u64)>>,
 }
 
 /// Bytes that were read without a mirror.
@@ -43,13 +46,31 @@ fn kvsets(tree: &TreeState, leaf: LeafNo) -> Vec<KvsetNo> {
     tree.leaf_by_no(leaf).map(|leaf| leaf.kvsets.iter().map(|kvset| kvset.no()).collect()).unwrap_or_default()
 }
 
-/// Of leaves, with what was read of each and what it has, that one of which most was read for its size, if that is worth its copies.
-fn most_read(leaves: impl Iterator<Item = (LeafNo, u64, u64)>, room_bytes: u64) -> Option<LeafNo> {
-    let is_due = |(_, read, bytes): &(LeafNo, u64, u64)| {
-        *bytes > 0 && *read > 0 && *read >= bytes / READ_PART && room_bytes >= bytes / ROOM_PART
-    };
-    let share = |(_, read, bytes): &(LeafNo, u64, u64)| *read as f64 / *bytes as f64;
-    leaves.filter(is_due).max_by(|a, b| share(a).total_cmp(&share(b))).map(|(leaf, _, _)| leaf)
+/// What was read of a leaf, what it has, and room that there is for copies of it.
+#[derive(Debug, Clone, Copy)]
+struct Reads {
+    leaf: LeafNo,
+    read: u64,
+    bytes: u64,
+    room_bytes: u64,
+}
+
+impl Reads {
+    /// Whether they are worth copies.
+    fn are_due(&self) -> bool {
+        let Reads { read, bytes, room_bytes, .. } = *self;
+        bytes > 0 && read > 0 && read >= bytes / READ_PART && room_bytes >= (bytes / ROOM_PART).max(1)
+    }
+
+    fn share(&self) -> f64 {
+        self.read as f64 / self.bytes as f64
+    }
+}
+
+/// Of leaves that one of which most was read for its size, if that is worth its copies.
+fn most_read(leaves: impl Iterator<Item = Reads>) -> Option<LeafNo> {
+    let due = leaves.filter(Reads::are_due);
+    due.max_by(|a, b| a.share().total_cmp(&b.share())).map(|reads| reads.leaf)
 }
 
 impl Unmirrored {
@@ -74,16 +95,33 @@ impl Unmirrored {
         self.read.lock().by_leaf.remove(&leaf);
     }
 
-    /// No copies could be made of a leaf.
-    fn note_in_vain(&self, tree: &TreeState, leaf: LeafNo) {
+    /// No copies could be made of a leaf, with so much room.
+    fn note_in_vain(&self, tree: &TreeState, leaf: LeafNo, room_bytes: u64) {
         let mut in_vain = self.in_vain.lock();
         in_vain.retain(|leaf, _| tree.leaf_by_no(*leaf).is_some());
-        in_vain.insert(leaf, kvsets(tree, leaf));
+        in_vain.insert(leaf, (kvsets(tree, leaf), room_bytes));
     }
 
-    fn is_in_vain(&self, tree: &TreeState, leaf: LeafNo) -> bool {
-        self.in_vain.lock().get(&leaf).is_some_and(|known| *known == kvsets(tree, leaf))
+    /// Whether there would probably be none again.
+    fn is_in_vain(&self, tree: &TreeState, leaf: LeafNo, room_bytes: u64) -> bool {
+        let in_vain = self.in_vain.lock();
+        let known = in_vain.get(&leaf).filter(|(_, room)| room_bytes <= room.saturating_add(room / 2));
+        known.is_some_and(|(known, _)| *known == kvsets(tree, leaf))
     }
+}
+
+/// The room of `mirrors` that a leaf's keys leave, which are written first, and to the fastest class if that is where leaves have them.
+pub(super) fn room_beside_keys(
+    mirrors: &DenseMirrors,
+    tree: &TreeState,
+    leaf: LeafNo,
+    placement: &Placement,
+) -> u64 {
+    if placement.leaf_keys != mirrors.class {
+        return mirrors.room_bytes;
+    }
+    let kvsets = tree.leaf_by_no(leaf).map(|leaf| &*leaf.kvsets).unwrap_or_default();
+    mirrors.room_bytes.saturating_sub(kvsets.iter().map(key_bytes).sum())
 }
 
 impl Core {
@@ -102,7 +140,8 @@ impl Core {
         if by_leaf.is_empty() || promotes || !self.mirrors_what_it_spills(store) {
             return None;
         }
-        let mirrors = self.of_slow_classes(tree, self.more_mirrors()?);
+        let placement = self.classes.placement(&store.policy()).ok()?;
+        let mirrors = self.of_slow_classes(tree, self.more_mirrors(*self.background.copying.lock())?);
         let slow_bytes = |leaf: LeafNo| -> u64 {
             let segments = tree.values_by_segment(leaf).into_iter();
             segments.filter(|(segment, _)| mirrors.from.contains(segment)).map(|(_, bytes)| bytes).sum()
@@ -111,10 +150,13 @@ impl Core {
         let has_copies = |leaf: LeafNo| {
             tree.leaf_by_no(leaf).is_some_and(|leaf| leaf.kvsets.iter().any(|kvset| kvset.is_copy()))
         };
-        let leaves = by_leaf.into_iter();
-        let leaves =
-            leaves.filter(|(leaf, _)| !has_copies(*leaf) && !store.unmirrored.is_in_vain(tree, *leaf));
-        let leaf = most_read(leaves.map(|(leaf, read)| (leaf, read, slow_bytes(leaf))), mirrors.room_bytes)?;
+        let leaves = by_leaf.into_iter().filter(|(leaf, _)| !has_copies(*leaf));
+        let reads = leaves.map(|(leaf, read)| {
+            let room_bytes = room_beside_keys(&mirrors, tree, leaf, &placement);
+            Reads { leaf, read, bytes: slow_bytes(leaf), room_bytes }
+        });
+        let worth = reads.filter(|reads| !store.unmirrored.is_in_vain(tree, reads.leaf, reads.room_bytes));
+        let leaf = most_read(worth)?;
         Some(Job::Mirror { leaf, kvsets: kvsets(tree, leaf) })
     }
 
@@ -130,21 +172,17 @@ impl Core {
         (leaf, kvsets): (LeafNo, &[KvsetNo]),
     ) -> Result<Option<JobOutput>> {
         // There was room when it was picked.
-        if context.dense.is_none() {
-            return Ok(None);
-        }
+        let Some(room_bytes) = context.dense.as_ref().map(|dense| dense.room_bytes) else { return Ok(None) };
         match compact(context, tree, leaf, kvsets, &BTreeSet::new()).await {
             Ok(output) if output.has_mirrors() => Ok(Some(output)),
-            // All has mirrors, unless none could be made.
+            // All has mirrors, or none could be made.
             Ok(output) => {
                 output.abandon(context, tree).await;
-                if output.value_bytes_read > 0 {
-                    store.unmirrored.note_in_vain(tree, leaf);
-                }
+                store.unmirrored.note_in_vain(tree, leaf, room_bytes);
                 Ok(None)
             }
             Err(error) if matches!(error.kind(), ErrorKind::Corrupted | ErrorKind::Device) => {
-                store.unmirrored.note_in_vain(tree, leaf);
+                store.unmirrored.note_in_vain(tree, leaf, u64::MAX);
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -159,7 +197,14 @@ mod tests {
     #[test]
     fn most_for_its_size_is_mirrored_first_where_there_is_room() {
         let leaves = [(3, 900, 1000), (5, 200, 100), (7, 6, 100), (8, 5, 100), (9, 1, 0)];
-        let of = |leaves: &[(LeafNo, u64, u64)], room| most_read(leaves.iter().copied(), room);
+        let of = |leaves: &[(LeafNo, u64, u64)], room_bytes| {
+            most_read(leaves.iter().map(|(leaf, read, bytes)| Reads {
+                leaf: *leaf,
+                read: *read,
+                bytes: *bytes,
+                room_bytes,
+            }))
+        };
         assert_eq!(of(&leaves, 1000), Some(5));
         assert_eq!(of(&leaves, 24), None, "room for less than a quarter");
         assert_eq!(of(&leaves[2..], 25), Some(7), "a sixteenth was read");

@@ -130,7 +130,7 @@ impl FilterBuilder {
     }
 
     /// The shape, and the pages from `first_page` on. Other tasks of the thread have their turn meanwhile.
-    pub(super) async fn finish(self, file_no: u64, first_page: u32) -> (FilterShape, Vec<Vec<u8>>) {
+    pub(super) async fn finish(mut self, file_no: u64, first_page: u32) -> (FilterShape, Vec<Vec<u8>>) {
         if self.hashes.is_empty() {
             return (FilterShape::default(), Vec::new());
         }
@@ -143,15 +143,18 @@ impl FilterBuilder {
         let shape = FilterShape { first_page, parts, hashes };
         let empty = |_| BloomFilter::from_vec(vec![0; words]).hashes(u32::from(hashes));
         let mut filters: Vec<BloomFilter> = (0..parts).map(empty).collect();
-        for some in self.hashes.chunks(KEYS_AT_ONCE) {
+        let all = std::mem::take(&mut self.hashes);
+        for some in all.chunks(KEYS_AT_ONCE) {
             for hash in some {
                 filters[hash.part(parts) as usize].insert_hash(hash.0);
             }
             yield_now().await;
         }
+        // Each page takes the place of what it is made of.
+        drop(all);
         let mut pages = Vec::with_capacity(filters.len());
-        for (no, bits) in (first_page..).zip(&filters) {
-            pages.push(self.page(file_no, no, bits));
+        for (no, bits) in (first_page..).zip(filters) {
+            pages.push(self.page(file_no, no, &bits));
             if pages.len().is_multiple_of(PAGES_AT_ONCE) {
                 yield_now().await;
             }

@@ -267,6 +267,26 @@ impl KeyFile {
         }
     }
 
+    /// The same, as far as it is known without reading; `None` if it is not, or there is no filter.
+    pub(crate) fn may_contain_at_once(&self, key: &[u8], hash: KeyHash) -> Option<bool> {
+        let shared = &*self.shared;
+        if key < &*shared.info.first_key || key > &*shared.info.last_key {
+            return Some(false);
+        }
+        if let Some(resident) = shared.resident.get() {
+            return Some(resident.may_contain(hash));
+        }
+        let address = shared.footer.filter.page_of(hash)?;
+        match shared.cache.get(Rank::Upper, &CacheKey::page(shared.owner, address)) {
+            Some(Cached::Filter(part)) => Some(part.may_contain(hash)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn has_filter(&self) -> bool {
+        self.shared.footer.filter.parts > 0
+    }
+
     /// The leaf page where `(key, sequence)` is, or would be; `None` if there is no page.
     pub(super) async fn leaf_for(&self, key: &[u8], sequence: SequenceNo) -> Result<Option<Arc<Page>>> {
         let shared = &*self.shared;
@@ -365,6 +385,8 @@ impl Shared {
             return Err(self.malformed(address, Malformed::new(0, "no page")));
         }
         let bytes = read_blocks(&self.object, &self.buffers, offset, len as usize).await?;
+        // What is held long does not keep buffers from the next reads: those that the kernel knows are few, and others are aligned, which takes memory.
+        let bytes = Bytes::copy_from_slice(&bytes);
         Page::parse(bytes, self.file_no, address).map_err(|malformed| self.malformed(address, malformed))
     }
 

@@ -18,7 +18,7 @@ use super::info::{KeyFileInfo, SegmentReferences};
 use super::page::{PageAddress, PageKind};
 use super::payload;
 use crate::entry::{Content, LONGEST_KEY, RangeTombstone, SegmentNo, SequenceNo, Version};
-use crate::stream::{StreamWriter, sync};
+use crate::stream::{Pieces, StreamWriter, sync};
 use crate::{Error, Result};
 
 /// How a key file is written.
@@ -28,11 +28,12 @@ pub(crate) struct KeyFileOptions {
     pub(crate) page_bytes: u32,
     /// Bits of the filter for each key; 0 for no filter.
     pub(crate) filter_bits_per_key: u32,
+    pub(crate) pieces: Pieces,
 }
 
 impl Default for KeyFileOptions {
     fn default() -> KeyFileOptions {
-        KeyFileOptions { page_bytes: 4096, filter_bits_per_key: 10 }
+        KeyFileOptions { page_bytes: 4096, filter_bits_per_key: 10, pieces: Pieces::default() }
     }
 }
 
@@ -82,7 +83,7 @@ impl KeyFileWriter {
         KeyFileWriter {
             file_no,
             options,
-            stream: StreamWriter::new(object, buffers),
+            stream: StreamWriter::new(object, buffers, options.pieces),
             leaf: PageBuilder::new(PageKind::Leaf, unit_bytes),
             pending: None,
             next_page: 0,

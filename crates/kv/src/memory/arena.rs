@@ -77,6 +77,11 @@ impl Blocks {
         Blocks { block_bytes: block_bytes as usize, most, idle: Mutex::default(), returned }
     }
 
+    /// Bytes of a full table.
+    pub(crate) fn table_bytes(&self) -> u64 {
+        (self.most * self.block_bytes) as u64
+    }
+
     /// Bytes that no table uses.
     pub(crate) fn idle_bytes(&self) -> u64 {
         (self.idle.lock().blocks.len() * self.block_bytes) as u64

@@ -9,9 +9,11 @@ use crossbeam_skiplist::SkipMap;
 use crossbeam_skiplist::map::Entry;
 
 use super::arena::{Arena, Blocks};
+use super::bits::KeyBits;
 use super::key::{AsVersionKey, VersionKey, VersionKeyRef};
 use super::tombstones::GrowingTombstones;
 use crate::entry::{Content, Pair, Pointer, RangeTombstone, SequenceNo, Version};
+use crate::keyfile::KeyHash;
 use crate::log::Lsn;
 use crate::tombstone::RangeTombstones;
 
@@ -66,6 +68,8 @@ pub(crate) struct MemoryTable {
     /// When it is full: no later write is in it.
     end: OnceLock<Lsn>,
     versions: SkipMap<VersionKey, Listed>,
+    /// What it surely does not have, if it is not small.
+    keys: Option<KeyBits>,
     /// Has to go behind what lies in it.
     arena: Arena,
     tombstones: GrowingTombstones,
@@ -78,7 +82,8 @@ pub(crate) struct MemoryTable {
 impl MemoryTable {
     /// One that is to be written out.
     pub(crate) fn new(no: u64, start: Lsn, blocks: &Arc<Blocks>) -> MemoryTable {
-        MemoryTable::on(no, start, Arena::new(Some(blocks.clone())))
+        let keys = KeyBits::new(blocks.table_bytes());
+        MemoryTable { keys: Some(keys), ..MemoryTable::on(no, start, Arena::new(Some(blocks.clone()))) }
     }
 
     /// One that is to be small.
@@ -95,6 +100,7 @@ impl MemoryTable {
             start,
             end: OnceLock::new(),
             versions,
+            keys: None,
             arena,
             tombstones,
             bytes,
@@ -107,6 +113,9 @@ impl MemoryTable {
     /// threads have passed by, and hold a block until then.
     pub(crate) fn insert(&self, pair: Pair, sequence: SequenceNo, version: MemoryVersion) {
         let data = pair.len() as u64;
+        if let Some(keys) = &self.keys {
+            keys.add(KeyHash::of(pair.key()));
+        }
         let (pair, taken) = match self.arena.takes(pair.len()) {
             true => pair.copied_to(|bytes| self.arena.copy(bytes)),
             // An allocator rounds up, and holds back for later.
@@ -155,13 +164,16 @@ impl MemoryTable {
         self.bytes() == 0
     }
 
-    /// What `snapshot` sees of `key` here; `None` if older sources have to be asked.
-    pub(crate) fn get(&self, key: &[u8], snapshot: SequenceNo) -> Option<Found> {
+    /// What `snapshot` sees of `key`, which has this `hash`, here; `None` if older sources have to be asked.
+    pub(crate) fn get(&self, key: &[u8], hash: KeyHash, snapshot: SequenceNo) -> Option<Found> {
         let hidden = self.tombstones.newest_over(key, snapshot);
-        let from = VersionKeyRef::new(key, snapshot);
-        let from: &dyn AsVersionKey = &from;
-        let found =
-            self.versions.lower_bound(Bound::Included(from)).filter(|entry| *entry.key().key() == *key);
+        let may_have = self.keys.as_ref().is_none_or(|keys| keys.may_have(hash));
+        let found = may_have.then(|| {
+            let from = VersionKeyRef::new(key, snapshot);
+            let from: &dyn AsVersionKey = &from;
+            self.versions.lower_bound(Bound::Included(from)).filter(|entry| *entry.key().key() == *key)
+        });
+        let found = found.flatten();
         match (found, hidden) {
             (Some(entry), hidden) if hidden.is_none_or(|hidden| hidden <= entry.key().sequence) => {
                 let listed = entry.value();
@@ -343,6 +355,10 @@ mod tests {
         proptest::collection::vec(step, 0..60)
     }
 
+    fn get(table: &MemoryTable, key: &[u8], snapshot: SequenceNo) -> Option<Found> {
+        table.get(key, KeyHash::of(key), snapshot)
+    }
+
     const SHORT: MemoryVersion =
         MemoryVersion { expires_s: None, content: MemoryContent::Value { home: None } };
     const DELETED: MemoryVersion = MemoryVersion { expires_s: None, content: MemoryContent::Deleted };
@@ -377,7 +393,7 @@ mod tests {
             }
             for (sequence, state) in states.iter().enumerate() {
                 for key in 0..20u8 {
-                    let found = table.get(&[key], sequence as u64).map(|found| match found {
+                    let found = get(&table, &[key], sequence as u64).map(|found| match found {
                         Found::Version(MemoryVersion { content: MemoryContent::Value { .. }, .. }, bytes) => Some(bytes[0]),
                         _ => None,
                     });
@@ -428,13 +444,13 @@ mod tests {
         };
         put("old", 1, far);
         assert!(!table.was_read());
-        table.get(b"old", 9);
+        get(&table, b"old", 9);
         assert!(table.was_read());
         put("old", 2, far);
         put("short", 3, SHORT);
-        table.get(b"short", 9);
+        get(&table, b"short", 9);
         put("read", 4, far);
-        table.get(b"read", 9);
+        get(&table, b"read", 9);
         put("unread", 5, far);
         let used = |name: &'static str| move |key: &[u8], _: SequenceNo| key == name.as_bytes();
         let read: Vec<_> = table.used_values(used("short")).flatten().collect();
@@ -465,7 +481,7 @@ mod tests {
             let table = MemoryTable::new(1, 0, &blocks);
             let key = |no: u64| no.to_be_bytes();
             (0..200).for_each(|no| table.insert(Pair::copied(&key(no), &[no as u8; 900]), no, SHORT));
-            let found: Vec<_> = (0..200).filter(|_| holds).map(|no| table.get(&key(no), 999)).collect();
+            let found: Vec<_> = (0..200).filter(|_| holds).map(|no| get(&table, &key(no), 999)).collect();
             drop(table);
             for (no, found) in found.into_iter().enumerate() {
                 assert_eq!(found, Some(Found::Version(SHORT, Bytes::from(vec![no as u8; 900]))));
@@ -484,7 +500,7 @@ mod tests {
             table.insert(Pair::copied(b"key", &[7; 900]), no, SHORT);
             table.insert(Pair::copied(b"key", &[8; 900]), no, SHORT);
         }
-        assert_eq!(table.get(b"key", 99), Some(Found::Version(SHORT, Bytes::from(vec![7; 900]))));
+        assert_eq!(get(&table, b"key", 99), Some(Found::Version(SHORT, Bytes::from(vec![7; 900]))));
         assert_eq!((table.versions(), table.data_bytes()), (200, 200 * 903));
         drop(table);
         assert_eq!(blocks.idle_bytes(), 256 << 10);

@@ -18,6 +18,7 @@ use crate::database::conflict::ReadSet;
 use crate::database::core::{Core, OpenTransaction};
 use crate::database::{Batch, Snapshot, Store};
 use crate::entry::{Pair, RangeTombstone, SequenceNo};
+use crate::keyfile::KeyHash;
 use crate::log::frame::StoreNo;
 use crate::memory::{MemoryContent, MemoryTable, MemoryVersion};
 use crate::settings::WriteOptions;
@@ -113,7 +114,7 @@ impl Transaction {
     pub async fn get(&mut self, store: &Store, key: &[u8]) -> Result<Option<Bytes>> {
         self.check(store)?;
         let own = self.own.iter().find(|(no, _)| *no == store.state().no);
-        if let Some(found) = own.and_then(|(_, table)| table.get(key, SequenceNo::MAX)) {
+        if let Some(found) = own.and_then(|(_, table)| table.get(key, KeyHash::of(key), SequenceNo::MAX)) {
             return self.open.core().value_of(found);
         }
         if self.isolation == Isolation::Serializable {

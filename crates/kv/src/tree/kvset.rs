@@ -222,6 +222,15 @@ impl Kvset {
         self.file.may_contain(key, hash).await
     }
 
+    /// The same, as far as it is known without reading; `None` if it is not, or there is no filter.
+    pub(crate) fn may_contain_at_once(&self, key: &[u8], hash: KeyHash) -> Option<bool> {
+        self.file.may_contain_at_once(key, hash)
+    }
+
+    pub(crate) fn has_filter(&self) -> bool {
+        self.file.has_filter()
+    }
+
     /// The same as [`get`](Self::get), as if versions with the numbers `unseen` were not there.
     ///
     /// # Errors

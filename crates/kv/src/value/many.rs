@@ -41,8 +41,19 @@ struct Run {
     members: Range<usize>,
 }
 
-/// The stored bytes of all `pointers`, in their order, and how many bytes were read for that. What has no `room` waits for it; when that is closed,
-/// values that were not read yet stay empty.
+/// Values that are read together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    pub(crate) pointers: &'a [Pointer],
+    pub(crate) segments: &'a HashMap<SegmentNo, Segment>,
+    pub(crate) pace: &'a Pace,
+    /// What has none waits for it; when it is closed, what was not read yet is not read any more.
+    pub(crate) room: &'a Room,
+    /// Bytes that may be on their way at once, beside the room that they have when they are there.
+    pub(crate) on_their_way: u64,
+}
+
+/// The stored bytes of all `pointers`, in their order, and how many bytes were read for that. Values that were not read because `room` was closed are empty.
 ///
 /// # Errors
 /// `Corrupted` if what is there is not what was written, or if a device fails.
@@ -52,11 +63,25 @@ pub(crate) async fn read_stored(
     pace: &Pace,
     room: &Room,
 ) -> Result<(Vec<Bytes>, u64)> {
+    let wanted: u64 = pointers.iter().map(|pointer| u64::from(pointer.stored_len)).sum();
+    // They need little memory beside what has come.
+    let reading = Reading { pointers, segments, pace, room, on_their_way: wanted / 8 };
+    let mut stored = vec![Bytes::new(); pointers.len()];
+    let bytes_read = read_each(reading, |index, value| stored[index] = value).await?;
+    Ok((stored, bytes_read))
+}
+
+/// Passes the indices and the stored bytes of all values to `each`, about in the order of their places, and says how many bytes were read for that.
+///
+/// # Errors
+/// As [`read_stored`].
+pub(crate) async fn read_each(reading: Reading<'_>, mut each: impl FnMut(usize, Bytes)) -> Result<u64> {
+    let Reading { pointers, segments, pace, room, on_their_way } = reading;
     let order = by_place(pointers);
     if order.len() > VALUES_AT_ONCE {
         yield_now().await;
     }
-    let runs = runs(pointers, &order, segments);
+    let runs = runs((pointers, &order), segments, on_their_way);
     let bytes_read: u64 = runs.iter().map(|run| run.end - run.from).sum();
     let read = |run: Run| async move {
         if run.from == run.end {
@@ -65,7 +90,6 @@ pub(crate) async fn read_stored(
         let bytes = run.segment.read_run(run.from, run.end).await?;
         Ok::<_, crate::Error>((run, bytes))
     };
-    let mut stored = vec![Bytes::new(); pointers.len()];
     let wanted = |run: &Run| -> u64 {
         order[run.members.clone()].iter().map(|index| u64::from(pointers[*index].stored_len)).sum()
     };
@@ -102,14 +126,19 @@ pub(crate) async fn read_stored(
             let value =
                 value.ok_or_else(|| run.segment.corrupted(pointer, "a value ends behind its segment"))?;
             let value = if is_alone { bytes.slice_ref(value) } else { Bytes::copy_from_slice(value) };
-            stored[index] = run.segment.check(pointer, value)?;
+            each(index, run.segment.check(pointer, value)?);
         }
         if values >= VALUES_AT_ONCE || value_bytes >= BYTES_AT_ONCE {
             (values, value_bytes) = (0, 0);
             yield_now().await;
         }
     }
-    Ok((stored, bytes_read))
+    Ok(bytes_read)
+}
+
+/// Bytes of a read where all that are done at once have `at_once_bytes`; one that is larger is of one value. Buffers are powers of two.
+pub(crate) fn largest_read(at_once_bytes: u64) -> u64 {
+    1 << (at_once_bytes / READS_AT_ONCE as u64).clamp(LEAST_RUN_BYTES, RUN_BYTES).ilog2()
 }
 
 /// Indices of pointers in the order of their places.
@@ -136,11 +165,13 @@ pub(crate) fn have_few_neighbours(pointers: &[Pointer]) -> Vec<bool> {
     have_few
 }
 
-/// Pointers in the `order` of their places, neighbours together.
-fn runs(pointers: &[Pointer], order: &[usize], segments: &HashMap<SegmentNo, Segment>) -> Vec<Run> {
-    let wanted: u64 = pointers.iter().map(|pointer| u64::from(pointer.stored_len)).sum();
-    // So that what is on its way needs little memory beside what has come: an eighth. Buffers are powers of two.
-    let run_bytes = 1 << (wanted / (8 * READS_AT_ONCE as u64)).clamp(LEAST_RUN_BYTES, RUN_BYTES).ilog2();
+/// Pointers in the `order` of their places, neighbours together, where all runs that are read at once have `at_once_bytes`.
+fn runs(
+    (pointers, order): (&[Pointer], &[usize]),
+    segments: &HashMap<SegmentNo, Segment>,
+    at_once_bytes: u64,
+) -> Vec<Run> {
+    let run_bytes = largest_read(at_once_bytes);
     let mut runs: Vec<Run> = Vec::new();
     for (place, index) in order.iter().enumerate() {
         let pointer = &pointers[*index];

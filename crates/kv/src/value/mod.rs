@@ -17,7 +17,8 @@ mod writer;
 
 #[cfg(test)]
 pub(crate) use header::FORMAT as SEGMENT_FORMAT;
-pub(crate) use many::read_stored;
+pub(crate) use header::HEADER_BYTES;
+pub(crate) use many::{Reading, largest_read, read_each, read_stored};
 pub(crate) use room::Room;
 pub(crate) use segment::{Segment, Segments, Wanted};
 #[cfg(doc)]
@@ -36,6 +37,7 @@ mod tests {
     use crate::entry::Codec;
     use crate::objects::ObjectKind;
     use crate::pace::Pace;
+    use crate::stream::Pieces;
     use crate::testing::Bench;
 
     proptest! {
@@ -50,7 +52,7 @@ mod tests {
                 let bench = Bench::new().await;
                 let segments = Segments::new(&bench.objects, &bench.cache);
                 let (lease, object) = bench.objects.create(ObjectKind::Segment, Some("fast")).unwrap();
-                let mut writer = SegmentWriter::new(lease.no(), object, bench.objects.buffers()).await.unwrap();
+                let mut writer = SegmentWriter::new(lease.no(), object, bench.objects.buffers(), Pieces::default()).await.unwrap();
                 let mut pointers = Vec::new();
                 for (value, codec) in &values {
                     let codec = [Codec::None, Codec::Lz4, Codec::Zstd][*codec];
@@ -83,7 +85,10 @@ mod tests {
             let bench = Bench::new().await;
             let segments = Segments::new(&bench.objects, &bench.cache);
             let (lease, object) = bench.objects.create(ObjectKind::Segment, Some("fast")).unwrap();
-            let mut writer = SegmentWriter::new(lease.no(), object, bench.objects.buffers()).await.unwrap();
+            let mut writer =
+                SegmentWriter::new(lease.no(), object, bench.objects.buffers(), Pieces::default())
+                    .await
+                    .unwrap();
             let values: Vec<Vec<u8>> = (0..8u8).map(|no| vec![no; 60_000]).collect();
             let mut pointers = Vec::new();
             for value in &values {
@@ -128,7 +133,8 @@ mod tests {
             let segments = Segments::new(&bench.objects, &bench.cache);
             let (lease, object) = bench.objects.create(ObjectKind::Segment, None).unwrap();
             let no = lease.no();
-            let writer = SegmentWriter::new(no, object, bench.objects.buffers()).await.unwrap();
+            let writer =
+                SegmentWriter::new(no, object, bench.objects.buffers(), Pieces::default()).await.unwrap();
             let segment = segments.add(lease, writer.finish().await.unwrap());
             let reader = segments.open(no).unwrap();
             drop(segment);

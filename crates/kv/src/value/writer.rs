@@ -10,7 +10,7 @@ use tanada_volume::Object;
 use super::codec::compress;
 use super::header;
 use crate::entry::{Codec, Pointer, SegmentNo};
-use crate::stream::{StreamWriter, sync};
+use crate::stream::{Pieces, StreamWriter, sync};
 use crate::{Error, Result};
 
 /// Writes one value segment.
@@ -30,8 +30,9 @@ impl SegmentWriter {
         no: SegmentNo,
         object: Object,
         buffers: &Arc<BufferPool>,
+        pieces: Pieces,
     ) -> Result<SegmentWriter> {
-        let mut stream = StreamWriter::new(object, buffers);
+        let mut stream = StreamWriter::new(object, buffers, pieces);
         stream.append(&header::encode(no)).await?;
         Ok(SegmentWriter { no, stream, stored_bytes: 0 })
     }
@@ -82,6 +83,19 @@ impl SegmentWriter {
         self.stream.append(stored).await?;
         self.stored_bytes += stored.len() as u64;
         Ok(Pointer { segment: self.no, offset, stored_len: stored.len() as u32, len, codec, checksum })
+    }
+
+    /// Where the next value goes.
+    pub(crate) fn position(&self) -> u64 {
+        self.stream.position()
+    }
+
+    /// Waits for what is on its way, so that no more memory is held than for what is written next.
+    ///
+    /// # Errors
+    /// If the volume has no space or a device fails.
+    pub(crate) async fn settle(&mut self) -> Result<()> {
+        self.stream.settle().await
     }
 
     /// Makes all of it durable.

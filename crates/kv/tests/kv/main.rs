@@ -6,6 +6,7 @@ mod blocking;
 mod bulk;
 mod caching;
 mod check;
+mod copies;
 mod crash_points;
 mod cursors;
 mod durability;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::VERSIONS_AT_ONCE;
 use super::output::Outputs;
 use super::sink::Ending;
+use super::{Overwritten, VERSIONS_AT_ONCE};
 use crate::Result;
 use crate::entry::{Content, Version};
 use crate::keyfile::{KeyCursor, KeyHash};
@@ -33,6 +33,12 @@ pub(super) struct Target<'a> {
 /// One in so many keys is looked for in what lies below.
 const SAMPLED: usize = 64;
 
+/// Parts of filters that a job reads for that at most.
+const MOST_LOADS: usize = 128;
+
+/// Of filters with fewer bits for each key, one lets more than one in ten of other keys pass.
+const LEAST_BITS: u32 = 5;
+
 fn value_bytes(version: &Version) -> u64 {
     match &version.content {
         Content::Deleted => 0,
@@ -41,16 +47,41 @@ fn value_bytes(version: &Version) -> u64 {
     }
 }
 
-/// Whether one of `kvsets` probably has `key`. What cannot be read has nothing: that is for who looks it up.
-async fn is_below(kvsets: &[Arc<Kvset>], key: &[u8]) -> bool {
-    let hash = KeyHash::of(key);
-    // The oldest has most.
-    for kvset in kvsets.iter().rev().filter(|kvset| !kvset.is_copy()) {
-        if kvset.may_contain(key, hash).await.unwrap_or(false) {
-            return true;
-        }
+/// Asks what lies below, as long as that takes few reads.
+struct Sampling<'a> {
+    below: &'a [Arc<Kvset>],
+}
+
+impl<'a> Sampling<'a> {
+    /// None where filters say too little, or nothing.
+    fn of(below: &'a [Arc<Kvset>], bits_per_key: u32) -> Option<Sampling<'a>> {
+        let originals = || below.iter().filter(|kvset| !kvset.is_copy());
+        let tells = bits_per_key >= LEAST_BITS && originals().all(|kvset| kvset.has_filter());
+        (tells && originals().next().is_some()).then_some(Sampling { below })
     }
-    false
+
+    /// Looks for `key` in them, unless that would take more reads than the job has left. What cannot be read has nothing: that is for who looks it up.
+    async fn look(&self, key: &[u8], overwritten: &mut Overwritten) {
+        let hash = KeyHash::of(key);
+        let originals = || self.below.iter().filter(|kvset| !kvset.is_copy());
+        let unknown = originals().filter(|kvset| kvset.may_contain_at_once(key, hash).is_none()).count();
+        // Keys of which more is known than of others would say too much.
+        if overwritten.loads + unknown > MOST_LOADS {
+            return;
+        }
+        overwritten.loads += unknown;
+        // The oldest has most.
+        for kvset in originals().rev() {
+            let may_contain = match kvset.may_contain_at_once(key, hash) {
+                Some(may_contain) => may_contain,
+                None => kvset.may_contain(key, hash).await.unwrap_or(false),
+            };
+            if may_contain {
+                return overwritten.note(true);
+            }
+        }
+        overwritten.note(false);
+    }
 }
 
 /// Passes to `outputs` what `groups` has before the end of `target`. `next_leaf` is a number for a new leaf.
@@ -66,6 +97,7 @@ pub(super) async fn fill(
 ) -> Result<()> {
     let Target { mut leaf, mut start, end, mut position, split_bytes, below } = target;
     let mut new_leaf = None;
+    let sampling = Sampling::of(below, outputs.filter_bits_per_key());
     let mut keys = 0usize;
     while groups.peek().is_some_and(|key| end.is_none_or(|end| key < &**end)) {
         groups.next(retention).await?;
@@ -91,8 +123,10 @@ pub(super) async fn fill(
         }
         let is_hot = groups.is_hot();
         let (key, versions) = groups.group();
-        if keys % SAMPLED == 1 && !below.is_empty() {
-            outputs.output().overwritten.note(is_below(below, key).await);
+        if let Some(sampling) = &sampling
+            && keys % SAMPLED == 1
+        {
+            sampling.look(key, &mut outputs.output().overwritten).await;
         }
         for version in versions.drain(..) {
             outputs.add(key, version, is_hot).await?;

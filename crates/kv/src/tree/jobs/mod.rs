@@ -4,13 +4,14 @@
 //! - [`merge`]: kvsets of the root into one, keys only;
 //! - [`compact`]: the kvsets of one leaf into one, or into several leaves; by the way, values leave segments that are mostly garbage;
 //! - [`promote`]: values that are read often, repeated on a faster class;
-//! - [`fill`]: a leaf, from a merge; [`output`]: what a job writes, batch by batch; [`sink`]: the key files and segments that it goes to.
+//! - [`fill`]: a leaf, from a merge; [`moves`]: values that go before their keys; [`output`]: what a job writes, batch by batch; [`sink`]: the key files and segments that it goes to.
 //!
 //! A job that fails deletes what it wrote, as far as it can; the rest are orphans, deleted when the database is opened.
 
 mod compact;
 mod fill;
 mod merge;
+mod moves;
 mod output;
 pub(crate) mod promote;
 mod sink;
@@ -95,6 +96,8 @@ pub(crate) struct JobOutput {
 pub(crate) struct Overwritten {
     keys: u64,
     had: u64,
+    /// Parts of filters that were read for that.
+    loads: usize,
 }
 
 impl Overwritten {

@@ -15,10 +15,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::moves::Moves;
 use super::sink::{Batch, Ending, Sink, Step, Use, Warmth};
 use super::{JobContext, JobOutput};
 use crate::Result;
 use crate::entry::{Content, SegmentNo, Version};
+use crate::keyfile::KeyCursor;
+use crate::merge::Groups;
 use crate::tree::edit::KvsetKind;
 use crate::tree::kvset::Kvset;
 use crate::value::{Room, Segment, read_stored};
@@ -26,11 +29,16 @@ use crate::value::{Room, Segment, read_stored};
 /// The part of a batch that may be read before anything of the one before has left.
 const READ_AHEAD_PART: u64 = 8;
 
+/// The part of a batch's memory that versions take whose values were moved before.
+const STEPS_PART: u64 = 8;
+
 /// Collects what a job writes.
 pub(super) struct Outputs<'a> {
     context: &'a JobContext,
     /// Segments whose values are moved.
     moved: BTreeSet<SegmentNo>,
+    /// Those of them that are moved before their keys are written.
+    moves: Option<Moves<'a>>,
     /// Bytes of values that stay where they are and may yet be read for mirrors.
     mirrors_room: u64,
     /// Segments of copies of what is written, with the bytes of those that are kept.
@@ -58,6 +66,7 @@ impl<'a> Outputs<'a> {
         Outputs {
             context,
             moved,
+            moves: None,
             mirrors_room: context.dense.as_ref().map_or(0, |dense| dense.room_bytes),
             copied: copies.map(|segment| (segment.no(), 0)).collect(),
             segments: segments.map(|segment| (segment.no(), segment.clone())).collect(),
@@ -67,6 +76,12 @@ impl<'a> Outputs<'a> {
             read: None,
             sink: Sink::new(context),
         }
+    }
+
+    /// Values are moved before their keys are written; `ahead` is the same merge as that of the keys.
+    pub(super) fn moving_first(&mut self, ahead: Groups<KeyCursor>) {
+        let left = std::mem::take(&mut self.moved);
+        self.moves = Some(Moves::new(self.context, left, ahead));
     }
 
     /// What is written are kvsets of the root.
@@ -92,6 +107,10 @@ impl<'a> Outputs<'a> {
     /// Bytes of the kvset that is being collected, keys and values.
     pub(super) fn kvset_bytes(&self) -> u64 {
         self.kvset_bytes
+    }
+
+    pub(super) fn filter_bits_per_key(&self) -> u32 {
+        self.context.key_files.filter_bits_per_key
     }
 
     pub(super) fn output(&mut self) -> &mut JobOutput {
@@ -130,6 +149,14 @@ impl<'a> Outputs<'a> {
             }
             None => self.context.mirrors.contains(&home.segment),
         });
+        if let Some(moves) = &mut self.moves
+            && let Content::At(pointer) = &mut version.content
+            && moves.are_from(pointer)
+        {
+            let moved = moves.next(pointer, &self.segments, &mut self.sink).await?;
+            (pointer.segment, pointer.offset) = (moved.home.segment, moved.home.offset);
+            version.mirror = moved.mirror;
+        }
         let mirrors = || self.wants_mirror(&version).then_some(Use::Mirror);
         let read_for = moves.map(Use::Move).or_else(mirrors);
         let value_bytes = match &version.content {
@@ -159,7 +186,11 @@ impl<'a> Outputs<'a> {
         self.batch.bytes += (key.len() + size_of::<Step>()) as u64;
         self.sink.output.versions_kept += 1;
         // Of a leaf of which few values are moved versions are most of it.
-        if self.batch.bytes + self.held_bytes >= self.context.batch_bytes {
+        let most_bytes = match self.moves {
+            Some(_) => self.context.batch_bytes / STEPS_PART,
+            None => self.context.batch_bytes,
+        };
+        if self.batch.bytes + self.held_bytes >= most_bytes {
             self.end_batch().await?;
         }
         Ok(())

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use futures::stream::{StreamExt, TryStreamExt};
 use tanada_volume::Object;
 
+use super::moves::Moved;
 use super::{JobContext, JobOutput, VERSIONS_AT_ONCE};
 use crate::entry::{Content, FirstHome, Pointer, RangeTombstone, SegmentNo, Version};
 use crate::keyfile::KeyFileWriter;
@@ -13,7 +14,7 @@ use crate::notify::yield_now;
 use crate::objects::{Lease, ObjectKind};
 use crate::stream::sync;
 use crate::tree::edit::{Change, KvsetKind, KvsetRecord, LeafNo, Place, Position, SegmentRecord};
-use crate::value::{Room, SegmentWriter};
+use crate::value::{HEADER_BYTES, Room, SegmentWriter};
 use crate::written::Purpose;
 use crate::{Error, ErrorKind, Result};
 
@@ -92,8 +93,10 @@ pub(super) struct Sink<'a> {
     pub(super) keys_class: String,
     pub(super) values_class: String,
     writer: Option<(Lease, KeyFileWriter)>,
-    /// Cold and hot ones.
-    values: [Option<(Lease, SegmentWriter)>; 2],
+    /// Cold and hot ones in turn.
+    values: Vec<Option<(Lease, SegmentWriter)>>,
+    /// Of values that are known to come.
+    coming_bytes: u64,
     /// Copies that are going to be mirrors, and the bytes that may be written of such.
     copies: Option<(Lease, SegmentWriter)>,
     copies_room: u64,
@@ -111,7 +114,8 @@ impl<'a> Sink<'a> {
             keys_class: context.placement.leaf_keys.clone(),
             values_class: context.placement.leaf_values.clone(),
             writer: None,
-            values: [None, None],
+            values: vec![None, None],
+            coming_bytes: 0,
             copies: None,
             copies_room: context.dense.as_ref().map_or(0, |dense| dense.room_bytes),
             copied: BTreeMap::new(),
@@ -127,8 +131,7 @@ impl<'a> Sink<'a> {
     pub(super) async fn write(&mut self, batch: Batch, stored: Vec<Bytes>, room: &Room) -> Result<()> {
         let Batch { parts, pointers, moved_bytes, .. } = batch;
         let mut stored = pointers.into_iter().zip(stored);
-        let has_enough = moved_bytes.iter().all(|bytes| *bytes > self.context.apart_bytes);
-        let are_apart = has_enough || self.values[Warmth::Hot as usize].is_some();
+        let are_apart = self.are_apart(moved_bytes);
         for Part { keys, steps } in parts {
             let mut key_start = 0;
             for step in steps {
@@ -148,6 +151,72 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
+    /// Whether values, of which there are so many bytes, cold and hot, are worth segments of their own.
+    pub(super) fn are_apart(&self, moved_bytes: [u64; 2]) -> bool {
+        let has_enough = moved_bytes.iter().all(|bytes| *bytes > self.context.apart_bytes);
+        has_enough || self.values[Warmth::Hot as usize].is_some()
+    }
+
+    /// Values come with so many bytes, for parts each of which has a segment of its own: cold ones have even numbers, hot ones odd ones. The first two go on
+    /// where the last ones ended.
+    pub(super) fn begin_parts(&mut self, bytes: u64) {
+        self.coming_bytes = bytes;
+    }
+
+    /// Bytes of values that a part has.
+    pub(super) fn part_bytes(&self) -> u64 {
+        self.context.segment_bytes.saturating_sub(HEADER_BYTES as u64)
+    }
+
+    /// Bytes that the first two have yet.
+    pub(super) fn left_bytes(&self) -> [u64; 2] {
+        [Warmth::Cold, Warmth::Hot].map(|warmth| match &self.values[warmth as usize] {
+            Some((_, values)) => self.context.segment_bytes.saturating_sub(values.position()),
+            None => self.part_bytes(),
+        })
+    }
+
+    /// Writes a value of a part, and says where it is.
+    ///
+    /// # Errors
+    /// `NoSpace`, or if a device fails.
+    pub(super) async fn relocate(&mut self, from: &Pointer, stored: &[u8], part: usize) -> Result<Moved> {
+        let to = self.move_value(from, stored, part).await?;
+        self.coming_bytes = self.coming_bytes.saturating_sub(u64::from(from.stored_len));
+        let mirror = match self.mirrored {
+            Some(_) => Some(self.mirror_value(from, stored).await),
+            None => None,
+        };
+        Ok(Moved { home: FirstHome { segment: to.segment, offset: to.offset }, mirror })
+    }
+
+    /// Waits for what is on its way to a part's segment.
+    ///
+    /// # Errors
+    /// As [`relocate`](Self::relocate).
+    pub(super) async fn settle(&mut self, part: usize) -> Result<()> {
+        match self.values.get_mut(part) {
+            Some(Some((_, values))) => values.settle().await,
+            _ => Ok(()),
+        }
+    }
+
+    /// All parts are complete but the `last` ones, cold and hot: these are the first of what comes next.
+    ///
+    /// # Errors
+    /// As [`relocate`](Self::relocate).
+    pub(super) async fn end_parts(&mut self, last: [usize; 2]) -> Result<()> {
+        self.coming_bytes = 0;
+        for part in (0..self.values.len()).filter(|part| !last.contains(part)) {
+            self.end_segment(part).await?;
+        }
+        let parts = self.values.len();
+        for (first, last) in last.into_iter().enumerate().filter(|(_, last)| *last < parts) {
+            self.values.swap(first, last);
+        }
+        Ok(())
+    }
+
     /// The version with its value where it is then, and with its mirror, if it was `read`.
     async fn write_value(
         &mut self,
@@ -160,12 +229,10 @@ impl<'a> Sink<'a> {
         let mut is_hot = false;
         if let Use::Move(warmth) = read_for {
             let warmth = if are_apart { warmth } else { Warmth::Cold };
-            version.content = Content::At(self.move_value(&pointer, &value, warmth).await?);
+            version.content = Content::At(self.move_value(&pointer, &value, warmth as usize).await?);
             is_hot = warmth == Warmth::Hot;
         }
-        if self.mirrored.is_some() {
-            version.mirror = Some(self.mirror_value(&pointer, &value).await);
-        } else if version.mirror.is_none() && !is_hot {
+        if version.mirror.is_none() && !is_hot {
             version.mirror = self.copy_if_room(&pointer, &value).await;
         }
         drop(value);
@@ -186,17 +253,20 @@ impl<'a> Sink<'a> {
         self.writer.as_mut().ok_or_else(|| Error::corrupted("a job lost its key file"))
     }
 
-    async fn move_value(&mut self, from: &Pointer, stored: &[u8], warmth: Warmth) -> Result<Pointer> {
-        let open = self.values[warmth as usize].as_ref();
-        if open.is_some_and(|(_, values)| values.is_full(stored.len(), self.context.segment_bytes)) {
-            self.end_segment(warmth).await?;
+    async fn move_value(&mut self, from: &Pointer, stored: &[u8], part: usize) -> Result<Pointer> {
+        if part >= self.values.len() {
+            self.values.resize_with(part + 1, || None);
         }
-        let (_, writer) = match &mut self.values[warmth as usize] {
+        let open = self.values[part].as_ref();
+        if open.is_some_and(|(_, values)| values.is_full(stored.len(), self.context.segment_bytes)) {
+            self.end_segment(part).await?;
+        }
+        let (_, writer) = match &mut self.values[part] {
             Some(values) => values,
             none => {
                 let objects = &self.context.opener.objects;
                 // Room comes of it only when nothing refers to what is emptied any more, which may take other jobs.
-                if !objects.have_room_for(self.context.segment_bytes) {
+                if !objects.have_room_for(self.context.segment_bytes.max(self.coming_bytes)) {
                     return Err(nearly_full());
                 }
                 let (lease, object) = objects.create(ObjectKind::Segment, Some(&self.values_class))?;
@@ -205,7 +275,8 @@ impl<'a> Sink<'a> {
                     lease.retire();
                     return Err(Error::new(ErrorKind::NoSpace, "the fastest class has no room for copies"));
                 }
-                let writer = SegmentWriter::new(lease.no(), object, objects.buffers()).await?;
+                let pieces = self.context.key_files.pieces;
+                let writer = SegmentWriter::new(lease.no(), object, objects.buffers(), pieces).await?;
                 none.insert((lease, writer))
             }
         };
@@ -226,9 +297,11 @@ impl<'a> Sink<'a> {
 
     /// Says where the copy of a value that was moved is, if there is room for one and it can be written.
     async fn copy_if_room(&mut self, from: &Pointer, stored: &[u8]) -> Option<FirstHome> {
-        if self.kind == KvsetKind::Promoted || u64::from(from.stored_len) > self.copies_room {
+        let begun_bytes = self.begun_bytes(stored.len());
+        if self.kind == KvsetKind::Promoted || begun_bytes > self.copies_room {
             return None;
         }
+        self.copies_room -= begun_bytes;
         let copied = self.copy_value(from, stored).await;
         if copied.is_err() {
             // Nobody is in want of copies, whatever is in their way.
@@ -253,13 +326,23 @@ impl<'a> Sink<'a> {
                     lease.retire();
                     return Err(Error::new(ErrorKind::NoSpace, "the fastest class has no room for copies"));
                 }
-                let writer = SegmentWriter::new(lease.no(), object, objects.buffers()).await?;
+                let pieces = self.context.key_files.pieces;
+                let writer = SegmentWriter::new(lease.no(), object, objects.buffers(), pieces).await?;
                 none.insert((lease, writer))
             }
         };
-        let copy = writer.append_moved(stored, from).await?;
-        self.copies_room = self.copies_room.saturating_sub(u64::from(copy.stored_len));
-        Ok(copy)
+        writer.append_moved(stored, from).await
+    }
+
+    /// Bytes of the chunks that a copy of `len` bytes would begin.
+    fn begun_bytes(&self, len: usize) -> u64 {
+        let chunk_bytes = self.context.opener.objects.volume().chunk_bytes();
+        let open = self.copies.as_ref().map(|(_, copies)| copies);
+        let position = open.filter(|copies| !copies.is_full(len, self.context.segment_bytes));
+        let position = position.map(|copies| copies.position());
+        let end = position.unwrap_or(HEADER_BYTES as u64) + len as u64;
+        (end.div_ceil(chunk_bytes) - position.map_or(0, |position| position.div_ceil(chunk_bytes)))
+            * chunk_bytes
     }
 
     /// Versions that were written lead to a segment then which is no mirror: they are read where their leaf has them.
@@ -284,8 +367,8 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    async fn end_segment(&mut self, warmth: Warmth) -> Result<()> {
-        let Some((lease, writer)) = self.values[warmth as usize].take() else { return Ok(()) };
+    async fn end_segment(&mut self, part: usize) -> Result<()> {
+        let Some((lease, writer)) = self.values[part].take() else { return Ok(()) };
         let segment = SegmentRecord {
             no: writer.no(),
             stored_bytes: writer.stored_bytes(),
@@ -332,8 +415,9 @@ impl<'a> Sink<'a> {
     /// # Errors
     /// `NoSpace`, or if a device fails.
     pub(super) async fn finish(&mut self, copied: BTreeMap<SegmentNo, u64>) -> Result<JobOutput> {
-        self.end_segment(Warmth::Cold).await?;
-        self.end_segment(Warmth::Hot).await?;
+        for part in 0..self.values.len() {
+            self.end_segment(part).await?;
+        }
         if self.end_copies().await.is_err() {
             self.give_copies_up();
         }

@@ -31,11 +31,13 @@ pub(crate) async fn spill(context: &JobContext, tree: &TreeState, numbers: &[Kvs
     if tree.root.last().map(|kvset| kvset.no()) != inputs.last().map(|kvset| kvset.no()) {
         return Err(Error::invalid(format!("kvsets {numbers:?} are not the oldest of the root")));
     }
-    let mut outputs = Outputs::new(context, &inputs, leaving(context, tree, &inputs));
+    let leaving = leaving(context, tree, &inputs);
+    let moves = !leaving.is_empty();
+    let mut outputs = Outputs::new(context, &inputs, leaving);
     if context.keeps_mirrors {
         outputs = outputs.mirroring();
     }
-    match write(context, tree, &inputs, &mut outputs).await {
+    match write(context, tree, &inputs, moves, &mut outputs).await {
         Ok(output) => Ok(output),
         Err(error) => {
             outputs.discard().await;
@@ -58,8 +60,12 @@ async fn write(
     context: &JobContext,
     tree: &TreeState,
     inputs: &[Arc<Kvset>],
+    moves: bool,
     outputs: &mut Outputs<'_>,
 ) -> Result<JobOutput> {
+    if moves {
+        outputs.moving_first(groups(context, inputs, None).await?);
+    }
     let mut groups = groups(context, inputs, None).await?;
     let mut leaves: Vec<(LeafNo, Bytes, bool)> =
         tree.leaves.iter().map(|leaf| (leaf.no, leaf.start.clone(), leaf.kvsets.is_empty())).collect();

@@ -200,6 +200,7 @@ async fn spilled_copying(keeps_mirrors: bool, room_bytes: u64) -> World {
     world.context.opener.cache = world.bench.cache.clone();
     world.context.opener.segments = Segments::new(&world.bench.objects, &world.bench.cache);
     world.context.keeps_mirrors = keeps_mirrors;
+    world.context.segment_bytes = 3000;
     world.flush(200).await;
     let numbers: Vec<_> = world.tree.root.iter().map(|kvset| kvset.no()).collect();
     let sparse = world.tree.references().into_keys().collect();
@@ -267,7 +268,8 @@ fn what_was_spilled_is_read_where_it_was_written_as_long_as_that_is_there() {
 #[test]
 fn copies_of_what_logs_have_here_and_there_are_mirrors_in_their_place() {
     block_on(async {
-        for (room_bytes, are_all) in [(u64::MAX, true), (1000, false)] {
+        // Room for one segment, which takes a chunk.
+        for (room_bytes, are_all) in [(u64::MAX, true), (64 << 10, false)] {
             let mut world = spilled_copying(true, room_bytes).await;
             let is_copy = |segment: &SegmentNo| world.tree.segments.contains_key(segment);
             let (copies, logs): (Vec<_>, Vec<_>) = world.tree.mirrors.keys().copied().partition(is_copy);
@@ -424,6 +426,57 @@ fn hot_and_cold_values_lie_apart() {
             if no < 60 { &mut hot } else { &mut cold }.insert(pointer.segment);
         }
         assert!(hot.is_disjoint(&cold), "{hot:?} {cold:?}");
+        world.verify().await;
+    });
+}
+
+#[test]
+fn without_filters_nothing_is_known_of_what_a_spill_overwrites() {
+    block_on(async {
+        let mut world = World::new(7, PolicyTemplate::StagingMaxCapacity).await;
+        world.context.leaf_bytes = 1 << 20;
+        for bits_per_key in [0, 1] {
+            world.context.key_files.filter_bits_per_key = bits_per_key;
+            for odd in [0, 1] {
+                world.put(&(0..8191).map(|no| no * 2 + odd).collect::<Vec<_>>()).await;
+                let numbers: Vec<_> = world.tree.root.iter().map(|kvset| kvset.no()).collect();
+                let output = spill(&world.context, &world.tree, &numbers).await.unwrap();
+                world.apply(&output.edit).await;
+                assert_eq!(output.overwritten.share(), None);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_spill_reads_the_log_once_and_its_segments_have_a_range_of_keys_each() {
+    block_on(async {
+        let mut world = World::new(7, PolicyTemplate::StagingMaxCapacity).await;
+        (world.context.segment_bytes, world.context.batch_bytes) = (100_000, 700_000);
+        world.context.leaf_bytes = 1 << 20;
+        // In no order of keys: each of the tables has some of all of them.
+        for table in 0..4 {
+            world.put(&(0..1000).map(|no| 4 * (no * 7919 % 1000) + table).collect::<Vec<_>>()).await;
+        }
+        let numbers: Vec<_> = world.tree.root.iter().map(|kvset| kvset.no()).collect();
+        let output = spill(&world.context, &world.tree, &numbers).await.unwrap();
+        let logged = 4000 * 200;
+        assert!((logged..logged / 8 * 9).contains(&output.value_bytes_read), "{}", output.value_bytes_read);
+        world.apply(&output.edit).await;
+        let versions = world.versions().await;
+        assert_eq!(versions.len(), 4000);
+        let mut segments: Vec<SegmentNo> = versions
+            .iter()
+            .filter_map(|version| match &version.content {
+                Content::At(pointer) => Some(pointer.segment),
+                _ => None,
+            })
+            .collect();
+        segments.dedup();
+        let ranges = segments.len();
+        segments.sort_unstable();
+        segments.dedup();
+        assert_eq!((ranges, segments.len()), (9, 9));
         world.verify().await;
     });
 }

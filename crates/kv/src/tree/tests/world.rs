@@ -18,6 +18,7 @@ use crate::merge::{Direction, Load, Readers, Source, Step, View, Visibility, is_
 use crate::objects::{Lease, ObjectKind};
 use crate::pace::Pace;
 use crate::settings::FilterMemory;
+use crate::stream::Pieces;
 use crate::testing::Bench;
 use crate::tombstone::{RangeTombstones, SeenTombstones};
 use crate::value::{SegmentWriter, Segments};
@@ -141,7 +142,8 @@ impl World {
     pub(super) async fn flush(&mut self, versions: u64) {
         let objects = &self.bench.objects;
         let (log_lease, object) = objects.create(ObjectKind::Segment, Some("fast")).unwrap();
-        let mut log = SegmentWriter::new(log_lease.no(), object, objects.buffers()).await.unwrap();
+        let mut log =
+            SegmentWriter::new(log_lease.no(), object, objects.buffers(), Pieces::default()).await.unwrap();
         let mut written = BTreeMap::new();
         let mut tombstones = Vec::new();
         for _ in 0..versions {
@@ -186,7 +188,8 @@ impl World {
     pub(super) async fn put(&mut self, keys: &[u64]) {
         let objects = &self.bench.objects;
         let (log_lease, object) = objects.create(ObjectKind::Segment, Some("fast")).unwrap();
-        let mut log = SegmentWriter::new(log_lease.no(), object, objects.buffers()).await.unwrap();
+        let mut log =
+            SegmentWriter::new(log_lease.no(), object, objects.buffers(), Pieces::default()).await.unwrap();
         let mut written = BTreeMap::new();
         for no in keys {
             self.sequence += 1;
@@ -252,7 +255,10 @@ impl World {
     async fn loaded(&mut self, begin: SequenceNo) -> Edit {
         let objects = self.bench.objects.clone();
         let (segment_lease, object) = objects.create(ObjectKind::Segment, Some("slow")).unwrap();
-        let mut segment = SegmentWriter::new(segment_lease.no(), object, objects.buffers()).await.unwrap();
+        let mut segment =
+            SegmentWriter::new(segment_lease.no(), object, objects.buffers(), Pieces::default())
+                .await
+                .unwrap();
         let mut kvsets = Vec::new();
         let leaves = self.tree.leaves.iter().map(|leaf| leaf.no).collect::<Vec<_>>();
         if leaves.is_empty() {

@@ -1,0 +1,296 @@
+//! Values that a spill moves, before their keys are written.
+//!
+//! The log has values in no order of their keys: to read it for one part of the keys after the other would be to read nearly all of it each time.
+//!
+//! 1. A *round* goes through the merge ahead of what is written, and notes where values lie: as many as there is memory for.
+//! 2. They are divided into *parts*, neighbours in the order of their keys, each as large as a segment. Those of keys that were written more than once in
+//!    what is merged are *hot*: they have parts of their own, which will soon be garbage as a whole, unless there are too few of them.
+//! 3. The log is read once, from its beginning to its end. Values wait in memory; when there is little room left, the part that most of them belong to is
+//!    written to its segment, in the order of its keys. So a part is made of few runs, and what lies side by side is read together.
+//! 4. What writes the keys asks for the new places, in the same order.
+
+use std::collections::{BTreeSet, HashMap};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use super::sink::Sink;
+use super::{JobContext, VERSIONS_AT_ONCE};
+use crate::entry::{Content, FirstHome, Pointer, SegmentNo};
+use crate::keyfile::KeyCursor;
+use crate::merge::{Groups, Retention};
+use crate::notify::{Notify, yield_now};
+use crate::value::{Reading, Room, Segment, largest_read, read_each};
+use crate::{Error, Result};
+
+/// Parts of a round at most: each has a stream that holds memory.
+const MOST_PARTS: u64 = 8;
+
+/// Bytes that say of a value where it lies, in which order that is read, to which part it goes, and its new place and mirror. In all no more than half of the
+/// memory of a batch.
+const PLACE_BYTES: u64 =
+    (size_of::<Pointer>() + size_of::<usize>() + size_of::<u16>() + size_of::<Option<Moved>>()) as u64;
+
+/// Bytes that a value takes in memory beside its own.
+const WAITING_BYTES: u64 = 64;
+
+/// The part of the memory of values that may be on their way from the log.
+const ON_THEIR_WAY_PART: u64 = 8;
+
+/// Bytes of values that are written before other tasks of the thread have their turn.
+const BYTES_AT_ONCE: u64 = 1 << 20;
+
+/// Where a value is then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Moved {
+    pub(super) home: FirstHome,
+    pub(super) mirror: Option<FirstHome>,
+}
+
+/// Values to be moved in one go.
+#[derive(Debug, Default)]
+struct Round {
+    /// Where they lie, in the order of their keys.
+    pointers: Vec<Pointer>,
+    /// The part that each belongs to; before they are divided, 0 if it is cold, 1 if it is hot.
+    parts: Vec<u16>,
+    /// Of cold and hot ones.
+    bytes: [u64; 2],
+    /// Of the largest.
+    most_bytes: u64,
+}
+
+impl Round {
+    fn add(&mut self, pointer: &Pointer, is_hot: bool) {
+        let bytes = u64::from(pointer.stored_len);
+        self.pointers.push(*pointer);
+        self.parts.push(u16::from(is_hot));
+        self.bytes[usize::from(is_hot)] += bytes;
+        self.most_bytes = self.most_bytes.max(bytes);
+    }
+
+    fn all_bytes(&self) -> u64 {
+        self.bytes.iter().sum()
+    }
+
+    /// Says of each value which part it belongs to, of no more than `part_bytes` each but for a value that has more; parts with even numbers are cold. The
+    /// first two parts have room for `left_bytes`. Returns the last ones, cold and hot.
+    fn divide(&mut self, part_bytes: u64, left_bytes: [u64; 2]) -> [usize; 2] {
+        let (mut left, mut last) = (left_bytes, [0, 1]);
+        for (pointer, part) in self.pointers.iter().zip(&mut self.parts) {
+            let bytes = u64::from(pointer.stored_len);
+            let (left, last) = (&mut left[usize::from(*part)], &mut last[usize::from(*part)]);
+            if bytes > *left && *left < part_bytes {
+                *last += 2;
+                *left = part_bytes;
+            }
+            *left = left.saturating_sub(bytes);
+            *part = *last;
+        }
+        last.map(usize::from)
+    }
+}
+
+/// Values that were read and are not written yet.
+#[derive(Debug)]
+struct Waiting {
+    /// Their bytes and they themselves with their indices, by part.
+    parts: Vec<(u64, Vec<(usize, Bytes)>)>,
+    bytes: u64,
+    /// When there are so many a part is written.
+    most_bytes: u64,
+    /// Nothing more comes.
+    are_all: bool,
+}
+
+impl Waiting {
+    /// Whether a part is to be written.
+    fn is_full(&self) -> bool {
+        self.are_all || self.bytes >= self.most_bytes
+    }
+
+    /// The part with most of them, unless there is none.
+    fn take_largest(&mut self) -> Option<(usize, Vec<(usize, Bytes)>)> {
+        let largest = (0..self.parts.len()).max_by_key(|part| self.parts[*part].0)?;
+        let (bytes, values) = std::mem::take(&mut self.parts[largest]);
+        self.bytes -= bytes;
+        (!values.is_empty()).then_some((largest, values))
+    }
+}
+
+/// Moves values ahead of what writes their keys.
+pub(super) struct Moves<'a> {
+    context: &'a JobContext,
+    /// Segments that they leave.
+    left: BTreeSet<SegmentNo>,
+    /// Ahead of what is written.
+    ahead: Groups<KeyCursor>,
+    retention: Retention,
+    /// Those of the last round: where they lay, and where they are.
+    pointers: Vec<Pointer>,
+    moved: Vec<Option<Moved>>,
+    next: usize,
+}
+
+impl<'a> Moves<'a> {
+    /// Of the values in the segments `left` that a merge has.
+    pub(super) fn new(
+        context: &'a JobContext,
+        left: BTreeSet<SegmentNo>,
+        ahead: Groups<KeyCursor>,
+    ) -> Moves<'a> {
+        // What is at the bottom makes a difference to deletes alone.
+        let readers = context.readers.clone();
+        let retention = Retention { readers, now_s: context.now_s, is_bottom: false };
+        Moves { context, left, ahead, retention, pointers: Vec::new(), moved: Vec::new(), next: 0 }
+    }
+
+    /// Whether a value that lies there is one of them.
+    pub(super) fn are_from(&self, pointer: &Pointer) -> bool {
+        self.left.contains(&pointer.segment)
+    }
+
+    /// Where the value of the next version is, which lay at `from`.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Corrupted`, or if a device fails.
+    pub(super) async fn next(
+        &mut self,
+        from: &Pointer,
+        segments: &HashMap<SegmentNo, Segment>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Moved> {
+        if self.next == self.pointers.len() {
+            self.move_more(segments, sink).await?;
+        }
+        let next = self.pointers.get(self.next).zip(self.moved.get(self.next));
+        self.next += 1;
+        match next {
+            Some((pointer, Some(moved))) if pointer == from => Ok(*moved),
+            _ => Err(Error::corrupted(format!("a job has lost the value at {from:?}"))),
+        }
+    }
+
+    /// The next values, as many as there is memory for.
+    async fn round(&mut self) -> Result<Round> {
+        let mut round = Round::default();
+        let most_values = (self.context.batch_bytes / 2 / PLACE_BYTES).max(1) as usize;
+        let most_bytes = MOST_PARTS.saturating_mul(self.context.segment_bytes);
+        let mut keys = 0usize;
+        while round.pointers.len() < most_values
+            && round.all_bytes() < most_bytes
+            && self.ahead.next(&self.retention).await?
+        {
+            keys += 1;
+            if keys.is_multiple_of(VERSIONS_AT_ONCE) {
+                yield_now().await;
+            }
+            let is_hot = self.ahead.is_hot();
+            let (_, versions) = self.ahead.group();
+            for version in versions.iter() {
+                if let Content::At(pointer) = &version.content
+                    && self.left.contains(&pointer.segment)
+                {
+                    round.add(pointer, is_hot);
+                }
+            }
+        }
+        Ok(round)
+    }
+
+    async fn move_more(&mut self, segments: &HashMap<SegmentNo, Segment>, sink: &mut Sink<'_>) -> Result<()> {
+        (self.pointers, self.moved, self.next) = (Vec::new(), Vec::new(), 0);
+        let mut round = self.round().await?;
+        if !sink.are_apart(round.bytes) {
+            round.parts.fill(0);
+        }
+        sink.begin_parts(round.all_bytes());
+        let last = round.divide(sink.part_bytes(), sink.left_bytes());
+        let places_bytes = round.pointers.len() as u64 * PLACE_BYTES;
+        let memory = self.context.batch_bytes.saturating_sub(places_bytes);
+        let on_their_way = memory / ON_THEIR_WAY_PART;
+        let of_one_read = round.most_bytes.max(largest_read(on_their_way));
+        let beside = round.pointers.len() as u64 * WAITING_BYTES;
+        let share = round.all_bytes() as f64 / (round.all_bytes() + beside).max(1) as f64;
+        let room_bytes = ((memory as f64 * share) as u64).max(2 * of_one_read);
+        let room = Room::of(room_bytes);
+        let waiting = Mutex::new(Waiting {
+            parts: vec![(0, Vec::new()); last[0].max(last[1]) + 1],
+            bytes: 0,
+            // There is room for another read as long as there are no more.
+            most_bytes: (room_bytes / 8 * 7).min(room_bytes - of_one_read),
+            are_all: false,
+        });
+        let come = Notify::default();
+        let mut moved = vec![None; round.pointers.len()];
+        let (pointers, parts) = (&round.pointers, &round.parts);
+        let read = async {
+            let pace = &self.context.pace;
+            let reading = Reading { pointers, segments, pace, room: &room, on_their_way };
+            let read = read_each(reading, |index, value| {
+                let mut waiting = waiting.lock();
+                waiting.bytes += value.len() as u64;
+                let (bytes, values) = &mut waiting.parts[usize::from(parts[index])];
+                *bytes += value.len() as u64;
+                values.push((index, value));
+                if waiting.is_full() {
+                    come.notify();
+                }
+            });
+            let read = read.await;
+            waiting.lock().are_all = true;
+            come.notify();
+            read
+        };
+        let write = async {
+            let written = write_parts(sink, (&waiting, &come, &room), pointers, &mut moved).await;
+            if written.is_err() {
+                room.close();
+            }
+            written
+        };
+        // Neither is given up in the middle of an I/O because the other one fails.
+        let (read, written) = futures::join!(read, write);
+        written?;
+        sink.output.value_bytes_read += read?;
+        sink.end_parts(last).await?;
+        (self.pointers, self.moved) = (round.pointers, moved);
+        Ok(())
+    }
+}
+
+/// Writes what comes until all has come, and says where it is.
+async fn write_parts(
+    sink: &mut Sink<'_>,
+    (waiting, come, room): (&Mutex<Waiting>, &Notify, &Room),
+    pointers: &[Pointer],
+    moved: &mut [Option<Moved>],
+) -> Result<()> {
+    loop {
+        let more = come.notified();
+        let (full, are_all) = {
+            let mut waiting = waiting.lock();
+            (waiting.is_full().then(|| waiting.take_largest()).flatten(), waiting.are_all)
+        };
+        match full {
+            Some((part, mut values)) => {
+                values.sort_unstable_by_key(|(index, _)| *index);
+                let mut bytes = 0;
+                for (index, value) in values {
+                    moved[index] = Some(sink.relocate(&pointers[index], &value, part).await?);
+                    drop(value);
+                    let stored_len = u64::from(pointers[index].stored_len);
+                    room.give(stored_len);
+                    bytes += stored_len;
+                    if bytes >= BYTES_AT_ONCE {
+                        bytes = 0;
+                        yield_now().await;
+                    }
+                }
+                sink.settle(part).await?;
+            }
+            None if are_all => return Ok(()),
+            None => more.await,
+        }
+    }
+}
