@@ -200,7 +200,7 @@ async fn spilled_copying(keeps_mirrors: bool, room_bytes: u64) -> World {
     world.context.opener.cache = world.bench.cache.clone();
     world.context.opener.segments = Segments::new(&world.bench.objects, &world.bench.cache);
     world.context.keeps_mirrors = keeps_mirrors;
-    world.context.segment_bytes = 3000;
+    world.context.segment_bytes = 1000;
     world.flush(200).await;
     let numbers: Vec<_> = world.tree.root.iter().map(|kvset| kvset.no()).collect();
     let sparse = world.tree.references().into_keys().collect();
