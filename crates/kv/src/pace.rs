@@ -2,9 +2,10 @@
 //!
 //! A job that reads megabytes as fast as a device can lets everyone else's reads wait meanwhile: few of them, but those are the slowest there are.
 //!
-//! 1. As long as readers have loaded values lately, a job reads one piece at a time, and rests [`REST`] times as long as that took.
-//! 2. That slows it down to [`LEAST_BYTES_PER_SECOND`] at the most: what is read together later than that is read as fast as can be. So a device that is
-//!    slow anyway is not made slower, and jobs keep pace with writers who could not fill a disk faster.
+//! 1. As long as readers have loaded values lately, a job reads at an even pace, [`BYTES_PER_SECOND`]: one piece at a time, with rests [`REST`] times as long as
+//!    that took at most. So it makes no bursts, which everyone else would wait for.
+//! 2. Where that is less, for the device is slow or busy, it reads more pieces at once the further it lags behind: jobs keep pace with writers who could not fill a
+//!    disk faster, and a device that is slow anyway is not made slower.
 //! 3. When writers are held back, the fastest class is nearly full or the database is being closed, there is no time for it at all ([`Hurry`]).
 
 use std::sync::Arc;
@@ -19,11 +20,14 @@ use crate::environment::Environment;
 /// A reader that loaded something so long ago may be there still, and wait for a slow device.
 const LATELY: Duration = Duration::from_millis(100);
 
-/// How many times as long as a read the rest after it is.
+/// How many times as long as a read the rest after it is, at most.
 const REST: u32 = 3;
 
-/// A job that gives way reads as much at least.
-const LEAST_BYTES_PER_SECOND: u64 = 100_000_000;
+/// What a job that gives way reads of what it is for.
+const BYTES_PER_SECOND: f64 = 100e6;
+
+/// For so much time that it lags behind it reads one piece more at once.
+const LAG: Duration = Duration::from_millis(50);
 
 /// Why the jobs of a database have no time.
 #[derive(Debug, Default)]
@@ -89,37 +93,57 @@ impl Pace {
         Pace::default()
     }
 
-    /// A walk through `bytes` begins now.
-    pub(crate) fn walk(&self, bytes: u64) -> Walk<'_> {
-        let time = Duration::from_secs_f64(bytes as f64 / LEAST_BYTES_PER_SECOND as f64);
-        let paced = self.0.as_deref().map(|pace| (pace, pace.environment.now().saturating_add(time)));
-        Walk(paced)
+    /// A walk begins now.
+    pub(crate) fn walk(&self) -> Walk<'_> {
+        let now = self.0.as_ref().map_or(Duration::ZERO, |pace| pace.environment.now());
+        Walk { pace: self.0.as_deref(), began: now, looked: now, bytes: 0 }
     }
 }
 
-/// Some bytes that are read together, and until when that gives way to others.
+/// Something that is read piece by piece.
 #[derive(Debug)]
-pub(crate) struct Walk<'a>(Option<(&'a Considerate, Duration)>);
+pub(crate) struct Walk<'a> {
+    pace: Option<&'a Considerate>,
+    began: Duration,
+    /// When the last rest was over.
+    looked: Duration,
+    /// So much was read.
+    bytes: u64,
+}
 
 impl Walk<'_> {
-    /// Whether to read one piece at a time, and rest after it.
-    pub(crate) fn gives_way(&self) -> bool {
-        let Some((pace, until)) = &self.0 else { return false };
+    /// Who there is to give way to.
+    fn giving_way(&self) -> Option<(&Considerate, Duration)> {
+        let pace = self.pace.filter(|pace| !pace.hurry.is_any())?;
         let now = pace.environment.now();
-        now < *until && !pace.hurry.is_any() && pace.seen.lock().look(pace.cache.value_loads(), now)
+        pace.seen.lock().look(pace.cache.value_loads(), now).then_some((pace, now))
     }
 
-    /// Waits for one read, and then rests if there is somebody to give way to.
-    pub(crate) async fn take<T>(&self, read: impl Future<Output = T>) -> T {
-        let Some((pace, until)) = &self.0 else { return read.await };
-        let began = pace.environment.now();
-        let output = read.await;
-        if self.gives_way() {
-            let now = pace.environment.now();
-            let rest = now.saturating_sub(began).saturating_mul(REST).min(until.saturating_sub(now));
-            pace.environment.sleep(rest).await;
+    /// When what was read is due.
+    fn due(&self) -> Duration {
+        self.began.saturating_add(Duration::from_secs_f64(self.bytes as f64 / BYTES_PER_SECOND))
+    }
+
+    /// How many pieces to read at once, of `most`.
+    pub(crate) fn at_once(&self, most: usize) -> usize {
+        let Some((_, now)) = self.giving_way() else { return most };
+        let lag = now.saturating_sub(self.due()).as_micros() / LAG.as_micros();
+        usize::try_from(lag).unwrap_or(most).saturating_add(1).min(most)
+    }
+
+    /// A piece with so many bytes of what is wanted was read: rests if there is somebody to give way to, and time.
+    pub(crate) async fn rest(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        if let Some((pace, now)) = self.giving_way() {
+            let took = now.saturating_sub(self.looked);
+            let rest = took.saturating_mul(REST).min(self.due().saturating_sub(now));
+            if rest > Duration::ZERO {
+                pace.environment.sleep(rest).await;
+            }
         }
-        output
+        if let Some(pace) = self.pace {
+            self.looked = pace.environment.now();
+        }
     }
 }
 
@@ -162,33 +186,36 @@ mod tests {
     }
 
     #[test]
-    fn a_job_rests_as_long_as_readers_are_there_and_there_is_time() {
+    fn a_job_rests_as_long_as_readers_are_there_and_it_does_not_lag() {
         let (cache, noting, hurry) = (Cache::new(1 << 20), Arc::new(Noting::default()), Arc::default());
         let environment: Arc<dyn Environment> = noting.clone();
         let pace = Pace::considerate(&cache, &environment, &hurry);
-        let rests = |walk: &Walk<'_>| {
-            block_on(walk.take(std::future::ready(())));
+        let rests = |walk: &mut Walk<'_>, bytes| {
+            block_on(walk.rest(bytes));
             std::mem::take(&mut *noting.rests.lock())
         };
-        let walk = pace.walk(100_000_000);
-        assert!(!walk.gives_way() && rests(&walk).is_empty(), "nobody reads");
+        let mut walk = pace.walk();
+        assert!(walk.at_once(16) == 16 && rests(&mut walk, 1_000_000).is_empty(), "nobody reads");
         cache.note_values(1);
-        assert!(walk.gives_way());
-        let [rest] = rests(&walk)[..] else { panic!("one rest") };
-        assert!(rest >= Duration::from_millis(3), "{rest:?}");
+        assert_eq!(walk.at_once(16), 1);
+        let [rest] = rests(&mut walk, 10_000_000)[..] else { panic!("one rest") };
+        assert!((Duration::from_millis(3)..Duration::from_millis(20)).contains(&rest), "{rest:?}");
         for why in [&hurry.writers, &hurry.room, &hurry.end] {
             why.store(true, Ordering::Relaxed);
-            assert!(!walk.gives_way() && rests(&walk).is_empty(), "{hurry:?}");
+            assert!(walk.at_once(16) == 16 && rests(&mut walk, 0).is_empty(), "{hurry:?}");
             why.store(false, Ordering::Relaxed);
-            assert!(walk.gives_way());
+            assert_eq!(walk.at_once(16), 1);
         }
-        noting.looks.fetch_add(200, Ordering::Relaxed);
-        assert!(!walk.gives_way() && rests(&walk).is_empty(), "they have gone");
+        noting.looks.fetch_add(220, Ordering::Relaxed);
+        assert!(walk.at_once(16) == 16 && rests(&mut walk, 0).is_empty(), "they have gone");
+        cache.note_values(1);
+        // Some 110 ms for 11 MB.
+        let at_once = walk.at_once(16);
+        assert!((3..5).contains(&at_once) && rests(&mut walk, 0).is_empty(), "it lags: {at_once}");
         noting.looks.fetch_add(1000, Ordering::Relaxed);
         cache.note_values(1);
-        assert!(!walk.gives_way() && rests(&walk).is_empty(), "a second for 100 MB");
-        assert!(pace.walk(100_000_000).gives_way());
-        assert!(!Pace::unbounded().walk(1 << 30).gives_way());
+        assert_eq!(walk.at_once(16), 16);
+        assert_eq!(Pace::unbounded().walk().at_once(16), 16);
     }
 
     #[test]

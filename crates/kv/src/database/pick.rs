@@ -7,10 +7,12 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::core::{Core, Writing};
+use super::job_memory::batch_of;
 use super::store::StoreState;
 use crate::entry::{SegmentNo, SequenceNo};
 use crate::objects::ObjectKind;
 use crate::tree::garbage::Space;
+use crate::tree::jobs::{bytes_of_a_round, values_of_a_round};
 use crate::tree::pick::{Job, LogSegmentUse, PickSettings, Surroundings, pick, pick_spill};
 use crate::tree::shape::Tree;
 use crate::tree::{Kvset, KvsetNo, Leaf, LeafNo, TreeState};
@@ -211,9 +213,10 @@ impl Core {
                 self.fast_room(),
                 self.root_kvsets() as u64 * self.settings().table_bytes(),
             ),
-            // One batch of a job: its values, read back in the order of the log, are most of what lies there. A batch that is a part of the keys wants
-            // a part of what lies there, and yet reads nearly all of it.
+            // A batch of keys and of what lies beside them; values are moved in one round, whatever they have.
             spill_bytes: self.job_bytes(),
+            moved_values: values_of_a_round(batch_of(self.job_bytes())),
+            moved_bytes: bytes_of_a_round(shares.segment_bytes),
             small_segment_bytes: shares.small_segment_bytes,
             ..PickSettings::default()
         }

@@ -32,6 +32,9 @@ pub(crate) struct PickSettings {
     pub(crate) root_bytes: u64,
     /// Most bytes of one spill, unless one kvset alone has more. Default: 256 MiB.
     pub(crate) spill_bytes: u64,
+    /// It may have more if no more values than that are moved, with so many bytes: reading the log once is enough for them. Default: none.
+    pub(crate) moved_values: u64,
+    pub(crate) moved_bytes: u64,
     /// So many kvsets in a leaf make a compaction. Default: 4.
     pub(crate) leaf_kvsets: usize,
     /// A leaf with so many bytes and half of it more is split. Default: 512 MiB.
@@ -48,6 +51,8 @@ impl Default for PickSettings {
             root_kvsets: 4,
             root_bytes: 1 << 30,
             spill_bytes: 256 << 20,
+            moved_values: 0,
+            moved_bytes: 0,
             leaf_kvsets: 4,
             leaf_bytes: 512 << 20,
             space_amplification: 1.3,
@@ -174,6 +179,11 @@ pub(crate) fn key_bytes<K: AsRef<KvsetRecord>>(kvset: &K) -> u64 {
     info.key_bytes + info.inline_bytes + 16 * info.entries
 }
 
+/// Values that it has apart from its keys.
+fn values<K: AsRef<KvsetRecord>>(kvset: &K) -> u64 {
+    kvset.as_ref().info.references.iter().map(|references| references.values).sum()
+}
+
 pub(crate) fn pick_spill<K: AsRef<KvsetRecord>>(
     tree: &Tree<K>,
     settings: &PickSettings,
@@ -185,12 +195,13 @@ pub(crate) fn pick_spill<K: AsRef<KvsetRecord>>(
     let oldest = tree.root.last()?;
     // What is written before anything is free has to fit in.
     let free_bytes = around.free_bytes.filter(|_| around.is_tight).unwrap_or(u64::MAX);
-    let most_bytes = settings.spill_bytes.min(free_bytes / 2);
     let mut chosen = vec![oldest.as_ref().no];
-    let mut spilled = data_bytes(oldest);
+    let (mut spilled, mut values) = (data_bytes(oldest), values(oldest));
     for kvset in tree.root.iter().rev().skip(1) {
         spilled += data_bytes(kvset);
-        if spilled > most_bytes {
+        values += self::values(kvset);
+        let is_one_round = values <= settings.moved_values && spilled <= settings.moved_bytes;
+        if spilled > free_bytes / 2 || (spilled > settings.spill_bytes && !is_one_round) {
             break;
         }
         chosen.push(kvset.as_ref().no);
@@ -286,6 +297,8 @@ pub(super) mod testing {
         root_kvsets: 4,
         root_bytes: 10_000,
         spill_bytes: 2500,
+        moved_values: 0,
+        moved_bytes: 0,
         leaf_kvsets: 4,
         leaf_bytes: 10_000,
         space_amplification: 1.3,
@@ -369,6 +382,13 @@ mod tests {
     fn a_full_root_is_spilled_as_far_as_memory_goes() {
         let root: Vec<_> = (1..=4).rev().map(|no| kvset(no, 100, &[(90 + no, 1000)])).collect();
         assert_eq!(job(&tree(&root, &[], &[])), Some(Job::Spill { kvsets: vec![2, 1] }));
+        // What is moved in one round may be more.
+        let round = |moved_values, moved_bytes| {
+            let settings = PickSettings { moved_values, moved_bytes, ..SETTINGS };
+            pick(&tree(&root, &[], &[]), &settings, &around()).map(|picked| picked.job)
+        };
+        assert_eq!(round(3, 10_000), Some(Job::Spill { kvsets: vec![3, 2, 1] }));
+        assert_eq!(round(4, 3400), Some(Job::Spill { kvsets: vec![3, 2, 1] }));
         let large = [kvset(9, 100, &[]), kvset(8, 100, &[(98, 20_000)])];
         assert_eq!(job(&tree(&large, &[], &[])), Some(Job::Spill { kvsets: vec![8] }));
     }

@@ -94,12 +94,12 @@ pub(crate) async fn read_each(reading: Reading<'_>, mut each: impl FnMut(usize, 
         order[run.members.clone()].iter().map(|index| u64::from(pointers[*index].stored_len)).sum()
     };
     // What is read along is not what the job is for: of a log of which it takes little here and there it would take all too little.
-    let walk = pace.walk(runs.iter().map(wanted).sum());
+    let mut walk = pace.walk();
     let mut waiting = runs.into_iter().peekable();
     let mut under_way = FuturesUnordered::new();
     let (mut values, mut value_bytes) = (0, 0);
     loop {
-        let at_once = if walk.gives_way() { 1 } else { READS_AT_ONCE };
+        let at_once = walk.at_once(READS_AT_ONCE);
         let more = room.more();
         if room.is_closed() {
             // Who waited for them has failed.
@@ -114,11 +114,12 @@ pub(crate) async fn read_each(reading: Reading<'_>, mut each: impl FnMut(usize, 
             more.await;
             continue;
         }
-        let Some((run, bytes)) = walk.take(under_way.try_next()).await? else { break };
+        let Some((run, bytes)) = under_way.try_next().await? else { break };
         // Values would hold on to the memory of all that was read with them, until the last of them is written.
         let is_alone = run.members.len() == 1 && wanted(&run) >= bytes.len() as u64 / 8 * 7;
         values += run.members.len();
         value_bytes += wanted(&run);
+        let run_bytes = wanted(&run);
         for index in order[run.members].iter().copied() {
             let pointer = &pointers[index];
             let at = (pointer.offset - run.from) as usize;
@@ -132,6 +133,7 @@ pub(crate) async fn read_each(reading: Reading<'_>, mut each: impl FnMut(usize, 
             (values, value_bytes) = (0, 0);
             yield_now().await;
         }
+        walk.rest(run_bytes).await;
     }
     Ok(bytes_read)
 }

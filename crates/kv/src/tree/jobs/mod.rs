@@ -19,6 +19,7 @@ mod spill;
 
 pub(crate) use compact::compact;
 pub(crate) use merge::merge;
+pub(crate) use moves::{bytes_of_a_round, values_of_a_round};
 pub(crate) use spill::{move_down, spill};
 
 use std::collections::BTreeSet;

@@ -40,6 +40,16 @@ const ON_THEIR_WAY_PART: u64 = 8;
 /// Bytes of values that are written before other tasks of the thread have their turn.
 const BYTES_AT_ONCE: u64 = 1 << 20;
 
+/// Values that are moved in one go, with so much memory for a batch.
+pub(crate) fn values_of_a_round(batch_bytes: u64) -> u64 {
+    (batch_bytes / 2 / PLACE_BYTES).max(1)
+}
+
+/// Bytes of values that are, into segments of so many.
+pub(crate) fn bytes_of_a_round(segment_bytes: u64) -> u64 {
+    MOST_PARTS.saturating_mul(segment_bytes)
+}
+
 /// Where a value is then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moved {
@@ -174,10 +184,10 @@ impl<'a> Moves<'a> {
     /// The next values, as many as there is memory for.
     async fn round(&mut self) -> Result<Round> {
         let mut round = Round::default();
-        let most_values = (self.context.batch_bytes / 2 / PLACE_BYTES).max(1) as usize;
-        let most_bytes = MOST_PARTS.saturating_mul(self.context.segment_bytes);
+        let most_values = values_of_a_round(self.context.batch_bytes);
+        let most_bytes = bytes_of_a_round(self.context.segment_bytes);
         let mut keys = 0usize;
-        while round.pointers.len() < most_values
+        while (round.pointers.len() as u64) < most_values
             && round.all_bytes() < most_bytes
             && self.ahead.next(&self.retention).await?
         {
