@@ -51,7 +51,7 @@ const RETRY: Duration = Duration::from_millis(100);
 const NODES_SHARE: u64 = 2;
 
 /// Most memory that is left for what came free and is not given back yet.
-const UNCOUNTED_BYTES: u64 = 28 << 20;
+const UNCOUNTED_BYTES: u64 = 40 << 20;
 
 /// What of `memory_bytes` is left for what nobody counts, while nodes of tables and jobs hold `held_bytes` and the engine itself takes `own_bytes`: the log's
 /// groups, buffers of I/Os, and what came free. They come and go with these: a little always, and three times as much as those hold.

@@ -22,11 +22,12 @@ impl JobMemory<'_> {
         JobMemory { core, bytes }
     }
 
-    /// What a job that reads `bytes` needs, and what is not used besides if somebody waits for it, or it would go through the same parts of the log again and
-    /// again.
-    pub(super) fn for_job<'a>(core: &'a Core, context: &mut JobContext, bytes: u64) -> JobMemory<'a> {
+    /// What a job needs, and what is not used besides if somebody waits for it: so more values go in one round, or in one batch.
+    pub(super) fn for_job<'a>(core: &'a Core, context: &mut JobContext, is_awaited: bool) -> JobMemory<'a> {
         let _taking = core.background.taking.lock();
-        context.batch_bytes = context.batch_bytes.max(batch_of(core.unused_bytes()).min(bytes));
+        if is_awaited {
+            context.batch_bytes = context.batch_bytes.max(batch_of(core.unused_bytes()));
+        }
         JobMemory::take(core, context.batch_bytes / 5 * 8)
     }
 }

@@ -228,6 +228,8 @@ impl Core {
                 Ok(true) => continue,
                 Ok(false) => match left_out.take() {
                     None => {
+                        // It writes still.
+                        let _claim = turn.claim.clone();
                         drop(turn);
                         self.trim_mirrors(writing, false).await?;
                         return self.delete_retired().await;
@@ -393,10 +395,7 @@ impl Core {
         };
         // The others are edits alone.
         let reads = matches!(job, Job::Spill { .. } | Job::Compact { .. } | Job::Mirror { .. });
-        let spilled = tree.root.iter().filter(|kvset| spilled.contains(&kvset.no()));
-        let spilled_bytes = spilled.map(|kvset| kvset.record().info.data_bytes()).sum();
-        let bytes = if is_thorough { u64::MAX } else { spilled_bytes };
-        let _memory = reads.then(|| JobMemory::for_job(self, &mut context, bytes));
+        let _memory = reads.then(|| JobMemory::for_job(self, &mut context, is_thorough));
         let (dense, _copying) = self.take_room_for_copies(|copying| match &job {
             Job::Spill { kvsets } if context.keeps_mirrors => {
                 self.dense_mirrors(writing, &tree, kvsets, copying)

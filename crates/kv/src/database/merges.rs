@@ -18,8 +18,8 @@ use crate::tree::{JobContext, KvsetNo, TreeState, merge};
 /// What is merged is spilled as a whole, and only then gives room back: no more than this part of what the fastest class has.
 const MOST_SHARE: u64 = 8;
 
-/// A spill of what was merged reads the log once for each part that fits in its memory: no more is merged than there has to be for what waits at the root to
-/// be few kvsets, but as many memory tables in any case.
+/// A spill of what was merged reads the log once for each round of values that fits in its memory: no more is merged than there has to be for what waits at the
+/// root to be few kvsets, but as many memory tables in any case, which are about a round.
 const MOST_SHARE_OF_ROOT: u64 = 8;
 const LEAST_TABLES: u64 = 5;
 
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(
             few_bytes(100 << 20, 32 << 20),
             160 << 20,
-            "few tables, of which spills make one batch or two"
+            "few tables, which a spill moves in a round or two"
         );
         assert_eq!(few_bytes(4 << 30, 32 << 20), 512 << 20, "so that eight are enough for a large root");
         assert_eq!(few_bytes(0, 64 << 10), 320 << 10);

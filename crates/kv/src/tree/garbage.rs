@@ -3,7 +3,7 @@
 //! 1. Segments hold values that nothing references any more: *garbage*. The leaf that references most of what is left in the emptiest segments is compacted, and
 //!    those values are written anew. So it is with log segments that only leaves still reference.
 //! 2. What is referenced may be *obsolete* all the same, by versions that were not merged with it yet: as much of newer kvsets as took the place of others in the
-//!    merges before. Where that is most of it, keys are merged; then it is garbage.
+//!    spills and merges before. Where that is most of it, keys are merged; then it is garbage.
 //! 3. Space is a bound that others rely on, so it presses ten times as much as it is over its bound.
 //! 4. Nothing of that: *cleaning*, for what deletes and expiry would free.
 

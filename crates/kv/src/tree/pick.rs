@@ -66,7 +66,7 @@ impl Default for PickSettings {
 pub(crate) struct Surroundings {
     /// Log stands in the way: the fastest class is as full as it may get, or too much of it would have to be replayed. Spills press so much more.
     pub(crate) log_pressure: f64,
-    /// The share of a leaf's newer versions that took the place of older ones, in merges so far.
+    /// The share of a leaf's newer versions that took the place of older ones, in spills and merges so far.
     pub(crate) overwritten: f64,
     /// Bytes that are free for what jobs write; `None` for no bound.
     pub(crate) free_bytes: Option<u64>,

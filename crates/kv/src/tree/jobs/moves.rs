@@ -90,7 +90,8 @@ impl Round {
         for (pointer, part) in self.pointers.iter().zip(&mut self.parts) {
             let bytes = u64::from(pointer.stored_len);
             let (left, last) = (&mut left[usize::from(*part)], &mut last[usize::from(*part)]);
-            if bytes > *left && *left < part_bytes {
+            // What is too much for a part that is full goes to a further segment of it.
+            if bytes > *left && *left < part_bytes && u64::from(*last) < 4 * MOST_PARTS {
                 *last += 2;
                 *left = part_bytes;
             }
@@ -302,5 +303,42 @@ async fn write_parts(
             None if are_all => return Ok(()),
             None => more.await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::Codec;
+
+    fn round(values: &[(u32, bool)]) -> Round {
+        let mut round = Round::default();
+        for (stored_len, is_hot) in values {
+            let pointer = Pointer {
+                segment: 1,
+                offset: 0,
+                stored_len: *stored_len,
+                len: *stored_len,
+                codec: Codec::None,
+                checksum: 0,
+            };
+            round.add(&pointer, *is_hot);
+        }
+        round
+    }
+
+    #[test]
+    fn parts_fill_segments_and_the_first_ones_go_on_where_others_ended() {
+        let mut mixed =
+            round(&[(60, false), (30, true), (50, false), (300, false), (10, false), (80, true), (30, true)]);
+        assert_eq!((mixed.bytes, mixed.most_bytes), ([420, 140], 300));
+        assert_eq!(mixed.divide(100, [70, 100]), [6, 5]);
+        assert_eq!(mixed.parts, [0, 1, 2, 4, 6, 3, 5]);
+    }
+
+    #[test]
+    fn there_are_never_many_parts() {
+        let mut large = round(&vec![(200, false); 1000]);
+        assert_eq!(large.divide(100, [100, 100]), [4 * MOST_PARTS as usize, 1]);
     }
 }
