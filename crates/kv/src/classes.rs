@@ -40,9 +40,7 @@ impl Classes {
 
     /// Notes which class is the fastest now, for who asks often.
     pub(crate) fn note_fastest(&self) {
-        let mut usable = self.usable().into_iter();
-        // With one class there is nothing to gain.
-        let fastest = usable.next().filter(|_| usable.next().is_some());
+        let fastest = self.fastest_of_several();
         *self.noted_fastest.write() = fastest;
     }
 
@@ -70,6 +68,12 @@ impl Classes {
     /// The fastest that takes objects.
     pub(crate) fn fastest(&self) -> Option<String> {
         self.usable().into_iter().next()
+    }
+
+    /// The same, if there are others: with one class there is nothing to gain.
+    pub(crate) fn fastest_of_several(&self) -> Option<String> {
+        let mut usable = self.usable().into_iter();
+        usable.next().filter(|_| usable.next().is_some())
     }
 
     /// Whether the fastest class is as full as the database may make it.

@@ -36,12 +36,6 @@ pub(crate) struct Promotion {
 }
 
 impl Core {
-    fn fastest_class(&self) -> Option<String> {
-        let mut classes = self.classes.usable().into_iter();
-        // With one class there is nothing to gain.
-        classes.next().filter(|_| classes.next().is_some())
-    }
-
     /// The value, counted if it came from a value segment's device.
     pub(crate) async fn value_counting(
         &self,
@@ -108,7 +102,7 @@ impl Core {
     /// Promotes what is worth it; whether anything was. The caller has the store's turn.
     pub(crate) async fn promote_next(&self, writing: &Writing, store: &Arc<StoreState>) -> Result<bool> {
         let rate = store.settings().promoted_bytes_per_second;
-        let Some(fastest) = self.fastest_class().filter(|_| rate > 0) else { return Ok(false) };
+        let Some(fastest) = self.classes.fastest_of_several().filter(|_| rate > 0) else { return Ok(false) };
         let now = self.environment.now();
         let elapsed = now.saturating_sub(*store.promotion.last.lock());
         if elapsed < SHORTEST || self.classes.is_fast_full() {

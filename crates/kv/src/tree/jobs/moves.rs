@@ -102,6 +102,31 @@ impl Round {
     }
 }
 
+/// What the values of a round may take of a batch's memory, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Memory {
+    /// For those that were read and are not written yet.
+    room_bytes: u64,
+    /// For reads.
+    on_their_way: u64,
+    /// When so many wait a part is written: as long as there are fewer there is room for another read.
+    most_waiting: u64,
+}
+
+impl Memory {
+    fn of(round: &Round, batch_bytes: u64) -> Memory {
+        let values = round.pointers.len() as u64;
+        let memory = batch_bytes.saturating_sub(values * PLACE_BYTES);
+        let on_their_way = memory / ON_THEIR_WAY_PART;
+        let of_one_read = round.most_bytes.max(largest_read(on_their_way));
+        let all_bytes = round.all_bytes();
+        let share = all_bytes as f64 / (all_bytes + values * WAITING_BYTES).max(1) as f64;
+        let room_bytes = ((memory as f64 * share) as u64).max(2 * of_one_read);
+        let most_waiting = (room_bytes / 8 * 7).min(room_bytes - of_one_read);
+        Memory { room_bytes, on_their_way, most_waiting }
+    }
+}
+
 /// Values that were read and are not written yet.
 #[derive(Debug)]
 struct Waiting {
@@ -217,19 +242,12 @@ impl<'a> Moves<'a> {
         }
         sink.begin_parts(round.all_bytes());
         let last = round.divide(sink.part_bytes(), sink.left_bytes());
-        let places_bytes = round.pointers.len() as u64 * PLACE_BYTES;
-        let memory = self.context.batch_bytes.saturating_sub(places_bytes);
-        let on_their_way = memory / ON_THEIR_WAY_PART;
-        let of_one_read = round.most_bytes.max(largest_read(on_their_way));
-        let beside = round.pointers.len() as u64 * WAITING_BYTES;
-        let share = round.all_bytes() as f64 / (round.all_bytes() + beside).max(1) as f64;
-        let room_bytes = ((memory as f64 * share) as u64).max(2 * of_one_read);
-        let room = Room::of(room_bytes);
+        let memory = Memory::of(&round, self.context.batch_bytes);
+        let room = Room::of(memory.room_bytes);
         let waiting = Mutex::new(Waiting {
             parts: vec![(0, Vec::new()); last[0].max(last[1]) + 1],
             bytes: 0,
-            // There is room for another read as long as there are no more.
-            most_bytes: (room_bytes / 8 * 7).min(room_bytes - of_one_read),
+            most_bytes: memory.most_waiting,
             are_all: false,
         });
         let come = Notify::default();
@@ -237,6 +255,7 @@ impl<'a> Moves<'a> {
         let (pointers, parts) = (&round.pointers, &round.parts);
         let read = async {
             let pace = &self.context.pace;
+            let on_their_way = memory.on_their_way;
             let reading = Reading { pointers, segments, pace, room: &room, on_their_way };
             let read = read_each(reading, |index, value| {
                 let mut waiting = waiting.lock();
@@ -334,6 +353,20 @@ mod tests {
         assert_eq!((mixed.bytes, mixed.most_bytes), ([420, 140], 300));
         assert_eq!(mixed.divide(100, [70, 100]), [6, 5]);
         assert_eq!(mixed.parts, [0, 1, 2, 4, 6, 3, 5]);
+    }
+
+    /// Or the one who reads and the one who writes would wait for each other.
+    #[test]
+    fn there_is_room_for_another_read_until_a_part_is_written() {
+        for (stored_len, values) in [(1000, 5000), (300, 20_000), (64 << 20, 2), (1, 1)] {
+            let round = round(&vec![(stored_len, false); values]);
+            for batch_bytes in [0, 100_000, 1 << 20, 64 << 20] {
+                let memory = Memory::of(&round, batch_bytes);
+                let of_one_read = round.most_bytes.max(largest_read(memory.on_their_way));
+                assert!(memory.most_waiting > 0 && memory.most_waiting + of_one_read <= memory.room_bytes);
+                assert!(memory.room_bytes <= batch_bytes.max(2 * of_one_read), "{memory:?}");
+            }
+        }
     }
 
     #[test]

@@ -9,6 +9,8 @@
 //!    more than once in what is merged are *hot*: they have a segment of their own, which will soon be garbage as a whole, unless there are too few of them.
 //! 4. The versions are written to key files, with pointers to where their values are now.
 //! 5. At the end all objects are synced, many at once.
+//!
+//! Values that leave the log with a spill are moved before 1. ([`moves`](super::moves)): their versions come to a batch with their new places, and are written at once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
