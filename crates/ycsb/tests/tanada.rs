@@ -2,9 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails so")]
 
+use std::os::unix::fs::PermissionsExt;
 use tanada_ycsb::Error;
-use tanada_ycsb::bench::{YcsbOptions, html, run_ycsb, run_ycsb_with};
+
+use parking_lot::Mutex;
+use tanada_ycsb::bench::{Peer, YcsbOptions, html, run_ycsb, run_ycsb_with};
 use tanada_ycsb::drive::Clients;
+use tanada_ycsb::measure::Run;
 use tanada_ycsb::media::MediaKind;
 use tanada_ycsb::report::Report;
 use tanada_ycsb::workload::{Records, Workload};
@@ -67,4 +71,40 @@ fn each_round_is_there_to_be_saved() {
     let error = run_ycsb_with(&options, |_| {}, save).unwrap_err();
     assert_eq!((saved, error.to_string().as_str()), (vec![(2, true), (4, true)], "the disk is full"));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "something is left behind");
+}
+
+/// A program that takes what it is told for done.
+fn peer_that_does_nothing(folder: &std::path::Path, records: u64) -> Peer {
+    let run = Run { engine: "rocksdb".to_owned(), records, ..Run::default() };
+    let program = folder.join("peer");
+    std::fs::write(folder.join("run.json"), serde_json::to_vec(&run).unwrap()).unwrap();
+    std::fs::write(&program, "#!/bin/sh\ncat > /dev/null; cat \"${0%/*}/run.json\"\n").unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    Peer { program, engine: "rocksdb".to_owned() }
+}
+
+#[test]
+fn engines_take_turns_at_each_phase() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = YcsbOptions {
+        media: MediaKind::Folder,
+        records: Records { count: 1000, ..Records::default() },
+        operations: 100,
+        workloads: vec![Workload::A, Workload::C],
+        memory_bytes: 8 << 20,
+        rounds: 2,
+        against: vec![peer_that_does_nothing(folder.path(), 1000)],
+        ..YcsbOptions::quick(folder.path())
+    };
+    static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let report = run_ycsb(&options, |what| {
+        if let [engine, _, phase, _] = what.split(", ").collect::<Vec<_>>()[..] {
+            SAID.lock().push(format!("{engine} {phase}"));
+        }
+    });
+    let report = report.unwrap();
+    assert_eq!(report.runs.len(), 2 * 2 * 3);
+    let first = ["tanada load", "rocksdb load", "rocksdb a", "tanada a", "tanada c", "rocksdb c"];
+    let second = ["rocksdb load", "tanada load", "tanada a", "rocksdb a", "rocksdb c", "tanada c"];
+    assert_eq!(*SAID.lock(), [first, second].concat());
 }

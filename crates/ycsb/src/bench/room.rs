@@ -1,15 +1,18 @@
 //! Whether there is room for a benchmark, before it begins.
 
+use std::fmt;
+use std::path::PathBuf;
+
 use tanada_base::ByteSize;
 
 use super::{WITH_STAGING, YcsbOptions};
-use crate::media::{MediaKind, free_room};
+use crate::media::{self, MediaKind};
 use crate::{Error, ErrorKind, Result};
 
 /// What the largest of all engines takes of folders, over the data, with what it merges.
 const FOLDER_SHARE: u64 = 3;
 
-/// Bytes that files of one engine take at most: data sets follow each other.
+/// Bytes that files of one engine take at most.
 fn wanted_bytes(options: &YcsbOptions) -> u64 {
     let sizes = options.sizes();
     if options.media == MediaKind::Folder {
@@ -20,22 +23,57 @@ fn wanted_bytes(options: &YcsbOptions) -> u64 {
     sizes.disk_bytes("capacity") + staging
 }
 
-/// What is wanted and what there is, in a sentence.
-///
-/// # Errors
-/// `Missing` if there is less. On a tmpfs, where files take what is written of them, disks are looked at as they are made.
-pub(super) fn check(options: &YcsbOptions) -> Result<String> {
-    let wanted = wanted_bytes(options);
-    let Some(room) = free_room(&options.directory) else {
-        return Ok(format!("up to {} in {}", ByteSize::new(wanted), options.directory.display()));
-    };
-    let free = ByteSize::new(room.free_bytes);
-    let said = format!("up to {} in {}, {free} are free", ByteSize::new(wanted), options.directory.display());
-    if room.free_bytes >= wanted || room.is_memory {
-        return Ok(said);
+/// What data sets want and what there is.
+#[derive(Debug)]
+pub(super) struct Room {
+    directory: PathBuf,
+    engines: usize,
+    /// Of one engine, at most.
+    wanted_bytes: u64,
+    /// Unknown where the system does not tell. On a tmpfs, where files take what is written of them, disks are looked at as they are made.
+    free_bytes: Option<u64>,
+}
+
+impl Room {
+    /// Looks.
+    ///
+    /// # Errors
+    /// `Missing` if there is less than one engine takes.
+    pub fn of(options: &YcsbOptions) -> Result<Room> {
+        let free = media::free_room(&options.directory).filter(|room| !room.is_memory);
+        let room = Room {
+            directory: options.directory.clone(),
+            engines: options.engines().len(),
+            wanted_bytes: wanted_bytes(options),
+            free_bytes: free.map(|room| room.free_bytes),
+        };
+        if room.data_sets(1) == 1 {
+            return Ok(room);
+        }
+        let message = format!("{room}: choose a folder with more room, or fewer records");
+        Err(Error::new(ErrorKind::Missing, message))
     }
-    let message = format!("{said}: choose a folder with more room, or fewer records");
-    Err(Error::new(ErrorKind::Missing, message))
+
+    /// How many of so many data sets may be there at once.
+    pub fn data_sets(&self, most: usize) -> usize {
+        let Some(free_bytes) = self.free_bytes else { return most };
+        usize::try_from(free_bytes / self.wanted_bytes.max(1)).map_or(most, |fit| fit.min(most))
+    }
+}
+
+impl fmt::Display for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let wanted = |engines: usize| ByteSize::new(self.wanted_bytes.saturating_mul(engines as u64));
+        let together = self.data_sets(self.engines).max(1);
+        write!(f, "up to {} in {}", wanted(together), self.directory.display())?;
+        if let Some(free_bytes) = self.free_bytes {
+            write!(f, ", {} are free", ByteSize::new(free_bytes))?;
+        }
+        if together < self.engines {
+            write!(f, " (engines could take turns with {})", wanted(self.engines))?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -49,12 +87,26 @@ mod tests {
         for media in [MediaKind::Folder, MediaKind::Limited] {
             let records = Records { count: 1 << 37, ..Records::default() };
             let options = YcsbOptions { media, records, ..YcsbOptions::new(folder.path()) };
-            let error = check(&options).unwrap_err();
+            let error = Room::of(&options).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Missing);
             assert!(error.to_string().contains("fewer records"), "{error}");
             let options = YcsbOptions { records: Records { count: 1, ..records }, ..options };
-            assert!(check(&options).unwrap().contains("are free"));
+            assert!(Room::of(&options).unwrap().to_string().contains("are free"));
         }
+    }
+
+    #[test]
+    fn engines_take_turns_where_there_is_room_for_all_their_data() {
+        let room =
+            |free_bytes| Room { directory: "/data".into(), engines: 2, wanted_bytes: 10 << 30, free_bytes };
+        for (free_gib, together, said) in [
+            (25, 2, "up to 20 GiB in /data, 25 GiB are free"),
+            (19, 1, "up to 10 GiB in /data, 19 GiB are free (engines could take turns with 20 GiB)"),
+        ] {
+            let room = room(Some(free_gib << 30));
+            assert_eq!((room.data_sets(2), room.to_string().as_str()), (together, said));
+        }
+        assert_eq!((room(None).data_sets(2), room(None).to_string().as_str()), (2, "up to 20 GiB in /data"));
     }
 
     #[test]

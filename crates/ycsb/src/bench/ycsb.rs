@@ -2,19 +2,23 @@
 //!
 //! 1. Each engine gets media of its own: equal ones, empty.
 //! 2. The load, then the workloads in their order, each on what the one before it left. D and E add records; YCSB's order has D and E last.
-//! 3. Rounds take turns: the engine that was first in one is last in the next. Figures are medians over the rounds.
+//! 3. Engines take turns: all of them do a phase before the next one begins, for a machine may be faster in one quarter of an hour than in the next. Who was
+//!    first in a phase is last in the one after it, and in the next round. Only where there is no room for the data of all of them one follows the other.
+//!
+//! Figures are medians over the rounds.
 
 use std::collections::BTreeMap;
 
 use super::places::Places;
+use super::room::Room;
 use super::summary::summarize;
-use super::{Job, Progress, YcsbOptions, room};
+use super::{Job, Peer, Progress, YcsbOptions};
 use crate::drive::{Clients, Driver, Phase};
 use crate::engine::ClassFolder;
 use crate::measure::Run;
 use crate::media::random_reads_per_second;
 use crate::report::Report;
-use crate::workload::Workload;
+use crate::workload::{Records, Workload};
 use crate::{Error, Result};
 
 /// The name of Tanada's runs.
@@ -38,7 +42,8 @@ pub fn run_ycsb_with(
     mut save: impl FnMut(&Report) -> Result<()>,
 ) -> Result<Report> {
     options.check()?;
-    progress(&room::check(options)?);
+    let room = Room::of(options)?;
+    progress(&room.to_string());
     let mut runs = Vec::new();
     let begun = Report::new("ycsb", options, &options.directory);
     let mut report = begun.clone();
@@ -48,8 +53,8 @@ pub fn run_ycsb_with(
             if round % 2 == 1 {
                 engines.reverse();
             }
-            for engine in engines {
-                let done = data_set(options, engine, tiers, round, progress);
+            for together in engines.chunks(room.data_sets(engines.len())) {
+                let done = phases_in_turn(options, together, tiers, round, progress);
                 runs.extend(done.map_err(Error::with_advice)?);
             }
         }
@@ -61,69 +66,99 @@ pub fn run_ycsb_with(
     Ok(report)
 }
 
-/// All phases of one engine on one data set.
-fn data_set(
+/// All phases of some engines, each on a data set of its own, which go at the end.
+fn phases_in_turn(
     options: &YcsbOptions,
-    engine: &str,
+    engines: &[&str],
     tiers: &str,
     round: usize,
     progress: Progress,
 ) -> Result<Vec<Run>> {
-    let places = Places::create(&options.directory, options.media, tiers, options.sizes())?;
-    let peer = options.against.iter().find(|peer| peer.engine == engine);
-    let mut records = options.records;
+    let in_round = format!("round {} of {}", round + 1, options.rounds);
+    let data_sets = engines.iter().map(|engine| DataSet::create(options, engine, tiers));
+    let mut data_sets = data_sets.collect::<Result<Vec<_>>>()?;
+    for data_set in &mut data_sets {
+        // What is compared with it is what Tanada reads in C.
+        if data_set.peer.is_none() && options.workloads.contains(&Workload::C) {
+            progress(&format!("random reads, {tiers}, {in_round}"));
+            data_set.device_iops = device_iops(options, &data_set.places)?;
+        }
+    }
     let mut runs = Vec::new();
-    // What is compared with it is what Tanada reads in C.
-    let device_iops = match engine == OWN && options.workloads.contains(&Workload::C) {
-        true => device_iops(options, &places, tiers, round, progress)?,
-        false => BTreeMap::new(),
-    };
     let phases = std::iter::once(Phase::Load).chain(options.workloads.iter().copied().map(Phase::Run));
     for phase in phases {
-        progress(&format!("{engine}, {tiers}, {}, round {} of {}", phase.name(), round + 1, options.rounds));
-        let clients = match (options.clients, peer) {
+        for data_set in &mut data_sets {
+            let what = format!("{}, {tiers}, {}", data_set.engine, phase.name());
+            progress(&format!("{what}, {in_round}"));
+            let run = data_set.perform(options, phase, round);
+            runs.push(run.map_err(|error| Error::failed(format!("{what}: {error}")))?);
+        }
+        data_sets.reverse();
+    }
+    Ok(runs)
+}
+
+/// Of one engine, in one round.
+struct DataSet<'a> {
+    engine: &'a str,
+    tiers: &'a str,
+    /// None for Tanada.
+    peer: Option<&'a Peer>,
+    places: Places,
+    /// As many as there are by now.
+    records: Records,
+    /// Random reads a second of each class, where they were measured.
+    device_iops: BTreeMap<String, f64>,
+}
+
+impl<'a> DataSet<'a> {
+    /// An empty one.
+    fn create(options: &'a YcsbOptions, engine: &'a str, tiers: &'a str) -> Result<DataSet<'a>> {
+        Ok(DataSet {
+            engine,
+            tiers,
+            peer: options.against.iter().find(|peer| peer.engine == engine),
+            places: Places::create(&options.directory, options.media, tiers, options.sizes())?,
+            records: options.records,
+            device_iops: BTreeMap::new(),
+        })
+    }
+
+    /// Has the engine do a phase.
+    fn perform(&mut self, options: &YcsbOptions, phase: Phase, round: usize) -> Result<Run> {
+        let clients = match (options.clients, self.peer) {
             (Clients::Tasks(count), Some(_)) => Clients::Threads(count),
             (clients, _) => clients,
         };
         let job = Job {
-            engine: engine.to_owned(),
-            tiers: tiers.to_owned(),
+            engine: self.engine.to_owned(),
+            tiers: self.tiers.to_owned(),
             phase,
             round,
-            driver: Driver { records, clients, ..options.driver(phase, round) },
-            classes: places.classes.clone(),
-            has_devices: places.has_devices,
+            driver: Driver { records: self.records, clients, ..options.driver(phase, round) },
+            classes: self.places.classes.clone(),
+            has_devices: self.places.has_devices,
             memory_bytes: options.memory_bytes,
             durable_within_ms: options.durable_within_ms,
             warm_up_s: options.warm_up_s,
             settles: true,
             threads: options.threads,
-            engine_settings: match peer {
+            engine_settings: match self.peer {
                 Some(_) => serde_json::Value::Null,
                 None => options.engine_settings.clone(),
             },
         };
-        let run = match peer {
-            Some(peer) => peer.perform(&job, places.guard()),
+        let run = match self.peer {
+            Some(peer) => peer.perform(&job, self.places.guard()),
             None => job.perform(),
-        };
-        let run =
-            run.map_err(|error| Error::failed(format!("{engine}, {tiers}, {}: {error}", phase.name())))?;
-        records.count = run.records;
-        runs.push(Run { device_iops: device_iops.clone(), ..run });
+        }?;
+        self.records.count = run.records;
+        Ok(Run { device_iops: self.device_iops.clone(), ..run })
     }
-    Ok(runs)
 }
 
 /// Random reads a second of each class by as many clients as the run has.
-fn device_iops(
-    options: &YcsbOptions,
-    places: &Places,
-    tiers: &str,
-    round: usize,
-    progress: Progress,
-) -> Result<BTreeMap<String, f64>> {
-    progress(&format!("random reads, {tiers}, round {} of {}", round + 1, options.rounds));
+fn device_iops(options: &YcsbOptions, places: &Places) -> Result<BTreeMap<String, f64>> {
     // As long as a short workload, where those are short.
     let seconds = if options.seconds > 0.0 { options.seconds.clamp(0.1, 2.0) } else { 2.0 };
     let measured = |class: &ClassFolder| {
