@@ -103,7 +103,8 @@ pub fn run(arguments: &SimulateArguments) -> Outcome {
     }
     let trace = trace(arguments)?;
     if trace.ios() == 0 {
-        return Err(Failure::failed("the trace has no I/O"));
+        let name = arguments.trace.as_deref().map(|path| format!("{}: ", path.display())).unwrap_or_default();
+        return Err(Failure::failed(format!("{name}the trace has no I/O")));
     }
     let training = arguments.training.as_ref().map(|path| read(path, arguments.import)).transpose()?;
     let training = training.as_ref().unwrap_or(&trace);

@@ -42,7 +42,8 @@ struct FirstClass {
 
 impl Explanation {
     pub(super) fn new(directory: &Directory, object: &Object, chunk: Heat) -> Explanation {
-        let Last { decision, refused } = decisions::last(directory.path(), object, chunk.chunk);
+        let is_so = |decision: &Decision| is_still_so(decision, &chunk);
+        let Last { decision, refused } = decisions::last(directory.path(), object, chunk.chunk, is_so);
         let is_outdated = decision.as_ref().is_some_and(|decision| !is_still_so(decision, &chunk));
         Explanation {
             chunk,
@@ -96,7 +97,7 @@ impl FirstClass {
     }
 }
 
-/// In words. Of a chunk that nobody has decided on, what is known that may be the reason.
+/// In words. Where no decision tells why the chunk lies there, or one was refused, what is known that may be the reason.
 pub(super) fn explained(explanation: &Explanation) -> String {
     let chunk = &explanation.chunk;
     let home = match (&chunk.class, &chunk.mirror) {
@@ -133,11 +134,11 @@ pub(super) fn explained(explanation: &Explanation) -> String {
                 Some(_) => "who made its mirror is not known",
             };
             lines.push(format!("No decision on it is remembered: {why}."));
-            lines.extend(
-                explanation.pin.iter().map(|class| format!("Its object is pinned to class {class}.")),
-            );
-            lines.extend(explanation.first_class.as_ref().map(FirstClass::text));
         }
+    }
+    lines.extend(explanation.pin.iter().map(|class| format!("Its object is pinned to class {class}.")));
+    if explanation.decision.is_none() || explanation.is_outdated || explanation.refused.is_some() {
+        lines.extend(explanation.first_class.as_ref().map(FirstClass::text));
     }
     if let Some(refused) = &explanation.refused {
         let refusal = refused.refusal.as_deref().unwrap_or_default();

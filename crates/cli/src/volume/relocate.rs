@@ -8,7 +8,8 @@ use clap::Args;
 use tanada_base::ByteSize;
 use tanada_volume::{Attributes, Budget, ClassInfo, Object, Relocated, Relocation, Volume};
 
-use super::{Machine, VolumeFolder, decisions, selection};
+use super::decisions::Noting;
+use super::{Machine, VolumeFolder, selection};
 use crate::failure::{Failure, Outcome};
 use crate::output::{count, say, size};
 use crate::progress::Progress;
@@ -195,8 +196,10 @@ pub(super) async fn drop_mirrors(machine: &Machine, arguments: DropArguments) ->
             let volume = directory.volume();
             for object in selection::all_or(volume, &names)? {
                 let chunks = within(&object, chunks.clone(), volume.chunk_bytes());
-                decisions::note(directory.path(), &object, &chunks, "drop", None, &relocation)?;
-                dropped += object.drop_mirrors(chunks, &relocation)?;
+                let noting = Noting::begin(directory.path(), &object, &chunks, "drop", None, &relocation)?;
+                let done = object.drop_mirrors(chunks, &relocation);
+                noting.end(&done)?;
+                dropped += done?;
             }
             Ok(dropped)
         })
@@ -208,6 +211,8 @@ pub(super) async fn drop_mirrors(machine: &Machine, arguments: DropArguments) ->
 struct Work<'a> {
     action: &'static str,
     folder: &'a Path,
+    /// Names and numbers.
+    classes: Vec<(String, u8)>,
     chunk_bytes: u64,
     progress: Arc<Progress>,
     done: Relocated,
@@ -218,7 +223,8 @@ impl<'a> Work<'a> {
         let chunk_bytes = volume.chunk_bytes();
         let total = objects.iter().map(|object| object.size_bytes().next_multiple_of(chunk_bytes)).sum();
         let progress = Arc::new(Progress::new(action, total));
-        Work { action, folder, chunk_bytes, progress, done: Relocated::default() }
+        let classes = volume.classes().into_iter().map(|class| (class.name, class.number)).collect();
+        Work { action, folder, classes, chunk_bytes, progress, done: Relocated::default() }
     }
 
     async fn relocate(
@@ -230,16 +236,25 @@ impl<'a> Work<'a> {
         relocation: &Relocation,
     ) -> Outcome {
         let chunks = within(object, chunks, self.chunk_bytes);
-        decisions::note(self.folder, object, &chunks, self.action, Some(class), relocation)?;
+        // What is no class is refused below.
+        let number = self.classes.iter().find(|(name, _)| name == class).map(|(_, number)| *number);
+        let begin = |number: u8| {
+            Noting::begin(self.folder, object, &chunks, self.action, Some((class, number)), relocation)
+        };
+        let noting = number.map(begin).transpose()?;
         let (progress, before) = (self.progress.clone(), self.done.bytes);
         let relocation = Relocation {
             progress: Some(Arc::new(move |report: &Relocated| progress.set(before + report.bytes))),
             ..relocation.clone()
         };
         let done = match way {
-            Way::Move => object.move_to(chunks, class, &relocation).await?,
-            Way::Mirror => object.mirror_to(chunks, class, &relocation).await?,
+            Way::Move => object.move_to(chunks.clone(), class, &relocation).await,
+            Way::Mirror => object.mirror_to(chunks.clone(), class, &relocation).await,
         };
+        let noted = noting.map(|noting| noting.end(&done)).transpose();
+        // Why it was not done is told first.
+        let done = done?;
+        noted?;
         self.done.chunks += done.chunks;
         self.done.done += done.done;
         self.done.skipped += done.skipped;

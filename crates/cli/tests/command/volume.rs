@@ -161,6 +161,14 @@ fn pins_mirrors_and_their_reasons() {
     assert!(why.contains("mirror in class staging") && why.contains("by the user: pin to staging"), "{why}");
     let error = made.run("mirror", &["orders.ibd", "--to", "capacity"]).error(1);
     assert!(error.contains("pinned to class staging"), "{error}");
+    // It was told as if it had been done, and the pin no more.
+    let why = made.run("heat", &["orders.ibd", "--explain", "0"]).output();
+    assert!(why.contains("by the user: pin to staging") && !why.contains("any more"), "{why}");
+    assert!(
+        why.contains("mirror to capacity") && why.contains("Refused: ") && why.contains("pinned"),
+        "{why}"
+    );
+    assert!(why.contains("\nIts object is pinned to class staging.\n"), "{why}");
     made.assert_sound();
     made.run("pin", &["orders.ibd", "--off"]).output();
     let dropped = made.run("drop", &["orders.ibd", "--chunks", "0..2"]).output();
@@ -230,7 +238,8 @@ fn what_keeps_a_chunk_from_the_first_class_is_told() {
     made.run("pin", &["orders.ibd", "--to", "capacity"]).output();
     // What users decided is a decision, too; without it what it left is told.
     let notes = format!("{}/decisions.jsonl", made.volume);
-    let pinned: Value = serde_json::from_str(std::fs::read_to_string(&notes).unwrap().trim()).unwrap();
+    let noted = std::fs::read_to_string(&notes).unwrap();
+    let pinned: Value = serde_json::from_str(noted.lines().next().unwrap()).unwrap();
     std::fs::remove_file(&notes).unwrap();
     let why = made.run("heat", &explain).output();
     assert!(why.contains("pinned to class capacity.\n"), "{why}");

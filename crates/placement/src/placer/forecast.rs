@@ -44,6 +44,8 @@ pub struct Forecast {
     pub fast_chunks: u32,
     /// What would be moved, in this order; the first some thousand.
     pub moves: Vec<PlannedMove>,
+    /// How many there are in all.
+    pub move_count: u32,
     /// Bytes that would be copied, by all moves.
     pub move_bytes: u64,
     /// Seconds that the moves are expected to save, the copies not subtracted. Of a policy that does not reckon: what the plan's reads would save.
@@ -87,6 +89,7 @@ impl Placer {
                     gain_s => f64::from(gain_s) + cost_s,
                 };
             }
+            forecast.move_count += 1;
             if forecast.moves.len() < MOST_MOVES {
                 let why = reason.told(&self.layout);
                 let planned = PlannedMove { chunk, object, chunk_of_object, action, gain_s, why };

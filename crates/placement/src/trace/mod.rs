@@ -214,9 +214,15 @@ impl Trace {
         })
     }
 
-    /// The object has at least these bytes.
+    /// The object has at least these bytes, of which there are some.
     fn touch(&mut self, object: ObjectNo, offset: u64, bytes: u32) -> Result<()> {
         let object = self.object(object)?;
+        if bytes == 0 {
+            let name = &object.name;
+            return Err(Error::corrupted(format!(
+                "an I/O or a page of 0 bytes at offset {offset} of {name}"
+            )));
+        }
         let end = offset.checked_add(u64::from(bytes)).filter(|end| *end <= MOST_BYTES);
         let end = end.ok_or_else(|| {
             Error::corrupted(format!("offset {offset} of {} is beyond what a trace may address", object.name))

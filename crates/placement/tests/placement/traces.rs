@@ -2,8 +2,8 @@
 
 use tanada_placement::synthetic::{Synthetic, nine_queries};
 use tanada_placement::{
-    Cause, End, ErrorKind, Fingerprint, Footprint, IoKind, Pace, QueryId, Recorder, SimulationOptions, Trace,
-    TraceIo, TraceQuery, TraceReader, simulate,
+    Cause, End, ErrorKind, Fingerprint, Footprint, IoKind, Pace, QueryId, Record, Recorder,
+    SimulationOptions, Trace, TraceIo, TraceQuery, TraceReader, simulate,
 };
 
 use crate::small;
@@ -181,6 +181,18 @@ fn what_is_no_trace_is_refused() {
     let header = crc32c_of(&file[..28]);
     file[28..32].copy_from_slice(&header.to_be_bytes());
     assert!(read(&file).unwrap_err().to_string().contains("version 3"));
+}
+
+/// A replay waited for its end, and ended without a word.
+#[test]
+fn an_io_of_no_bytes_is_refused() {
+    let mut trace = small();
+    let io = trace.records().find_map(|record| match record {
+        Record::Io(io) => Some(io),
+        _ => None,
+    });
+    let error = trace.push(Record::Io(TraceIo { bytes: 0, ..io.unwrap() })).unwrap_err();
+    assert!(error.to_string().contains("an I/O or a page of 0 bytes at offset"), "{error}");
 }
 
 /// Bit by bit, so that the test does not lean on what it tests.

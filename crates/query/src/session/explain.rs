@@ -73,13 +73,14 @@ impl Session {
 }
 
 fn in_short(forecast: &Forecast) -> String {
-    let Forecast { chunks, fast_chunks, moves, move_bytes, gain_s, cost_s, remembered_runs } = forecast;
+    let Forecast { chunks, fast_chunks, move_count, move_bytes, gain_s, cost_s, remembered_runs, .. } =
+        forecast;
     let mib = *move_bytes as f64 / f64::from(1 << 20);
     format!(
         "{} named, {fast_chunks} of them in the fast class; {}, {mib:.0} MiB to copy, estimated to save {gain_s:.3} s for {cost_s:.3} s of \
          copying; runs of this statement remembered: {remembered_runs}",
         count(u64::from(*chunks), "chunk"),
-        count(moves.len() as u64, "move")
+        count(u64::from(*move_count), "move")
     )
 }
 
@@ -99,7 +100,7 @@ fn show_moves(shown: &mut String, forecast: &Forecast, objects: &[String]) {
             planned.why
         );
     }
-    if let Some(more) = forecast.moves.len().checked_sub(SHOWN_MOVES).filter(|more| *more > 0) {
+    if let Some(more) = (forecast.move_count as usize).checked_sub(SHOWN_MOVES).filter(|more| *more > 0) {
         let _ = writeln!(shown, "  and {more} more");
     }
 }
