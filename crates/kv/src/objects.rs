@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tanada_io::BufferPool;
-use tanada_volume::{Attributes, Object, Volume};
+use tanada_volume::{Attributes, ClassInfo, Object, Volume};
 
 use crate::written::{Purpose, Written, WrittenBytes};
 use crate::{Error, ErrorKind, Result};
@@ -57,6 +57,8 @@ pub(crate) struct Objects {
     kept_for_log: AtomicU64,
     /// There were fewer when that was looked at.
     is_short: AtomicBool,
+    /// Bytes that the database may have on the fastest class beyond those that it has, when that was looked at last.
+    left_on_fastest: AtomicU64,
 }
 
 impl fmt::Debug for Objects {
@@ -85,6 +87,7 @@ impl Objects {
             kept_free,
             kept_for_log,
             is_short,
+            left_on_fastest: AtomicU64::new(u64::MAX),
         })
     }
 
@@ -104,10 +107,28 @@ impl Objects {
 
     /// The bytes that are free, and those that are to be.
     pub(crate) fn room(&self) -> (u64, u64) {
-        let classes = self.volume.classes().into_iter();
-        let takes = classes.filter(|class| !class.is_draining && !class.is_failed);
-        let free = takes.map(|class| class.chunks.saturating_sub(class.taken)).sum::<u64>();
-        (free * self.volume.chunk_bytes(), self.kept_free.load(Ordering::Relaxed))
+        let free = self.free_by_class().into_iter().map(|(free, _)| free).sum();
+        (free, self.kept_free.load(Ordering::Relaxed))
+    }
+
+    /// Of each class that takes objects, fastest first: the bytes that the database may yet take there, and all of its bytes.
+    pub(crate) fn free_by_class(&self) -> Vec<(u64, u64)> {
+        let chunk_bytes = self.volume.chunk_bytes();
+        let mut classes = self.volume.classes();
+        classes.retain(|class| !class.is_draining && !class.is_failed);
+        let free = |class: &ClassInfo| class.chunks.saturating_sub(class.taken) * chunk_bytes;
+        let mut free: Vec<_> =
+            classes.iter().map(|class| (free(class), class.chunks * chunk_bytes)).collect();
+        // The only one takes all there is.
+        if let [(of_fastest, _), _, ..] = &mut free[..] {
+            *of_fastest = (*of_fastest).min(self.left_on_fastest.load(Ordering::Relaxed));
+        }
+        free
+    }
+
+    /// Notes how much more the database may have on the fastest class of several.
+    pub(crate) fn note_left_on_fastest(&self, bytes: Option<u64>) {
+        self.left_on_fastest.store(bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// Whether there is room for so many bytes, which may give others only much later, beside what the log wants.

@@ -1,11 +1,14 @@
 //! Writes that are made together.
 
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::store::{Store, StoreState};
 use crate::entry::{Codec, LONGEST_KEY, LONGEST_VALUE};
 use crate::log::frame::{
-    LONGEST_PAYLOAD, NewOperation, OPERATION_HEADER, OperationKind, Payload, PayloadBuilder, StoreNo,
+    LONGEST_PAYLOAD, NewOperation, OPERATION_HEADER, Operation, OperationKind, Payload, PayloadBuilder,
+    StoreNo,
 };
 use crate::settings::{Compression, WriteOptions};
 use crate::value::codec;
@@ -20,6 +23,8 @@ pub struct Batch {
     stores: Vec<Arc<StoreState>>,
     error: Option<Error>,
     operations: usize,
+    /// There are ranges, which may hide what came before them.
+    has_ranges: bool,
 }
 
 /// The first key behind all that begin with `prefix`; `None` if there is none.
@@ -51,7 +56,7 @@ impl Batch {
         self.operations == 0
     }
 
-    /// Operations in it.
+    /// Operations in it, those that are to be hidden by a later range among them.
     pub fn len(&self) -> usize {
         self.operations
     }
@@ -73,7 +78,6 @@ impl Batch {
             return;
         }
         let kind = if end.is_some() { OperationKind::DeleteRange } else { OperationKind::DeleteFrom };
-        self.forget_in(store.state().no, start, end);
         self.add(store.state(), kind, start, end.unwrap_or_default(), None);
     }
 
@@ -121,35 +125,19 @@ impl Batch {
             expires_s,
         });
         self.operations += 1;
+        self.has_ranges |= is_range(kind);
     }
 
     fn refuse(&mut self, why: impl FnOnce() -> String) {
         self.error.get_or_insert_with(|| Error::invalid(why()));
     }
 
-    /// Takes out what a range that is deleted now would have to hide: all operations of a batch have one sequence number, and a range hides
-    /// smaller ones only.
-    fn forget_in(&mut self, store: StoreNo, start: &[u8], end: Option<&[u8]>) {
-        let is_hidden = |operation: &crate::log::frame::Operation| {
-            operation.store == store
-                && matches!(operation.kind, OperationKind::Put | OperationKind::Delete)
-                && start <= operation.pair.key()
-                && end.is_none_or(|end| operation.pair.key() < end)
-        };
-        if self.operations == 0 {
-            return;
-        }
-        let old = std::mem::take(&mut self.payload).finish();
-        let hides_any = old.operations().flatten().any(|operation| is_hidden(&operation));
-        self.payload = PayloadBuilder::resume(&old);
-        if hides_any {
-            self.payload = PayloadBuilder::with_capacity(old.bytes.len());
-            self.operations = 0;
-            for operation in old.operations().flatten().filter(|operation| !is_hidden(operation)) {
-                self.payload.push(&operation.as_new());
-                self.operations += 1;
-            }
-        }
+    /// Whether no operation was refused.
+    ///
+    /// # Errors
+    /// Why one was.
+    pub(crate) fn accepted(self) -> Result<()> {
+        self.error.map_or(Ok(()), Err)
     }
 
     /// What is written to the log, and to which stores.
@@ -165,6 +153,7 @@ impl Batch {
             return Err(error);
         }
         let payload = self.payload.finish();
+        let payload = if self.has_ranges { without_hidden(payload) } else { payload };
         let compresses = |store: &Arc<StoreState>| match options.compression {
             Some(compression) => compression != Compression::None,
             None => store.live.compresses(),
@@ -198,6 +187,62 @@ impl Batch {
     }
 }
 
+fn is_range(kind: OperationKind) -> bool {
+    matches!(kind, OperationKind::DeleteRange | OperationKind::DeleteFrom)
+}
+
+/// The payload without what a later range of it is to hide: all operations of a batch have one sequence number, and a range hides smaller ones only.
+fn without_hidden(payload: Payload) -> Payload {
+    let operations: Vec<Operation> = payload.operations().flatten().collect();
+    let mut deleted: HashMap<StoreNo, Deleted<'_>> = HashMap::new();
+    let mut is_hidden = vec![false; operations.len()];
+    for (operation, is_hidden) in operations.iter().zip(&mut is_hidden).rev() {
+        let (key, value) = (operation.pair.key(), operation.pair.value());
+        match operation.kind {
+            OperationKind::DeleteRange => deleted.entry(operation.store).or_default().add(key, Some(value)),
+            OperationKind::DeleteFrom => deleted.entry(operation.store).or_default().add(key, None),
+            OperationKind::Put | OperationKind::Delete => {
+                *is_hidden = deleted.get(&operation.store).is_some_and(|deleted| deleted.has(key));
+            }
+        }
+    }
+    if !is_hidden.contains(&true) {
+        return payload;
+    }
+    let mut builder = PayloadBuilder::with_capacity(payload.bytes.len());
+    for (operation, _) in operations.iter().zip(is_hidden).filter(|(_, is_hidden)| !is_hidden) {
+        builder.push(&operation.as_new());
+    }
+    builder.finish()
+}
+
+/// Ranges of keys, those that overlap or touch made one: where each begins, and its end, if it has one.
+#[derive(Debug, Default)]
+struct Deleted<'a>(BTreeMap<&'a [u8], Option<&'a [u8]>>);
+
+impl<'a> Deleted<'a> {
+    fn has(&self, key: &[u8]) -> bool {
+        let before = self.0.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back();
+        before.is_some_and(|(_, end)| end.is_none_or(|end| key < end))
+    }
+
+    fn add(&mut self, mut start: &'a [u8], mut end: Option<&'a [u8]>) {
+        loop {
+            // The last one that begins within it or at its end, or before it.
+            let up_to = end.map_or(Bound::Unbounded, Bound::Included);
+            let other = self.0.range::<[u8], _>((Bound::Unbounded, up_to)).next_back();
+            let Some((&first, &behind)) = other.filter(|(_, behind)| behind.is_none_or(|it| it >= start))
+            else {
+                break;
+            };
+            self.0.remove(first);
+            start = start.min(first);
+            end = end.zip(behind).map(|(end, behind)| end.max(behind));
+        }
+        self.0.insert(start, end);
+    }
+}
+
 /// When something expires that lives so long from now on.
 pub(crate) fn expiry(now_s: u64, time_to_live_s: u32) -> u32 {
     u32::try_from(now_s.saturating_add(u64::from(time_to_live_s))).unwrap_or(u32::MAX)
@@ -224,5 +269,63 @@ mod tests {
         assert_eq!(behind_prefix(b"a\xff\xff"), Some(b"b".to_vec()));
         assert_eq!(behind_prefix(b"\xff"), None);
         assert_eq!(behind_prefix(b""), None);
+    }
+
+    #[test]
+    fn ranges_that_touch_are_one() {
+        let mut deleted = Deleted::default();
+        deleted.add(b"c", Some(b"e"));
+        deleted.add(b"g", Some(b"i"));
+        deleted.add(b"k", None);
+        let has = |deleted: &Deleted<'_>| -> String {
+            ('a'..='n').filter(|key| deleted.has(key.to_string().as_bytes())).collect()
+        };
+        assert_eq!(has(&deleted), "cdghklmn");
+        deleted.add(b"e", Some(b"f"));
+        assert_eq!((has(&deleted).as_str(), deleted.0.len()), ("cdeghklmn", 3));
+        deleted.add(b"b", Some(b"h"));
+        assert_eq!((has(&deleted).as_str(), deleted.0.len()), ("bcdefghklmn", 2));
+        deleted.add(b"d", Some(b"e"));
+        deleted.add(b"l", Some(b"m"));
+        assert_eq!((has(&deleted).as_str(), deleted.0.len()), ("bcdefghklmn", 2));
+        deleted.add(b"a", None);
+        assert_eq!((has(&deleted).as_str(), deleted.0.len()), ("abcdefghijklmn", 1));
+    }
+
+    /// Each range went through all that was in the batch before.
+    #[test]
+    fn a_batch_has_what_no_later_range_of_its_store_hides() {
+        let put = |store, key| NewOperation {
+            store,
+            kind: OperationKind::Put,
+            key,
+            value: b"v",
+            value_len: 1,
+            codec: Codec::None,
+            expires_s: None,
+        };
+        let range = |store, start, end| NewOperation {
+            kind: OperationKind::DeleteRange,
+            value: end,
+            value_len: 1,
+            ..put(store, start)
+        };
+        let mut builder = PayloadBuilder::with_capacity(0);
+        let all: [NewOperation<'_>; 7] = [
+            put(1, b"a"),
+            put(1, b"b"),
+            put(2, b"b"),
+            NewOperation { kind: OperationKind::Delete, value: b"", value_len: 0, ..put(1, b"c") },
+            range(1, b"b", b"d"),
+            put(1, b"b"),
+            range(2, b"c", b"d"),
+        ];
+        all.iter().for_each(|operation| builder.push(operation));
+        let payload = without_hidden(builder.finish());
+        let left = payload.operations().flatten();
+        let left = left.map(|operation| (operation.store, operation.kind, operation.pair.key().to_vec()));
+        let expected = [0, 2, 4, 5, 6].map(|at: usize| (all[at].store, all[at].kind, all[at].key.to_vec()));
+        assert_eq!(left.collect::<Vec<_>>(), expected);
+        assert_eq!(payload.operations, 5);
     }
 }

@@ -232,7 +232,8 @@ impl Core {
                         let _claim = turn.claim.clone();
                         drop(turn);
                         self.trim_mirrors(writing, false).await?;
-                        return self.delete_retired().await;
+                        self.delete_retired().await?;
+                        return self.bring_within_limit(writing, store).await;
                     }
                     // The others may have made room for those that there was none for.
                     Some(error) => (error, false),
@@ -255,6 +256,19 @@ impl Core {
             }
             had_free = had_free.max(free);
             thorough.leave_out_none();
+        }
+    }
+
+    /// Takes what of a store is beyond the limit of the fastest class to the next one. The caller has no store's turn.
+    async fn bring_within_limit(&self, writing: &Writing, store: &Arc<StoreState>) -> Result<()> {
+        self.watch_fast_class();
+        loop {
+            match self.keep_within_limit(writing, std::slice::from_ref(store)).await? {
+                Did::Something => {}
+                Did::Later(rest) => self.environment.sleep(rest).await,
+                Did::Nothing | Did::FoundNoSpace => return Ok(()),
+            }
+            self.check_open()?;
         }
     }
 

@@ -1,6 +1,7 @@
 //! The limit of the fastest class, `fast_class_bytes`.
 //!
 //! Who makes an object asks first, and makes it on another class once what lies on the fastest one, with what the log needs next, would be more than the limit.
+//! Where the other classes are full, what is left of the limit is all the room there is, and puts are refused as in a volume that is full ([`super::reserve`]).
 //! Counting that takes time where there are many objects, so it is done now and then as long as whatever is made surely fits, and each time when it may not.
 //!
 //! When the limit is lowered, memory tables are written out, mirrors go, spills are due, and what leaves have there goes to the next class
@@ -51,11 +52,14 @@ impl Core {
         let settings = self.settings();
         let Some(limit) = settings.fast_class_bytes else {
             self.classes.set_fast_full(false);
+            self.objects.note_left_on_fastest(None);
             return None;
         };
         // Log segments are prepared ahead, so there has to be room for two.
         let reserve = (2 * super::open::log_segment_bytes(self.objects.volume(), &settings)).min(limit / 4);
-        let needed = self.fast_class_bytes() + reserve;
+        let used = self.fast_class_bytes();
+        let needed = used + reserve;
+        self.objects.note_left_on_fastest(Some(limit.saturating_sub(used)));
         self.classes.set_fast_full(needed > limit);
         Some((limit, needed))
     }

@@ -309,11 +309,7 @@ impl Core {
 
     /// Bytes that are free on the class that has most, and all of its bytes.
     pub(crate) fn free_for_jobs(&self) -> (u64, u64) {
-        let volume = self.objects.volume();
-        let classes = volume.classes().into_iter().filter(|class| !class.is_draining && !class.is_failed);
-        let free = classes.map(|class| (class.chunks.saturating_sub(class.taken), class.chunks)).max();
-        let (free, all) = free.unwrap_or_default();
-        (free * volume.chunk_bytes(), all * volume.chunk_bytes())
+        self.objects.free_by_class().into_iter().max().unwrap_or_default()
     }
 
     /// Bytes that are free on the fastest class, whoever else uses it.

@@ -90,13 +90,14 @@ pub(crate) enum Correction {
 impl Core {
     /// Empties a class of the volume.
     async fn drain_class(&self, class: &str) -> Result<Relocated> {
+        let writing = self.writing()?;
         let relocation = Relocation {
             who: format!("kv/{}", self.name),
             why: "the class is drained".to_owned(),
             ..Relocation::default()
         };
         let has_mirrors = self.classes.is_log_on(class) || self.classes.fastest().as_deref() == Some(class);
-        if let Some(writing) = self.writing().ok().filter(|_| has_mirrors) {
+        if has_mirrors {
             self.trim_mirrors(writing, true).await?;
         }
         let volume = self.objects.volume();
@@ -373,7 +374,7 @@ impl Database {
     /// there, from now on and until `fill_class`. Policies that name the class or mean it take the next slower one, or a faster one, instead.
     ///
     /// # Errors
-    /// `NotFound`; `NoSpace` if the other classes cannot take all of it: what was moved stays moved; `Device`.
+    /// `NotFound`; `NoSpace` if the other classes cannot take all of it: what was moved stays moved; `ReadOnly`, `Device`.
     pub async fn drain_class(&self, class: &str) -> Result<Relocated> {
         self.core.drain_class(class).await
     }

@@ -149,10 +149,17 @@ impl Core {
                 format!("; class {} {why}", class.name)
             })
             .collect::<String>();
+        let limit = self.settings().fast_class_bytes.filter(|_| classes.len() > 1);
+        let limit = limit.map_or(String::new(), |limit| {
+            format!(
+                ", of the fastest class no more than fast_class_bytes ({} MiB) may be taken",
+                mebibytes(limit)
+            )
+        });
         Error::new(
             ErrorKind::NoSpace,
             format!(
-                "the volume is nearly full: {} MiB were free,{wants} and {} MiB are kept for deletes and what they take: \
+                "the volume is nearly full: {} MiB were free{limit},{wants} and {} MiB are kept for deletes and what they take: \
                  delete something, free space or enlarge a class{refusing}",
                 free >> 20,
                 mebibytes(kept),

@@ -137,12 +137,6 @@ impl PayloadBuilder {
         PayloadBuilder { bytes: Vec::with_capacity(bytes), checksum: 0, operations: 0 }
     }
 
-    /// Goes on with what was finished.
-    pub(crate) fn resume(payload: &Payload) -> PayloadBuilder {
-        let Payload { bytes, checksum, operations } = payload;
-        PayloadBuilder { bytes: bytes.to_vec(), checksum: *checksum, operations: *operations }
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }

@@ -148,8 +148,8 @@ impl Transaction {
     pub async fn commit(self, options: &WriteOptions) -> Result<()> {
         let Transaction { open, isolation, batch, read, .. } = self;
         if batch.is_empty() {
-            // It read from one snapshot, so it is as if it had been alone at that moment.
-            return Ok(());
+            // It read from one snapshot, so it is as if it had been alone at that moment. But what it meant to write may have been refused, all of it.
+            return batch.accepted();
         }
         let read = (isolation == Isolation::Serializable).then_some(&read);
         open.core().commit(batch, options, Some((&open, read))).await

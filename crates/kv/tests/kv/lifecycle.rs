@@ -89,6 +89,9 @@ fn a_read_only_opening_changes_nothing() {
     let store = database.open_store("lines").unwrap();
     assert_eq!(wait(store.get(b"1")).unwrap().as_deref(), Some(&b"rice"[..]));
     assert_eq!(wait(store.put(b"1", b"tea")).unwrap_err().kind(), ErrorKind::ReadOnly);
+    let class = bench.volume.classes()[0].name.clone();
+    assert_eq!(wait(database.drain_class(&class)).unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert!(!bench.volume.classes()[0].is_draining, "it was drained all the same");
     wait(database.close()).unwrap();
     // The next segment may have been under way.
     assert!(names().iter().all(|name| before.contains(name) || name.contains("segment")));

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tanada_base::SplitMix64;
 use tanada_kv::blocking::wait;
 use tanada_kv::{
-    CursorOptions, Database, DatabaseSettings, FilterMemory, OpenOptions, PolicyTemplate, Store,
-    StoreSettings, WriteOptions,
+    CursorOptions, Database, DatabaseOverrides, DatabaseSettings, ErrorKind, FilterMemory, OpenOptions,
+    PolicyTemplate, Store, StoreSettings, WriteOptions,
 };
 use tanada_volume::Attributes;
 
@@ -89,6 +89,71 @@ fn the_limit_of_the_fastest_class_is_kept() {
     for no in (0..40_000u64).step_by(111) {
         assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, 1));
     }
+    wait(database.close()).unwrap();
+}
+
+/// What the slower class had no room for went to the fastest one, whatever its limit.
+#[test]
+fn the_limit_is_kept_when_the_other_class_is_full() {
+    let bench = Bench::with_classes(96 << 20, 24 << 20);
+    let limit = 16 << 20;
+    let settings_of_database =
+        DatabaseSettings { fast_class_bytes: Some(limit), memory_bytes: 4 << 20, ..Bench::settings() };
+    let create = Database::create(&bench.volume, "test", &settings_of_database, bench.environment.clone());
+    let database = wait(create).unwrap();
+    let settings = StoreSettings { policy: PolicyTemplate::StagingOnly.into(), ..settings() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    let used = || {
+        let used = &database.statistics().classes[0];
+        used.segment_bytes + used.key_bytes + used.manifest_bytes
+    };
+    let mut written = 0;
+    let error = loop {
+        if let Err(error) = wait(store.put(&u64::to_be_bytes(written), &value(written, 1))) {
+            break error;
+        }
+        written += 1;
+        if written % 256 == 0 {
+            assert!(used() <= limit + (2 << 20), "{} after {written}", used());
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+    assert!(error.to_string().contains("fast_class_bytes (16 MiB)"), "{error}");
+    assert!((20_000..60_000).contains(&written), "{written}");
+    // Which is no dead end.
+    wait(store.delete_range(&100u64.to_be_bytes(), None)).unwrap();
+    wait(store.compact()).unwrap();
+    assert!(used() <= limit + (2 << 20), "{} when it was compacted", used());
+    for no in 0..200u64 {
+        let expected = (no < 100).then(|| value(no, 1));
+        assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().as_deref(), expected.as_deref());
+    }
+    for no in 200..5000u64 {
+        wait(store.put(&no.to_be_bytes(), &value(no, 2))).unwrap();
+    }
+    wait(database.close()).unwrap();
+}
+
+/// Only tasks beside it brought a store within a limit that was lowered, and a command that compacts ends before they do.
+#[test]
+fn a_compaction_brings_a_store_within_a_lowered_limit() {
+    let bench = Bench::with_classes(64 << 20, 128 << 20);
+    let database = bench.create();
+    let settings = StoreSettings { policy: PolicyTemplate::StagingOnly.into(), ..settings() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    for no in 0..30_000u64 {
+        wait(store.put(&no.to_be_bytes(), &value(no, 1))).unwrap();
+    }
+    wait(store.compact()).unwrap();
+    let used = || {
+        let used = &database.statistics().classes[0];
+        used.segment_bytes + used.key_bytes + used.manifest_bytes
+    };
+    assert!(used() > 20 << 20, "{}", used());
+    let limit = DatabaseOverrides { fast_class_bytes: Some(Some(8 << 20)), ..DatabaseOverrides::default() };
+    wait(database.set_settings(&limit)).unwrap();
+    wait(store.compact()).unwrap();
+    assert!(used() <= 9 << 20, "{}", used());
     wait(database.close()).unwrap();
 }
 

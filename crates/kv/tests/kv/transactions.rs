@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use tanada_kv::blocking::wait;
-use tanada_kv::{Database, ErrorKind, Isolation, Store, StoreSettings, WriteOptions};
+use tanada_kv::{
+    Database, ErrorKind, Isolation, LONGEST_KEY, LONGEST_VALUE, Store, StoreSettings, WriteOptions,
+};
 
 use crate::volumes::Bench;
 
@@ -15,6 +17,23 @@ fn start(bench: &Bench) -> (Database, Store, Store) {
 
 fn text(value: Option<Bytes>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| String::from_utf8(value.to_vec()).unwrap())
+}
+
+/// It was told that it had been written, and nothing was.
+#[test]
+fn a_transaction_whose_writes_were_all_refused_fails() {
+    let bench = Bench::new();
+    let (database, a, _) = start(&bench);
+    for (key, value) in [(LONGEST_KEY + 1, 1), (1, LONGEST_VALUE + 1)] {
+        for isolation in [Isolation::Snapshot, Isolation::Serializable] {
+            let mut transaction = database.begin(isolation);
+            transaction.put(&a, &vec![b'k'; key], &vec![b'v'; value]);
+            let error = wait(transaction.commit(&WriteOptions::default())).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+        }
+    }
+    wait(database.begin(Isolation::Snapshot).commit(&WriteOptions::default())).unwrap();
+    wait(database.close()).unwrap();
 }
 
 #[test]
