@@ -150,6 +150,14 @@ impl Classes {
     /// `NotFound` if it names a class that is not there; `InvalidInput` if it wants values of the root elsewhere than in the log.
     pub(crate) fn check(&self, policy: &MediaPolicy) -> Result<()> {
         self.check_names(policy.names())?;
+        self.check_log(policy)
+    }
+
+    /// Whether values of the root are wanted where the log is.
+    ///
+    /// # Errors
+    /// `InvalidInput` if not.
+    pub(crate) fn check_log(&self, policy: &MediaPolicy) -> Result<()> {
         let offered = self.offered();
         let log = self.log_class.resolve(&offered);
         if policy.root.values == ClassChoice::Log || policy.root.values.resolve(&offered) == log {

@@ -157,10 +157,23 @@ pub enum Compression {
 #[serde(rename_all = "snake_case")]
 pub enum FilterMemory {
     /// Parts of them come through the cache as they are wanted.
-    #[default]
     Paged,
     /// In memory from the opening on, as long as all filters together take no more than a quarter of `memory_bytes`; those that do not fit in are paged.
     Resident,
+    /// In memory soon after the opening, as long as all filters together take no more than a 32nd of `memory_bytes`; those that do not fit in are paged.
+    #[default]
+    Small,
+}
+
+impl FilterMemory {
+    /// The share of `memory_bytes` that filters in memory may have, all together: one in so many parts.
+    pub(crate) fn most_part(self) -> Option<u64> {
+        match self {
+            FilterMemory::Paged => None,
+            FilterMemory::Resident => Some(4),
+            FilterMemory::Small => Some(32),
+        }
+    }
 }
 
 /// Settings of a store.
@@ -179,7 +192,7 @@ pub struct StoreSettings {
     pub page_bytes: u32,
     /// Bits of the filters for each key; 0 for none. Default: 10.
     pub filter_bits_per_key: u32,
-    /// Whether filters stay in memory. Default: paged.
+    /// Whether filters stay in memory. Default: as long as they are small.
     pub filters: FilterMemory,
     /// Bytes of keys and values that a leaf of the tree is to have; half as many again, and it is split. Default: 512 MiB.
     pub leaf_bytes: u64,
@@ -203,7 +216,7 @@ impl Default for StoreSettings {
             policy: MediaPolicy::default(),
             page_bytes: 4096,
             filter_bits_per_key: 10,
-            filters: FilterMemory::Paged,
+            filters: FilterMemory::Small,
             leaf_bytes: 512 << 20,
             value_segment_bytes: 64 << 20,
             space_amplification: 1.3,
@@ -359,7 +372,7 @@ mod tests {
         assert_eq!(store.time_to_live_s, None);
         assert_eq!(store.policy, MediaPolicy::from(PolicyTemplate::StagingMaxCapacity));
         assert_eq!((store.page_bytes, store.filter_bits_per_key), (4096, 10));
-        assert_eq!(store.filters, FilterMemory::Paged);
+        assert_eq!(store.filters, FilterMemory::Small);
         assert_eq!((store.leaf_bytes, store.value_segment_bytes), (512 << 20, 64 << 20));
         assert_eq!((store.space_amplification, store.promoted_bytes_per_second), (1.3, 0));
         assert!(store.mirrors);

@@ -1,4 +1,4 @@
-//! The tasks of an open database: one writes memory tables out, the others do jobs of the trees.
+//! The tasks of an open database: one writes memory tables out, the others do jobs of the trees; and one reads filters, once.
 //!
 //! They hold the database weakly: when its last handle goes, they end. Whoever closes it waits for them.
 
@@ -74,6 +74,7 @@ impl Core {
             let noticed = core.background.work.notified();
             core.background.tasks.spawn(&*core.environment, run(Arc::downgrade(core), noticed, task));
         };
+        spawn(Task::Filters);
         spawn(Task::Flush);
         for _ in 0..core.settings().concurrent_jobs {
             spawn(Task::Job);
@@ -84,6 +85,8 @@ impl Core {
 /// What a task is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Task {
+    /// Reads the filters that are to be in memory, once.
+    Filters,
     Flush,
     Job,
 }
@@ -97,6 +100,13 @@ async fn run(weak: Weak<Core>, mut noticed: Notified, task: Task) {
                 return;
             }
             let did = match task {
+                Task::Filters => {
+                    let stores = core.stores.read().clone();
+                    for store in stores.iter().filter(|store| store.check_there().is_ok()) {
+                        core.hold_filters(store).await;
+                    }
+                    return;
+                }
                 Task::Flush if core.flush_next().await => Did::Something,
                 Task::Flush => core.give_blocks_back().map_or(Did::Nothing, Did::Later),
                 Task::Job => core.job_next().await,

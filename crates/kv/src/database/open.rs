@@ -215,7 +215,12 @@ impl Database {
             let settings = options.settings.over(&state.settings);
             settings.check()?;
             if options.settings.log_class.is_some() {
-                Classes::new(volume, None).check_names(settings.log_class.as_deref())?;
+                let classes = Classes::new(volume, settings.log_class.as_deref());
+                classes.check_names(settings.log_class.as_deref())?;
+                for store in state.stores.values() {
+                    let checked = classes.check_log(&store.settings.policy);
+                    checked.map_err(|error| Error::invalid(format!("store {:?}: {error}", store.name)))?;
+                }
             }
             state.settings = settings;
         }
@@ -268,7 +273,7 @@ impl Database {
         let cache = Cache::new(state.settings.memory_bytes);
         let segments = Segments::new(&objects, &cache);
         let has_damaged = Arc::default();
-        let filters = FilterMemory::default();
+        let filters = FilterMemory::Paged;
         let opener = Opener { objects: objects.clone(), segments, cache, has_damaged, filters };
         for store in state.stores.values_mut() {
             opener.leave_out_lost_copies(&mut store.tree).await?;
@@ -392,7 +397,10 @@ async fn recover(
     };
     let mut stores: BTreeMap<StoreNo, Arc<StoreState>> = BTreeMap::new();
     for (no, store) in &state.stores {
-        let tree = opener.holding(store.settings.filters).open_tree(&store.tree).await?;
+        // Small ones are read when the database is open.
+        let filters = Some(store.settings.filters).filter(|filters| *filters == FilterMemory::Resident);
+        let filters = filters.unwrap_or(FilterMemory::Paged);
+        let tree = opener.holding(filters).open_tree(&store.tree).await?;
         let owner = Owner::next(&opener.cache);
         let store = StoreState::new(instance, *no, &store.name, &store.settings, (table(), tree), owner);
         stores.insert(*no, store);

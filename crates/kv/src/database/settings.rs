@@ -121,10 +121,14 @@ impl Core {
 
     /// Takes the filters of a store that are to stay in memory there, as far as there is room.
     pub(crate) async fn hold_filters(&self, store: &StoreState) {
-        if store.settings().filters == FilterMemory::Resident {
+        let filters = store.settings().filters;
+        if filters != FilterMemory::Paged {
             let tree = store.view.read().tree.clone();
             for kvset in tree.kvsets() {
-                kvset.hold_filter(FilterMemory::Resident).await;
+                if self.background.is_stopping() {
+                    return;
+                }
+                kvset.hold_filter(filters).await;
             }
         }
     }

@@ -142,11 +142,12 @@ impl KeyFile {
         Ok(KeyFile { shared: Arc::new(shared) })
     }
 
-    /// Reads all of the filter, to hold it as long as the file is open. If memory for filters is used up, its parts come through the cache as they are wanted.
+    /// Reads all of the filter, to hold it as long as the file is open. If one in `most_part` parts of memory is used up for filters, its parts come through the
+    /// cache as they are wanted.
     ///
     /// # Errors
     /// `Corrupted`, or if a device fails.
-    pub(crate) async fn hold_filter(&self) -> Result<()> {
+    pub(crate) async fn hold_filter(&self, most_part: u64) -> Result<()> {
         let shared = &*self.shared;
         let FilterShape { first_page, parts, hashes } = shared.footer.filter;
         let unit = u64::from(shared.footer.unit_bytes);
@@ -159,7 +160,7 @@ impl KeyFile {
         if end > shared.footer.tail_offset {
             return Err(shared.malformed(first, Malformed::new(0, "a filter ends behind the file's pages")));
         }
-        let Some(reserved) = shared.cache.reserve(end - from) else { return Ok(()) };
+        let Some(reserved) = shared.cache.reserve(end - from, most_part) else { return Ok(()) };
         let mut held = Vec::with_capacity(parts as usize);
         let piece = FILTER_READ_BYTES / unit.max(1) * unit;
         let mut at = from;

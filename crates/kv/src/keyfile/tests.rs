@@ -294,7 +294,7 @@ fn a_filter_that_is_held_is_not_read_again() {
             bench.cache.counters().loads - before
         };
         let (reserved, budget) = (bench.cache.reserved_bytes(), bench.cache.budget_bytes());
-        file.hold_filter().await.unwrap();
+        file.hold_filter(4).await.unwrap();
         let bytes = bench.cache.reserved_bytes();
         assert!(reserved == 0 && bytes >= 25_000, "{bytes} of {budget}");
         // One look-up in a hundred passes the filter, and reads a leaf.

@@ -173,8 +173,8 @@ impl Kvset {
 
     /// Has its filter stay in memory, if that is wanted and there is room. What cannot be read is said to who looks it up.
     pub(crate) async fn hold_filter(&self, filters: FilterMemory) {
-        if filters == FilterMemory::Resident {
-            let _ = self.file.hold_filter().await;
+        if let Some(most_part) = filters.most_part() {
+            let _ = self.file.hold_filter(most_part).await;
         }
     }
 

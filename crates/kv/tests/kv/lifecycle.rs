@@ -223,6 +223,33 @@ fn a_log_class_that_is_not_there_is_refused_at_an_opening_too() {
     wait(bench.open().close()).unwrap();
 }
 
+/// The policy went on to want values of the root where the log was not.
+#[test]
+fn a_log_class_that_contradicts_a_policy_is_refused() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let classes = bench.volume.classes();
+    let [fast, slow] = &classes[..] else { panic!("{classes:?}") };
+    let policy = format!(
+        r#"{{"root":{{"keys":"fastest","values":{:?}}},"leaf":{{"keys":"fastest","values":"slowest"}}}}"#,
+        fast.name
+    );
+    let policy = serde_json::from_str(&policy).unwrap();
+    let settings = StoreSettings { policy, ..StoreSettings::default() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    wait(database.close()).unwrap();
+    drop((store, database));
+    let open = |class: &str| {
+        let settings = DatabaseSettings { log_class: Some(class.to_owned()), ..Bench::settings() };
+        let options = OpenOptions { settings: settings.into(), ..OpenOptions::default() };
+        wait(Database::open(&bench.volume, "test", &options, bench.environment.clone()))
+    };
+    let error = open(&slow.name).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    assert!(error.to_string().contains("store \"a\": root.values of a policy is"), "{error}");
+    wait(open(&fast.name).unwrap().close()).unwrap();
+}
+
 #[test]
 fn what_was_done_is_counted_over_all_openings() {
     let bench = Bench::new();

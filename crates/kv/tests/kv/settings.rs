@@ -155,7 +155,8 @@ fn files_are_made_as_the_settings_say_now() {
 #[test]
 fn filters_of_what_is_there_are_taken_into_memory() {
     let bench = Bench::new();
-    let (database, store) = with_store(&bench, &settings());
+    let paged = StoreSettings { filters: FilterMemory::Paged, ..settings() };
+    let (database, store) = with_store(&bench, &paged);
     write(&store, 0..4000, 1);
     wait(store.compact()).unwrap();
     assert_eq!(database.statistics().resident_filter_bytes, 0);

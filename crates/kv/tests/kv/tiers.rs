@@ -426,6 +426,40 @@ fn copies_outlast_compactions_and_give_way() {
     wait(database.close()).unwrap();
 }
 
+/// Nobody has said anything of filters.
+#[test]
+fn filters_stay_in_memory_as_long_as_they_are_small() {
+    let bench = Bench::new();
+    let memory = DatabaseSettings { memory_bytes: 1 << 20, ..Bench::settings() };
+    let create = Database::create(&bench.volume, "test", &memory, bench.environment.clone());
+    let database = wait(create).unwrap();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    let resident = |database: &Database| database.statistics().resident_filter_bytes;
+    let write = |store: &Store, numbers: std::ops::Range<u64>| {
+        numbers.for_each(|no| wait(store.put(&no.to_be_bytes(), b"v")).unwrap());
+        wait(store.compact()).unwrap();
+    };
+    write(&store, 0..8000);
+    // Ten bits a key.
+    assert!(resident(&database) >= 10_000, "{}", resident(&database));
+    wait(database.close()).unwrap();
+    drop((store, database));
+    let database = bench.open();
+    let began = std::time::Instant::now();
+    while resident(&database) < 10_000 {
+        assert!(began.elapsed() < Duration::from_secs(60), "{}", resident(&database));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let store = database.open_store("a").unwrap();
+    write(&store, 8000..100_000);
+    assert!(resident(&database) <= 32 << 10, "{}", resident(&database));
+    for no in (0..100_000u64).step_by(997) {
+        assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().as_deref(), Some(&b"v"[..]));
+        assert_eq!(wait(store.get(&[no.to_be_bytes(), [1; 8]].concat())).unwrap(), None);
+    }
+    wait(database.close()).unwrap();
+}
+
 #[test]
 fn filters_stay_in_memory_if_that_is_wanted_and_fits() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);

@@ -98,13 +98,8 @@ impl World {
         let bench = Bench::new().await;
         let segments = Segments::new(&bench.objects, &bench.cache);
         let (objects, cache) = (bench.objects.clone(), bench.cache.clone());
-        let opener = Opener {
-            objects,
-            segments,
-            cache,
-            has_damaged: Arc::default(),
-            filters: FilterMemory::default(),
-        };
+        let opener =
+            Opener { objects, segments, cache, has_damaged: Arc::default(), filters: FilterMemory::Paged };
         let classes =
             ["fast", "slow"].map(|name| OfferedClass { name: name.to_owned(), takes_objects: true });
         let placement = MediaPolicy::from(template).resolve(&classes, &ClassChoice::Fastest).unwrap();
