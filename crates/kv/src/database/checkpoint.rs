@@ -8,9 +8,13 @@ use std::sync::Arc;
 use super::{Database, Snapshot, Statistics, Store};
 use crate::environment::Environment;
 use crate::manifest::{DatabaseRecord, Record};
-use crate::settings::{Compression, OpenOptions};
+use crate::settings::{Compression, DatabaseSettings, OpenOptions};
 use crate::transaction::CursorOptions;
 use crate::{Error, ErrorKind, Result};
+
+/// While it is made a copy has one in so many parts of the database's memory, but at least so much.
+const MEMORY_PART: u64 = 8;
+const LEAST_MEMORY_BYTES: u64 = 1 << 20;
 
 impl Database {
     /// Copies the database as it is now, all stores at one moment, to another name in the volume, while it is in use. What cannot fit in whatever jobs free is refused before anything is copied. If it fails, what there is of the copy is deleted. A store that is dropped meanwhile may be missing. After a stop
@@ -25,7 +29,10 @@ impl Database {
         let (stores, snapshot) = self.stores_at_a_moment();
         let settings = self.settings();
         let crash = self.core.crash.clone();
-        let state = DatabaseRecord { settings, is_unfinished: true, ..DatabaseRecord::default() };
+        // Nobody reads from it yet, and it has memory besides.
+        let memory_bytes = (settings.memory_bytes / MEMORY_PART).max(LEAST_MEMORY_BYTES);
+        let for_copying = DatabaseSettings { memory_bytes, ..settings };
+        let state = DatabaseRecord { settings: for_copying, is_unfinished: true, ..DatabaseRecord::default() };
         let copy = Database::make(&volume, name, state, crash, environment.clone()).await?;
         let copied = match self.check_room(&stores, &snapshot).await {
             Ok(()) => self.copy_to(&copy, &stores, &snapshot).await,
@@ -95,7 +102,8 @@ impl Database {
         }
         // CRASH: there is no copy; what there is of it can be destroyed, and makes way for another one.
         self.core.crash.reached("checkpoint.before-manifest");
-        copy.core.writing()?.manifest.append(vec![Record::Unfinished(false)], |_| ()).await
+        let settings = Record::Settings(Box::new(self.settings()));
+        copy.core.writing()?.manifest.append(vec![settings, Record::Unfinished(false)], |_| ()).await
     }
 }
 

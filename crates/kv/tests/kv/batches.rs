@@ -1,7 +1,9 @@
 //! Batches are atomic, and in the order of their operations.
 
 use tanada_kv::blocking::wait;
-use tanada_kv::{Batch, Compression, ErrorKind, LONGEST_KEY, StoreSettings, WriteOptions};
+use tanada_kv::{
+    Batch, Compression, ErrorKind, LONGEST_KEY, LONGEST_VALUE, StoreSettings, WriteOptions,
+};
 
 use crate::volumes::Bench;
 
@@ -57,5 +59,47 @@ fn keys_and_values_of_all_sizes_come_back() {
     }
     let too_long = wait(store.put(&vec![0; LONGEST_KEY + 1], b""));
     assert_eq!(too_long.unwrap_err().kind(), ErrorKind::InvalidInput);
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn the_longest_value_comes_back() {
+    let bench = Bench::with_classes(256 << 20, 256 << 20);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    let longest: Vec<u8> = (0..LONGEST_VALUE).map(|no| (no / 7) as u8).collect();
+    wait(store.put(b"k", &longest)).unwrap();
+    wait(database.sync()).unwrap();
+    wait(database.abandon());
+    drop((store, database));
+    let database = bench.open();
+    let store = database.open_store("a").unwrap();
+    assert!(wait(store.get(b"k")).unwrap().unwrap() == longest);
+    wait(store.compact()).unwrap();
+    assert!(wait(store.get(b"k")).unwrap().unwrap() == longest);
+    let too_long = wait(store.put(b"k", &vec![0; LONGEST_VALUE + 1]));
+    assert_eq!(too_long.unwrap_err().kind(), ErrorKind::InvalidInput);
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn thousands_of_reads_are_under_way_from_one_thread() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    let value = |no: u64| vec![no as u8; 500];
+    for no in 0..5000u64 {
+        wait(store.put(&no.to_be_bytes(), &value(no))).unwrap();
+    }
+    wait(store.compact()).unwrap();
+    wait(database.close()).unwrap();
+    drop((store, database));
+    let database = bench.open();
+    let store = database.open_store("a").unwrap();
+    let keys: Vec<[u8; 8]> = (0..5000u64).map(u64::to_be_bytes).collect();
+    let read = wait(futures::future::join_all(keys.iter().map(|key| store.get(key))));
+    for (no, read) in (0..).zip(read) {
+        assert_eq!(read.unwrap().unwrap(), value(no), "{no}");
+    }
     wait(database.close()).unwrap();
 }

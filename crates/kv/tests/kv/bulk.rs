@@ -106,6 +106,7 @@ fn a_copy_has_what_was_there_at_one_moment() {
         wait(Database::open(&bench.volume, "copy", &OpenOptions::default(), bench.environment.clone()))
             .unwrap();
     assert_eq!(copy.stores(), ["a", "b"]);
+    assert_eq!(copy.settings(), database.settings(), "while it is made it has less memory");
     let copied = copy.open_store("a").unwrap();
     for no in 0..1000 {
         let expected = (no != 7).then(|| value(no + 2000));
@@ -116,7 +117,6 @@ fn a_copy_has_what_was_there_at_one_moment() {
     wait(database.close()).unwrap();
 }
 
-/// It filled the volume and waited for ten seconds first.
 /// A class that a policy or the log named may have gone since: what is there goes on, and can be copied.
 #[test]
 fn a_copy_is_made_though_a_class_that_was_named_has_gone() {
@@ -183,6 +183,7 @@ fn a_copy_does_not_fail_because_a_store_is_dropped() {
     wait(database.close()).unwrap();
 }
 
+/// It filled the volume and waited for ten seconds first.
 #[test]
 fn a_copy_that_cannot_fit_in_is_refused_before_it_begins() {
     let bench = Bench::with_classes(16 << 20, 112 << 20);

@@ -1,7 +1,12 @@
 //! What was acknowledged is there after a stop.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use tanada_kv::blocking::wait;
-use tanada_kv::{Batch, ErrorKind, StoreSettings, WriteOptions};
+use tanada_kv::{
+    Batch, Database, DatabaseSettings, ErrorKind, OpenOptions, RecoveryProgress, StoreSettings, WriteOptions,
+};
 
 use crate::volumes::Bench;
 
@@ -39,6 +44,44 @@ fn bounded_loss_loses_only_the_end() {
     let there = |no: u32| wait(store.get(&no.to_be_bytes())).unwrap().is_some();
     let count = (0..2000).take_while(|no| there(*no)).count() as u32;
     assert!((count..2000).all(|no| !there(no)));
+    wait(database.close()).unwrap();
+}
+
+/// However much memory tables could hold.
+#[test]
+fn no_more_log_is_replayed_than_was_said() {
+    let bench = Bench::with_classes(256 << 20, 256 << 20);
+    let settings = DatabaseSettings {
+        memory_bytes: 1 << 30,
+        memory_table_bytes: 512 << 20,
+        log_segment_bytes: 1 << 20,
+        log_replay_bytes: 4 << 20,
+        ..Bench::settings()
+    };
+    let create = Database::create(&bench.volume, "test", &settings, bench.environment.clone());
+    let database = wait(create).unwrap();
+    let store = wait(database.create_store("lines", &StoreSettings::default())).unwrap();
+    for no in 0..80_000u32 {
+        wait(store.put(&no.to_be_bytes(), &[1; 1000])).unwrap();
+    }
+    wait(database.sync()).unwrap();
+    wait(database.abandon());
+    drop((store, database));
+    let replayed = Arc::new(AtomicU64::new(0));
+    let told = replayed.clone();
+    let progress = move |progress: &RecoveryProgress| {
+        assert!(progress.replayed_bytes <= progress.total_bytes, "{progress:?}");
+        told.fetch_max(progress.total_bytes, Ordering::Relaxed);
+    };
+    let options = OpenOptions { progress: Some(Arc::new(progress)), ..OpenOptions::default() };
+    let open = Database::open(&bench.volume, "test", &options, bench.environment.clone());
+    let database = wait(open).unwrap();
+    // Writers go on while tables are written out.
+    assert!(replayed.load(Ordering::Relaxed) < 40 << 20, "{replayed:?}");
+    let store = database.open_store("lines").unwrap();
+    for no in (0..80_000u32).step_by(101) {
+        assert!(wait(store.get(&no.to_be_bytes())).unwrap().is_some(), "{no}");
+    }
     wait(database.close()).unwrap();
 }
 
