@@ -32,7 +32,8 @@ impl Database {
         // Nobody reads from it yet, and it has memory besides.
         let memory_bytes = (settings.memory_bytes / MEMORY_PART).max(LEAST_MEMORY_BYTES);
         let for_copying = DatabaseSettings { memory_bytes, ..settings };
-        let state = DatabaseRecord { settings: for_copying, is_unfinished: true, ..DatabaseRecord::default() };
+        let state =
+            DatabaseRecord { settings: for_copying, is_unfinished: true, ..DatabaseRecord::default() };
         let copy = Database::make(&volume, name, state, crash, environment.clone()).await?;
         let copied = match self.check_room(&stores, &snapshot).await {
             Ok(()) => self.copy_to(&copy, &stores, &snapshot).await,

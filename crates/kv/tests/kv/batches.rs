@@ -1,9 +1,7 @@
 //! Batches are atomic, and in the order of their operations.
 
 use tanada_kv::blocking::wait;
-use tanada_kv::{
-    Batch, Compression, ErrorKind, LONGEST_KEY, LONGEST_VALUE, StoreSettings, WriteOptions,
-};
+use tanada_kv::{Batch, Compression, ErrorKind, LONGEST_KEY, LONGEST_VALUE, StoreSettings, WriteOptions};
 
 use crate::volumes::Bench;
 

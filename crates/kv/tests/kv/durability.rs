@@ -50,7 +50,7 @@ fn bounded_loss_loses_only_the_end() {
 /// However much memory tables could hold.
 #[test]
 fn no_more_log_is_replayed_than_was_said() {
-    let bench = Bench::with_classes(256 << 20, 256 << 20);
+    let bench = Bench::with_classes(4 << 30, 256 << 20);
     let settings = DatabaseSettings {
         memory_bytes: 1 << 30,
         memory_table_bytes: 512 << 20,

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tanada_base::SplitMix64;
-use tanada_kv::{Compression, CursorOptions, Database, Environment, ErrorKind, OpenOptions, StoreSettings};
+use tanada_kv::{
+    Compression, CursorOptions, Database, Environment, ErrorKind, FilterMemory, OpenOptions, StoreSettings,
+};
 use tanada_volume::{Relocation, Volume};
 
 use super::CHUNK_BYTES;
@@ -56,6 +58,7 @@ pub(super) fn store_settings(seed: u64, no: u64) -> StoreSettings {
         filter_bits_per_key: one_of(&mut random, &[0, 10]),
         promoted_bytes_per_second: one_of(&mut random, &[0, 1 << 20]),
         mirrors: random.below(4) != 0,
+        filters: one_of(&mut random, &[FilterMemory::Small, FilterMemory::Resident, FilterMemory::Paged]),
         ..StoreSettings::default()
     }
 }

@@ -261,7 +261,7 @@ impl Teller {
             return owned(store.get(key).await);
         }
         let (mut dropped, mut kept) = (Box::pin(store.get(key)), Box::pin(store.get(key)));
-        let patience = Box::pin(self.world.sleep(Duration::from_micros(random.below(300))));
+        let patience = Box::pin(self.world.sleep(Duration::from_micros(random.below(150))));
         match select(select(&mut dropped, &mut kept), patience).await {
             Either::Left((Either::Left((found, _)) | Either::Right((found, _)), _)) => owned(found),
             Either::Right(_) => {
