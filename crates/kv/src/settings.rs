@@ -166,6 +166,14 @@ pub enum FilterMemory {
 }
 
 impl FilterMemory {
+    /// How an opening holds filters: small ones are read when the database is open.
+    pub(crate) fn at_opening(self) -> FilterMemory {
+        match self {
+            FilterMemory::Resident => FilterMemory::Resident,
+            FilterMemory::Paged | FilterMemory::Small => FilterMemory::Paged,
+        }
+    }
+
     /// The share of `memory_bytes` that filters in memory may have, all together: one in so many parts.
     pub(crate) fn most_part(self) -> Option<u64> {
         match self {

@@ -125,3 +125,36 @@ fn the_tiering_benchmark_runs_policies_on_a_volume() {
         "{error}"
     );
 }
+
+/// In virtual time, on a volume at one share; the keys of the paper's figures for both executions, and a page of them.
+#[test]
+fn a_quick_look_at_tiering_has_its_keys_and_its_page() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (json, html) = (folder.path().join("pst.json"), folder.path().join("pst.html"));
+    let (data, work) = (directory("mariadb-10.11").display().to_string(), folder.path().join("work"));
+    std::fs::create_dir(&work).unwrap();
+    let of_data = ["bench", "pst", "--quick", "--innodb", &data, "--work", work.to_str().unwrap()];
+    let of_runs = ["--runs", "1", "--policy", "benefit,static,plan,lru", "--fast-share", "20,50"];
+    let written = ["--json", json.to_str().unwrap(), "--html", html.to_str().unwrap()];
+    tanada(&[&of_data as &[&str], &of_runs, &written].concat()).output();
+    assert!(is_empty(&work));
+    let result: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    for execution in ["in_order", "out_of_order"] {
+        for key in [
+            "benefit_over_static_best",
+            "benefit_over_static_worst",
+            "plan_over_static_best",
+            "lru_over_static_best",
+            "q5_benefit_over_static_best",
+        ] {
+            assert!(result["summary"][key][execution].is_number(), "{key}: {}", result["summary"]);
+        }
+    }
+    let live: Vec<_> =
+        result["runs"].as_array().unwrap().iter().filter(|run| run["kind"] == "live").collect();
+    assert!(live.len() == 4 && live.iter().all(|run| run["time"] == "virtual" && run["share"] == 50));
+    let page = std::fs::read_to_string(&html).unwrap();
+    for part in ["<svg", "benefit", "static", "plan", "lru"] {
+        assert!(page.contains(part), "{part}");
+    }
+}

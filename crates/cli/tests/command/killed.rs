@@ -2,11 +2,13 @@
 //!
 //! 1. The tiering paper's nine queries run in a loop, placed by `benefit`, and are killed within the first second, each time from another query on.
 //! 2. After each kill the volume is checked, and two of the nine are asked, in turn; after the last all nine.
+//! 3. The paper's evaluation is killed while it runs on a volume, placed by each policy that can; that volume is checked and asked as well.
 //!
 //! `TANADA_KILLS=500 cargo test -p tanada --test command killed` kills more often.
 
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use tanada_bench::answer;
 use tanada_bench::sample::{SampleQuery, TIERING};
@@ -21,9 +23,18 @@ const VOLUMES: u64 = 2;
 /// Queries that are asked after each kill: all nine would take most of the time.
 const ASKED: usize = 2;
 
+/// Policies of which one run of the paper's evaluation each is killed, at one of so many kills of the others.
+const OF_BENCHMARKS: [&str; 4] = ["benefit", "plan", "static", "history"];
+const KILLS_OF_A_BENCHMARK: u64 = 6;
+
+/// How often to kill.
+fn kills() -> u64 {
+    std::env::var("TANADA_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS)
+}
+
 #[test]
 fn a_volume_survives_placement_that_is_killed() {
-    let kills: u64 = std::env::var("TANADA_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
+    let kills = kills();
     std::thread::scope(|scope| {
         for no in 0..VOLUMES {
             scope.spawn(move || kill(no, kills / VOLUMES + u64::from(no < kills % VOLUMES)));
@@ -92,6 +103,54 @@ fn kill(seed: u64, kills: u64) {
         "{}",
         explain(0)
     );
+}
+
+#[test]
+fn a_volume_survives_a_benchmark_that_is_killed() {
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let kills = kills() / KILLS_OF_A_BENCHMARK;
+    for (kill, policy) in (0..kills as usize).zip(OF_BENCHMARKS.iter().cycle()) {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        kill_benchmark(kill, policy, Duration::from_millis((random >> 40) % 2_000));
+    }
+}
+
+/// Kills the paper's evaluation so long after its volume was made.
+fn kill_benchmark(kill: usize, policy: &str, after: Duration) {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (data, work) =
+        (directory("mariadb-10.11").display().to_string(), folder.path().display().to_string());
+    let mut running = Command::new(env!("CARGO_BIN_EXE_tanada"))
+        .args(["bench", "pst", "--innodb", &data, "--work", &work, "--runs", "1", "--no-real-time"])
+        .args(["--policy", "static", "--fast-share", "40", "--live-share", "40", "--live-policy", policy])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let volume = made_volume(folder.path(), &mut running).display().to_string();
+    std::thread::sleep(after);
+    running.kill().unwrap();
+    running.wait().unwrap();
+    let when = format!("kill {kill}, {policy}, after {after:?}");
+    let checked = tanada(&["volume", "check", &volume]);
+    assert_eq!(checked.code, 0, "{when}: {checked:?}");
+    let asked: Vec<&SampleQuery> = TIERING.iter().cycle().skip(kill * ASKED).take(ASKED).collect();
+    let query = ["sql", "--volume", &volume, "--database", "tpch", "-c", &statements(&asked)];
+    compare(&tanada(&query).output(), &asked, &when);
+}
+
+/// Waits until a volume has been made in `work`, which takes the recordings before it.
+fn made_volume(work: &Path, running: &mut Child) -> PathBuf {
+    let begun = Instant::now();
+    loop {
+        let entries = std::fs::read_dir(work).unwrap().flatten();
+        if let Some(entry) = entries.into_iter().find(|entry| entry.path().join("volume.json").exists()) {
+            return entry.path();
+        }
+        assert_eq!(running.try_wait().unwrap(), None, "it ended without a volume");
+        assert!(begun.elapsed() < Duration::from_secs(300), "no volume in {}", work.display());
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// One text of several statements.

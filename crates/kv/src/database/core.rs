@@ -33,6 +33,7 @@ use super::pressure::Cause;
 use super::snapshot::Snapshots;
 use super::statistics::Counters;
 use super::store::StoreState;
+use super::turns::Turns;
 use crate::classes::Classes;
 use crate::crash::{CrashPoints, PlantedBug};
 use crate::entry::{Codec, Pointer, RangeTombstone, SequenceNo};
@@ -98,6 +99,7 @@ pub(crate) struct Core {
     pub(crate) class_listener: OnceLock<ClassListener>,
     /// How long each write is slowed because the fastest class is nearly full.
     pub(crate) slowed_us: AtomicU32,
+    pub(crate) turns: Turns,
     /// Whether jobs have time.
     pub(crate) hurry: Arc<Hurry>,
     /// Say what goes where.
@@ -227,6 +229,7 @@ impl Core {
             Durability::Sync => None,
             Durability::Within(ms) => Some(ms),
         };
+        self.turns.write().await;
         for store in &stores {
             self.admit(store).await?;
         }
@@ -235,6 +238,7 @@ impl Core {
             match self.try_commit(writing, &mut payload, &stores, within_ms, check)? {
                 Some(appended) => break appended.end,
                 None => {
+                    let _waits = self.turns.waits();
                     let since = self.environment.now();
                     writing.log.room(payload.frame_len()).await?;
                     self.counters.stalled(Cause::Log, self.environment.now().saturating_sub(since));
@@ -322,6 +326,7 @@ impl Core {
         snapshot: Option<SequenceNo>,
     ) -> Result<Option<Bytes>> {
         let measured = Counters::is_measured(&self.counters.gets).then(|| self.environment.now());
+        self.turns.read().await;
         let value = self.look_up(store, key, snapshot).await;
         if let Some(began) = measured {
             self.counters.reads.add(self.environment.now().saturating_sub(began));

@@ -131,6 +131,9 @@ impl Core {
 
     /// To be called when there is another limit.
     pub(crate) fn limit_changed(&self, writing: &Writing) {
+        let segment_bytes = super::open::log_segment_bytes(self.objects.volume(), &self.settings());
+        writing.log.set_segment_bytes(segment_bytes);
+        self.note_reserve();
         // What was counted was for another one.
         self.count_anew();
         if !self.classes.is_fast_full() {

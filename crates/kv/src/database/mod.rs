@@ -40,6 +40,7 @@ mod shares;
 pub(crate) mod snapshot;
 mod statistics;
 pub(crate) mod store;
+mod turns;
 mod unmirrored;
 
 use std::sync::Arc;

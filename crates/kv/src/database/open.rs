@@ -27,6 +27,7 @@ use super::live::LiveDatabaseSettings;
 use super::snapshot::Snapshots;
 use super::statistics::Counters;
 use super::store::StoreState;
+use super::turns::Turns;
 use crate::cache::{Cache, Owner};
 use crate::classes::Classes;
 use crate::crash::{CrashPoints, PlantedBug};
@@ -330,6 +331,7 @@ impl Database {
             limit: Watch::default(),
             class_listener: OnceLock::new(),
             slowed_us: AtomicU32::new(0),
+            turns: Turns::default(),
             hurry: Arc::default(),
         });
         core.share_memory();
@@ -397,10 +399,7 @@ async fn recover(
     };
     let mut stores: BTreeMap<StoreNo, Arc<StoreState>> = BTreeMap::new();
     for (no, store) in &state.stores {
-        // Small ones are read when the database is open.
-        let filters = Some(store.settings.filters).filter(|filters| *filters == FilterMemory::Resident);
-        let filters = filters.unwrap_or(FilterMemory::Paged);
-        let tree = opener.holding(filters).open_tree(&store.tree).await?;
+        let tree = opener.holding(store.settings.filters.at_opening()).open_tree(&store.tree).await?;
         let owner = Owner::next(&opener.cache);
         let store = StoreState::new(instance, *no, &store.name, &store.settings, (table(), tree), owner);
         stores.insert(*no, store);
@@ -524,12 +523,27 @@ async fn settle_segment(object: &tanada_volume::Object, used: u64) -> Result<()>
     object.sync().await.map_err(failed)
 }
 
-/// Bytes of a log segment: as set, but no more than a 32nd of the fastest class, for a segment takes up room as long as anything in it is used where it is,
-/// and one is always being filled and another one ready.
+/// Bytes of a log segment: as set, but no more than a 32nd of what the database may have on the fastest class, for a segment takes up room as long as anything
+/// in it is used where it is, and one is always being filled and another one ready.
 pub(crate) fn log_segment_bytes(volume: &Volume, settings: &DatabaseSettings) -> u64 {
-    let Some(fastest) = volume.classes().into_iter().next() else { return settings.log_segment_bytes };
-    let share = fastest.chunks.saturating_mul(volume.chunk_bytes()) / LOG_SEGMENTS_OF_A_CLASS;
+    let rooms = room_by_class(volume, settings);
+    let Some(fastest) = rooms.first() else { return settings.log_segment_bytes };
+    let share = fastest / LOG_SEGMENTS_OF_A_CLASS;
     settings.log_segment_bytes.min(share.max(settings.group_bytes()).max(1 << 20))
+}
+
+/// Bytes that the database may have on each class, the fastest one first: its limit there does not count where there is no other one. Classes that it may
+/// have nothing of are left out.
+pub(crate) fn room_by_class(volume: &Volume, settings: &DatabaseSettings) -> Vec<u64> {
+    let classes = volume.classes();
+    let limit = settings.fast_class_bytes.filter(|_| classes.len() > 1);
+    let mut rooms: Vec<u64> =
+        classes.iter().map(|class| class.chunks.saturating_mul(volume.chunk_bytes())).collect();
+    if let (Some(fastest), Some(limit)) = (rooms.first_mut(), limit) {
+        *fastest = limit.min(*fastest);
+    }
+    rooms.retain(|room| *room > 0);
+    rooms
 }
 
 /// Makes a record of a new store.

@@ -231,6 +231,7 @@ impl Core {
                     if let Some(error) = self.background_error() {
                         break Err(error);
                     }
+                    let _waits = self.turns.waits();
                     stalled.get_or_insert((cause, self.environment.now()));
                     progress.await;
                 }

@@ -58,15 +58,14 @@ impl Core {
         let settings = self.settings();
         let log_segment = super::open::log_segment_bytes(volume, &settings);
         let bytes = LOG_SEGMENTS * log_segment + CHUNKS * volume.chunk_bytes() + largest;
-        let classes = volume.classes();
-        let of_class = |class: &tanada_volume::ClassInfo| class.chunks.saturating_mul(volume.chunk_bytes());
-        let all: u64 = classes.iter().map(of_class).sum();
+        let rooms = super::open::room_by_class(volume, &settings);
+        let all: u64 = rooms.iter().sum();
         let fewest = FEWEST.min(all / volume.chunk_bytes() / MOST) * volume.chunk_bytes();
         let most = fewest.max(all.saturating_sub(LEAST_CHUNKS * volume.chunk_bytes()) / MOST);
         // Its segments are small ones by then.
         let for_log = CHUNKS / 2 * volume.chunk_bytes();
         self.objects.keep_free(bytes.min(most), for_log.min(most));
-        let fastest = classes.iter().map(of_class).next().unwrap_or(u64::MAX);
+        let fastest = rooms.first().copied().unwrap_or(u64::MAX);
         let of_class = (fastest / TABLES_OF_A_CLASS).max(LEAST_TABLE_BYTES);
         self.table_bytes.store(settings.table_bytes().min(of_class), Ordering::Relaxed);
     }

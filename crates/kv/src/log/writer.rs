@@ -94,6 +94,8 @@ struct Wanted {
 struct State {
     filling: Option<Filling>,
     prepared: Option<LogSegment>,
+    /// Bytes of a segment, unless a frame wants more.
+    segment_bytes: u64,
     /// Bytes that the next segment has to hold at least, and why there is none.
     next_bytes: u64,
     /// Of these, what a frame has wanted.
@@ -197,6 +199,7 @@ impl Log {
         let state = State {
             filling: None,
             prepared: None,
+            segment_bytes: options.segment_bytes,
             next_bytes: options.segment_bytes,
             wanted_bytes: 0,
             prepare_error: None,
@@ -350,7 +353,7 @@ impl Log {
                     let placed = PlacedSegment { no: segment.no, segment: values, start: state.end };
                     state.placed.push(placed);
                     state.filling = Some(Filling { segment, start: state.end, used: 0 });
-                    (state.next_bytes, state.wanted_bytes) = (self.options.segment_bytes, 0);
+                    (state.next_bytes, state.wanted_bytes) = (state.segment_bytes, 0);
                     self.counters.segments.add(1);
                     self.prepare.notify();
                 }
@@ -540,6 +543,13 @@ impl Log {
     pub(crate) fn give_back_ready(&self) -> bool {
         let unused = self.state.lock().prepared.take();
         unused.inspect(|unused| unused.lease.retire()).is_some()
+    }
+
+    /// Has segments that are prepared from now on have so many bytes, unless a frame wants more.
+    pub(crate) fn set_segment_bytes(&self, bytes: u64) {
+        let mut state = self.state.lock();
+        state.segment_bytes = bytes;
+        state.next_bytes = bytes.max(state.wanted_bytes);
     }
 
     /// Ends the tasks, whatever is not written yet.

@@ -1,5 +1,7 @@
 //! Batches are atomic, and in the order of their operations.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use tanada_kv::blocking::wait;
 use tanada_kv::{Batch, Compression, ErrorKind, LONGEST_KEY, LONGEST_VALUE, StoreSettings, WriteOptions};
 
@@ -99,5 +101,30 @@ fn thousands_of_reads_are_under_way_from_one_thread() {
     for (no, read) in (0..).zip(read) {
         assert_eq!(read.unwrap().unwrap(), value(no), "{no}");
     }
+    wait(database.close()).unwrap();
+}
+
+/// One that writes without end took all the room there was, each time: the others wrote nothing.
+#[test]
+fn writers_of_one_thread_take_turns_where_the_log_has_no_room() {
+    const WRITES: u64 = 150_000;
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    let next = AtomicU64::new(0);
+    let writer = || async {
+        let mut written = 0u64;
+        loop {
+            let no = next.fetch_add(1, Ordering::Relaxed);
+            if no >= WRITES {
+                return written;
+            }
+            store.put(&no.to_be_bytes(), &[7; 50]).await.unwrap();
+            written += 1;
+        }
+    };
+    let written = wait(futures::future::join_all((0..8).map(|_| writer())));
+    let least = written.iter().min().unwrap();
+    assert!(*least > WRITES / 8 / 4, "{written:?}");
     wait(database.close()).unwrap();
 }

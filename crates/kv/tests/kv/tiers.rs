@@ -134,6 +134,32 @@ fn the_limit_is_kept_when_the_other_class_is_full() {
     wait(database.close()).unwrap();
 }
 
+/// It was a quarter of all classes at most, most of which the database may not have, and segments of the log were larger than the limit.
+#[test]
+fn what_is_kept_for_deletes_is_a_part_of_what_the_limit_leaves() {
+    let bench = Bench::with_classes(1 << 30, 24 << 20);
+    let settings_of_database = DatabaseSettings {
+        fast_class_bytes: Some(8 << 20),
+        log_segment_bytes: 32 << 20,
+        ..Bench::settings()
+    };
+    let create = Database::create(&bench.volume, "test", &settings_of_database, bench.environment.clone());
+    let database = wait(create).unwrap();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    let refused = (0..100_000u64).find_map(|no| wait(store.put(&no.to_be_bytes(), &value(no, 1))).err());
+    let error = refused.unwrap();
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+    // A quarter of 8 and 24 is kept, not of all that there is.
+    let said = error.to_string();
+    let (said, _) = said.split_once(" MiB are kept for deletes").unwrap();
+    let kept: u64 = said.rsplit(' ').next().unwrap().parse().unwrap();
+    assert!(kept <= 8, "{error}");
+    wait(store.delete_range(b"", None)).unwrap();
+    wait(store.compact()).unwrap();
+    wait(store.put(b"k", b"v")).unwrap();
+    wait(database.close()).unwrap();
+}
+
 /// Only tasks beside it brought a store within a limit that was lowered, and a command that compacts ends before they do.
 #[test]
 fn a_compaction_brings_a_store_within_a_lowered_limit() {

@@ -12,12 +12,17 @@ use crate::{Error, ErrorKind, Result};
 /// What the largest of all engines takes of folders, over the data, with what it merges.
 const FOLDER_SHARE: u64 = 3;
 
+/// Bytes that files of one engine take in a folder, at most.
+fn folder_bytes(options: &YcsbOptions) -> u64 {
+    FOLDER_SHARE * options.sizes().data_bytes + (256 << 20)
+}
+
 /// Bytes that files of one engine take at most.
 fn wanted_bytes(options: &YcsbOptions) -> u64 {
-    let sizes = options.sizes();
     if options.media == MediaKind::Folder {
-        return FOLDER_SHARE * sizes.data_bytes + (256 << 20);
+        return folder_bytes(options);
     }
+    let sizes = options.sizes();
     let has_staging = options.tiers.iter().any(|tiers| tiers == WITH_STAGING);
     let staging = if has_staging { sizes.disk_bytes("staging") } else { 0 };
     sizes.disk_bytes("capacity") + staging
@@ -30,46 +35,51 @@ pub(super) struct Room {
     engines: usize,
     /// Of one engine, at most.
     wanted_bytes: u64,
-    /// Unknown where the system does not tell. On a tmpfs, where files take what is written of them, disks are looked at as they are made.
+    /// Unknown where the system does not tell.
     free_bytes: Option<u64>,
+    /// Data sets that may be there at once, at least one.
+    together: usize,
 }
 
 impl Room {
     /// Looks.
     ///
     /// # Errors
-    /// `Missing` if there is less than one engine takes.
+    /// `Missing` if there is less than one engine takes. On a tmpfs, where files take what is written of them, disks are looked at as they are made.
     pub fn of(options: &YcsbOptions) -> Result<Room> {
-        let free = media::free_room(&options.directory).filter(|room| !room.is_memory);
+        let free = media::free_room(&options.directory);
+        let wanted_bytes = wanted_bytes(options);
+        let (engines, is_memory) = (options.engines().len(), free.is_some_and(|free| free.is_memory));
+        let of_one = if is_memory { folder_bytes(options) } else { wanted_bytes };
+        let fit = free.map_or(engines as u64, |free| free.free_bytes / of_one.max(1));
         let room = Room {
             directory: options.directory.clone(),
-            engines: options.engines().len(),
-            wanted_bytes: wanted_bytes(options),
-            free_bytes: free.map(|room| room.free_bytes),
+            engines,
+            wanted_bytes,
+            free_bytes: free.map(|free| free.free_bytes),
+            together: usize::try_from(fit).unwrap_or(usize::MAX).min(engines).max(1),
         };
-        if room.data_sets(1) == 1 {
+        if fit > 0 || is_memory {
             return Ok(room);
         }
         let message = format!("{room}: choose a folder with more room, or fewer records");
         Err(Error::new(ErrorKind::Missing, message))
     }
 
-    /// How many of so many data sets may be there at once.
-    pub fn data_sets(&self, most: usize) -> usize {
-        let Some(free_bytes) = self.free_bytes else { return most };
-        usize::try_from(free_bytes / self.wanted_bytes.max(1)).map_or(most, |fit| fit.min(most))
+    /// How many data sets may be there at once.
+    pub fn together(&self) -> usize {
+        self.together
     }
 }
 
 impl fmt::Display for Room {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let wanted = |engines: usize| ByteSize::new(self.wanted_bytes.saturating_mul(engines as u64));
-        let together = self.data_sets(self.engines).max(1);
-        write!(f, "up to {} in {}", wanted(together), self.directory.display())?;
+        write!(f, "up to {} in {}", wanted(self.together), self.directory.display())?;
         if let Some(free_bytes) = self.free_bytes {
             write!(f, ", {} are free", ByteSize::new(free_bytes))?;
         }
-        if together < self.engines {
+        if self.together < self.engines {
             write!(f, " (engines could take turns with {})", wanted(self.engines))?;
         }
         Ok(())
@@ -97,16 +107,21 @@ mod tests {
 
     #[test]
     fn engines_take_turns_where_there_is_room_for_all_their_data() {
-        let room =
-            |free_bytes| Room { directory: "/data".into(), engines: 2, wanted_bytes: 10 << 30, free_bytes };
-        for (free_gib, together, said) in [
-            (25, 2, "up to 20 GiB in /data, 25 GiB are free"),
-            (19, 1, "up to 10 GiB in /data, 19 GiB are free (engines could take turns with 20 GiB)"),
-        ] {
-            let room = room(Some(free_gib << 30));
-            assert_eq!((room.data_sets(2), room.to_string().as_str()), (together, said));
-        }
-        assert_eq!((room(None).data_sets(2), room(None).to_string().as_str()), (2, "up to 20 GiB in /data"));
+        let folder = tempfile::tempdir_in(".").unwrap();
+        let peer = |engine: &str| crate::bench::Peer { program: "peer".into(), engine: engine.to_owned() };
+        let options = |count| YcsbOptions {
+            media: MediaKind::Folder,
+            records: Records { count, ..Records::default() },
+            against: vec![peer("rocksdb"), peer("fjall")],
+            ..YcsbOptions::new(folder.path())
+        };
+        assert_eq!(Room::of(&options(1)).unwrap().together(), 3);
+        let Some(free) = media::free_room(folder.path()).filter(|free| !free.is_memory) else { return };
+        // Twice as much as there is room for, of all three together.
+        let of_a_record = Records::default().logical_bytes(1);
+        let room = Room::of(&options(free.free_bytes / of_a_record / FOLDER_SHARE / 2)).unwrap();
+        let said = room.to_string();
+        assert!(room.together() == 1 && said.contains("(engines could take turns with "), "{said}");
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub fn run_ycsb_with(
             if round % 2 == 1 {
                 engines.reverse();
             }
-            for together in engines.chunks(room.data_sets(engines.len())) {
+            for together in engines.chunks(room.together()) {
                 let done = phases_in_turn(options, together, tiers, round, progress);
                 runs.extend(done.map_err(Error::with_advice)?);
             }

@@ -1,0 +1,54 @@
+//! Turns of the tasks that share a thread.
+//!
+//! Most operations wait for nothing: a write is put into memory, a read may find its value there. A task that does one after the other without end would leave
+//! the thread to no other, nor to what writes the log and the tables. So now and then an operation lets the others run first, and each write does as long as a
+//! writer waits for room, or has been told that there is some and did not run yet.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::notify::yield_now;
+
+/// One operation of so many lets others run: some tenths of a millisecond of a thread.
+const OPERATIONS: u64 = 64;
+
+/// Who is to have a turn.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    operations: AtomicU64,
+    waiting: AtomicUsize,
+}
+
+/// A writer who waits for room, until it is dropped.
+pub(super) struct Waits<'a>(&'a AtomicUsize);
+
+impl Turns {
+    /// To be called before a read.
+    pub(super) async fn read(&self) {
+        if self.is_others() {
+            yield_now().await;
+        }
+    }
+
+    /// To be called before a write.
+    pub(super) async fn write(&self) {
+        if self.is_others() || self.waiting.load(Ordering::Relaxed) > 0 {
+            yield_now().await;
+        }
+    }
+
+    fn is_others(&self) -> bool {
+        self.operations.fetch_add(1, Ordering::Relaxed) % OPERATIONS == OPERATIONS - 1
+    }
+
+    /// To be held while a writer waits for room.
+    pub(super) fn waits(&self) -> Waits<'_> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        Waits(&self.waiting)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
