@@ -6,6 +6,7 @@
 //!
 //! `TANADA_KILLS=500 cargo test -p tanada --test command killed` kills more often.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -108,15 +109,31 @@ fn kill(seed: u64, kills: u64) {
 #[test]
 fn a_volume_survives_a_benchmark_that_is_killed() {
     let mut random = 0x2545_f491_4f6c_dd1d_u64;
-    let kills = kills() / KILLS_OF_A_BENCHMARK;
+    let kills = kills().div_ceil(KILLS_OF_A_BENCHMARK);
     for (kill, policy) in (0..kills as usize).zip(OF_BENCHMARKS.iter().cycle()) {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        kill_benchmark(kill, policy, Duration::from_millis((random >> 40) % 2_000));
+        let mut after = Duration::from_millis(50 + (random >> 40) % 1_500);
+        loop {
+            match kill_benchmark(kill, policy, after) {
+                Killed::Running => break,
+                Killed::Making => after *= 2,
+                Killed::Removed => after /= 2,
+            }
+        }
     }
 }
 
-/// Kills the paper's evaluation so long after its volume was made.
-fn kill_benchmark(kill: usize, policy: &str, after: Duration) {
+/// What the benchmark was at when it was killed.
+enum Killed {
+    /// It had not put all files into the volume.
+    Making,
+    Running,
+    /// It had done with the volume, which is gone.
+    Removed,
+}
+
+/// Kills the paper's evaluation so long after its volume was made, and looks at that.
+fn kill_benchmark(kill: usize, policy: &str, after: Duration) -> Killed {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let (data, work) =
         (directory("mariadb-10.11").display().to_string(), folder.path().display().to_string());
@@ -127,19 +144,27 @@ fn kill_benchmark(kill: usize, policy: &str, after: Duration) {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let volume = made_volume(folder.path(), &mut running).display().to_string();
+    let made = made_volume(folder.path(), &mut running);
     std::thread::sleep(after);
     running.kill().unwrap();
-    running.wait().unwrap();
+    if running.wait().unwrap().signal() != Some(9) || !made.join("volume.json").exists() {
+        return Killed::Removed;
+    }
+    let volume = made.display().to_string();
     let when = format!("kill {kill}, {policy}, after {after:?}");
     let checked = tanada(&["volume", "check", &volume]);
     assert_eq!(checked.code, 0, "{when}: {checked:?}");
+    // The last one of the database.
+    if !tanada(&["volume", "ls", &volume]).output().contains("tpch/supplier.ibd") {
+        return Killed::Making;
+    }
     let asked: Vec<&SampleQuery> = TIERING.iter().cycle().skip(kill * ASKED).take(ASKED).collect();
     let query = ["sql", "--volume", &volume, "--database", "tpch", "-c", &statements(&asked)];
     compare(&tanada(&query).output(), &asked, &when);
+    Killed::Running
 }
 
-/// Waits until a volume has been made in `work`, which takes the recordings before it.
+/// Waits until a volume has been begun in `work`, which takes the recordings before it.
 fn made_volume(work: &Path, running: &mut Child) -> PathBuf {
     let begun = Instant::now();
     loop {

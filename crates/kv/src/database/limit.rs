@@ -106,7 +106,9 @@ impl Core {
         let listener = core.objects.volume().on_class_change(move || {
             let Some(core) = weak.upgrade() else { return };
             core.unsettle();
-            core.count_anew();
+            if let Some(writing) = &core.writing {
+                core.look_anew(writing);
+            }
             core.limit.note_log_unsettled();
             core.background.work.notify();
             core.background.progress.notify();
@@ -129,13 +131,26 @@ impl Core {
         self.watch_fast_class();
     }
 
+    /// Sizes go by the limit, or by the class where that does not count, and what was counted was for another one.
+    fn look_anew(&self, writing: &Writing) {
+        let segment_bytes = || super::open::log_segment_bytes(self.objects.volume(), &self.settings());
+        // Two who change it at once see what both have done.
+        let mut bytes = segment_bytes();
+        loop {
+            writing.log.set_segment_bytes(bytes);
+            let now = segment_bytes();
+            if now == bytes {
+                break;
+            }
+            bytes = now;
+        }
+        self.count_anew();
+        self.note_reserve();
+    }
+
     /// To be called when there is another limit.
     pub(crate) fn limit_changed(&self, writing: &Writing) {
-        let segment_bytes = super::open::log_segment_bytes(self.objects.volume(), &self.settings());
-        writing.log.set_segment_bytes(segment_bytes);
-        self.note_reserve();
-        // What was counted was for another one.
-        self.count_anew();
+        self.look_anew(writing);
         if !self.classes.is_fast_full() {
             return;
         }

@@ -12,17 +12,12 @@ use crate::{Error, ErrorKind, Result};
 /// What the largest of all engines takes of folders, over the data, with what it merges.
 const FOLDER_SHARE: u64 = 3;
 
-/// Bytes that files of one engine take in a folder, at most.
-fn folder_bytes(options: &YcsbOptions) -> u64 {
-    FOLDER_SHARE * options.sizes().data_bytes + (256 << 20)
-}
-
 /// Bytes that files of one engine take at most.
 fn wanted_bytes(options: &YcsbOptions) -> u64 {
-    if options.media == MediaKind::Folder {
-        return folder_bytes(options);
-    }
     let sizes = options.sizes();
+    if options.media == MediaKind::Folder {
+        return FOLDER_SHARE * sizes.data_bytes + (256 << 20);
+    }
     let has_staging = options.tiers.iter().any(|tiers| tiers == WITH_STAGING);
     let staging = if has_staging { sizes.disk_bytes("staging") } else { 0 };
     sizes.disk_bytes("capacity") + staging
@@ -45,13 +40,13 @@ impl Room {
     /// Looks.
     ///
     /// # Errors
-    /// `Missing` if there is less than one engine takes. On a tmpfs, where files take what is written of them, disks are looked at as they are made.
+    /// `Missing` if there is less than one engine takes. Disks on a tmpfs, which take what was ever written of them, are looked at as they are made.
     pub fn of(options: &YcsbOptions) -> Result<Room> {
         let free = media::free_room(&options.directory);
         let wanted_bytes = wanted_bytes(options);
-        let (engines, is_memory) = (options.engines().len(), free.is_some_and(|free| free.is_memory));
-        let of_one = if is_memory { folder_bytes(options) } else { wanted_bytes };
-        let fit = free.map_or(engines as u64, |free| free.free_bytes / of_one.max(1));
+        let engines = options.engines().len();
+        let are_sparse = free.is_some_and(|free| free.is_memory) && options.media != MediaKind::Folder;
+        let fit = free.map_or(engines as u64, |free| free.free_bytes / wanted_bytes.max(1));
         let room = Room {
             directory: options.directory.clone(),
             engines,
@@ -59,7 +54,7 @@ impl Room {
             free_bytes: free.map(|free| free.free_bytes),
             together: usize::try_from(fit).unwrap_or(usize::MAX).min(engines).max(1),
         };
-        if fit > 0 || is_memory {
+        if fit > 0 || are_sparse {
             return Ok(room);
         }
         let message = format!("{room}: choose a folder with more room, or fewer records");

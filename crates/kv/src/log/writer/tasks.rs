@@ -250,7 +250,10 @@ impl Log {
             let without_room = {
                 let mut state = self.state.lock();
                 match prepared {
-                    Ok(segment) if state.is_closing => segment.lease.retire(),
+                    // Or smaller ones are wanted since it was begun.
+                    Ok(segment) if state.is_closing || bytes > state.next_bytes.max(least) => {
+                        segment.lease.retire();
+                    }
                     Ok(segment) => state.prepared = Some(segment),
                     // Whoever needs the room is told, and asks again later.
                     Err(error) => state.prepare_error = Some(error),
