@@ -4,13 +4,18 @@
 //! Where the other classes are full, what is left of the limit is all the room there is, and puts are refused as in a volume that is full ([`super::reserve`]).
 //! Counting that takes time where there are many objects, so it is done now and then as long as whatever is made surely fits, and each time when it may not.
 //!
+//! Sizes of log segments and memory tables, and what is kept for deletes, go by the limit where it counts, as by the size of a class.
+//!
 //! When the limit is lowered, memory tables are written out, mirrors go, spills are due, and what leaves have there goes to the next class
 //! ([`super::relocation`]), until the database is within it. When the volume's classes change, whoever changes them, all of that is looked at anew.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use tanada_volume::Volume;
+
 use super::core::{Core, Writing};
+use crate::DatabaseSettings;
 
 /// How many times as long as it took what is on the fastest class is not counted again.
 const COUNTS: u32 = 10;
@@ -37,6 +42,20 @@ impl Watch {
 
 /// Objects that may still grow on the fastest class when its bytes are counted.
 const BEING_WRITTEN: u64 = 2;
+
+/// Bytes that the database may have on each class, the fastest one first: its limit there does not count where there is no other one. Classes that it may
+/// have nothing of are left out.
+pub(crate) fn room_by_class(volume: &Volume, settings: &DatabaseSettings) -> Vec<u64> {
+    let classes = volume.classes();
+    let limit = settings.fast_class_bytes.filter(|_| classes.len() > 1);
+    let mut rooms: Vec<u64> =
+        classes.iter().map(|class| class.chunks.saturating_mul(volume.chunk_bytes())).collect();
+    if let (Some(fastest), Some(limit)) = (rooms.first_mut(), limit) {
+        *fastest = limit.min(*fastest);
+    }
+    rooms.retain(|room| *room > 0);
+    rooms
+}
 
 impl Core {
     /// Looks whether the fastest class is as full as it may get, or nearly.

@@ -22,7 +22,7 @@ use super::Database;
 use super::background::Background;
 use super::conflict::Recent;
 use super::core::{Commit, Core, Writing};
-use super::limit::Watch;
+use super::limit::{Watch, room_by_class};
 use super::live::LiveDatabaseSettings;
 use super::snapshot::Snapshots;
 use super::statistics::Counters;
@@ -530,20 +530,6 @@ pub(crate) fn log_segment_bytes(volume: &Volume, settings: &DatabaseSettings) ->
     let Some(fastest) = rooms.first() else { return settings.log_segment_bytes };
     let share = fastest / LOG_SEGMENTS_OF_A_CLASS;
     settings.log_segment_bytes.min(share.max(settings.group_bytes()).max(1 << 20))
-}
-
-/// Bytes that the database may have on each class, the fastest one first: its limit there does not count where there is no other one. Classes that it may
-/// have nothing of are left out.
-pub(crate) fn room_by_class(volume: &Volume, settings: &DatabaseSettings) -> Vec<u64> {
-    let classes = volume.classes();
-    let limit = settings.fast_class_bytes.filter(|_| classes.len() > 1);
-    let mut rooms: Vec<u64> =
-        classes.iter().map(|class| class.chunks.saturating_mul(volume.chunk_bytes())).collect();
-    if let (Some(fastest), Some(limit)) = (rooms.first_mut(), limit) {
-        *fastest = limit.min(*fastest);
-    }
-    rooms.retain(|room| *room > 0);
-    rooms
 }
 
 /// Makes a record of a new store.

@@ -58,7 +58,7 @@ impl Core {
         let settings = self.settings();
         let log_segment = super::open::log_segment_bytes(volume, &settings);
         let bytes = LOG_SEGMENTS * log_segment + CHUNKS * volume.chunk_bytes() + largest;
-        let rooms = super::open::room_by_class(volume, &settings);
+        let rooms = super::limit::room_by_class(volume, &settings);
         let all: u64 = rooms.iter().sum();
         let fewest = FEWEST.min(all / volume.chunk_bytes() / MOST) * volume.chunk_bytes();
         let most = fewest.max(all.saturating_sub(LEAST_CHUNKS * volume.chunk_bytes()) / MOST);

@@ -52,3 +52,30 @@ impl Drop for Waits<'_> {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn one_operation_in_so_many_lets_others_run() {
+        let turns = Turns::default();
+        let lets = |no: u64| match no % 2 {
+            0 => turns.read().now_or_never().is_none(),
+            _ => turns.write().now_or_never().is_none(),
+        };
+        assert_eq!((0..4 * OPERATIONS).filter(|no| lets(*no)).count(), 4);
+    }
+
+    #[test]
+    fn each_write_lets_others_run_while_a_writer_waits_and_no_read_does() {
+        let turns = Turns::default();
+        let waits = turns.waits();
+        assert!(turns.write().now_or_never().is_none() && turns.write().now_or_never().is_none());
+        assert!(turns.read().now_or_never().is_some());
+        drop(waits);
+        assert!(turns.write().now_or_never().is_some());
+    }
+}

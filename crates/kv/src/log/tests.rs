@@ -223,6 +223,29 @@ fn room_that_was_not_there_once_may_be_there_now() {
     wait_for(log.close()).unwrap();
 }
 
+/// But for the one that is ready, and the one that is filled.
+#[test]
+fn segments_have_the_bytes_that_are_wanted_since() {
+    let volume = TestVolume::new();
+    let objects = volume.objects();
+    let log = start_in(
+        volume.environment(),
+        &volume,
+        &objects,
+        LogOptions { segment_bytes: 4 << 20, ..options(1, 0) },
+    );
+    append(&log, 0, 50_000);
+    log.set_segment_bytes(1 << 20);
+    (1..300).for_each(|tag| {
+        append(&log, tag, 50_000);
+    });
+    wait_for(log.close()).unwrap();
+    let sizes: Vec<u64> = segments(&objects).iter().map(|no| segment(&objects, *no).size_bytes()).collect();
+    assert!(sizes.len() > 4, "{sizes:?}");
+    assert!(sizes[2..].iter().all(|size| *size <= 2 << 20), "{sizes:?}");
+    assert_eq!(read(&objects, from_start()).unwrap().0.len(), 300);
+}
+
 #[test]
 fn what_is_not_synced_is_durable_in_time() {
     let volume = TestVolume::new();
