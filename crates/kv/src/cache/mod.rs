@@ -2,7 +2,8 @@
 //!
 //! Pages are held by where they lie. Values are not: they are moved from the log to one segment and another, and are held by their keys, so that what
 //! is read often stays when it is moved. Of a key there is one version, the newest that was put in: it takes the place of the one before, with what is
-//! known of how often that was read.
+//! known of how often that was read. A value that a look-up found says up to which sequence number it is the key's newest, so that the next one need not search for it
+//! among what was there before.
 //!
 //! Invariants:
 //! - what it holds weighs no more than its budget, but for what is being put in; of a budget that memory tables share, it has what they do not take, and what threads
@@ -72,11 +73,21 @@ pub(crate) struct VersionId<'a> {
     pub(crate) key: &'a [u8],
     /// Of the key.
     pub(crate) hash: KeyHash,
+    /// If it is known.
+    pub(crate) newest: Option<Newest>,
+}
+
+/// That a version is what its key has: no version of the key, and no range that was deleted with it, has a larger number than it has itself and none that is larger than `up_to`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Newest {
+    pub(crate) up_to: SequenceNo,
+    /// When the version expires.
+    pub(crate) expires_s: Option<u32>,
 }
 
 impl<'a> VersionId<'a> {
     pub(crate) fn new(store: Owner, key: &'a [u8], sequence: SequenceNo) -> VersionId<'a> {
-        VersionId { store, sequence, key, hash: KeyHash::of(key) }
+        VersionId { store, sequence, key, hash: KeyHash::of(key), newest: None }
     }
 
     fn cache_key(&self) -> CacheKey {
@@ -88,8 +99,9 @@ impl<'a> VersionId<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct HeldValue {
     sequence: SequenceNo,
+    newest: Option<Newest>,
     value_and_key: Bytes,
-    value_bytes: usize,
+    value_bytes: u32,
 }
 
 impl HeldValue {
@@ -97,20 +109,37 @@ impl HeldValue {
     pub(crate) fn new(id: &VersionId<'_>, value: &[u8]) -> HeldValue {
         HeldValue {
             sequence: id.sequence,
+            newest: id.newest,
             value_and_key: [value, id.key].concat().into(),
-            value_bytes: value.len(),
+            value_bytes: value.len() as u32,
         }
     }
 
     /// The value, if it is the one of `id`.
     pub(crate) fn of(&self, id: &VersionId<'_>) -> Option<Bytes> {
-        let is_its = self.sequence == id.sequence && self.value_and_key.get(self.value_bytes..)? == id.key;
-        is_its.then(|| self.value())
+        (self.sequence == id.sequence && self.is_of(id.key)).then(|| self.value())
     }
 
-    fn value(&self) -> Bytes {
-        self.value_and_key.slice(..self.value_bytes)
+    #[inline]
+    fn is_of(&self, key: &[u8]) -> bool {
+        self.value_and_key.get(self.value_bytes as usize..) == Some(key)
     }
+
+    /// What is known of being the newest version of its key, for who sees `snapshot`.
+    #[inline]
+    pub(crate) fn newest_at(&self, snapshot: SequenceNo) -> Option<Newest> {
+        self.newest.filter(|_| self.sequence <= snapshot)
+    }
+
+    /// The value itself.
+    pub(crate) fn value(&self) -> Bytes {
+        self.value_and_key.slice(..self.value_bytes as usize)
+    }
+}
+
+/// What is known of one version by two who know of it.
+fn later(one: Option<Newest>, other: Option<Newest>) -> Option<Newest> {
+    one.into_iter().chain(other).max_by_key(|newest| newest.up_to)
 }
 
 /// What is pushed out first.
@@ -288,15 +317,35 @@ impl Cache {
         }
     }
 
-    /// Whether a version of the key is held that came before this one.
-    pub(crate) fn has_older(&self, id: &VersionId<'_>) -> bool {
-        self.held_sequence(id).is_some_and(|held| held < id.sequence)
+    /// What is held of a key, whichever version it is. It counts as a use of it.
+    #[inline]
+    pub(crate) fn held(&self, store: Owner, key: &[u8], hash: KeyHash) -> Option<HeldValue> {
+        if self.never_had_values() {
+            return None;
+        }
+        match self.lower.get(&CacheKey { owner: store, position: hash.get() })? {
+            Cached::Value(held) if held.is_of(key) => Some(held),
+            _ => None,
+        }
     }
 
-    /// Which version of the key is held, or of one with the same hash. Does not count as a use of it.
-    fn held_sequence(&self, id: &VersionId<'_>) -> Option<SequenceNo> {
+    /// What `id` says of being the newest version of its key is known from now on, if that version is held.
+    pub(crate) fn note_newest(&self, id: &VersionId<'_>) {
+        let Some(mut held) = self.peek(id).filter(|held| held.of(id).is_some()) else { return };
+        held.newest = later(held.newest, id.newest);
+        // Soft, for it is no use of it. Whatever came in its place meanwhile, what is said of this one stays true.
+        let _ = self.lower.replace(id.cache_key(), Cached::Value(held), true);
+    }
+
+    /// Whether a version of the key is held that came before this one.
+    pub(crate) fn has_older(&self, id: &VersionId<'_>) -> bool {
+        self.peek(id).is_some_and(|held| held.sequence < id.sequence)
+    }
+
+    /// The version of the key that is held, or of one with the same hash. Does not count as a use of it.
+    fn peek(&self, id: &VersionId<'_>) -> Option<HeldValue> {
         match self.lower.peek(&id.cache_key())? {
-            Cached::Value(held) => Some(held.sequence),
+            Cached::Value(held) => Some(held),
             Cached::Page(_) | Cached::Filter(_) => None,
         }
     }
@@ -315,16 +364,20 @@ impl Cache {
     /// Holds the value of a version, if it is not too large and none is held that came later. A copy of it, which holds on to nothing else.
     pub(crate) fn keep_value(&self, id: &VersionId<'_>, value: &[u8]) -> Bytes {
         self.count_thread();
-        let held_sequence = self.held_sequence(id);
-        if !self.takes_value(id, value.len()) || held_sequence.is_some_and(|held| held > id.sequence) {
+        let before = self.peek(id);
+        let is_newer = before.as_ref().is_some_and(|before| before.sequence > id.sequence);
+        if !self.takes_value(id, value.len()) || is_newer {
             return Bytes::copy_from_slice(value);
         }
         self.note_value();
-        let held = HeldValue::new(id, value);
+        let mut held = HeldValue::new(id, value);
+        if let Some(before) = before.as_ref().filter(|before| before.of(id).is_some()) {
+            held.newest = later(held.newest, before.newest);
+        }
         let (key, cached) = (id.cache_key(), Cached::Value(held.clone()));
         // What is known of the key stays.
         let replaced =
-            if held_sequence.is_some() { self.lower.replace(key, cached, true) } else { Err((key, cached)) };
+            if before.is_some() { self.lower.replace(key, cached, true) } else { Err((key, cached)) };
         if let Err((key, cached)) = replaced {
             self.lower.insert(key, cached);
         }

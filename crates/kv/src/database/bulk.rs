@@ -324,7 +324,7 @@ impl BulkLoad {
         };
         // Whether it fails before it is durable or behind, is not known: then the next opening decides.
         self.made.clear();
-        self.core.install_between(writing, &self.store, &edit, records, begin).await?;
+        self.core.install_between(writing, &self.store, &edit, records, true, begin).await?;
         self.core.counters.loaded_bytes.add(self.bytes);
         self.core.background.work.notify();
         Ok(self.bytes)

@@ -13,6 +13,10 @@
 //!
 //! A read for the latest takes the newest visible number while it holds the lock of the store's view: so no write that it has to see is in a
 //! memory table that it does not know, and nothing that it has to see was dropped by a merge.
+//!
+//! What it finds in the tree says up to its number what the key has, and is held with the value ([`crate::cache`]). The next read of the key looks at memory tables, and then only at
+//! what the tree has that is newer. Merges that may have dropped a delete along with what it hides, and bulk loads, whose numbers are from when they began, are seen by
+//! [`View::known_since`](super::store::View): what was found before that is looked for again.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -152,8 +156,21 @@ impl Drop for OpenTransaction {
     }
 }
 
-/// A transaction to check, and what it read if that counts.
-pub(crate) type Check<'a> = (&'a OpenTransaction, Option<&'a ReadSet>);
+/// What a commit depends on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Check<'a> {
+    /// That nobody wrote since the transaction began what it writes, or has read, if that counts.
+    Transaction(&'a OpenTransaction, Option<&'a ReadSet>),
+    /// That its keys are what they were at that number. Without what transactions cost: nobody has to note writes for it, and nothing is kept to be read.
+    Unchanged(SequenceNo),
+}
+
+impl Check<'_> {
+    /// Whether it matters though nothing is written.
+    fn is_of_reads(&self) -> bool {
+        matches!(self, Check::Transaction(_, Some(_)))
+    }
+}
 
 impl Core {
     /// Its settings as they are now.
@@ -222,7 +239,7 @@ impl Core {
         if stores.iter().any(|store| store.database != self.instance) {
             return Err(Error::invalid("a batch for stores of another database"));
         }
-        if payload.operations == 0 && check.is_none_or(|(_, read)| read.is_none()) {
+        if payload.operations == 0 && !check.is_some_and(|check| check.is_of_reads()) {
             return Ok(());
         }
         let within_ms = match durability {
@@ -264,24 +281,15 @@ impl Core {
         for store in stores {
             store.check_there()?;
         }
-        if let Some((open, read)) = check {
-            let is_range_changed = |no: StoreNo, start: &[u8], end: Option<&[u8]>| {
-                let stores = self.stores.read();
-                let store = stores.iter().find(|store| store.no == no);
-                store.is_none_or(|store| store.may_have_changed(start, end, open.sequence()))
+        let conflict = check.and_then(|check| self.conflict(&commit, payload, stores, check));
+        if let Some(conflict) = conflict.filter(|_| !self.crash.has(PlantedBug::LeaveOutConflicts)) {
+            let why = match conflict {
+                Conflict::Changed => "another commit wrote the same since the transaction began",
+                Conflict::TooOld => {
+                    "so much was written since the transaction began that it is not known any more whether another commit wrote the same"
+                }
             };
-            let read = read.filter(|_| !self.crash.has(PlantedBug::ForgetReads));
-            let conflict = commit.recent.conflicts(payload, read, open.sequence(), is_range_changed);
-            let conflict = conflict.filter(|_| !self.crash.has(PlantedBug::LeaveOutConflicts));
-            if let Some(conflict) = conflict {
-                let why = match conflict {
-                    Conflict::Changed => "another commit wrote the same since the transaction began",
-                    Conflict::TooOld => {
-                        "so much was written since the transaction began that it is not known any more whether another commit wrote the same"
-                    }
-                };
-                return Err(Error::new(ErrorKind::Conflict, why));
-            }
+            return Err(Error::new(ErrorKind::Conflict, why));
         }
         let sequence = commit.sequence + 1;
         let Some(appended) = writing.log.append(payload, sequence, within_ms)? else { return Ok(None) };
@@ -295,6 +303,34 @@ impl Core {
         self.snapshots.publish(sequence);
         self.make_room(writing, stores, appended.end);
         Ok(Some(appended))
+    }
+
+    /// What a payload that depends on `check` is in conflict with.
+    fn conflict(
+        &self,
+        commit: &Commit,
+        payload: &Payload,
+        stores: &[Arc<StoreState>],
+        check: Check<'_>,
+    ) -> Option<Conflict> {
+        match check {
+            Check::Transaction(open, read) => {
+                let is_range_changed = |no: StoreNo, start: &[u8], end: Option<&[u8]>| {
+                    let stores = self.stores.read();
+                    let store = stores.iter().find(|store| store.no == no);
+                    store.is_none_or(|store| store.may_have_changed(start, end, open.sequence()))
+                };
+                let read = read.filter(|_| !self.crash.has(PlantedBug::ForgetReads));
+                commit.recent.conflicts(payload, read, open.sequence(), is_range_changed)
+            }
+            Check::Unchanged(since) => {
+                let is_changed = |operation: Operation| {
+                    let store = stores.iter().find(|store| store.no == operation.store);
+                    store.is_none_or(|store| store.key_may_have_changed(operation.pair.key(), since))
+                };
+                payload.operations().flatten().any(is_changed).then_some(Conflict::Changed)
+            }
+        }
     }
 
     /// Puts a payload's operations into the memory tables.
@@ -325,6 +361,16 @@ impl Core {
         key: &[u8],
         snapshot: Option<SequenceNo>,
     ) -> Result<Option<Bytes>> {
+        self.get_with_number(store, key, snapshot).await.map(|(value, _)| value)
+    }
+
+    /// The same, and the number it was read at.
+    pub(crate) async fn get_with_number(
+        &self,
+        store: &StoreState,
+        key: &[u8],
+        snapshot: Option<SequenceNo>,
+    ) -> Result<(Option<Bytes>, SequenceNo)> {
         let measured = Counters::is_measured(&self.counters.gets).then(|| self.environment.now());
         self.turns.read().await;
         let value = self.look_up(store, key, snapshot).await;
@@ -334,30 +380,40 @@ impl Core {
         value
     }
 
-    async fn look_up(&self, store: &StoreState, key: &[u8], at: Option<SequenceNo>) -> Result<Option<Bytes>> {
+    async fn look_up(
+        &self,
+        store: &StoreState,
+        key: &[u8],
+        at: Option<SequenceNo>,
+    ) -> Result<(Option<Bytes>, SequenceNo)> {
         self.check_open()?;
         store.check_there()?;
         self.counters.gets.add(1);
         let hash = KeyHash::of(key);
-        let (tree, snapshot) = {
+        let (tree, known_since, snapshot) = {
             let view = store.view.read();
             let snapshot = at.unwrap_or_else(|| self.snapshots.visible());
             let mut tables = std::iter::once(&view.active).chain(&view.waiting);
             if let Some(found) = tables.find_map(|table| table.get(key, hash, snapshot)) {
                 drop(view);
                 self.counters.gets_from_memory.add(1);
-                return self.value_of(found);
+                return Ok((self.value_of(found)?, snapshot));
             }
-            (view.tree.clone(), snapshot)
+            (view.tree.clone(), view.known_since, snapshot)
         };
-        // Asked for behind the tree: a load that this has was noted before.
+        let held = self.opener.cache.held(store.owner, key, hash);
+        // Asked for behind the tree and the cache: a load that these have was noted before.
         let unseen = at.map(|at| self.snapshots.unseen_at(at)).unwrap_or_default();
-        let found = tree.get(key, hash, snapshot, &unseen).await?;
-        let Some(found) = found else { return Ok(None) };
-        if self.is_expired(found.version.expires_s) {
-            return Ok(None);
+        if let Some(held) = held.as_ref().filter(|_| unseen.is_empty())
+            && let Some(newest) = tree.still_newest(held, (key, hash), snapshot, known_since)
+        {
+            return Ok(((!self.is_expired(newest.expires_s)).then(|| held.value()), snapshot));
         }
-        self.value_counting(store, &tree, key, &found).await
+        let found = tree.get(key, hash, snapshot, &unseen).await?;
+        let Some(found) = found.filter(|found| !self.is_expired(found.version.expires_s)) else {
+            return Ok((None, snapshot));
+        };
+        Ok((self.value_counting(store, &tree, key, held.as_ref(), &found).await?, snapshot))
     }
 
     pub(crate) fn value_of(&self, found: Found) -> Result<Option<Bytes>> {

@@ -17,9 +17,9 @@ use std::time::Duration;
 
 use super::core::{Core, Writing, plain_value};
 use super::store::StoreState;
-use crate::cache::VersionId;
+use crate::cache::{Newest, VersionId};
 use crate::crash::PlantedBug;
-use crate::entry::SegmentNo;
+use crate::entry::{SegmentNo, SequenceNo};
 use crate::keyfile::{KeyFileOptions, KeyFileWriter};
 use crate::log::Lsn;
 use crate::manifest::{DatabaseRecord, LogRecord, Record};
@@ -291,7 +291,9 @@ impl Core {
         drop(tree);
         // CRASH: the key file is an orphan, and the log has everything.
         self.crash.reached("flush.before-manifest");
-        self.keep_values(store, table).await;
+        if let Some(record) = &record {
+            self.keep_values(store, table, record.info.largest_sequence).await;
+        }
         if self.snapshots.to_keep().numbers.len() > 1 {
             let tree = store.view.read().tree.clone();
             store.cleaning.note_kept(&tree, record.iter().map(|kvset| kvset.no));
@@ -338,8 +340,9 @@ impl Core {
         Ok(())
     }
 
-    /// Puts into the cache what was looked up while it was in memory, and what takes the place of a version in the cache: it will be looked up again.
-    async fn keep_values(&self, store: &StoreState, table: &MemoryTable) {
+    /// Puts into the cache what was looked up while it was in memory, and what takes the place of a version in the cache: it will be looked up again. No other table has
+    /// numbers up to the table's last one.
+    async fn keep_values(&self, store: &StoreState, table: &MemoryTable, last: SequenceNo) {
         let cache = &self.opener.cache;
         let holds_values = !cache.never_had_values();
         if !holds_values && !table.was_read() {
@@ -348,6 +351,7 @@ impl Core {
         let has_older = |key: &[u8], sequence| {
             holds_values && cache.has_older(&VersionId::new(store.owner, key, sequence))
         };
+        let has_tombstones = table.has_tombstones();
         let (mut keys, mut bytes_kept) = (0, 0);
         for used in table.used_values(has_older) {
             keys += 1;
@@ -355,7 +359,9 @@ impl Core {
                 && !self.is_expired(version.expires_s)
                 && let MemoryContent::Value { home: Some(home) } = version.content
             {
-                let id = VersionId::new(store.owner, key.key(), key.sequence);
+                let newest =
+                    (!has_tombstones).then_some(Newest { up_to: last, expires_s: version.expires_s });
+                let id = VersionId { newest, ..VersionId::new(store.owner, key.key(), key.sequence) };
                 let is_kept = cache.takes_value(&id, home.len as usize);
                 // Whoever reads what does not decompress is told; here nobody asked.
                 if let Some(value) =

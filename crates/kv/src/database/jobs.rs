@@ -531,16 +531,18 @@ impl Core {
         edit: &Edit,
         others: impl FnOnce() -> Vec<Record>,
     ) -> Result<()> {
-        self.install_between(writing, store, edit, others, || || ()).await
+        self.install_between(writing, store, edit, others, false, || || ()).await
     }
 
-    /// The same, where `begin` is called before, and what that gives when it is there and before anybody finds it.
+    /// The same, where `begin` is called before, and what that gives when it is there and before anybody finds it. What it adds may have smaller numbers than
+    /// what was looked up so far, if it `is_loaded`.
     pub(crate) async fn install_between<E: FnOnce()>(
         &self,
         writing: &Writing,
         store: &Arc<StoreState>,
         edit: &Edit,
         others: impl FnOnce() -> Vec<Record>,
+        is_loaded: bool,
         begin: impl FnOnce() -> E,
     ) -> Result<()> {
         let tree = store.view.read().tree.clone();
@@ -552,6 +554,9 @@ impl Core {
             let after = Arc::new(view.tree.apply_opened(edit, &opened)?);
             let before = std::mem::replace(&mut view.tree, after.clone());
             end();
+            if is_loaded || before.may_forget(edit) {
+                view.known_since = self.snapshots.visible();
+            }
             Ok((before, after))
         };
         let make = || {

@@ -15,6 +15,7 @@ use super::core::{Core, Writing};
 use super::jobs::Turn;
 use super::store::StoreState;
 use crate::Result;
+use crate::cache::HeldValue;
 use crate::tree::jobs::promote::promote_keys;
 use crate::tree::{Change, Edit, FoundVersion, Place, TreeState};
 
@@ -36,15 +37,16 @@ pub(crate) struct Promotion {
 }
 
 impl Core {
-    /// The value, counted if it came from a value segment's device.
+    /// The value, which may be `held`, counted if it came from a value segment's device.
     pub(crate) async fn value_counting(
         &self,
         store: &StoreState,
         tree: &TreeState,
         key: &[u8],
+        held: Option<&HeldValue>,
         found: &FoundVersion,
     ) -> Result<Option<Bytes>> {
-        let (value, from) = found.value(key, store.owner, tree).await?;
+        let (value, from) = found.value(key, held, store.owner, tree).await?;
         let Some(segment) = from else { return Ok(value) };
         if !self.classes.has_faster_than(segment.class.as_deref()) {
             return Ok(value);

@@ -9,7 +9,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::batch::{Batch, behind_prefix, expiry};
 use super::cleaning::Cleaning;
-use super::core::Core;
+use super::core::{Check, Core};
 use super::live::LiveStoreSettings;
 use super::merges::Taken;
 use super::promotion::Promotion;
@@ -18,6 +18,7 @@ use super::snapshot::Snapshot;
 use super::unmirrored::Unmirrored;
 use crate::cache::Owner;
 use crate::entry::SequenceNo;
+use crate::keyfile::KeyHash;
 use crate::log::frame::{OperationKind, StoreNo};
 use crate::memory::MemoryTable;
 use crate::settings::{StoreSettings, WriteOptions};
@@ -36,6 +37,9 @@ pub(crate) struct View {
     /// Full, newest first; each is written out, oldest first.
     pub(crate) waiting: Vec<Arc<MemoryTable>>,
     pub(crate) tree: Arc<TreeState>,
+    /// What look-ups of earlier numbers found to be the newest of a key may not be what that has any more, though nothing in the tree says so: what said so was dropped
+    /// along with what it deletes, or what a load brought has a number from before.
+    pub(crate) known_since: SequenceNo,
 }
 
 /// Keys whose reads are counted at once.
@@ -89,7 +93,8 @@ impl StoreState {
         (active, tree): (MemoryTable, TreeState),
         owner: Owner,
     ) -> Arc<StoreState> {
-        let view = View { active: Arc::new(active), waiting: Vec::new(), tree: Arc::new(tree) };
+        let view =
+            View { active: Arc::new(active), waiting: Vec::new(), tree: Arc::new(tree), known_since: 0 };
         Arc::new(StoreState {
             database,
             no,
@@ -118,6 +123,16 @@ impl StoreState {
         self.flushed_sequence.load(Ordering::Acquire) > since
             || view.active.changed_in(start, end, since)
             || view.waiting.iter().any(|table| table.changed_in(start, end, since))
+    }
+
+    /// Whether anything was done to a key after `since`; also if that is not known any more.
+    pub(crate) fn key_may_have_changed(&self, key: &[u8], since: SequenceNo) -> bool {
+        let hash = KeyHash::of(key);
+        let view = self.view.read();
+        self.flushed_sequence.load(Ordering::Acquire) > since
+            || std::iter::once(&view.active)
+                .chain(&view.waiting)
+                .any(|table| table.has_newer(key, hash, since))
     }
 
     /// Bytes in its memory tables that wait to be written out.
@@ -321,15 +336,14 @@ impl Store {
         options: &WriteOptions,
     ) -> Result<Option<Bytes>> {
         loop {
-            let open = self.core.open_transaction();
-            let old = self.core.get(&self.state, key, Some(open.sequence())).await?;
+            let (old, read_at) = self.core.get_with_number(&self.state, key, None).await?;
             let new = change(old.as_ref());
             let mut batch = Batch::for_one(key, new.as_deref().unwrap_or_default());
             match &new {
                 Some(value) => batch.put(self, key, value),
                 None => batch.add(&self.state, OperationKind::Delete, key, b"", None),
             }
-            match self.core.commit(batch, options, Some((&open, None))).await {
+            match self.core.commit(batch, options, Some(Check::Unchanged(read_at))).await {
                 // Somebody was faster: what was read is not what is there.
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 Err(error) => return Err(error),

@@ -1,6 +1,6 @@
 //! Fills one page after another.
 
-use super::page::{HEADER_BYTES, PageAddress, PageKind, RESTART_INTERVAL, checksum};
+use super::page::{HEADER_BYTES, PageAddress, PageKind, checksum};
 use crate::wire::put_varint;
 
 /// One page that is being filled.
@@ -47,7 +47,10 @@ impl PageBuilder {
     }
 
     fn is_restart_next(&self) -> bool {
-        usize::from(self.entries).is_multiple_of(RESTART_INTERVAL)
+        // Where a page that is longer than a unit has its entries, a restart cannot say.
+        let is_long = self.bytes.len() > self.unit_bytes;
+        let interval = if is_long { usize::MAX } else { self.kind.restart_interval() };
+        usize::from(self.entries).is_multiple_of(interval)
     }
 
     /// Adds an entry; the page grows over its unit if need be.
@@ -55,7 +58,6 @@ impl PageBuilder {
         let is_restart = self.is_restart_next();
         let shared = if is_restart { 0 } else { common_prefix(&self.last_key, key) };
         if is_restart {
-            // Pages that are longer than a unit have no second restart.
             self.restarts.push(self.bytes.len() as u16);
         }
         put_varint(&mut self.bytes, shared as u64);

@@ -135,9 +135,7 @@ impl KeyFile {
             resident: OnceLock::new(),
         };
         if let Some((levels, address)) = footer.root {
-            let page = shared.read_page(address).await?;
-            shared.check_kind(&page, levels)?;
-            shared.root = Some(Arc::new(page));
+            shared.root = Some(Arc::new(shared.read_to_search(address, levels).await?));
         }
         Ok(KeyFile { shared: Arc::new(shared) })
     }
@@ -187,6 +185,11 @@ impl KeyFile {
 
     pub(crate) fn info(&self) -> &KeyFileInfo {
         &self.shared.info
+    }
+
+    /// What its pages are read through.
+    pub(crate) fn cache(&self) -> &Cache {
+        &self.shared.cache
     }
 
     /// Its range tombstones.
@@ -399,10 +402,15 @@ impl Shared {
         Err(self.malformed(page.address, Malformed::new(22, "another kind of page")))
     }
 
-    async fn load_page(&self, address: PageAddress, level: u8) -> Result<Cached> {
+    /// A page of leaves or of the index, which is held.
+    async fn read_to_search(&self, address: PageAddress, level: u8) -> Result<Page> {
         let page = self.read_page(address).await?;
         self.check_kind(&page, level)?;
-        Ok(Cached::Page(Arc::new(page)))
+        page.with_heads().map_err(|malformed| self.malformed(address, malformed))
+    }
+
+    async fn load_page(&self, address: PageAddress, level: u8) -> Result<Cached> {
+        Ok(Cached::Page(Arc::new(self.read_to_search(address, level).await?)))
     }
 
     async fn load_filter(&self, address: PageAddress) -> Result<Cached> {

@@ -196,6 +196,9 @@ proptest! {
         let address = page::PageAddress { no: 5, units: 1 };
         let bytes = Bytes::from(bytes);
         if let Ok(page) = Page::parse(bytes.clone(), 1, address) {
+            if let Ok(page) = page.clone().with_heads() {
+                let _ = (page.search(&key, sequence), page.search_child(&key, sequence));
+            }
             if let Ok(Some(found)) = page.search(&key, sequence) {
                 let _ = payload::version(&bytes, found.entry.payload_at, found.entry.end);
             }
@@ -206,6 +209,46 @@ proptest! {
         }
         let _ = footer::parse_tail(&bytes);
     }
+
+    #[test]
+    fn a_page_is_searched_alike_with_heads_and_without(
+        entries in proptest::collection::btree_set((start(), proptest::collection::vec(0u8..3, 0..12), 0u64..4), 1..60),
+        sought in proptest::collection::vec((start(), proptest::collection::vec(0u8..3, 0..12), 0u64..4), 1..40),
+        is_index: bool,
+    ) {
+        let entries = entries.into_iter().map(|(start, rest, sequence)| ([start, rest].concat(), std::cmp::Reverse(sequence)));
+        let entries: std::collections::BTreeSet<_> = entries.collect();
+        let kind = if is_index { page::PageKind::Index } else { page::PageKind::Leaf };
+        let mut builder = builder::PageBuilder::new(kind, 4096);
+        for (index, (key, std::cmp::Reverse(sequence))) in entries.iter().enumerate() {
+            let mut payload = Vec::new();
+            let address = page::PageAddress { no: index as u32, units: 1 };
+            payload::put_page(&mut payload, *sequence, address);
+            builder.add(key, &payload);
+        }
+        let bytes = builder.finish(5);
+        let (address, bytes) = (bytes.address, bytes.seal(1, 0, 0));
+        let page = Page::parse(bytes.into(), 1, address).unwrap();
+        let with_heads = page.clone().with_heads().unwrap();
+        let of_entries = entries.iter().map(|(key, sequence)| (key.clone(), sequence.0));
+        let of_others = sought.into_iter().map(|(start, rest, sequence)| ([start, rest].concat(), sequence));
+        for (key, sequence) in of_entries.chain(of_others) {
+            let found = |page: &Page| page.search(&key, sequence).unwrap().map(|found| (found.at, found.is_equal));
+            assert_eq!(found(&page), found(&with_heads), "{key:?} {sequence}");
+            let child = |page: &Page| page.search_child(&key, sequence).unwrap().end;
+            assert_eq!(child(&page), child(&with_heads), "{key:?} {sequence}");
+            // And both as a list of all would be.
+            let is_before = |entry: &&(Vec<u8>, std::cmp::Reverse<u64>)| **entry < (key.clone(), std::cmp::Reverse(sequence));
+            let before = entries.iter().filter(is_before).count();
+            let expected = entries.iter().nth(before).map(|entry| entry.0 == key);
+            assert_eq!(found(&page).map(|found| found.1), expected);
+        }
+    }
+}
+
+/// What keys of a page begin with: often all of them with the same.
+fn start() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![8 => Just(b"common".to_vec()), 1 => Just(Vec::new()), 1 => proptest::collection::vec(any::<u8>(), 0..7)]
 }
 
 #[test]

@@ -189,6 +189,20 @@ impl MemoryTable {
         }
     }
 
+    /// Whether anything was done here to `key`, which has this `hash`, after `since`.
+    pub(crate) fn has_newer(&self, key: &[u8], hash: KeyHash, since: SequenceNo) -> bool {
+        if self.tombstones.newest_over(key, SequenceNo::MAX).is_some_and(|tombstone| tombstone > since) {
+            return true;
+        }
+        let may_have = self.keys.as_ref().is_none_or(|keys| keys.may_have(hash));
+        let newest = may_have.then(|| {
+            let from = VersionKeyRef::new(key, SequenceNo::MAX);
+            let from: &dyn AsVersionKey = &from;
+            self.versions.lower_bound(Bound::Included(from)).filter(|entry| *entry.key().key() == *key)
+        });
+        newest.flatten().is_some_and(|entry| entry.key().sequence > since)
+    }
+
     /// A version's value as it is stored, for whoever may have it longer than there is the table.
     pub(crate) fn value(&self, key: &VersionKey) -> Bytes {
         match self.arena.takes(key.pair.len()) {
@@ -239,6 +253,11 @@ impl MemoryTable {
                 && end.is_none_or(|end| *tombstone.start < *end)
                 && tombstone.end.as_ref().is_none_or(|its_end| **its_end > *start)
         })
+    }
+
+    /// Whether any range was deleted in it.
+    pub(crate) fn has_tombstones(&self) -> bool {
+        !self.tombstones.is_empty()
     }
 
     /// All range tombstones now, in one set.

@@ -15,7 +15,7 @@ pub(crate) use ahead::Scan;
 pub use cursor::{Cursor, CursorOptions};
 
 use crate::database::conflict::ReadSet;
-use crate::database::core::{Core, OpenTransaction};
+use crate::database::core::{Check, Core, OpenTransaction};
 use crate::database::{Batch, Snapshot, Store};
 use crate::entry::{Pair, RangeTombstone, SequenceNo};
 use crate::keyfile::KeyHash;
@@ -152,7 +152,7 @@ impl Transaction {
             return batch.accepted();
         }
         let read = (isolation == Isolation::Serializable).then_some(&read);
-        open.core().commit(batch, options, Some((&open, read))).await
+        open.core().commit(batch, options, Some(Check::Transaction(&open, read))).await
     }
 
     /// Forgets what was written.

@@ -10,7 +10,7 @@ use futures::stream::{StreamExt, TryStreamExt};
 use super::edit::{Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo, Place, SegmentRecord};
 use super::mirror::OpenMirror;
 use super::shape::{Tree, TreeRecord};
-use crate::cache::{Cache, Owner, VersionId};
+use crate::cache::{Cache, HeldValue, Newest, Owner, VersionId};
 use crate::entry::{Content, FirstHome, Pointer, SegmentNo, SequenceNo, Version};
 use crate::keyfile::{Access, KeyCursor, KeyFile, KeyHash};
 use crate::objects::{Lease, ObjectKind, Objects};
@@ -286,6 +286,8 @@ pub(crate) struct FoundVersion {
     pub(crate) kvset: Arc<Kvset>,
     /// Of its key.
     hash: KeyHash,
+    /// What its finder knows.
+    newest: Option<Newest>,
 }
 
 /// The value for whoever may have it for long. It lies in a page with others.
@@ -295,13 +297,14 @@ fn apart(value: &Bytes) -> Bytes {
 
 impl FoundVersion {
     /// The value of `key` of a store; `None` for a delete. Whether it has expired is not looked at. A value that was moved from the log is read from a
-    /// mirror of `tree`, if one has it still. And the value segment whose device it came from, if from one.
+    /// mirror of `tree`, if one has it still; what is `held` of the key may be the value. And the value segment whose device it came from, if from one.
     ///
     /// # Errors
     /// `Corrupted`, or if a device fails.
     pub(crate) async fn value<'tree>(
         &self,
         key: &[u8],
+        held: Option<&HeldValue>,
         store: Owner,
         tree: &'tree TreeState,
     ) -> Result<(Option<Bytes>, Option<&'tree SegmentRecord>)> {
@@ -309,7 +312,12 @@ impl FoundVersion {
             Content::Deleted => Ok((None, None)),
             Content::Inline(value) => Ok((Some(apart(value)), None)),
             Content::At(pointer) => {
-                let id = VersionId { store, sequence: self.version.sequence, key, hash: self.hash };
+                let (sequence, newest) = (self.version.sequence, self.newest);
+                let id = VersionId { store, sequence, key, hash: self.hash, newest };
+                if let Some(value) = held.and_then(|held| held.of(&id)) {
+                    self.kvset.file.cache().note_newest(&id);
+                    return Ok((Some(value), None));
+                }
                 match self.value_at(pointer, &id, tree).await {
                     Err(_) if self.kvset.is_copy() => {
                         self.kvset.note_damage();
@@ -344,7 +352,7 @@ impl FoundVersion {
         for kvset in leaf.iter().filter(|kvset| !kvset.is_copy()) {
             let version = kvset.get(id.key, self.hash, id.sequence).await?;
             if let Some(version) = version.filter(|version| version.sequence == id.sequence) {
-                let original = FoundVersion { version, kvset: kvset.clone(), hash: self.hash };
+                let original = FoundVersion { version, kvset: kvset.clone(), ..self.clone() };
                 return match &original.version.content {
                     Content::At(pointer) => original.value_at(pointer, id, tree).await,
                     Content::Inline(value) => Ok((Some(apart(value)), None)),
@@ -458,6 +466,20 @@ impl TreeState {
         dropped_logs.into_iter().collect()
     }
 
+    /// Whether what `edit` removes may say of a key that it was deleted, so that afterwards nothing does.
+    pub(crate) fn may_forget(&self, edit: &Edit) -> bool {
+        let removed = edit.changes.iter().filter_map(|change| match change {
+            Change::RemoveKvset { kvset, .. } => Some(*kvset),
+            _ => None,
+        });
+        let removed: BTreeSet<KvsetNo> = removed.collect();
+        !removed.is_empty()
+            && self.kvsets().filter(|kvset| removed.contains(&kvset.no())).any(|kvset| {
+                let info = &kvset.record.info;
+                info.deletes > 0 || info.range_tombstones > 0 || info.first_expiry_s.is_some()
+            })
+    }
+
     /// The newest version of `key` that `snapshot` sees and no range tombstone hides. It may be a delete, and may have expired. What has one of the numbers
     /// `unseen` the snapshot does not see.
     ///
@@ -471,8 +493,7 @@ impl TreeState {
         unseen: &[SequenceNo],
     ) -> Result<Option<FoundVersion>> {
         let mut hidden_up_to = 0;
-        let leaf = self.leaf(key).map(|leaf| &*leaf.kvsets).unwrap_or_default();
-        for kvset in self.root.iter().chain(leaf) {
+        for kvset in self.kvsets_of(key) {
             if let Some(sequence) = kvset.tombstones().newest_over(key, snapshot) {
                 hidden_up_to = hidden_up_to.max(sequence);
             }
@@ -492,10 +513,42 @@ impl TreeState {
                 found => found?,
             };
             if let Some(version) = found {
-                let is_hidden = version.sequence < hidden_up_to;
-                return Ok((!is_hidden).then(|| FoundVersion { version, kvset: kvset.clone(), hash }));
+                if version.sequence < hidden_up_to {
+                    return Ok(None);
+                }
+                // Who does not see all that is there does not know what others see.
+                let newest = Newest { up_to: snapshot, expires_s: version.expires_s };
+                let newest = unseen.is_empty().then_some(newest);
+                return Ok(Some(FoundVersion { version, kvset: kvset.clone(), hash, newest }));
             }
         }
         Ok(None)
+    }
+
+    /// The kvsets where a key may be, newest first.
+    fn kvsets_of(&self, key: &[u8]) -> impl Iterator<Item = &Arc<Kvset>> {
+        let leaf = self.leaf(key).map(|leaf| &*leaf.kvsets).unwrap_or_default();
+        self.root.iter().chain(leaf)
+    }
+
+    /// What is known of a value that is held of `key`, if that is what a look-up at `snapshot` would find which sees all that is there: as far as
+    /// that can be said without reading. What was found before `known_since` does not count.
+    pub(crate) fn still_newest(
+        &self,
+        held: &HeldValue,
+        (key, hash): (&[u8], KeyHash),
+        snapshot: SequenceNo,
+        known_since: SequenceNo,
+    ) -> Option<Newest> {
+        let newest = held.newest_at(snapshot).filter(|newest| newest.up_to >= known_since)?;
+        let up_to = newest.up_to;
+        let may_have_newer = |kvset: &Arc<Kvset>| {
+            let tombstone = kvset.tombstones().newest_over(key, snapshot);
+            tombstone.is_some_and(|tombstone| tombstone > up_to)
+                || kvset.may_contain_at_once(key, hash) != Some(false)
+        };
+        let is_newer = |kvset: &&Arc<Kvset>| kvset.record.info.largest_sequence > up_to;
+        let is_newest = up_to >= snapshot || !self.kvsets_of(key).filter(is_newer).any(may_have_newer);
+        is_newest.then_some(newest)
     }
 }

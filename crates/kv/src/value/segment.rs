@@ -71,9 +71,6 @@ impl Segment {
         pointer: &Pointer,
         mirror: impl FnOnce() -> F,
     ) -> Result<(Bytes, bool)> {
-        if let Some(value) = self.shared.cache.value(id) {
-            return Ok((value, false));
-        }
         let has_loaded = AtomicBool::new(false);
         let load = Box::pin(async {
             let mirrored = mirror().await.filter(|value| value.len() == pointer.len as usize);

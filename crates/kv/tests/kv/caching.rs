@@ -97,6 +97,84 @@ fn what_takes_the_place_of_what_was_read_stays() {
     wait(database.close()).unwrap();
 }
 
+/// What a look-up found is known from then on, until something says otherwise; what said so may be gone by the next look-up, along with what it deleted.
+#[test]
+fn what_was_found_is_not_told_any_more_once_it_is_deleted() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let (database, store) = store(&bench, Compression::None);
+    wait(store.compact()).unwrap();
+    assert!(read(&bench, &store, 0..400) > 0);
+    let snapshot = database.snapshot();
+    (0..100).for_each(|no| wait(store.delete(&key(no))).unwrap());
+    wait(store.delete_range(&key(100), Some(&key(200)))).unwrap();
+    wait(store.delete_prefix(&key(300)[..7])).unwrap();
+    let are_there = |numbers: std::ops::Range<u64>| {
+        numbers.filter(|no| wait(store.get(&key(*no))).unwrap().is_some()).count()
+    };
+    for is_held in [true, true, false] {
+        assert_eq!((are_there(0..200), are_there(200..256), are_there(256..512)), (0, 56, 0), "{is_held}");
+        let seen = (0..400).filter(|no| wait(store.get_at(&snapshot, &key(*no))).unwrap().is_some());
+        assert_eq!(seen.count(), 400);
+        if is_held {
+            wait(store.compact()).unwrap();
+        }
+    }
+    drop(snapshot);
+    wait(store.compact()).unwrap();
+    assert_eq!((are_there(0..200), are_there(200..256), are_there(256..512)), (0, 56, 0));
+    // Without a snapshot deletes and what they delete go at once.
+    (200..256).for_each(|no| wait(store.delete(&key(no))).unwrap());
+    wait(store.compact()).unwrap();
+    assert_eq!(are_there(0..512), 0);
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn what_was_found_in_memory_is_not_told_after_its_range_was_deleted() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    (0..40).for_each(|no| wait(store.put(&key(no), &value(no))).unwrap());
+    assert_eq!(read(&bench, &store, 0..40), 0);
+    wait(store.delete_range(&key(10), Some(&key(20)))).unwrap();
+    // They fill the table, which is written out.
+    let before = database.statistics().since_opening.flushes;
+    let mut others = 1000;
+    while database.statistics().since_opening.flushes == before {
+        wait(store.put(&key(others), &value(others))).unwrap();
+        others += 1;
+    }
+    for no in 0..40 {
+        let is_there = wait(store.get(&key(no))).unwrap().is_some();
+        assert_eq!(is_there, !(10..20).contains(&no), "{no}");
+    }
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn what_a_load_brings_is_found_though_its_number_is_from_before() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let (database, store) = store(&bench, Compression::None);
+    wait(store.compact()).unwrap();
+    let mut load = wait(store.bulk_load()).unwrap();
+    wait(store.put(&key(5000), &value(5000))).unwrap();
+    read(&bench, &store, 0..100);
+    let snapshot = database.snapshot();
+    for no in 0..100 {
+        wait(load.put(&key(no), &value(no + 1))).unwrap();
+    }
+    read(&bench, &store, 0..100);
+    wait(load.finish()).unwrap();
+    for _ in 0..2 {
+        for no in 0..100 {
+            assert_eq!(wait(store.get(&key(no))).unwrap().unwrap(), value(no + 1), "{no}");
+            assert_eq!(wait(store.get_at(&snapshot, &key(no))).unwrap().unwrap(), value(no), "{no}");
+        }
+    }
+    drop(snapshot);
+    wait(database.close()).unwrap();
+}
+
 /// A future that finds what it needs in memory is not to carry what another one would need.
 #[test]
 fn operations_are_small_futures() {

@@ -95,6 +95,37 @@ fn entries_are_gone_when_their_time_is_over() {
 }
 
 #[test]
+fn what_expired_over_what_was_found_hides_it_though_both_are_gone() {
+    let (_bench, environment, database) = at_a_million_seconds();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    let short = WriteOptions { time_to_live_s: Some(10), ..WriteOptions::default() };
+    let count = |numbers: std::ops::Range<u32>, value: u8| {
+        let are_there = numbers
+            .filter(|no| wait(store.get(&no.to_be_bytes())).unwrap().is_some_and(|found| found[0] == value));
+        are_there.count()
+    };
+    (0..100u32).for_each(|no| wait(store.put(&no.to_be_bytes(), &[1; 500])).unwrap());
+    wait(store.compact()).unwrap();
+    assert_eq!(count(0..100, 1), 100);
+    // Short ones are not held apart from pages, where they would take the place of what was found.
+    (0..50u32).for_each(|no| wait(store.put_with(&no.to_be_bytes(), &[2; 50], &short)).unwrap());
+    assert_eq!((count(0..25, 2), count(50..100, 1)), (25, 50));
+    wait(store.compact()).unwrap();
+    // Of 25 to 50 nobody has looked up what is to expire.
+    environment.wall_time_s.store(1_000_009, Ordering::Relaxed);
+    assert_eq!((count(0..25, 2), count(50..100, 1)), (25, 50));
+    environment.wall_time_s.store(1_000_010, Ordering::Relaxed);
+    wait(store.compact()).unwrap();
+    assert_eq!((count(0..100, 1), count(0..100, 2)), (50, 0));
+    // What expires before it is written out.
+    (50..75u32).for_each(|no| wait(store.put_with(&no.to_be_bytes(), &[2; 50], &short)).unwrap());
+    environment.wall_time_s.store(1_000_020, Ordering::Relaxed);
+    wait(store.compact()).unwrap();
+    assert_eq!((count(0..100, 1), count(0..100, 2)), (25, 0));
+    wait(database.close()).unwrap();
+}
+
+#[test]
 fn what_has_expired_for_long_goes_by_itself() {
     let (bench, environment, database) = at_a_million_seconds();
     let settings = StoreSettings { time_to_live_s: Some(40), ..StoreSettings::default() };

@@ -23,8 +23,8 @@ use crate::keyfile::KeyHash;
 use crate::objects::ObjectKind;
 use crate::value::Segments;
 
-/// How many kvsets were dropped because deletes hid all of them.
-fn run(seed: u64, steps: u64, template: PolicyTemplate, leaf_bytes: u64) -> usize {
+/// How many kvsets were dropped because deletes hid all of them, and how many look-ups were answered by what others had found.
+fn run(seed: u64, steps: u64, template: PolicyTemplate, leaf_bytes: u64) -> (usize, usize) {
     block_on(async {
         let mut world = World::new(seed, template).await;
         world.context.leaf_bytes = leaf_bytes;
@@ -64,14 +64,20 @@ fn run(seed: u64, steps: u64, template: PolicyTemplate, leaf_bytes: u64) -> usiz
         world.verify_reads().await;
         world.compact_leaves().await;
         world.verify().await;
-        world.dropped
+        (world.dropped, world.known)
     })
 }
 
 #[test]
 fn what_deletes_hide_as_a_whole_goes_without_being_read() {
-    let dropped: usize = (0..20).map(|seed| run(seed, 60, PolicyTemplate::StagingMaxCapacity, 1500)).sum();
+    let dropped: usize = (0..20).map(|seed| run(seed, 60, PolicyTemplate::StagingMaxCapacity, 1500).0).sum();
     assert!(dropped > 5, "{dropped} kvsets");
+}
+
+#[test]
+fn what_was_found_is_told_again_without_being_looked_for() {
+    let known: usize = (0..5).map(|seed| run(seed, 60, PolicyTemplate::StagingMaxCapacity, 12_000).1).sum();
+    assert!(known > 5000, "{known} look-ups");
 }
 
 proptest! {
@@ -217,7 +223,7 @@ async fn read(world: &World, hot: &HotKeys) {
     for no in 0..120 {
         let key = format!("key {no:03}").into_bytes();
         if let Some(found) = world.tree.get(&key, KeyHash::of(&key), SequenceNo::MAX, &[]).await.unwrap() {
-            let (_, from) = found.value(&key, world.store, &world.tree).await.unwrap();
+            let (_, from) = found.value(&key, None, world.store, &world.tree).await.unwrap();
             if from.is_some_and(|segment| segment.class.as_deref() != Some("fast")) {
                 hot.note(&key, found.stored_bytes());
             }

@@ -87,6 +87,10 @@ pub(super) struct World {
     pub(super) random: SplitMix64,
     /// Of its values in the cache.
     pub(super) store: Owner,
+    /// What was found before does not count any more.
+    pub(super) known_since: SequenceNo,
+    /// Look-ups that were answered by what had been found before.
+    pub(super) known: usize,
 }
 
 pub(super) fn key(random: &mut SplitMix64) -> Vec<u8> {
@@ -130,6 +134,8 @@ impl World {
             sequence: 0,
             random: SplitMix64::new(seed),
             store,
+            known_since: 0,
+            known: 0,
         }
     }
 
@@ -244,6 +250,7 @@ impl World {
         self.sequence += 1;
         self.model.loads.push(Load { begin, end: self.sequence });
         self.apply(&edit).await;
+        self.known_since = self.sequence;
     }
 
     /// What a load has written.
@@ -309,6 +316,9 @@ impl World {
         let opened = self.context.opener.open_added(&self.tree, &edit).await.unwrap();
         let after = self.tree.apply_opened(&edit, &opened).unwrap();
         drop(opened);
+        if self.tree.may_forget(&edit) {
+            self.known_since = self.sequence;
+        }
         let dropped = self.tree.retire_dropped(&after);
         self.tree = Arc::new(after);
         // What is not there was given back by what stands for the log.
@@ -392,16 +402,27 @@ impl World {
 
     pub(super) async fn verify_reads(&mut self) {
         let tombstones = Arc::new(self.tree.tombstones());
-        for snapshot in self.context.readers.numbers.clone().into_iter().chain([SequenceNo::MAX]) {
+        for snapshot in self.context.readers.numbers.clone().into_iter().chain([self.sequence]) {
             let (expected, unseen) = (self.model.seen(snapshot), self.model.unseen(snapshot));
             for no in 0..121 {
                 let key = format!("key {no:03}").into_bytes();
-                let found = self.tree.get(&key, KeyHash::of(&key), snapshot, &unseen).await.unwrap();
+                let hash = KeyHash::of(&key);
+                let expected = expected.get(&key).map(|value| Bytes::from(value.clone()));
+                let held = self.bench.cache.held(self.store, &key, hash);
+                if let Some(held) = held.as_ref().filter(|_| unseen.is_empty())
+                    && let Some(newest) =
+                        self.tree.still_newest(held, (&key, hash), snapshot, self.known_since)
+                {
+                    let is_live = newest.expires_s.is_none_or(|expires_s| u64::from(expires_s) > NOW_S);
+                    let value = is_live.then(|| held.value());
+                    assert_eq!(value, expected, "{} at {snapshot}, held", String::from_utf8_lossy(&key));
+                    self.known += 1;
+                }
+                let found = self.tree.get(&key, hash, snapshot, &unseen).await.unwrap();
                 let value = match found.filter(|found| is_live(&found.version, NOW_S)) {
-                    Some(found) => found.value(&key, self.store, &self.tree).await.unwrap().0,
+                    Some(found) => found.value(&key, held.as_ref(), self.store, &self.tree).await.unwrap().0,
                     None => None,
                 };
-                let expected = expected.get(&key).map(|value| Bytes::from(value.clone()));
                 assert_eq!(value, expected, "{} at {snapshot}", String::from_utf8_lossy(&key));
             }
             self.verify_walks(snapshot, &tombstones, &expected).await;
