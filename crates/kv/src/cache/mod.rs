@@ -131,6 +131,10 @@ impl HeldValue {
         self.newest.filter(|_| self.sequence <= snapshot)
     }
 
+    pub(crate) fn is_older_than(&self, sequence: SequenceNo) -> bool {
+        self.sequence < sequence
+    }
+
     /// The value itself.
     pub(crate) fn value(&self) -> Bytes {
         self.value_and_key.slice(..self.value_bytes as usize)
@@ -169,7 +173,7 @@ const PART_OF_A_THREAD: u64 = 256;
 const PAGES_AT_ONCE: u32 = 1024;
 
 /// What an entry costs beside its bytes, and beside the eighth of them that an allocator rounds up by in the mean.
-const ENTRY_BYTES: u64 = 170;
+const ENTRY_BYTES: u64 = 186;
 
 #[derive(Debug, Clone)]
 struct ByBytes;
@@ -329,10 +333,19 @@ impl Cache {
         }
     }
 
+    /// What is held of a key is of no use any more.
+    pub(crate) fn forget_value(&self, store: Owner, hash: KeyHash) {
+        self.lower.remove(&CacheKey { owner: store, position: hash.get() });
+    }
+
     /// What `id` says of being the newest version of its key is known from now on, if that version is held.
     pub(crate) fn note_newest(&self, id: &VersionId<'_>) {
         let Some(mut held) = self.peek(id).filter(|held| held.of(id).is_some()) else { return };
-        held.newest = later(held.newest, id.newest);
+        let newest = later(held.newest, id.newest);
+        if newest == held.newest {
+            return;
+        }
+        held.newest = newest;
         // Soft, for it is no use of it. Whatever came in its place meanwhile, what is said of this one stays true.
         let _ = self.lower.replace(id.cache_key(), Cached::Value(held), true);
     }

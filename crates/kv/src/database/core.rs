@@ -38,6 +38,7 @@ use super::snapshot::Snapshots;
 use super::statistics::Counters;
 use super::store::StoreState;
 use super::turns::Turns;
+use crate::cache::HeldValue;
 use crate::classes::Classes;
 use crate::crash::{CrashPoints, PlantedBug};
 use crate::entry::{Codec, Pointer, RangeTombstone, SequenceNo};
@@ -410,6 +411,14 @@ impl Core {
             return Ok(((!self.is_expired(newest.expires_s)).then(|| held.value()), snapshot));
         }
         let found = tree.get(key, hash, snapshot, &unseen).await?;
+        // A look-up is a use of what is held: what was deleted, or came before what lies in pages, would stay for as long as its key is looked up.
+        let is_obsolete = |held: &HeldValue| match &found {
+            Some(found) => !found.is_apart() && held.is_older_than(found.version.sequence),
+            None => at.is_none(),
+        };
+        if held.as_ref().is_some_and(is_obsolete) {
+            self.opener.cache.forget_value(store.owner, hash);
+        }
         let Some(found) = found.filter(|found| !self.is_expired(found.version.expires_s)) else {
             return Ok((None, snapshot));
         };

@@ -547,6 +547,8 @@ impl Core {
     ) -> Result<()> {
         let tree = store.view.read().tree.clone();
         let opened = self.opener.holding(store.settings().filters).open_added(&tree, edit).await?;
+        // What it removes is there already.
+        let may_forget = is_loaded || tree.may_forget(edit);
         drop(tree);
         let install = |_: &DatabaseRecord| -> Result<(Arc<TreeState>, Arc<TreeState>)> {
             let end = begin();
@@ -554,7 +556,7 @@ impl Core {
             let after = Arc::new(view.tree.apply_opened(edit, &opened)?);
             let before = std::mem::replace(&mut view.tree, after.clone());
             end();
-            if is_loaded || before.may_forget(edit) {
+            if may_forget {
                 view.known_since = self.snapshots.visible();
             }
             Ok((before, after))

@@ -56,6 +56,7 @@ pub use statistics::{ClassStatistics, StallStatistics, Statistics, StoreStatisti
 pub use store::Store;
 
 use crate::cache::Owner;
+use crate::entry::SequenceNo;
 use crate::memory::MemoryTable;
 use crate::settings::{DatabaseSettings, StoreSettings, WriteOptions};
 // As `super::sync`, for modules that are built with others, too.
@@ -183,6 +184,8 @@ impl Database {
         let tree = {
             let mut view = state.view.write();
             view.waiting.clear();
+            // Who has not noticed yet finds nothing, in the cache neither.
+            view.known_since = SequenceNo::MAX;
             std::mem::take(&mut view.tree)
         };
         self.core.retire_tree(writing, &tree);

@@ -42,6 +42,9 @@ pub(crate) struct View {
     pub(crate) known_since: SequenceNo,
 }
 
+/// How often an update is tried before it becomes a transaction.
+const TRIES: usize = 3;
+
 /// Keys whose reads are counted at once.
 const MOST_HOT_KEYS: usize = 1 << 16;
 
@@ -335,21 +338,39 @@ impl Store {
         change: impl Fn(Option<&Bytes>) -> Option<Bytes>,
         options: &WriteOptions,
     ) -> Result<Option<Bytes>> {
-        loop {
+        for _ in 0..TRIES {
             let (old, read_at) = self.core.get_with_number(&self.state, key, None).await?;
             let new = change(old.as_ref());
-            let mut batch = Batch::for_one(key, new.as_deref().unwrap_or_default());
-            match &new {
-                Some(value) => batch.put(self, key, value),
-                None => batch.add(&self.state, OperationKind::Delete, key, b"", None),
-            }
+            let batch = self.change_of(key, new.as_ref());
             match self.core.commit(batch, options, Some(Check::Unchanged(read_at))).await {
-                // Somebody was faster: what was read is not what is there.
+                // Somebody was faster: what was read is not what is there. Or what is there was written out meanwhile, and it is not known whether anybody was.
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 Err(error) => return Err(error),
                 Ok(()) => return Ok(new),
             }
         }
+        // What others write is noted for a transaction, whatever is written out.
+        loop {
+            let open = self.core.open_transaction();
+            let old = self.core.get(&self.state, key, Some(open.sequence())).await?;
+            let new = change(old.as_ref());
+            let batch = self.change_of(key, new.as_ref());
+            match self.core.commit(batch, options, Some(Check::Transaction(&open, None))).await {
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                Err(error) => return Err(error),
+                Ok(()) => return Ok(new),
+            }
+        }
+    }
+
+    /// Writes a key, or deletes it.
+    fn change_of(&self, key: &[u8], new: Option<&Bytes>) -> Batch {
+        let mut batch = Batch::for_one(key, new.map_or(&b""[..], |new| new));
+        match new {
+            Some(value) => batch.put(self, key, value),
+            None => batch.add(&self.state, OperationKind::Delete, key, b"", None),
+        }
+        batch
     }
 
     /// Writes out what is in memory, and does all jobs of the tree, those included that could wait: afterwards a key is in one place.

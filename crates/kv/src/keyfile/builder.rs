@@ -1,6 +1,6 @@
 //! Fills one page after another.
 
-use super::page::{HEADER_BYTES, PageAddress, PageKind, checksum};
+use super::page::{HEADER_BYTES, PageAddress, PageKind, RESTART_INTERVAL, checksum};
 use crate::wire::put_varint;
 
 /// One page that is being filled.
@@ -11,8 +11,13 @@ pub(super) struct PageBuilder {
     bytes: Vec<u8>,
     restarts: Vec<u16>,
     entries: u16,
+    /// Where the first entry ends.
+    first_end: usize,
     last_key: Vec<u8>,
 }
+
+/// In an index page an entry is a restart if it shares no more than that with the one before: what is saved by sharing is little then.
+const LITTLE_SHARED: usize = 32;
 
 /// Bytes that `a` and `b` begin with alike.
 pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
@@ -22,7 +27,15 @@ pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
 impl PageBuilder {
     pub(super) fn new(kind: PageKind, unit_bytes: usize) -> PageBuilder {
         let bytes = vec![0; HEADER_BYTES];
-        PageBuilder { kind, unit_bytes, bytes, restarts: Vec::new(), entries: 0, last_key: Vec::new() }
+        PageBuilder {
+            kind,
+            unit_bytes,
+            bytes,
+            restarts: Vec::new(),
+            entries: 0,
+            first_end: 0,
+            last_key: Vec::new(),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -37,26 +50,33 @@ impl PageBuilder {
         self.entries
     }
 
-    /// Whether one more entry fits into one unit.
+    /// Whether one more entry fits: into one unit, or one more than the first entry takes if that is longer.
     pub(super) fn has_room(&self, key: &[u8], payload: &[u8]) -> bool {
-        let is_restart = self.is_restart_next();
-        let shared = if is_restart { 0 } else { common_prefix(&self.last_key, key) };
+        let (shared, is_restart) = self.shares(key);
         // Three bytes for each length are more than enough for what fits into a unit.
         let needed = 9 + key.len() - shared + payload.len() + 2 * usize::from(is_restart);
-        self.bytes.len() + 2 * self.restarts.len() + needed <= self.unit_bytes
+        let units = if self.is_long() { self.first_end.div_ceil(self.unit_bytes) + 1 } else { 1 };
+        self.bytes.len() + 2 * self.restarts.len() + needed <= units * self.unit_bytes
     }
 
-    fn is_restart_next(&self) -> bool {
-        // Where a page that is longer than a unit has its entries, a restart cannot say.
-        let is_long = self.bytes.len() > self.unit_bytes;
-        let interval = if is_long { usize::MAX } else { self.kind.restart_interval() };
-        usize::from(self.entries).is_multiple_of(interval)
+    /// Whether it has more than a unit. Where the entries behind that begin no restart says, for its number is too small for some.
+    fn is_long(&self) -> bool {
+        self.bytes.len() >= self.unit_bytes
+    }
+
+    /// How much the next entry shares with the one before, and whether it is a restart.
+    fn shares(&self, key: &[u8]) -> (usize, bool) {
+        let shared = common_prefix(&self.last_key, key);
+        let is_nth = usize::from(self.entries).is_multiple_of(RESTART_INTERVAL);
+        // Index pages are few, and each is searched for many keys.
+        let is_cheap = self.kind == PageKind::Index && shared <= LITTLE_SHARED;
+        let is_restart = self.entries == 0 || (!self.is_long() && (is_nth || is_cheap));
+        (if is_restart { 0 } else { shared }, is_restart)
     }
 
     /// Adds an entry; the page grows over its unit if need be.
     pub(super) fn add(&mut self, key: &[u8], payload: &[u8]) {
-        let is_restart = self.is_restart_next();
-        let shared = if is_restart { 0 } else { common_prefix(&self.last_key, key) };
+        let (shared, is_restart) = self.shares(key);
         if is_restart {
             self.restarts.push(self.bytes.len() as u16);
         }
@@ -66,6 +86,9 @@ impl PageBuilder {
         self.bytes.extend_from_slice(&key[shared..]);
         self.bytes.extend_from_slice(payload);
         self.entries += 1;
+        if self.entries == 1 {
+            self.first_end = self.bytes.len();
+        }
         self.last_key.truncate(shared);
         self.last_key.extend_from_slice(&key[shared..]);
     }

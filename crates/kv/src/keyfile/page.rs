@@ -8,7 +8,7 @@
 //! restarts offset u16 each, up to the end of the page
 //! ```
 //!
-//! A key is what it shares with the key before, and a suffix; at every restart the whole key is there: every sixteenth in a leaf page, all of them in an index page. A search
+//! A key is what it shares with the key before, and a suffix; at every restart the whole key is there: every sixteenth in a leaf page, and those of an index page that share little. A search
 //! goes by halves over the restarts, then entry by entry, comparing suffixes only where the key before matched so far: no key is put together.
 //!
 //! A page that is searched often has *heads* in memory: eight bytes of the key of each restart, behind what all of these begin with. They lie side by side, so that a search
@@ -32,16 +32,8 @@ use crate::wire::{Decoder, Malformed};
 /// Bytes of the header.
 pub(super) const HEADER_BYTES: usize = 24;
 
-impl PageKind {
-    /// Entries from one restart to the next.
-    pub(super) fn restart_interval(self) -> usize {
-        match self {
-            PageKind::Leaf | PageKind::Filter => 16,
-            // They are few, and each is searched for many keys.
-            PageKind::Index => 1,
-        }
-    }
-}
+/// Entries from one restart to the next, at most.
+pub(super) const RESTART_INTERVAL: usize = 16;
 
 /// What a page holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

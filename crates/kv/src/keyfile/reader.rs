@@ -183,6 +183,12 @@ impl KeyFile {
         self.shared.file_no
     }
 
+    /// Of the index.
+    #[cfg(test)]
+    pub(crate) fn levels(&self) -> u8 {
+        self.shared.footer.root.map_or(0, |(levels, _)| levels)
+    }
+
     pub(crate) fn info(&self) -> &KeyFileInfo {
         &self.shared.info
     }

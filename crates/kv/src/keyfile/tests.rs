@@ -304,6 +304,35 @@ fn the_longest_keys_and_many_versions_of_one() {
     });
 }
 
+/// Of keys that begin alike for long an index page has more than two, or the levels would be as many as there are bits in the number of pages.
+#[test]
+fn an_index_of_keys_that_begin_alike_has_few_levels() {
+    for (common, page_bytes) in [(100, 4096), (1700, 4096), (4050, 4096), (6000, 4096), (65_490, 65_536)] {
+        block_on(async {
+            let bench = Bench::new().await;
+            let (lease, object) = bench.objects.create(ObjectKind::Keys, Some("fast")).unwrap();
+            let options = KeyFileOptions { page_bytes, ..KeyFileOptions::default() };
+            let mut writer = KeyFileWriter::new(lease.no(), object, bench.objects.buffers(), options);
+            let keys = if common < 65_000 { 900u32 } else { 200 };
+            let key = |no: u32| [vec![b'a'; common], no.to_be_bytes().to_vec()].concat();
+            for no in 0..keys {
+                let content = Content::Inline(Bytes::from(vec![no as u8; 1000]));
+                writer.add(&key(no), &Version::new(1, None, content)).await.unwrap();
+            }
+            let (_, object) = writer.finish().await.unwrap();
+            let no = lease.no();
+            let file = KeyFile::open(no, object, lease, &bench.cache, bench.objects.buffers()).await.unwrap();
+            assert!(file.levels() <= 5, "{} levels of keys with {common} bytes in common", file.levels());
+            for no in 0..keys {
+                let found = get(&file, &key(no), 1).await.unwrap();
+                let expected = Content::Inline(Bytes::from(vec![no as u8; 1000]));
+                assert_eq!(found.map(|version| version.content), Some(expected));
+                assert_eq!(get(&file, &[key(no), vec![0]].concat(), 1).await.unwrap(), None);
+            }
+        });
+    }
+}
+
 #[test]
 fn what_is_out_of_order_or_too_long_is_refused() {
     block_on(async {

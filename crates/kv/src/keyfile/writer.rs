@@ -13,7 +13,7 @@ use tanada_volume::{BLOCK_BYTES, Object};
 
 use super::builder::{PageBuilder, UnsealedPage, common_prefix};
 use super::filter::FilterBuilder;
-use super::footer::{FOOTER_BYTES, Footer, encode_tail};
+use super::footer::{FOOTER_BYTES, Footer, MOST_LEVELS, encode_tail};
 use super::info::{KeyFileInfo, SegmentReferences};
 use super::page::{PageAddress, PageKind};
 use super::payload;
@@ -278,6 +278,9 @@ impl KeyFileWriter {
         while children.len() > 1 {
             children = self.write_level(children).await?;
             levels += 1;
+            if levels > MOST_LEVELS {
+                return Err(too_large());
+            }
         }
         Ok(children.pop().map(|root| (levels, root.address)))
     }

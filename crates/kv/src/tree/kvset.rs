@@ -366,6 +366,11 @@ impl FoundVersion {
         )))
     }
 
+    /// Whether its value lies apart from its key.
+    pub(crate) fn is_apart(&self) -> bool {
+        matches!(self.version.content, Content::At(_))
+    }
+
     /// Bytes of its value as they are stored apart from keys; 0 if it has none.
     pub(crate) fn stored_bytes(&self) -> u32 {
         self.version.content.stored_bytes()

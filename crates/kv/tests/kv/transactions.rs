@@ -149,6 +149,70 @@ fn begin_again(database: &Database, store: &Store) -> tanada_kv::Transaction {
     transaction
 }
 
+/// What is written out while an update reads leaves the memory tables, by which it is told whether anybody was faster.
+#[test]
+fn an_update_ends_and_loses_nothing_though_all_is_written_out_meanwhile() {
+    let bench = Bench::new();
+    let (database, a, b) = start(&bench);
+    wait(a.put(b"sum", &0u64.to_be_bytes())).unwrap();
+    let tries = std::cell::Cell::new(0);
+    let aside = |work: &(dyn Fn() + Sync)| {
+        std::thread::scope(|scope| {
+            scope.spawn(work);
+        });
+    };
+    let change = |old: Option<&Bytes>| {
+        let old = u64::from_be_bytes(old.unwrap()[..].try_into().unwrap());
+        tries.set(tries.get() + 1);
+        if tries.get() == 2 {
+            aside(&|| wait(a.put(b"sum", &(old + 10).to_be_bytes())).unwrap());
+        }
+        // Somebody writes beside it, and everything is written out, in the other store as well.
+        aside(&|| {
+            wait(a.put(b"other", b"1")).unwrap();
+            wait(b.put(b"other", b"1")).unwrap();
+            wait(a.compact()).unwrap();
+            wait(b.compact()).unwrap();
+        });
+        Some(Bytes::copy_from_slice(&(old + 1).to_be_bytes()))
+    };
+    wait(a.update(b"sum", change, &WriteOptions::default())).unwrap();
+    assert_eq!(wait(a.get(b"sum")).unwrap().unwrap(), 11u64.to_be_bytes()[..]);
+    assert!(tries.get() <= 5, "{}", tries.get());
+    wait(database.close()).unwrap();
+}
+
+/// Only what is done to its key is in the way of an update.
+#[test]
+fn an_update_is_done_once_unless_its_key_is_written() {
+    let bench = Bench::new();
+    let (database, a, _) = start(&bench);
+    let writes: [(&dyn Fn(), u32); 6] = [
+        (&|| (), 1),
+        (&|| wait(a.put(b"other", b"1")).unwrap(), 1),
+        (&|| wait(a.put(b"key", b"2")).unwrap(), 2),
+        (&|| wait(a.delete(b"key")).unwrap(), 2),
+        (&|| wait(a.delete_range(b"a", Some(b"b"))).unwrap(), 1),
+        (&|| wait(a.delete_range(b"k", None)).unwrap(), 2),
+    ];
+    for (no, (write, expected)) in writes.into_iter().enumerate() {
+        wait(a.put(b"key", b"1")).unwrap();
+        let tries = std::cell::Cell::new(0);
+        let change = |old: Option<&Bytes>| {
+            tries.set(tries.get() + 1);
+            if tries.get() == 1 {
+                write();
+            }
+            Some(old.map_or_else(|| Bytes::from_static(b"none"), |old| [old, &b"+"[..]].concat().into()))
+        };
+        let written = wait(a.update(b"key", change, &WriteOptions::default())).unwrap().unwrap();
+        let left = ["1+", "1+", "2+", "none", "1+", "none"][no];
+        assert_eq!((&*written, tries.get()), (left.as_bytes(), expected), "{no}");
+        assert_eq!(wait(a.get(b"key")).unwrap().unwrap(), left);
+    }
+    wait(database.close()).unwrap();
+}
+
 #[test]
 fn updates_of_many_threads_are_all_there() {
     let bench = Bench::new();
