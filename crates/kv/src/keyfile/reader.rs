@@ -250,17 +250,18 @@ impl KeyFile {
         searched().map_err(|malformed| self.malformed(leaf.address, malformed))
     }
 
-    /// Whether the file may have versions of `key`: it has its range, and the filter lets it pass.
+    /// Whether the file may have versions of `key`: it has its range, and the filter lets it pass. A filter in memory is asked first: it lets few pass, and the first key and
+    /// the last one lie elsewhere in memory.
     ///
     /// # Errors
     /// `Corrupted`, or if the device fails.
     pub(crate) async fn may_contain(&self, key: &[u8], hash: KeyHash) -> Result<bool> {
         let shared = &*self.shared;
-        if key < &*shared.info.first_key || key > &*shared.info.last_key {
-            return Ok(false);
-        }
         if let Some(resident) = shared.resident.get() {
-            return Ok(resident.may_contain(hash));
+            return Ok(resident.may_contain(hash) && shared.is_in_range(key));
+        }
+        if !shared.is_in_range(key) {
+            return Ok(false);
         }
         let Some(address) = shared.footer.filter.page_of(hash) else { return Ok(true) };
         let key = CacheKey::page(shared.owner, address);
@@ -280,11 +281,11 @@ impl KeyFile {
     /// The same, as far as it is known without reading; `None` if it is not, or there is no filter.
     pub(crate) fn may_contain_at_once(&self, key: &[u8], hash: KeyHash) -> Option<bool> {
         let shared = &*self.shared;
-        if key < &*shared.info.first_key || key > &*shared.info.last_key {
-            return Some(false);
-        }
         if let Some(resident) = shared.resident.get() {
-            return Some(resident.may_contain(hash));
+            return Some(resident.may_contain(hash) && shared.is_in_range(key));
+        }
+        if !shared.is_in_range(key) {
+            return Some(false);
         }
         let address = shared.footer.filter.page_of(hash)?;
         match shared.cache.get(Rank::Upper, &CacheKey::page(shared.owner, address)) {
@@ -383,6 +384,11 @@ enum Searched {
 }
 
 impl Shared {
+    #[inline]
+    fn is_in_range(&self, key: &[u8]) -> bool {
+        key >= &*self.info.first_key && key <= &*self.info.last_key
+    }
+
     fn malformed(&self, page: PageAddress, malformed: Malformed) -> Error {
         malformed.of(self.object.name(), u64::from(page.no) * u64::from(self.footer.unit_bytes))
     }

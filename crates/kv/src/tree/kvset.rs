@@ -506,7 +506,8 @@ impl TreeState {
             if hidden_up_to > kvset.record.info.largest_sequence {
                 return Ok(None);
             }
-            if kvset.is_damaged() {
+            // Most have not, which needs no future.
+            if kvset.is_damaged() || kvset.may_contain_at_once(key, hash) == Some(false) {
                 continue;
             }
             let found = match kvset.get_but(key, hash, snapshot, unseen).await {
