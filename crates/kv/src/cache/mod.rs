@@ -77,7 +77,7 @@ pub(crate) struct VersionId<'a> {
     pub(crate) newest: Option<Newest>,
 }
 
-/// That a version is what its key has: no version of the key, and no range that was deleted with it, has a larger number than it has itself and none that is larger than `up_to`.
+/// That a version is what its key has: of the numbers behind its own, up to `up_to` and that one too, none is of a version of the key or of a deleted range that it lies in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Newest {
     pub(crate) up_to: SequenceNo,

@@ -9,7 +9,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::batch::{Batch, behind_prefix, expiry};
 use super::cleaning::Cleaning;
-use super::core::{Check, Core};
+use super::core::{Check, Core, OpenTransaction};
 use super::live::LiveStoreSettings;
 use super::merges::Taken;
 use super::promotion::Promotion;
@@ -43,7 +43,7 @@ pub(crate) struct View {
 }
 
 /// How often an update is tried before it becomes a transaction.
-const TRIES: usize = 3;
+const TRIES: u64 = 3;
 
 /// Keys whose reads are counted at once.
 const MOST_HOT_KEYS: usize = 1 << 16;
@@ -338,39 +338,27 @@ impl Store {
         change: impl Fn(Option<&Bytes>) -> Option<Bytes>,
         options: &WriteOptions,
     ) -> Result<Option<Bytes>> {
-        for _ in 0..TRIES {
-            let (old, read_at) = self.core.get_with_number(&self.state, key, None).await?;
-            let new = change(old.as_ref());
-            let batch = self.change_of(key, new.as_ref());
-            match self.core.commit(batch, options, Some(Check::Unchanged(read_at))).await {
-                // Somebody was faster: what was read is not what is there. Or what is there was written out meanwhile, and it is not known whether anybody was.
-                Err(error) if error.kind() == ErrorKind::Conflict => {}
-                Err(error) => return Err(error),
-                Ok(()) => return Ok(new),
-            }
-        }
-        // What others write is noted for a transaction, whatever is written out.
+        let mut tries = 0;
         loop {
-            let open = self.core.open_transaction();
-            let old = self.core.get(&self.state, key, Some(open.sequence())).await?;
+            // What others write is noted for a transaction, whatever is written out.
+            let open = (tries >= TRIES).then(|| self.core.open_transaction());
+            let at = open.as_ref().map(OpenTransaction::sequence);
+            let (old, read_at) = self.core.get_with_number(&self.state, key, at).await?;
             let new = change(old.as_ref());
-            let batch = self.change_of(key, new.as_ref());
-            match self.core.commit(batch, options, Some(Check::Transaction(&open, None))).await {
-                Err(error) if error.kind() == ErrorKind::Conflict => {}
+            let mut batch = Batch::for_one(key, new.as_deref().unwrap_or_default());
+            match &new {
+                Some(value) => batch.put(self, key, value),
+                None => batch.add(&self.state, OperationKind::Delete, key, b"", None),
+            }
+            let check =
+                open.as_ref().map_or(Check::Unchanged(read_at), |open| Check::Transaction(open, None));
+            match self.core.commit(batch, options, Some(check)).await {
+                // Somebody was faster: what was read is not what is there. Or what is there was written out meanwhile, and it is not known whether anybody was.
+                Err(error) if error.kind() == ErrorKind::Conflict => tries += 1,
                 Err(error) => return Err(error),
                 Ok(()) => return Ok(new),
             }
         }
-    }
-
-    /// Writes a key, or deletes it.
-    fn change_of(&self, key: &[u8], new: Option<&Bytes>) -> Batch {
-        let mut batch = Batch::for_one(key, new.map_or(&b""[..], |new| new));
-        match new {
-            Some(value) => batch.put(self, key, value),
-            None => batch.add(&self.state, OperationKind::Delete, key, b"", None),
-        }
-        batch
     }
 
     /// Writes out what is in memory, and does all jobs of the tree, those included that could wait: afterwards a key is in one place.

@@ -167,14 +167,7 @@ impl MemoryTable {
     /// What `snapshot` sees of `key`, which has this `hash`, here; `None` if older sources have to be asked.
     pub(crate) fn get(&self, key: &[u8], hash: KeyHash, snapshot: SequenceNo) -> Option<Found> {
         let hidden = self.tombstones.newest_over(key, snapshot);
-        let may_have = self.keys.as_ref().is_none_or(|keys| keys.may_have(hash));
-        let found = may_have.then(|| {
-            let from = VersionKeyRef::new(key, snapshot);
-            let from: &dyn AsVersionKey = &from;
-            self.versions.lower_bound(Bound::Included(from)).filter(|entry| *entry.key().key() == *key)
-        });
-        let found = found.flatten();
-        match (found, hidden) {
+        match (self.newest(key, hash, snapshot), hidden) {
             (Some(entry), hidden) if hidden.is_none_or(|hidden| hidden <= entry.key().sequence) => {
                 let listed = entry.value();
                 for was_read in [&listed.was_read, &self.was_read] {
@@ -194,13 +187,23 @@ impl MemoryTable {
         if self.tombstones.newest_over(key, SequenceNo::MAX).is_some_and(|tombstone| tombstone > since) {
             return true;
         }
-        let may_have = self.keys.as_ref().is_none_or(|keys| keys.may_have(hash));
-        let newest = may_have.then(|| {
-            let from = VersionKeyRef::new(key, SequenceNo::MAX);
-            let from: &dyn AsVersionKey = &from;
-            self.versions.lower_bound(Bound::Included(from)).filter(|entry| *entry.key().key() == *key)
-        });
-        newest.flatten().is_some_and(|entry| entry.key().sequence > since)
+        self.newest(key, hash, SequenceNo::MAX).is_some_and(|entry| entry.key().sequence > since)
+    }
+
+    /// The newest version of `key` that `snapshot` sees, deleted ranges not looked at.
+    #[inline]
+    fn newest(
+        &self,
+        key: &[u8],
+        hash: KeyHash,
+        snapshot: SequenceNo,
+    ) -> Option<Entry<'_, VersionKey, Listed>> {
+        if self.keys.as_ref().is_some_and(|keys| !keys.may_have(hash)) {
+            return None;
+        }
+        let from = VersionKeyRef::new(key, snapshot);
+        let from: &dyn AsVersionKey = &from;
+        self.versions.lower_bound(Bound::Included(from)).filter(|entry| *entry.key().key() == *key)
     }
 
     /// A version's value as it is stored, for whoever may have it longer than there is the table.
