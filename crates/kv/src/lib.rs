@@ -101,8 +101,8 @@ mod written;
 pub use crash::PlantedBug;
 pub use crash::{CRASH_POINTS, CrashPoints, CrashProbe};
 pub use database::{
-    Activity, Batch, BulkLoad, CheckReport, ClassStatistics, Database, Snapshot, StallStatistics, Statistics,
-    Store, StoreStatistics,
+    Activity, Batch, BulkLoad, CheckReport, ClassStatistics, Database, JobStatistics, Snapshot,
+    StallStatistics, Statistics, Store, StoreStatistics,
 };
 pub use entry::{LONGEST_KEY, LONGEST_VALUE};
 pub use environment::{BackgroundTask, Environment, LiveEnvironment, ThreadEnvironment};

@@ -84,6 +84,14 @@ fn lifetime(activity: &Activity) -> String {
         latencies.add([what.to_owned(), latency.samples.to_string()].into_iter().chain(us).collect());
     }
     text += &format!("\n{latencies}\n");
+    if !activity.jobs_by_kind.is_empty() {
+        let mut jobs = Table::new(&["jobs", "number", "versions", "seconds"]);
+        for (kind, job) in &activity.jobs_by_kind {
+            let seconds = format!("{:.1}", job.us as f64 / 1e6);
+            jobs.add(vec![kind.clone(), job.count.to_string(), job.versions.to_string(), seconds]);
+        }
+        text += &format!("{jobs}\n");
+    }
     let stalled = activity.stalls.iter().filter(|stall| stall.count > 0);
     let stalls = stalls_in_words(stalled);
     text += &format!("writes that were slowed: {}; that waited: {stalls}\n", activity.writes_slowed);

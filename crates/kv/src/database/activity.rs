@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::core::Core;
-use super::statistics::{StallStatistics, ratio};
+use super::statistics::{JobStatistics, StallStatistics, ratio};
 use crate::latency::{LatencyBucket, LatencySummary};
 use crate::written::WrittenBytes;
 
@@ -48,6 +48,8 @@ pub struct Activity {
     pub jobs: u64,
     /// See above.
     pub jobs_without_space: u64,
+    /// Those that did something, by kind: `spill`, `merge`, `compaction`, `garbage`, `mirrors`, `join` or `drop`. A compaction that writes values anew is `garbage`.
+    pub jobs_by_kind: BTreeMap<String, JobStatistics>,
     /// Bytes of values that were copied to the fastest class because they are read often.
     pub bytes_promoted: u64,
     /// Bytes that were moved to the classes that policies want.
@@ -107,6 +109,11 @@ impl Activity {
             let sum = written.entry(class.clone()).or_default();
             *sum = sum.with(more);
         }
+        let mut jobs_by_kind = self.jobs_by_kind.clone();
+        for (kind, more) in &other.jobs_by_kind {
+            let sum = jobs_by_kind.entry(kind.clone()).or_default();
+            *sum = sum.with(more);
+        }
         Activity {
             openings: sum(self.openings, other.openings),
             operations_written: sum(self.operations_written, other.operations_written),
@@ -122,6 +129,7 @@ impl Activity {
             flushes: sum(self.flushes, other.flushes),
             jobs: sum(self.jobs, other.jobs),
             jobs_without_space: sum(self.jobs_without_space, other.jobs_without_space),
+            jobs_by_kind,
             bytes_promoted: sum(self.bytes_promoted, other.bytes_promoted),
             bytes_relocated: sum(self.bytes_relocated, other.bytes_relocated),
             objects_deleted: sum(self.objects_deleted, other.objects_deleted),
@@ -163,6 +171,7 @@ impl Core {
             flushes: counters.flushes.get(),
             jobs: counters.jobs.get(),
             jobs_without_space: counters.jobs_without_space.get(),
+            jobs_by_kind: counters.jobs_by_kind(),
             bytes_promoted: counters.promoted_bytes.get(),
             bytes_relocated: counters.relocated_bytes.get(),
             objects_deleted: counters.deleted_objects.get(),
@@ -198,6 +207,10 @@ mod tests {
     fn activities_add_up() {
         let bucket = |up_to_ns, count| LatencyBucket { up_to_ns, count };
         let stall = |cause: &str, count, us| StallStatistics { cause: cause.to_owned(), count, us };
+        let jobs = |kinds: &[(&str, u64)]| -> BTreeMap<String, JobStatistics> {
+            let of = |count| JobStatistics { count, versions: 10 * count, us: 100 * count };
+            kinds.iter().map(|(kind, count)| ((*kind).to_owned(), of(*count))).collect()
+        };
         let on = |class: &str, log| {
             BTreeMap::from([(class.to_owned(), WrittenBytes { log, ..WrittenBytes::default() })])
         };
@@ -208,6 +221,7 @@ mod tests {
             bytes_written: 100,
             written: [on("fast", 100), on("slow", 50)].into_iter().flatten().collect(),
             stalls: vec![stall("log", 1, 10)],
+            jobs_by_kind: jobs(&[("spill", 2)]),
             read_latencies: vec![bucket(10, 1), bucket(30, 2)],
             ..Activity::default()
         };
@@ -217,12 +231,14 @@ mod tests {
             gets_from_memory: 3,
             written: on("slow", 7),
             stalls: vec![stall("space", 7, 8), stall("log", 2, 5)],
+            jobs_by_kind: jobs(&[("garbage", 1), ("spill", 3)]),
             read_latencies: vec![bucket(20, 1), bucket(30, 5)],
             ..Activity::default()
         };
         let both = a.with(&b);
         assert_eq!((both.openings, both.gets, both.gets_from_memory), (2, u64::MAX, 3));
         assert_eq!(both.stalls, [stall("log", 3, 15), stall("space", 7, 8)]);
+        assert_eq!(both.jobs_by_kind, jobs(&[("garbage", 1), ("spill", 5)]));
         assert_eq!(both.read_latencies, [bucket(10, 1), bucket(20, 1), bucket(30, 7)]);
         assert_eq!(both.reads().samples, 9);
         assert_eq!(

@@ -8,6 +8,7 @@
 //! A spill that finds no space for values leaves them in the log. Any other job that finds none leaves everything as it was, and is tried again later. One that fails otherwise makes the database read-only in
 //! effect: what is there can be read, and the cause is said to whoever writes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -125,6 +126,20 @@ async fn spill(context: &JobContext, tree: &TreeState, kvsets: &[KvsetNo]) -> Re
         Some(edit) => Ok(JobOutput { edit, ..JobOutput::default() }),
         None => crate::tree::spill(context, tree, kvsets).await,
     }
+}
+
+/// Versions in the kvsets that an edit of the tree removes: those that it puts in another place stay.
+fn versions_taken_away(tree: &TreeState, edit: &Edit) -> u64 {
+    let stays = |no: KvsetNo| {
+        edit.changes.iter().any(|change| matches!(change, Change::AddKvset { kvset, .. } if kvset.no == no))
+    };
+    let removed = edit.changes.iter().filter_map(|change| match change {
+        Change::RemoveKvset { kvset, .. } if !stays(*kvset) => Some(*kvset),
+        _ => None,
+    });
+    let removed: BTreeSet<KvsetNo> = removed.collect();
+    let taken_away = tree.kvsets().filter(|kvset| removed.contains(&kvset.no()));
+    taken_away.map(|kvset| kvset.record().info.entries).sum()
 }
 
 impl Core {
@@ -395,6 +410,7 @@ impl Core {
         job: Job,
         is_thorough: bool,
     ) -> Result<bool> {
+        let (kind, began) = (job.kind(), self.environment.now());
         let spilled: &[KvsetNo] = if let Job::Spill { kvsets } = &job { kvsets } else { &[] };
         let Some(_claim) = self.claim(store, spilled) else {
             // A merge is about to replace them, or has. Who waits for it keeps the turn: workers who had it in between would find nothing to do, and wake who waits.
@@ -449,15 +465,16 @@ impl Core {
             Job::Drop { kvsets } => JobOutput { edit: drop_hidden(kvsets), ..JobOutput::default() },
         };
         store.cleaning.note_spill(&output.overwritten);
-        self.install_job(writing, store, (&context, tree), output).await
+        self.install_job(writing, store, (&context, tree), (kind, began), output).await
     }
 
-    /// Installs what a job wrote, on the tree it read; whether there was anything.
+    /// Installs what a job of that kind wrote since it began, on the tree it read; whether there was anything.
     pub(crate) async fn install_job(
         &self,
         writing: &Writing,
         store: &Arc<StoreState>,
         (context, tree): (&JobContext, Arc<TreeState>),
+        (kind, began): (&'static str, Duration),
         output: JobOutput,
     ) -> Result<bool> {
         self.counters.jobs.add(1);
@@ -480,6 +497,8 @@ impl Core {
         }
         // CRASH: what was read are orphans.
         self.crash.reached("job.after-manifest");
+        let versions = versions_taken_away(&tree, &output.edit);
+        self.counters.note_job(kind, versions, self.environment.now().saturating_sub(began));
         // The last of them is what is visible.
         if context.readers.numbers.len() > 1 {
             let made = output.edit.changes.iter().filter_map(|change| match change {

@@ -121,6 +121,7 @@ impl Core {
         (context, tree): (JobContext, Arc<TreeState>),
         numbers: &[KvsetNo],
     ) -> Result<bool> {
+        let began = self.environment.now();
         let Some(_claim) = self.claim(store, numbers) else { return Ok(false) };
         let whole = tree;
         let tree = Arc::new(whole.without_mirrors());
@@ -129,7 +130,7 @@ impl Core {
         let _memory = JobMemory::take(self, 2 * batch_bytes);
         let context = JobContext { batch_bytes, ..context };
         let output = merge(&context, &tree, numbers).await?;
-        self.install_job(writing, store, (&context, tree), output).await
+        self.install_job(writing, store, (&context, tree), ("merge", began), output).await
     }
 }
 

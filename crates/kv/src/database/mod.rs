@@ -52,7 +52,7 @@ pub(crate) use batch::behind_prefix;
 pub use bulk::BulkLoad;
 pub use check::CheckReport;
 pub use snapshot::Snapshot;
-pub use statistics::{ClassStatistics, StallStatistics, Statistics, StoreStatistics};
+pub use statistics::{ClassStatistics, JobStatistics, StallStatistics, Statistics, StoreStatistics};
 pub use store::Store;
 
 use crate::cache::Owner;

@@ -1,7 +1,9 @@
 //! Counting what a database does, and what it takes up.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::Database;
@@ -23,6 +25,7 @@ pub(crate) struct Counters {
     pub(crate) gets_from_memory: Counter,
     pub(crate) flushes: Counter,
     pub(crate) jobs: Counter,
+    pub(crate) jobs_by_kind: Mutex<BTreeMap<&'static str, JobStatistics>>,
     pub(crate) jobs_without_space: Counter,
     pub(crate) job_read_bytes: Counter,
     pub(crate) promoted_bytes: Counter,
@@ -64,6 +67,19 @@ impl Counters {
         };
         stalls.count.add(1);
         stalls.us.add(took.as_micros() as u64);
+    }
+
+    /// A job of that kind has merged so many versions.
+    pub(crate) fn note_job(&self, kind: &'static str, versions: u64, took: Duration) {
+        let us = took.as_micros() as u64;
+        let job = JobStatistics { count: 1, versions, us };
+        let mut jobs = self.jobs_by_kind.lock();
+        let before = jobs.entry(kind).or_default();
+        *before = before.with(&job);
+    }
+
+    pub(crate) fn jobs_by_kind(&self) -> BTreeMap<String, JobStatistics> {
+        self.jobs_by_kind.lock().iter().map(|(kind, jobs)| ((*kind).to_owned(), jobs.clone())).collect()
     }
 
     pub(crate) fn stalls(&self) -> Vec<StallStatistics> {
@@ -129,6 +145,30 @@ pub struct StallStatistics {
     pub count: u64,
     /// How long, all together, in microseconds.
     pub us: u64,
+}
+
+/// Tree jobs of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobStatistics {
+    /// How many.
+    pub count: u64,
+    /// Versions in the kvsets that they took away; none if these went to another place as they are.
+    pub versions: u64,
+    /// How long, all together, in microseconds: with what they gave way to others.
+    pub us: u64,
+}
+
+impl JobStatistics {
+    /// Both together.
+    pub(crate) fn with(&self, other: &JobStatistics) -> JobStatistics {
+        let sum = u64::saturating_add;
+        JobStatistics {
+            count: sum(self.count, other.count),
+            versions: sum(self.versions, other.versions),
+            us: sum(self.us, other.us),
+        }
+    }
 }
 
 /// What a database takes up on a class.

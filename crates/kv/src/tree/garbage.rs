@@ -20,6 +20,10 @@ const SPACE_PRESSES: f64 = 10.0;
 /// Most bytes of values that are written anew at once: writers may wait for it.
 pub(super) const MOST_REWRITTEN: u64 = 256 << 20;
 
+/// When garbage has reached its bound, this part of it is left: a leaf's keys are written anew to empty a segment, and the same again for each leaf
+/// that has values there, so little is gained by emptying a few.
+const LEFT_PART: f64 = 0.5;
+
 /// A kvset of which one in so many versions is a delete is worth cleaning.
 const DELETES: u64 = 4;
 
@@ -92,6 +96,27 @@ impl Garbage {
         let over = Space::of(total + root_bytes, live, settings).over;
         Garbage { segments, total, referenced, obsolete_in_leaves, obsolete_in_root, over, space }
     }
+
+    /// The segments that are to be emptied, emptiest first, as that costs least for what it frees. If it `is_due`, as many as keep the bound, and one at least. In any
+    /// case those that bring garbage down to the part of the bound that is left; but what is in use more than the bound asks of all is left to become emptier.
+    fn emptiest(&self, settings: &PickSettings, is_due: bool) -> Vec<SegmentNo> {
+        let live_share = |(bytes, live): (u64, u64)| live as f64 / bytes.max(1) as f64;
+        let with_garbage = self.segments.iter().filter(|(_, (bytes, live))| live < bytes);
+        let mut segments: Vec<(SegmentNo, (u64, u64))> =
+            with_garbage.map(|(no, both)| (*no, *both)).collect();
+        segments.sort_by(|a, b| live_share(a.1).total_cmp(&live_share(b.1)));
+        let amplification = settings.space_amplification.max(1.01);
+        let allowed = self.referenced as f64 * amplification;
+        let left_over = self.referenced as f64 * (1.0 + (amplification - 1.0) * LEFT_PART);
+        let mut left = self.total;
+        let emptiest = segments.into_iter().enumerate().take_while(|(index, (_, both))| {
+            let is_much = left as f64 > left_over && live_share(*both) * amplification <= 1.0;
+            let is_too_much = is_due && (left as f64 > allowed || *index == 0);
+            left -= both.0 - both.1;
+            is_much || is_too_much
+        });
+        emptiest.map(|(_, (no, _))| no).collect()
+    }
 }
 
 /// The job that frees space, if there is too much of it.
@@ -116,37 +141,44 @@ pub(super) fn pick_garbage<K: AsRef<KvsetRecord> + Clone>(
         let job = Job::Compact { leaf: leaf.no, kvsets: numbers(&leaf.kvsets), emptied: BTreeSet::new() };
         return Some(Picked { job, pressure });
     }
-    // Emptying the emptiest costs least for what it frees; so many of them that the bound would be kept.
-    let mut segments: Vec<(SegmentNo, u64, u64)> =
-        found.segments.iter().map(|(no, (bytes, live))| (*no, *bytes, *live)).collect();
-    segments.sort_by(|a, b| (a.2 as f64 / a.1.max(1) as f64).total_cmp(&(b.2 as f64 / b.1.max(1) as f64)));
-    let allowed = found.referenced as f64 * settings.space_amplification;
-    let mut left = found.total;
-    let mut emptiest = Vec::new();
-    for (no, bytes, live) in segments {
-        if left as f64 <= allowed && !emptiest.is_empty() {
-            break;
-        }
-        left -= bytes - live;
-        emptiest.push(no);
-    }
-    let emptied: BTreeSet<SegmentNo> = emptiest.iter().copied().collect();
-    let most = tree.leaves.iter().max_by_key(|leaf| referenced(leaf, &emptied))?;
-    // Those segments that this leaf has nothing in do not matter to it, and what is written anew at once is bounded.
+    let emptiest = found.emptiest(settings, true);
+    let of_these: BTreeSet<SegmentNo> = emptiest.iter().copied().collect();
+    let most = tree.leaves.iter().max_by_key(|leaf| referenced(leaf, &of_these))?;
+    let emptied = emptied_in(most, &emptiest, around);
+    let is_of_use = !emptied.is_empty();
+    let job = Job::Compact { leaf: most.no, kvsets: numbers(&most.kvsets), emptied };
+    Some(Picked { job, pressure }).filter(|_| is_of_use)
+}
+
+/// What a compaction of a whole leaf empties, as its keys are written anew in any case; unless room for that may be wanting.
+pub(super) fn emptied_beside<K: AsRef<KvsetRecord>>(
+    leaf: &Leaf<K>,
+    settings: &PickSettings,
+    around: &Surroundings,
+    found: &Garbage,
+) -> BTreeSet<SegmentNo> {
+    if around.is_tight { BTreeSet::new() } else { emptied_in(leaf, &found.emptiest(settings, false), around) }
+}
+
+/// Those of `emptiest` that a leaf has something in, the others do not matter to it; as many as may be written anew at once.
+fn emptied_in<K: AsRef<KvsetRecord>>(
+    leaf: &Leaf<K>,
+    emptiest: &[SegmentNo],
+    around: &Surroundings,
+) -> BTreeSet<SegmentNo> {
     let most_rewritten = around.free_bytes.map_or(MOST_REWRITTEN, |free| MOST_REWRITTEN.min(free / 2));
     let (mut emptied, mut rewritten) = (BTreeSet::new(), 0);
     for no in emptiest {
-        let bytes = referenced(most, &BTreeSet::from([no]));
+        let bytes = referenced(leaf, &BTreeSet::from([*no]));
         rewritten += bytes;
         if rewritten > most_rewritten && !emptied.is_empty() {
             break;
         }
         if bytes > 0 {
-            emptied.insert(no);
+            emptied.insert(*no);
         }
     }
-    let job = Job::Compact { leaf: most.no, kvsets: numbers(&most.kvsets), emptied };
-    Some(Picked { job, pressure }).filter(|_| rewritten > 0)
+    emptied
 }
 
 /// Bytes of a leaf in segments that count, which are obsolete though nobody has merged them with what took their place: as many as `overwritten` of what is
@@ -213,6 +245,42 @@ mod tests {
         let tree = tree(&[], &[&leaves[0], &leaves[1]], &segments);
         // 3000 bytes for 1600: without 50 there are 2300, and 2080 are allowed, so 52 goes, too.
         assert_eq!(job(&tree), compact(0, &[1], &[50, 52]));
+    }
+
+    #[test]
+    fn half_of_what_may_be_garbage_is_left() {
+        let segments = [50, 51, 52, 53, 54].map(|no| (no, 1000));
+        let leaf = [kvset(1, 10, &[(50, 500), (51, 700), (52, 760), (53, 780), (54, 1000)])];
+        // 5000 bytes for 3740: 50 would be enough for the bound of 1.3, 51 is for half of that.
+        assert_eq!(job(&tree(&[], &[&leaf], &segments)), compact(0, &[1], &[50, 51]));
+        // 3860 in use: it is not due yet.
+        let leaf = [kvset(1, 10, &[(50, 500), (51, 700), (52, 760), (53, 900), (54, 1000)])];
+        assert_eq!(job(&tree(&[], &[&leaf], &segments)), None);
+        // 5000 bytes for 3700: of the others so much is in use that they are left to become emptier.
+        let leaf = [kvset(1, 10, &[(50, 400), (51, 800), (52, 800), (53, 800), (54, 900)])];
+        assert_eq!(job(&tree(&[], &[&leaf], &segments)), compact(0, &[1], &[50]));
+    }
+
+    #[test]
+    fn a_compaction_of_a_whole_leaf_takes_garbage_along() {
+        let segments = [(50, 1000), (51, 1000), (52, 1000)];
+        let small = |no| kvset(no, 10, &[]);
+        let leaf = |kept| [small(4), small(3), small(2), kvset(1, 10, &[(50, 500), (51, kept), (52, 1000)])];
+        let picked = |leaf: &[KvsetRecord], around: &Surroundings| {
+            pick(&tree(&[], &[leaf], &segments), &SETTINGS, around).map(|picked| picked.job)
+        };
+        let (plain, tight) =
+            (Surroundings::default(), Surroundings { is_tight: true, ..Surroundings::default() });
+        assert_eq!(picked(&leaf(1000), &plain), compact(0, &[4, 3, 2, 1], &[50]));
+        assert_eq!(picked(&leaf(1000), &tight), compact(0, &[4, 3, 2, 1], &[]));
+        // Garbage is less than half of what may be.
+        let segments = [(50, 1000), (51, 1000), (52, 4000)];
+        let little = [small(4), small(3), small(2), kvset(1, 10, &[(50, 500), (51, 1000), (52, 4000)])];
+        let none = pick(&tree(&[], &[&little], &segments), &SETTINGS, &plain).map(|picked| picked.job);
+        assert_eq!(none, compact(0, &[4, 3, 2, 1], &[]));
+        // What is not part of a compaction has most of them.
+        let large = [small(4), small(3), small(2), kvset(1, 1000, &[(50, 500), (51, 1000), (52, 1000)])];
+        assert_eq!(picked(&large, &plain), compact(0, &[4, 3, 2], &[]));
     }
 
     #[test]

@@ -18,7 +18,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::edit::{Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo};
-use super::garbage::{Garbage, Space, pick_garbage};
+use super::garbage::{Garbage, Space, emptied_beside, pick_garbage};
 use super::gather::pick_gathering;
 use super::shape::{Leaf, Tree};
 use crate::entry::SegmentNo;
@@ -101,6 +101,20 @@ pub(crate) enum Job {
     Drop { kvsets: Vec<(LeafNo, KvsetNo)> },
 }
 
+impl Job {
+    /// What it is called where jobs are counted.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Job::Spill { .. } => "spill",
+            Job::Compact { emptied, .. } if !emptied.is_empty() => "garbage",
+            Job::Compact { .. } => "compaction",
+            Job::Mirror { .. } => "mirrors",
+            Job::Join { .. } => "join",
+            Job::Drop { .. } => "drop",
+        }
+    }
+}
+
 /// A job and how much it presses.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Picked {
@@ -134,11 +148,18 @@ pub(crate) fn pick<K: AsRef<KvsetRecord> + Clone>(
     let space = garbage.space;
     let spill = pick_spill(tree, settings, around);
     let leaves = tree.leaves.iter().filter_map(|leaf| pick_leaf(leaf, settings));
-    let garbage = pick_garbage(tree, settings, around, &garbage);
+    let freeing = pick_garbage(tree, settings, around, &garbage);
     let gathering = pick_gathering(tree, settings, around);
-    let picked = spill.into_iter().chain(leaves).chain(garbage).chain(gathering);
+    let picked = spill.into_iter().chain(leaves).chain(freeing).chain(gathering);
     let picked = picked.filter(|picked| picked.pressure >= 1.0);
-    let best = picked.reduce(|best, other| if other.pressure > best.pressure { other } else { best });
+    let mut best = picked.reduce(|best, other| if other.pressure > best.pressure { other } else { best });
+    // A compaction of a whole leaf takes garbage along.
+    if let Some(Picked { job: Job::Compact { leaf, kvsets, emptied }, .. }) = &mut best
+        && emptied.is_empty()
+        && let Some(leaf) = tree.leaf_by_no(*leaf).filter(|leaf| leaf.kvsets.len() == kvsets.len())
+    {
+        *emptied = emptied_beside(leaf, settings, around, &garbage);
+    }
     (best.or_else(|| pick_join(tree, settings)), space)
 }
 

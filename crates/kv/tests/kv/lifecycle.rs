@@ -277,6 +277,9 @@ fn what_was_done_is_counted_over_all_openings() {
     assert_eq!((lifetime.openings, lifetime.operations_written, lifetime.gets), (2, 1501, 4 * 64));
     assert!(lifetime.writes().samples > 90 && lifetime.reads().samples >= 16, "{lifetime:#?}");
     assert!(lifetime.flushes > 0 && lifetime.jobs > 0 && lifetime.log_syncs > 0, "{lifetime:#?}");
+    let spills = &lifetime.jobs_by_kind["spill"];
+    assert!((1..=lifetime.jobs).contains(&spills.count) && spills.us > 0, "{lifetime:#?}");
+    assert!((500..=1501).contains(&spills.versions), "{spills:?}");
     assert!((1.0..4.0).contains(&lifetime.write_amplification()), "{lifetime:#?}");
     let [fast, slow] = ["fast", "slow"].map(|class| lifetime.written[class]);
     assert!(
