@@ -119,7 +119,7 @@ fn uniform_and_sequential_draws_reach_all_records_alike() {
         [(Distribution::Uniform, 0.6, 1.4), (Distribution::Sequential, 0.0, 0.01)]
     {
         let inserted = Arc::new(AcknowledgedCounter::new(count));
-        let mut draws = Draws::new(Workload::C, Some(distribution), inserted, DRAWS, (0, 1));
+        let mut draws = Draws::new(Workload::C, Some(distribution), inserted, DRAWS, 1);
         let mut counts = vec![0; count as usize];
         (0..400_000).for_each(|_| counts[draws.draw().record as usize] += 1);
         let statistic = chi_square(&counts, &vec![1.0 / count as f64; count as usize]);
@@ -160,7 +160,7 @@ fn operations_come_in_their_proportions() {
     const OPERATIONS: u64 = 200_000;
     for workload in Workload::ALL {
         let inserted = Arc::new(AcknowledgedCounter::new(1000));
-        let mut draws = Draws::new(workload, None, inserted.clone(), OPERATIONS, (0, 1));
+        let mut draws = Draws::new(workload, None, inserted.clone(), OPERATIONS, 1);
         let mut counts: BTreeMap<Operation, u64> = BTreeMap::new();
         let mut lengths = vec![0; LONGEST_SCAN as usize];
         for _ in 0..OPERATIONS {

@@ -147,6 +147,8 @@ impl Driver {
         };
         let first = if phase == Phase::Load { 0 } else { self.records.count };
         let inserted = Arc::new(AcknowledgedCounter::new(first));
+        // Before time begins: drawing the newest records most is prepared for as many as there are.
+        let operators = Operator::all(self, phase, &engine, &inserted);
         let watch = MemoryWatch::start();
         let cpu = (CpuTime::now(), stolen_s());
         let began = timeline.clock().now();
@@ -162,11 +164,10 @@ impl Driver {
         let measured = || Measured::new(began, Duration::from_secs_f64(self.interval_s));
         let measured =
             (0..groups).map(|_| Ok(Arc::new(Mutex::new(measured()?)))).collect::<Result<Vec<_>>>()?;
-        let client = |no: usize| {
-            let operator = Operator::new(self, phase, no as u64, engine.clone(), inserted.clone());
+        let client = |(no, operator): (usize, Operator)| {
             Client::new(operator, schedule.clone(), &timeline, measured[no % groups].clone())
         };
-        let clients = (0..self.clients.count()).map(client).collect();
+        let clients = operators.into_iter().enumerate().map(client).collect();
         match self.clients {
             Clients::Threads(_) => client::on_threads(clients, &timeline),
             Clients::Tasks(_) => client::as_tasks(clients, executors.as_deref()),

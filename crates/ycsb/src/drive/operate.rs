@@ -53,22 +53,35 @@ pub struct Operator {
 }
 
 impl Operator {
-    pub fn new(
+    /// One for each client. What takes long is made once.
+    pub fn all(
         driver: &Driver,
         phase: Phase,
+        engine: &Arc<dyn Engine>,
+        inserted: &Arc<AcknowledgedCounter>,
+    ) -> Vec<Operator> {
+        let clients = driver.clients.count() as u64;
+        let draws = match phase {
+            Phase::Load => None,
+            Phase::Run(workload) => {
+                let inserted = inserted.clone();
+                Some(Draws::new(workload, driver.distribution, inserted, driver.operations, clients))
+            }
+        };
+        let new = |no| Operator::new(driver, draws.as_ref(), no, engine.clone(), inserted.clone());
+        (0..clients).map(new).collect()
+    }
+
+    fn new(
+        driver: &Driver,
+        draws: Option<&Draws>,
         no: u64,
         engine: Arc<dyn Engine>,
         inserted: Arc<AcknowledgedCounter>,
     ) -> Operator {
-        let source = match phase {
-            Phase::Load => Source::Load(SplitMix64::new(driver.seed << 40 ^ (no + 1))),
-            Phase::Run(workload) => {
-                let place = (no, driver.clients.count() as u64);
-                let inserted = inserted.clone();
-                let draws = Draws::new(workload, driver.distribution, inserted, driver.operations, place);
-                let draws = draws.seeded(driver.seed);
-                Source::Draws(Box::new(draws))
-            }
+        let source = match draws {
+            None => Source::Load(SplitMix64::new(driver.seed << 40 ^ (no + 1))),
+            Some(draws) => Source::Draws(Box::new(draws.of_client(no).seeded(driver.seed))),
         };
         Operator {
             engine,

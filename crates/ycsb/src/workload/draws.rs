@@ -22,7 +22,7 @@ pub struct Drawn {
     pub length: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Chooser {
     Zipfian(ScrambledZipfian),
     Latest(Latest),
@@ -31,8 +31,13 @@ enum Chooser {
     Sequential { next: u64, step: u64, count: u64 },
 }
 
+/// A client's numbers.
+fn random(workload: Workload, client: u64) -> SplitMix64 {
+    SplitMix64::new(0x5963_7362 ^ client << 32 ^ u64::from(u32::from(workload.letter())))
+}
+
 /// The sequence of one client's operations.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Draws {
     workload: Workload,
     random: SplitMix64,
@@ -41,14 +46,14 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// For client `client` of `clients` that together do `operations` operations of `workload`, on the records that `inserted` knows.
-    /// `distribution` is the workload's own if it is not given.
+    /// For the first of `clients` clients that together do `operations` operations of `workload`, on the records that `inserted` knows.
+    /// `distribution` is the workload's own if it is not given. Takes a time proportional to the records if the newest are drawn most.
     pub fn new(
         workload: Workload,
         distribution: Option<Distribution>,
         inserted: Arc<AcknowledgedCounter>,
         operations: u64,
-        (client, clients): (u64, u64),
+        clients: u64,
     ) -> Draws {
         let count = inserted.count();
         let chooser = match distribution.unwrap_or(workload.distribution()) {
@@ -60,10 +65,20 @@ impl Draws {
             Distribution::Latest => Chooser::Latest(Latest::new(inserted.last())),
             Distribution::Hotspot => Chooser::Hotspot(Hotspot::new(count, 0.2, 0.8)),
             Distribution::Uniform => Chooser::Uniform(count),
-            Distribution::Sequential => Chooser::Sequential { next: client, step: clients, count },
+            Distribution::Sequential => Chooser::Sequential { next: 0, step: clients, count },
         };
-        let random = SplitMix64::new(0x5963_7362 ^ client << 32 ^ u64::from(u32::from(workload.letter())));
-        Draws { workload, random, chooser, inserted }
+        Draws { workload, random: random(workload, 0), chooser, inserted }
+    }
+
+    /// Another client's sequence, which takes no time to make.
+    #[must_use]
+    pub fn of_client(&self, client: u64) -> Draws {
+        let mut chooser = self.chooser.clone();
+        if let Chooser::Sequential { next, .. } = &mut chooser {
+            *next = client;
+        }
+        let (workload, inserted) = (self.workload, self.inserted.clone());
+        Draws { workload, random: random(workload, client), chooser, inserted }
     }
 
     /// The same with another sequence for each seed.
@@ -132,7 +147,7 @@ mod tests {
 
     fn draws(workload: Workload, distribution: Distribution, count: u64) -> Draws {
         let inserted = Arc::new(AcknowledgedCounter::new(count));
-        Draws::new(workload, Some(distribution), inserted, 1000, (0, 1))
+        Draws::new(workload, Some(distribution), inserted, 1000, 1)
     }
 
     #[test]
@@ -162,9 +177,26 @@ mod tests {
     }
 
     #[test]
+    fn clients_have_sequences_of_their_own() {
+        let inserted = Arc::new(AcknowledgedCounter::new(1000));
+        for distribution in [Distribution::Latest, Distribution::Sequential] {
+            let first = Draws::new(Workload::C, Some(distribution), inserted.clone(), 1000, 3);
+            let sequence = |client| {
+                let mut draws = first.of_client(client);
+                (0..20).map(|_| draws.draw().record).collect::<Vec<_>>()
+            };
+            assert_eq!(sequence(1), sequence(1));
+            assert_ne!(sequence(1), sequence(2), "{distribution:?}");
+        }
+        let sequential = Draws::new(Workload::C, Some(Distribution::Sequential), inserted, 1000, 3);
+        let mut third = sequential.of_client(2);
+        assert_eq!([third.draw().record, third.draw().record], [2, 5]);
+    }
+
+    #[test]
     fn an_insert_that_is_not_acknowledged_is_not_read() {
         let inserted = Arc::new(AcknowledgedCounter::new(10));
-        let mut draws = Draws::new(Workload::D, None, inserted.clone(), 1000, (0, 1));
+        let mut draws = Draws::new(Workload::D, None, inserted.clone(), 1000, 1);
         let mut first = None;
         for _ in 0..1000 {
             let drawn = draws.draw();

@@ -17,9 +17,10 @@ use crate::entry::SegmentNo;
 use crate::merge::Retention;
 use crate::tree::edit::{Change, KvsetNo, LeafNo, Place, Position};
 use crate::tree::kvset::{Kvset, TreeState};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
-/// Merges the kvsets `numbers` of a leaf, neighbours, and writes anew their values in the segments `emptied`.
+/// Merges the kvsets `numbers` of a leaf, neighbours, and writes anew their values in the segments `emptied`. If these have no room or are damaged, several kvsets are
+/// merged all the same, and their values stay where they are.
 ///
 /// # Errors
 /// `NoSpace`, `Corrupted`, or if a device fails; the tree is as it was.
@@ -36,6 +37,10 @@ pub(crate) async fn compact(
     match attempt(context, tree, index, (&inputs, &inputs), emptied).await {
         Err(error) if may_be_lost_copies(&error, &inputs) => {
             attempt(context, tree, index, (&inputs, &without_copies(&inputs)), emptied).await
+        }
+        // Fewer kvsets are of use by themselves.
+        Err(error) if inputs.len() > 1 && !emptied.is_empty() && is_of_values(&error) => {
+            attempt(context, tree, index, (&inputs, &inputs), &BTreeSet::new()).await
         }
         done => done,
     }
@@ -91,6 +96,11 @@ async fn write(
     let removed = inputs.iter().map(|kvset| Change::RemoveKvset { place, kvset: kvset.no() });
     output.edit.changes.extend(removed);
     Ok(output)
+}
+
+/// Whether that may come of values that are written anew, which have no room or are damaged.
+fn is_of_values(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Corrupted)
 }
 
 /// The class of copies, if all of `kvsets` are that.

@@ -17,6 +17,7 @@ use super::jobs::promote::promote_keys;
 use super::pick::{Job, PickSettings, Surroundings, join, pick};
 use super::policy::PolicyTemplate;
 use super::*;
+use crate::ErrorKind;
 use crate::cache::Owner;
 use crate::entry::{Content, SegmentNo, SequenceNo};
 use crate::keyfile::KeyHash;
@@ -406,6 +407,46 @@ fn nothing_is_lost_with_copies() {
             world.verify_reads().await;
             world.compact_leaves().await;
             world.verify().await;
+        });
+    }
+}
+
+#[test]
+fn keys_are_merged_though_values_cannot_be_written_anew() {
+    for is_damaged in [false, true] {
+        block_on(async {
+            let mut world = World::new(7, PolicyTemplate::StagingMaxCapacity).await;
+            world.context.leaf_bytes = 1 << 20;
+            for keys in [0..60, 30..90] {
+                world.put(&keys.collect::<Vec<_>>()).await;
+                let roots: Vec<_> = world.tree.root.iter().map(|kvset| kvset.no()).collect();
+                let edit = spill(&world.context, &world.tree, &roots).await.unwrap().edit;
+                world.apply(&edit).await;
+            }
+            let emptied: BTreeSet<SegmentNo> = world.tree.segments.keys().copied().collect();
+            if is_damaged {
+                for no in &emptied {
+                    let object = world.bench.objects.find(ObjectKind::Segment, *no).unwrap();
+                    object.write_bytes(0, &vec![0xA5; object.size_bytes() as usize]).await.unwrap();
+                }
+            } else {
+                world.context.segment_bytes = 1 << 40;
+            }
+            let kvsets = |world: &World| -> Vec<_> {
+                world.tree.leaves[0].kvsets.iter().map(|kvset| kvset.no()).collect()
+            };
+            let two = kvsets(&world);
+            assert_eq!(two.len(), 2);
+            let output = compact(&world.context, &world.tree, 0, &two, &emptied).await.unwrap();
+            world.apply(&output.edit).await;
+            let one = kvsets(&world);
+            assert_eq!(one.len(), 1);
+            assert!(world.tree.references().into_keys().all(|segment| emptied.contains(&segment)));
+            let error = compact(&world.context, &world.tree, 0, &one, &emptied).await.unwrap_err();
+            assert_eq!(error.kind(), if is_damaged { ErrorKind::Corrupted } else { ErrorKind::NoSpace });
+            if !is_damaged {
+                world.verify().await;
+            }
         });
     }
 }
