@@ -20,9 +20,12 @@ const SPACE_PRESSES: f64 = 10.0;
 /// Most bytes of values that are written anew at once: writers may wait for it.
 pub(super) const MOST_REWRITTEN: u64 = 256 << 20;
 
-/// When garbage has reached its bound, this part of it is left: a leaf's keys are written anew to empty a segment, and the same again for each leaf
+/// When garbage has reached its bound, this part of it is left at most: a leaf's keys are written anew to empty a segment, and the same again for each leaf
 /// that has values there, so little is gained by emptying a few.
-const LEFT_PART: f64 = 0.5;
+const MOST_LEFT: f64 = 0.8;
+
+/// And this part of it where segments are empty enough.
+const LEFT: f64 = 0.5;
 
 /// A kvset of which one in so many versions is a delete is worth cleaning.
 const DELETES: u64 = 4;
@@ -97,8 +100,8 @@ impl Garbage {
         Garbage { segments, total, referenced, obsolete_in_leaves, obsolete_in_root, over, space }
     }
 
-    /// The segments that are to be emptied, emptiest first, as that costs least for what it frees. If it `is_due`, as many as keep the bound, and one at least. In any
-    /// case those that bring garbage down to the part of the bound that is left; but what is in use more than the bound asks of all is left to become emptier.
+    /// The segments that are to be emptied, emptiest first, as that costs least for what it frees. If it `is_due`, as many as leave no more than [`MOST_LEFT`], and one
+    /// at least. In any case those that leave [`LEFT`], but for what is in use more than the bound asks of all: that is left to become emptier.
     fn emptiest(&self, settings: &PickSettings, is_due: bool) -> Vec<SegmentNo> {
         let live_share = |(bytes, live): (u64, u64)| live as f64 / bytes.max(1) as f64;
         let with_garbage = self.segments.iter().filter(|(_, (bytes, live))| live < bytes);
@@ -106,12 +109,11 @@ impl Garbage {
             with_garbage.map(|(no, both)| (*no, *both)).collect();
         segments.sort_by(|a, b| live_share(a.1).total_cmp(&live_share(b.1)));
         let amplification = settings.space_amplification.max(1.01);
-        let allowed = self.referenced as f64 * amplification;
-        let left_over = self.referenced as f64 * (1.0 + (amplification - 1.0) * LEFT_PART);
+        let with = |part| self.referenced as f64 * (1.0 + (amplification - 1.0) * part);
         let mut left = self.total;
         let emptiest = segments.into_iter().enumerate().take_while(|(index, (_, both))| {
-            let is_much = left as f64 > left_over && live_share(*both) * amplification <= 1.0;
-            let is_too_much = is_due && (left as f64 > allowed || *index == 0);
+            let is_much = left as f64 > with(LEFT) && live_share(*both) * amplification <= 1.0;
+            let is_too_much = is_due && (left as f64 > with(MOST_LEFT) || *index == 0);
             left -= both.0 - both.1;
             is_much || is_too_much
         });
@@ -256,6 +258,9 @@ mod tests {
         // 3860 in use: it is not due yet.
         let leaf = [kvset(1, 10, &[(50, 500), (51, 700), (52, 760), (53, 900), (54, 1000)])];
         assert_eq!(job(&tree(&[], &[&leaf], &segments)), None);
+        // 5000 bytes for 3740: without 50 there are 4640, and four fifths of what may be garbage are 4638.
+        let leaf = [kvset(1, 10, &[(50, 640), (51, 775), (52, 775), (53, 775), (54, 775)])];
+        assert_eq!(job(&tree(&[], &[&leaf], &segments)), compact(0, &[1], &[50, 51]));
         // 5000 bytes for 3700: of the others so much is in use that they are left to become emptier.
         let leaf = [kvset(1, 10, &[(50, 400), (51, 800), (52, 800), (53, 800), (54, 900)])];
         assert_eq!(job(&tree(&[], &[&leaf], &segments)), compact(0, &[1], &[50]));
