@@ -5,7 +5,7 @@
 //! 3. Its edit goes to the manifest, and then to the store's view. What the new tree does not reference is retired: it is deleted when nobody reads it
 //!    any more.
 //!
-//! A spill that finds no space for values leaves them in the log. Any other job that finds none leaves everything as it was, and is tried again later. One that fails otherwise makes the database read-only in
+//! A spill that finds no space for values leaves them in the log, and a compaction of several kvsets whose values have none or cannot be read merges their keys. Any other job that finds none leaves everything as it was, and is tried again later. One that fails otherwise makes the database read-only in
 //! effect: what is there can be read, and the cause is said to whoever writes.
 
 use std::collections::BTreeSet;
@@ -498,6 +498,9 @@ impl Core {
         // CRASH: what was read are orphans.
         self.crash.reached("job.after-manifest");
         let versions = versions_taken_away(&tree, &output.edit);
+        // Its values may have stayed where they were.
+        let has_values = output.edit.changes.iter().any(|change| matches!(change, Change::AddSegment { .. }));
+        let kind = if kind == "garbage" && !has_values { "compaction" } else { kind };
         self.counters.note_job(kind, versions, self.environment.now().saturating_sub(began));
         // The last of them is what is visible.
         if context.readers.numbers.len() > 1 {

@@ -69,7 +69,7 @@ impl Counters {
         stalls.us.add(took.as_micros() as u64);
     }
 
-    /// A job of that kind has merged so many versions.
+    /// A job of that kind has taken away kvsets with so many versions.
     pub(crate) fn note_job(&self, kind: &'static str, versions: u64, took: Duration) {
         let us = took.as_micros() as u64;
         let job = JobStatistics { count: 1, versions, us };

@@ -1,7 +1,7 @@
 //! How much space values take beyond what is in use of them, and which jobs free it.
 //!
-//! 1. Segments hold values that nothing references any more: *garbage*. The leaf that references most of what is left in the emptiest segments is compacted, and
-//!    those values are written anew. So it is with log segments that only leaves still reference.
+//! 1. Segments hold values that nothing references any more: *garbage*. The leaf is compacted by which most is freed in the emptiest segments for what is written,
+//!    and its values in them are written anew. So it is with log segments that only leaves still reference. Compactions of whole leaves take garbage along.
 //! 2. What is referenced may be *obsolete* all the same, by versions that were not merged with it yet: as much of newer kvsets as took the place of others in the
 //!    spills and merges before. Where that is most of it, keys are merged; then it is garbage.
 //! 3. Space is a bound that others rely on, so it presses ten times as much as it is over its bound.
@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::edit::{KvsetKind, KvsetRecord};
-use super::pick::{Job, PickSettings, Picked, Surroundings, numbers, pick_spill};
+use super::pick::{Job, PickSettings, Picked, Surroundings, key_bytes, numbers, pick_spill};
 use super::shape::{Leaf, Tree};
 use crate::entry::SegmentNo;
 
@@ -20,12 +20,18 @@ const SPACE_PRESSES: f64 = 10.0;
 /// Most bytes of values that are written anew at once: writers may wait for it.
 pub(super) const MOST_REWRITTEN: u64 = 256 << 20;
 
-/// When garbage has reached its bound, this part of it is left at most: a leaf's keys are written anew to empty a segment, and the same again for each leaf
-/// that has values there, so little is gained by emptying a few.
+/// When garbage has reached its bound, so much is emptied that this part of it would be left at most: a leaf's keys are written anew to empty a segment, and the
+/// same again for each leaf that has values there, so little is gained by emptying a few.
 const MOST_LEFT: f64 = 0.8;
 
 /// And this part of it where segments are empty enough.
 const LEFT: f64 = 0.5;
+
+/// A segment of which more is in use is not: it becomes emptier by itself.
+const EMPTY_ENOUGH: f64 = 0.8;
+
+/// Values of so many times the bytes of a leaf's keys may be written anew beside them.
+const BESIDE_KEYS: u64 = 16;
 
 /// A kvset of which one in so many versions is a delete is worth cleaning.
 const DELETES: u64 = 4;
@@ -100,24 +106,75 @@ impl Garbage {
         Garbage { segments, total, referenced, obsolete_in_leaves, obsolete_in_root, over, space }
     }
 
-    /// The segments that are to be emptied, emptiest first, as that costs least for what it frees. If it `is_due`, as many as leave no more than [`MOST_LEFT`], and one
-    /// at least. In any case those that leave [`LEFT`], but for what is in use more than the bound asks of all: that is left to become emptier.
-    fn emptiest(&self, settings: &PickSettings, is_due: bool) -> Vec<SegmentNo> {
+    /// The segments that are to be emptied, emptiest first, as that costs least for what it frees.
+    ///
+    /// 1. If it `is_due`, as many as leave no more than [`MOST_LEFT`], and one at least. Where there is little room, no more than the bound asks: what is written
+    ///    anew takes room until the last leaf has left a segment.
+    /// 2. Whether it is due or not, as many as leave [`LEFT`], of those that are empty enough.
+    fn emptiest(&self, settings: &PickSettings, is_tight: bool, is_due: bool) -> Vec<SegmentNo> {
         let live_share = |(bytes, live): (u64, u64)| live as f64 / bytes.max(1) as f64;
         let with_garbage = self.segments.iter().filter(|(_, (bytes, live))| live < bytes);
         let mut segments: Vec<(SegmentNo, (u64, u64))> =
             with_garbage.map(|(no, both)| (*no, *both)).collect();
         segments.sort_by(|a, b| live_share(a.1).total_cmp(&live_share(b.1)));
         let amplification = settings.space_amplification.max(1.01);
+        // Emptier than the bound asks of all.
+        let empty_enough = EMPTY_ENOUGH.min(1.0 / amplification);
         let with = |part| self.referenced as f64 * (1.0 + (amplification - 1.0) * part);
+        let most_left = with(if is_tight { 1.0 } else { MOST_LEFT });
         let mut left = self.total;
         let emptiest = segments.into_iter().enumerate().take_while(|(index, (_, both))| {
-            let is_much = left as f64 > with(LEFT) && live_share(*both) * amplification <= 1.0;
-            let is_too_much = is_due && (left as f64 > with(MOST_LEFT) || *index == 0);
+            let is_much = !is_tight && left as f64 > with(LEFT) && live_share(*both) <= empty_enough;
+            let is_too_much = is_due && (left as f64 > most_left || *index == 0);
             left -= both.0 - both.1;
             is_much || is_too_much
         });
         emptiest.map(|(_, (no, _))| no).collect()
+    }
+
+    /// Those of `emptiest` that a leaf has something in, the others do not matter to it; as many as have no more than `most_rewritten` bytes there, and `least` at least.
+    fn emptied_in<K: AsRef<KvsetRecord>>(
+        &self,
+        leaf: &Leaf<K>,
+        emptiest: &[SegmentNo],
+        (least, most_rewritten): (usize, u64),
+    ) -> Emptied {
+        let references = leaf.kvsets.iter().flat_map(|kvset| &kvset.as_ref().info.references);
+        let mut bytes_in: BTreeMap<SegmentNo, u64> = BTreeMap::new();
+        references.for_each(|references| {
+            *bytes_in.entry(references.segment).or_default() += references.stored_bytes
+        });
+        let mut emptied =
+            Emptied { key_bytes: leaf.kvsets.iter().map(key_bytes).sum(), ..Emptied::default() };
+        for no in emptiest {
+            let Some(bytes) = bytes_in.get(no).filter(|bytes| **bytes > 0) else { continue };
+            if emptied.rewritten + bytes > most_rewritten && emptied.segments.len() >= least {
+                break;
+            }
+            let (all, live) = self.segments.get(no).copied().unwrap_or_default();
+            emptied.rewritten += bytes;
+            emptied.freed += (all - live) as f64 * (*bytes as f64 / live.max(1) as f64).min(1.0);
+            emptied.segments.insert(*no);
+        }
+        emptied
+    }
+}
+
+/// What a leaf may empty.
+#[derive(Debug, Default)]
+struct Emptied {
+    segments: BTreeSet<SegmentNo>,
+    key_bytes: u64,
+    /// Bytes of values.
+    rewritten: u64,
+    /// Its part of the garbage in those segments, which goes when all leaves have left them.
+    freed: f64,
+}
+
+impl Emptied {
+    /// What is freed for what is written.
+    fn worth(&self) -> f64 {
+        self.freed / (self.key_bytes + self.rewritten).max(1) as f64
     }
 }
 
@@ -143,44 +200,33 @@ pub(super) fn pick_garbage<K: AsRef<KvsetRecord> + Clone>(
         let job = Job::Compact { leaf: leaf.no, kvsets: numbers(&leaf.kvsets), emptied: BTreeSet::new() };
         return Some(Picked { job, pressure });
     }
-    let emptiest = found.emptiest(settings, true);
-    let of_these: BTreeSet<SegmentNo> = emptiest.iter().copied().collect();
-    let most = tree.leaves.iter().max_by_key(|leaf| referenced(leaf, &of_these))?;
-    let emptied = emptied_in(most, &emptiest, around);
-    let is_of_use = !emptied.is_empty();
-    let job = Job::Compact { leaf: most.no, kvsets: numbers(&most.kvsets), emptied };
-    Some(Picked { job, pressure }).filter(|_| is_of_use)
+    let emptiest = found.emptiest(settings, around.is_tight, true);
+    let bounds = (1, most_rewritten(around));
+    let leaves = tree.leaves.iter().map(|leaf| (leaf, found.emptied_in(leaf, &emptiest, bounds)));
+    let leaves = leaves.filter(|(_, emptied)| !emptied.segments.is_empty());
+    let (leaf, emptied) = leaves.max_by(|(_, a), (_, b)| a.worth().total_cmp(&b.worth()))?;
+    let job = Job::Compact { leaf: leaf.no, kvsets: numbers(&leaf.kvsets), emptied: emptied.segments };
+    Some(Picked { job, pressure })
 }
 
-/// What a compaction of a whole leaf empties, as its keys are written anew in any case; unless room for that may be wanting.
+/// Bytes of values that may be written anew at once.
+fn most_rewritten(around: &Surroundings) -> u64 {
+    around.free_bytes.map_or(MOST_REWRITTEN, |free| MOST_REWRITTEN.min(free / 2))
+}
+
+/// What a compaction of a whole leaf empties, as its keys are written anew in any case: nothing if room for that may be wanting, or if the keys are little beside it.
 pub(super) fn emptied_beside<K: AsRef<KvsetRecord>>(
     leaf: &Leaf<K>,
     settings: &PickSettings,
     around: &Surroundings,
     found: &Garbage,
 ) -> BTreeSet<SegmentNo> {
-    if around.is_tight { BTreeSet::new() } else { emptied_in(leaf, &found.emptiest(settings, false), around) }
-}
-
-/// Those of `emptiest` that a leaf has something in, the others do not matter to it; as many as may be written anew at once.
-fn emptied_in<K: AsRef<KvsetRecord>>(
-    leaf: &Leaf<K>,
-    emptiest: &[SegmentNo],
-    around: &Surroundings,
-) -> BTreeSet<SegmentNo> {
-    let most_rewritten = around.free_bytes.map_or(MOST_REWRITTEN, |free| MOST_REWRITTEN.min(free / 2));
-    let (mut emptied, mut rewritten) = (BTreeSet::new(), 0);
-    for no in emptiest {
-        let bytes = referenced(leaf, &BTreeSet::from([*no]));
-        rewritten += bytes;
-        if rewritten > most_rewritten && !emptied.is_empty() {
-            break;
-        }
-        if bytes > 0 {
-            emptied.insert(*no);
-        }
+    if around.is_tight {
+        return BTreeSet::new();
     }
-    emptied
+    let keys: u64 = leaf.kvsets.iter().map(key_bytes).sum();
+    let most = most_rewritten(around).min(keys.saturating_mul(BESIDE_KEYS));
+    found.emptied_in(leaf, &found.emptiest(settings, false, false), (0, most)).segments
 }
 
 /// Bytes of a leaf in segments that count, which are obsolete though nobody has merged them with what took their place: as many as `overwritten` of what is
@@ -223,13 +269,6 @@ pub(crate) fn pick_cleaning<K: AsRef<KvsetRecord> + Clone>(
     pick_spill(tree, settings, &Surroundings::default()).filter(|_| is_due).map(|picked| picked.job)
 }
 
-/// Bytes of `segments` that the kvsets of a leaf reference.
-fn referenced<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, segments: &BTreeSet<SegmentNo>) -> u64 {
-    let references = leaf.kvsets.iter().flat_map(|kvset| &kvset.as_ref().info.references);
-    let of_these = references.filter(|references| segments.contains(&references.segment));
-    of_these.map(|references| references.stored_bytes).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
@@ -241,12 +280,15 @@ mod tests {
     use crate::keyfile::KeyFileInfo;
 
     #[test]
-    fn the_emptiest_segments_are_emptied_where_most_of_them_is() {
+    fn the_emptiest_segments_are_emptied_where_most_is_freed_for_what_is_written() {
         let segments = [(50, 1000), (51, 1000), (52, 1000)];
         let leaves = [[kvset(1, 10, &[(50, 100), (52, 400)])], [kvset(2, 10, &[(50, 200), (51, 900)])]];
         let tree = tree(&[], &[&leaves[0], &leaves[1]], &segments);
         // 3000 bytes for 1600: without 50 there are 2300, and 2080 are allowed, so 52 goes, too.
-        assert_eq!(job(&tree), compact(0, &[1], &[50, 52]));
+        // Of 50 the second leaf has two thirds and nothing else; the first would write 500 bytes for 833.
+        assert_eq!(job(&tree), compact(1, &[2], &[50]));
+        let alone = super::super::pick::testing::tree(&[], &[&leaves[0]], &[(50, 1000), (52, 1000)]);
+        assert_eq!(job(&alone), compact(0, &[1], &[50, 52]));
     }
 
     #[test]
@@ -255,10 +297,14 @@ mod tests {
         let leaf = [kvset(1, 10, &[(50, 500), (51, 700), (52, 760), (53, 780), (54, 1000)])];
         // 5000 bytes for 3740: 50 would be enough for the bound of 1.3, 51 is for half of that.
         assert_eq!(job(&tree(&[], &[&leaf], &segments)), compact(0, &[1], &[50, 51]));
+        // Where there is little room, no more than the bound asks.
+        let tight = Surroundings { is_tight: true, ..Surroundings::default() };
+        let picked = pick(&tree(&[], &[&leaf], &segments), &SETTINGS, &tight).map(|picked| picked.job);
+        assert_eq!(picked, compact(0, &[1], &[50]));
         // 3860 in use: it is not due yet.
         let leaf = [kvset(1, 10, &[(50, 500), (51, 700), (52, 760), (53, 900), (54, 1000)])];
         assert_eq!(job(&tree(&[], &[&leaf], &segments)), None);
-        // 5000 bytes for 3740: without 50 there are 4640, and four fifths of what may be garbage are 4638.
+        // 5000 bytes for 3740: without 50 there are 4640, and four fifths of what may be garbage are there with 4638.
         let leaf = [kvset(1, 10, &[(50, 640), (51, 775), (52, 775), (53, 775), (54, 775)])];
         assert_eq!(job(&tree(&[], &[&leaf], &segments)), compact(0, &[1], &[50, 51]));
         // 5000 bytes for 3700: of the others so much is in use that they are left to become emptier.
@@ -283,7 +329,11 @@ mod tests {
         let little = [small(4), small(3), small(2), kvset(1, 10, &[(50, 500), (51, 1000), (52, 4000)])];
         let none = pick(&tree(&[], &[&little], &segments), &SETTINGS, &plain).map(|picked| picked.job);
         assert_eq!(none, compact(0, &[4, 3, 2, 1], &[]));
-        // What is not part of a compaction has most of them.
+        // Keys are little beside the values.
+        let mut little = leaf(1000);
+        little.iter_mut().for_each(|kvset| kvset.info.key_bytes = 7);
+        assert_eq!(picked(&little, &plain), compact(0, &[4, 3, 2, 1], &[]));
+        // The kvset with those values is left alone.
         let large = [small(4), small(3), small(2), kvset(1, 1000, &[(50, 500), (51, 1000), (52, 1000)])];
         assert_eq!(picked(&large, &plain), compact(0, &[4, 3, 2], &[]));
     }

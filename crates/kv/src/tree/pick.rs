@@ -5,7 +5,7 @@
 //!
 //! 1. Too many kvsets at the root, or too many bytes: spill the oldest, as many as fit in a spill's memory. If it can be moved as it is, it is.
 //!    Where spills cannot keep pace and nothing but their number is in the way, the newer ones are merged meanwhile, keys only.
-//! 2. Too many kvsets in a leaf: compact them, keys only. Kvsets that are far larger than all that are newer are left alone, as rewriting their keys
+//! 2. Too many kvsets in a leaf: compact them, keys only, or with garbage that a compaction of all of them takes along. Kvsets that are far larger than all that are newer are left alone, as rewriting their keys
 //!    gains little; unless there are so many of the small ones that they have grown as large. Every merge so at least doubles what it is
 //!    not part of, and a leaf's keys are written a logarithmic number of times.
 //! 3. A leaf that is too large: compact it as a whole, which splits it.

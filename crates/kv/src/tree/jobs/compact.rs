@@ -19,7 +19,7 @@ use crate::tree::edit::{Change, KvsetNo, LeafNo, Place, Position};
 use crate::tree::kvset::{Kvset, TreeState};
 use crate::{Error, ErrorKind, Result};
 
-/// Merges the kvsets `numbers` of a leaf, neighbours, and writes anew their values in the segments `emptied`. If these have no room or are damaged, several kvsets are
+/// Merges the kvsets `numbers` of a leaf, neighbours, and writes anew their values in the segments `emptied`. If these have no room or cannot be read, several kvsets are
 /// merged all the same, and their values stay where they are.
 ///
 /// # Errors
@@ -34,16 +34,17 @@ pub(crate) async fn compact(
     let index = tree.leaves.iter().position(|other| other.no == leaf);
     let index = index.ok_or_else(|| Error::invalid(format!("there is no leaf {leaf}")))?;
     let inputs = select(&tree.leaves[index].kvsets, numbers)?;
-    match attempt(context, tree, index, (&inputs, &inputs), emptied).await {
-        Err(error) if may_be_lost_copies(&error, &inputs) => {
-            attempt(context, tree, index, (&inputs, &without_copies(&inputs)), emptied).await
-        }
-        // Fewer kvsets are of use by themselves.
-        Err(error) if inputs.len() > 1 && !emptied.is_empty() && is_of_values(&error) => {
-            attempt(context, tree, index, (&inputs, &inputs), &BTreeSet::new()).await
-        }
-        done => done,
+    let mut emptied = emptied.clone();
+    let mut done = attempt(context, tree, index, (&inputs, &inputs), &emptied).await;
+    // That there are fewer kvsets is of use by itself.
+    if inputs.len() > 1 && !emptied.is_empty() && done.as_ref().is_err_and(is_of_values) {
+        emptied.clear();
+        done = attempt(context, tree, index, (&inputs, &inputs), &emptied).await;
     }
+    if done.as_ref().is_err_and(|error| may_be_lost_copies(error, &inputs)) {
+        done = attempt(context, tree, index, (&inputs, &without_copies(&inputs)), &emptied).await;
+    }
+    done
 }
 
 /// Writes what comes in the place of `inputs`, from `read`, which are all or those that are no copies.
@@ -98,9 +99,10 @@ async fn write(
     Ok(output)
 }
 
-/// Whether that may come of values that are written anew, which have no room or are damaged.
+/// Whether that may come of values that are written anew, which have no room or cannot be read.
 fn is_of_values(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Corrupted)
+    let kind = error.kind();
+    matches!(kind, ErrorKind::NoSpace | ErrorKind::Corrupted | ErrorKind::Device | ErrorKind::NotFound)
 }
 
 /// The class of copies, if all of `kvsets` are that.

@@ -452,6 +452,32 @@ fn keys_are_merged_though_values_cannot_be_written_anew() {
 }
 
 #[test]
+fn copies_stay_though_values_cannot_be_written_anew() {
+    block_on(async {
+        let mut world = promoted().await;
+        let copies: BTreeSet<SegmentNo> = {
+            let copies = world.tree.kvsets().filter(|kvset| kvset.is_copy());
+            copies.flat_map(|kvset| &kvset.record().info.references).map(|of| of.segment).collect()
+        };
+        let emptied: BTreeSet<SegmentNo> =
+            world.tree.segments.keys().copied().filter(|segment| !copies.contains(segment)).collect();
+        for no in &emptied {
+            let object = world.bench.objects.find(ObjectKind::Segment, *no).unwrap();
+            object.write_bytes(0, &vec![0xA5; object.size_bytes() as usize]).await.unwrap();
+        }
+        let leaves = world.tree.leaves.iter().filter(|leaf| leaf.kvsets.iter().any(|kvset| kvset.is_copy()));
+        let leaf = leaves.max_by_key(|leaf| leaf.kvsets.len()).unwrap();
+        let (leaf, kvsets) = (leaf.no, leaf.kvsets.iter().map(|kvset| kvset.no()).collect::<Vec<_>>());
+        assert!(kvsets.len() > 1);
+        let output = compact(&world.context, &world.tree, leaf, &kvsets, &emptied).await.unwrap();
+        // They are mirrors now of what they repeat.
+        assert!(output.has_mirrors());
+        world.apply(&output.edit).await;
+        world.verify_references().await;
+    });
+}
+
+#[test]
 fn hot_and_cold_values_lie_apart() {
     block_on(async {
         let mut world = World::new(7, PolicyTemplate::StagingMaxCapacity).await;
