@@ -2,13 +2,12 @@
 //!
 //! 1. A free worker asks each store's tree which job is next, beginning with the store that has most kvsets at its root; one job of a store at a time.
 //! 2. The job reads and writes, without any lock.
-//! 3. Its edit goes to the manifest, and then to the store's view. What the new tree does not reference is retired: it is deleted when nobody reads it
-//!    any more.
+//! 3. Its edit is [installed](super::install).
 //!
-//! A spill that finds no space for values leaves them in the log, and a compaction of several kvsets whose values have none or cannot be read merges their keys. Any other job that finds none leaves everything as it was, and is tried again later. One that fails otherwise makes the database read-only in
+//! A spill that finds no space for values leaves them in the log, and a compaction of several kvsets whose values have none or cannot be read merges their
+//! keys. Any other job that finds none leaves everything as it was, and is tried again later. One that fails otherwise makes the database read-only in
 //! effect: what is there can be read, and the cause is said to whoever writes.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -21,13 +20,10 @@ use super::relocation::Correction;
 use super::store::StoreState;
 use super::unmirrored::room_beside_keys;
 use crate::keyfile::KeyFileOptions;
-use crate::manifest::{DatabaseRecord, Record};
 use crate::notify::Notify;
 use crate::pace::Pace;
 use crate::transaction::Scan;
-use crate::tree::{
-    Change, DenseMirrors, Edit, JobContext, JobOutput, KvsetNo, TreeState, drop_hidden, hidden,
-};
+use crate::tree::{DenseMirrors, JobContext, JobOutput, KvsetNo, TreeState, drop_hidden, hidden};
 use crate::{ErrorKind, Result};
 
 use super::pick::{self, Compacted, Thorough};
@@ -126,20 +122,6 @@ async fn spill(context: &JobContext, tree: &TreeState, kvsets: &[KvsetNo]) -> Re
         Some(edit) => Ok(JobOutput { edit, ..JobOutput::default() }),
         None => crate::tree::spill(context, tree, kvsets).await,
     }
-}
-
-/// Versions in the kvsets that an edit of the tree removes: those that it puts in another place stay.
-fn versions_taken_away(tree: &TreeState, edit: &Edit) -> u64 {
-    let stays = |no: KvsetNo| {
-        edit.changes.iter().any(|change| matches!(change, Change::AddKvset { kvset, .. } if kvset.no == no))
-    };
-    let removed = edit.changes.iter().filter_map(|change| match change {
-        Change::RemoveKvset { kvset, .. } if !stays(*kvset) => Some(*kvset),
-        _ => None,
-    });
-    let removed: BTreeSet<KvsetNo> = removed.collect();
-    let taken_away = tree.kvsets().filter(|kvset| removed.contains(&kvset.no()));
-    taken_away.map(|kvset| kvset.record().info.entries).sum()
 }
 
 impl Core {
@@ -468,62 +450,6 @@ impl Core {
         self.install_job(writing, store, (&context, tree), (kind, began), output).await
     }
 
-    /// Installs what a job of that kind wrote since it began, on the tree it read; whether there was anything.
-    pub(crate) async fn install_job(
-        &self,
-        writing: &Writing,
-        store: &Arc<StoreState>,
-        (context, tree): (&JobContext, Arc<TreeState>),
-        (kind, began): (&'static str, Duration),
-        output: JobOutput,
-    ) -> Result<bool> {
-        self.counters.jobs.add(1);
-        self.counters.job_read_bytes.add(output.value_bytes_read);
-        if output.edit.is_empty() {
-            return Ok(false);
-        }
-        if store.is_dropped.load(Ordering::Acquire) {
-            output.abandon(context, &tree).await;
-            return Ok(false);
-        }
-        // CRASH: what was written are orphans.
-        self.crash.reached("job.before-manifest");
-        match self.install(writing, store, &output.edit, Vec::new).await {
-            Err(_) if store.check_there().is_err() => {
-                output.abandon(context, &tree).await;
-                return Ok(false);
-            }
-            installed => installed?,
-        }
-        // CRASH: what was read are orphans.
-        self.crash.reached("job.after-manifest");
-        let versions = versions_taken_away(&tree, &output.edit);
-        // Its values may have stayed where they were.
-        let has_values = output.edit.changes.iter().any(|change| matches!(change, Change::AddSegment { .. }));
-        let kind = if kind == "garbage" && !has_values { "compaction" } else { kind };
-        self.counters.note_job(kind, versions, self.environment.now().saturating_sub(began));
-        // The last of them is what is visible.
-        if context.readers.numbers.len() > 1 {
-            let made = output.edit.changes.iter().filter_map(|change| match change {
-                Change::AddKvset { kvset, .. } => Some(kvset.no),
-                _ => None,
-            });
-            let tree = store.view.read().tree.clone();
-            store.cleaning.note_kept(&tree, made);
-        }
-        self.update_pressure([store]);
-        self.note_reserve_of(store);
-        self.background.progress.notify();
-        self.background.work.notify();
-        // As long as anybody has the old tree, what only it references is not deleted.
-        drop((tree, output));
-        self.delete_retired().await?;
-        // Those of what was replaced may have taken the room.
-        self.hold_filters(store).await;
-        self.watch_fast_class();
-        Ok(true)
-    }
-
     /// Notes what a scan had to read piece by piece.
     pub(crate) fn note_scan(&self, store: &StoreState, scan: Scan) {
         let Scan { first: Some(first), mut pointers, loaded: 2.. } = scan else { return };
@@ -543,60 +469,5 @@ impl Core {
         emptied.retain(|segment| tree.segments.contains_key(segment));
         let kvsets = leaf.kvsets.iter().map(|kvset| kvset.no()).collect();
         Some(Job::Compact { leaf: leaf.no, kvsets, emptied })
-    }
-
-    /// Makes an edit of a store's tree, and what else there is to say then, durable and visible.
-    pub(crate) async fn install(
-        &self,
-        writing: &Writing,
-        store: &Arc<StoreState>,
-        edit: &Edit,
-        others: impl FnOnce() -> Vec<Record>,
-    ) -> Result<()> {
-        self.install_between(writing, store, edit, others, false, || || ()).await
-    }
-
-    /// The same, where `begin` is called before, and what that gives when it is there and before anybody finds it. What it adds may have smaller numbers than
-    /// what was looked up so far, if it `is_loaded`.
-    pub(crate) async fn install_between<E: FnOnce()>(
-        &self,
-        writing: &Writing,
-        store: &Arc<StoreState>,
-        edit: &Edit,
-        others: impl FnOnce() -> Vec<Record>,
-        is_loaded: bool,
-        begin: impl FnOnce() -> E,
-    ) -> Result<()> {
-        let tree = store.view.read().tree.clone();
-        let opened = self.opener.holding(store.settings().filters).open_added(&tree, edit).await?;
-        // What it removes is there already.
-        let may_forget = is_loaded || tree.may_forget(edit);
-        drop(tree);
-        let install = |_: &DatabaseRecord| -> Result<(Arc<TreeState>, Arc<TreeState>)> {
-            let end = begin();
-            let mut view = store.view.write();
-            let after = Arc::new(view.tree.apply_opened(edit, &opened)?);
-            let before = std::mem::replace(&mut view.tree, after.clone());
-            end();
-            if may_forget {
-                view.known_since = self.snapshots.visible();
-            }
-            Ok((before, after))
-        };
-        let make = || {
-            let edit = Record::Edit { store: store.no, edit: edit.clone() };
-            Some([edit].into_iter().chain(others()).collect())
-        };
-        let Some(installed) = writing.manifest.append_made(make, install).await? else { return Ok(()) };
-        let (before, after) = installed?;
-        let dropped = before.retire_dropped(&after);
-        self.release_segments(writing, &dropped);
-        Ok(())
-    }
-
-    /// What no store needs any more of a tree that was dropped.
-    pub(crate) fn retire_tree(&self, writing: &Writing, tree: &TreeState) {
-        let dropped = tree.retire_dropped(&TreeState::default());
-        self.release_segments(writing, &dropped);
     }
 }

@@ -12,7 +12,7 @@ use super::core::{Core, Writing};
 use super::job_memory::JobMemory;
 use super::store::StoreState;
 use crate::Result;
-use crate::tree::pick::pick_merge;
+use crate::tree::pick::{Job, pick_merge};
 use crate::tree::{JobContext, KvsetNo, TreeState, merge};
 
 /// What is merged is spilled as a whole, and only then gives room back: no more than this part of what the fastest class has.
@@ -130,7 +130,7 @@ impl Core {
         let _memory = JobMemory::take(self, 2 * batch_bytes);
         let context = JobContext { batch_bytes, ..context };
         let output = merge(&context, &tree, numbers).await?;
-        self.install_job(writing, store, (&context, tree), ("merge", began), output).await
+        self.install_job(writing, store, (&context, tree), (Job::MERGE, began), output).await
     }
 }
 

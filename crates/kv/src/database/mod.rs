@@ -2,7 +2,7 @@
 //!
 //! - [`core`]: what its handles share; the way of writes and reads;
 //! - [`open`]: making, opening, recovering;
-//! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`jobs`]: tree jobs; [`merges`]: those at the root that wait for
+//! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`jobs`]: tree jobs; [`install`]: their edits; [`merges`]: those at the root that wait for
 //!   no other; [`relocation`]: bringing things to
 //!   where policies want them; [`mirrors`]: values that stay on the fastest class as long as it has room; [`unmirrored`]: those that come back there; [`pressure`]: holding writers back; [`reserve`]: room that is kept for
 //!   deletes; [`shares`]: how large things are in small classes;
@@ -23,6 +23,7 @@ mod cleaning;
 pub(crate) mod conflict;
 pub(crate) mod core;
 mod flush;
+mod install;
 mod job_memory;
 mod jobs;
 mod limit;

@@ -18,7 +18,7 @@ use crate::entry::SegmentNo;
 const SPACE_PRESSES: f64 = 10.0;
 
 /// Most bytes of values that are written anew at once: writers may wait for it.
-pub(super) const MOST_REWRITTEN: u64 = 256 << 20;
+const MOST_REWRITTEN: u64 = 256 << 20;
 
 /// When garbage has reached its bound, so much is emptied that this part of it would be left at most: a leaf's keys are written anew to empty a segment, and the
 /// same again for each leaf that has values there, so little is gained by emptying a few.
@@ -110,8 +110,8 @@ impl Garbage {
     ///
     /// 1. If it `is_due`, as many as leave no more than [`MOST_LEFT`], and one at least. Where there is little room, no more than the bound asks: what is written
     ///    anew takes room until the last leaf has left a segment.
-    /// 2. Whether it is due or not, as many as leave [`LEFT`], of those that are empty enough.
-    fn emptiest(&self, settings: &PickSettings, is_tight: bool, is_due: bool) -> Vec<SegmentNo> {
+    /// 2. Whether it is due or not, as many as leave [`LEFT`], of those that are empty enough; none where there is little room.
+    fn emptiest(&self, settings: &PickSettings, around: &Surroundings, is_due: bool) -> Vec<SegmentNo> {
         let live_share = |(bytes, live): (u64, u64)| live as f64 / bytes.max(1) as f64;
         let with_garbage = self.segments.iter().filter(|(_, (bytes, live))| live < bytes);
         let mut segments: Vec<(SegmentNo, (u64, u64))> =
@@ -121,10 +121,10 @@ impl Garbage {
         // Emptier than the bound asks of all.
         let empty_enough = EMPTY_ENOUGH.min(1.0 / amplification);
         let with = |part| self.referenced as f64 * (1.0 + (amplification - 1.0) * part);
-        let most_left = with(if is_tight { 1.0 } else { MOST_LEFT });
+        let most_left = with(if around.is_tight { 1.0 } else { MOST_LEFT });
         let mut left = self.total;
         let emptiest = segments.into_iter().enumerate().take_while(|(index, (_, both))| {
-            let is_much = !is_tight && left as f64 > with(LEFT) && live_share(*both) <= empty_enough;
+            let is_much = !around.is_tight && left as f64 > with(LEFT) && live_share(*both) <= empty_enough;
             let is_too_much = is_due && (left as f64 > most_left || *index == 0);
             left -= both.0 - both.1;
             is_much || is_too_much
@@ -139,11 +139,7 @@ impl Garbage {
         emptiest: &[SegmentNo],
         (least, most_rewritten): (usize, u64),
     ) -> Emptied {
-        let references = leaf.kvsets.iter().flat_map(|kvset| &kvset.as_ref().info.references);
-        let mut bytes_in: BTreeMap<SegmentNo, u64> = BTreeMap::new();
-        references.for_each(|references| {
-            *bytes_in.entry(references.segment).or_default() += references.stored_bytes
-        });
+        let bytes_in = leaf.values_by_segment();
         let mut emptied =
             Emptied { key_bytes: leaf.kvsets.iter().map(key_bytes).sum(), ..Emptied::default() };
         for no in emptiest {
@@ -200,7 +196,7 @@ pub(super) fn pick_garbage<K: AsRef<KvsetRecord> + Clone>(
         let job = Job::Compact { leaf: leaf.no, kvsets: numbers(&leaf.kvsets), emptied: BTreeSet::new() };
         return Some(Picked { job, pressure });
     }
-    let emptiest = found.emptiest(settings, around.is_tight, true);
+    let emptiest = found.emptiest(settings, around, true);
     let bounds = (1, most_rewritten(around));
     let leaves = tree.leaves.iter().map(|leaf| (leaf, found.emptied_in(leaf, &emptiest, bounds)));
     let leaves = leaves.filter(|(_, emptied)| !emptied.segments.is_empty());
@@ -210,7 +206,7 @@ pub(super) fn pick_garbage<K: AsRef<KvsetRecord> + Clone>(
 }
 
 /// Bytes of values that may be written anew at once.
-fn most_rewritten(around: &Surroundings) -> u64 {
+pub(super) fn most_rewritten(around: &Surroundings) -> u64 {
     around.free_bytes.map_or(MOST_REWRITTEN, |free| MOST_REWRITTEN.min(free / 2))
 }
 
@@ -221,12 +217,9 @@ pub(super) fn emptied_beside<K: AsRef<KvsetRecord>>(
     around: &Surroundings,
     found: &Garbage,
 ) -> BTreeSet<SegmentNo> {
-    if around.is_tight {
-        return BTreeSet::new();
-    }
     let keys: u64 = leaf.kvsets.iter().map(key_bytes).sum();
     let most = most_rewritten(around).min(keys.saturating_mul(BESIDE_KEYS));
-    found.emptied_in(leaf, &found.emptiest(settings, false, false), (0, most)).segments
+    found.emptied_in(leaf, &found.emptiest(settings, around, false), (0, most)).segments
 }
 
 /// Bytes of a leaf in segments that count, which are obsolete though nobody has merged them with what took their place: as many as `overwritten` of what is

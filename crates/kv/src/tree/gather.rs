@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::edit::KvsetRecord;
-use super::garbage::MOST_REWRITTEN;
+use super::garbage::most_rewritten;
 use super::pick::{Job, PickSettings, Picked, Surroundings, is_copy, key_bytes, numbers};
 use super::shape::{Leaf, Tree};
 use crate::entry::SegmentNo;
@@ -62,7 +62,7 @@ pub(super) fn pick_gathering<K: AsRef<KvsetRecord> + Clone>(
     let (leaf, best) = best.max_by(|(_, a), (_, b)| a.worth().total_cmp(&b.worth()))?;
     let mut emptied: Vec<(SegmentNo, u64)> = best.emptied.into_iter().collect();
     emptied.sort_by_key(|(_, bytes)| *bytes);
-    let most_rewritten = around.free_bytes.map_or(MOST_REWRITTEN, |free| MOST_REWRITTEN.min(free / 2));
+    let most_rewritten = most_rewritten(around);
     let mut rewritten = 0;
     let chosen = emptied.into_iter().enumerate().take_while(|(index, (_, bytes))| {
         rewritten += bytes;

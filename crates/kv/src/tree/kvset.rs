@@ -426,12 +426,7 @@ impl TreeState {
 
     /// Bytes of values that a leaf has in each segment.
     pub(crate) fn values_by_segment(&self, leaf: LeafNo) -> BTreeMap<SegmentNo, u64> {
-        let kvsets = self.leaf_by_no(leaf).map(|leaf| &*leaf.kvsets).unwrap_or_default();
-        let mut bytes = BTreeMap::new();
-        for references in kvsets.iter().flat_map(|kvset| &kvset.record().info.references) {
-            *bytes.entry(references.segment).or_default() += references.stored_bytes;
-        }
-        bytes
+        self.leaf_by_no(leaf).map(|leaf| leaf.values_by_segment()).unwrap_or_default()
     }
 
     /// Bytes of a leaf's key files.

@@ -102,12 +102,17 @@ pub(crate) enum Job {
 }
 
 impl Job {
+    pub(crate) const COMPACTION: &'static str = "compaction";
+    /// A compaction that writes values anew.
+    pub(crate) const GARBAGE: &'static str = "garbage";
+    /// Kvsets of the root that wait for no spill become one.
+    pub(crate) const MERGE: &'static str = "merge";
+
     /// What it is called where jobs are counted.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Job::Spill { .. } => "spill",
-            Job::Compact { emptied, .. } if !emptied.is_empty() => "garbage",
-            Job::Compact { .. } => "compaction",
+            Job::Compact { .. } => Job::COMPACTION,
             Job::Mirror { .. } => "mirrors",
             Job::Join { .. } => "join",
             Job::Drop { .. } => "drop",

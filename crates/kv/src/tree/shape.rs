@@ -24,6 +24,17 @@ pub(crate) struct Leaf<K> {
     pub(crate) kvsets: Vec<K>,
 }
 
+impl<K: AsRef<KvsetRecord>> Leaf<K> {
+    /// Bytes of values that it has in each segment.
+    pub(crate) fn values_by_segment(&self) -> BTreeMap<SegmentNo, u64> {
+        let mut bytes = BTreeMap::new();
+        for references in self.kvsets.iter().flat_map(|kvset| &kvset.as_ref().info.references) {
+            *bytes.entry(references.segment).or_default() += references.stored_bytes;
+        }
+        bytes
+    }
+}
+
 /// A store's kvsets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tree<K> {

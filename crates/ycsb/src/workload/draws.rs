@@ -73,12 +73,11 @@ impl Draws {
     /// Another client's sequence, which takes no time to make.
     #[must_use]
     pub fn of_client(&self, client: u64) -> Draws {
-        let mut chooser = self.chooser.clone();
-        if let Chooser::Sequential { next, .. } = &mut chooser {
+        let mut draws = Draws { random: random(self.workload, client), ..self.clone() };
+        if let Chooser::Sequential { next, .. } = &mut draws.chooser {
             *next = client;
         }
-        let (workload, inserted) = (self.workload, self.inserted.clone());
-        Draws { workload, random: random(workload, client), chooser, inserted }
+        draws
     }
 
     /// The same with another sequence for each seed.

@@ -1,0 +1,144 @@
+//! Installing edits of a store's tree.
+//!
+//! 1. What an edit adds is opened.
+//! 2. The edit goes to the manifest, and when it is durable to the store's view.
+//! 3. What the new tree does not reference is retired: it is deleted when nobody reads it any more.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::core::{Core, Writing};
+use super::store::StoreState;
+use crate::Result;
+use crate::manifest::{DatabaseRecord, Record};
+use crate::tree::pick::Job;
+use crate::tree::{Change, Edit, JobContext, JobOutput, KvsetNo, TreeState};
+
+/// Versions in the kvsets that an edit of the tree removes: those that it puts in another place stay.
+fn versions_taken_away(tree: &TreeState, edit: &Edit) -> u64 {
+    let stays = |no: KvsetNo| {
+        edit.changes.iter().any(|change| matches!(change, Change::AddKvset { kvset, .. } if kvset.no == no))
+    };
+    let removed = edit.changes.iter().filter_map(|change| match change {
+        Change::RemoveKvset { kvset, .. } if !stays(*kvset) => Some(*kvset),
+        _ => None,
+    });
+    let removed: BTreeSet<KvsetNo> = removed.collect();
+    let taken_away = tree.kvsets().filter(|kvset| removed.contains(&kvset.no()));
+    taken_away.map(|kvset| kvset.record().info.entries).sum()
+}
+
+impl Core {
+    /// Installs what a job of that kind wrote since it began, on the tree it read; whether there was anything.
+    pub(crate) async fn install_job(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+        (context, tree): (&JobContext, Arc<TreeState>),
+        (kind, began): (&'static str, Duration),
+        output: JobOutput,
+    ) -> Result<bool> {
+        self.counters.jobs.add(1);
+        self.counters.job_read_bytes.add(output.value_bytes_read);
+        if output.edit.is_empty() {
+            return Ok(false);
+        }
+        if store.is_dropped.load(Ordering::Acquire) {
+            output.abandon(context, &tree).await;
+            return Ok(false);
+        }
+        // CRASH: what was written are orphans.
+        self.crash.reached("job.before-manifest");
+        match self.install(writing, store, &output.edit, Vec::new).await {
+            Err(_) if store.check_there().is_err() => {
+                output.abandon(context, &tree).await;
+                return Ok(false);
+            }
+            installed => installed?,
+        }
+        // CRASH: what was read are orphans.
+        self.crash.reached("job.after-manifest");
+        let versions = versions_taken_away(&tree, &output.edit);
+        let writes_values =
+            output.edit.changes.iter().any(|change| matches!(change, Change::AddSegment { .. }));
+        let kind = if kind == Job::COMPACTION && writes_values { Job::GARBAGE } else { kind };
+        self.counters.note_job(kind, versions, self.environment.now().saturating_sub(began));
+        // The last of them is what is visible.
+        if context.readers.numbers.len() > 1 {
+            let made = output.edit.changes.iter().filter_map(|change| match change {
+                Change::AddKvset { kvset, .. } => Some(kvset.no),
+                _ => None,
+            });
+            let tree = store.view.read().tree.clone();
+            store.cleaning.note_kept(&tree, made);
+        }
+        self.update_pressure([store]);
+        self.note_reserve_of(store);
+        self.background.progress.notify();
+        self.background.work.notify();
+        // As long as anybody has the old tree, what only it references is not deleted.
+        drop((tree, output));
+        self.delete_retired().await?;
+        // Those of what was replaced may have taken the room.
+        self.hold_filters(store).await;
+        self.watch_fast_class();
+        Ok(true)
+    }
+
+    /// Makes an edit of a store's tree, and what else there is to say then, durable and visible.
+    pub(crate) async fn install(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+        edit: &Edit,
+        others: impl FnOnce() -> Vec<Record>,
+    ) -> Result<()> {
+        self.install_between(writing, store, edit, others, false, || || ()).await
+    }
+
+    /// The same, where `begin` is called before, and what that gives when it is there and before anybody finds it. What it adds may have smaller numbers than
+    /// what was looked up so far, if it `is_loaded`.
+    pub(crate) async fn install_between<E: FnOnce()>(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+        edit: &Edit,
+        others: impl FnOnce() -> Vec<Record>,
+        is_loaded: bool,
+        begin: impl FnOnce() -> E,
+    ) -> Result<()> {
+        let tree = store.view.read().tree.clone();
+        let opened = self.opener.holding(store.settings().filters).open_added(&tree, edit).await?;
+        // What it removes is there already.
+        let may_forget = is_loaded || tree.may_forget(edit);
+        drop(tree);
+        let install = |_: &DatabaseRecord| -> Result<(Arc<TreeState>, Arc<TreeState>)> {
+            let end = begin();
+            let mut view = store.view.write();
+            let after = Arc::new(view.tree.apply_opened(edit, &opened)?);
+            let before = std::mem::replace(&mut view.tree, after.clone());
+            end();
+            if may_forget {
+                view.known_since = self.snapshots.visible();
+            }
+            Ok((before, after))
+        };
+        let make = || {
+            let edit = Record::Edit { store: store.no, edit: edit.clone() };
+            Some([edit].into_iter().chain(others()).collect())
+        };
+        let Some(installed) = writing.manifest.append_made(make, install).await? else { return Ok(()) };
+        let (before, after) = installed?;
+        let dropped = before.retire_dropped(&after);
+        self.release_segments(writing, &dropped);
+        Ok(())
+    }
+
+    /// What no store needs any more of a tree that was dropped.
+    pub(crate) fn retire_tree(&self, writing: &Writing, tree: &TreeState) {
+        let dropped = tree.retire_dropped(&TreeState::default());
+        self.release_segments(writing, &dropped);
+    }
+}
