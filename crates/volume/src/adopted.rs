@@ -189,7 +189,8 @@ impl Object {
         let device = file.device.read().clone();
         let Some(device) = device else { return Ok(None) };
         let len = buffer.len();
-        buffer = device.read(offset, buffer).await.map_err(|error| Error::io("adopted file", &error))?;
+        let read = device.read(offset, buffer).await;
+        buffer = read.map_err(|error| Error::io(format!("the adopted file {}", file.path), &error))?;
         let found = buffer.len();
         buffer.resize(len);
         buffer[found..].fill(0);

@@ -343,13 +343,13 @@ impl PartIo {
             Some(Source::Class { device, .. }) => {
                 device.error(Operation::Read, self.part.offset, self.part.len, error)
             }
-            _ => Error::new(
-                ErrorKind::Device,
-                format!(
-                    "adopted file: cannot read {} bytes at offset {}: {error}",
-                    self.part.len, self.part.offset
-                ),
-            ),
+            _ => {
+                let path = self.object.adopted.as_ref().map_or("", |file| &file.path);
+                let (len, offset) = (self.part.len, self.part.offset);
+                let message =
+                    format!("cannot read {len} bytes at offset {offset} of the adopted file {path}: {error}");
+                Error::new(ErrorKind::Device, message)
+            }
         };
         into_io(Error::new(error.kind(), format!("{what}: {error}")))
     }

@@ -154,6 +154,7 @@ fn a_file_that_is_cut_while_it_is_open_gives_what_it_has() {
         assert_eq!(object.read_bytes(0, CHUNK as usize).await.unwrap(), data[..CHUNK as usize]);
         let error = object.read_bytes(2 * CHUNK, 100).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Device, "{error}");
+        assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
         assert!(object.read_bytes(0, data.len()).await.is_err());
         // Nothing of it becomes a mirror under its old identity; the one there was is gone.
         let mirrored = object.mirror_to(0..4, "fast", &Relocation::default()).await.unwrap();
