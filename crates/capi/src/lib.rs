@@ -117,7 +117,11 @@ unsafe fn open_store(
     let (handle, name) = unsafe { (memory::borrow(database)?, text(name)?) };
     let store = match handle.database.open_store(name) {
         Err(error) if error.kind() == ErrorKind::NotFound && flags & CREATE != 0 => {
-            wait(handle.database.create_store(name, settings))
+            match wait(handle.database.create_store(name, settings)) {
+                // Another thread was first.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => handle.database.open_store(name),
+                made => made,
+            }
         }
         opened => opened,
     };

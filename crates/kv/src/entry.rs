@@ -104,6 +104,13 @@ pub(crate) struct Pointer {
     pub(crate) checksum: u32,
 }
 
+impl Pointer {
+    /// Whether `stored` is what was written.
+    pub(crate) fn leads_to(&self, stored: &[u8]) -> bool {
+        crc32c::crc32c(stored) == self.checksum
+    }
+}
+
 /// Where the log wrote a value that lies elsewhere by now; the bytes are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FirstHome {

@@ -73,7 +73,7 @@ const MOST_TASKS: usize = 1024;
 const MOST_KVSETS: usize = 1 << 16;
 
 /// What an engine takes before it has anything to keep: threads, rings and their registered buffers, the program itself.
-const OWN_BYTES: u64 = 12 << 20;
+const OWN_BYTES: u64 = 24 << 20;
 
 impl DatabaseSettings {
     /// Memory that the engine takes in any case.

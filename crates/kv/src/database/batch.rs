@@ -78,6 +78,8 @@ impl Batch {
             return;
         }
         let kind = if end.is_some() { OperationKind::DeleteRange } else { OperationKind::DeleteFrom };
+        // Behind that it makes no difference to any key.
+        let end = end.map(|end| &end[..end.len().min(LONGEST_KEY + 1)]);
         self.add(store.state(), kind, start, end.unwrap_or_default(), None);
     }
 

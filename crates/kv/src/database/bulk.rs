@@ -72,6 +72,8 @@ pub struct BulkLoad {
     /// Objects that are complete, as long as no record of the manifest may name them.
     made: Vec<Lease>,
     bytes: u64,
+    /// Why it cannot go on: a put failed, or was given up on its way, so that what it had begun is not whole.
+    failure: Option<Error>,
 }
 
 impl std::fmt::Debug for BulkLoad {
@@ -122,6 +124,7 @@ impl Store {
                     kvsets: Vec::new(),
                     made: Vec::new(),
                     bytes: 0,
+                    failure: None,
                 });
             }
         }
@@ -156,7 +159,8 @@ impl Core {
 }
 
 impl BulkLoad {
-    /// Adds a key, larger than all before.
+    /// Adds a key, larger than all before. After `NoSpace` or `Device`, and when it was given up on its way, the load is of no use any more: drop it, and begin
+    /// another one.
     ///
     /// # Errors
     /// `InvalidInput` if it is not larger, or key or value are too long; `NoSpace`, `Device`, `Closed`.
@@ -173,12 +177,29 @@ impl BulkLoad {
     ) -> Result<()> {
         // What was written may be gone once the database is closed.
         self.core.writing()?;
+        self.check_whole()?;
         if self.last.as_ref().is_some_and(|last| key <= &last[..]) {
             return Err(Error::invalid(format!("key {key:?} of a load is not larger than the one before")));
         }
         if key.len() > LONGEST_KEY || value.len() > LONGEST_VALUE {
             return Err(Error::invalid("a key or a value of a load is too long"));
         }
+        let given_up = "a put of this load was given up on its way: begin the load anew";
+        self.failure = Some(Error::invalid(given_up));
+        let added = self.add(key, value, expires_s).await;
+        self.failure = added.as_ref().err().map(|error| {
+            Error::new(error.kind(), format!("a put of this load failed ({error}): begin the load anew"))
+        });
+        added
+    }
+
+    /// # Errors
+    /// Why a put before did not come to its end.
+    fn check_whole(&self) -> Result<()> {
+        self.failure.clone().map_or(Ok(()), Err)
+    }
+
+    async fn add(&mut self, key: &[u8], value: &[u8], expires_s: Option<u32>) -> Result<()> {
         let content = if value.len() >= self.store.live.separate_from_bytes() {
             Content::At(self.write_value(value).await?)
         } else {
@@ -291,9 +312,10 @@ impl BulkLoad {
     /// Makes all of it durable, and visible to who reads from now on; snapshots, transactions and cursors that are there see nothing of it. Bytes of keys and values.
     ///
     /// # Errors
-    /// `NoSpace`, `Device`, `NotFound` if the store was dropped, `Closed` if the database was closed.
+    /// `NoSpace`, `Device`, `NotFound` if the store was dropped, `Closed` if the database was closed; why a put failed, if one did.
     pub async fn finish(mut self) -> Result<u64> {
         self.core.writing()?;
+        self.check_whole()?;
         self.end_segment().await?;
         self.end_kvset().await?;
         self.store.check_there()?;

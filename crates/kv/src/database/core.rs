@@ -110,6 +110,8 @@ pub(crate) struct Core {
     /// Say what goes where.
     pub(crate) classes: Arc<Classes>,
     pub(crate) is_closed: AtomicBool,
+    /// How it ended, once it has.
+    pub(crate) ended: futures::lock::Mutex<Option<Result<()>>>,
     /// The right to have it open in this process, until it is closed.
     pub(crate) claim: Mutex<Option<Arc<Claim>>>,
 }

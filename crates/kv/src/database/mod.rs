@@ -58,6 +58,7 @@ pub use store::Store;
 
 use crate::cache::Owner;
 use crate::entry::SequenceNo;
+use crate::manifest::{DatabaseRecord, Record};
 use crate::memory::MemoryTable;
 use crate::settings::{DatabaseSettings, StoreSettings, WriteOptions};
 // As `super::sync`, for modules that are built with others, too.
@@ -85,21 +86,25 @@ impl Database {
     }
 
     /// Makes everything durable and stops the background work. Handles are of no use afterwards, and the database can be opened again; where a bulk load or a
-    /// compaction is under way still, as soon as that is dropped.
+    /// compaction is under way still, as soon as that is dropped. Closed again, it says the same again.
     ///
     /// # Errors
     /// As [`sync`](Self::sync).
     pub async fn close(&self) -> Result<()> {
-        if self.core.is_closed.swap(true, Ordering::AcqRel) {
-            return Ok(());
+        self.core.is_closed.store(true, Ordering::Release);
+        // Whoever closes it as well waits for the same end, or brings it about if the other one was given up on its way.
+        let mut ended = self.core.ended.lock().await;
+        if let Some(ended) = &*ended {
+            return ended.clone();
         }
-        let ended = match &self.core.writing {
+        let done = match &self.core.writing {
             Some(writing) => self.core.end(writing).await,
             None => Ok(()),
         };
         self.core.blocks.close();
         self.core.claim.lock().take();
-        ended
+        *ended = Some(done.clone());
+        done
     }
 
     /// Stops the background work and leaves everything as it is: what a stop of the process would leave. Handles are of no use afterwards.
@@ -113,6 +118,7 @@ impl Database {
             self.core.refuse_changes(writing).await;
         }
         self.core.claim.lock().take();
+        *self.core.ended.lock().await = Some(Ok(()));
     }
 
     /// Makes a store.
@@ -176,21 +182,23 @@ impl Database {
         let store = self.open_store(name)?;
         let writing = self.core.writing()?;
         let state = store.state();
-        if state.is_dropped.swap(true, Ordering::AcqRel) {
+        // It is there until its end is durable, and gone for everybody from then on, whether or not this call comes to its end.
+        let is_there = || state.check_there().is_ok().then(|| vec![Record::StoreDropped { no: state.no }]);
+        let remove = |_: &DatabaseRecord| {
+            state.is_dropped.store(true, Ordering::Release);
+            self.core.stores.write().retain(|other| other.no != state.no);
+            let tree = {
+                let mut view = state.view.write();
+                view.waiting.clear();
+                // Who has not noticed yet finds nothing, in the cache neither.
+                view.known_since = SequenceNo::MAX;
+                std::mem::take(&mut view.tree)
+            };
+            self.core.retire_tree(writing, &tree);
+        };
+        if writing.manifest.append_made(is_there, remove).await?.is_none() {
             return Err(Error::new(ErrorKind::NotFound, format!("there is no store {name:?}")));
         }
-        let remove = || self.core.stores.write().retain(|other| other.no != state.no);
-        let record = crate::manifest::Record::StoreDropped { no: state.no };
-        writing.manifest.append(vec![record], |_| remove()).await?;
-        let tree = {
-            let mut view = state.view.write();
-            view.waiting.clear();
-            // Who has not noticed yet finds nothing, in the cache neither.
-            view.known_since = SequenceNo::MAX;
-            std::mem::take(&mut view.tree)
-        };
-        self.core.retire_tree(writing, &tree);
-        drop(tree);
         self.core.background.progress.notify();
         self.core.delete_retired().await
     }

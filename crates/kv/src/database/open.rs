@@ -325,6 +325,7 @@ impl Database {
             activity_noted: Mutex::default(),
             classes,
             is_closed: AtomicBool::new(false),
+            ended: futures::lock::Mutex::default(),
             claim: Mutex::new(Some(claim)),
             table_bytes: AtomicU64::new(u64::MAX),
             largest_need: AtomicU64::new(0),

@@ -114,6 +114,7 @@ impl Core {
     pub(crate) async fn wait_for_reserve(&self, wanted: u64, mine: Option<StoreNo>) -> Result<()> {
         let began = self.environment.now();
         self.note_reserve();
+        let mut has_synced = false;
         loop {
             let (free, kept) = self.objects.look_at_room();
             let waited = self.environment.now().saturating_sub(began);
@@ -129,6 +130,12 @@ impl Core {
                 |store: &Arc<StoreState>| Some(store.no) != mine && store.has_job.load(Ordering::Acquire);
             let works = self.stores.read().iter().any(works);
             if waited >= LONGEST_WAIT || (waited >= WAIT && !works) || self.background.is_stopping() {
+                // What was deleted is free once that is durable, which nobody else may see to.
+                if !std::mem::replace(&mut has_synced, true) {
+                    let synced = self.objects.volume().sync().await;
+                    synced.map_err(|error| Error::volume("cannot make deletions durable", &error))?;
+                    continue;
+                }
                 return Err(self.nearly_full(free, kept, wanted));
             }
             self.background.work.notify();

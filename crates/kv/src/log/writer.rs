@@ -552,12 +552,14 @@ impl Log {
         state.next_bytes = bytes.max(state.wanted_bytes);
     }
 
-    /// Ends the tasks, whatever is not written yet.
+    /// Ends the tasks. What is to be durable at some time is made durable before.
     pub(crate) fn stop(&self) {
         let without_room = {
             let mut state = self.state.lock();
             state.is_closing = true;
-            state.wanted.deadline = None;
+            if let Some((deadline, _)) = &mut state.wanted.deadline {
+                *deadline = Duration::ZERO;
+            }
             if let Some(unused) = state.prepared.take() {
                 unused.lease.retire();
             }

@@ -63,8 +63,12 @@ pub struct Cursor {
     store: Store,
     prefix: Bytes,
     snapshot: Snapshot,
+    /// Whether it sees another snapshot once it is refreshed: a transaction's does not.
+    follows: bool,
     /// What the transaction wrote that it belongs to.
     own: Option<Arc<MemoryTable>>,
+    /// Not once the transaction has written to the store: that is seen at once.
+    reads_ahead: bool,
     gap: Gap,
     /// The merge, behind what was read ahead from the gap.
     merged: Option<Merged>,
@@ -84,21 +88,30 @@ fn successor(key: &[u8]) -> Vec<u8> {
 
 impl Cursor {
     pub(crate) fn new(store: &Store, options: CursorOptions) -> Cursor {
-        Cursor::over(store, options, None)
-    }
-
-    pub(crate) fn over(store: &Store, options: CursorOptions, own: Option<Arc<MemoryTable>>) -> Cursor {
         let CursorOptions { prefix, snapshot, keys_only, expected_keys } = options;
         let snapshot = snapshot.unwrap_or_else(|| store.core().snapshots.take());
         Cursor {
             store: store.clone(),
             prefix,
             snapshot,
-            own,
+            follows: true,
+            own: None,
+            reads_ahead: true,
             gap: Gap::Begin,
             merged: None,
             ahead: Ahead::new(keys_only, expected_keys),
         }
+    }
+
+    /// A transaction's, over its snapshot and what it writes itself.
+    pub(crate) fn within(
+        store: &Store,
+        options: CursorOptions,
+        snapshot: Snapshot,
+        own: Arc<MemoryTable>,
+    ) -> Cursor {
+        let options = CursorOptions { snapshot: Some(snapshot), ..options };
+        Cursor { follows: false, own: Some(own), ..Cursor::new(store, options) }
     }
 
     /// Goes before the first key that is not smaller than `key`.
@@ -175,7 +188,7 @@ impl Cursor {
 
     /// From here on it sees what is there now, and stays where it is. A transaction's cursor goes on to see the transaction's snapshot.
     pub fn refresh(&mut self) {
-        if self.own.is_none() {
+        if self.follows {
             self.snapshot = self.store.core().snapshots.take();
         }
         self.leave();
@@ -200,6 +213,10 @@ impl Cursor {
         };
         if at_edge {
             return Ok(None);
+        }
+        if self.reads_ahead && self.own.as_ref().is_some_and(|own| !own.is_empty()) {
+            self.reads_ahead = false;
+            self.leave();
         }
         if self.merged.as_ref().is_some_and(|merged| merged.view.direction() != direction) {
             self.merged = None;
@@ -228,8 +245,7 @@ impl Cursor {
 
     /// Reads what comes next, if nothing is there that was read ahead.
     async fn read_ahead(&mut self, direction: Direction) -> Result<()> {
-        // What a transaction writes itself, its cursors see at once.
-        let mut keys = if self.own.is_some() { 1 } else { self.ahead.next_keys() };
+        let mut keys = if self.reads_ahead { self.ahead.next_keys() } else { 1 };
         loop {
             // If this fails or is dropped on its way, the merge is built anew at the gap.
             let mut merged = match self.merged.take() {

@@ -68,13 +68,19 @@ impl Transaction {
 
     /// The table of its writes to a store, and the number of the next one.
     fn own(&mut self, store: &Store) -> (&MemoryTable, SequenceNo) {
-        let no = store.state().no;
         self.writes += 1;
+        let sequence = OWN_WRITES + self.writes;
+        (self.own_table(store), sequence)
+    }
+
+    /// The table of its writes to a store, though there may be none yet.
+    fn own_table(&mut self, store: &Store) -> &Arc<MemoryTable> {
+        let no = store.state().no;
         let index = self.own.iter().position(|(other, _)| *other == no).unwrap_or_else(|| {
             self.own.push((no, Arc::new(MemoryTable::small())));
             self.own.len() - 1
         });
-        (&self.own[index].1, OWN_WRITES + self.writes)
+        &self.own[index].1
     }
 
     /// Writes a key.
@@ -136,9 +142,8 @@ impl Transaction {
             let end = crate::database::behind_prefix(&options.prefix).map(Bytes::from);
             self.read.ranges.push((store.state().no, options.prefix.clone(), end));
         }
-        let own = self.own.iter().find(|(no, _)| *no == store.state().no);
-        let options = CursorOptions { snapshot: Some(self.open.snapshot().clone()), ..options };
-        Cursor::over(store, options, own.map(|(_, table)| table.clone()))
+        let own = self.own_table(store).clone();
+        Cursor::within(store, options, self.open.snapshot().clone(), own)
     }
 
     /// Makes all of it visible, or nothing.

@@ -41,6 +41,15 @@ struct Run {
     members: Range<usize>,
 }
 
+/// What becomes of a value that is not what was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Damaged {
+    /// Nothing is read.
+    Fails,
+    /// It is read once more, and passed on as it is if that is no better. Its checksum goes with it to another place, so whoever asks for it is told there.
+    IsPassedOn,
+}
+
 /// Values that are read together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading<'a> {
@@ -51,21 +60,22 @@ pub(crate) struct Reading<'a> {
     pub(crate) room: &'a Room,
     /// Bytes that may be on their way at once, beside the room that they have when they are there.
     pub(crate) on_their_way: u64,
+    pub(crate) damaged: Damaged,
 }
 
 /// The stored bytes of all `pointers`, in their order, and how many bytes were read for that. Values that were not read because `room` was closed are empty.
 ///
 /// # Errors
-/// `Corrupted` if what is there is not what was written, or if a device fails.
+/// `Corrupted` if what is there is not what was written and that is not passed on, or if a device fails.
 pub(crate) async fn read_stored(
     pointers: &[Pointer],
     segments: &HashMap<SegmentNo, Segment>,
-    pace: &Pace,
-    room: &Room,
+    (pace, room): (&Pace, &Room),
+    damaged: Damaged,
 ) -> Result<(Vec<Bytes>, u64)> {
     let wanted: u64 = pointers.iter().map(|pointer| u64::from(pointer.stored_len)).sum();
     // They need little memory beside what has come.
-    let reading = Reading { pointers, segments, pace, room, on_their_way: wanted / 8 };
+    let reading = Reading { pointers, segments, pace, room, on_their_way: wanted / 8, damaged };
     let mut stored = vec![Bytes::new(); pointers.len()];
     let bytes_read = read_each(reading, |index, value| stored[index] = value).await?;
     Ok((stored, bytes_read))
@@ -76,7 +86,7 @@ pub(crate) async fn read_stored(
 /// # Errors
 /// As [`read_stored`].
 pub(crate) async fn read_each(reading: Reading<'_>, mut each: impl FnMut(usize, Bytes)) -> Result<u64> {
-    let Reading { pointers, segments, pace, room, on_their_way } = reading;
+    let Reading { pointers, segments, pace, room, on_their_way, damaged } = reading;
     let order = by_place(pointers);
     if order.len() > VALUES_AT_ONCE {
         yield_now().await;
@@ -127,7 +137,11 @@ pub(crate) async fn read_each(reading: Reading<'_>, mut each: impl FnMut(usize, 
             let value =
                 value.ok_or_else(|| run.segment.corrupted(pointer, "a value ends behind its segment"))?;
             let value = if is_alone { bytes.slice_ref(value) } else { Bytes::copy_from_slice(value) };
-            each(index, run.segment.check(pointer, value)?);
+            let value = match run.segment.check(pointer, value) {
+                Err(_) if damaged == Damaged::IsPassedOn => run.segment.read_unchecked(pointer).await?,
+                checked => checked?,
+            };
+            each(index, value);
         }
         if values >= VALUES_AT_ONCE || value_bytes >= BYTES_AT_ONCE {
             (values, value_bytes) = (0, 0);

@@ -18,7 +18,7 @@ mod writer;
 #[cfg(test)]
 pub(crate) use header::FORMAT as SEGMENT_FORMAT;
 pub(crate) use header::HEADER_BYTES;
-pub(crate) use many::{Reading, largest_read, read_each, read_stored};
+pub(crate) use many::{Damaged, Reading, largest_read, read_each, read_stored};
 pub(crate) use room::Room;
 pub(crate) use segment::{Segment, Segments, Wanted};
 #[cfg(doc)]
@@ -98,7 +98,7 @@ mod tests {
             let open = HashMap::from([(segment.no(), segment)]);
             let room = Room::of(130_000);
             let pace = Pace::unbounded();
-            let mut read = std::pin::pin!(read_stored(&pointers, &open, &pace, &room));
+            let mut read = std::pin::pin!(read_stored(&pointers, &open, (&pace, &room), Damaged::Fails));
             for _ in 0..20 {
                 assert!(futures::poll!(&mut read).is_pending());
                 std::thread::sleep(std::time::Duration::from_millis(1));
@@ -117,7 +117,7 @@ mod tests {
             assert!(!room.take(1));
             // Nor is anything read for one who has failed meanwhile.
             let room = Room::of(60_000);
-            let mut read = std::pin::pin!(read_stored(&pointers, &open, &pace, &room));
+            let mut read = std::pin::pin!(read_stored(&pointers, &open, (&pace, &room), Damaged::Fails));
             assert!(futures::poll!(&mut read).is_pending());
             room.close();
             let (stored, _) = read.await.unwrap();

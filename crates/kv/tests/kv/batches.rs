@@ -128,3 +128,23 @@ fn writers_of_one_thread_take_turns_where_the_log_has_no_room() {
     assert!(*least > WRITES / 8 / 4, "{written:?}");
     wait(database.close()).unwrap();
 }
+
+/// A longer one is larger than the same keys as its beginning is; it took as much memory for good as it was long.
+#[test]
+fn ends_of_ranges_are_as_long_as_keys_can_be() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    let longest = vec![b'k'; LONGEST_KEY];
+    let behind = [&longest[..LONGEST_KEY - 1], b"l"].concat();
+    for key in [&b"j"[..], &longest[..5], &longest, &behind] {
+        wait(store.put(key, b"value")).unwrap();
+    }
+    let end = vec![b'k'; LONGEST_VALUE + 1];
+    wait(store.delete_range(b"k", Some(&end))).unwrap();
+    wait(store.compact()).unwrap();
+    let is_there = |key: &[u8]| wait(store.get(key)).unwrap().is_some();
+    assert_eq!([&b"j"[..], &longest[..5], &longest, &behind].map(is_there), [true, false, false, true]);
+    assert!(database.statistics().stores[0].key_bytes < 1 << 20, "{:#?}", database.statistics());
+    wait(database.close()).unwrap();
+}

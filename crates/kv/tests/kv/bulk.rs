@@ -22,11 +22,15 @@ fn value(no: u32) -> Vec<u8> {
 }
 
 fn load(store: &Store, numbers: impl Iterator<Item = u32>) {
-    let mut load = wait(store.bulk_load()).unwrap();
+    try_load(store, numbers).unwrap();
+}
+
+fn try_load(store: &Store, numbers: impl Iterator<Item = u32>) -> tanada_kv::Result<u64> {
+    let mut load = wait(store.bulk_load())?;
     for no in numbers {
-        wait(load.put(&key(no), &value(no))).unwrap();
+        wait(load.put(&key(no), &value(no)))?;
     }
-    wait(load.finish()).unwrap();
+    wait(load.finish())
 }
 
 fn settings() -> StoreSettings {
@@ -352,4 +356,62 @@ fn what_is_under_way_when_a_database_is_closed_changes_nothing() {
     let store = last.open_store("a").unwrap();
     assert_eq!(wait(store.get(&key(2999))).unwrap().as_deref(), Some(&value(2999)[..]));
     wait(last.close()).unwrap();
+}
+
+/// What it had begun is not whole: if it went on, keys before that one would be missing.
+#[test]
+fn a_load_is_over_when_a_put_of_it_did_not_come_to_its_end() {
+    let bench = Bench::with_layout(256 << 10, &[("only", 32 << 20)]);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    let long = |no: u32| vec![no as u8; 1000];
+    let mut cancelled = wait(store.bulk_load()).unwrap();
+    let mut no = 0;
+    let was_given_up = |load: &mut tanada_kv::BulkLoad, no: u32| {
+        let (key, value) = (key(no), long(no));
+        futures::FutureExt::now_or_never(load.put(&key, &value)).is_none()
+    };
+    while !was_given_up(&mut cancelled, no) {
+        no += 1;
+        assert!(no < 10_000, "none waits for a device");
+    }
+    let error = wait(cancelled.put(&key(no + 1), &long(no + 1))).unwrap_err();
+    assert!(error.to_string().contains("given up"), "{error}");
+    assert!(wait(cancelled.finish()).is_err());
+
+    let mut failing = wait(store.bulk_load()).unwrap();
+    let filler = bench.volume.create_object("filler", &tanada_volume::Attributes::default()).unwrap();
+    let chunk = vec![1; 256 << 10];
+    let mut chunks = 0;
+    while wait(filler.write_bytes(chunks * chunk.len() as u64, &chunk)).is_ok() {
+        chunks += 1;
+    }
+    let mut no = 0;
+    let error = loop {
+        match wait(failing.put(&key(no), &long(no))) {
+            Ok(()) => no += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+    wait(bench.volume.delete("filler")).unwrap();
+    drop(filler);
+    for again in [wait(failing.put(&key(no), &long(no))), wait(failing.finish()).map(drop)] {
+        let error = again.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+        assert!(error.to_string().contains("begin the load anew"), "{error}");
+    }
+
+    assert_eq!(wait(store.get(&key(0))).unwrap(), None);
+    // What the other loads have left is deleted soon.
+    let mut tries = 0;
+    while let Err(error) = try_load(&store, 0..5000) {
+        tries += 1;
+        assert!(error.kind() == ErrorKind::NoSpace && tries < 20, "{error}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for no in 0..5000 {
+        assert_eq!(wait(store.get(&key(no))).unwrap().as_deref(), Some(&value(no)[..]), "{no}");
+    }
+    wait(database.close()).unwrap();
 }

@@ -65,3 +65,54 @@ fn the_header_of_a_value_segment_is_looked_at() {
     assert!(error.to_string().contains("offset 0"), "{error}");
     wait(database.close()).unwrap();
 }
+
+/// Jobs that came upon it ended the writes to all stores, over all openings.
+#[test]
+fn a_damaged_value_is_moved_as_it_is_and_stays_damaged() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let settings = StoreSettings {
+        mirrors: false,
+        space_amplification: 1.05,
+        leaf_bytes: 1 << 20,
+        value_segment_bytes: 256 << 10,
+        ..StoreSettings::default()
+    };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    let write = |store: &tanada_kv::Store, no: u32, version: u32| {
+        let value = [&no.to_be_bytes()[..], &version.to_be_bytes(), &[7; 900]].concat();
+        wait(store.put(&no.to_be_bytes(), &value)).unwrap();
+    };
+    (0..3000).for_each(|no| write(&store, no, 1));
+    wait(store.compact()).unwrap();
+    let wanted = [1000u32.to_be_bytes(), 1u32.to_be_bytes()].concat();
+    let mut places = Vec::new();
+    for object in bench.objects("segment") {
+        let bytes = wait(object.read_bytes(0, object.size_bytes() as usize)).unwrap();
+        // As a key it is there, too, with its value behind it.
+        let found = bytes.windows(9).position(|window| window[..8] == wanted && window[8] == 7);
+        places.extend(found.map(|at| (object.name(), at)));
+        if let Some(at) = found {
+            wait(object.write_bytes(at as u64 + 100, &[8])).unwrap();
+        }
+    }
+    for version in 2..6 {
+        for no in (0..3000).filter(|no| no % 3 != 1000 % 3) {
+            write(&store, no, version);
+        }
+        wait(store.compact()).unwrap();
+    }
+    let get = |no: u32| wait(store.get(&no.to_be_bytes()));
+    assert_eq!(get(1000).unwrap_err().kind(), ErrorKind::Corrupted);
+    assert_eq!(get(1003).unwrap().unwrap()[4..8], 1u32.to_be_bytes());
+    assert_eq!(get(1001).unwrap().unwrap()[4..8], 5u32.to_be_bytes());
+    let report = wait(database.check()).unwrap();
+    assert_eq!(report.findings.len(), 1, "{report:?}");
+    let (object, _) = &places[0];
+    assert!(!report.findings[0].contains(object), "it has not moved from {object}: {report:?}");
+    write(&store, 1000, 6);
+    wait(store.compact()).unwrap();
+    assert_eq!(get(1000).unwrap().unwrap()[4..8], 6u32.to_be_bytes());
+    assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
+    wait(database.close()).unwrap();
+}

@@ -419,3 +419,78 @@ fn many_stores_share_the_memory_of_tables() {
     }
     wait(database.close()).unwrap();
 }
+
+/// Polls it once and gives it up.
+fn given_up<F: Future>(future: F) -> Option<F::Output> {
+    futures::FutureExt::now_or_never(future)
+}
+
+#[test]
+fn a_store_whose_drop_was_given_up_is_there_or_is_gone() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    wait(store.put_with(b"old", b"1", &WriteOptions::sync())).unwrap();
+    wait(store.compact()).unwrap();
+    wait(store.put_with(b"new", b"2", &WriteOptions::sync())).unwrap();
+    assert!(given_up(database.drop_store("a")).is_none());
+    let is_there = database.open_store("a").is_ok();
+    assert_eq!(wait(store.get(b"new")).is_ok(), is_there);
+    wait(database.close()).unwrap();
+    drop((store, database));
+    let database = bench.open();
+    if let Ok(store) = database.open_store("a") {
+        assert_eq!(wait(store.get(b"old")).unwrap().as_deref(), Some(&b"1"[..]));
+        assert_eq!(wait(store.get(b"new")).unwrap().as_deref(), Some(&b"2"[..]));
+        wait(database.drop_store("a")).unwrap();
+    }
+    assert_eq!(wait(database.drop_store("a")).unwrap_err().kind(), ErrorKind::NotFound);
+    wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    wait(database.close()).unwrap();
+}
+
+/// The first one did nothing yet when the second one said that it was done.
+#[test]
+fn whoever_closes_a_database_too_waits_for_its_end() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    wait(store.put_with(b"key", b"value", &WriteOptions::within(1000))).unwrap();
+    assert!(given_up(database.close()).is_none());
+    let other = database.clone();
+    let closing = std::thread::spawn(move || wait(other.close()));
+    wait(database.close()).unwrap();
+    closing.join().unwrap().unwrap();
+    assert_eq!(wait(store.put(b"key", b"other")).unwrap_err().kind(), ErrorKind::Closed);
+    // Nothing has to be replayed any more.
+    let database = bench.open();
+    let store = database.open_store("a").unwrap();
+    assert_eq!(wait(store.get(b"key")).unwrap().as_deref(), Some(&b"value"[..]));
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn what_was_to_be_durable_in_time_is_though_all_handles_are_dropped() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    for no in 0..100u8 {
+        wait(store.put_with(&[no], b"value", &WriteOptions::within(1000))).unwrap();
+    }
+    drop((store, database));
+    let mut tries = 0;
+    let database = loop {
+        match bench.try_open() {
+            Ok(database) => break database,
+            // The log is written still.
+            Err(error) => assert!(tries < 1000, "{error}"),
+        }
+        tries += 1;
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    };
+    let store = database.open_store("a").unwrap();
+    for no in 0..100u8 {
+        assert_eq!(wait(store.get(&[no])).unwrap().as_deref(), Some(&b"value"[..]), "{no}");
+    }
+    wait(database.close()).unwrap();
+}

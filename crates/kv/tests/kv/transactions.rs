@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use tanada_kv::blocking::wait;
 use tanada_kv::{
-    Database, ErrorKind, Isolation, LONGEST_KEY, LONGEST_VALUE, Store, StoreSettings, WriteOptions,
+    CursorOptions, Database, ErrorKind, Isolation, LONGEST_KEY, LONGEST_VALUE, Store, StoreSettings,
+    WriteOptions,
 };
 
 use crate::volumes::Bench;
@@ -231,5 +232,27 @@ fn updates_of_many_threads_are_all_there() {
         }
     });
     assert_eq!(wait(a.get(b"sum")).unwrap().unwrap(), 2000u64.to_be_bytes()[..]);
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn a_cursor_sees_its_transaction_whenever_that_writes_and_nobody_else() {
+    let bench = Bench::new();
+    let (database, a, _) = start(&bench);
+    for key in [b"1", b"3", b"5"] {
+        wait(a.put(key, b"before")).unwrap();
+    }
+    let mut transaction = database.begin(Isolation::Snapshot);
+    let mut cursor = transaction.cursor(&a, CursorOptions::default());
+    let next = |cursor: &mut tanada_kv::Cursor| text(wait(cursor.next()).unwrap().map(|(key, _)| key));
+    assert_eq!(next(&mut cursor), "1");
+    wait(a.put(b"2", b"of another")).unwrap();
+    cursor.refresh();
+    assert_eq!(next(&mut cursor), "3");
+    transaction.put(&a, b"4", b"own");
+    assert_eq!([next(&mut cursor), next(&mut cursor), next(&mut cursor)], ["4", "5", "-"]);
+    cursor.seek_to_begin();
+    assert_eq!([next(&mut cursor), next(&mut cursor)], ["1", "3"]);
+    drop(transaction);
     wait(database.close()).unwrap();
 }

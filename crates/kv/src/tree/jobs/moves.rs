@@ -20,7 +20,7 @@ use crate::entry::{Content, FirstHome, Pointer, SegmentNo};
 use crate::keyfile::KeyCursor;
 use crate::merge::{Groups, Retention};
 use crate::notify::{Notify, yield_now};
-use crate::value::{Reading, Room, Segment, largest_read, read_each};
+use crate::value::{Damaged, Reading, Room, Segment, largest_read, read_each};
 use crate::{Error, Result};
 
 /// Parts of a round at most: each has a stream that holds memory.
@@ -256,7 +256,8 @@ impl<'a> Moves<'a> {
         let read = async {
             let pace = &self.context.pace;
             let on_their_way = memory.on_their_way;
-            let reading = Reading { pointers, segments, pace, room: &room, on_their_way };
+            let damaged = Damaged::IsPassedOn;
+            let reading = Reading { pointers, segments, pace, room: &room, on_their_way, damaged };
             let read = read_each(reading, |index, value| {
                 let mut waiting = waiting.lock();
                 waiting.bytes += value.len() as u64;

@@ -26,7 +26,7 @@ use crate::keyfile::KeyCursor;
 use crate::merge::Groups;
 use crate::tree::edit::KvsetKind;
 use crate::tree::kvset::Kvset;
-use crate::value::{Room, Segment, read_stored};
+use crate::value::{Damaged, Room, Segment, read_stored};
 
 /// The part of a batch that may be read before anything of the one before has left.
 const READ_AHEAD_PART: u64 = 8;
@@ -210,7 +210,7 @@ impl<'a> Outputs<'a> {
         let read_bytes: u64 = batch.pointers.iter().map(|pointer| u64::from(pointer.stored_len)).sum();
         self.held_bytes = (batch.bytes - read_bytes).min(self.context.batch_bytes / 2);
         let room = Room::of(self.context.batch_bytes / READ_AHEAD_PART);
-        let (before, sink) = (self.read.take(), &mut self.sink);
+        let (before, kind, sink) = (self.read.take(), self.sink.kind, &mut self.sink);
         let write = async {
             let written = match before {
                 Some((batch, stored)) => sink.write(batch, stored, &room).await,
@@ -223,7 +223,12 @@ impl<'a> Outputs<'a> {
             }
             written
         };
-        let read = read_stored(&batch.pointers, &self.segments, &self.context.pace, &room);
+        // Copies are of use only if they are right.
+        let damaged = match kind {
+            KvsetKind::Promoted => Damaged::Fails,
+            KvsetKind::Data => Damaged::IsPassedOn,
+        };
+        let read = read_stored(&batch.pointers, &self.segments, (&self.context.pace, &room), damaged);
         // Neither is given up in the middle of an I/O because the other one fails.
         let (written, read) = futures::join!(write, read);
         written?;

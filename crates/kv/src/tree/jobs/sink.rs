@@ -298,7 +298,8 @@ impl<'a> Sink<'a> {
     /// Says where the copy of a value that was moved is, if there is room for one and it can be written.
     async fn copy_if_room(&mut self, from: &Pointer, stored: &[u8]) -> Option<FirstHome> {
         let begun_bytes = self.begun_bytes(stored.len());
-        if self.kind == KvsetKind::Promoted || begun_bytes > self.copies_room {
+        let is_no_room = self.kind == KvsetKind::Promoted || begun_bytes > self.copies_room;
+        if is_no_room || !from.leads_to(stored) {
             return None;
         }
         self.copies_room -= begun_bytes;
