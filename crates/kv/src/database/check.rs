@@ -1,7 +1,8 @@
 //! Reading all of a database, to find what is damaged before somebody needs it.
 //!
 //! For every leaf all sources over its keys are merged: the kvsets of the root, newest first, then its own. So each version is read once, under the
-//! checksums of its page, and each value in a segment under its own. What is checked beyond checksums:
+//! checksums of its page, and each value in a segment under its own. Where no merge comes by, in the index and the filter of each key file, every page is
+//! read, too. What is checked beyond checksums:
 //!
 //! - of one key, a newer source never has an older version than an older one;
 //! - a kvset has as many versions, and references in each segment as many values and bytes, as the manifest says;
@@ -108,6 +109,9 @@ impl Core {
         let (pending, is_copy_damaged) = (Vec::new(), false);
         let mut checking =
             Checking { store: &store.name, report, tree: &tree, counted, pending, is_copy_damaged };
+        for kvset in tree.kvsets().filter(|kvset| !kvset.is_copy()) {
+            checking.check_pages(kvset, Role::Data).await?;
+        }
         if tree.leaves.is_empty() {
             checking.check_range((&tree.root, Role::Data), None, None).await?;
         }
@@ -118,6 +122,7 @@ impl Core {
             checking.check_range((&sources, Role::Data), Some(&leaf.start), end).await?;
             for copies in leaf.kvsets.iter().filter(|kvset| kvset.is_copy()) {
                 checking.is_copy_damaged = false;
+                checking.check_pages(copies, Role::Copy).await?;
                 checking.check_range((std::slice::from_ref(copies), Role::Copy), None, None).await?;
                 if checking.is_copy_damaged {
                     copies.note_damage();
@@ -161,8 +166,10 @@ impl Checking<'_> {
                 &mut self.report.damaged_copies
             }
         };
-        if found.len() < MOST_FINDINGS {
-            found.push(format!("store {:?}: {what}", self.store));
+        let finding = format!("store {:?}: {what}", self.store);
+        // Several come by the same page.
+        if found.len() < MOST_FINDINGS && !found.contains(&finding) {
+            found.push(finding);
         }
     }
 
@@ -179,6 +186,14 @@ impl Checking<'_> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Checks the pages of the index and the filter.
+    async fn check_pages(&mut self, kvset: &Kvset, role: Role) -> Result<()> {
+        for error in kvset.damage().await {
+            self.judge(role, Err::<(), _>(error))?;
+        }
+        Ok(())
     }
 
     async fn check_range(

@@ -3,12 +3,14 @@
 //! - [`page`], [`payload`]: what a page looks like, and how it is searched; [`builder`] fills one;
 //! - [`filter`]: which keys a file surely does not have;
 //! - [`footer`]: where everything is; [`info`]: what is known without opening the file;
-//! - [`writer`], [`reader`], [`cursor`]: from the first key to the last; one key; from key to key.
+//! - [`writer`], [`reader`], [`cursor`]: from the first key to the last; one key; from key to key;
+//! - [`damage`]: what is wrong where no cursor comes by.
 //!
 //! Every byte is under a checksum, but for what fills the last blocks; what does not fit is an error with object and offset.
 
 mod builder;
 mod cursor;
+mod damage;
 mod filter;
 mod footer;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -4,6 +4,7 @@
 //! comes from the cache, or from the device in one I/O.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -23,7 +24,7 @@ use crate::wire::Malformed;
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes of a filter that are read at once.
-const FILTER_READ_BYTES: u64 = 1 << 20;
+const FILTER_READ_BYTES: u32 = 1 << 20;
 
 /// An open key file. Cheap to clone.
 #[derive(Clone)]
@@ -147,31 +148,18 @@ impl KeyFile {
     /// `Corrupted`, or if a device fails.
     pub(crate) async fn hold_filter(&self, most_part: u64) -> Result<()> {
         let shared = &*self.shared;
-        let FilterShape { first_page, parts, hashes } = shared.footer.filter;
-        let unit = u64::from(shared.footer.unit_bytes);
+        let parts = shared.footer.filter.parts;
         if parts == 0 || shared.resident.get().is_some() {
             return Ok(());
         }
-        let from = u64::from(first_page) * unit;
-        let end = from + u64::from(parts) * unit;
-        let first = PageAddress { no: first_page, units: 1 };
-        if end > shared.footer.tail_offset {
-            return Err(shared.malformed(first, Malformed::new(0, "a filter ends behind the file's pages")));
-        }
-        let Some(reserved) = shared.cache.reserve(end - from, most_part) else { return Ok(()) };
+        shared.check_filter()?;
+        let bytes = u64::from(parts) * u64::from(shared.footer.unit_bytes);
+        let Some(reserved) = shared.cache.reserve(bytes, most_part) else { return Ok(()) };
         let mut held = Vec::with_capacity(parts as usize);
-        let piece = FILTER_READ_BYTES / unit.max(1) * unit;
-        let mut at = from;
-        while at < end {
-            let len = (end - at).min(piece.max(unit));
-            let bytes = read_blocks(&shared.object, &shared.buffers, at, len as usize).await?;
-            for (index, page) in bytes.chunks_exact(unit as usize).enumerate() {
-                let address = PageAddress { no: (at / unit) as u32 + index as u32, units: 1 };
-                let part = Page::parse(bytes.slice_ref(page), shared.file_no, address)
-                    .and_then(|page| FilterPart::parse(&page, hashes));
-                held.push(part.map_err(|malformed| shared.malformed(address, malformed))?);
+        for some in shared.filter_reads() {
+            for part in shared.read_filter(some).await? {
+                held.push(part?);
             }
-            at += len;
         }
         // Who was first holds the same.
         let _ = shared.resident.set(ResidentFilter { parts: held, _reserved: reserved });
@@ -218,7 +206,11 @@ impl KeyFile {
         hash: KeyHash,
         snapshot: SequenceNo,
     ) -> Result<Option<Version>> {
-        if snapshot < self.shared.info.smallest_sequence || !self.may_contain(key, hash).await? {
+        if snapshot < self.shared.info.smallest_sequence {
+            return Ok(None);
+        }
+        // A filter only saves reads: without it the pages say the same.
+        if !self.may_contain(key, hash).await.unwrap_or(true) {
             return Ok(None);
         }
         let Some(mut leaf) = self.leaf_for(key, snapshot).await? else { return Ok(None) };
@@ -254,7 +246,7 @@ impl KeyFile {
     /// the last one lie elsewhere in memory.
     ///
     /// # Errors
-    /// `Corrupted`, or if the device fails.
+    /// `Corrupted`, or if the device fails: then it may have some.
     pub(crate) async fn may_contain(&self, key: &[u8], hash: KeyHash) -> Result<bool> {
         let shared = &*self.shared;
         if let Some(resident) = shared.resident.get() {
@@ -369,10 +361,53 @@ impl KeyFile {
         Ok(page)
     }
 
+    /// What is wrong with the filter, part by part, as it is on the device: `Corrupted`, or why it cannot be read.
+    pub(super) async fn damage_of_filter(&self) -> Vec<Error> {
+        let shared = &*self.shared;
+        if let Err(error) = shared.check_filter() {
+            return vec![error];
+        }
+        let mut damage = Vec::new();
+        for some in shared.filter_reads() {
+            match shared.read_filter(some).await {
+                Ok(parts) => damage.extend(parts.into_iter().filter_map(Result::err)),
+                Err(error) => damage.push(error),
+            }
+        }
+        damage
+    }
+
+    /// The index's levels and its root; `None` if there is no page at all.
+    pub(super) fn root(&self) -> Option<(u8, PageAddress)> {
+        self.shared.footer.root
+    }
+
+    /// The pages below the index page at `address`, as it is on the device.
+    ///
+    /// # Errors
+    /// `Corrupted`, or if the device fails.
+    pub(super) async fn read_children(&self, address: PageAddress, level: u8) -> Result<Vec<PageAddress>> {
+        let page = self.shared.read_page(address).await?;
+        self.shared.check_kind(&page, level)?;
+        children(&page).map_err(|malformed| self.malformed(address, malformed))
+    }
+
     /// Bytes of a page at `address`.
     pub(super) fn page_bytes(&self, address: PageAddress) -> usize {
         usize::from(address.units) * self.shared.footer.unit_bytes as usize
     }
+}
+
+/// The pages below one of the index.
+fn children(page: &Page) -> Result<Vec<PageAddress>, Malformed> {
+    let mut children = Vec::new();
+    let mut at = page.restart(0)?;
+    while !page.is_end(at) {
+        let entry = page.entry(at)?;
+        children.push(payload::page(entry.payload)?);
+        at = entry.end;
+    }
+    Ok(children)
 }
 
 /// What a leaf page says of a key.
@@ -423,6 +458,39 @@ impl Shared {
 
     async fn load_page(&self, address: PageAddress, level: u8) -> Result<Cached> {
         Ok(Cached::Page(Arc::new(self.read_to_search(address, level).await?)))
+    }
+
+    /// Whether all of the filter lies among the file's pages.
+    fn check_filter(&self) -> Result<()> {
+        let FilterShape { first_page, parts, .. } = self.footer.filter;
+        let end = u64::from(first_page) + u64::from(parts);
+        if end * u64::from(self.footer.unit_bytes) <= self.footer.tail_offset {
+            return Ok(());
+        }
+        let first = PageAddress { no: first_page, units: 1 };
+        Err(self.malformed(first, Malformed::new(0, "a filter ends behind the file's pages")))
+    }
+
+    /// The filter's pages, as many at a time as are read at once.
+    fn filter_reads(&self) -> impl Iterator<Item = Range<u32>> + use<> {
+        let FilterShape { first_page, parts, .. } = self.footer.filter;
+        let at_once = (FILTER_READ_BYTES / self.footer.unit_bytes.max(1)).max(1);
+        let end = first_page + parts;
+        (first_page..end).step_by(at_once as usize).map(move |no| no..end.min(no.saturating_add(at_once)))
+    }
+
+    /// The parts of the filter in those pages.
+    async fn read_filter(&self, pages: Range<u32>) -> Result<Vec<Result<FilterPart>>> {
+        let unit = self.footer.unit_bytes as usize;
+        let (offset, len) = (u64::from(pages.start) * unit as u64, pages.len() * unit);
+        let bytes = read_blocks(&self.object, &self.buffers, offset, len).await?;
+        let part = |(no, page): (u32, &[u8])| {
+            let address = PageAddress { no, units: 1 };
+            let page = Page::parse(bytes.slice_ref(page), self.file_no, address);
+            let part = page.and_then(|page| FilterPart::parse(&page, self.footer.filter.hashes));
+            part.map_err(|malformed| self.malformed(address, malformed))
+        };
+        Ok(pages.zip(bytes.chunks_exact(unit)).map(part).collect())
     }
 
     async fn load_filter(&self, address: PageAddress) -> Result<Cached> {

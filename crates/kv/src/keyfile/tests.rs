@@ -379,3 +379,26 @@ fn a_filter_that_is_held_is_not_read_again() {
         assert_eq!(bench.cache.reserved_bytes(), 0);
     });
 }
+
+/// Look-ups failed though the keys were there.
+#[test]
+fn a_damaged_filter_lets_every_key_pass() {
+    block_on(async {
+        let bench = Bench::new().await;
+        let entries = (0..20_000u64).map(|no| (no.to_be_bytes().to_vec(), 1, 3 * no + 1));
+        let (info, file) = write(&bench, &model(entries), &[]).await;
+        let object = bench.objects.find(ObjectKind::Keys, file.no()).unwrap();
+        for offset in (0..info.size_bytes).step_by(4096) {
+            let header = object.read_bytes(offset, 24).await.unwrap();
+            if header[22] == page::PageKind::Filter as u8 {
+                object.write_bytes(offset + 50, &[0xee; 100]).await.unwrap();
+            }
+        }
+        let _ = file.hold_filter(4).await;
+        for no in (0..20_000u64).step_by(7) {
+            assert!(get(&file, &no.to_be_bytes(), 9).await.unwrap().is_some());
+            let absent = [&no.to_be_bytes()[..], b"absent"].concat();
+            assert!(get(&file, &absent, 9).await.unwrap().is_none());
+        }
+    });
+}

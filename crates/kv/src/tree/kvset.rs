@@ -171,7 +171,8 @@ impl Kvset {
         &self.record
     }
 
-    /// Has its filter stay in memory, if that is wanted and there is room. What cannot be read is said to who looks it up.
+    /// Has its filter stay in memory, if that is wanted and there is room. What cannot be read
+    /// lets every key pass, and a check says so.
     pub(crate) async fn hold_filter(&self, filters: FilterMemory) {
         if let Some(most_part) = filters.most_part() {
             let _ = self.file.hold_filter(most_part).await;
@@ -197,6 +198,11 @@ impl Kvset {
         self.file.tombstones()
     }
 
+    /// What is wrong with its key file where no cursor comes by: `Corrupted`, or why it cannot be read.
+    pub(crate) async fn damage(&self) -> Vec<Error> {
+        self.file.damage().await
+    }
+
     pub(crate) fn cursor(&self, access: Access) -> KeyCursor {
         KeyCursor::new(self.file.clone(), access)
     }
@@ -217,7 +223,7 @@ impl Kvset {
     /// Whether it may have versions of `key`, by its filter.
     ///
     /// # Errors
-    /// As [`get`](Self::get).
+    /// `Corrupted`, or if a device fails: then it may have some.
     pub(crate) async fn may_contain(&self, key: &[u8], hash: KeyHash) -> Result<bool> {
         self.file.may_contain(key, hash).await
     }

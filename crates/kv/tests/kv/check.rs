@@ -1,7 +1,8 @@
 //! A check finds damage, and nothing where there is none.
 
 use tanada_kv::blocking::wait;
-use tanada_kv::{ErrorKind, StoreSettings};
+use tanada_kv::{Database, ErrorKind, FilterMemory, StoreSettings};
+use tanada_volume::Object;
 
 use crate::volumes::Bench;
 
@@ -65,6 +66,83 @@ fn the_header_of_a_value_segment_is_looked_at() {
     assert!(error.to_string().contains("offset 0"), "{error}");
     wait(database.close()).unwrap();
 }
+
+fn long_key(no: u32) -> Vec<u8> {
+    format!("a key that is long enough for the index to have several levels, number {no:08}").into_bytes()
+}
+
+/// A database of key files with an index of several levels and a filter of several parts.
+fn with_long_keys(bench: &Bench, filters: FilterMemory, keys: u32) {
+    let database = bench.create();
+    let settings = StoreSettings { filters, leaf_bytes: 64 << 20, ..StoreSettings::default() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    (0..keys).for_each(|no| wait(store.put(&long_key(no), &[7; 200])).unwrap());
+    wait(store.compact()).unwrap();
+    wait(database.close()).unwrap();
+    // What nothing refers to goes.
+    wait(bench.open().close()).unwrap();
+}
+
+/// The pages of indexes and filters of all key files: each with its file and its kind, 2 or 3.
+fn inner_pages(bench: &Bench) -> Vec<(Object, u64, u8)> {
+    let mut pages = Vec::new();
+    for file in bench.objects("keys") {
+        let bytes = wait(file.read_bytes(0, file.size_bytes() as usize)).unwrap();
+        // The footer is none, and what stands before it is none of them.
+        for offset in (0..file.size_bytes() - 8192).step_by(4096) {
+            let kind = bytes[offset as usize + 22];
+            pages.extend(matches!(kind, 2 | 3).then(|| (file.clone(), offset, kind)));
+        }
+    }
+    pages
+}
+
+/// Those of `0..keys` that cannot be looked up; the others are there.
+fn failing(database: &Database, keys: u32) -> usize {
+    let store = database.open_store("a").unwrap();
+    let is_failing = |no: &u32| match wait(store.get(&long_key(*no))) {
+        Ok(value) => *value.unwrap() != [7; 200],
+        Err(error) => error.kind() == ErrorKind::Corrupted,
+    };
+    (0..keys).filter(is_failing).count()
+}
+
+/// A check walked the leaf pages alone, and each look-up by a part of a filter that was damaged failed.
+#[test]
+fn damage_of_an_index_or_a_filter_is_found_and_a_filter_costs_no_answer() {
+    const KEYS: u32 = 12_000;
+    for filters in [FilterMemory::Small, FilterMemory::Paged, FilterMemory::Resident] {
+        let bench = Bench::new();
+        with_long_keys(&bench, filters, KEYS);
+        let pages = inner_pages(&bench);
+        let count = |wanted: u8| pages.iter().filter(|(_, _, kind)| *kind == wanted).count();
+        assert!(count(2) > 2 && count(3) > 2, "{} pages of the index, {} of the filter", count(2), count(3));
+        let mut inner = 0;
+        for (file, offset, kind) in pages {
+            let page = wait(file.read_bytes(offset, 4096)).unwrap();
+            wait(file.write_bytes(offset + 100, &[!page[100]])).unwrap();
+            match bench.try_open() {
+                // A root.
+                Err(error) => assert_eq!((error.kind(), kind), (ErrorKind::Corrupted, 2)),
+                Ok(database) => {
+                    assert_eq!(failing(&database, KEYS) == 0, kind == 3, "{filters:?}, offset {offset}");
+                    let findings = wait(database.check()).unwrap().findings;
+                    let at = format!("at offset {offset}");
+                    let is_named = |found: &String| found.contains(&file.name()) && found.contains(&at);
+                    assert!(findings.iter().any(is_named), "{filters:?}, offset {offset}: {findings:?}");
+                    wait(database.close()).unwrap();
+                    inner += u32::from(kind == 2);
+                }
+            }
+            wait(file.write_bytes(offset, &page)).unwrap();
+        }
+        assert!(inner > 0, "an index has more pages than its root");
+        let database = bench.open();
+        assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
+        wait(database.close()).unwrap();
+    }
+}
+
 
 /// Jobs that came upon it ended the writes to all stores, over all openings.
 #[test]
