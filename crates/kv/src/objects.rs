@@ -3,7 +3,9 @@
 //! Invariants:
 //! - a number is never given twice, be it to a key file or to a segment;
 //! - whatever is read through has a [`Lease`] on its object; when the last lease of an object that was *retired* is gone, its number is to be
-//!   deleted. An object that was not retired is left alone, so that closing a database deletes nothing.
+//!   deleted. An object that was not retired is left alone, so that closing a database deletes nothing;
+//! - what a job or a load writes is a *draft*, retired from the beginning: whenever whoever writes gives up, its leases go, and so does it. It is kept from the
+//!   moment on in which a manifest record that names it is durable.
 //!
 //! Retire an object when the manifest record that drops it is durable, not before: after a stop the manifest decides what is referenced.
 
@@ -241,6 +243,16 @@ impl Objects {
         Ok((self.lease(kind, no), object))
     }
 
+    /// The same, deleted when its last lease goes, unless it is [kept](Lease::keep) before.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub(crate) fn draft(self: &Arc<Self>, kind: ObjectKind, class: Option<&str>) -> Result<(Lease, Object)> {
+        let (lease, object) = self.create(kind, class)?;
+        lease.retire();
+        Ok((lease, object))
+    }
+
     /// Opens an object that is there.
     ///
     /// # Errors
@@ -270,6 +282,16 @@ impl Objects {
     /// One that could not be deleted, and is to be taken again.
     pub(crate) fn give_back_retired(&self, kind: ObjectKind, no: u64) {
         self.retired.lock().push((kind, no));
+    }
+
+    /// Deletes drafts at once, for somebody wants their room; those that cannot be deleted now are retired.
+    pub(crate) async fn delete_drafts(&self, drafts: &[Lease]) {
+        drafts.iter().for_each(Lease::retire);
+        for lease in drafts {
+            if self.delete(lease.kind(), lease.no()).await.is_ok() {
+                lease.keep();
+            }
+        }
     }
 
     /// Deletes an object; one that is not there is as good as deleted.
@@ -316,6 +338,11 @@ impl Lease {
 
     pub(crate) fn kind(&self) -> ObjectKind {
         self.held.kind
+    }
+
+    /// Not to be deleted when the last lease is gone: a record of the manifest names it.
+    pub(crate) fn keep(&self) {
+        self.held.is_retired.store(false, Ordering::Release);
     }
 
     /// To be deleted when the last lease is gone.

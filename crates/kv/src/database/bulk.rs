@@ -69,7 +69,7 @@ pub struct BulkLoad {
     segments: Vec<Change>,
     /// Leaves and kvsets.
     kvsets: Vec<Change>,
-    /// Objects that are complete, as long as no record of the manifest may name them.
+    /// Objects that are complete: drafts, until a record of the manifest names them.
     made: Vec<Lease>,
     bytes: u64,
     /// Why it cannot go on: a put failed, or was given up on its way, so that what it had begun is not whole.
@@ -227,7 +227,7 @@ impl BulkLoad {
         if self.values.is_none() {
             self.admit().await?;
             let class = &self.context.placement.leaf_values;
-            let (lease, object) = self.core.objects.create(ObjectKind::Segment, Some(class))?;
+            let (lease, object) = self.core.objects.draft(ObjectKind::Segment, Some(class))?;
             let writer = SegmentWriter::new(
                 lease.no(),
                 object,
@@ -276,7 +276,7 @@ impl BulkLoad {
         };
         self.admit().await?;
         let class = &self.context.placement.leaf_keys;
-        let (lease, object) = self.core.objects.create(ObjectKind::Keys, Some(class))?;
+        let (lease, object) = self.core.objects.draft(ObjectKind::Keys, Some(class))?;
         let writer =
             KeyFileWriter::new(lease.no(), object, self.core.objects.buffers(), self.context.key_files);
         if let Some(start) = &new_start {
@@ -344,9 +344,8 @@ impl BulkLoad {
             self.store.flushed_sequence.fetch_max(commit.sequence, Ordering::AcqRel);
             move || snapshots.publish(commit.sequence)
         };
-        // Whether it fails before it is durable or behind, is not known: then the next opening decides.
-        self.made.clear();
-        self.core.install_between(writing, &self.store, &edit, records, true, begin).await?;
+        let added = (&edit, &*self.made);
+        self.core.install_between(writing, &self.store, added, records, true, begin).await?;
         self.core.counters.loaded_bytes.add(self.bytes);
         self.core.background.work.notify();
         Ok(self.bytes)
@@ -359,7 +358,6 @@ impl Drop for BulkLoad {
         let segment = self.values.take().map(|values| values.lease);
         let made: Vec<Lease> = self.made.drain(..).chain(filling).chain(segment).collect();
         if !made.is_empty() {
-            made.iter().for_each(Lease::retire);
             drop(made);
             self.core.background.work.notify();
         }

@@ -320,7 +320,7 @@ impl Core {
             view.waiting.retain(|other| !Arc::ptr_eq(other, table));
             Ok(())
         };
-        let Some(installed) = writing.manifest.append_made(make, install).await? else {
+        let Some(installed) = writing.manifest.append_made(&[], make, install).await? else {
             store.view.write().waiting.retain(|other| !Arc::ptr_eq(other, table));
             return self.discard(record.as_ref()).await;
         };
@@ -488,7 +488,7 @@ impl Core {
             records.push(Record::Activity(Box::new(self.lifetime())));
             Some(records)
         };
-        writing.manifest.append_made(make, |_| ()).await?;
+        writing.manifest.append_made(&[], make, |_| ()).await?;
         if let Some(begin) = begin {
             self.forget_log_before(writing, begin);
         }

@@ -13,6 +13,7 @@ use super::core::{Core, Writing};
 use super::store::StoreState;
 use crate::Result;
 use crate::manifest::{DatabaseRecord, Record};
+use crate::objects::Lease;
 use crate::tree::pick::Job;
 use crate::tree::{Change, Edit, JobContext, JobOutput, KvsetNo, TreeState};
 
@@ -46,14 +47,14 @@ impl Core {
             return Ok(false);
         }
         if store.is_dropped.load(Ordering::Acquire) {
-            output.abandon(context, &tree).await;
+            output.abandon(&self.objects).await;
             return Ok(false);
         }
         // CRASH: what was written are orphans.
         self.crash.reached("job.before-manifest");
-        match self.install(writing, store, &output.edit, Vec::new).await {
+        match self.install_output(writing, store, &output).await {
             Err(_) if store.check_there().is_err() => {
-                output.abandon(context, &tree).await;
+                output.abandon(&self.objects).await;
                 return Ok(false);
             }
             installed => installed?,
@@ -95,16 +96,28 @@ impl Core {
         edit: &Edit,
         others: impl FnOnce() -> Vec<Record>,
     ) -> Result<()> {
-        self.install_between(writing, store, edit, others, false, || || ()).await
+        self.install_between(writing, store, (edit, &[]), others, false, || || ()).await
     }
 
-    /// The same, where `begin` is called before, and what that gives when it is there and before anybody finds it. What it adds may have smaller numbers than
+    /// The same for what a job wrote, whose objects are kept then. If the future is dropped before the edit is being written, they go with the output; behind,
+    /// the manifest has them until it is known which of the two it is.
+    pub(crate) async fn install_output(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+        output: &JobOutput,
+    ) -> Result<()> {
+        let added = (&output.edit, &*output.made);
+        self.install_between(writing, store, added, Vec::new, false, || || ()).await
+    }
+
+    /// As [`install`](Self::install) of an edit that adds the drafts `made`, where `begin` is called before, and what that gives when it is there and before anybody finds it. What it adds may have smaller numbers than
     /// what was looked up so far, if it `is_loaded`.
     pub(crate) async fn install_between<E: FnOnce()>(
         &self,
         writing: &Writing,
         store: &Arc<StoreState>,
-        edit: &Edit,
+        (edit, made): (&Edit, &[Lease]),
         others: impl FnOnce() -> Vec<Record>,
         is_loaded: bool,
         begin: impl FnOnce() -> E,
@@ -129,7 +142,7 @@ impl Core {
             let edit = Record::Edit { store: store.no, edit: edit.clone() };
             Some([edit].into_iter().chain(others()).collect())
         };
-        let Some(installed) = writing.manifest.append_made(make, install).await? else { return Ok(()) };
+        let Some(installed) = writing.manifest.append_made(made, make, install).await? else { return Ok(()) };
         let (before, after) = installed?;
         let dropped = before.retire_dropped(&after);
         self.release_segments(writing, &dropped);

@@ -120,12 +120,12 @@ impl Core {
         let context = self.job_context(store)?;
         let output = promote_keys(&context, &tree, &keys, &fastest).await?;
         if output.edit.is_empty() || store.is_dropped.load(Ordering::Acquire) {
-            output.abandon(&context, &tree).await;
+            output.abandon(&self.objects).await;
             return Ok(false);
         }
         // CRASH: what was written are orphans.
         self.crash.reached("promotion.before-manifest");
-        self.install(writing, store, &output.edit, Vec::new).await?;
+        self.install_output(writing, store, &output).await?;
         self.counters.promoted_bytes.add(output.value_bytes_written);
         Ok(true)
     }

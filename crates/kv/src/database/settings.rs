@@ -64,7 +64,7 @@ impl Core {
             self.live.set(state.settings.clone());
             before
         };
-        let Some(before) = writing.manifest.append_made(make, take).await? else {
+        let Some(before) = writing.manifest.append_made(&[], make, take).await? else {
             return refused.map_or(Ok(()), Err);
         };
         if before.fast_class_bytes != self.settings().fast_class_bytes {
@@ -98,7 +98,7 @@ impl Core {
                 store.set_settings(&record.settings);
             }
         };
-        if writing.manifest.append_made(make, take).await?.is_none() {
+        if writing.manifest.append_made(&[], make, take).await?.is_none() {
             return refused.map_or(Ok(()), Err);
         }
         self.note_reserve();

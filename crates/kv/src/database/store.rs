@@ -362,7 +362,7 @@ impl Store {
     }
 
     /// Writes out what is in memory, and does all jobs of the tree, those included that could wait: afterwards a key is in one place.
-    /// What is written meanwhile is not waited for.
+    /// What is written meanwhile is not waited for. If the future is dropped, what it has done stays done, and what the job under way has written is deleted soon.
     ///
     /// # Errors
     /// `NoSpace`, `Corrupted`, `Device`.

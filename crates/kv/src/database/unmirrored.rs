@@ -177,7 +177,7 @@ impl Core {
             Ok(output) if output.has_mirrors() => Ok(Some(output)),
             // All has mirrors, or none could be made.
             Ok(output) => {
-                output.abandon(context, tree).await;
+                output.abandon(&self.objects).await;
                 store.unmirrored.note_in_vain(tree, leaf, room_bytes);
                 Ok(None)
             }

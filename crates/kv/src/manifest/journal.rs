@@ -39,6 +39,8 @@ struct Writer {
     index: u64,
     snapshot_bytes: u64,
     state: DatabaseRecord,
+    /// What records name whose writing was given up: nobody knows whether they are durable until others are in their place.
+    undecided: Vec<Lease>,
     failed: Option<Error>,
 }
 
@@ -136,21 +138,23 @@ impl Manifest {
         then: impl FnOnce(&DatabaseRecord) -> T,
     ) -> Result<T> {
         let mut writer = self.writer.lock().await;
-        self.append_locked(&mut writer, records, then).await
+        self.append_locked(&mut writer, (records, &[]), then).await
     }
 
-    /// As [`append`](Self::append) of what `make` gives when all earlier changes were made and no other can come between; `None` if that is nothing.
+    /// As [`append`](Self::append) of what `make` gives when all earlier changes were made and no other can come between; `None` if that is nothing. It names the
+    /// drafts `made`, which are kept when it is durable, or may be and nobody finds out.
     ///
     /// # Errors
     /// As [`append`](Self::append).
     pub(crate) async fn append_made<T>(
         &self,
+        made: &[Lease],
         make: impl FnOnce() -> Option<Vec<Record>>,
         then: impl FnOnce(&DatabaseRecord) -> T,
     ) -> Result<Option<T>> {
         let mut writer = self.writer.lock().await;
         match make() {
-            Some(records) => self.append_locked(&mut writer, records, then).await.map(Some),
+            Some(records) => self.append_locked(&mut writer, (records, made), then).await.map(Some),
             None => Ok(None),
         }
     }
@@ -164,7 +168,7 @@ impl Manifest {
     async fn append_locked<T>(
         &self,
         writer: &mut Writer,
-        records: Vec<Record>,
+        (records, made): (Vec<Record>, &[Lease]),
         then: impl FnOnce(&DatabaseRecord) -> T,
     ) -> Result<T> {
         if let Some(error) = &writer.failed {
@@ -179,7 +183,12 @@ impl Manifest {
         }
         state.next_object = state.next_object.max(self.objects.next());
         Record::NextObject(state.next_object).encode(&mut bytes);
+        let given_up = writer.undecided.len();
+        writer.undecided.extend_from_slice(made);
+        // Dropped here, the frame may be durable or not. The next one goes to the same place.
         let written = self.write(writer, &bytes).await;
+        let kept_from = if written.is_ok() { given_up } else { 0 };
+        writer.undecided.drain(..).skip(kept_from).for_each(|lease| lease.keep());
         if let Err(error) = &written {
             let message = format!(
                 "the manifest takes no more changes, because one failed ({error}): open the database anew"
@@ -275,7 +284,8 @@ async fn fill_snapshot(
     // CRASH: the new manifest may be torn; the old one is there.
     crash.reached("manifest.before-rotation-sync");
     object.sync().await.map_err(failed)?;
-    Ok(Writer { lease, object, offset, index, snapshot_bytes: offset, state, failed: None })
+    let undecided = Vec::new();
+    Ok(Writer { lease, object, offset, index, snapshot_bytes: offset, state, undecided, failed: None })
 }
 
 #[cfg(test)]
@@ -365,6 +375,29 @@ mod tests {
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::Closed);
         assert_eq!(objects.create(ObjectKind::Keys, None).unwrap_err().kind(), ErrorKind::Closed);
         assert_eq!(wait_for(recover(&objects)).unwrap().unwrap(), before);
+    }
+
+    /// It may be durable as long as nothing else is written there.
+    #[test]
+    fn what_a_dropped_change_names_stays_until_another_takes_its_place() {
+        let volume = TestVolume::new();
+        let objects = volume.objects();
+        let manifest = begin(&objects);
+        make_store(&manifest);
+        let (lease, _) = objects.draft(ObjectKind::Keys, None).unwrap();
+        let no = lease.no();
+        let made = [lease];
+        let mut append = Box::pin(manifest.append_made(&made, || Some(changes(no)), |_| ()));
+        assert!(wait_for(async { futures::poll!(&mut append) }).is_pending());
+        drop(append);
+        drop(made);
+        assert_eq!(objects.take_retired(), None);
+        wait_for(manifest.append(changes(no + 1), |_| ())).unwrap();
+        assert_eq!(objects.take_retired(), Some((ObjectKind::Keys, no)));
+        let made = [objects.draft(ObjectKind::Keys, None).unwrap().0];
+        wait_for(manifest.append_made(&made, || Some(changes(no + 2)), |_| ())).unwrap();
+        drop(made);
+        assert_eq!(objects.take_retired(), None);
     }
 
     /// Records of a later version are whole, so what they are is no damage.

@@ -6,7 +6,8 @@
 //! - [`promote`]: values that are read often, repeated on a faster class;
 //! - [`fill`]: a leaf, from a merge; [`moves`]: values that go before their keys; [`output`]: what a job writes, batch by batch; [`sink`]: the key files and segments that it goes to.
 //!
-//! A job that fails deletes what it wrote, as far as it can; the rest are orphans, deleted when the database is opened.
+//! What a job writes are drafts ([`crate::objects`]): a job that is dropped half-way leaves them to be deleted with what is retired; one that fails deletes them at
+//! once, as somebody may want their room. After a stop they are orphans, deleted when the database is opened.
 
 mod compact;
 mod fill;
@@ -26,11 +27,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::edit::{Change, Edit, KvsetNo};
-use super::kvset::{Kvset, Opener, TreeState};
+use super::kvset::{Kvset, Opener};
 use super::policy::Placement;
 use crate::entry::SegmentNo;
 use crate::keyfile::{Access, KeyCursor, KeyFileOptions};
 use crate::merge::{Groups, Readers};
+use crate::objects::{Lease, Objects};
 use crate::pace::Pace;
 use crate::tombstone::RangeTombstones;
 use crate::{Error, ErrorKind, Result};
@@ -78,9 +80,11 @@ pub(crate) struct DenseMirrors {
 }
 
 /// What a job has done.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(crate) struct JobOutput {
     pub(crate) edit: Edit,
+    /// The objects that it wrote: drafts, until a record of the edit is durable.
+    pub(crate) made: Vec<Lease>,
     /// Bytes of values that were written.
     pub(crate) value_bytes_written: u64,
     /// Bytes that were read for values.
@@ -171,6 +175,7 @@ impl JobOutput {
         self.overwritten.keys += other.overwritten.keys;
         self.overwritten.had += other.overwritten.had;
         self.edit.changes.extend(other.edit.changes);
+        self.made.extend(other.made);
         self.value_bytes_written += other.value_bytes_written;
         self.value_bytes_read += other.value_bytes_read;
         self.versions_merged += other.versions_merged;
@@ -183,18 +188,14 @@ impl JobOutput {
     }
 
     /// Deletes the objects that it made: the edit is not going to be applied.
-    pub(crate) async fn abandon(&self, context: &JobContext, tree: &TreeState) {
-        use crate::objects::ObjectKind;
-        let objects = &context.opener.objects;
-        for change in &self.edit.changes {
-            // An error leaves an orphan, which is deleted when the database is opened.
-            let _ = match change {
-                Change::AddKvset { kvset, .. } if tree.kvsets().all(|known| known.no() != kvset.no) => {
-                    objects.delete(ObjectKind::Keys, kvset.no).await
-                }
-                Change::AddSegment { segment } => objects.delete(ObjectKind::Segment, segment.no).await,
-                _ => Ok(()),
-            };
-        }
+    pub(crate) async fn abandon(&self, objects: &Objects) {
+        objects.delete_drafts(&self.made).await;
+    }
+
+    /// The same, as if a record of the edit were durable.
+    #[cfg(test)]
+    pub(crate) fn kept(self) -> JobOutput {
+        self.made.iter().for_each(Lease::keep);
+        self
     }
 }

@@ -78,7 +78,7 @@ pub(crate) async fn promote_keys(
         match promote(context, tree, leaf.no, keys, class).await {
             Ok(output) => all.add(output),
             Err(error) => {
-                all.abandon(context, tree).await;
+                all.abandon(&context.opener.objects).await;
                 return Err(error);
             }
         }

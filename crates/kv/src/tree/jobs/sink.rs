@@ -246,7 +246,7 @@ impl<'a> Sink<'a> {
             if !self.context.takes_last_room && !objects.have_room_for_keys() {
                 return Err(nearly_full());
             }
-            let (lease, object) = objects.create(ObjectKind::Keys, Some(&self.keys_class))?;
+            let (lease, object) = objects.draft(ObjectKind::Keys, Some(&self.keys_class))?;
             let writer = KeyFileWriter::new(lease.no(), object, objects.buffers(), self.context.key_files);
             self.writer = Some((lease, writer));
         }
@@ -269,10 +269,9 @@ impl<'a> Sink<'a> {
                 if !objects.have_room_for(self.context.segment_bytes.max(self.coming_bytes)) {
                     return Err(nearly_full());
                 }
-                let (lease, object) = objects.create(ObjectKind::Segment, Some(&self.values_class))?;
+                let (lease, object) = objects.draft(ObjectKind::Segment, Some(&self.values_class))?;
                 let is_elsewhere = object.attributes().class.as_ref() != Some(&self.values_class);
                 if self.kind == KvsetKind::Promoted && is_elsewhere {
-                    lease.retire();
                     return Err(Error::new(ErrorKind::NoSpace, "the fastest class has no room for copies"));
                 }
                 let pieces = self.context.key_files.pieces;
@@ -322,9 +321,8 @@ impl<'a> Sink<'a> {
             none => {
                 let objects = &self.context.opener.objects;
                 let class = self.context.dense.as_ref().map(|dense| &*dense.class);
-                let (lease, object) = objects.create(ObjectKind::Segment, class)?;
+                let (lease, object) = objects.draft(ObjectKind::Segment, class)?;
                 if object.attributes().class.as_deref() != class {
-                    lease.retire();
                     return Err(Error::new(ErrorKind::NoSpace, "the fastest class has no room for copies"));
                 }
                 let pieces = self.context.key_files.pieces;
@@ -349,18 +347,14 @@ impl<'a> Sink<'a> {
     /// Versions that were written lead to a segment then which is no mirror: they are read where their leaf has them.
     fn give_copies_up(&mut self) {
         self.copies_room = 0;
-        if let Some((lease, _)) = self.copies.take() {
-            lease.retire();
-        }
+        self.copies = None;
     }
 
     async fn end_copies(&mut self) -> Result<()> {
         let Some((lease, writer)) = self.copies.take() else { return Ok(()) };
         let class = self.context.dense.as_ref().map(|dense| dense.class.clone());
         let segment = SegmentRecord { no: writer.no(), stored_bytes: writer.stored_bytes(), class };
-        let finished = writer.finish_unsynced().await;
-        let lease = retired_unless(lease, finished.is_ok());
-        let object = finished?;
+        let object = writer.finish_unsynced().await?;
         self.note_written(Purpose::JobValues, &object);
         self.written.push((lease, object));
         self.copied.insert(segment.no, segment.stored_bytes);
@@ -376,9 +370,7 @@ impl<'a> Sink<'a> {
             class: Some(self.values_class.clone()),
         };
         self.output.value_bytes_written += segment.stored_bytes;
-        let finished = writer.finish_unsynced().await;
-        let lease = retired_unless(lease, finished.is_ok());
-        let object = finished?;
+        let object = writer.finish_unsynced().await?;
         self.note_written(Purpose::JobValues, &object);
         self.written.push((lease, object));
         self.output.edit.changes.push(Change::AddSegment { segment });
@@ -393,9 +385,7 @@ impl<'a> Sink<'a> {
         for tombstone in ending.tombstones {
             writer.add_range_tombstone(tombstone);
         }
-        let finished = writer.finish_unsynced().await;
-        let lease = retired_unless(lease, finished.is_ok());
-        let (info, object) = finished?;
+        let (info, object) = writer.finish_unsynced().await?;
         self.note_written(Purpose::JobKeys, &object);
         let kvset = KvsetRecord { no: lease.no(), kind: self.kind, info };
         self.written.push((lease, object));
@@ -427,36 +417,25 @@ impl<'a> Sink<'a> {
         for (segment, stored_bytes) in mirrored.chain(copied) {
             self.output.edit.changes.push(Change::AddMirror { segment, stored_bytes });
         }
-        // After a stop here it is in no manifest: orphans, deleted at the next opening.
+        // After a stop here it is in no manifest: orphans, deleted at the next opening; if the job is given up, drafts, deleted soon.
         let syncs: Vec<_> = self.written.iter().map(|(_, object)| sync(object)).collect();
         futures::stream::iter(syncs).buffer_unordered(SYNCED_AT_ONCE).try_collect::<()>().await?;
+        self.output.made.extend(self.written.drain(..).map(|(lease, _)| lease));
         Ok(std::mem::take(&mut self.output))
     }
 
     /// Deletes what was written: the job has failed.
     pub(super) async fn discard(mut self) {
         let objects = self.context.opener.objects.clone();
-        let mut made: Vec<(ObjectKind, u64)> = Vec::new();
-        made.extend(self.writer.take().map(|(lease, _)| (ObjectKind::Keys, lease.no())));
-        let values = self.values.iter_mut().filter_map(Option::take);
-        made.extend(values.chain(self.copies.take()).map(|(lease, _)| (ObjectKind::Segment, lease.no())));
-        made.extend(self.written.drain(..).map(|(lease, _)| (lease.kind(), lease.no())));
-        for (kind, no) in made {
-            // An error leaves an orphan, which is deleted when the database is opened.
-            let _ = objects.delete(kind, no).await;
-        }
+        let keys = self.writer.take().map(|(lease, _)| lease);
+        let values = self.values.iter_mut().filter_map(Option::take).chain(self.copies.take());
+        let written = self.written.drain(..).map(|(lease, _)| lease);
+        let made: Vec<Lease> = written.chain(keys).chain(values.map(|(lease, _)| lease)).collect();
+        objects.delete_drafts(&made).await;
     }
 }
 
 fn nearly_full() -> Error {
     let error = "the volume is nearly full: what is free is kept for the log; delete something, free space or enlarge a class";
     Error::new(ErrorKind::NoSpace, error)
-}
-
-/// The lease of an object that is complete; of one that could not be completed it is the last: it is deleted with what was retired.
-fn retired_unless(lease: Lease, is_complete: bool) -> Lease {
-    if !is_complete {
-        lease.retire();
-    }
-    lease
 }

@@ -106,14 +106,14 @@ async fn settle(world: &mut World, settings: &PickSettings) -> u64 {
                 let oldest = *kvsets.last().unwrap();
                 match move_down(&context.placement, tree, oldest, context.leaf_bytes) {
                     Some(edit) => edit,
-                    None => spill(context, tree, &kvsets).await.unwrap().edit,
+                    None => spill(context, tree, &kvsets).await.unwrap().kept().edit,
                 }
             }
             Job::Compact { leaf, kvsets, emptied } => {
-                compact(context, tree, leaf, &kvsets, &emptied).await.unwrap().edit
+                compact(context, tree, leaf, &kvsets, &emptied).await.unwrap().kept().edit
             }
             Job::Mirror { leaf, kvsets } => {
-                compact(context, tree, leaf, &kvsets, &BTreeSet::new()).await.unwrap().edit
+                compact(context, tree, leaf, &kvsets, &BTreeSet::new()).await.unwrap().kept().edit
             }
             Job::Join { leaves } => join(&leaves),
             Job::Drop { kvsets } => drop_hidden(&kvsets),
@@ -213,7 +213,7 @@ async fn spilled_copying(keeps_mirrors: bool, room_bytes: u64) -> World {
     let sparse = world.tree.references().into_keys().collect();
     let from = BTreeSet::new();
     world.context.dense = Some(DenseMirrors { class: "fast".to_owned(), sparse, from, room_bytes });
-    let edit = spill(&world.context, &world.tree, &numbers).await.unwrap().edit;
+    let edit = spill(&world.context, &world.tree, &numbers).await.unwrap().kept().edit;
     world.context.dense = None;
     world.apply(&edit).await;
     world
@@ -255,7 +255,7 @@ fn what_was_spilled_is_read_where_it_was_written_as_long_as_that_is_there() {
         // Newer versions are not hidden by older mirrors, in whatever order these go.
         world.flush(200).await;
         let newest = world.tree.root[0].no();
-        let edit = spill(&world.context, &world.tree, &[newest]).await.unwrap().edit;
+        let edit = spill(&world.context, &world.tree, &[newest]).await.unwrap().kept().edit;
         world.apply(&edit).await;
         assert_eq!(world.tree.mirrors.len(), 2);
         world.verify().await;
@@ -319,7 +319,8 @@ fn what_a_compaction_moves_gets_a_mirror_where_there_is_room() {
             let numbers = |leaf: &Leaf<Arc<Kvset>>| leaf.kvsets.iter().map(|kvset| kvset.no()).collect();
             let leaves: Vec<(_, Vec<_>)> = leaves.map(|leaf| (leaf.no, numbers(leaf))).collect();
             for (leaf, numbers) in leaves {
-                let output = compact(&world.context, &world.tree, leaf, &numbers, &emptied).await.unwrap();
+                let output =
+                    compact(&world.context, &world.tree, leaf, &numbers, &emptied).await.unwrap().kept();
                 world.apply(&output.edit).await;
             }
             assert_eq!(!world.tree.mirrors.is_empty(), has_any);
@@ -342,7 +343,7 @@ fn what_is_read_often_is_promoted_and_then_read_from_the_fast_class() {
         }
         let keys = hot.take(3, u64::MAX);
         assert!(keys.len() > 2, "{}", keys.len());
-        let output = promote_keys(&world.context, &world.tree, &keys, "fast").await.unwrap();
+        let output = promote_keys(&world.context, &world.tree, &keys, "fast").await.unwrap().kept();
         assert!(output.value_bytes_written > 0);
         world.apply(&output.edit).await;
         read(&world, &hot).await;
@@ -362,7 +363,7 @@ fn what_is_read_often_is_promoted_and_then_read_from_the_fast_class() {
 async fn promoted() -> World {
     let mut world = spilled(false).await;
     let keys: Vec<_> = (0..120).map(|no| Bytes::from(format!("key {no:03}"))).collect();
-    let output = promote_keys(&world.context, &world.tree, &keys, "fast").await.unwrap();
+    let output = promote_keys(&world.context, &world.tree, &keys, "fast").await.unwrap().kept();
     world.apply(&output.edit).await;
     world
 }
@@ -402,7 +403,7 @@ fn nothing_is_lost_with_copies() {
             assert_eq!(world.context.opener.has_damaged.load(Ordering::Relaxed), !with_keys && !are_mirrors);
             // Jobs that read them leave them out.
             let keys: Vec<_> = (0..120).map(|no| Bytes::from(format!("key {no:03}"))).collect();
-            let output = promote_keys(&world.context, &world.tree, &keys, "fast").await.unwrap();
+            let output = promote_keys(&world.context, &world.tree, &keys, "fast").await.unwrap().kept();
             world.apply(&output.edit).await;
             world.verify_reads().await;
             world.compact_leaves().await;
@@ -420,7 +421,7 @@ fn keys_are_merged_though_values_cannot_be_written_anew() {
             for keys in [0..60, 30..90] {
                 world.put(&keys.collect::<Vec<_>>()).await;
                 let roots: Vec<_> = world.tree.root.iter().map(|kvset| kvset.no()).collect();
-                let edit = spill(&world.context, &world.tree, &roots).await.unwrap().edit;
+                let edit = spill(&world.context, &world.tree, &roots).await.unwrap().kept().edit;
                 world.apply(&edit).await;
             }
             let emptied: BTreeSet<SegmentNo> = world.tree.segments.keys().copied().collect();
@@ -437,7 +438,7 @@ fn keys_are_merged_though_values_cannot_be_written_anew() {
             };
             let two = kvsets(&world);
             assert_eq!(two.len(), 2);
-            let output = compact(&world.context, &world.tree, 0, &two, &emptied).await.unwrap();
+            let output = compact(&world.context, &world.tree, 0, &two, &emptied).await.unwrap().kept();
             world.apply(&output.edit).await;
             let one = kvsets(&world);
             assert_eq!(one.len(), 1);
@@ -469,7 +470,7 @@ fn copies_stay_though_values_cannot_be_written_anew() {
         let leaf = leaves.max_by_key(|leaf| leaf.kvsets.len()).unwrap();
         let (leaf, kvsets) = (leaf.no, leaf.kvsets.iter().map(|kvset| kvset.no()).collect::<Vec<_>>());
         assert!(kvsets.len() > 1);
-        let output = compact(&world.context, &world.tree, leaf, &kvsets, &emptied).await.unwrap();
+        let output = compact(&world.context, &world.tree, leaf, &kvsets, &emptied).await.unwrap().kept();
         // They are mirrors now of what they repeat.
         assert!(output.has_mirrors());
         world.apply(&output.edit).await;
@@ -488,7 +489,7 @@ fn hot_and_cold_values_lie_apart() {
             world.put(&keys.collect::<Vec<_>>()).await;
         }
         let roots: Vec<_> = world.tree.root.iter().map(|kvset| kvset.no()).collect();
-        let edit = spill(&world.context, &world.tree, &roots).await.unwrap().edit;
+        let edit = spill(&world.context, &world.tree, &roots).await.unwrap().kept().edit;
         world.apply(&edit).await;
         let mut hot = BTreeSet::new();
         let mut cold = BTreeSet::new();
@@ -513,7 +514,7 @@ fn without_filters_nothing_is_known_of_what_a_spill_overwrites() {
             for odd in [0, 1] {
                 world.put(&(0..8191).map(|no| no * 2 + odd).collect::<Vec<_>>()).await;
                 let numbers: Vec<_> = world.tree.root.iter().map(|kvset| kvset.no()).collect();
-                let output = spill(&world.context, &world.tree, &numbers).await.unwrap();
+                let output = spill(&world.context, &world.tree, &numbers).await.unwrap().kept();
                 world.apply(&output.edit).await;
                 assert_eq!(output.overwritten.share(), None);
             }
@@ -532,7 +533,7 @@ fn a_spill_reads_the_log_once_and_its_segments_have_a_range_of_keys_each() {
             world.put(&(0..1000).map(|no| 4 * (no * 7919 % 1000) + table).collect::<Vec<_>>()).await;
         }
         let numbers: Vec<_> = world.tree.root.iter().map(|kvset| kvset.no()).collect();
-        let output = spill(&world.context, &world.tree, &numbers).await.unwrap();
+        let output = spill(&world.context, &world.tree, &numbers).await.unwrap().kept();
         let logged = 4000 * 200;
         assert!((logged..logged / 8 * 9).contains(&output.value_bytes_read), "{}", output.value_bytes_read);
         world.apply(&output.edit).await;
@@ -572,7 +573,7 @@ fn a_spill_tells_how_much_it_overwrites() {
         for (keys, wanted) in puts {
             world.put(&keys).await;
             let numbers: Vec<_> = world.tree.root.iter().map(|kvset| kvset.no()).collect();
-            let output = spill(&world.context, &world.tree, &numbers).await.unwrap();
+            let output = spill(&world.context, &world.tree, &numbers).await.unwrap().kept();
             world.apply(&output.edit).await;
             let share = output.overwritten.share();
             // A filter lets one in hundred pass.

@@ -234,7 +234,7 @@ impl World {
         self.know_loads();
         let root: Vec<_> = self.tree.root.iter().map(|kvset| kvset.no()).collect();
         if !root.is_empty() {
-            let edit = spill(&self.context, &self.tree, &root).await.unwrap().edit;
+            let edit = spill(&self.context, &self.tree, &root).await.unwrap().kept().edit;
             self.apply(&edit).await;
         }
         self.sequence += 1;
@@ -356,7 +356,7 @@ impl World {
             7 if tree.root.len() > 1 => {
                 let numbers: Vec<_> =
                     tree.root[..tree.root.len() - 1].iter().map(|kvset| kvset.no()).collect();
-                Some(merge(context, tree, &numbers).await.unwrap().edit)
+                Some(merge(context, tree, &numbers).await.unwrap().kept().edit)
             }
             6 => {
                 let which = self.random.below(tree.mirrors.len() as u64 + 1) as usize;
@@ -366,7 +366,7 @@ impl World {
             0 | 1 if !tree.root.is_empty() => {
                 let count = 1 + self.random.below(tree.root.len() as u64) as usize;
                 let numbers = tree.root.iter().rev().take(count).map(|kvset| kvset.no());
-                Some(spill(context, tree, &numbers.collect::<Vec<_>>()).await.unwrap().edit)
+                Some(spill(context, tree, &numbers.collect::<Vec<_>>()).await.unwrap().kept().edit)
             }
             2 => move_down(&context.placement, tree, tree.root.last()?.no(), context.leaf_bytes),
             3 | 4 => {
@@ -378,7 +378,7 @@ impl World {
                 let referenced = tree.references().into_keys();
                 let emptied: BTreeSet<_> = referenced.filter(|_| self.random.below(2) == 0).collect();
                 let job = compact(context, tree, leaf.no, &numbers, &emptied);
-                Some(job.await.unwrap().edit)
+                Some(job.await.unwrap().kept().edit)
             }
             _ if self.random.below(3) == 0 => Some(demote(tree, leaf?.no)),
             _ => {
@@ -390,7 +390,7 @@ impl World {
                 let keys: Vec<_> =
                     keys.filter(|key| leaf.start <= *key && end.is_none_or(|end| key < end)).collect();
                 let job = promote(context, tree, leaf.no, &keys, "fast");
-                Some(job.await.unwrap().edit)
+                Some(job.await.unwrap().kept().edit)
             }
         }
     }
@@ -461,7 +461,7 @@ impl World {
                 self.tree.leaf_by_no(leaf).unwrap().kvsets.iter().map(|kvset| kvset.no()).collect();
             let emptied = BTreeSet::new();
             let job = compact(&self.context, &self.tree, leaf, &kvsets, &emptied);
-            let edit = job.await.unwrap().edit;
+            let edit = job.await.unwrap().kept().edit;
             self.apply(&edit).await;
         }
     }
