@@ -21,6 +21,9 @@ use tanada_volume::{Attributes, ClassInfo, Object, Volume};
 use crate::written::{Purpose, Written, WrittenBytes};
 use crate::{Error, ErrorKind, Result};
 
+/// The number of a database's first object.
+pub(crate) const FIRST_OBJECT: u64 = 1;
+
 /// What an object is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ObjectKind {

@@ -40,7 +40,7 @@ use crate::log::segment::PlacedSegment;
 use crate::log::writer::{Appended, Log, LogOptions};
 use crate::manifest::{DatabaseRecord, LogRecord, Manifest, Record};
 use crate::memory::{Blocks, MemoryTable};
-use crate::objects::{ObjectKind, Objects};
+use crate::objects::{FIRST_OBJECT, ObjectKind, Objects};
 use crate::settings::{DatabaseSettings, FilterMemory, LONGEST_NAME, OpenOptions, RecoveryProgress};
 use crate::tree::Opener;
 use crate::value::Segments;
@@ -70,23 +70,28 @@ fn claim(volume: &Volume, name: &str, is_exclusive: bool) -> Result<Arc<Claim>> 
 
 /// All objects of a database, whatever numbers they have.
 fn objects_of(volume: &Volume, name: &str, environment: &dyn Environment) -> Arc<Objects> {
-    Objects::new(volume.clone(), name, 1, environment.buffers())
+    Objects::new(volume.clone(), name, FIRST_OBJECT, environment.buffers())
 }
 
 /// The same, with numbers that were not given yet.
 fn numbered(objects: &Objects, state: &DatabaseRecord, name: &str) -> Arc<Objects> {
     let largest = objects.list().into_iter().map(|(_, no)| no + 1).max();
-    let next = largest.unwrap_or(1).max(state.next_object).max(1);
+    let next = largest.unwrap_or(FIRST_OBJECT).max(state.next_object).max(FIRST_OBJECT);
     Objects::new(objects.volume().clone(), name, next, objects.buffers().clone())
 }
 
+/// Whether there is an object of that kind.
+fn has(objects: &Objects, wanted: ObjectKind) -> bool {
+    objects.list().iter().any(|(kind, _)| *kind == wanted)
+}
+
 /// Refuses a name under which there is a database, or something of one that somebody may want to have back. A copy takes the place of one that was not
-/// finished.
+/// finished, and whatever is made that of what was hardly begun.
 async fn check_free(objects: &Arc<Objects>, name: &str, is_copy: bool) -> Result<()> {
-    let has = |wanted| objects.list().iter().any(|(kind, _)| *kind == wanted);
-    if has(ObjectKind::Manifest) {
+    if has(objects, ObjectKind::Manifest) {
         let taken = |message| Err(Error::new(ErrorKind::AlreadyExists, message));
         return match crate::manifest::journal::recover(objects).await {
+            Ok(None) => Ok(()),
             Ok(Some(state)) if state.is_unfinished && is_copy => Ok(()),
             Ok(Some(state)) if state.is_unfinished => taken(format!(
                 "{name:?} is a copy that was not finished: destroy what there is, or make it again"
@@ -94,7 +99,7 @@ async fn check_free(objects: &Arc<Objects>, name: &str, is_copy: bool) -> Result
             _ => taken(format!("there is a database {name:?} already")),
         };
     }
-    if has(ObjectKind::Keys) {
+    if has(objects, ObjectKind::Keys) {
         return Err(Error::corrupted(format!(
             "database {name:?} lacks its manifest, and a new one would take what is left of it: restore it from a copy, or destroy it"
         )));
@@ -122,7 +127,7 @@ struct Recovered {
 }
 
 impl Database {
-    /// Makes a database.
+    /// Makes a database. After a stop, or if the future is dropped, there is one that can be opened or none, and then it can be made again.
     ///
     /// # Errors
     /// `AlreadyExists`, or `Locked` while it is being made; `InvalidInput` for a wrong name or wrong settings, `NoSpace`, `Device`.
@@ -206,12 +211,15 @@ impl Database {
         let recovered = crate::manifest::journal::recover(&objects).await?;
         let missing =
             |why: &str| Error::new(ErrorKind::NotFound, format!("there is no database {name:?}{why}"));
-        let mut state = recovered.ok_or_else(|| missing(""))?;
-        if state.is_unfinished {
-            return Err(missing(
-                ": a copy of that name was not finished; make it again, or destroy what there is",
-            ));
-        }
+        let Some(mut state) = recovered.filter(|state| !state.is_unfinished) else {
+            return Err(if has(&objects, ObjectKind::Manifest) {
+                missing(
+                    ": a database or a copy of that name was not finished; make it again, or destroy what there is",
+                )
+            } else {
+                missing("")
+            });
+        };
         if !options.settings.is_empty() {
             let settings = options.settings.over(&state.settings);
             settings.check()?;

@@ -47,6 +47,18 @@ pub(crate) fn decode(bytes: &[u8], manifest: u64) -> Option<(u64, &[u8])> {
     (found == manifest && crc32c::crc32c(checked) == checksum).then_some((index, records))
 }
 
+/// Whether `bytes`, without a whole frame at their beginning, may be what a stop left of the first frame of this manifest and of nothing behind it: they begin with that
+/// frame's header or with zeros, and in none of the blocks that follow another frame begins, be it whole or not.
+pub(crate) fn is_torn_first(bytes: &[u8], manifest: u64) -> bool {
+    let mut blocks = bytes.chunks(BLOCK);
+    let first = blocks.next().unwrap_or_default();
+    let header = &first[..first.len().min(FRAME_HEADER)];
+    let numbers = [manifest.to_be_bytes(), [0; 8]].concat();
+    let is_of_first = header.starts_with(&MAGIC.to_be_bytes()) && header.get(8..24) == Some(&*numbers);
+    let is_unwritten = header.iter().all(|byte| *byte == 0);
+    (is_of_first || is_unwritten) && blocks.all(|block| !block.starts_with(&MAGIC.to_be_bytes()))
+}
+
 /// Bytes of a frame with so many bytes of records.
 pub(crate) fn padded_len(records: usize) -> usize {
     (FRAME_HEADER + records).next_multiple_of(BLOCK)
@@ -75,7 +87,23 @@ mod tests {
 
         #[test]
         fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
-            let _ = decode(&bytes, 0);
+            let _ = (decode(&bytes, 0), is_torn_first(&bytes, 0));
+        }
+
+        #[test]
+        fn a_first_frame_is_torn_only_if_nothing_was_appended(
+            records in proptest::collection::vec(any::<u8>(), 0..9000),
+            sectors: Vec<bool>,
+        ) {
+            let whole = encode(1, 0, &records);
+            let is_written = |index: usize| sectors.get(index).copied().unwrap_or_default();
+            let sectors = whole.chunks(512).enumerate();
+            let torn = sectors.map(|(index, sector)| if is_written(index) { sector.to_vec() } else { vec![0; 512] });
+            let torn = torn.collect::<Vec<_>>().concat();
+            prop_assert!(is_torn_first(&torn, 1));
+            prop_assert!(!is_torn_first(&[&torn[..], &encode(1, 1, b"more")].concat(), 1));
+            prop_assert!(!is_torn_first(&encode(1, 3, &records), 1));
+            prop_assert!(!is_torn_first(&encode(2, 0, &records), 1));
         }
     }
 }

@@ -11,7 +11,7 @@ use super::state::DatabaseRecord;
 use crate::classes::Classes;
 use crate::counters::Counter;
 use crate::crash::{CrashPoints, PlantedBug};
-use crate::objects::{Lease, ObjectKind, Objects};
+use crate::objects::{FIRST_OBJECT, Lease, ObjectKind, Objects};
 use crate::wire::Decoder;
 use crate::written::Purpose;
 use crate::{Error, ErrorKind, Result};
@@ -44,12 +44,16 @@ struct Writer {
     failed: Option<Error>,
 }
 
+async fn read_all(object: &Object) -> Result<Vec<u8>> {
+    let size = usize::try_from(object.size_bytes()).unwrap_or(usize::MAX);
+    let read = object.read_bytes(0, size).await;
+    read.map_err(|error| Error::volume(format!("cannot read {:?}", object.name()), &error))
+}
+
 /// What a manifest says, if its snapshot is whole.
 async fn read(object: &Object, no: u64) -> Result<Option<DatabaseRecord>> {
     let name = object.name();
-    let size = object.size_bytes();
-    let read = object.read_bytes(0, usize::try_from(size).unwrap_or(usize::MAX)).await;
-    let bytes = read.map_err(|error| Error::volume(format!("cannot read {name:?}"), &error))?;
+    let bytes = read_all(object).await?;
     let mut state = DatabaseRecord::default();
     let (mut at, mut index) = (0, 0);
     while let Some(rest) = bytes.get(at..)
@@ -81,7 +85,20 @@ async fn read(object: &Object, no: u64) -> Result<Option<DatabaseRecord>> {
     Ok(Some(state))
 }
 
-/// The state of a database: what the latest manifest with a whole snapshot says. `None` if there is no manifest at all.
+/// Whether all there is of a database is what a stop left of its first manifest, so that nobody was told that there is one.
+///
+/// It is safe to make another in its place: a database is made when nothing of that name is left, its first object is manifest 1, with one frame, and nothing else is
+/// begun before that is durable. From then on it has more: each change is a frame behind the first one, what is stored lies in other objects, and each opening and
+/// each rotation writes a manifest of a larger number before the one before goes. So whatever is damaged of a database in which anybody made as much as a store, it is not taken
+/// for this. What is taken for it by damage is one that was just made and has nothing in it.
+async fn is_hardly_begun(objects: &Arc<Objects>) -> Result<bool> {
+    let [(ObjectKind::Manifest, FIRST_OBJECT)] = objects.list()[..] else { return Ok(false) };
+    let (_, object) = objects.open(ObjectKind::Manifest, FIRST_OBJECT)?;
+    Ok(frame::is_torn_first(&read_all(&object).await?, FIRST_OBJECT))
+}
+
+/// The state of a database: what the latest manifest with a whole snapshot says. `None` if there is no manifest, or no more than the beginning of the first one: making
+/// the database was not finished.
 ///
 /// # Errors
 /// `Corrupted`, `FutureFormat`, `Device`.
@@ -95,6 +112,9 @@ pub(crate) async fn recover(objects: &Arc<Objects>) -> Result<Option<DatabaseRec
         if let Some(state) = read(&object, no).await? {
             return Ok(Some(state));
         }
+    }
+    if is_hardly_begun(objects).await? {
+        return Ok(None);
     }
     if let Some(largest) = largest {
         let name = objects.name(ObjectKind::Manifest, largest);
@@ -281,7 +301,7 @@ async fn fill_snapshot(
         }
     }
     objects.note_written(Purpose::Manifest, &object, 0, offset);
-    // CRASH: the new manifest may be torn; the old one is there.
+    // CRASH: the new manifest may be torn; the old one is there. Of a database that is being made there is none: the name is as good as free.
     crash.reached("manifest.before-rotation-sync");
     object.sync().await.map_err(failed)?;
     let undecided = Vec::new();
