@@ -196,7 +196,7 @@ impl Database {
             };
             self.core.retire_tree(writing, &tree);
         };
-        if writing.manifest.append_made(is_there, remove).await?.is_none() {
+        if writing.manifest.append_made(&[], is_there, remove).await?.is_none() {
             return Err(Error::new(ErrorKind::NotFound, format!("there is no store {name:?}")));
         }
         self.core.background.progress.notify();

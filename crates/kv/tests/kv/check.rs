@@ -143,7 +143,6 @@ fn damage_of_an_index_or_a_filter_is_found_and_a_filter_costs_no_answer() {
     }
 }
 
-
 /// Jobs that came upon it ended the writes to all stores, over all openings.
 #[test]
 fn a_damaged_value_is_moved_as_it_is_and_stays_damaged() {
