@@ -172,7 +172,7 @@ fn garbage_is_collected_as_the_settings_say_now() {
     write(&store, 0..8000, 1);
     wait(store.compact()).unwrap();
     for version in 2..6 {
-        for no in (0..8000).step_by(3) {
+        for no in (0..8000).step_by(2) {
             write(&store, no..no + 1, version);
         }
         wait(store.compact()).unwrap();
