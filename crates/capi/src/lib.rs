@@ -65,6 +65,15 @@ fn write_options(flags: u32, time_to_live_s: u32) -> Result<WriteOptions, Failur
     Ok(WriteOptions { compression, time_to_live_s, ..options })
 }
 
+/// # Errors
+/// `Invalid` if `flags` has others than `known`, of those that open `what`.
+fn check_flags(flags: u32, known: u32, what: &str) -> Result<(), Failure> {
+    if flags & !known == 0 {
+        return Ok(());
+    }
+    Err(Failure::of(Code::Invalid, format!("{flags:#x} are no flags of {what}")))
+}
+
 /// Opens a database with what is named of its settings; one that is made has the defaults for the rest, and one that is there its own.
 ///
 /// # Safety
@@ -77,6 +86,7 @@ unsafe fn open_database(
     progress: Option<OnProgress>,
     out: *mut *mut DatabaseHandle,
 ) -> Result<(), Failure> {
+    check_flags(flags, CREATE | READ, "databases")?;
     // SAFETY: as the caller promises.
     let (volume, name) = unsafe { (Path::new(text(volume)?), text(database)?) };
     let read_only = flags & READ != 0;
@@ -113,6 +123,7 @@ unsafe fn open_store(
     settings: &StoreSettings,
     out: *mut *mut StoreHandle,
 ) -> Result<(), Failure> {
+    check_flags(flags, CREATE, "stores")?;
     // SAFETY: as the caller promises.
     let (handle, name) = unsafe { (memory::borrow(database)?, text(name)?) };
     let store = match handle.database.open_store(name) {

@@ -122,7 +122,7 @@ pub struct YcsbArguments {
     #[arg(long)]
     update_one_field: bool,
     /// Writes are durable after so many milliseconds at the latest; 0 for before they are acknowledged
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u16).range(0..=1000))]
     durable_within: Option<u16>,
 }
 

@@ -62,12 +62,21 @@ pub(super) fn named(texts: &[String]) -> Outcome<Named> {
             return Err(Failure::usage(format!("--set {text}: it was said before")));
         }
     }
-    let wrong = |error| Failure::usage(format!("--set: {error}"));
     match (of_database.is_empty(), of_store.is_empty()) {
-        (_, true) => serde_json::from_value(of_database.into()).map(Named::Database).map_err(wrong),
-        (true, _) => serde_json::from_value(of_store.into()).map(Named::Store).map_err(wrong),
+        (_, true) => of_names(of_database).map(Named::Database),
+        (true, _) => of_names(of_store).map(Named::Store),
         _ => Err(Failure::usage("--set: settings of the database and of a store are two commands")),
     }
+}
+
+fn of_names<T: DeserializeOwned>(settings: Map<String, Value>) -> Outcome<T> {
+    // Alone, each says which one is wrong.
+    for (name, value) in &settings {
+        let alone = Map::from_iter([(name.clone(), value.clone())]);
+        let parsed = serde_json::from_value::<T>(alone.into());
+        parsed.map_err(|error| Failure::usage(format!("--set {name}={value}: {error}")))?;
+    }
+    serde_json::from_value(settings.into()).map_err(|error| Failure::usage(format!("--set: {error}")))
 }
 
 /// How long values are compressed.

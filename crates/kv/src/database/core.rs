@@ -287,7 +287,9 @@ impl Core {
         let conflict = check.and_then(|check| self.conflict(&commit, payload, stores, check));
         if let Some(conflict) = conflict.filter(|_| !self.crash.has(PlantedBug::LeaveOutConflicts)) {
             let why = match conflict {
-                Conflict::Changed => "another commit wrote the same since the transaction began",
+                Conflict::Changed => {
+                    "another commit wrote what this one writes or has read, since the transaction began"
+                }
                 Conflict::TooOld => {
                     "so much was written since the transaction began that it is not known any more whether another commit wrote the same"
                 }

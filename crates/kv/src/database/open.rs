@@ -281,8 +281,7 @@ impl Database {
         let next_table = AtomicU64::new(1);
         let cache = Cache::new(state.settings.memory_bytes);
         let segments = Segments::new(&objects, &cache);
-        let has_damaged = Arc::default();
-        let filters = FilterMemory::Paged;
+        let (has_damaged, filters) = (Arc::default(), FilterMemory::Paged);
         let opener = Opener { objects: objects.clone(), segments, cache, has_damaged, filters };
         for store in state.stores.values_mut() {
             opener.leave_out_lost_copies(&mut store.tree).await?;
