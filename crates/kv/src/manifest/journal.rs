@@ -41,6 +41,8 @@ struct Writer {
     state: DatabaseRecord,
     /// What records name whose writing was given up: nobody knows whether they are durable until others are in their place.
     undecided: Vec<Lease>,
+    /// The next manifest was begun, and given up or failed: if it is whole all the same it counts, though it lacks what is changed here from then on.
+    is_rotating: bool,
     failed: Option<Error>,
 }
 
@@ -139,11 +141,7 @@ impl Manifest {
         let writer = write_snapshot(&objects, &classes, state, &crash).await?;
         // CRASH: both are whole and say the same; the later one counts.
         crash.reached("manifest.before-old-deletion");
-        for (kind, no) in objects.list() {
-            if kind == ObjectKind::Manifest && no != writer.lease.no() {
-                objects.delete(kind, no).await?;
-            }
-        }
+        delete_others(&objects, writer.lease.no()).await?;
         let (writer, rotations) = (Mutex::new(writer), Counter::default());
         Ok(Manifest { objects, classes, crash, writer, rotations })
     }
@@ -194,6 +192,9 @@ impl Manifest {
         if let Some(error) = &writer.failed {
             return Err(error.clone());
         }
+        if writer.is_rotating {
+            self.rotate(writer).await?;
+        }
         // Records that do not fit are refused before anything is written.
         let mut state = writer.state.clone();
         let mut bytes = Vec::new();
@@ -243,20 +244,35 @@ impl Manifest {
         Ok(())
     }
 
+    /// Writes the manifest anew, and deletes all others. If that was given up before, nothing may be changed until it is done.
     async fn rotate(&self, writer: &mut Writer) -> Result<()> {
+        let has_begun = std::mem::replace(&mut writer.is_rotating, true);
         let state = writer.state.clone();
         let next = match write_snapshot(&self.objects, &self.classes, state, &self.crash).await {
             Ok(next) => next,
             // The old one is as good; there will be room another time.
-            Err(error) if error.kind() == ErrorKind::NoSpace => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NoSpace && !has_begun => {
+                writer.is_rotating = false;
+                return Ok(());
+            }
             Err(error) => return Err(error),
         };
-        let old = std::mem::replace(writer, next);
+        *writer = next;
         // CRASH: both are whole and say the same; the later one counts.
         self.crash.reached("manifest.before-rotated-deletion");
         self.rotations.add(1);
-        self.objects.delete(ObjectKind::Manifest, old.lease.no()).await
+        delete_others(&self.objects, writer.lease.no()).await
     }
+}
+
+/// Deletes all manifests but one.
+async fn delete_others(objects: &Objects, kept: u64) -> Result<()> {
+    for (kind, no) in objects.list() {
+        if kind == ObjectKind::Manifest && no != kept {
+            objects.delete(kind, no).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes a whole manifest.
@@ -304,8 +320,17 @@ async fn fill_snapshot(
     // CRASH: the new manifest may be torn; the old one is there. Of a database that is being made there is none: the name is as good as free.
     crash.reached("manifest.before-rotation-sync");
     object.sync().await.map_err(failed)?;
-    let undecided = Vec::new();
-    Ok(Writer { lease, object, offset, index, snapshot_bytes: offset, state, undecided, failed: None })
+    Ok(Writer {
+        lease,
+        object,
+        offset,
+        index,
+        snapshot_bytes: offset,
+        state,
+        undecided: Vec::new(),
+        is_rotating: false,
+        failed: None,
+    })
 }
 
 #[cfg(test)]
@@ -316,6 +341,8 @@ mod tests {
     use crate::settings::{DatabaseSettings, StoreSettings};
     use crate::testing::TestVolume;
     use crate::tree::{Change, Edit, KvsetRecord, Place, Position};
+    use std::cell::Cell;
+    use std::task::Poll;
 
     fn classes(objects: &Objects) -> Arc<Classes> {
         Classes::new(objects.volume(), None)
@@ -418,6 +445,48 @@ mod tests {
         wait_for(manifest.append_made(&made, || Some(changes(no + 2)), |_| ())).unwrap();
         drop(made);
         assert_eq!(objects.take_retired(), None);
+    }
+
+    /// Makes change `no`, as far as so many polls lead behind its being durable; whether it was given up there.
+    fn give_up_behind(manifest: &Manifest, no: u64, polls: usize) -> bool {
+        let is_durable = Cell::new(false);
+        let mut append = Box::pin(manifest.append(changes(no), |_| is_durable.set(true)));
+        let mut left = polls;
+        wait_for(std::future::poll_fn(|context| match append.as_mut().poll(context) {
+            Poll::Ready(appended) => Poll::Ready(appended.map(|()| false).unwrap()),
+            Poll::Pending if !is_durable.get() => Poll::Pending,
+            Poll::Pending if left == 0 => Poll::Ready(true),
+            Poll::Pending => {
+                left -= 1;
+                Poll::Pending
+            }
+        }))
+    }
+
+    /// The manifest that was begun counted as soon as it was whole, though the one before went on to be written.
+    #[test]
+    fn what_is_changed_after_a_rotation_that_was_given_up_is_there() {
+        let mut given_up = 0;
+        for polls in 0..12 {
+            let volume = TestVolume::new();
+            let objects = volume.objects();
+            // Each change makes it be written anew.
+            let settings = DatabaseSettings { manifest_bytes: 0, ..DatabaseSettings::default() };
+            let state = DatabaseRecord { settings, ..DatabaseRecord::default() };
+            let begun = Manifest::begin(objects.clone(), classes(&objects), state, CrashPoints::default());
+            let manifest = wait_for(begun).unwrap();
+            make_store(&manifest);
+            given_up += u32::from(give_up_behind(&manifest, 1, polls));
+            // What is on its way to a device gets there.
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            give_up_behind(&manifest, 2, 0);
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            let state = wait_for(recover(&objects)).unwrap().unwrap();
+            assert_eq!(state.stores[&1].tree.root.len(), 2, "after {polls} polls");
+            wait_for(manifest.append(changes(3), |_| ())).unwrap();
+            manifest_object(&objects);
+        }
+        assert!(given_up > 0);
     }
 
     /// Records of a later version are whole, so what they are is no damage.
