@@ -1,8 +1,6 @@
 //! What stands behind the pointers that callers have.
 
-use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use tanada_kv::{
@@ -60,16 +58,4 @@ pub struct TransactionHandle {
 /// What databases of a C program run in.
 pub(crate) fn environment() -> Arc<dyn Environment> {
     ThreadEnvironment::new()
-}
-
-/// A number for a new volume that no other has: time, process and path.
-pub(crate) fn new_identity(path: &Path) -> [u8; 16] {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let mut hasher = DefaultHasher::new();
-    (path, std::process::id(), now.subsec_nanos()).hash(&mut hasher);
-    let mut identity = [0; 16];
-    identity[..8].copy_from_slice(&(now.as_nanos() as u64).to_le_bytes());
-    identity[8..].copy_from_slice(&hasher.finish().to_le_bytes());
-    identity
 }

@@ -156,7 +156,7 @@ pub unsafe extern "C" fn tanada_kv_create_volume(path: *const c_char, size_bytes
         // SAFETY: as the caller promises.
         let path = Path::new(unsafe { text(path) }?);
         let classes = [ClassConfig::new("capacity", vec!["capacity".into()], Some(size_bytes))];
-        let settings = VolumeSettings { id: handles::new_identity(path), ..VolumeSettings::default() };
+        let settings = VolumeSettings::default();
         let directory = wait(Directory::create(path, &settings, &classes, Settings::default()))?;
         Ok(wait(directory.close())?)
     })

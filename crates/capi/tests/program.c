@@ -41,10 +41,13 @@ static void more(const char *volume) {
     tanada_kv *database;
     tanada_kv_store *store, *other;
     const char *settings = "{\"memory_bytes\": 8388608, \"durability\": {\"within\": 10}}";
+    CHECK(TANADA_KV_INVALID, tanada_kv_open(volume, "more", 0xf0 | TANADA_KV_CREATE, &database));
+    TRUE(strstr(tanada_kv_error(), "no flags of databases") != NULL);
     CHECK(TANADA_KV_INVALID, tanada_kv_open_with(volume, "more", TANADA_KV_CREATE, "{\"memory\": 1}", &database));
     TRUE(strstr(tanada_kv_error(), "settings of a database") != NULL);
     CHECK(TANADA_KV_INVALID, tanada_kv_open_with(volume, "more", TANADA_KV_CREATE, "{\"memory_bytes\": 1}", &database));
     OK(tanada_kv_open_with(volume, "more", TANADA_KV_CREATE, settings, &database));
+    CHECK(TANADA_KV_INVALID, tanada_kv_store_open(database, "a", TANADA_KV_READ | TANADA_KV_CREATE, &store));
     CHECK(TANADA_KV_INVALID, tanada_kv_store_open_with(database, "a", TANADA_KV_CREATE, "{\"page_bytes\": 1}", &store));
     OK(tanada_kv_store_open_with(database, "a", TANADA_KV_CREATE, "{\"compression\": \"lz4\"}", &store));
     OK(tanada_kv_store_open_with(database, "b", TANADA_KV_CREATE, NULL, &other));

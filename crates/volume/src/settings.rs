@@ -20,7 +20,7 @@ pub const LARGEST_OBJECT: u64 = 64 << 40;
 /// What is fixed when a volume is created.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VolumeSettings {
-    /// Identity of the volume; the caller draws it (16 random bytes).
+    /// Identity of the volume: 16 random bytes, which the caller draws, or a [`Directory`](crate::directory::Directory) where they are zeros.
     pub id: [u8; 16],
     /// Bytes of a chunk: a power of two from 4 KiB to 64 MiB. Default: 1 MiB.
     pub chunk_bytes: u64,

@@ -1,7 +1,5 @@
 //! `tanada volume create`.
 
-use std::io::Read;
-
 use clap::Args;
 use tanada_base::ByteSize;
 use tanada_volume::directory::Directory;
@@ -39,7 +37,6 @@ pub struct CreateArguments {
 pub(super) async fn run(machine: &Machine, arguments: CreateArguments) -> Outcome {
     let CreateArguments { folder, classes, chunk_size, heat_half_life } = arguments;
     let settings = VolumeSettings {
-        id: random_id()?,
         chunk_bytes: chunk_size.bytes(),
         heat_half_life_s: heat_half_life,
         ..VolumeSettings::default()
@@ -56,12 +53,4 @@ pub(super) async fn run(machine: &Machine, arguments: CreateArguments) -> Outcom
     directory.close().await?;
     let classes = count(sizes.len() as u64, "class");
     say(&format!("volume {}: {classes} ({})\n", folder.volume.display(), sizes.join(", ")))
-}
-
-fn random_id() -> Outcome<[u8; 16]> {
-    let mut id = [0; 16];
-    std::fs::File::open("/dev/urandom")
-        .and_then(|mut random| random.read_exact(&mut id))
-        .map_err(|error| Failure::failed(format!("cannot draw an id from /dev/urandom: {error}")))?;
-    Ok(id)
 }

@@ -10,6 +10,7 @@ mod config;
 mod files;
 mod lock;
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -71,9 +72,17 @@ fn join(folder: &Path, error: &std::io::Error, what: &str) -> Error {
     Error::new(kind, format!("{}: cannot {what}: {error}", folder.display()))
 }
 
+/// The identity of a new volume.
+fn random_id(path: &Path) -> Result<[u8; 16]> {
+    let mut id = [0; 16];
+    let drawn = std::fs::File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut id));
+    drawn.map_err(|error| join(path, &error, "draw an id from /dev/urandom"))?;
+    Ok(id)
+}
+
 impl Directory {
-    /// Makes a volume in the folder `path`, which is made if need be and must not hold one. `classes` are fastest first; of `settings` all but the
-    /// classes counts.
+    /// Makes a volume in the folder `path`, which is made if need be and must not hold one. `classes` are fastest first; of `volume` all but the
+    /// classes counts, and an id of zeros, as by default, is drawn.
     ///
     /// # Errors
     /// As [`Volume::create`]; `InvalidInput` if a device is named twice, `AlreadyExists` if a file has data in it; and if files cannot be made.
@@ -92,17 +101,20 @@ impl Directory {
         }
         let lock = DirectoryLock::exclusive(path)?;
         clear_leftovers(path)?;
+        let mut volume = volume.clone();
+        if volume.id == [0; 16] {
+            volume.id = random_id(path)?;
+        }
         let mut config = DirectoryConfig::new(volume.id);
         for class in classes {
             config.classes.push(class.resolved(path, volume.id, volume.chunk_bytes)?);
         }
         config::check_free(&config.classes, path)?;
-        let mut volume_settings = volume.clone();
-        volume_settings.classes = config.classes.iter().map(ClassConfig::settings).collect();
+        volume.classes = config.classes.iter().map(ClassConfig::settings).collect();
         // Until the volume is there, this says which files are leftovers.
         config.store_as(path, CREATING)?;
         let parts = parts(path, &config, &settings, Access::Create)?;
-        let made = Volume::create(parts, &volume_settings).await?;
+        let made = Volume::create(parts, &volume).await?;
         config.store(path)?;
         remove_if_there(&path.join(CREATING))?;
         let config = parking_lot::Mutex::new(config);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use tanada_io::Method;
-use tanada_volume::directory::{ClassConfig, Directory, Settings};
+use tanada_volume::directory::{ClassConfig, Directory, DirectoryConfig, Settings};
 use tanada_volume::{Attributes, Budget, ErrorKind, OpenOptions, Relocation, VolumeSettings};
 use tempfile::TempDir;
 
@@ -211,4 +211,20 @@ fn adopted_files_lie_on_the_disks_of_the_slowest_class() {
         assert!(first > alone * 3 / 2, "{first:?} beside others, {alone:?} alone");
     });
     run.unwrap();
+}
+
+/// All that a program made by default had one of zeros.
+#[test]
+fn each_volume_that_is_made_has_an_identity_of_its_own() {
+    let folder = TempDir::new().unwrap();
+    let made = |name: &str| {
+        let path = folder.path().join(name);
+        let class = ClassConfig::new("only", vec!["data".into()], Some(16 << 20));
+        let volume = VolumeSettings::default();
+        let created = block_on(Directory::create(&path, &volume, &[class], settings())).unwrap();
+        block_on(created.close()).unwrap();
+        DirectoryConfig::load(&path).unwrap().id().unwrap()
+    };
+    let (first, second) = (made("first"), made("second"));
+    assert!(first != [0; 16] && second != [0; 16] && first != second, "{first:?} {second:?}");
 }
