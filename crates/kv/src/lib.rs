@@ -10,22 +10,20 @@
 //! - Everything is asynchronous and runs wherever its futures are polled; [`blocking`] is for threads that wait.
 //!
 //! ```
-//! use tanada_io::{Device, DeviceOptions};
 //! use tanada_kv::{Batch, CursorOptions, Database, DatabaseSettings, Isolation, OpenOptions, StoreSettings};
 //! use tanada_kv::{ThreadEnvironment, WriteOptions};
-//! use tanada_volume::{ClassSettings, Parts, Volume, VolumeSettings};
+//! use tanada_volume::VolumeSettings;
+//! use tanada_volume::directory::{ClassConfig, Directory, Settings};
 //!
 //! # let folder = tempfile::tempdir().unwrap();
-//! # let device = |name: &str| {
-//! #     Device::open(folder.path().join(name), &DeviceOptions { create: true, ..DeviceOptions::default() })
-//! # };
-//! # let parts = Parts::new(device("metadata")?).with_class("flash", vec![device("flash")?]);
-//! # let class = ClassSettings { name: "flash".to_owned(), size_bytes: 256 << 20, ..ClassSettings::default() };
-//! # let settings = VolumeSettings { id: *b"16 random bytes!", classes: vec![class], ..VolumeSettings::default() };
+//! # let path = folder.path().join("volume");
 //! # futures::executor::block_on(async {
-//! # let volume = Volume::create(parts, &settings).await?;
+//! let flash = ClassConfig::new("flash", vec!["flash".into()], Some(256 << 20));
+//! let directory =
+//!     Directory::create(&path, &VolumeSettings::default(), &[flash], Settings::default()).await?;
+//! let volume = directory.volume();
 //! let environment = ThreadEnvironment::new();
-//! let database = Database::create(&volume, "shop", &DatabaseSettings::default(), environment.clone()).await?;
+//! let database = Database::create(volume, "shop", &DatabaseSettings::default(), environment.clone()).await?;
 //! let lines = database.create_store("lines", &StoreSettings::default()).await?;
 //! lines.put(b"2026-01-01/1", b"rice").await?; // durable within 100 ms
 //! let mut batch = Batch::new();
@@ -45,12 +43,12 @@
 //! transaction.commit(&WriteOptions::sync()).await?;
 //! database.close().await?;
 //!
-//! let database = Database::open(&volume, "shop", &OpenOptions::default(), environment).await?;
+//! let database = Database::open(volume, "shop", &OpenOptions::default(), environment).await?;
 //! let lines = database.open_store("lines")?;
 //! assert_eq!(lines.get(b"2026-01-02/2").await?.as_deref(), Some(&b"tea"[..]));
-//! # database.close().await?;
+//! database.close().await?;
+//! directory.close().await?;
 //! # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-//! # Ok::<(), tanada_io::Error>(())
 //! ```
 #![forbid(unsafe_code)]
 #![cfg_attr(
