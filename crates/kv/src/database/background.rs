@@ -14,6 +14,7 @@ use super::core::Core;
 use super::jobs::Did;
 use crate::Error;
 use crate::counters::Counter;
+use crate::environment::Environment;
 use crate::notify::{Notified, Notify, TaskCount};
 
 /// How long a worker that found no space waits for other work before it looks again, at first and at most: each look may write as much as there is room for.
@@ -55,6 +56,15 @@ impl Background {
         self.is_stopping.store(true, Ordering::Release);
         self.work.notify();
         self.progress.notify();
+    }
+
+    /// Has something done that comes to its end whoever waits for it.
+    pub(crate) fn spawn(
+        &self,
+        environment: &dyn Environment,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
+        self.tasks.spawn(environment, task);
     }
 
     /// Stops them and waits.

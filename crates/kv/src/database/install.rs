@@ -1,4 +1,4 @@
-//! Installing edits of a store's tree.
+//! Installing edits of a store's tree, and taking the whole of it away.
 //!
 //! 1. What an edit adds is opened.
 //! 2. The edit goes to the manifest, and when it is durable to the store's view.
@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use super::core::{Core, Writing};
 use super::store::StoreState;
-use crate::Result;
+use crate::entry::SequenceNo;
 use crate::manifest::{DatabaseRecord, Record};
 use crate::objects::Lease;
 use crate::tree::pick::Job;
 use crate::tree::{Change, Edit, JobContext, JobOutput, KvsetNo, TreeState};
+use crate::{Error, ErrorKind, Result};
 
 /// Versions in the kvsets that an edit of the tree removes: those that it puts in another place stay.
 fn versions_taken_away(tree: &TreeState, edit: &Edit) -> u64 {
@@ -149,9 +150,29 @@ impl Core {
         Ok(())
     }
 
-    /// What no store needs any more of a tree that was dropped.
-    pub(crate) fn retire_tree(&self, writing: &Writing, tree: &TreeState) {
-        let dropped = tree.retire_dropped(&TreeState::default());
-        self.release_segments(writing, &dropped);
+    /// Takes a store out of the database: it is there until that is durable, and gone for everybody from then on.
+    ///
+    /// # Errors
+    /// `NotFound` if somebody else was first; `NoSpace`, `Device`.
+    pub(crate) async fn drop_store(&self, writing: &Writing, store: &StoreState) -> Result<()> {
+        let is_there = || store.check_there().is_ok().then(|| vec![Record::StoreDropped { no: store.no }]);
+        let remove = |_: &DatabaseRecord| {
+            store.is_dropped.store(true, Ordering::Release);
+            self.stores.write().retain(|other| other.no != store.no);
+            let tree = {
+                let mut view = store.view.write();
+                view.waiting.clear();
+                // Who has not noticed yet finds nothing, in the cache neither.
+                view.known_since = SequenceNo::MAX;
+                std::mem::take(&mut view.tree)
+            };
+            let dropped = tree.retire_dropped(&TreeState::default());
+            self.release_segments(writing, &dropped);
+        };
+        if writing.manifest.append_made(&[], is_there, remove).await?.is_none() {
+            return Err(Error::new(ErrorKind::NotFound, format!("there is no store {:?}", store.name)));
+        }
+        self.background.progress.notify();
+        self.delete_retired().await
     }
 }

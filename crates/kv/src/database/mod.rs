@@ -57,8 +57,6 @@ pub use statistics::{ClassStatistics, JobStatistics, StallStatistics, Statistics
 pub use store::Store;
 
 use crate::cache::Owner;
-use crate::entry::SequenceNo;
-use crate::manifest::{DatabaseRecord, Record};
 use crate::memory::MemoryTable;
 use crate::settings::{DatabaseSettings, StoreSettings, WriteOptions};
 // As `super::sync`, for modules that are built with others, too.
@@ -174,33 +172,25 @@ impl Database {
         Ok(Store::new(self.core.clone(), store.ok_or_else(missing)?.clone()))
     }
 
-    /// Deletes a store with all that it holds.
+    /// Deletes a store with all that it holds. It comes to its end though the future is dropped: what others write to the store meanwhile is not to be
+    /// acknowledged and gone at the next opening.
     ///
     /// # Errors
-    /// `NotFound`, `ReadOnly`, `Device`.
+    /// `NotFound`, `ReadOnly`, `NoSpace`, `Device`.
     pub async fn drop_store(&self, name: &str) -> Result<()> {
         let store = self.open_store(name)?;
-        let writing = self.core.writing()?;
-        let state = store.state();
-        // It is there until its end is durable, and gone for everybody from then on, whether or not this call comes to its end.
-        let is_there = || state.check_there().is_ok().then(|| vec![Record::StoreDropped { no: state.no }]);
-        let remove = |_: &DatabaseRecord| {
-            state.is_dropped.store(true, Ordering::Release);
-            self.core.stores.write().retain(|other| other.no != state.no);
-            let tree = {
-                let mut view = state.view.write();
-                view.waiting.clear();
-                // Who has not noticed yet finds nothing, in the cache neither.
-                view.known_since = SequenceNo::MAX;
-                std::mem::take(&mut view.tree)
-            };
-            self.core.retire_tree(writing, &tree);
+        self.core.writing()?;
+        let (dropped, told) = futures::channel::oneshot::channel();
+        let core = self.core.clone();
+        let task = async move {
+            // Whoever closes the database meanwhile waits for it.
+            if let Some(writing) = &core.writing {
+                let _ = dropped.send(core.drop_store(writing, store.state()).await);
+            }
         };
-        if writing.manifest.append_made(&[], is_there, remove).await?.is_none() {
-            return Err(Error::new(ErrorKind::NotFound, format!("there is no store {name:?}")));
-        }
-        self.core.background.progress.notify();
-        self.core.delete_retired().await
+        self.core.background.spawn(&*self.core.environment, task);
+        let gone = |_| Err(Error::new(ErrorKind::Closed, "the task that drops the store has gone"));
+        told.await.unwrap_or_else(gone)
     }
 
     /// The stores' names, in order of their making.

@@ -93,11 +93,15 @@ impl Environment for NoThreads {
     }
 }
 
-/// Appends a frame, waiting for room as often as it takes; the LSN behind it.
+/// Appends a frame that is to be durable within a second, waiting for room as often as it takes; the LSN behind it.
 fn append(log: &Log, tag: u64, len: usize) -> Lsn {
+    append_within(log, tag, len, Some(1000))
+}
+
+fn append_within(log: &Log, tag: u64, len: usize, within_ms: Option<u16>) -> Lsn {
     let payload = payload(tag, len);
     loop {
-        if let Some(appended) = log.append(&payload, tag, Some(1000)).unwrap() {
+        if let Some(appended) = log.append(&payload, tag, within_ms).unwrap() {
             return appended.end;
         }
         wait_for(log.room(payload.frame_len())).unwrap();
@@ -177,12 +181,24 @@ fn who_waits_after_the_end_hears_of_it() {
     let volume = TestVolume::new();
     let objects = volume.objects();
     let log = start(&volume, &objects, 1, 0);
+    let end = append_within(&log, 1, 100, None);
+    log.stop();
+    wait_for(log.ended());
+    assert_eq!(wait_for(log.sync_to(end)).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(wait_for(log.close()).unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[test]
+fn what_is_to_be_durable_in_time_is_at_the_end() {
+    let volume = TestVolume::new();
+    let objects = volume.objects();
+    let log = start(&volume, &objects, 1, 0);
     let end = append(&log, 1, 100);
     log.stop();
     wait_for(log.ended());
-    // It was to be durable in time.
     wait_for(log.sync_to(end)).unwrap();
     assert_eq!(wait_for(log.room(100)).unwrap_err().kind(), ErrorKind::Closed);
+    wait_for(log.close()).unwrap();
 }
 
 #[test]
