@@ -62,7 +62,9 @@ pub use buffer::{BUFFER_ALIGNMENT, Buffer, BufferPool, LARGEST_POOLED_BUFFER};
 pub use context::{IoContext, IoCounters, IoSnapshot, Permit};
 pub use device::{Awaited, Backend, Completion, Device, DeviceOptions, Method, Operation, Request, Ticket};
 pub use error::{Error, ErrorKind, Result, is_cancelled};
-pub use executor::{ExecutorOptions, Executors, JoinHandle, Task, spawn_local};
+pub use executor::{
+    Chain, ExecutorOptions, Executors, JoinHandle, Task, begin_chain, operations_since_resumed, spawn_local,
+};
 pub use fallback::{Fallback, force_fallback, set_warning_sink, warn};
 pub use gate::{Gate, GateLimits};
 pub use model::{FlashSpec, MemberSpec, ModelQueue, ModelSpec, ModelledArray, Preset, SpindleSpec};

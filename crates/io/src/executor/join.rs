@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 
+use super::remote::TaskNo;
 use crate::{Error, ErrorKind, Result};
 
 struct State<T> {
@@ -17,7 +18,7 @@ struct State<T> {
     is_finished: bool,
     is_cancelled: bool,
     waker: Option<Waker>,
-    task: Option<async_task::Task<()>>,
+    task: Option<async_task::Task<(), TaskNo>>,
 }
 
 /// Resolves to the task's output, or to a `Cancelled` or `Panicked` error. Dropping it cancels the task (buffers of I/O in flight live
@@ -44,7 +45,7 @@ pub(super) struct TaskPlace<T> {
 }
 
 impl<T> TaskPlace<T> {
-    pub(super) fn put(self, task: async_task::Task<()>) {
+    pub(super) fn put(self, task: async_task::Task<(), TaskNo>) {
         let mut state = self.state.lock();
         if state.is_cancelled {
             // Cancelling runs foreign destructors: not under the lock.

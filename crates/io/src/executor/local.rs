@@ -2,8 +2,8 @@
 //!
 //! The loop:
 //! 1. take what other threads sent;
-//! 2. poll ready tasks, at most [`POLLS_A_ROUND`], and none again that has yielded; whenever enough I/Os have gathered (`submit_batch`), submit them in one
-//!    call;
+//! 2. poll ready tasks, at most [`POLLS_A_ROUND`], and none again that has yielded: [the oldest chain first](super::ready); when enough I/Os have gathered
+//!    (`submit_batch`), submit them in one call, and begin anew;
 //! 3. with nothing ready, submit the rest and sleep until a completion or a message comes; otherwise only look for completions;
 //! 4. complete what landed, which makes tasks ready.
 //!
@@ -23,7 +23,8 @@ use std::task::{Context, Poll, Waker};
 use async_task::{Builder, Runnable};
 use slab::Slab;
 
-use super::remote::{Item, Load, RemoteHandle};
+use super::ready::{Age, ReadyQueue};
+use super::remote::{Item, Load, RemoteHandle, TaskNo};
 use crate::device::{Completion, OpenFile, Request, Ticket};
 use crate::ring::{Landed, Ring};
 use crate::{Fallback, timeline};
@@ -47,10 +48,20 @@ thread_local! {
 
 pub(super) struct Local {
     remote: RemoteHandle,
-    ready: RefCell<VecDeque<Runnable>>,
+    ready: RefCell<ReadyQueue>,
     ring: RefCell<Option<Ring>>,
-    tasks: RefCell<Slab<Waker>>,
+    tasks: RefCell<Slab<Entry>>,
+    /// The task that is being polled, and how often it has called [`operations_since_resumed`] meanwhile.
+    running: Cell<Option<TaskNo>>,
+    operations: Cell<u64>,
     is_stopped: Cell<bool>,
+}
+
+/// A task whose future is not dropped yet.
+struct Entry {
+    waker: Waker,
+    /// Of the chain that it is in.
+    age: Option<Age>,
 }
 
 /// The executor whose thread this is.
@@ -102,14 +113,68 @@ pub(crate) fn cancel_on_this_thread(ticket: Ticket) {
     });
 }
 
+/// Counts an operation of the calling task: how many there were since the task waited for something, or let others run; `None` on threads that are no executor's. Whoever does
+/// many that do not wait lets others run now and then.
+pub fn operations_since_resumed() -> Option<u64> {
+    with_current(|local| {
+        local.operations.set(local.operations.get() + 1);
+        local.operations.get()
+    })
+}
+
+/// A chain of I/Os that a task drives, until this is dropped: see [`begin_chain`].
+#[derive(Debug)]
+pub struct Chain(Option<(u64, TaskNo, Age)>);
+
+/// What the calling task does from now on is one chain of I/Os, until what this gives is dropped: between them it goes on before tasks whose chains began later, and
+/// before those that became ready later and are in none. Without effect on threads that are no executor's, and inside of another chain of the task.
+///
+/// Where more is to be done than threads can do, a chain of several I/Os would otherwise wait in the queue for as long after each of them as one that begins does before
+/// its first one.
+///
+/// ```
+/// # let executors = tanada_io::Executors::start(tanada_io::ExecutorOptions { threads: 1, ..Default::default() })?;
+/// executors.block_on(|| async {
+///     let chain = tanada_io::begin_chain();
+///     // Reads an index page, then the leaf page that it names, then the value that this one names.
+///     drop(chain);
+/// })?;
+/// # Ok::<(), tanada_io::Error>(())
+/// ```
+pub fn begin_chain() -> Chain {
+    let began = with_current(|local| {
+        let task = local.running.get()?;
+        let mut tasks = local.tasks.borrow_mut();
+        let entry = tasks.get_mut(task).filter(|entry| entry.age.is_none())?;
+        let age = local.ready.borrow_mut().next_age();
+        entry.age = Some(age);
+        Some((local.remote.id(), task, age))
+    });
+    Chain(began.flatten())
+}
+
+impl Drop for Chain {
+    fn drop(&mut self) {
+        let Some((executor, task, age)) = self.0 else { return };
+        with_current(|local| {
+            if local.remote.id() == executor
+                && let Some(entry) = local.tasks.borrow_mut().get_mut(task)
+            {
+                // It may have been moved elsewhere, and the task's number be another's by now.
+                entry.age = entry.age.filter(|its_age| *its_age != age);
+            }
+        });
+    }
+}
+
 /// Puts a woken task into the queue of its executor.
-fn schedule(remote: &RemoteHandle, runnable: Runnable) {
+fn schedule(remote: &RemoteHandle, runnable: Runnable<TaskNo>) {
     let mut runnable = Some(runnable);
     with_current(|local| {
         if local.remote.is(remote)
             && let Some(runnable) = runnable.take()
         {
-            local.ready.borrow_mut().push_back(runnable);
+            local.make_ready(runnable);
         }
     });
     if let Some(runnable) = runnable {
@@ -126,8 +191,8 @@ struct Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        let waker = self.local.tasks.borrow_mut().try_remove(self.key);
-        drop(waker);
+        let entry = self.local.tasks.borrow_mut().try_remove(self.key);
+        drop(entry);
     }
 }
 
@@ -138,6 +203,8 @@ impl Local {
             ready: RefCell::default(),
             ring: RefCell::new(ring),
             tasks: RefCell::default(),
+            running: Cell::new(None),
+            operations: Cell::new(0),
             is_stopped: Cell::new(false),
         })
     }
@@ -147,10 +214,11 @@ impl Local {
         self: &Rc<Self>,
         future: F,
         load: Load,
-    ) -> async_task::Task<F::Output> {
+    ) -> async_task::Task<F::Output, TaskNo> {
         let mut tasks = self.tasks.borrow_mut();
         let entry = tasks.vacant_entry();
-        let registration = Registration { local: self.clone(), key: entry.key(), _load: load };
+        let task_no = entry.key();
+        let registration = Registration { local: self.clone(), key: task_no, _load: load };
         let future = Contained(ManuallyDrop::new(future));
         let future = async move {
             let _registration = registration;
@@ -159,15 +227,27 @@ impl Local {
         let remote = self.remote.clone();
         let (runnable, task) = Builder::new()
             .propagate_panic(true)
-            .spawn_local(|()| future, move |runnable| schedule(&remote, runnable));
-        entry.insert(runnable.waker());
+            .metadata(task_no)
+            .spawn_local(|_| future, move |runnable| schedule(&remote, runnable));
+        entry.insert(Entry { waker: runnable.waker(), age: None });
         drop(tasks);
         if self.is_stopped.get() {
             drop(runnable);
             return task;
         }
-        self.ready.borrow_mut().push_back(runnable);
+        self.make_ready(runnable);
         task
+    }
+
+    /// Puts a task into the queue. One that is woken while it runs has mostly woken itself, to let others go first: the age of its chain does not count then.
+    fn make_ready(&self, runnable: Runnable<TaskNo>) {
+        let task = *runnable.metadata();
+        let age = if self.running.get() == Some(task) {
+            None
+        } else {
+            self.tasks.borrow().get(task).and_then(|entry| entry.age)
+        };
+        self.ready.borrow_mut().push(runnable, age);
     }
 
     pub(super) fn add_load(&self) -> Load {
@@ -186,8 +266,8 @@ impl Local {
             if self.remote.is_stopping() {
                 break;
             }
-            self.poll_ready();
-            self.turn_ring(&mut inbox, &mut landed);
+            let has_submitted = self.poll_ready();
+            self.turn_ring(has_submitted, &mut inbox, &mut landed);
             landed.drain(..).for_each(Landed::complete);
         }
         self.stop();
@@ -196,7 +276,7 @@ impl Local {
 
     fn handle(&self, item: Item) {
         match item {
-            Item::Run(runnable) => self.ready.borrow_mut().push_back(runnable),
+            Item::Run(runnable) => self.make_ready(runnable),
             Item::Start(start) => survive(start),
             Item::ForgetFile(id) => {
                 if let Some(ring) = self.ring.borrow_mut().as_mut() {
@@ -206,13 +286,17 @@ impl Local {
         }
     }
 
-    fn poll_ready(&self) {
+    /// Whether it ended because I/Os were submitted.
+    fn poll_ready(&self) -> bool {
         let mut left = POLLS_A_ROUND;
         while left > 0 {
-            let Some(runnable) = self.ready.borrow_mut().pop_front() else { return };
+            let Some(runnable) = self.ready.borrow_mut().pop() else { return false };
             left -= 1;
             let mut has_yielded = false;
+            self.running.set(Some(*runnable.metadata()));
+            self.operations.set(0);
             survive(|| has_yielded = runnable.run());
+            self.running.set(None);
             if has_yielded {
                 // Woken while it ran, mostly by itself to let others go first, and they may wait for I/O: those before it in the queue, then completions.
                 left = left.min(self.ready.borrow().len().saturating_sub(1));
@@ -222,13 +306,16 @@ impl Local {
                 gathered > 0 && gathered >= submit_batch(ring.in_flight())
             };
             if self.ring.borrow_mut().as_mut().is_some_and(is_enough) {
+                // What has landed by then may belong to older chains than what is ready, and so may what other threads have woken.
                 self.enter(false);
+                return true;
             }
         }
+        false
     }
 
-    /// Submits; sleeps if there is nothing else to do; reaps.
-    fn turn_ring(&self, inbox: &mut VecDeque<Item>, landed: &mut Vec<Landed>) {
+    /// Submits what was not just now; sleeps if there is nothing else to do; reaps.
+    fn turn_ring(&self, has_submitted: bool, inbox: &mut VecDeque<Item>, landed: &mut Vec<Landed>) {
         let sleep = self.ready.borrow().is_empty() && self.remote.try_sleep();
         let is_virtual = timeline::is_any_virtual();
         if sleep {
@@ -249,7 +336,7 @@ impl Local {
         } else if is_virtual {
             timeline::executor_turns();
         }
-        if !sleep && self.ring.borrow_mut().as_mut().is_some_and(Ring::wants_enter) {
+        if !sleep && !has_submitted && self.ring.borrow_mut().as_mut().is_some_and(Ring::wants_enter) {
             self.enter(false);
         }
         let woken = self.ring.borrow_mut().as_mut().is_some_and(|ring| ring.reap(landed));
@@ -290,12 +377,13 @@ impl Local {
         self.is_stopped.set(true);
         let mut inbox = VecDeque::new();
         while !self.tasks.borrow().is_empty() {
-            let wakers: Vec<Waker> = self.tasks.borrow().iter().map(|(_, waker)| waker.clone()).collect();
+            let wakers: Vec<Waker> =
+                self.tasks.borrow().iter().map(|(_, entry)| entry.waker.clone()).collect();
             wakers.into_iter().for_each(Waker::wake);
             self.remote.awake(&mut inbox);
             inbox.drain(..).for_each(|item| survive(|| drop(item)));
             loop {
-                let Some(runnable) = self.ready.borrow_mut().pop_front() else { break };
+                let Some(runnable) = self.ready.borrow_mut().pop() else { break };
                 survive(|| drop(runnable));
             }
             std::thread::yield_now();
@@ -330,4 +418,115 @@ impl<F> Drop for Contained<F> {
 /// Runs `code`, whose panic must not end the thread. The panic hook has reported it already.
 fn survive(code: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(code));
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::channel::oneshot;
+
+    use super::*;
+    use crate::{ExecutorOptions, Executors, spawn_local};
+
+    async fn yield_once() {
+        let mut has_yielded = false;
+        std::future::poll_fn(|context| {
+            context.waker().wake_by_ref();
+            if std::mem::replace(&mut has_yielded, true) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    fn on_one_thread<T: Send + 'static, F: Future<Output = T> + 'static>(
+        make: impl FnOnce() -> F + Send + 'static,
+    ) -> T {
+        let options = ExecutorOptions { threads: 1, registered_bytes: 0, ..ExecutorOptions::default() };
+        Executors::start(options).unwrap().block_on(make).unwrap()
+    }
+
+    /// Tasks wait, and are woken in an order; in which order they go on.
+    async fn order_of(in_chain: [bool; 3], woken: [usize; 3]) -> Vec<usize> {
+        let order = Rc::new(RefCell::new(Vec::new()));
+        let (mut senders, mut tasks) = (Vec::new(), Vec::new());
+        for (no, in_chain) in in_chain.into_iter().enumerate() {
+            let (sender, receiver) = oneshot::channel::<()>();
+            senders.push(Some(sender));
+            let order = order.clone();
+            tasks.push(spawn_local(async move {
+                let _chain = in_chain.then(begin_chain);
+                receiver.await.unwrap();
+                order.borrow_mut().push(no);
+            }));
+        }
+        yield_once().await;
+        for no in woken {
+            senders[no].take().unwrap().send(()).unwrap();
+        }
+        for task in tasks {
+            task.await;
+        }
+        order.take()
+    }
+
+    #[test]
+    fn the_oldest_chain_goes_on_first() {
+        let order = on_one_thread(|| order_of([true; 3], [2, 0, 1]));
+        assert_eq!(order, [0, 1, 2]);
+        let order = on_one_thread(|| order_of([false, true, false], [2, 0, 1]));
+        assert_eq!(order, [1, 2, 0], "the others became ready later");
+        let order = on_one_thread(|| order_of([false; 3], [2, 0, 1]));
+        assert_eq!(order, [2, 0, 1]);
+    }
+
+    #[test]
+    fn a_chain_that_lets_others_go_first_is_not_before_them() {
+        let order = on_one_thread(|| async {
+            let order = Rc::new(RefCell::new(Vec::new()));
+            let task = |name: &'static str, in_chain: bool| {
+                let order = order.clone();
+                spawn_local(async move {
+                    let _chain = in_chain.then(begin_chain);
+                    for _ in 0..3 {
+                        order.borrow_mut().push(name);
+                        yield_once().await;
+                    }
+                })
+            };
+            let tasks = [task("chain", true), task("other", false)];
+            for task in tasks {
+                task.await;
+            }
+            order.take()
+        });
+        assert_eq!(order, ["chain", "other"].repeat(3));
+    }
+
+    #[test]
+    fn operations_count_from_when_a_task_was_resumed() {
+        let counted = on_one_thread(|| async {
+            let count = || operations_since_resumed().unwrap();
+            let first = [count(), count()];
+            yield_once().await;
+            (first, count())
+        });
+        assert_eq!(counted, ([1, 2], 1));
+        assert_eq!(operations_since_resumed(), None);
+    }
+
+    #[test]
+    fn a_chain_ends_with_what_it_was_begun_for() {
+        let ages = on_one_thread(|| async {
+            let age = || {
+                let age = |local: &Local| local.tasks.borrow()[local.running.get().unwrap()].age;
+                with_current(age).unwrap().is_some()
+            };
+            let outer = begin_chain();
+            let inner = begin_chain();
+            drop(inner);
+            let within = age();
+            drop(outer);
+            [within, age()]
+        });
+        assert_eq!(ages, [true, false]);
+        drop(begin_chain());
+    }
 }

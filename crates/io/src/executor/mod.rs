@@ -8,6 +8,7 @@
 
 mod join;
 mod local;
+mod ready;
 mod remote;
 
 use std::future::Future;
@@ -24,8 +25,9 @@ use crate::ring::{Ring, Sibling};
 use crate::{BufferPool, Error, ErrorKind, Fallback, Method, Result, ring};
 pub use join::JoinHandle;
 use local::Local;
+pub use local::{Chain, begin_chain, operations_since_resumed};
 pub(crate) use local::{cancel_on_this_thread, executor_thread, is_executor_thread, start_on_this_thread};
-use remote::{Item, Load};
+use remote::{Item, Load, TaskNo};
 pub(crate) use remote::{RemoteHandle, Sleeper};
 
 /// How to start executors.
@@ -262,7 +264,7 @@ impl Drop for Executors {
 ///
 /// A panic in the task goes on in whoever awaits it.
 #[derive(Debug)]
-pub struct Task<T>(async_task::FallibleTask<T>);
+pub struct Task<T>(async_task::FallibleTask<T, TaskNo>);
 
 impl<T> Task<T> {
     /// Lets the task run to its end on its own.

@@ -27,10 +27,13 @@ const RUNNING: u8 = 0;
 const SLEEPING: u8 = 1;
 const NOTIFIED: u8 = 2;
 
+/// A task among those of its executor.
+pub(super) type TaskNo = usize;
+
 /// What other threads send to an executor.
 pub(super) enum Item {
     /// A task to poll.
-    Run(Runnable),
+    Run(Runnable<TaskNo>),
     /// Something to do there: make a future and spawn it.
     Start(Box<dyn FnOnce() + Send>),
     /// A file is being closed: the ring's table must let go of it.
