@@ -15,10 +15,19 @@ use tanada_io::{BufferPool, Executors, Timeline};
 /// A future without a result that may run on any thread.
 pub type BackgroundTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// Makes a future without a result that stays on the thread it was made on.
+pub type MakeLocalTask = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + Send>;
+
 /// What a database runs in. All databases of a process may share one.
 pub trait Environment: Send + Sync + fmt::Debug {
     /// Runs a future to its end, in the background.
     fn spawn(&self, task: BackgroundTask);
+
+    /// Runs a future to its end on one thread, in the background. Such futures wait for nothing, and only let others run now and then: unless an environment
+    /// has something better, each is a task that does it all at once.
+    fn spawn_local(&self, make: MakeLocalTask) {
+        self.spawn(Box::pin(async move { wait_for(make()) }));
+    }
 
     /// A future that is ready after `duration`.
     fn sleep(&self, duration: Duration) -> BackgroundTask;
@@ -61,6 +70,10 @@ impl fmt::Debug for LiveEnvironment {
 impl Environment for LiveEnvironment {
     fn spawn(&self, task: BackgroundTask) {
         self.executors.spawn(move || task).detach();
+    }
+
+    fn spawn_local(&self, make: MakeLocalTask) {
+        self.executors.spawn(make).detach();
     }
 
     fn sleep(&self, duration: Duration) -> BackgroundTask {
@@ -136,10 +149,24 @@ pub(crate) fn wait_for<F: Future>(future: F) -> F::Output {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::notify::yield_now;
     use futures::channel::oneshot;
     use tanada_io::{ExecutorOptions, VirtualTimeOptions};
 
+    fn runs_local_tasks(environment: &dyn Environment) {
+        let (sender, receiver) = oneshot::channel();
+        environment.spawn_local(Box::new(|| {
+            Box::pin(async move {
+                let stays_here = std::rc::Rc::new(7);
+                yield_now().await;
+                let _ = sender.send(*stays_here);
+            })
+        }));
+        assert_eq!(wait_for(receiver), Ok(7));
+    }
+
     fn runs_tasks(environment: &dyn Environment) {
+        runs_local_tasks(environment);
         let (sender, receiver) = oneshot::channel();
         let began = environment.now();
         let slept = environment.sleep(Duration::from_millis(20));

@@ -82,6 +82,7 @@ mod notify;
 mod objects;
 mod overrides;
 mod pace;
+mod portions;
 mod settings;
 mod stream;
 mod sync;
@@ -103,7 +104,7 @@ pub use database::{
     StallStatistics, Statistics, Store, StoreStatistics,
 };
 pub use entry::{LONGEST_KEY, LONGEST_VALUE};
-pub use environment::{BackgroundTask, Environment, LiveEnvironment, ThreadEnvironment};
+pub use environment::{BackgroundTask, Environment, LiveEnvironment, MakeLocalTask, ThreadEnvironment};
 pub use error::{Error, ErrorKind, Result};
 pub use latency::{LatencyBucket, LatencySummary};
 pub use overrides::{DatabaseOverrides, StoreOverrides};

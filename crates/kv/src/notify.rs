@@ -104,6 +104,22 @@ impl TaskCount {
         }));
     }
 
+    /// Runs what `make` makes in the background, on one thread; it counts until it has ended or was dropped.
+    pub(crate) fn spawn_local<F: Future<Output = ()> + 'static>(
+        &self,
+        environment: &dyn Environment,
+        make: impl FnOnce() -> F + Send + 'static,
+    ) {
+        self.running.fetch_add(1, Ordering::AcqRel);
+        let running = Running(self.clone());
+        environment.spawn_local(Box::new(move || {
+            Box::pin(async move {
+                make().await;
+                drop(running);
+            })
+        }));
+    }
+
     pub(crate) fn running(&self) -> usize {
         self.running.load(Ordering::Acquire)
     }

@@ -170,7 +170,10 @@ const BYTES_OF_A_THREAD: u64 = 1 << 19;
 const PART_OF_A_THREAD: u64 = 256;
 
 /// Pages that are dropped before other tasks of the thread have their turn.
-const PAGES_AT_ONCE: u32 = 1024;
+const PAGES_AT_ONCE: u32 = 256;
+
+/// Bytes that are dropped at once, for the same reason.
+const DROPPED_AT_ONCE: u64 = 1 << 20;
 
 /// What an entry costs beside its bytes, and beside the eighth of them that an allocator rounds up by in the mean.
 const ENTRY_BYTES: u64 = 186;
@@ -187,6 +190,13 @@ impl Weighter<CacheKey, Cached> for ByBytes {
         };
         bytes as u64 / 8 * 9 + ENTRY_BYTES
     }
+}
+
+/// Gives a rank so many bytes, or somewhat more, if it would have to drop much for that; whether it has no more than it is to have.
+fn shrink(rank: &Ranked, bytes: u64) -> bool {
+    let least = rank.weight().saturating_sub(DROPPED_AT_ONCE);
+    rank.set_capacity(bytes.max(least));
+    least <= bytes
 }
 
 type Ranked = QuickCache<CacheKey, Cached, ByBytes, FixedState>;
@@ -270,12 +280,22 @@ impl Cache {
         self.budget_bytes.saturating_sub(taken).max(self.budget_bytes / 8)
     }
 
-    /// Others take `bytes` of the budget from now on, instead of what they took before.
-    pub(crate) fn lend(&self, bytes: u64) {
+    /// Others take `bytes` of the budget from now on, instead of what they took before. They may as soon as that is done; what is dropped for them takes time, and
+    /// others of the thread have their turn in between.
+    pub(crate) async fn lend(&self, bytes: u64) {
         let is_new = self.lent_bytes.swap(bytes, Ordering::Relaxed) != bytes;
         if self.hold_back() || is_new {
-            self.share();
+            while !self.share_some() {
+                yield_now().await;
+            }
         }
+    }
+
+    /// The same for who gives something back: there is nothing to drop, unless others take more.
+    pub(crate) fn lend_less(&self, bytes: u64) {
+        self.lent_bytes.store(bytes, Ordering::Relaxed);
+        self.hold_back();
+        let _ = self.share_some();
     }
 
     /// Takes notice of the thread that this is. To be called before something is put in, which another one may free.
@@ -299,12 +319,17 @@ impl Cache {
 
     /// Gives both ranks what they may have now.
     fn share(&self) {
+        while !self.share_some() {}
+    }
+
+    /// The same, but neither rank drops more than a little; whether it is done.
+    fn share_some(&self) -> bool {
         let _one = self.sharing.lock();
         let budget_bytes = self.budget_bytes();
-        self.upper.set_capacity(budget_bytes / 2);
+        let is_upper_done = shrink(&self.upper, budget_bytes / 2);
         let weight = self.upper.weight();
         self.settled_bytes.store(weight, Ordering::Relaxed);
-        self.lower.set_capacity(budget_bytes.saturating_sub(weight));
+        shrink(&self.lower, budget_bytes.saturating_sub(weight)) && is_upper_done
     }
 
     /// What is held of `key`.
@@ -496,8 +521,10 @@ impl Cache {
         }
         // Of several at once one is enough.
         let Some(_one) = self.sharing.try_lock() else { return };
-        self.settled_bytes.store(weight, Ordering::Relaxed);
-        self.lower.set_capacity(self.budget_bytes().saturating_sub(weight));
+        // If there is much to drop, whoever comes next goes on.
+        if shrink(&self.lower, self.budget_bytes().saturating_sub(weight)) {
+            self.settled_bytes.store(weight, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn counters(&self) -> CacheCounters {

@@ -45,11 +45,11 @@ fn what_is_lent_comes_back() {
             cache.counters()
         };
         fill(Rank::Upper).await;
-        cache.lend(768 << 10);
+        cache.lend(768 << 10).await;
         let lent = fill(Rank::Lower).await;
         assert!(lent.upper_bytes + lent.lower_bytes <= (256 << 10) + (8 << 10), "{lent:?}");
         assert!(lent.lower_bytes > 64 << 10, "{lent:?}");
-        cache.lend(0);
+        cache.lend(0).await;
         let back = fill(Rank::Lower).await;
         assert!(back.upper_bytes + back.lower_bytes > 900 << 10, "{back:?}");
     });
@@ -75,7 +75,7 @@ fn threads_that_load_hold_some_of_it_back() {
         assert!(least.is_some_and(|least| least < 61 << 20), "{least:?}");
     });
     assert!(load(200) > 63 << 20, "they have ended");
-    cache.lend(1 << 40);
+    block_on(cache.lend(1 << 40));
     assert_eq!(cache.budget_bytes(), 8 << 20, "an eighth is left");
 }
 

@@ -15,11 +15,16 @@ use super::jobs::Did;
 use crate::Error;
 use crate::counters::Counter;
 use crate::environment::Environment;
+use crate::memory::MemoryTable;
 use crate::notify::{Notified, Notify, TaskCount};
 
 /// How long a worker that found no space waits for other work before it looks again, at first and at most: each look may write as much as there is room for.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 const TRY_AGAIN_AT_LAST: Duration = Duration::from_secs(60);
+
+/// How often it is looked whether a table that was written out is still read, and how long after the first look the second one is.
+const LOOKS_FOR_READERS: u32 = 20;
+const LOOK_FOR_READERS: Duration = Duration::from_millis(1);
 
 /// What tasks and others tell each other.
 #[derive(Debug, Default)]
@@ -42,7 +47,7 @@ pub(crate) struct Background {
     pub(crate) copying: Mutex<u64>,
     /// Mirrors are being taken away.
     pub(crate) is_trimming: AtomicBool,
-    is_stopping: AtomicBool,
+    is_stopping: Arc<AtomicBool>,
     tasks: TaskCount,
 }
 
@@ -65,6 +70,26 @@ impl Background {
         task: impl Future<Output = ()> + Send + 'static,
     ) {
         self.tasks.spawn(environment, task);
+    }
+
+    /// Has a table freed that was written out, as soon as nobody reads it any more; if somebody does for long, or at the end, that one frees it.
+    pub(crate) fn take_apart(&self, mut table: Arc<MemoryTable>, environment: &Arc<dyn Environment>) {
+        let (environment, tasks, is_stopping) =
+            (environment.clone(), self.tasks.clone(), self.is_stopping.clone());
+        self.spawn(&*environment.clone(), async move {
+            for look in 1..=LOOKS_FOR_READERS {
+                match Arc::try_unwrap(table) {
+                    Ok(table) => {
+                        return tasks.spawn_local(&*environment, move || table.take_apart());
+                    }
+                    Err(read) => table = read,
+                }
+                if is_stopping.load(Ordering::Acquire) {
+                    return;
+                }
+                environment.sleep(LOOK_FOR_READERS * look).await;
+            }
+        });
     }
 
     /// Stops them and waits.
@@ -118,7 +143,7 @@ async fn run(weak: Weak<Core>, mut noticed: Notified, task: Task) {
                     return;
                 }
                 Task::Flush if core.flush_next().await => Did::Something,
-                Task::Flush => core.give_blocks_back().map_or(Did::Nothing, Did::Later),
+                Task::Flush => core.give_blocks_back().await.map_or(Did::Nothing, Did::Later),
                 Task::Job => core.job_next().await,
             };
             match did {

@@ -251,7 +251,7 @@ impl Core {
         };
         self.turns.write().await;
         for store in &stores {
-            self.admit(store).await?;
+            self.admit(store, &payload).await?;
         }
         self.admit_puts(&payload).await?;
         let end = loop {
@@ -414,6 +414,8 @@ impl Core {
         {
             return Ok(((!self.is_expired(newest.expires_s)).then(|| held.value()), snapshot));
         }
+        // From here on it may have to wait.
+        let _chain = tanada_io::begin_chain();
         let found = tree.get(key, hash, snapshot, &unseen).await?;
         // A look-up is a use of what is held: what was deleted, or came before what lies in pages, would stay for as long as its key is looked up.
         let is_obsolete = |held: &HeldValue| match &found {

@@ -132,7 +132,17 @@ impl Core {
 
     /// Leaves the cache what memory tables and jobs do not take. To be called when these came, grew or went, without a lock: what the cache drops takes
     /// time.
-    pub(crate) fn share_memory(&self) {
+    pub(crate) async fn share_memory(&self) {
+        self.opener.cache.lend(self.lent_bytes()).await;
+    }
+
+    /// The same when something went.
+    pub(crate) fn share_more_memory(&self) {
+        self.opener.cache.lend_less(self.lent_bytes());
+    }
+
+    /// What the cache does without.
+    fn lent_bytes(&self) -> u64 {
         let settings = self.settings();
         let table_bytes = settings.table_bytes();
         let tables: u64 = self.stores.read().iter().map(|store| store.table_bytes()).sum();
@@ -142,24 +152,27 @@ impl Core {
         let jobs = self.background.job_bytes.load(Ordering::Relaxed);
         let nodes = if tables > 0 { (tables + meanwhile) / NODES_SHARE } else { 0 };
         let uncounted = uncounted_bytes(settings.memory_bytes, settings.own_bytes(), nodes + jobs);
-        self.opener.cache.lend(tables + meanwhile + jobs + uncounted);
+        tables + meanwhile + jobs + uncounted
     }
 
     /// Lets the memory go that tables have not needed for a while; when to look again, if at all.
-    pub(crate) fn give_blocks_back(&self) -> Option<Duration> {
+    pub(crate) async fn give_blocks_back(&self) -> Option<Duration> {
         let again = self.blocks.look(self.environment.now());
-        self.share_memory();
+        self.share_memory().await;
         again
     }
 
     /// Writes out the table that has waited longest; whether there was one.
     pub(crate) async fn flush_next(&self) -> bool {
         let Ok(writing) = self.writing() else { return false };
-        self.share_memory();
+        self.share_memory().await;
         let Some((store, table)) = self.oldest_waiting() else { return false };
         let flushed = self.flush(writing, &store, &table).await;
-        drop(table);
-        self.share_memory();
+        match flushed {
+            Ok(()) => self.background.take_apart(table, &self.environment),
+            Err(_) => drop(table),
+        }
+        self.share_memory().await;
         match flushed {
             Ok(()) => {
                 self.background.failed.lock().take();
@@ -320,7 +333,8 @@ impl Core {
             view.waiting.retain(|other| !Arc::ptr_eq(other, table));
             Ok(())
         };
-        let Some(installed) = writing.manifest.append_made(&[], make, install).await? else {
+        let appended = writing.manifest.append_made(&[], make, install).await;
+        let Some(installed) = self.made_or_discarded(appended, record.as_ref()).await? else {
             store.view.write().waiting.retain(|other| !Arc::ptr_eq(other, table));
             return self.discard(record.as_ref()).await;
         };
@@ -376,6 +390,14 @@ impl Core {
                 yield_now().await;
             }
         }
+    }
+
+    /// If a change was not made for want of room it is tried again with another file.
+    async fn made_or_discarded<T>(&self, made: Result<T>, record: Option<&KvsetRecord>) -> Result<T> {
+        if made.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) {
+            self.discard(record).await?;
+        }
+        made
     }
 
     async fn discard(&self, record: Option<&KvsetRecord>) -> Result<()> {

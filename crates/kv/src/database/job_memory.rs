@@ -16,26 +16,39 @@ pub(super) struct JobMemory<'a> {
 }
 
 impl JobMemory<'_> {
-    pub(super) fn take(core: &Core, bytes: u64) -> JobMemory<'_> {
+    pub(super) async fn take(core: &Core, bytes: u64) -> JobMemory<'_> {
+        let memory = JobMemory::note(core, bytes);
+        core.share_memory().await;
+        memory
+    }
+
+    fn note(core: &Core, bytes: u64) -> JobMemory<'_> {
         core.background.job_bytes.fetch_add(bytes, Ordering::Relaxed);
-        core.share_memory();
         JobMemory { core, bytes }
     }
 
     /// What a job needs, and what is not used besides if somebody waits for it: so more values go in one round, or in one batch.
-    pub(super) fn for_job<'a>(core: &'a Core, context: &mut JobContext, is_awaited: bool) -> JobMemory<'a> {
-        let _taking = core.background.taking.lock();
-        if is_awaited {
-            context.batch_bytes = context.batch_bytes.max(batch_of(core.unused_bytes()));
-        }
-        JobMemory::take(core, context.batch_bytes / 5 * 8)
+    pub(super) async fn for_job<'a>(
+        core: &'a Core,
+        context: &mut JobContext,
+        is_awaited: bool,
+    ) -> JobMemory<'a> {
+        let memory = {
+            let _taking = core.background.taking.lock();
+            if is_awaited {
+                context.batch_bytes = context.batch_bytes.max(batch_of(core.unused_bytes()));
+            }
+            JobMemory::note(core, context.batch_bytes / 5 * 8)
+        };
+        core.share_memory().await;
+        memory
     }
 }
 
 impl Drop for JobMemory<'_> {
     fn drop(&mut self) {
         self.core.background.job_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-        self.core.share_memory();
+        self.core.share_more_memory();
     }
 }
 

@@ -187,6 +187,11 @@ impl Core {
                     }
                     // The log makes another one when it wants it, and jobs free more than they take.
                     writing.log.give_back_ready();
+                    match self.thin_leaves(writing, store).await {
+                        Ok(true) => return Did::Something,
+                        Ok(false) => {}
+                        Err(error) => writing.log.fail(&error),
+                    }
                     // What is written out may make room meanwhile.
                     drop(turn);
                     self.environment.sleep(REST).await;
@@ -240,7 +245,8 @@ impl Core {
             };
             // What the log has ready may be the room that frees more, or what kvsets take of chunks that they do not fill; or jobs have made some.
             writing.log.give_back_ready();
-            let is_less = self.bring_together(writing, store).await.is_ok_and(|did| did);
+            let is_less = self.bring_together(writing, store).await.is_ok_and(|did| did)
+                || self.thin_leaves(writing, store).await?;
             drop(turn);
             self.delete_retired().await?;
             if is_leaf {
@@ -407,7 +413,10 @@ impl Core {
         };
         // The others are edits alone.
         let reads = matches!(job, Job::Spill { .. } | Job::Compact { .. } | Job::Mirror { .. });
-        let _memory = reads.then(|| JobMemory::for_job(self, &mut context, is_thorough));
+        let _memory = match reads {
+            true => Some(JobMemory::for_job(self, &mut context, is_thorough).await),
+            false => None,
+        };
         let (dense, _copying) = self.take_room_for_copies(|copying| match &job {
             Job::Spill { kvsets } if context.keeps_mirrors => {
                 self.dense_mirrors(writing, &tree, kvsets, copying)

@@ -127,7 +127,7 @@ impl Core {
         let tree = Arc::new(whole.without_mirrors());
         drop(whole);
         let batch_bytes = BATCH_BYTES.min(context.batch_bytes / 2);
-        let _memory = JobMemory::take(self, 2 * batch_bytes);
+        let _memory = JobMemory::take(self, 2 * batch_bytes).await;
         let context = JobContext { batch_bytes, ..context };
         let output = merge(&context, &tree, numbers).await?;
         self.install_job(writing, store, (&context, tree), (Job::MERGE, began), output).await

@@ -41,6 +41,7 @@ mod shares;
 pub(crate) mod snapshot;
 mod statistics;
 pub(crate) mod store;
+mod thinning;
 mod turns;
 mod unmirrored;
 
@@ -122,7 +123,7 @@ impl Database {
     /// Makes a store.
     ///
     /// # Errors
-    /// `AlreadyExists`, `InvalidInput`, `ReadOnly`, `Device`.
+    /// `AlreadyExists`, `InvalidInput`, `NoSpace`, `ReadOnly`, `Device`.
     pub async fn create_store(&self, name: &str, settings: &StoreSettings) -> Result<Store> {
         self.core.classes.check(&settings.policy)?;
         self.add_store(name, settings).await

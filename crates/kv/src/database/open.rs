@@ -283,13 +283,12 @@ impl Database {
         let segments = Segments::new(&objects, &cache);
         let (has_damaged, filters) = (Arc::default(), FilterMemory::Paged);
         let opener = Opener { objects: objects.clone(), segments, cache, has_damaged, filters };
-        for store in state.stores.values_mut() {
-            opener.leave_out_lost_copies(&mut store.tree).await?;
-        }
+        let value_segments = leave_out_lost_copies(&opener, &mut state).await?;
         let instance = NEXT_INSTANCE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let background = Background::default();
         let blocks = Arc::new(Blocks::new(state.settings.table_bytes(), background.work.clone()));
-        let recovered = recover(&opener, &state, options, (instance, &next_table, &blocks)).await?;
+        let known = (&state, &value_segments);
+        let recovered = recover(&opener, known, options, (instance, &next_table, &blocks)).await?;
         let sequence = recovered.sequence;
         state.log.sequence = sequence;
         state.epoch += 1;
@@ -342,7 +341,7 @@ impl Database {
             turns: Turns::default(),
             hurry: Arc::default(),
         });
-        core.share_memory();
+        core.share_memory().await;
         Core::keep_limit(&core);
         Core::follow_classes(&core);
         core.note_reserve();
@@ -369,16 +368,25 @@ struct Sorted {
     orphans: Vec<(ObjectKind, u64)>,
 }
 
-fn sorted(objects: &Objects, state: &DatabaseRecord) -> Sorted {
+/// Takes copies that are lost out of what is to be opened. The segments of values that there were before: what lies in those of lost copies is not of the log.
+async fn leave_out_lost_copies(opener: &Opener, state: &mut DatabaseRecord) -> Result<BTreeSet<SegmentNo>> {
+    let mut value_segments = BTreeSet::new();
+    for store in state.stores.values_mut() {
+        value_segments.extend(store.tree.segments.keys().copied());
+        opener.leave_out_lost_copies(&mut store.tree).await?;
+    }
+    Ok(value_segments)
+}
+
+/// `value_segments` are those that the manifest knows, some of which may belong to copies that are lost.
+fn sorted(objects: &Objects, state: &DatabaseRecord, value_segments: &BTreeSet<SegmentNo>) -> Sorted {
     let mut known_segments: BTreeSet<SegmentNo> = BTreeSet::new();
-    let mut value_segments: BTreeSet<SegmentNo> = BTreeSet::new();
     let mut known_keys: BTreeSet<u64> = BTreeSet::new();
     for store in state.stores.values() {
         known_segments.extend(store.tree.references().keys().chain(store.tree.mirrors.keys()));
-        value_segments.extend(store.tree.segments.keys());
+        known_segments.extend(store.tree.segments.keys());
         known_keys.extend(store.tree.kvsets().map(|kvset| kvset.no));
     }
-    known_segments.extend(&value_segments);
     let first = state.log.segment.unwrap_or(0);
     let (mut candidates, mut orphans) = (Vec::new(), Vec::new());
     for (kind, no) in objects.list() {
@@ -396,7 +404,7 @@ fn sorted(objects: &Objects, state: &DatabaseRecord) -> Sorted {
 /// Replays the log into memory tables.
 async fn recover(
     opener: &Opener,
-    state: &DatabaseRecord,
+    (state, value_segments): (&DatabaseRecord, &BTreeSet<SegmentNo>),
     options: &OpenOptions,
     (instance, next_table, blocks): (u64, &AtomicU64, &Arc<Blocks>),
 ) -> Result<Recovered> {
@@ -412,7 +420,7 @@ async fn recover(
         let store = StoreState::new(instance, *no, &store.name, &store.settings, (table(), tree), owner);
         stores.insert(*no, store);
     }
-    let Sorted { known_segments, candidates, mut orphans } = sorted(objects, state);
+    let Sorted { known_segments, candidates, mut orphans } = sorted(objects, state, value_segments);
     let from = ReplayFrom {
         database: state.identity,
         lsn: state.log.begin,

@@ -374,7 +374,8 @@ impl Database {
     /// there, from now on and until `fill_class`. Policies that name the class or mean it take the next slower one, or a faster one, instead.
     ///
     /// # Errors
-    /// `NotFound`; `NoSpace` if the other classes cannot take all of it: what was moved stays moved; `ReadOnly`, `Device`.
+    /// `NotFound`; `NoSpace` if the other classes cannot take all of it: what was moved stays moved, and nothing goes to the class until
+    /// [`Volume::fill_class`](tanada_volume::Volume::fill_class); `ReadOnly`, `Device`.
     pub async fn drain_class(&self, class: &str) -> Result<Relocated> {
         self.core.drain_class(class).await
     }

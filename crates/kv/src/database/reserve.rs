@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use super::core::{Core, Writing};
 use super::jobs::Turn;
-use super::pressure::Cause;
+use super::pressure::{Cause, has_puts};
 use super::store::StoreState;
-use crate::log::frame::{Operation, OperationKind, Payload, StoreNo};
+use crate::log::frame::{Payload, StoreNo};
 use crate::pace::Pace;
 use crate::tree::Leaf;
 use crate::tree::pick::{Job, key_bytes};
@@ -91,9 +91,6 @@ impl Core {
     /// # Errors
     /// `NoSpace`.
     pub(crate) async fn admit_puts(&self, payload: &Payload) -> Result<()> {
-        let is_put = |operation: Option<Operation>| {
-            operation.is_some_and(|operation| operation.kind == OperationKind::Put)
-        };
         // What is larger than that has a log segment made for it, whatever was free when the last object was made.
         let least = CHUNKS / 2 * self.objects.volume().chunk_bytes();
         let large = Some(payload.frame_len() as u64).filter(|bytes| *bytes > least).unwrap_or_default();
@@ -101,7 +98,7 @@ impl Core {
             let (free, kept) = self.objects.look_at_room();
             free < kept + large
         };
-        if (self.objects.is_short() || (large > 0 && is_too_large())) && payload.operations().any(is_put) {
+        if (self.objects.is_short() || (large > 0 && is_too_large())) && has_puts(payload) {
             return self.wait_for_reserve(large, None).await;
         }
         Ok(())

@@ -20,7 +20,7 @@ impl Database {
     /// lies there beyond it leaves beside other work, and a segment of the log that is being filled when it is full.
     ///
     /// # Errors
-    /// `InvalidInput` for what is wrong, or can be changed at an opening alone; then nothing is changed. `ReadOnly`, `Device`.
+    /// `InvalidInput` for what is wrong, or can be changed at an opening alone; then nothing is changed. `NoSpace`, `ReadOnly`, `Device`.
     pub async fn set_settings(&self, changes: &DatabaseOverrides) -> Result<()> {
         self.core.set_settings(changes).await
     }

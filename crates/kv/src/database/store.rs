@@ -15,6 +15,7 @@ use super::merges::Taken;
 use super::promotion::Promotion;
 use super::relocation::Unsettled;
 use super::snapshot::Snapshot;
+use super::thinning::Thinned;
 use super::unmirrored::Unmirrored;
 use crate::cache::Owner;
 use crate::entry::SequenceNo;
@@ -79,6 +80,8 @@ pub(crate) struct StoreState {
     pub(crate) cleaning: Cleaning,
     /// What scans have to read piece by piece.
     pub(crate) scattered: Scattered,
+    /// Leaves that were merged with what the root hides of them.
+    pub(crate) thinned: Mutex<Thinned>,
     pub(crate) tombstones: TreeTombstones,
     /// Of values in the cache.
     pub(crate) owner: Owner,
@@ -113,6 +116,7 @@ impl StoreState {
             unmirrored: Unmirrored::default(),
             cleaning: Cleaning::default(),
             scattered: Scattered::default(),
+            thinned: Mutex::default(),
             tombstones: TreeTombstones::default(),
             owner,
             flushed_sequence: AtomicU64::new(0),

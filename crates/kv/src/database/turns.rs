@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::notify::yield_now;
 
-/// One operation of so many lets others run: some tenths of a millisecond of a thread.
+/// One operation of so many that do not wait lets others run: some tenths of a millisecond of a thread.
 const OPERATIONS: u64 = 64;
 
 /// Who is to have a turn.
@@ -36,7 +36,11 @@ impl Turns {
         }
     }
 
+    /// A task of an executor that has waited for something meanwhile has let others run already.
     fn is_others(&self) -> bool {
+        if let Some(operations) = tanada_io::operations_since_resumed() {
+            return operations >= OPERATIONS;
+        }
         self.operations.fetch_add(1, Ordering::Relaxed) % OPERATIONS == OPERATIONS - 1
     }
 
@@ -56,6 +60,7 @@ impl Drop for Waits<'_> {
 #[cfg(test)]
 mod tests {
     use futures::FutureExt;
+    use tanada_io::{ExecutorOptions, Executors};
 
     use super::*;
 
@@ -67,6 +72,22 @@ mod tests {
             _ => turns.write().now_or_never().is_none(),
         };
         assert_eq!((0..4 * OPERATIONS).filter(|no| lets(*no)).count(), 4);
+    }
+
+    #[test]
+    fn a_task_that_has_waited_has_let_others_run() {
+        let options = ExecutorOptions { threads: 1, registered_bytes: 0, ..ExecutorOptions::default() };
+        let executors = Executors::start(options).unwrap();
+        let lets = executors.block_on(|| async {
+            let turns = Turns::default();
+            let mut lets = Vec::new();
+            for operations in [OPERATIONS - 1, OPERATIONS - 1, OPERATIONS] {
+                lets.push((0..operations).filter(|_| turns.read().now_or_never().is_none()).count());
+                yield_now().await;
+            }
+            lets
+        });
+        assert_eq!(lets.unwrap(), [0, 0, 1]);
     }
 
     #[test]

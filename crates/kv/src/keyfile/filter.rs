@@ -114,7 +114,8 @@ const PAGES_AT_ONCE: usize = 64;
 pub(super) struct FilterBuilder {
     bits_per_key: u32,
     unit_bytes: usize,
-    hashes: Vec<KeyHash>,
+    /// In parts, for a long list that grows is copied as a whole.
+    hashes: Vec<Vec<KeyHash>>,
 }
 
 impl FilterBuilder {
@@ -124,8 +125,12 @@ impl FilterBuilder {
     }
 
     pub(super) fn add(&mut self, key: &[u8]) {
-        if self.bits_per_key > 0 {
-            self.hashes.push(KeyHash::of(key));
+        if self.bits_per_key == 0 {
+            return;
+        }
+        match self.hashes.last_mut() {
+            Some(part) if part.len() < KEYS_AT_ONCE => part.push(KeyHash::of(key)),
+            _ => self.hashes.push(vec![KeyHash::of(key)]),
         }
     }
 
@@ -135,23 +140,22 @@ impl FilterBuilder {
             return (FilterShape::default(), Vec::new());
         }
         let words = (self.unit_bytes - HEADER_BYTES) / 8;
-        let bits = self.hashes.len() as u64 * u64::from(self.bits_per_key);
+        let keys: usize = self.hashes.iter().map(Vec::len).sum();
+        let bits = keys as u64 * u64::from(self.bits_per_key);
         let parts = u32::try_from(bits.div_ceil(words as u64 * 64)).unwrap_or(u32::MAX);
-        let keys_per_part = self.hashes.len().div_ceil(parts as usize);
+        let keys_per_part = keys.div_ceil(parts as usize);
         let hashes =
             u16::try_from(fastbloom::optimal_hashes(words * 64, keys_per_part)).unwrap_or(u16::MAX).min(16);
         let shape = FilterShape { first_page, parts, hashes };
         let empty = |_| BloomFilter::from_vec(vec![0; words]).hashes(u32::from(hashes));
         let mut filters: Vec<BloomFilter> = (0..parts).map(empty).collect();
-        let all = std::mem::take(&mut self.hashes);
-        for some in all.chunks(KEYS_AT_ONCE) {
-            for hash in some {
+        for part in std::mem::take(&mut self.hashes) {
+            for hash in part {
                 filters[hash.part(parts) as usize].insert_hash(hash.0);
             }
             yield_now().await;
         }
         // Each page takes the place of what it is made of.
-        drop(all);
         let mut pages = Vec::with_capacity(filters.len());
         for (no, bits) in (first_page..).zip(filters) {
             pages.push(self.page(file_no, no, &bits));

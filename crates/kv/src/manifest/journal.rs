@@ -149,7 +149,7 @@ impl Manifest {
     /// Makes changes durable, together. `then` is called with the new state, before any other change is made.
     ///
     /// # Errors
-    /// `NoSpace`, `Device`; after an error nothing is appended any more.
+    /// `NoSpace`: nothing was changed, and it can be tried again. `Device`: after that nothing is appended any more.
     pub(crate) async fn append<T>(
         &self,
         records: Vec<Record>,
@@ -207,16 +207,23 @@ impl Manifest {
         let given_up = writer.undecided.len();
         writer.undecided.extend_from_slice(made);
         // Dropped here, the frame may be durable or not. The next one goes to the same place.
-        let written = self.write(writer, &bytes).await;
-        let kept_from = if written.is_ok() { given_up } else { 0 };
-        writer.undecided.drain(..).skip(kept_from).for_each(|lease| lease.keep());
-        if let Err(error) = &written {
-            let message = format!(
-                "the manifest takes no more changes, because one failed ({error}): open the database anew"
-            );
-            writer.failed = Some(Error::new(ErrorKind::Poisoned, message));
+        match self.write(writer, &bytes).await {
+            Ok(()) => writer.undecided.drain(..).skip(given_up).for_each(|lease| lease.keep()),
+            Err(Unwritten::NotMade(error)) => {
+                writer.undecided.truncate(given_up);
+                return Err(error);
+            }
+            Err(Unwritten::Undecided(error)) => {
+                writer.undecided.drain(..).for_each(|lease| lease.keep());
+                let message = format!(
+                    "the manifest takes no more changes, because one failed ({error}): open the database anew"
+                );
+                let failed = Error::new(ErrorKind::Poisoned, message);
+                writer.failed = Some(failed.clone());
+                // That there was no room says that nothing was changed.
+                return Err(if error.kind() == ErrorKind::NoSpace { failed } else { error });
+            }
         }
-        written?;
         writer.state = state;
         let result = then(&writer.state);
         if writer.offset > writer.snapshot_bytes + writer.state.settings.manifest_bytes {
@@ -225,17 +232,22 @@ impl Manifest {
         Ok(result)
     }
 
-    async fn write(&self, writer: &mut Writer, records: &[u8]) -> Result<()> {
+    async fn write(&self, writer: &mut Writer, records: &[u8]) -> std::result::Result<(), Unwritten> {
         let bytes = frame::encode(writer.lease.no(), writer.index, records);
         let failed = |error| Error::volume("cannot write the manifest", &error);
         // CRASH: the change was not made; what it would have led to is an orphan.
         self.crash.reached("manifest.before-write");
-        writer.object.write_bytes(writer.offset, &bytes).await.map_err(failed)?;
+        let written = writer.object.write_bytes(writer.offset, &bytes).await.map_err(failed);
+        written.map_err(|error| match error.kind() {
+            // There is no room for a part of the frame, so it is not whole, and the next one goes to the same place.
+            ErrorKind::NoSpace => Unwritten::NotMade(error),
+            _ => Unwritten::Undecided(error),
+        })?;
         self.objects.note_written(Purpose::Manifest, &writer.object, writer.offset, bytes.len() as u64);
         // CRASH: as before, or the frame is whole by chance, and then the change was made.
         self.crash.reached("manifest.before-sync");
         if !self.crash.has(PlantedBug::SkipManifestSync) {
-            writer.object.sync().await.map_err(failed)?;
+            writer.object.sync().await.map_err(|error| Unwritten::Undecided(failed(error)))?;
         }
         // CRASH: the change was made, and nobody knows.
         self.crash.reached("manifest.after-sync");
@@ -263,6 +275,15 @@ impl Manifest {
         self.rotations.add(1);
         delete_others(&self.objects, writer.lease.no()).await
     }
+}
+
+/// Why a frame was not written.
+#[derive(Debug)]
+enum Unwritten {
+    /// It is surely not there.
+    NotMade(Error),
+    /// It may be there after all.
+    Undecided(Error),
 }
 
 /// Deletes all manifests but one.
@@ -422,6 +443,49 @@ mod tests {
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::Closed);
         assert_eq!(objects.create(ObjectKind::Keys, None).unwrap_err().kind(), ErrorKind::Closed);
         assert_eq!(wait_for(recover(&objects)).unwrap().unwrap(), before);
+    }
+
+    #[test]
+    fn a_change_that_found_no_room_can_be_made_later() {
+        let volume = TestVolume::new();
+        let objects = volume.objects();
+        let manifest = begin(&objects);
+        make_store(&manifest);
+        let others = volume.volume.create_object("others", &tanada_volume::Attributes::default()).unwrap();
+        let chunk_bytes = volume.volume.chunk_bytes();
+        let filled = (0..).find(|no| wait_for(others.write_bytes(no * chunk_bytes, b"x")).is_err());
+        assert!(filled.is_some_and(|chunks| chunks > 100), "{filled:?}");
+        // Whatever the manifest's own chunk has room for, and once more.
+        let mut made = Vec::new();
+        let mut refused = 0;
+        for no in 1..100_000 {
+            let (lease, _) = match objects.draft(ObjectKind::Keys, None) {
+                Ok(draft) => draft,
+                Err(error) => panic!("{error}"),
+            };
+            match wait_for(manifest.append_made(&[lease], || Some(changes(no)), |_| ())) {
+                Ok(_) => made.push(no),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+                    refused += 1;
+                }
+            }
+            if refused == 3 {
+                break;
+            }
+        }
+        assert_eq!(refused, 3, "{made:?}");
+        let retired = std::iter::from_fn(|| objects.take_retired()).count();
+        assert_eq!(retired, 3, "what was not made is deleted");
+        drop(others);
+        wait_for(volume.volume.delete("others")).unwrap();
+        wait_for(volume.volume.sync()).unwrap();
+        let state = wait_for(manifest.append(changes(200_000), Clone::clone)).unwrap();
+        made.push(200_000);
+        let recovered = wait_for(recover(&objects)).unwrap().unwrap();
+        assert_eq!((&recovered.stores, &recovered.log), (&state.stores, &state.log));
+        let kvsets: Vec<u64> = recovered.stores[&1].tree.root.iter().rev().map(|kvset| kvset.no).collect();
+        assert_eq!(kvsets, made);
     }
 
     /// It may be durable as long as nothing else is written there.

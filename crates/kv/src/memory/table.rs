@@ -15,6 +15,7 @@ use super::tombstones::GrowingTombstones;
 use crate::entry::{Content, Pair, Pointer, RangeTombstone, SequenceNo, Version};
 use crate::keyfile::KeyHash;
 use crate::log::Lsn;
+use crate::portions::Portions;
 use crate::tombstone::RangeTombstones;
 
 /// What a version takes beside key and value: a node of the list, with its links, and with what an allocator rounds up.
@@ -127,6 +128,15 @@ impl MemoryTable {
         let is_new = self.versions.len() > before;
         self.bytes.fetch_add(taken + OVERHEAD, Ordering::Relaxed);
         self.data_bytes.fetch_add(if is_new { data } else { 0 }, Ordering::Relaxed);
+    }
+
+    /// Frees it, a part at a time: others of the thread have their turn in between.
+    pub(crate) async fn take_apart(self) {
+        let mut portions = Portions::default();
+        for version in self.versions {
+            drop(version);
+            portions.note().await;
+        }
     }
 
     pub(crate) fn delete_range(&self, tombstone: RangeTombstone) {

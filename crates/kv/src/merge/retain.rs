@@ -85,6 +85,11 @@ pub(crate) struct Groups<S> {
     key_versions: usize,
     /// Sources that repeat versions of older ones.
     copies: BTreeSet<usize>,
+    /// The first sources, so many, that only hide what others have, and the tombstones of those others.
+    masks: usize,
+    unmasked: Option<RangeTombstones>,
+    /// Numbers of the key's versions in those.
+    masking: Vec<SequenceNo>,
 }
 
 impl<S: Source> Groups<S> {
@@ -100,7 +105,26 @@ impl<S: Source> Groups<S> {
         let mut merge = Merge::new(sources);
         merge.seek(Direction::Forward, start).await?;
         let (key, versions, copies) = (Vec::new(), Vec::new(), BTreeSet::new());
-        Ok(Groups { merge, tombstones, key, versions, before: 0, key_versions: 0, copies })
+        let (masks, unmasked, masking) = (0, None, Vec::new());
+        Ok(Groups {
+            merge,
+            tombstones,
+            key,
+            versions,
+            before: 0,
+            key_versions: 0,
+            copies,
+            masks,
+            unmasked,
+            masking,
+        })
+    }
+
+    /// The first sources, so many, stay as they are: they are merged for what they hide of the others, whose tombstones are `unmasked`, and nothing that they have is
+    /// passed on.
+    pub(crate) fn masked_by(mut self, masks: usize, unmasked: RangeTombstones) -> Groups<S> {
+        (self.masks, self.unmasked) = (masks, Some(unmasked));
+        self
     }
 
     /// The sources with these indices repeat versions of older ones. What they have is left out; what they repeat gets the place of the copy's value as
@@ -110,8 +134,9 @@ impl<S: Source> Groups<S> {
         self
     }
 
+    /// The tombstones of what is passed on.
     pub(crate) fn tombstones(&self) -> &RangeTombstones {
-        &self.tombstones
+        self.unmasked.as_ref().unwrap_or(&self.tombstones)
     }
 
     /// The key of the next group, if there is one.
@@ -125,13 +150,17 @@ impl<S: Source> Groups<S> {
     /// Those of the sources.
     pub(crate) async fn next(&mut self, retention: &Retention) -> Result<bool> {
         self.versions.clear();
+        self.masking.clear();
         let Some(key) = self.merge.key() else { return Ok(false) };
         self.key.clear();
         self.key.extend_from_slice(key);
         let mut copy: Option<(SequenceNo, FirstHome)> = None;
         while self.merge.key().is_some_and(|key| key == self.key) {
             let mut version = self.merge.version()?;
-            if self.merge.top().is_some_and(|top| self.copies.contains(&top)) {
+            if self.merge.top().is_some_and(|top| top < self.masks) {
+                self.masking.push(version.sequence);
+                self.versions.push(version);
+            } else if self.merge.top().is_some_and(|top| self.copies.contains(&top)) {
                 if let Content::At(pointer) = &version.content {
                     let home = FirstHome { segment: pointer.segment, offset: pointer.offset };
                     copy = Some((version.sequence, home));
@@ -151,6 +180,9 @@ impl<S: Source> Groups<S> {
         self.before += self.key_versions as u64;
         let tombstones = self.tombstones.sequences_over(&self.key, &retention.readers.numbers);
         retention.apply(&mut self.versions, &tombstones);
+        if !self.masking.is_empty() {
+            self.versions.retain(|version| !self.masking.contains(&version.sequence));
+        }
         Ok(true)
     }
 

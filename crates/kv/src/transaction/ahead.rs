@@ -3,7 +3,7 @@
 //! Neighbours in the order of keys are often neighbours in a segment too: values moved there in that order. So a cursor decides on several keys, and reads
 //! their values together. The first time these are few, for many cursors are asked for little; then more each time, up to a bound.
 //!
-//! Only for what cannot change under the cursor: what a snapshot sees.
+//! What a snapshot sees cannot change under the cursor; when the transaction that it belongs to writes, what was read ahead is forgotten.
 
 use std::collections::VecDeque;
 

@@ -29,7 +29,7 @@ pub struct CursorOptions {
     /// Keys alone: values are not read, and come empty. Default: no.
     pub keys_only: bool,
     /// How many keys will probably be read from where the cursor stands or is set to: so many are read, 1,024 and 128 KiB at most at once, so that none
-    /// is read in vain. Default: 0, not known; a few are read together at first, then more each time. A transaction's cursor reads one by one in any case.
+    /// is read in vain. Default: 0, not known; a few are read together at first, then more each time. A transaction's cursor begins anew when that writes to the store.
     pub expected_keys: usize,
 }
 
@@ -67,8 +67,8 @@ pub struct Cursor {
     follows: bool,
     /// What the transaction wrote that it belongs to.
     own: Option<Arc<MemoryTable>>,
-    /// Not once the transaction has written to the store: that is seen at once.
-    reads_ahead: bool,
+    /// Bytes of that when it was last looked at: they grow with each write.
+    own_bytes: u64,
     gap: Gap,
     /// The merge, behind what was read ahead from the gap.
     merged: Option<Merged>,
@@ -96,7 +96,7 @@ impl Cursor {
             snapshot,
             follows: true,
             own: None,
-            reads_ahead: true,
+            own_bytes: 0,
             gap: Gap::Begin,
             merged: None,
             ahead: Ahead::new(keys_only, expected_keys),
@@ -214,8 +214,11 @@ impl Cursor {
         if at_edge {
             return Ok(None);
         }
-        if self.reads_ahead && self.own.as_ref().is_some_and(|own| !own.is_empty()) {
-            self.reads_ahead = false;
+        // What the transaction has written since is seen at once.
+        let own_bytes = self.own.as_ref().map_or(0, |own| own.bytes());
+        let has_written = own_bytes != self.own_bytes;
+        if has_written {
+            self.own_bytes = own_bytes;
             self.leave();
         }
         if self.merged.as_ref().is_some_and(|merged| merged.view.direction() != direction) {
@@ -223,7 +226,9 @@ impl Cursor {
             self.ahead.turn();
         }
         if self.ahead.ready() == 0 && !self.ahead.is_end() {
-            self.read_ahead(direction).await?;
+            // Who writes at each step would read all but one in vain.
+            let keys = if has_written { 1 } else { self.ahead.next_keys() };
+            self.read_ahead(direction, keys).await?;
         }
         let Some(entry) = self.ahead.take() else {
             self.leave();
@@ -243,9 +248,8 @@ impl Cursor {
         self.ahead.clear();
     }
 
-    /// Reads what comes next, if nothing is there that was read ahead.
-    async fn read_ahead(&mut self, direction: Direction) -> Result<()> {
-        let mut keys = if self.reads_ahead { self.ahead.next_keys() } else { 1 };
+    /// Reads so many keys that come next, if nothing is there that was read ahead.
+    async fn read_ahead(&mut self, direction: Direction, mut keys: usize) -> Result<()> {
         loop {
             // If this fails or is dropped on its way, the merge is built anew at the gap.
             let mut merged = match self.merged.take() {

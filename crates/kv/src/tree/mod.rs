@@ -37,6 +37,8 @@ pub(crate) mod whole_chunks;
 pub(crate) use cursor::TreeTombstones;
 pub(crate) use edit::{Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo, Place, Position};
 pub(crate) use hidden::{drop_hidden, hidden};
-pub(crate) use jobs::{DenseMirrors, JobContext, JobOutput, Overwritten, compact, merge, move_down, spill};
+pub(crate) use jobs::{
+    DenseMirrors, JobContext, JobOutput, Overwritten, compact, merge, move_down, spill, thin,
+};
 pub(crate) use kvset::{FoundVersion, Kvset, Opener, TreeState};
 pub(crate) use shape::{Leaf, TreeRecord};

@@ -12,6 +12,7 @@ use crate::Result;
 use crate::entry::{Pointer, SegmentNo};
 use crate::notify::yield_now;
 use crate::pace::Pace;
+use crate::portions::{self, Portions};
 
 /// Most bytes of one I/O, if that is not too large a part of what is read at once.
 const RUN_BYTES: u64 = 1 << 20;
@@ -87,11 +88,8 @@ pub(crate) async fn read_stored(
 /// As [`read_stored`].
 pub(crate) async fn read_each(reading: Reading<'_>, mut each: impl FnMut(usize, Bytes)) -> Result<u64> {
     let Reading { pointers, segments, pace, room, on_their_way, damaged } = reading;
-    let order = by_place(pointers);
-    if order.len() > VALUES_AT_ONCE {
-        yield_now().await;
-    }
-    let runs = runs((pointers, &order), segments, on_their_way);
+    let order = by_place(pointers).await;
+    let runs = runs((pointers, &order), segments, on_their_way).await;
     let bytes_read: u64 = runs.iter().map(|run| run.end - run.from).sum();
     let read = |run: Run| async move {
         if run.from == run.end {
@@ -158,37 +156,36 @@ pub(crate) fn largest_read(at_once_bytes: u64) -> u64 {
 }
 
 /// Indices of pointers in the order of their places.
-fn by_place(pointers: &[Pointer]) -> Vec<usize> {
+async fn by_place(pointers: &[Pointer]) -> Vec<usize> {
     // What is compared lies together.
     let places = pointers.iter().enumerate();
-    let mut places: Vec<(SegmentNo, u64, usize)> =
-        places.map(|(index, pointer)| (pointer.segment, pointer.offset, index)).collect();
-    places.sort_unstable();
-    places.into_iter().map(|(.., index)| index).collect()
+    let places = places.map(|(index, pointer)| (pointer.segment, pointer.offset, index)).collect();
+    portions::sorted::<(SegmentNo, u64, usize)>(places).await.into_iter().map(|(.., index)| index).collect()
 }
 
 /// Of each value whether it lies together with few others of them, or with none.
-pub(crate) fn have_few_neighbours(pointers: &[Pointer]) -> Vec<bool> {
+pub(crate) async fn have_few_neighbours(pointers: &[Pointer]) -> Vec<bool> {
     let is_together = |a: &usize, b: &usize| {
         let (a, b) = (&pointers[*a], &pointers[*b]);
         let end = a.offset.saturating_add(u64::from(a.stored_len));
         a.segment == b.segment && b.offset <= end.saturating_add(GAP_BYTES)
     };
     let mut have_few = vec![false; pointers.len()];
-    for run in by_place(pointers).chunk_by(is_together).filter(|run| run.len() <= FEW_NEIGHBOURS) {
+    for run in by_place(pointers).await.chunk_by(is_together).filter(|run| run.len() <= FEW_NEIGHBOURS) {
         run.iter().for_each(|index| have_few[*index] = true);
     }
     have_few
 }
 
 /// Pointers in the `order` of their places, neighbours together, where all runs that are read at once have `at_once_bytes`.
-fn runs(
+async fn runs(
     (pointers, order): (&[Pointer], &[usize]),
     segments: &HashMap<SegmentNo, Segment>,
     at_once_bytes: u64,
 ) -> Vec<Run> {
     let run_bytes = largest_read(at_once_bytes);
     let mut runs: Vec<Run> = Vec::new();
+    let mut portions = Portions::default();
     for (place, index) in order.iter().enumerate() {
         let pointer = &pointers[*index];
         let from = pointer.offset / BLOCK_BYTES * BLOCK_BYTES;
@@ -205,12 +202,15 @@ fn runs(
         } else if let Some(segment) = segments.get(&pointer.segment) {
             runs.push(Run { segment: segment.clone(), from, end, members: place..place + 1 });
         }
+        portions.note().await;
     }
     runs
 }
 
 #[cfg(test)]
 mod tests {
+    use futures::executor::block_on;
+
     use super::*;
     use crate::entry::Codec;
 
@@ -227,8 +227,9 @@ mod tests {
         // Five that lie together, whatever their order; two in another segment, of which one far away; one at the end of what there can be.
         let mut pointers: Vec<Pointer> = (0..5).map(|no| pointer(7, 80_000 - no * 10_000)).collect();
         pointers.extend([pointer(8, 40_000), pointer(8, 500_000), pointer(9, u64::MAX - 10)]);
-        assert_eq!(have_few_neighbours(&pointers), [false, false, false, false, false, true, true, true]);
-        assert_eq!(have_few_neighbours(&pointers[1..5]), [true; 4]);
-        assert_eq!(have_few_neighbours(&[]), [false; 0]);
+        let have_few = |pointers: &[Pointer]| block_on(have_few_neighbours(pointers));
+        assert_eq!(have_few(&pointers), [false, false, false, false, false, true, true, true]);
+        assert_eq!(have_few(&pointers[1..5]), [true; 4]);
+        assert_eq!(have_few(&[]), [false; 0]);
     }
 }

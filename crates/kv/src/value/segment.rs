@@ -293,7 +293,7 @@ impl Segments {
         let pointers: Vec<Pointer> = missing.iter().map(|index| wanted[*index].pointer).collect();
         let mut homes = Gathered::default();
         let mut mirrors = Gathered::default();
-        for (index, has_few) in missing.into_iter().zip(have_few_neighbours(&pointers)) {
+        for (index, has_few) in missing.into_iter().zip(have_few_neighbours(&pointers).await) {
             let Wanted { pointer, first_home, .. } = &wanted[index];
             match first_home.filter(|_| has_few).and_then(|first| mirror(first, pointer)) {
                 Some((segment, pointer)) => mirrors.add(index, segment, pointer),

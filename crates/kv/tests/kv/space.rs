@@ -452,3 +452,84 @@ fn what_has_expired_gives_its_space_back() {
     assert!(held < 2 << 20, "{held} bytes are held");
     wait(database.close()).unwrap();
 }
+
+/// Each of the deletes goes to another leaf, so that to bring them all down takes room in each.
+#[test]
+fn what_fills_a_volume_of_many_leaves_can_be_deleted_key_by_key() {
+    let bench = Bench::with_layout(64 << 10, &[("fast", 8 << 20), ("slow", 64 << 20)]);
+    let database = bench.create();
+    let settings =
+        StoreSettings { leaf_bytes: 1 << 20, value_segment_bytes: 1 << 20, ..StoreSettings::default() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    let mut random = SplitMix64::new(1);
+    let mut next = |from: &mut Vec<u64>| {
+        loop {
+            let no = random.below(150_000);
+            match wait(store.put(&no.to_be_bytes(), &value(no, 1))) {
+                Ok(()) => from.push(no),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+                    return;
+                }
+            }
+        }
+    };
+    for round in 0..2 {
+        let mut keys = Vec::new();
+        next(&mut keys);
+        keys.sort_unstable();
+        keys.dedup();
+        assert!(keys.len() > 20_000, "{} keys in round {round}", keys.len());
+        let (kept, deleted) = keys.split_at(keys.len() / 16);
+        for no in deleted {
+            wait(store.delete(&no.to_be_bytes())).unwrap();
+        }
+        wait(store.compact()).unwrap_or_else(|error| panic!("round {round}: {error}"));
+        wait(store.put(b"more", &value(1, 1))).unwrap_or_else(|error| panic!("round {round}: {error}"));
+        for no in kept.iter().step_by(7) {
+            assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(*no, 1));
+        }
+        for no in deleted.iter().step_by(97) {
+            assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap(), None);
+        }
+    }
+    assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
+    wait(database.close()).unwrap();
+}
+
+/// A database whose only class is drained has no room for anything, and has when that is over.
+#[test]
+fn what_found_no_room_in_a_class_that_is_drained_is_written_when_it_is_not() {
+    let bench = Bench::with_layout(64 << 10, &[("only", 64 << 20)]);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    fill(&store, 4000, 1);
+    assert_eq!(wait(database.drain_class("only")).unwrap_err().kind(), ErrorKind::NoSpace);
+    let mut refused = 0;
+    for no in 0..2000 {
+        let made = wait(database.create_store(&format!("store {no}"), &settings()));
+        if let Err(error) = made {
+            assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+            refused += 1;
+        }
+        if refused == 3 {
+            break;
+        }
+    }
+    assert_eq!(refused, 3);
+    wait(bench.volume.fill_class("only")).unwrap();
+    wait(database.create_store("later", &settings())).unwrap();
+    // What waits to be written out is by then.
+    wait(store.compact()).unwrap();
+    fill(&store, 4000, 2);
+    wait(store.compact()).unwrap();
+    for no in (0..4000u64).step_by(11) {
+        assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, 2));
+    }
+    wait(database.close()).unwrap();
+    drop((store, database));
+    let database = bench.open();
+    assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
+    assert!(database.open_store("later").is_ok());
+    wait(database.close()).unwrap();
+}

@@ -1,15 +1,17 @@
 //! Data many times larger than memory, over classes.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tanada_base::SplitMix64;
 use tanada_kv::blocking::wait;
 use tanada_kv::{
-    CursorOptions, Database, DatabaseOverrides, DatabaseSettings, ErrorKind, FilterMemory, OpenOptions,
-    PolicyTemplate, Store, StoreSettings, WriteOptions,
+    CursorOptions, Database, DatabaseOverrides, DatabaseSettings, Environment, ErrorKind, FilterMemory,
+    OpenOptions, PolicyTemplate, Store, StoreSettings, ThreadEnvironment, WriteOptions,
 };
-use tanada_volume::Attributes;
+use tanada_volume::directory::{ClassConfig, Directory, Settings};
+use tanada_volume::{Attributes, VolumeSettings};
 
 use crate::volumes::{Bench, value, wait_for_whole_copies};
 
@@ -506,6 +508,57 @@ fn filters_stay_in_memory_if_that_is_wanted_and_fits() {
     for no in (0..20_000u64).step_by(7) {
         assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), &value(no, 1)[..300]);
         assert_eq!(wait(store.get(&[no.to_be_bytes(), [1; 8]].concat())).unwrap(), None);
+    }
+    wait(database.close()).unwrap();
+}
+
+/// The files of a class are gone on which nothing lay but copies, of which some were made after the log's segment.
+#[test]
+fn a_database_opens_without_the_class_of_its_copies() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("volume");
+    let settings_of_volume = VolumeSettings { chunk_bytes: 256 << 10, ..VolumeSettings::default() };
+    let class = |name: &str, mebibytes: u64| ClassConfig::new(name, vec![name.into()], Some(mebibytes << 20));
+    let classes = [class("cache", 64), class("main", 256), class("slow", 256)];
+    let create = Directory::create(&path, &settings_of_volume, &classes, Settings::default());
+    let directory = wait(create).unwrap();
+    let environment: Arc<dyn Environment> = ThreadEnvironment::new();
+    let settings_of_database = DatabaseSettings {
+        log_class: Some("main".to_owned()),
+        memory_bytes: 1 << 20,
+        memory_table_bytes: 128 << 10,
+        ..Bench::settings()
+    };
+    let create = Database::create(directory.volume(), "test", &settings_of_database, environment.clone());
+    let database = wait(create).unwrap();
+    let policy = r#"{"root": {"keys": "main", "values": "log"}, "leaf": {"keys": "main", "values": "slow"}}"#;
+    let policy = serde_json::from_str(policy).unwrap();
+    let settings =
+        StoreSettings { policy, promoted_bytes_per_second: 64 << 20, mirrors: false, ..settings() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    for no in 0..6000u64 {
+        wait(store.put(&no.to_be_bytes(), &value(no, 1))).unwrap();
+    }
+    wait(store.compact()).unwrap();
+    let mut rounds = 0;
+    while database.statistics().since_opening.bytes_promoted < 1 << 20 {
+        rounds += 1;
+        assert!(rounds < 1000, "{:#?}", database.statistics());
+        for no in 0..2000u64 {
+            assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, 1));
+        }
+    }
+    wait(database.close()).unwrap();
+    drop((store, database));
+    wait(directory.close()).unwrap();
+    std::fs::remove_file(path.join("cache")).unwrap();
+    let directory = wait(Directory::open(&path, &Default::default(), Settings::default())).unwrap();
+    let options = OpenOptions::read_only();
+    let open = Database::open(directory.volume(), "test", &options, environment);
+    let database = wait(open).unwrap();
+    let store = database.open_store("a").unwrap();
+    for no in 0..6000u64 {
+        assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, 1));
     }
     wait(database.close()).unwrap();
 }

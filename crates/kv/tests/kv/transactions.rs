@@ -1,6 +1,10 @@
 //! Transactions: what they see, and when they fail.
 
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
 use bytes::Bytes;
+use proptest::prelude::*;
 use tanada_kv::blocking::wait;
 use tanada_kv::{
     CursorOptions, Database, ErrorKind, Isolation, LONGEST_KEY, LONGEST_VALUE, Store, StoreSettings,
@@ -255,4 +259,126 @@ fn a_cursor_sees_its_transaction_whenever_that_writes_and_nobody_else() {
     assert_eq!([next(&mut cursor), next(&mut cursor)], ["1", "3"]);
     drop(transaction);
     wait(database.close()).unwrap();
+}
+
+/// What is done in a transaction, and with a cursor of it.
+#[derive(Debug, Clone)]
+enum Step {
+    Put(u8, u8),
+    Delete(u8),
+    DeleteRange(u8, Option<u8>),
+    Seek(u8),
+    ToBegin,
+    ToEnd,
+    Next,
+    Previous,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        2 => (0u8..40, any::<u8>()).prop_map(|(key, value)| Step::Put(key, value)),
+        2 => (0u8..40).prop_map(Step::Delete),
+        1 => (0u8..40, proptest::option::of(0u8..40)).prop_map(|(start, end)| Step::DeleteRange(start, end)),
+        1 => (0u8..40).prop_map(Step::Seek),
+        1 => prop_oneof![Just(Step::ToBegin), Just(Step::ToEnd)],
+        8 => Just(Step::Next),
+        4 => Just(Step::Previous),
+    ];
+    proptest::collection::vec(step, 1..60)
+}
+
+/// Where the model of a cursor stands.
+#[derive(Debug, Clone, Copy)]
+enum Gap {
+    Begin,
+    Before(u8),
+    Behind(u8),
+    End,
+}
+
+fn next_in(map: &BTreeMap<u8, u8>, gap: &mut Gap) -> Option<(u8, u8)> {
+    let from = match *gap {
+        Gap::Begin => Bound::Unbounded,
+        Gap::Before(key) => Bound::Included(key),
+        Gap::Behind(key) => Bound::Excluded(key),
+        Gap::End => return None,
+    };
+    let found = map.range((from, Bound::Unbounded)).next().map(|(key, value)| (*key, *value));
+    *gap = found.map_or(Gap::End, |(key, _)| Gap::Behind(key));
+    found
+}
+
+fn previous_in(map: &BTreeMap<u8, u8>, gap: &mut Gap) -> Option<(u8, u8)> {
+    let to = match *gap {
+        Gap::Begin => return None,
+        Gap::Before(key) => Bound::Excluded(key),
+        Gap::Behind(key) => Bound::Included(key),
+        Gap::End => Bound::Unbounded,
+    };
+    let found = map.range((Bound::Unbounded, to)).next_back().map(|(key, value)| (*key, *value));
+    *gap = found.map_or(Gap::Begin, |(key, _)| Gap::Before(key));
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// However writes and steps come one after another.
+    #[test]
+    fn a_cursor_walks_over_what_its_transaction_has_by_then(
+        committed in proptest::collection::btree_map(0u8..40, any::<u8>(), 0..40),
+        is_written_out in any::<bool>(),
+        expected_keys in 0usize..20,
+        steps in steps(),
+    ) {
+        let bench = Bench::new();
+        let (database, a, _) = start(&bench);
+        for (key, value) in &committed {
+            wait(a.put(&[*key], &[*value])).unwrap();
+        }
+        if is_written_out {
+            wait(a.compact()).unwrap();
+        }
+        let mut transaction = database.begin(Isolation::Snapshot);
+        let mut cursor = transaction.cursor(&a, CursorOptions { expected_keys, ..CursorOptions::default() });
+        let (mut map, mut gap) = (committed, Gap::Begin);
+        for (no, step) in steps.iter().enumerate() {
+            match *step {
+                Step::Put(key, value) => {
+                    transaction.put(&a, &[key], &[value]);
+                    map.insert(key, value);
+                }
+                Step::Delete(key) => {
+                    transaction.delete(&a, &[key]);
+                    map.remove(&key);
+                }
+                Step::DeleteRange(start, end) => {
+                    transaction.delete_range(&a, &[start], end.as_ref().map(std::slice::from_ref));
+                    map.retain(|key, _| *key < start || end.is_some_and(|end| *key >= end));
+                }
+                Step::Seek(key) => {
+                    wait(cursor.seek(&[key])).unwrap();
+                    gap = Gap::Before(key);
+                }
+                Step::ToBegin => {
+                    cursor.seek_to_begin();
+                    gap = Gap::Begin;
+                }
+                Step::ToEnd => {
+                    wait(cursor.seek_to_end()).unwrap();
+                    gap = Gap::End;
+                }
+                Step::Next | Step::Previous => {
+                    let (found, expected) = match step {
+                        Step::Next => (wait(cursor.next()).unwrap(), next_in(&map, &mut gap)),
+                        _ => (wait(cursor.previous()).unwrap(), previous_in(&map, &mut gap)),
+                    };
+                    let found = found.map(|(key, value)| (key[0], value[0]));
+                    prop_assert_eq!(found, expected, "step {}", no);
+                }
+            }
+        }
+        drop((cursor, transaction));
+        wait(database.close()).unwrap();
+    }
 }

@@ -3,6 +3,8 @@
 //! Values stay where they are and pointers are copied, but for those in segments that are to be emptied: these are written anew, in the order of
 //! their keys, so that what is left of those segments goes with the old kvsets.
 //!
+//! A leaf can also be merged with what the root has for it, which stays there, and only hides: so deletes give room back where there is none to bring them down.
+//!
 //! A promoted kvset repeats what lies below it, and need not be merged with that: whatever hides one of its versions came later, lies above it, and is
 //! dropped only in a merge down to the bottom, which it is part of as all are. Where it is merged with what it repeats, its copies become mirrors of that;
 //! if it cannot be read, it is left out.
@@ -12,7 +14,7 @@ use std::sync::Arc;
 
 use super::fill::{Target, fill};
 use super::output::Outputs;
-use super::{JobContext, JobOutput, groups, may_be_lost_copies, select, without_copies};
+use super::{JobContext, JobOutput, groups, masked_groups, may_be_lost_copies, select, without_copies};
 use crate::entry::SegmentNo;
 use crate::merge::Retention;
 use crate::tree::edit::{Change, KvsetNo, LeafNo, Place, Position};
@@ -35,31 +37,51 @@ pub(crate) async fn compact(
     let index = index.ok_or_else(|| Error::invalid(format!("there is no leaf {leaf}")))?;
     let inputs = select(&tree.leaves[index].kvsets, numbers)?;
     let mut emptied = emptied.clone();
-    let mut done = attempt(context, tree, index, (&inputs, &inputs), &emptied).await;
+    let none: &[Arc<Kvset>] = &[];
+    let mut done = attempt(context, tree, index, (none, &inputs, &inputs), &emptied).await;
     // That there are fewer kvsets is of use by itself.
     if inputs.len() > 1 && !emptied.is_empty() && done.as_ref().is_err_and(is_of_values) {
         emptied.clear();
-        done = attempt(context, tree, index, (&inputs, &inputs), &emptied).await;
+        done = attempt(context, tree, index, (none, &inputs, &inputs), &emptied).await;
     }
     if done.as_ref().is_err_and(|error| may_be_lost_copies(error, &inputs)) {
-        done = attempt(context, tree, index, (&inputs, &without_copies(&inputs)), &emptied).await;
+        done = attempt(context, tree, index, (none, &inputs, &without_copies(&inputs)), &emptied).await;
     }
     done
 }
 
-/// Writes what comes in the place of `inputs`, from `read`, which are all or those that are no copies.
+/// Merges all kvsets of a leaf and leaves out what kvsets of the root hide of them, which stay as they are. That takes no more room than the leaf has, where to bring the root's
+/// kvsets down takes some in each leaf.
+///
+/// # Errors
+/// As [`compact`].
+pub(crate) async fn thin(context: &JobContext, tree: &TreeState, leaf: LeafNo) -> Result<JobOutput> {
+    let index = tree.leaves.iter().position(|other| other.no == leaf);
+    let index = index.ok_or_else(|| Error::invalid(format!("there is no leaf {leaf}")))?;
+    let (masks, inputs, emptied) = (&tree.root, &tree.leaves[index].kvsets, BTreeSet::new());
+    let mut done = attempt(context, tree, index, (masks, inputs, inputs), &emptied).await;
+    if done.as_ref().is_err_and(|error| may_be_lost_copies(error, inputs)) {
+        done = attempt(context, tree, index, (masks, inputs, &without_copies(inputs)), &emptied).await;
+    }
+    done
+}
+
+/// Kvsets of the root that hide some of what is merged, what is merged, and what is read of that: all, or those that are no copies.
+type Merged<'a> = (&'a [Arc<Kvset>], &'a [Arc<Kvset>], &'a [Arc<Kvset>]);
+
+/// Writes what comes in the place of what is merged.
 async fn attempt(
     context: &JobContext,
     tree: &TreeState,
     index: usize,
-    (inputs, read): (&[Arc<Kvset>], &[Arc<Kvset>]),
+    (masks, inputs, read): Merged<'_>,
     emptied: &BTreeSet<SegmentNo>,
 ) -> Result<JobOutput> {
     let mut outputs = Outputs::new(context, read, emptied.clone());
     if let Some(class) = class_of_copies(tree, read) {
         outputs = outputs.promoted(&class);
     }
-    match write(context, tree, index, (inputs, read), &mut outputs).await {
+    match write(context, tree, index, (masks, inputs, read), &mut outputs).await {
         Ok(output) => Ok(output),
         Err(error) => {
             outputs.discard().await;
@@ -72,7 +94,7 @@ async fn write(
     context: &JobContext,
     tree: &TreeState,
     index: usize,
-    (inputs, read): (&[Arc<Kvset>], &[Arc<Kvset>]),
+    (masks, inputs, read): Merged<'_>,
     outputs: &mut Outputs<'_>,
 ) -> Result<JobOutput> {
     let leaf = &tree.leaves[index];
@@ -80,7 +102,10 @@ async fn write(
     let is_bottom = leaf.kvsets.last().map(|kvset| kvset.no()) == inputs.last().map(|kvset| kvset.no());
     let split_bytes = (inputs.len() == leaf.kvsets.len()).then(|| split_bytes(context, inputs));
     let retention = Retention { readers: context.readers.clone(), now_s: context.now_s, is_bottom };
-    let mut groups = groups(context, read, None).await?;
+    let mut groups = match masks {
+        [] => groups(context, read, None).await?,
+        masks => masked_groups(context, masks, read, &leaf.start).await?,
+    };
     let mut next_leaf = tree.next_leaf();
     let target = Target {
         leaf: leaf.no,

@@ -3,6 +3,7 @@
 //! - [`spill`]: from the root into the leaves;
 //! - [`merge`]: kvsets of the root into one, keys only;
 //! - [`compact`]: the kvsets of one leaf into one, or into several leaves; by the way, values leave segments that are mostly garbage;
+//!   [`thin`]: the same without what the root hides of them, where there is no room to bring that down;
 //! - [`promote`]: values that are read often, repeated on a faster class;
 //! - [`fill`]: a leaf, from a merge; [`moves`]: values that go before their keys; [`output`]: what a job writes, batch by batch; [`sink`]: the key files and segments that it goes to.
 //!
@@ -18,7 +19,7 @@ pub(crate) mod promote;
 mod sink;
 mod spill;
 
-pub(crate) use compact::compact;
+pub(crate) use compact::{compact, thin};
 pub(crate) use merge::merge;
 pub(crate) use moves::{bytes_of_a_round, values_of_a_round};
 pub(crate) use spill::{move_down, spill};
@@ -134,8 +135,7 @@ async fn groups(
     kvsets: &[Arc<Kvset>],
     start: Option<&[u8]>,
 ) -> Result<Groups<KeyCursor>> {
-    let tombstones = kvsets.iter().flat_map(|kvset| kvset.tombstones().iter().cloned());
-    let tombstones = RangeTombstones::new(tombstones.collect());
+    let tombstones = tombstones_of(kvsets);
     // All together a third of what a batch takes, or the least each. Buffers are powers of two.
     let ahead = context.batch_bytes / 3 / kvsets.len().max(1) as u64;
     let ahead = 1 << ahead.clamp(LEAST_READ_AHEAD, MOST_READ_AHEAD).ilog2();
@@ -147,6 +147,22 @@ async fn groups(
     }
     let copies = kvsets.iter().enumerate().filter(|(_, kvset)| kvset.is_copy());
     Ok(groups.with_copies(copies.map(|(index, _)| index).collect()))
+}
+
+/// The merge of `kvsets`, newest first, from `start` on, without what `masks`, which are newer and stay, hide of them.
+async fn masked_groups(
+    context: &JobContext,
+    masks: &[Arc<Kvset>],
+    kvsets: &[Arc<Kvset>],
+    start: &[u8],
+) -> Result<Groups<KeyCursor>> {
+    let all: Vec<Arc<Kvset>> = masks.iter().chain(kvsets).cloned().collect();
+    Ok(groups(context, &all, Some(start)).await?.masked_by(masks.len(), tombstones_of(kvsets)))
+}
+
+fn tombstones_of(kvsets: &[Arc<Kvset>]) -> RangeTombstones {
+    let tombstones = kvsets.iter().flat_map(|kvset| kvset.tombstones().iter().cloned());
+    RangeTombstones::new(tombstones.collect())
 }
 
 /// Whether that may come of copies that are damaged or lost.

@@ -1,0 +1,103 @@
+//! Deletes give room back where there is none to bring them down.
+//!
+//! A spill writes a key file for each leaf that it has something for before anything goes, a chunk or more each. Where the volume is full of what was deleted key by key there is
+//! no room for that, and as long as the deletes stay at the root nothing of it comes free. Then leaves are merged one by one with what the root hides of them: that takes no more room
+//! than one leaf's keys, which is [kept](super::reserve), and what is left of them is less each time.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::core::{Core, Writing};
+use super::job_memory::JobMemory;
+use super::store::StoreState;
+use crate::pace::Pace;
+use crate::tree::pick::key_bytes;
+use crate::tree::{Kvset, LeafNo, TreeState};
+use crate::{ErrorKind, Result};
+
+/// What such a job is called where jobs are counted.
+const THINNING: &str = "thinning";
+
+/// Leaves are merged with the root for its deletes only if these are at least one in so many of their versions.
+const FEWEST: u64 = 64;
+
+/// If the root has so much more deletes than when a leaf was last merged with it, it is worth while again: one more in so many.
+const MORE: u64 = 8;
+
+/// Which leaves were merged with what the root hides of them.
+#[derive(Debug, Default)]
+pub(crate) struct Thinned {
+    /// What the root deleted then.
+    deletes: u64,
+    leaves: BTreeSet<LeafNo>,
+}
+
+impl Thinned {
+    /// The leaf to be merged next: the largest of those that were not, since the root has deleted about as much as it does.
+    fn next(&mut self, tree: &TreeState) -> Option<LeafNo> {
+        let deletes: u64 = tree.root.iter().map(|kvset| kvset.record().info.deletes).sum();
+        let ranges: u64 = tree.root.iter().map(|kvset| kvset.record().info.range_tombstones).sum();
+        let deletes_and_ranges = deletes + ranges;
+        if deletes_and_ranges.abs_diff(self.deletes) > self.deletes / MORE {
+            *self = Thinned { deletes: deletes_and_ranges, leaves: BTreeSet::new() };
+        }
+        let filled = tree.leaves.iter().filter(|leaf| !leaf.kvsets.is_empty());
+        let entries: u64 =
+            filled.clone().flat_map(|leaf| leaf.kvsets.iter()).map(|kvset| kvset.record().info.entries).sum();
+        if ranges == 0 && deletes.saturating_mul(FEWEST) < entries.max(1) {
+            return None;
+        }
+        let data_bytes =
+            |kvsets: &[Arc<Kvset>]| kvsets.iter().map(|kvset| kvset.record().info.data_bytes()).sum::<u64>();
+        let left = filled.filter(|leaf| !self.leaves.contains(&leaf.no));
+        let largest = left.max_by_key(|leaf| data_bytes(&leaf.kvsets))?.no;
+        self.leaves.insert(largest);
+        Some(largest)
+    }
+}
+
+impl Core {
+    /// Merges leaves of a store with what the root hides of them until there is room to bring that down, or all have been; whether there is more than before. To be called
+    /// by whoever has the turn to do the store's jobs, and found no room.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Device`.
+    pub(crate) async fn thin_leaves(&self, writing: &Writing, store: &Arc<StoreState>) -> Result<bool> {
+        let (room_before, _) = self.objects.room();
+        loop {
+            let tree = store.view.read().tree.clone();
+            let (room, _) = self.objects.room();
+            let wanted = tree.leaves.len() as u64 * self.objects.volume().chunk_bytes()
+                + tree.root.iter().map(key_bytes).sum::<u64>();
+            let next = || store.thinned.lock().next(&tree);
+            let Some(leaf) = (room < wanted && !self.background.is_stopping()).then(next).flatten() else {
+                return Ok(room > room_before);
+            };
+            match self.thin(writing, store, tree, leaf).await {
+                Err(error) if error.kind() == ErrorKind::NoSpace => {}
+                thinned => thinned?,
+            }
+            self.delete_retired().await?;
+        }
+    }
+
+    async fn thin(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+        tree: Arc<TreeState>,
+        leaf: LeafNo,
+    ) -> Result<()> {
+        let began = self.environment.now();
+        let mut context = self.job_context(store)?;
+        context.takes_last_room = true;
+        context.pace = Pace::unbounded();
+        let whole = tree;
+        let tree = Arc::new(whole.without_mirrors());
+        drop(whole);
+        let _memory = JobMemory::take(self, context.batch_bytes / 2).await;
+        let output = crate::tree::thin(&context, &tree, leaf).await?;
+        self.install_job(writing, store, (&context, tree), (THINNING, began), output).await?;
+        Ok(())
+    }
+}
