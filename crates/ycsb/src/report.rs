@@ -19,6 +19,8 @@ pub struct Report {
     pub environment: Environment,
     /// What was asked for.
     pub settings: Value,
+    /// The same in a sentence or two, for people.
+    pub setting: String,
     /// Every run, of every side, in the order they ran.
     pub runs: Vec<Value>,
     /// Medians and ratios.
@@ -35,6 +37,7 @@ impl Report {
             benchmark: benchmark.to_owned(),
             environment: Environment::of(data),
             settings: to_value(settings),
+            setting: String::new(),
             runs: Vec::new(),
             summary: Map::new(),
             tables: Vec::new(),
@@ -69,6 +72,9 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Environment { kernel, cpu, cores, memory_mib, file_system, .. } = &self.environment;
         writeln!(f, "{cpu}, {cores} cores, {memory_mib} MiB, Linux {kernel}, {file_system}")?;
+        if !self.setting.is_empty() {
+            writeln!(f, "{}", self.setting)?;
+        }
         for table in &self.tables {
             writeln!(f, "\n{table}")?;
         }

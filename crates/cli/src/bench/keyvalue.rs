@@ -83,6 +83,15 @@ Examples:
   tanada bench ycsb --tasks 256 --workloads c        # 256 requests in flight instead of 96
   tanada bench ycsb --threads 4                      # four clients that wait, each a thread
 
+Without arguments:
+  2000000 records of 1000 B (1.9 GiB), 384 MiB of memory for each engine, 2.9 GiB of staging, on loop devices that are limited to the speed of a class
+  96 requests in flight; writes durable within 100 ms; of each workload at most 10000000 operations and 20 s, after 20 s that are not measured
+  three rounds of workloads abcfde; folders instead of devices without root
+With --quick:
+  250000 records of 1000 B (243.9 MiB), 64 MiB of memory for each engine, 365 MiB of staging, on loop devices that are limited to the speed of a class
+  96 requests in flight; writes durable within 100 ms; of each workload at most 10000000 operations and 1 s
+  one round
+
 RocksDB and fjall are in a program of their own, which is not built by default:
 cargo build --release --manifest-path crates/compare/Cargo.toml, then put tanada-compare beside tanada.")]
 pub struct YcsbArguments {
@@ -100,13 +109,13 @@ pub struct YcsbArguments {
     /// Clients that wait, each a thread
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000), conflicts_with = "tasks")]
     threads: Option<u64>,
-    /// Requests in flight, without threads; other engines get as many threads (96 by default)
+    /// Requests in flight, without threads; other engines get as many threads
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     tasks: Option<u64>,
-    /// Operations a second that are due: latencies count from then on
+    /// Operations a second that are due: latencies count from then on; 0 for as many as clients can do
     #[arg(long, value_name = "RATE", value_parser = number)]
     target: Option<f64>,
-    /// Seconds of each workload, at most
+    /// Seconds of each workload, at most; 0 for no end but that of --operations
     #[arg(long, value_name = "SECONDS", value_parser = number)]
     seconds: Option<f64>,
     /// Seconds that each workload runs before it is measured
@@ -140,7 +149,14 @@ fn media(text: &str) -> Result<MediaKind, String> {
 #[command(after_help = "\
 Examples:
   tanada bench hse --quick
-  tanada bench hse --dir /mnt/nvme --json hse.json --html hse.html")]
+  tanada bench hse --dir /mnt/nvme --json hse.json --html hse.html
+
+Without arguments, one round of workloads abcdf:
+  1000000 records of 1000 B (975.6 MiB), 128 MiB of memory, 4xsata-qlc with nvme before it and without, emulated in virtual time
+  96 clients; 1000000 operations of each workload; only devices take time
+With --quick, one round of workloads af:
+  50000 records of 1000 B (48.8 MiB), 16 MiB of memory, 4xsata-qlc with nvme before it and without, emulated in virtual time
+  96 clients; 30000 operations of each workload; only devices take time")]
 pub struct HseArguments {
     #[command(flatten)]
     pub common: Common,
@@ -314,5 +330,30 @@ fn publish(report: &Report, json: Option<&Path>, page: Option<&Path>) -> Outcome
     match page {
         Some(path) => write(path, html(report).map_err(failure)?),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_tells_how_benchmarks_run_without_arguments() {
+        fn help_of<T: Args>() -> String {
+            let command = T::augment_args(clap::Command::new("bench"));
+            command.get_after_help().map(ToString::to_string).unwrap_or_default()
+        }
+        let lines = |setting: String| setting.replace('\n', "\n  ");
+        let help = help_of::<YcsbArguments>();
+        for options in [YcsbOptions::new(""), YcsbOptions::quick("")] {
+            let options = YcsbOptions { media: MediaKind::Limited, ..options };
+            let setting = lines(options.to_string());
+            assert!(help.contains(&setting), "{setting}\n{help}");
+        }
+        let help = help_of::<HseArguments>();
+        for options in [HseOptions::new(""), HseOptions::quick("")] {
+            let setting = lines(options.to_string());
+            assert!(help.contains(&setting), "{setting}\n{help}");
+        }
     }
 }

@@ -40,6 +40,7 @@ pub(super) async fn put(place: &Place, arguments: PutArguments) -> Outcome {
     } else {
         parsed(&arguments.value, place.hex)?.into_owned()
     };
+    let is_there = place.is_there();
     let database = place.write_or_new(&DatabaseSettings::default()).await?;
     let written = async {
         let store = place.store_or_new(&database).await?;
@@ -47,7 +48,8 @@ pub(super) async fn put(place: &Place, arguments: PutArguments) -> Outcome {
         Ok(store.put_with(&key, &value, &options).await?)
     };
     let written = written.await;
-    closing(&database, written).await
+    let written = closing(&database, written).await;
+    place.with_all_or_nothing(is_there, written).await
 }
 
 /// Arguments of `tanada kv delete`.

@@ -48,9 +48,9 @@ pub struct KvArguments {
     /// The volume's folder
     #[arg(value_name = "DIR")]
     volume: PathBuf,
-    /// The database; the first put or load makes it
-    #[arg(long, value_name = "NAME", default_value = DEFAULT, global = true)]
-    database: String,
+    /// The database, "default" if none is named; the first put or load makes it
+    #[arg(long, value_name = "NAME", global = true)]
+    database: Option<String>,
     /// The store in it; the first put or load makes it
     #[arg(long, value_name = "NAME", default_value = DEFAULT, global = true)]
     store: String,
@@ -123,12 +123,13 @@ pub fn run(arguments: KvArguments) -> Outcome {
 async fn dispatch(executors: &Arc<Executors>, arguments: KvArguments) -> Outcome {
     let KvArguments { volume, database, store, hex, command } = arguments;
     let writes = command.writes();
+    let is_named = database.is_some();
     let options = tanada_volume::OpenOptions { read_only: !writes, ..tanada_volume::OpenOptions::default() };
     let directory = Directory::open(&volume, &options, tanada_query::volume::settings(executors)).await?;
     let place = Place {
         environment: LiveEnvironment::new(Arc::clone(executors), Timeline::real()),
         directory,
-        database,
+        database: database.unwrap_or_else(|| DEFAULT.to_owned()),
         store,
         hex,
     };
@@ -144,7 +145,7 @@ async fn dispatch(executors: &Arc<Executors>, arguments: KvArguments) -> Outcome
         KvCommand::Check(arguments) => tend::check(&place, arguments).await,
         KvCommand::Compact => tend::compact(&place).await,
         KvCommand::Create(arguments) => whole::create(&place, arguments).await,
-        KvCommand::Ls(arguments) => whole::list(&place, arguments).await,
+        KvCommand::Ls(arguments) => whole::list(&place, is_named, arguments).await,
         KvCommand::Settings(arguments) => whole::settings(&place, arguments).await,
         KvCommand::Policy(arguments) => whole::policy(&place, arguments).await,
         KvCommand::Checkpoint(arguments) => whole::checkpoint(&place, arguments).await,
@@ -204,6 +205,20 @@ impl Place {
             }
             opened => Ok(opened?),
         }
+    }
+
+    /// Whether there is such a database.
+    fn is_there(&self) -> bool {
+        Database::names(self.volume()).contains(&self.database)
+    }
+
+    /// What was done, in a database that was there before or was made for it: one that was made for what failed goes, so that the same command can be given again.
+    async fn with_all_or_nothing(&self, was_there: bool, done: Outcome) -> Outcome {
+        if done.is_err() && !was_there {
+            // Why it failed is what matters.
+            let _ = Database::destroy(self.volume(), &self.database, self.environment()).await;
+        }
+        done
     }
 
     fn store(&self, database: &Database) -> Outcome<Store> {

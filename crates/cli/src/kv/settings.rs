@@ -5,6 +5,7 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use tanada_base::ByteSize;
 use tanada_kv::{
     Compression, DatabaseOverrides, DatabaseSettings, MediaPolicy, StoreOverrides, StoreSettings,
     WriteOptions,
@@ -38,7 +39,7 @@ pub(super) enum Named {
     Store(StoreOverrides),
 }
 
-/// What texts such as `durability=sync` or `time_to_live_s=null` say: values are JSON, or words.
+/// What texts such as `durability=sync` or `time_to_live_s=null` say: values are JSON, sizes, or words.
 pub(super) fn named(texts: &[String]) -> Outcome<Named> {
     let has = |settings: serde_json::Result<Value>, name: &str| {
         settings.is_ok_and(|settings| settings.get(name).is_some())
@@ -48,7 +49,7 @@ pub(super) fn named(texts: &[String]) -> Outcome<Named> {
         let Some((name, value)) = text.split_once('=') else {
             return Err(Failure::usage(format!("--set {text}: NAME=VALUE is wanted")));
         };
-        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+        let value = value_of(name, value);
         let settings = if has(serde_json::to_value(DatabaseSettings::default()), name) {
             &mut of_database
         } else if has(serde_json::to_value(StoreSettings::default()), name) {
@@ -66,6 +67,17 @@ pub(super) fn named(texts: &[String]) -> Outcome<Named> {
         (_, true) => of_names(of_database).map(Named::Database),
         (true, _) => of_names(of_store).map(Named::Store),
         _ => Err(Failure::usage("--set: settings of the database and of a store are two commands")),
+    }
+}
+
+/// JSON, a number of bytes as `64MiB`, or a word.
+fn value_of(name: &str, text: &str) -> Value {
+    if let Ok(value) = serde_json::from_str(text) {
+        return value;
+    }
+    match text.parse::<ByteSize>() {
+        Ok(size) if name.ends_with("_bytes") => size.bytes().into(),
+        _ => Value::String(text.to_owned()),
     }
 }
 
@@ -148,6 +160,8 @@ mod tests {
         };
         let texts = ["compression=zstd", "time_to_live_s=60", "policy=staging_only"];
         assert_eq!(named(&texts).unwrap(), Named::Store(of_store));
+        let of_database = DatabaseOverrides { memory_bytes: Some(64 << 20), ..DatabaseOverrides::default() };
+        assert_eq!(named(&["memory_bytes=64MiB"]).unwrap(), Named::Database(of_database));
         for (wrong, word) in [
             (&["mirrors"][..], "NAME=VALUE"),
             (&["ttl=1"], "ttl"),

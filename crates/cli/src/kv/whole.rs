@@ -43,7 +43,7 @@ pub(super) async fn create(place: &Place, arguments: CreateArguments) -> Outcome
         Some(text) => Some(settings::parsed(text, "settings of a database")?),
         None => None,
     };
-    let is_there = Database::names(place.volume()).contains(&place.database);
+    let is_there = place.is_there();
     if is_there && of_database.is_some() {
         return Err(Failure::failed(format!(
             "there is a database '{}' already: change its settings with tanada kv DIR settings",
@@ -54,11 +54,7 @@ pub(super) async fn create(place: &Place, arguments: CreateArguments) -> Outcome
     let created = async { Ok(database.create_store(&place.store, &of_store).await.map(drop)?) };
     let created = created.await;
     let created = closing(&database, created).await;
-    if created.is_err() && !is_there {
-        // Both or none, so that the same command can be given again; why it failed is what matters.
-        let _ = Database::destroy(place.volume(), &place.database, place.environment()).await;
-    }
-    created
+    place.with_all_or_nothing(is_there, created).await
 }
 
 /// Arguments of `tanada kv ls`.
@@ -87,9 +83,17 @@ struct ListedStore {
     bytes: u64,
 }
 
-pub(super) async fn list(place: &Place, arguments: ListArguments) -> Outcome {
+/// Lists all databases, or the one that is named.
+pub(super) async fn list(place: &Place, is_named: bool, arguments: ListArguments) -> Outcome {
+    let mut names = Database::names(place.volume());
+    if is_named {
+        names.retain(|name| *name == place.database);
+        if names.is_empty() {
+            return Err(Failure::failed(format!("there is no database '{}'", place.database)));
+        }
+    }
     let mut databases = Vec::new();
-    for name in Database::names(place.volume()) {
+    for name in names {
         databases.push(match listed(place, &name).await {
             Ok(stores) => ListedDatabase { name, stores, error: None },
             // The others are there all the same.
@@ -137,7 +141,7 @@ Examples:
   tanada kv vol settings
   tanada kv vol settings '{\"memory_bytes\": 1073741824, \"fast_class_bytes\": 10737418240}'
   tanada kv vol settings '{\"fast_class_bytes\": null}'
-  tanada kv vol settings --set fast_class_bytes=10737418240 --set durability=sync
+  tanada kv vol settings --set fast_class_bytes=10GiB --set durability=sync --set memory_bytes=1GiB
   tanada kv vol --store sessions settings --set time_to_live_s=3600 --set compression=zstd
   tanada kv vol --store sessions settings --set time_to_live_s=null
 
@@ -147,7 +151,7 @@ pub struct SettingsArguments {
     /// Settings of the database that are to be others, for good: JSON, or a file with it
     #[arg(value_name = "JSON|FILE")]
     settings: Option<String>,
-    /// A setting of the database or the store that is to be another, for good: JSON, or a word; again for others
+    /// A setting of the database or the store that is to be another, for good: JSON, a size or a word; again for others
     #[arg(long, value_name = "NAME=VALUE", conflicts_with = "settings")]
     set: Vec<String>,
 }

@@ -225,8 +225,9 @@ fn settings_and_policies_are_given_and_changed() {
             .contains("page_bytes")
     );
     assert!(made.kv(&["settings", "--set", "ttl=1"]).error(2).contains("ttl"));
-    let wrong = made.kv(&["settings", "--set", "durability=sync", "--set", "memory_bytes=64MiB"]).error(2);
+    let wrong = made.kv(&["settings", "--set", "durability=sync", "--set", "memory_bytes=much"]).error(2);
     assert!(wrong.contains("memory_bytes"), "{wrong}");
+    assert_eq!(made.kv(&["settings", "--set", "memory_bytes=64MiB"]).output(), "");
     assert!(
         made.kv(&["--store", "none", "settings", "--set", "mirrors=false"]).error(1).contains("\"none\"")
     );

@@ -92,6 +92,7 @@ impl Directory {
         classes: &[ClassConfig],
         settings: Settings,
     ) -> Result<Directory> {
+        let is_new = !path.exists();
         std::fs::create_dir_all(path).map_err(|error| join(path, &error, "make the folder"))?;
         if path.join("volume.json").exists() {
             return Err(Error::new(
@@ -100,6 +101,20 @@ impl Directory {
             ));
         }
         let lock = DirectoryLock::exclusive(path)?;
+        let made = Directory::create_in(path, volume, classes, settings).await;
+        made.map(|made| Directory { _lock: Some(lock), ..made }).inspect_err(|_| {
+            // Why it failed is what matters: what cannot be cleared now is by the next creation here.
+            let _ = clear_failed(path, is_new);
+        })
+    }
+
+    /// The same in a folder that is there and is locked.
+    async fn create_in(
+        path: &Path,
+        volume: &VolumeSettings,
+        classes: &[ClassConfig],
+        settings: Settings,
+    ) -> Result<Directory> {
         clear_leftovers(path)?;
         let mut volume = volume.clone();
         if volume.id == [0; 16] {
@@ -118,7 +133,7 @@ impl Directory {
         config.store(path)?;
         remove_if_there(&path.join(CREATING))?;
         let config = parking_lot::Mutex::new(config);
-        Ok(Directory { path: path.to_owned(), settings, config, volume: made, _lock: Some(lock) })
+        Ok(Directory { path: path.to_owned(), settings, config, volume: made, _lock: None })
     }
 
     /// Opens the volume in the folder `path`.
@@ -264,6 +279,21 @@ fn clear_leftovers(path: &Path) -> Result<()> {
         class.remove_made_files(path)?;
     }
     remove_if_there(&metadata)
+}
+
+/// Removes what a creation that failed has left, with its folder if that was made for it.
+fn clear_failed(path: &Path, is_new: bool) -> Result<()> {
+    if path.join("volume.json").exists() {
+        // The volume is there, though it may not be durable.
+        return Ok(());
+    }
+    clear_leftovers(path)?;
+    remove_if_there(&path.join(CREATING))?;
+    if is_new {
+        remove_if_there(&path.join("lock"))?;
+        std::fs::remove_dir(path).map_err(|error| join(path, &error, "remove the folder"))?;
+    }
+    Ok(())
 }
 
 fn remove_if_there(path: &Path) -> Result<()> {

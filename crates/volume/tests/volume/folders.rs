@@ -228,3 +228,28 @@ fn each_volume_that_is_made_has_an_identity_of_its_own() {
     let (first, second) = (made("first"), made("second"));
     assert!(first != [0; 16] && second != [0; 16] && first != second, "{first:?} {second:?}");
 }
+
+#[test]
+fn a_creation_that_is_refused_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("volume");
+    let class = |file: &str, chunks: u64| ClassConfig::new("only", vec![file.into()], Some(chunks * CHUNK));
+    let volume = VolumeSettings { chunk_bytes: CHUNK, ..VolumeSettings::default() };
+    let create = |classes: &[ClassConfig]| block_on(Directory::create(&path, &volume, classes, settings()));
+    let refused: [&[ClassConfig]; 3] = [&[], &[class("file", 0)], &[class("one", 8), class("other", 8)]];
+    for classes in refused {
+        create(classes).unwrap_err();
+        assert!(!path.exists(), "{classes:?}");
+    }
+    // What was there before stays.
+    std::fs::create_dir(&path).unwrap();
+    std::fs::write(path.join("mine"), b"data").unwrap();
+    for classes in refused {
+        create(classes).unwrap_err();
+        let left = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut left: Vec<_> = left.collect();
+        left.sort();
+        assert_eq!(left, ["lock", "mine"], "{classes:?}");
+    }
+    create(&[class("file", 8)]).unwrap();
+}

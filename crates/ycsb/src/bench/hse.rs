@@ -7,9 +7,11 @@
 //! Without CPU time (the default) only devices take time: the evaluation ran on 28 cores, and two would be what is measured otherwise. Then
 //! 96 clients do in no time what memory serves, so ratios between the two set-ups are meant, not rates.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::Serialize;
+use tanada_base::ByteSize;
 use tanada_io::{ModelSpec, Timeline, VirtualTimeOptions};
 
 use super::guard::Guard;
@@ -108,6 +110,18 @@ impl HseOptions {
     }
 }
 
+impl fmt::Display for HseOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let HseOptions { records, staging_model, capacity_model, clients, operations, .. } = self;
+        let data = ByteSize::new(records.logical_bytes(records.count));
+        let memory = ByteSize::new(self.memory_bytes);
+        write!(f, "{} records of {} B ({data}), {memory} of memory, ", records.count, records.value_bytes())?;
+        writeln!(f, "{capacity_model} with {staging_model} before it and without, emulated in virtual time")?;
+        let time = if self.cpu { "the processor's time passes, too" } else { "only devices take time" };
+        write!(f, "{clients} clients; {operations} operations of each workload; {time}")
+    }
+}
+
 /// Runs the benchmark. `progress` is told before each part what comes.
 ///
 /// # Errors
@@ -115,6 +129,7 @@ impl HseOptions {
 pub fn run_hse(options: &HseOptions, progress: Progress) -> Result<Report> {
     options.check()?;
     let mut report = Report::new("hse", options, &options.directory);
+    report.setting = options.to_string();
     let mut runs = Vec::new();
     for round in 0..options.rounds {
         for tiers in [CAPACITY_ONLY, WITH_STAGING] {

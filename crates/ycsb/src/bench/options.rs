@@ -1,8 +1,10 @@
 //! What `tanada bench ycsb` is told, and whether it can be done: all of it is looked at before anything runs.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::Serialize;
+use tanada_base::ByteSize;
 use tanada_kv::{DatabaseSettings, StoreSettings};
 
 use super::places::Sizes;
@@ -165,6 +167,44 @@ impl YcsbOptions {
     pub(super) fn engines(&self) -> Vec<&str> {
         let peers = self.against.iter().map(|peer| peer.engine.as_str());
         self.own.then_some(OWN).into_iter().chain(peers).collect()
+    }
+}
+
+impl fmt::Display for YcsbOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Sizes { staging_bytes, data_bytes, .. } = self.sizes();
+        let size = |bytes: u64| ByteSize::new(bytes);
+        write!(
+            f,
+            "{} records of {} B ({}), ",
+            self.records.count,
+            self.records.value_bytes(),
+            size(data_bytes)
+        )?;
+        write!(f, "{} of memory for each engine, ", size(self.memory_bytes))?;
+        if self.tiers.iter().any(|tiers| tiers == WITH_STAGING) {
+            write!(f, "{} of staging, ", size(staging_bytes))?;
+        }
+        writeln!(f, "on {}", self.media.told())?;
+        match self.clients {
+            Clients::Tasks(count) => write!(f, "{count} requests in flight")?,
+            Clients::Threads(count) => write!(f, "{count} clients that wait, each a thread")?,
+        }
+        if self.target_per_second > 0.0 {
+            write!(f, ", {} operations a second", self.target_per_second)?;
+        }
+        match self.durable_within_ms {
+            0 => f.write_str("; writes durable before they are acknowledged")?,
+            within => write!(f, "; writes durable within {within} ms")?,
+        }
+        write!(f, "; of each workload at most {} operations", self.operations)?;
+        if self.seconds > 0.0 {
+            write!(f, " and {} s", self.seconds)?;
+        }
+        if self.warm_up_s > 0.0 {
+            write!(f, ", after {} s that are not measured", self.warm_up_s)?;
+        }
+        Ok(())
     }
 }
 

@@ -45,7 +45,8 @@ pub fn run_ycsb_with(
     let room = Room::of(options)?;
     progress(&room.to_string());
     let mut runs = Vec::new();
-    let begun = Report::new("ycsb", options, &options.directory);
+    let mut begun = Report::new("ycsb", options, &options.directory);
+    begun.setting = options.to_string();
     let mut report = begun.clone();
     for round in 0..options.rounds {
         for tiers in &options.tiers {

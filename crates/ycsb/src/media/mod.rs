@@ -50,6 +50,15 @@ impl MediaKind {
         }
     }
 
+    /// What files lie on, in words.
+    pub(crate) fn told(self) -> &'static str {
+        match self {
+            MediaKind::Limited => "loop devices that are limited to the speed of a class",
+            MediaKind::Unlimited => "loop devices without limits",
+            MediaKind::Folder => "folders",
+        }
+    }
+
     /// As it is written in settings.
     pub fn name(self) -> &'static str {
         match self {
