@@ -20,7 +20,7 @@ pub struct Report {
     /// What was asked for.
     pub settings: Value,
     /// The same in a sentence or two, for people.
-    pub setting: String,
+    pub setup: String,
     /// Every run, of every side, in the order they ran.
     pub runs: Vec<Value>,
     /// Medians and ratios.
@@ -37,7 +37,7 @@ impl Report {
             benchmark: benchmark.to_owned(),
             environment: Environment::of(data),
             settings: to_value(settings),
-            setting: String::new(),
+            setup: String::new(),
             runs: Vec::new(),
             summary: Map::new(),
             tables: Vec::new(),
@@ -72,8 +72,8 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Environment { kernel, cpu, cores, memory_mib, file_system, .. } = &self.environment;
         writeln!(f, "{cpu}, {cores} cores, {memory_mib} MiB, Linux {kernel}, {file_system}")?;
-        if !self.setting.is_empty() {
-            writeln!(f, "{}", self.setting)?;
+        if !self.setup.is_empty() {
+            writeln!(f, "{}", self.setup)?;
         }
         for table in &self.tables {
             writeln!(f, "\n{table}")?;

@@ -5,7 +5,7 @@
 //! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`jobs`]: tree jobs; [`install`]: their edits; [`merges`]: those at the root that wait for
 //!   no other; [`relocation`]: bringing things to
 //!   where policies want them; [`mirrors`]: values that stay on the fastest class as long as it has room; [`unmirrored`]: those that come back there; [`pressure`]: holding writers back; [`reserve`]: room that is kept for
-//!   deletes; [`shares`]: how large things are in small classes;
+//!   deletes; [`thinning`]: what gives room back where there is none to bring deletes down; [`shares`]: how large things are in small classes;
 //! - [`promotion`]: copies of what is read often; [`cleaning`]: what frees space when nothing else is due; [`pick`]: which job is next;
 //! - [`bulk`], [`checkpoint`], [`check`]: loads past the log, copies of a database, reading all of it;
 //! - [`activity`], [`statistics`]: what was done, since the opening and over all of them, and what there is;

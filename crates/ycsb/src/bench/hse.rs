@@ -129,7 +129,7 @@ impl fmt::Display for HseOptions {
 pub fn run_hse(options: &HseOptions, progress: Progress) -> Result<Report> {
     options.check()?;
     let mut report = Report::new("hse", options, &options.directory);
-    report.setting = options.to_string();
+    report.setup = options.to_string();
     let mut runs = Vec::new();
     for round in 0..options.rounds {
         for tiers in [CAPACITY_ONLY, WITH_STAGING] {

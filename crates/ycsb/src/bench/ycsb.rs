@@ -46,7 +46,7 @@ pub fn run_ycsb_with(
     progress(&room.to_string());
     let mut runs = Vec::new();
     let mut begun = Report::new("ycsb", options, &options.directory);
-    begun.setting = options.to_string();
+    begun.setup = options.to_string();
     let mut report = begun.clone();
     for round in 0..options.rounds {
         for tiers in &options.tiers {
