@@ -32,14 +32,21 @@ use crate::{Fallback, timeline};
 /// Tasks polled before completions are looked for.
 const POLLS_A_ROUND: usize = 256;
 
-/// Most I/Os gathered before they are submitted while tasks are still ready: enough to share the cost of a system call and of waking
+/// Most I/Os gathered before they are submitted while tasks are still ready: enough to share the cost of a system call, and of waking who works for
 /// the device.
 const MOST_SUBMIT_BATCH: usize = 16;
 
-/// I/Os gathered before they are submitted, with `in_flight` of them under way: few enough that the device does not run dry while the
-/// other tasks compute, which a fixed number would let it do at a low depth.
-fn submit_batch(in_flight: usize) -> usize {
-    (in_flight / 8).clamp(1, MOST_SUBMIT_BATCH)
+/// Of what the device has to do, and of the tasks that will go on in any case, one in so many more I/Os may wait to be submitted.
+const SUBMIT_PART: usize = 4;
+
+/// I/Os gathered before they are submitted, with `under_way` of them submitted and `ready` tasks that can go on. A device that has nothing to do gets the first one. With
+/// a few under way it gets few at once, so that it does not run dry while tasks compute. With many tasks ready an I/O that has ended would
+/// wait for them, and those gathered meanwhile wait no longer.
+fn submit_batch(under_way: usize, ready: usize) -> usize {
+    if under_way == 0 {
+        return 1;
+    }
+    (under_way.max(ready) / SUBMIT_PART).clamp(1, MOST_SUBMIT_BATCH)
 }
 
 thread_local! {
@@ -301,9 +308,10 @@ impl Local {
                 // Woken while it ran, mostly by itself to let others go first, and they may wait for I/O: those before it in the queue, then completions.
                 left = left.min(self.ready.borrow().len().saturating_sub(1));
             }
+            let ready = self.ready.borrow().len();
             let is_enough = |ring: &mut Ring| {
                 let gathered = ring.unsubmitted();
-                gathered > 0 && gathered >= submit_batch(ring.in_flight())
+                gathered > 0 && gathered >= submit_batch(ring.in_flight().saturating_sub(gathered), ready)
             };
             if self.ring.borrow_mut().as_mut().is_some_and(is_enough) {
                 // What has landed by then may belong to older chains than what is ready, and so may what other threads have woken.
@@ -441,6 +449,13 @@ mod tests {
     ) -> T {
         let options = ExecutorOptions { threads: 1, registered_bytes: 0, ..ExecutorOptions::default() };
         Executors::start(options).unwrap().block_on(make).unwrap()
+    }
+
+    #[test]
+    fn ios_gather_as_long_as_device_and_tasks_have_enough_to_do() {
+        assert_eq!(submit_batch(0, 100), 1, "the device has nothing to do");
+        assert_eq!([submit_batch(3, 0), submit_batch(8, 3), submit_batch(40, 0)], [1, 2, 10]);
+        assert_eq!([submit_batch(1, 40), submit_batch(1, 1000), submit_batch(1000, 0)], [10, 16, 16]);
     }
 
     /// Tasks wait, and are woken in an order; in which order they go on.
