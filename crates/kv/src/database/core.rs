@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
+use tanada_io::OperationStage;
 use tanada_volume::{Claim, ClassListener};
 
 use super::activity::Activity;
@@ -249,7 +250,9 @@ impl Core {
             Durability::Sync => None,
             Durability::Within(ms) => Some(ms),
         };
-        self.turns.write().await;
+        // What is checked rests on what was read before.
+        let stage = if check.is_some() { OperationStage::HasBegun } else { OperationStage::Begins };
+        self.turns.write(stage).await;
         for store in &stores {
             self.admit(store, &payload).await?;
         }

@@ -1,14 +1,16 @@
 //! Turns of the tasks that share a thread.
 //!
 //! Most operations wait for nothing: a write is put into memory, a read may find its value there. A task that does one after the other without end would leave
-//! the thread to no other, nor to what writes the log and the tables. So now and then an operation lets the others run first, and each write does as long as a
-//! writer waits for room, or has been told that there is some and did not run yet.
+//! the thread to no other, nor to what writes the log and the tables. So who begins an operation lets others run first, as the [executor](others_go_first) has it, and each write does
+//! as long as a writer waits for room, or has been told that there is some and did not run yet.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use tanada_io::{OperationStage, others_go_first};
+
 use crate::notify::yield_now;
 
-/// One operation of so many that do not wait lets others run: some tenths of a millisecond of a thread.
+/// Of operations that no executor's thread does, one in so many lets others run.
 const OPERATIONS: u64 = 64;
 
 /// Who is to have a turn.
@@ -24,24 +26,21 @@ pub(super) struct Waits<'a>(&'a AtomicUsize);
 impl Turns {
     /// To be called before a read.
     pub(super) async fn read(&self) {
-        if self.is_others() {
+        if self.is_others(OperationStage::Begins) {
             yield_now().await;
         }
     }
 
     /// To be called before a write.
-    pub(super) async fn write(&self) {
-        if self.is_others() || self.waiting.load(Ordering::Relaxed) > 0 {
+    pub(super) async fn write(&self, stage: OperationStage) {
+        if self.is_others(stage) || self.waiting.load(Ordering::Relaxed) > 0 {
             yield_now().await;
         }
     }
 
-    /// A task of an executor that has waited for something meanwhile has let others run already.
-    fn is_others(&self) -> bool {
-        if let Some(operations) = tanada_io::operations_since_resumed() {
-            return operations >= OPERATIONS;
-        }
-        self.operations.fetch_add(1, Ordering::Relaxed) % OPERATIONS == OPERATIONS - 1
+    fn is_others(&self, stage: OperationStage) -> bool {
+        others_go_first(stage)
+            .unwrap_or_else(|| self.operations.fetch_add(1, Ordering::Relaxed) % OPERATIONS == OPERATIONS - 1)
     }
 
     /// To be held while a writer waits for room.
@@ -69,34 +68,36 @@ mod tests {
         let turns = Turns::default();
         let lets = |no: u64| match no % 2 {
             0 => turns.read().now_or_never().is_none(),
-            _ => turns.write().now_or_never().is_none(),
+            _ => turns.write(OperationStage::Begins).now_or_never().is_none(),
         };
         assert_eq!((0..4 * OPERATIONS).filter(|no| lets(*no)).count(), 4);
     }
 
     #[test]
-    fn a_task_that_has_waited_has_let_others_run() {
+    fn who_writes_what_it_has_read_goes_on() {
         let options = ExecutorOptions { threads: 1, registered_bytes: 0, ..ExecutorOptions::default() };
         let executors = Executors::start(options).unwrap();
         let lets = executors.block_on(|| async {
             let turns = Turns::default();
-            let mut lets = Vec::new();
-            for operations in [OPERATIONS - 1, OPERATIONS - 1, OPERATIONS] {
-                lets.push((0..operations).filter(|_| turns.read().now_or_never().is_none()).count());
-                yield_now().await;
-            }
+            let other = tanada_io::spawn_local(async {});
+            let writes = |stage| [(); 2].map(|()| turns.write(stage).now_or_never().is_none());
+            let lets = [writes(OperationStage::HasBegun), writes(OperationStage::Begins)];
+            other.await;
             lets
         });
-        assert_eq!(lets.unwrap(), [0, 0, 1]);
+        assert_eq!(lets.unwrap(), [[false, false], [true, true]]);
     }
 
     #[test]
     fn each_write_lets_others_run_while_a_writer_waits_and_no_read_does() {
         let turns = Turns::default();
         let waits = turns.waits();
-        assert!(turns.write().now_or_never().is_none() && turns.write().now_or_never().is_none());
+        assert!(
+            turns.write(OperationStage::Begins).now_or_never().is_none()
+                && turns.write(OperationStage::Begins).now_or_never().is_none()
+        );
         assert!(turns.read().now_or_never().is_some());
         drop(waits);
-        assert!(turns.write().now_or_never().is_some());
+        assert!(turns.write(OperationStage::Begins).now_or_never().is_some());
     }
 }

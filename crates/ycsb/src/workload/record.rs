@@ -13,6 +13,9 @@ use tanada_base::SplitMix64;
 use crate::draw::fnv_hash_64;
 use crate::{Error, Result};
 
+/// What keys begin with.
+const PREFIX: &[u8] = b"user";
+
 /// Bytes of a field's stamp.
 const STAMP: usize = 8;
 
@@ -46,19 +49,23 @@ pub struct Field {
 }
 
 impl Field {
+    /// What follows a stamp.
+    fn after(self, stamp: u64) -> SplitMix64 {
+        SplitMix64::new(stamp ^ fnv_hash_64(self.record) ^ (self.field as u64) << 56)
+    }
+
     /// Fills the field.
     fn fill(self, stamp: u64, bytes: &mut [u8]) {
         let (head, rest) = bytes.split_at_mut(STAMP.min(bytes.len()));
         head.copy_from_slice(&stamp.to_le_bytes()[..head.len()]);
-        SplitMix64::new(stamp ^ fnv_hash_64(self.record) ^ (self.field as u64) << 56).fill(rest);
+        self.after(stamp).fill(rest);
     }
 
     /// Whether the bytes were written to this field.
     pub fn is_own(self, bytes: &[u8]) -> bool {
-        let Some((head, _)) = bytes.split_first_chunk::<STAMP>() else { return false };
-        let mut expected = vec![0; bytes.len()];
-        self.fill(u64::from_le_bytes(*head), &mut expected);
-        expected == bytes
+        let Some((head, rest)) = bytes.split_first_chunk::<STAMP>() else { return false };
+        let mut expected = self.after(u64::from_le_bytes(*head));
+        rest.chunks(8).all(|chunk| chunk == &expected.next_u64().to_le_bytes()[..chunk.len()])
     }
 }
 
@@ -86,7 +93,14 @@ impl Records {
 
     /// The key of a record.
     pub fn key(&self, record: u64) -> Bytes {
-        Bytes::from(format!("user{:0width$}", fnv_hash_64(record), width = self.zero_padding))
+        let mut digits = itoa::Buffer::new();
+        let digits = digits.format(fnv_hash_64(record)).as_bytes();
+        let zeros = self.zero_padding.saturating_sub(digits.len());
+        let mut key = Vec::with_capacity(PREFIX.len() + zeros + digits.len());
+        key.extend_from_slice(PREFIX);
+        key.resize(PREFIX.len() + zeros, b'0');
+        key.extend_from_slice(digits);
+        key.into()
     }
 
     /// A value of a record.
