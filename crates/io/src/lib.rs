@@ -63,8 +63,8 @@ pub use context::{IoContext, IoCounters, IoSnapshot, Permit};
 pub use device::{Awaited, Backend, Completion, Device, DeviceOptions, Method, Operation, Request, Ticket};
 pub use error::{Error, ErrorKind, Result, is_cancelled};
 pub use executor::{
-    Chain, ExecutorOptions, Executors, JoinHandle, OperationStage, Task, begin_chain, others_go_first,
-    spawn_local,
+    Chain, ExecutorOptions, Executors, JoinHandle, Task, begin_chain, operations_since_resumed,
+    others_are_ready, spawn_local,
 };
 pub use fallback::{Fallback, force_fallback, set_warning_sink, warn};
 pub use gate::{Gate, GateLimits};

@@ -32,12 +32,6 @@ use crate::{Fallback, timeline};
 /// Tasks polled before completions are looked for.
 const POLLS_A_ROUND: usize = 256;
 
-/// Operations of a task before others that are ready have their turn.
-const OPERATIONS_OF_A_TURN: u64 = 2;
-
-/// Operations of a task before it is looked for what has landed and who was woken, though nobody is ready.
-const MOST_OPERATIONS: u64 = 64;
-
 /// Most I/Os gathered before they are submitted while tasks are still ready: enough to share the cost of a system call, and of waking who works for
 /// the device.
 const MOST_SUBMIT_BATCH: usize = 16;
@@ -64,7 +58,7 @@ pub(super) struct Local {
     ready: RefCell<ReadyQueue>,
     ring: RefCell<Option<Ring>>,
     tasks: RefCell<Slab<Entry>>,
-    /// The task that is being polled, and how often it has asked whether [`others_go_first`] meanwhile.
+    /// The task that is being polled, and how often it has called [`operations_since_resumed`] meanwhile.
     running: Cell<Option<TaskNo>>,
     operations: Cell<u64>,
     is_stopped: Cell<bool>,
@@ -126,28 +120,19 @@ pub(crate) fn cancel_on_this_thread(ticket: Ticket) {
     });
 }
 
-/// Where a task stands that does one operation after the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OperationStage {
-    /// It is about to begin another one.
-    Begins,
-    /// It has begun one, and what comes now is better done soon: others would change what it has read.
-    HasBegun,
+/// Counts an operation of the calling task: how many there were since the task waited for something, or let others run; `None` on threads that are no executor's. Whoever does
+/// many that do not wait lets others run now and then.
+pub fn operations_since_resumed() -> Option<u64> {
+    with_current(|local| {
+        local.operations.set(local.operations.get() + 1);
+        local.operations.get()
+    })
 }
 
-/// Whether the calling task should let others run first, by waking itself; `None` on threads that are no executor's. Whoever does many operations
-/// that do not wait asks before each of them: it would leave the thread to nobody else, and what has landed to nobody at all.
-///
-/// Who begins one lets chains go on that are ready, which [began](begin_chain) earlier, and after each second operation whatever is ready. So what has to wait for the thread
-/// waits before it begins, rather than after each of its I/Os.
-pub fn others_go_first(stage: OperationStage) -> Option<bool> {
-    with_current(|local| {
-        let operations = local.operations.get() + 1;
-        local.operations.set(operations);
-        let ready = local.ready.borrow();
-        let is_for_others = ready.has_chains() || operations >= OPERATIONS_OF_A_TURN && !ready.is_empty();
-        operations >= MOST_OPERATIONS || stage == OperationStage::Begins && is_for_others
-    })
+/// Whether other tasks of this thread can go on; `None` on threads that are no executor's. Who is about to begin what need not be done at once lets them, so that what has to wait
+/// for the thread waits before it begins, rather than after each of its I/Os.
+pub fn others_are_ready() -> Option<bool> {
+    with_current(|local| !local.ready.borrow().is_empty())
 }
 
 /// A chain of I/Os that a task drives, until this is dropped: see [`begin_chain`].
@@ -536,36 +521,29 @@ mod tests {
         assert_eq!(order, ["chain", "other"].repeat(3));
     }
 
-    /// Of so many operations in a row, those before which the task would let others go first, if it did.
-    fn asked(stage: OperationStage, operations: u64) -> Vec<u64> {
-        (1..=operations).filter(|_| others_go_first(stage).unwrap()).collect()
+    #[test]
+    fn operations_count_from_when_a_task_was_resumed() {
+        let counted = on_one_thread(|| async {
+            let count = || operations_since_resumed().unwrap();
+            let first = [count(), count()];
+            yield_once().await;
+            (first, count())
+        });
+        assert_eq!(counted, ([1, 2], 1));
+        assert_eq!(operations_since_resumed(), None);
     }
 
     #[test]
-    fn who_begins_an_operation_lets_go_on_what_is_ready() {
-        let asked = on_one_thread(|| async {
-            let alone = asked(OperationStage::Begins, MOST_OPERATIONS);
-            yield_once().await;
+    fn whether_others_are_ready_is_known() {
+        let ready = on_one_thread(|| async {
+            let alone = others_are_ready();
             let other = spawn_local(async {});
-            let (one_is_ready, has_begun) =
-                (asked(OperationStage::Begins, 3), asked(OperationStage::HasBegun, 3));
+            let before = others_are_ready();
             other.await;
-            let (sender, receiver) = oneshot::channel::<()>();
-            let chain = spawn_local(async move {
-                let _chain = begin_chain();
-                receiver.await.unwrap();
-            });
-            yield_once().await;
-            sender.send(()).unwrap();
-            let chain_is_ready = asked(OperationStage::Begins, 2);
-            chain.await;
-            [alone, one_is_ready, has_begun, chain_is_ready]
+            [alone, before, others_are_ready()]
         });
-        let [alone, one_is_ready, has_begun, chain_is_ready] = asked;
-        assert_eq!(alone, [MOST_OPERATIONS], "nobody is ready");
-        assert_eq!((one_is_ready, has_begun), (vec![2, 3], vec![]));
-        assert_eq!(chain_is_ready, [1, 2]);
-        assert_eq!(others_go_first(OperationStage::Begins), None);
+        assert_eq!(ready, [Some(false), Some(true), Some(false)]);
+        assert_eq!(others_are_ready(), None);
     }
 
     #[test]

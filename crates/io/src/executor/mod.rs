@@ -25,7 +25,7 @@ use crate::ring::{Ring, Sibling};
 use crate::{BufferPool, Error, ErrorKind, Fallback, Method, Result, ring};
 pub use join::JoinHandle;
 use local::Local;
-pub use local::{Chain, OperationStage, begin_chain, others_go_first};
+pub use local::{Chain, begin_chain, operations_since_resumed, others_are_ready};
 pub(crate) use local::{cancel_on_this_thread, executor_thread, is_executor_thread, start_on_this_thread};
 use remote::{Item, Load, TaskNo};
 pub(crate) use remote::{RemoteHandle, Sleeper};

@@ -80,11 +80,6 @@ impl<T> ReadyQueue<T> {
         self.fresh.pop_front().map(|(_, task)| task)
     }
 
-    /// Whether a task in a chain can go on.
-    pub(super) fn has_chains(&self) -> bool {
-        !self.begun.is_empty()
-    }
-
     pub(super) fn len(&self) -> usize {
         self.fresh.len() + self.begun.len()
     }

@@ -25,7 +25,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
-use tanada_io::OperationStage;
 use tanada_volume::{Claim, ClassListener};
 
 use super::activity::Activity;
@@ -250,9 +249,7 @@ impl Core {
             Durability::Sync => None,
             Durability::Within(ms) => Some(ms),
         };
-        // What is checked rests on what was read before.
-        let stage = if check.is_some() { OperationStage::HasBegun } else { OperationStage::Begins };
-        self.turns.write(stage).await;
+        self.turns.write(check.is_some()).await;
         for store in &stores {
             self.admit(store, &payload).await?;
         }

@@ -1,16 +1,16 @@
 //! Turns of the tasks that share a thread.
 //!
 //! Most operations wait for nothing: a write is put into memory, a read may find its value there. A task that does one after the other without end would leave
-//! the thread to no other, nor to what writes the log and the tables. So who begins an operation lets others run first, as the [executor](others_go_first) has it, and each write does
-//! as long as a writer waits for room, or has been told that there is some and did not run yet.
+//! the thread to no other, nor to what writes the log and the tables. So now and then an operation lets the others run first.
+//!
+//! A write does so before each operation, as long as others can go on: they are reads that have begun, or what makes room for writes. And it does as long as a
+//! writer waits for room, or has been told that there is some and did not run yet. But what rests on something that was read is written at once, before others change that.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use tanada_io::{OperationStage, others_go_first};
-
 use crate::notify::yield_now;
 
-/// Of operations that no executor's thread does, one in so many lets others run.
+/// One operation of so many that do not wait lets others run: some tenths of a millisecond of a thread.
 const OPERATIONS: u64 = 64;
 
 /// Who is to have a turn.
@@ -26,21 +26,25 @@ pub(super) struct Waits<'a>(&'a AtomicUsize);
 impl Turns {
     /// To be called before a read.
     pub(super) async fn read(&self) {
-        if self.is_others(OperationStage::Begins) {
+        if self.is_others() {
             yield_now().await;
         }
     }
 
-    /// To be called before a write.
-    pub(super) async fn write(&self, stage: OperationStage) {
-        if self.is_others(stage) || self.waiting.load(Ordering::Relaxed) > 0 {
+    /// To be called before a write, which may rest on something that was read.
+    pub(super) async fn write(&self, rests_on_read: bool) {
+        let can_wait = !rests_on_read && tanada_io::others_are_ready().unwrap_or(false);
+        if self.is_others() || can_wait || self.waiting.load(Ordering::Relaxed) > 0 {
             yield_now().await;
         }
     }
 
-    fn is_others(&self, stage: OperationStage) -> bool {
-        others_go_first(stage)
-            .unwrap_or_else(|| self.operations.fetch_add(1, Ordering::Relaxed) % OPERATIONS == OPERATIONS - 1)
+    /// A task of an executor that has waited for something meanwhile has let others run already.
+    fn is_others(&self) -> bool {
+        if let Some(operations) = tanada_io::operations_since_resumed() {
+            return operations >= OPERATIONS;
+        }
+        self.operations.fetch_add(1, Ordering::Relaxed) % OPERATIONS == OPERATIONS - 1
     }
 
     /// To be held while a writer waits for room.
@@ -68,36 +72,50 @@ mod tests {
         let turns = Turns::default();
         let lets = |no: u64| match no % 2 {
             0 => turns.read().now_or_never().is_none(),
-            _ => turns.write(OperationStage::Begins).now_or_never().is_none(),
+            _ => turns.write(false).now_or_never().is_none(),
         };
         assert_eq!((0..4 * OPERATIONS).filter(|no| lets(*no)).count(), 4);
     }
 
     #[test]
-    fn who_writes_what_it_has_read_goes_on() {
+    fn a_task_that_has_waited_has_let_others_run() {
         let options = ExecutorOptions { threads: 1, registered_bytes: 0, ..ExecutorOptions::default() };
         let executors = Executors::start(options).unwrap();
         let lets = executors.block_on(|| async {
             let turns = Turns::default();
-            let other = tanada_io::spawn_local(async {});
-            let writes = |stage| [(); 2].map(|()| turns.write(stage).now_or_never().is_none());
-            let lets = [writes(OperationStage::HasBegun), writes(OperationStage::Begins)];
-            other.await;
+            let mut lets = Vec::new();
+            for operations in [OPERATIONS - 1, OPERATIONS - 1, OPERATIONS] {
+                lets.push((0..operations).filter(|_| turns.read().now_or_never().is_none()).count());
+                yield_now().await;
+            }
             lets
         });
-        assert_eq!(lets.unwrap(), [[false, false], [true, true]]);
+        assert_eq!(lets.unwrap(), [0, 0, 1]);
+    }
+
+    #[test]
+    fn a_write_lets_go_on_who_is_ready_unless_it_rests_on_a_read() {
+        let options = ExecutorOptions { threads: 1, registered_bytes: 0, ..ExecutorOptions::default() };
+        let executors = Executors::start(options).unwrap();
+        let lets = executors.block_on(|| async {
+            let turns = Turns::default();
+            let lets = |rests_on_read| turns.write(rests_on_read).now_or_never().is_none();
+            let alone = lets(false);
+            let other = tanada_io::spawn_local(async {});
+            let (resting, not) = (lets(true), lets(false));
+            other.await;
+            [alone, resting, not]
+        });
+        assert_eq!(lets.unwrap(), [false, false, true]);
     }
 
     #[test]
     fn each_write_lets_others_run_while_a_writer_waits_and_no_read_does() {
         let turns = Turns::default();
         let waits = turns.waits();
-        assert!(
-            turns.write(OperationStage::Begins).now_or_never().is_none()
-                && turns.write(OperationStage::Begins).now_or_never().is_none()
-        );
+        assert!(turns.write(false).now_or_never().is_none() && turns.write(false).now_or_never().is_none());
         assert!(turns.read().now_or_never().is_some());
         drop(waits);
-        assert!(turns.write(OperationStage::Begins).now_or_never().is_some());
+        assert!(turns.write(false).now_or_never().is_some());
     }
 }
