@@ -260,7 +260,7 @@ impl Core {
                 None => {
                     let _waits = self.turns.waits();
                     let since = self.environment.now();
-                    writing.log.room(payload.frame_len()).await?;
+                    self.wait_for_log(writing, payload.frame_len()).await?;
                     self.counters.stalled(Cause::Log, self.environment.now().saturating_sub(since));
                 }
             }

@@ -211,6 +211,7 @@ impl Core {
             return Ok(());
         }
         let mut stalled: Option<(Cause, Duration)> = None;
+        let mut patience = None;
         let admitted = loop {
             let progress = self.background.progress.notified();
             if self.background.is_stopping() {
@@ -238,12 +239,16 @@ impl Core {
                     break Ok(());
                 }
                 Pressure::Stop(cause) => {
-                    if let Some(error) = self.background_error() {
-                        break Err(error);
-                    }
                     let _waits = self.turns.waits();
                     stalled.get_or_insert((cause, self.environment.now()));
-                    progress.await;
+                    let Some(error) = self.background_error() else {
+                        progress.await;
+                        continue;
+                    };
+                    let patience = patience.get_or_insert_with(|| self.patience());
+                    if error.kind() != ErrorKind::NoSpace || !self.room_may_come(patience, None).await? {
+                        break Err(error);
+                    }
                 }
             }
         };

@@ -4,6 +4,8 @@
 //! free than that takes, what puts something in is refused, and deletes are not. Others may fill the volume all the same.
 //!
 //! Whether there is less is looked at when objects are made, which is what takes room; writers look closer then, once for each time.
+//!
+//! Who finds no chunk at all, a delete too, waits for what jobs give back: for the log's next segment, and for the table whose turn it is.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -47,6 +49,64 @@ const LEAST_TABLE_BYTES: u64 = 1 << 20;
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 const WAIT: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// How often deletions are made durable meanwhile, which makes room of what was deleted; nobody else may see to that.
+const SYNC_EVERY: Duration = Duration::from_millis(200);
+
+/// Of a write that waits for room.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    began: Duration,
+    /// When deletions were made durable last.
+    synced: Option<Duration>,
+}
+
+/// Waiting for what others give back.
+impl Core {
+    pub(crate) fn patience(&self) -> Patience {
+        Patience { began: self.environment.now(), synced: None }
+    }
+
+    /// Returns when room is to be looked for once more: true; or if it is not worth it any longer: false. The turn of the store `mine` is in the caller's hand.
+    ///
+    /// # Errors
+    /// `Device`, if deletions cannot be made durable.
+    pub(crate) async fn room_may_come(&self, patience: &mut Patience, mine: Option<StoreNo>) -> Result<bool> {
+        let now = self.environment.now();
+        if patience.synced.is_none_or(|synced| now.saturating_sub(synced) >= SYNC_EVERY) {
+            patience.synced = Some(now);
+            let synced = self.objects.volume().sync().await;
+            synced.map_err(|error| Error::volume("cannot make deletions durable", &error))?;
+        }
+        let waited = self.environment.now().saturating_sub(patience.began);
+        let works = |store: &Arc<StoreState>| Some(store.no) != mine && store.has_job.load(Ordering::Acquire);
+        let is_worked = self.stores.read().iter().any(works);
+        if waited >= LONGEST_WAIT || (waited >= WAIT && !is_worked) || self.background.is_stopping() {
+            return Ok(false);
+        }
+        self.background.work.notify();
+        self.environment.sleep(LOOK_EVERY).await;
+        Ok(true)
+    }
+
+    /// Waits until the log takes a frame of `len` bytes, or somebody else was faster.
+    ///
+    /// # Errors
+    /// As [`Log::room`](crate::log::writer::Log::room).
+    pub(crate) async fn wait_for_log(&self, writing: &Writing, len: usize) -> Result<()> {
+        let mut patience = self.patience();
+        loop {
+            match writing.log.room(len).await {
+                Err(error) if error.kind() == ErrorKind::NoSpace => {
+                    if !self.room_may_come(&mut patience, None).await? {
+                        return Err(error);
+                    }
+                }
+                other => return other,
+            }
+        }
+    }
+}
 
 impl Core {
     /// To be called when trees have changed: what compacting their largest leaf takes is kept, too. A part of it is not even for jobs' values.
@@ -109,34 +169,22 @@ impl Core {
     /// # Errors
     /// `NoSpace`.
     pub(crate) async fn wait_for_reserve(&self, wanted: u64, mine: Option<StoreNo>) -> Result<()> {
-        let began = self.environment.now();
+        let mut patience = self.patience();
         self.note_reserve();
-        let mut has_synced = false;
         loop {
             let (free, kept) = self.objects.look_at_room();
-            let waited = self.environment.now().saturating_sub(began);
             let kept_and_wanted = kept + wanted;
             if free >= kept_and_wanted || free + self.mirrored_bytes() >= kept_and_wanted {
                 self.objects.has_looked();
+                let waited = self.environment.now().saturating_sub(patience.began);
                 if waited > Duration::ZERO {
                     self.counters.stalled(Cause::Space, waited);
                 }
                 return Ok(());
             }
-            let works =
-                |store: &Arc<StoreState>| Some(store.no) != mine && store.has_job.load(Ordering::Acquire);
-            let works = self.stores.read().iter().any(works);
-            if waited >= LONGEST_WAIT || (waited >= WAIT && !works) || self.background.is_stopping() {
-                // What was deleted is free once that is durable, which nobody else may see to.
-                if !std::mem::replace(&mut has_synced, true) {
-                    let synced = self.objects.volume().sync().await;
-                    synced.map_err(|error| Error::volume("cannot make deletions durable", &error))?;
-                    continue;
-                }
+            if !self.room_may_come(&mut patience, mine).await? {
                 return Err(self.nearly_full(free, kept, wanted));
             }
-            self.background.work.notify();
-            self.environment.sleep(LOOK_EVERY).await;
         }
     }
 

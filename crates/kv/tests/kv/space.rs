@@ -453,16 +453,44 @@ fn what_has_expired_gives_its_space_back() {
     wait(database.close()).unwrap();
 }
 
-/// Deletes a key; one that finds no room for the log is made again, for jobs give room back meanwhile.
-fn delete_in_the_end(store: &Store, no: u64) {
-    for _ in 0..600 {
-        match wait(store.delete(&no.to_be_bytes())) {
-            Ok(()) => return,
-            Err(error) => assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}"),
+/// Gives room back as soon as nothing was done for a while: far sooner than a write is refused.
+fn give_back_when_stuck(bench: &Bench, filler: tanada_volume::Object, done: &AtomicU64) {
+    let (mut before, mut since) = (done.load(Ordering::Relaxed), Instant::now());
+    while since.elapsed() < Duration::from_millis(40) {
+        std::thread::sleep(Duration::from_millis(2));
+        let now = done.load(Ordering::Relaxed);
+        if now != before {
+            (before, since) = (now, Instant::now());
         }
-        std::thread::sleep(Duration::from_millis(100));
     }
-    panic!("{no} cannot be deleted");
+    drop(filler);
+    wait(bench.volume.delete("filler")).unwrap();
+}
+
+/// It was refused, and would have been taken a moment later.
+#[test]
+fn a_delete_that_finds_no_chunk_free_waits_for_one() {
+    let bench = Bench::with_layout(64 << 10, &[("only", 24 << 20)]);
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    fill(&store, 4000, 1);
+    wait(store.compact()).unwrap();
+    let filler = filler(&bench, 0);
+    let (deleted, is_given_back) = (AtomicU64::new(0), AtomicBool::new(false));
+    let mut after = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            give_back_when_stuck(&bench, filler, &deleted);
+            is_given_back.store(true, Ordering::Relaxed);
+        });
+        while after < 1000 {
+            after += u64::from(is_given_back.load(Ordering::Relaxed));
+            let no = deleted.load(Ordering::Relaxed) % 4000;
+            wait(store.delete(&no.to_be_bytes())).unwrap_or_else(|error| panic!("{no}: {error}"));
+            deleted.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    wait(database.close()).unwrap();
 }
 
 /// Each of the deletes goes to another leaf, so that to bring them all down takes room in each.
@@ -494,7 +522,7 @@ fn what_fills_a_volume_of_many_leaves_can_be_deleted_key_by_key() {
         assert!(keys.len() > 20_000, "{} keys in round {round}", keys.len());
         let (kept, deleted) = keys.split_at(keys.len() / 16);
         for no in deleted {
-            delete_in_the_end(&store, *no);
+            wait(store.delete(&no.to_be_bytes())).unwrap_or_else(|error| panic!("round {round}: {error}"));
         }
         wait(store.compact()).unwrap_or_else(|error| panic!("round {round}: {error}"));
         wait(store.put(b"more", &value(1, 1))).unwrap_or_else(|error| panic!("round {round}: {error}"));
