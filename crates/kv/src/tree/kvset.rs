@@ -404,13 +404,13 @@ impl TreeState {
     async fn mirrored(&self, first: Option<FirstHome>, pointer: &Pointer, home: &Segment) -> Option<Bytes> {
         let (mirror, mirrored) = self.open_mirror(first?, pointer)?;
         let segment = mirror.segment()?;
-        if let Some(_under_way) = home.sides().at_home()
+        let under_way = home.sides().begin();
+        if under_way.is_at_home()
             && let Ok(value) = home.read_uncached(pointer).await
         {
             mirror.note_read();
             return Some(value);
         }
-        let _under_way = home.sides().in_mirror();
         match segment.read_uncached(&mirrored).await {
             Ok(value) => {
                 mirror.note_read();

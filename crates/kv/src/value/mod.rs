@@ -21,7 +21,6 @@ pub(crate) use header::HEADER_BYTES;
 pub(crate) use many::{Damaged, Reading, largest_read, read_each, read_stored};
 pub(crate) use room::Room;
 pub(crate) use segment::{Segment, Segments, Wanted};
-#[cfg(doc)]
 pub(crate) use sides::Sides;
 pub(crate) use writer::SegmentWriter;
 

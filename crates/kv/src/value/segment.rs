@@ -247,8 +247,13 @@ impl fmt::Debug for Shared {
 
 impl Segments {
     pub(crate) fn new(objects: &Arc<Objects>, cache: &Arc<Cache>) -> Arc<Segments> {
-        let (objects, cache) = (objects.clone(), cache.clone());
-        Arc::new(Segments { objects, cache, sides: Arc::default(), open: RwLock::default() })
+        Segments::with_sides(objects, cache, Sides::default())
+    }
+
+    /// The same, whose reads are shared out by `sides`.
+    pub(crate) fn with_sides(objects: &Arc<Objects>, cache: &Arc<Cache>, sides: Sides) -> Arc<Segments> {
+        let (objects, cache, sides) = (objects.clone(), cache.clone(), Arc::new(sides));
+        Arc::new(Segments { objects, cache, sides, open: RwLock::default() })
     }
 
     /// The segment, opened if it is not.

@@ -2,124 +2,231 @@
 //!
 //! The mirror, as a rule. But a class that many reads wait for gives no more however many there are, while the slower one has nothing to do. So:
 //!
-//! 1. From [`BUSY`] reads of mirrors under way on, one in [`ONE_IN`] of those that are under way at once goes to the other class.
-//! 2. Whether that was as quick is told without a clock: while a read of a mirror is under way, about as many others end as are under way with it. If more
-//!    had ended when a read of the other class did, it took longer than in the mirror, and none goes there for [`PATIENCE`] times as many.
+//! 1. With [`BUSY`] reads of mirrors under way, a share of what more come goes to the other class.
+//! 2. It is measured how long both take, in the mean over a round of [`ROUND`]. A class that gives no more holds all up for milliseconds now and then, and
+//!    answers at once in between: of single reads most say nothing of that.
+//! 3. After a round in which the other class took clearly less time its share is a step larger, and after one in which it took more it is smaller. A share of
+//!    none is tried again [after some rounds](RESTS).
 //!
 //! Everything here is a hint: both have the value.
 
+use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::environment::Environment;
 
 /// Reads of mirrors under way with which the fastest class has enough to do.
 const BUSY: u64 = 16;
 
-/// Of so many of them, one may go to the other class.
-const ONE_IN: u64 = 8;
+/// Shares are told in parts of it.
+const WHOLE: u64 = 256;
 
-/// What a read that took longer than it should have keeps others from going there, in what ended meanwhile.
-const PATIENCE: u64 = 64;
+/// What a share begins with, and grows by.
+const STEP: u64 = 4;
 
-/// What is under way on both sides.
+/// Most that goes to the other class.
+const MOST: u64 = WHOLE / 2;
+
+/// How long is measured before the share changes.
+const ROUND: Duration = Duration::from_millis(50);
+
+/// Rounds in which nothing goes to a class that was slower.
+const RESTS: u64 = 32;
+
+/// Time that reads took together.
 #[derive(Debug, Default)]
+struct Took {
+    reads: AtomicU64,
+    ns: AtomicU64,
+}
+
+impl Took {
+    fn add(&self, time: Duration) {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.ns.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// In the mean, since this was asked last; `None` if there was none.
+    fn take_mean(&self) -> Option<u64> {
+        let (reads, ns) = (self.reads.swap(0, Ordering::Relaxed), self.ns.swap(0, Ordering::Relaxed));
+        ns.checked_div(reads)
+    }
+}
+
+/// The share after a round in which reads took so long in the mean.
+fn next_share(share: u64, in_mirrors_ns: u64, at_homes_ns: u64) -> u64 {
+    if at_homes_ns < in_mirrors_ns / 8 * 7 {
+        (share + STEP).min(MOST)
+    } else if at_homes_ns > in_mirrors_ns {
+        let less = if at_homes_ns / 2 > in_mirrors_ns { share / 2 } else { share / 4 * 3 };
+        if less < STEP { 0 } else { less }
+    } else {
+        share
+    }
+}
+
+/// What is under way, and what was.
+#[derive(Default)]
 pub(crate) struct Sides {
+    /// Without a clock all is read in mirrors.
+    clock: Option<Arc<dyn Environment>>,
     in_mirrors: AtomicU64,
-    at_homes: AtomicU64,
-    /// Reads of mirrors that have ended,
-    ended: AtomicU64,
-    /// and how many have to until one goes to the other class again.
-    again_at: AtomicU64,
+    /// Reads of either that were begun while many were under way.
+    begun: AtomicU64,
+    share: AtomicU64,
+    mirrors_took: Took,
+    homes_took: Took,
+    /// In nanoseconds of the clock.
+    round_ends: AtomicU64,
+    /// Rounds to go before a share of none is tried again.
+    rests: AtomicU64,
+}
+
+impl fmt::Debug for Sides {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sides").field("in_mirrors", &self.in_mirrors).field("share", &self.share).finish()
+    }
 }
 
 impl Sides {
-    /// A read of a mirror, under way as long as that is held.
-    pub(crate) fn in_mirror(&self) -> InMirror<'_> {
-        self.in_mirrors.fetch_add(1, Ordering::Relaxed);
-        InMirror(self)
+    pub(crate) fn new(clock: Option<Arc<dyn Environment>>) -> Sides {
+        Sides { clock, share: AtomicU64::new(STEP), ..Sides::default() }
     }
 
-    /// A read that goes where the leaf has the value though a mirror has it, under way as long as that is held; `None` if the mirror is better.
-    pub(crate) fn at_home(&self) -> Option<AtHome<'_>> {
-        let beside = self.in_mirrors.load(Ordering::Relaxed);
-        if beside < BUSY {
-            return None;
+    /// A read of what both have, under way as long as that is held.
+    pub(crate) fn begin(&self) -> UnderWay<'_> {
+        let is_busy = self.in_mirrors.load(Ordering::Relaxed) >= BUSY;
+        let began = self.clock.as_ref().filter(|_| is_busy).map(|clock| clock.now());
+        let is_at_home = began.is_some() && self.is_next_at_home();
+        if !is_at_home {
+            self.in_mirrors.fetch_add(1, Ordering::Relaxed);
         }
-        let began = self.ended.load(Ordering::Relaxed);
-        if began < self.again_at.load(Ordering::Relaxed) {
-            return None;
+        UnderWay { sides: self, is_at_home, began }
+    }
+
+    /// Spreads those that go to the other class evenly.
+    fn is_next_at_home(&self) -> bool {
+        let share = self.share.load(Ordering::Relaxed);
+        let no = self.begun.fetch_add(1, Ordering::Relaxed) % WHOLE;
+        (no + 1) * share / WHOLE > no * share / WHOLE
+    }
+
+    fn ended(&self, is_at_home: bool, began: Duration, now: Duration) {
+        let took = if is_at_home { &self.homes_took } else { &self.mirrors_took };
+        took.add(now.saturating_sub(began));
+        let (now, ends) = (now.as_nanos() as u64, self.round_ends.load(Ordering::Relaxed));
+        let next_ends = now + ROUND.as_nanos() as u64;
+        if now >= ends
+            && self.round_ends.compare_exchange(ends, next_ends, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        {
+            self.end_round();
         }
-        let most = beside / ONE_IN;
-        let one_more = |count: u64| (count < most).then_some(count + 1);
-        self.at_homes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).ok()?;
-        Some(AtHome { sides: self, beside, began })
+    }
+
+    /// To be called by one at a time.
+    fn end_round(&self) {
+        let (in_mirrors, at_homes) = (self.mirrors_took.take_mean(), self.homes_took.take_mean());
+        let share = self.share.load(Ordering::Relaxed);
+        if share == 0 {
+            let rests = self.rests.load(Ordering::Relaxed).saturating_sub(1);
+            self.rests.store(rests, Ordering::Relaxed);
+            if rests == 0 {
+                self.share.store(STEP, Ordering::Relaxed);
+            }
+            return;
+        }
+        let (Some(in_mirrors), Some(at_homes)) = (in_mirrors, at_homes) else { return };
+        let next = next_share(share, in_mirrors, at_homes);
+        if next == 0 {
+            self.rests.store(RESTS, Ordering::Relaxed);
+        }
+        self.share.store(next, Ordering::Relaxed);
     }
 }
 
+/// A read that is under way.
 #[derive(Debug)]
-pub(crate) struct InMirror<'a>(&'a Sides);
-
-impl Drop for InMirror<'_> {
-    fn drop(&mut self) {
-        self.0.in_mirrors.fetch_sub(1, Ordering::Relaxed);
-        self.0.ended.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-#[derive(Debug)]
-pub(crate) struct AtHome<'a> {
+pub(crate) struct UnderWay<'a> {
     sides: &'a Sides,
-    /// Reads of mirrors that were under way when it began,
-    beside: u64,
-    /// and those that had ended.
-    began: u64,
+    is_at_home: bool,
+    /// `None` if it is not measured.
+    began: Option<Duration>,
 }
 
-impl Drop for AtHome<'_> {
+impl UnderWay<'_> {
+    /// Whether it is to go to the other class.
+    pub(crate) fn is_at_home(&self) -> bool {
+        self.is_at_home
+    }
+}
+
+impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        let ended = self.sides.ended.load(Ordering::Relaxed);
-        let meanwhile = ended.saturating_sub(self.began);
-        if meanwhile > self.beside {
-            self.sides.again_at.fetch_max(ended + PATIENCE * meanwhile, Ordering::Relaxed);
+        if !self.is_at_home {
+            self.sides.in_mirrors.fetch_sub(1, Ordering::Relaxed);
         }
-        self.sides.at_homes.fetch_sub(1, Ordering::Relaxed);
+        if let (Some(began), Some(clock)) = (self.began, &self.sides.clock) {
+            self.sides.ended(self.is_at_home, began, clock.now());
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ThreadEnvironment;
 
-    fn end(sides: &Sides, reads: u64) {
-        (0..reads).for_each(|_| drop(sides.in_mirror()));
+    fn sides() -> Sides {
+        Sides::new(Some(ThreadEnvironment::new()))
+    }
+
+    /// Of so many reads that begin and end at once, those that went home.
+    fn at_home(sides: &Sides, reads: u64) -> u64 {
+        (0..reads).filter(|_| sides.begin().is_at_home()).count() as u64
     }
 
     #[test]
-    fn a_few_go_home_while_many_wait_for_mirrors() {
-        let sides = Sides::default();
-        let mut in_mirrors: Vec<_> = (0..BUSY - 1).map(|_| sides.in_mirror()).collect();
-        assert!(sides.at_home().is_none(), "few");
-        in_mirrors.extend((0..2).map(|_| sides.in_mirror()));
-        let two = [sides.at_home(), sides.at_home()];
-        assert!(two.iter().all(Option::is_some) && sides.at_home().is_none(), "no more than one in eight");
-        drop(two);
-        assert!(sides.at_home().is_some(), "as quick as the others, or quicker");
+    fn a_share_goes_home_while_many_wait_for_mirrors() {
+        let sides = sides();
+        let in_mirrors: Vec<_> = (0..BUSY - 1).map(|_| sides.begin()).collect();
+        assert_eq!(at_home(&sides, WHOLE), 0, "few are under way");
+        let _one_more = sides.begin();
+        // No round ends meanwhile.
+        sides.round_ends.store(u64::MAX, Ordering::Relaxed);
+        assert_eq!(at_home(&sides, 10 * WHOLE), 10 * STEP);
         drop(in_mirrors);
-        assert!(sides.at_home().is_none());
+        assert_eq!(at_home(&sides, WHOLE), 0);
     }
 
     #[test]
-    fn a_class_that_is_slower_is_left_alone_for_long_and_tried_again() {
+    fn the_share_grows_while_the_other_class_is_quicker_and_shrinks_when_it_is_not() {
+        let sides = sides();
+        let mut time = Duration::ZERO;
+        let mut round = |mirror_us, home_us| {
+            for (is_at_home, us) in [(false, mirror_us), (false, mirror_us), (true, home_us)] {
+                sides.ended(is_at_home, time, time + Duration::from_micros(us));
+            }
+            time += ROUND;
+            sides.ended(false, time - Duration::from_micros(mirror_us), time);
+            sides.share.load(Ordering::Relaxed)
+        };
+        round(1, 1);
+        let grown: Vec<u64> = (0..3).map(|_| round(1000, 500)).collect();
+        assert_eq!(grown, [2 * STEP, 3 * STEP, 4 * STEP]);
+        assert_eq!(round(1000, 950), 4 * STEP, "about as quick");
+        assert_eq!(round(1000, 1500), 3 * STEP);
+        assert_eq!(round(1000, 2500), STEP + STEP / 2);
+        assert_eq!(round(1000, 2500), 0);
+        let rests = (0..).take_while(|_| round(1000, 2500) == 0).count() as u64;
+        assert_eq!(rests, RESTS - 1);
+    }
+
+    #[test]
+    fn without_a_clock_all_is_read_in_mirrors() {
         let sides = Sides::default();
-        let _in_mirrors: Vec<_> = (0..BUSY).map(|_| sides.in_mirror()).collect();
-        let as_quick = sides.at_home().unwrap();
-        end(&sides, BUSY);
-        drop(as_quick);
-        let slower = sides.at_home().unwrap();
-        end(&sides, 10 * BUSY);
-        drop(slower);
-        assert!(sides.at_home().is_none());
-        end(&sides, PATIENCE * 10 * BUSY - 1);
-        assert!(sides.at_home().is_none());
-        end(&sides, 1);
-        assert!(sides.at_home().is_some());
+        let _in_mirrors: Vec<_> = (0..2 * BUSY).map(|_| sides.begin()).collect();
+        assert_eq!(at_home(&sides, WHOLE), 0);
     }
 }
