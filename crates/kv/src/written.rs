@@ -25,7 +25,7 @@ pub struct WrittenBytes {
     pub flush_keys: u64,
     /// Keys by jobs and bulk loads.
     pub job_keys: u64,
-    /// Values by jobs and bulk loads.
+    /// Values by jobs and bulk loads, and those of memory tables that are packed.
     pub job_values: u64,
     /// To the manifest.
     pub manifest: u64,

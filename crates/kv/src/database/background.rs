@@ -47,6 +47,10 @@ pub(crate) struct Background {
     pub(crate) copying: Mutex<u64>,
     /// Mirrors are being taken away.
     pub(crate) is_trimming: AtomicBool,
+    /// So many bytes of the fastest class are wanted for copies of what is read more than what mirrors of little worth have.
+    pub(crate) making_way: AtomicU64,
+    /// When that was asked for last.
+    pub(crate) asked_for_way: Mutex<Duration>,
     is_stopping: Arc<AtomicBool>,
     tasks: TaskCount,
 }

@@ -3,7 +3,8 @@
 //! 1. Under the commit lock a full table is closed: the log's open group is closed too, so that the log can be replayed from there, and the store
 //!    gets a new table.
 //! 2. The log is made durable to the table's end: the kvset points to values in it.
-//! 3. The table's versions that anybody can see go to a key file, long values as pointers into the log.
+//! 3. The table's versions that anybody can see go to a key file, long values as pointers into the log; or into a segment of their own, if most of the log
+//!    is [garbage already](super::packing).
 //! 4. Values that were looked up in the table go to the cache, for the table is about to go; so do those that take the place of a version there.
 //! 5. One change of the manifest adds the kvset and says from where on the log is needed. Then the kvset takes the table's place.
 //! 6. Log segments that are needed neither by a replay nor by a kvset are deleted.
@@ -16,6 +17,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::core::{Core, Writing, plain_value};
+use super::packing::Packing;
 use super::store::StoreState;
 use crate::cache::{Newest, VersionId};
 use crate::crash::PlantedBug;
@@ -26,7 +28,7 @@ use crate::manifest::{DatabaseRecord, LogRecord, Record};
 use crate::memory::{MemoryContent, MemoryTable, TableSource};
 use crate::merge::{Groups, Retention};
 use crate::notify::yield_now;
-use crate::objects::{ObjectKind, Objects};
+use crate::objects::{Lease, ObjectKind, Objects};
 use crate::tree::{Change, Edit, KvsetKind, KvsetRecord, Place, Position};
 use crate::written::Purpose;
 use crate::{Error, ErrorKind, Result};
@@ -287,7 +289,7 @@ impl Core {
         self.make_room_for_table(writing, store).await;
         // CRASH: the log has everything.
         self.crash.reached("flush.before-keys");
-        let record = self.write_table(store, table).await?;
+        let (record, packed) = self.write_table(store, table).await?;
         let edit = Edit {
             changes: record
                 .iter()
@@ -333,8 +335,9 @@ impl Core {
             view.waiting.retain(|other| !Arc::ptr_eq(other, table));
             Ok(())
         };
-        let appended = writing.manifest.append_made(&[], make, install).await;
+        let appended = writing.manifest.append_made(packed.as_slice(), make, install).await;
         let Some(installed) = self.made_or_discarded(appended, record.as_ref()).await? else {
+            // What was packed goes with its lease.
             store.view.write().waiting.retain(|other| !Arc::ptr_eq(other, table));
             return self.discard(record.as_ref()).await;
         };
@@ -407,15 +410,35 @@ impl Core {
         }
     }
 
-    /// Writes a table's key file; `None` if nothing in it has to be kept.
-    async fn write_table(&self, store: &StoreState, table: &Arc<MemoryTable>) -> Result<Option<KvsetRecord>> {
+    /// Writes a table's key file, and its values if they are packed; `None` if nothing in it has to be kept.
+    async fn write_table(
+        &self,
+        store: &StoreState,
+        table: &Arc<MemoryTable>,
+    ) -> Result<(Option<KvsetRecord>, Option<Lease>)> {
+        // What cannot be packed is in the log.
+        if let Some(packing) = self.packing(store, table).await.unwrap_or_default() {
+            match self.write_keys(store, table, Some(packing)).await {
+                Err(error) if error.kind() == ErrorKind::NoSpace => self.delete_retired().await?,
+                written => return written,
+            }
+        }
+        self.write_keys(store, table, None).await
+    }
+
+    async fn write_keys(
+        &self,
+        store: &StoreState,
+        table: &Arc<MemoryTable>,
+        packing: Option<Packing<'_>>,
+    ) -> Result<(Option<KvsetRecord>, Option<Lease>)> {
         let placement = self.classes.placement(&store.policy())?;
         let (lease, object) = self.objects.create(ObjectKind::Keys, Some(&placement.root_keys))?;
         let no = lease.no();
-        let written = self.write_versions(store, table, no, object).await;
+        let written = self.write_versions(store, table, packing, (no, object)).await;
         match written {
-            Ok(Some(record)) => Ok(Some(record)),
-            Ok(None) => self.objects.delete(ObjectKind::Keys, no).await.map(|()| None),
+            Ok((None, _)) => self.objects.delete(ObjectKind::Keys, no).await.map(|()| (None, None)),
+            Ok(written) => Ok(written),
             Err(error) => {
                 // What cannot be deleted is an orphan.
                 let _ = self.objects.delete(ObjectKind::Keys, no).await;
@@ -428,9 +451,9 @@ impl Core {
         &self,
         store: &StoreState,
         table: &Arc<MemoryTable>,
-        no: u64,
-        object: tanada_volume::Object,
-    ) -> Result<Option<KvsetRecord>> {
+        mut packing: Option<Packing<'_>>,
+        (no, object): (u64, tanada_volume::Object),
+    ) -> Result<(Option<KvsetRecord>, Option<Lease>)> {
         let settings = store.settings();
         let options = KeyFileOptions {
             page_bytes: settings.page_bytes,
@@ -446,24 +469,33 @@ impl Core {
         let tombstones = table.tombstones();
         let kept = retention.tombstones_within(&tombstones, b"", None);
         let mut groups = Groups::new(vec![TableSource::new(table)], tombstones, None).await?;
-        let mut keys = 0u64;
+        let (mut keys, mut versions_kept) = (0u64, 0);
         while groups.next(&retention).await? {
             keys += 1;
             if keys.is_multiple_of(KEYS_AT_ONCE) {
                 yield_now().await;
             }
             let (key, versions) = groups.group();
+            versions_kept += versions.len() as u64;
             for version in versions.iter() {
-                writer.add(key, version).await?;
+                match &mut packing {
+                    Some(packing) => writer.add(key, &packing.pack(key, version).await?).await?,
+                    None => writer.add(key, version).await?,
+                }
             }
         }
+        store.kept.note(groups.merged(), versions_kept);
         if writer.is_empty() && kept.is_empty() {
-            return Ok(None);
+            return Ok((None, None));
         }
         kept.into_iter().for_each(|tombstone| writer.add_range_tombstone(tombstone));
         let (info, object) = writer.finish().await?;
         self.objects.note_written(Purpose::FlushKeys, &object, 0, object.size_bytes());
-        Ok(Some(KvsetRecord { no, kind: KvsetKind::Data, info }))
+        let packed = match packing {
+            Some(packing) => packing.finish(self).await?,
+            None => None,
+        };
+        Ok((Some(KvsetRecord { no, kind: KvsetKind::Data, info }), packed))
     }
 
     /// What the manifest is told of the log when `without` is in a kvset: from where on each store needs it, and from where on a replay does. To be made

@@ -38,6 +38,12 @@ const SPARSE: f64 = 0.8;
 /// Less than so many chunks is not copied for that.
 const LEAST_COPIED_CHUNKS: u64 = 2;
 
+/// A mirror in which less than so much is read for its size, of what is read in all of them for theirs, makes way for copies: most of it is garbage, or nobody wants it.
+const LITTLE_WORTH: f64 = 0.6;
+
+/// How often that is asked for at most: a mirror is to have shown its worth.
+const BETWEEN_ASKS: Duration = Duration::from_secs(1);
+
 /// How long those who read by a mirror that goes are waited for.
 const READS_END: Duration = Duration::from_millis(2);
 
@@ -107,6 +113,13 @@ fn by_worth(mirrors: &[(Option<u64>, u64)]) -> Vec<usize> {
     ordered
 }
 
+/// What is read for its size less than which is little: a part of what those that have shown their worth have together.
+fn little_worth(mirrors: &[(Option<u64>, u64)]) -> f64 {
+    let shown = mirrors.iter().filter_map(|(reads, bytes)| reads.map(|reads| (reads, *bytes)));
+    let (reads, bytes) = shown.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    LITTLE_WORTH * reads as f64 / u64::max(bytes, 1) as f64
+}
+
 /// Closes those that are mirrors no more. Trees from before may be held by cursors for as long as these stand.
 fn close_gone(gone: &BTreeMap<SegmentNo, Mirror>, left: &BTreeMap<SegmentNo, Mirror>) {
     for (segment, mirror) in gone {
@@ -169,6 +182,24 @@ impl Core {
         self.rooms().iter().map(Room::short).max().unwrap_or(0)
     }
 
+    /// Asks for room for so many bytes of copies, in place of mirrors of little worth.
+    pub(super) fn ask_for_way(&self, bytes: u64) {
+        let now = self.environment.now();
+        let mut asked = self.background.asked_for_way.lock();
+        if now.saturating_sub(*asked) >= BETWEEN_ASKS {
+            *asked = now;
+            self.background.making_way.store(bytes, Ordering::Relaxed);
+            self.background.work.notify();
+        }
+    }
+
+    /// Bytes of mirrors that have to go so that copies find room for `way` bytes.
+    fn missing_for_copies(&self, way: u64) -> u64 {
+        let segment_bytes = super::open::log_segment_bytes(self.objects.volume(), &self.settings());
+        let wanted = MORE_LOG_SEGMENTS * segment_bytes + way;
+        self.rooms().iter().map(|room| (room.spared + wanted).saturating_sub(room.free)).max().unwrap_or(0)
+    }
+
     /// Bytes of the fastest class that may be taken for copies of what has no mirror, beside what jobs may yet take for `copying`.
     fn copies_room(&self, copying: u64) -> u64 {
         let segment_bytes = super::open::log_segment_bytes(self.objects.volume(), &self.settings());
@@ -177,7 +208,7 @@ impl Core {
     }
 
     /// Bytes that may be taken there for copies in whose place log segments go: all but what the log needs meanwhile, and what jobs may yet take for `copying`.
-    fn passing_room(&self, copying: u64) -> u64 {
+    pub(super) fn passing_room(&self, copying: u64) -> u64 {
         let segment_bytes = super::open::log_segment_bytes(self.objects.volume(), &self.settings());
         let rooms = self.rooms().into_iter();
         rooms.map(|room| room.free.saturating_sub(segment_bytes + copying)).min().unwrap_or(0)
@@ -297,12 +328,12 @@ impl Core {
         self.settings().fast_class_bytes.map_or(size, |limit| limit.min(size))
     }
 
-    /// Segments that are to be mirrors of no store any more: of no use, too many, or in the way of `surplus` bytes. The log is one for all stores, so a
-    /// segment goes from all of them, or nothing comes free.
+    /// Segments that are to be mirrors of no store any more: of no use, too many, in the way of `surplus` bytes, or of little worth and in the way of `way`
+    /// bytes of copies. The log is one for all stores, so a segment goes from all of them, or nothing comes free.
     fn going<'a>(
         &self,
         stores: impl Iterator<Item = &'a BTreeMap<SegmentNo, Mirror>>,
-        mut surplus: u64,
+        (mut surplus, mut way): (u64, u64),
     ) -> BTreeSet<SegmentNo> {
         let mut mirrors: BTreeMap<SegmentNo, Vec<&OpenMirror>> = BTreeMap::new();
         for (segment, mirror) in stores.flatten() {
@@ -316,7 +347,7 @@ impl Core {
         let mut going: BTreeSet<SegmentNo> = useless.map(|(segment, _)| *segment).collect();
         mirrors.retain(|segment, _| !going.contains(segment));
         let many = mirrors.len().saturating_sub(MOST_MIRRORS);
-        if surplus == 0 && many == 0 {
+        if surplus == 0 && way == 0 && many == 0 {
             return going;
         }
         let needed = self.needed_segments();
@@ -326,11 +357,15 @@ impl Core {
             (reads, self.bytes_on(*segment, fastest))
         };
         let worths: Vec<(Option<u64>, u64)> = segments.iter().map(worth).collect();
+        let little = little_worth(&worths);
         for (gone, index) in by_worth(&worths).into_iter().enumerate() {
             let segment = segments[index];
-            let freed = if needed.contains(&segment) { 0 } else { worths[index].1 };
-            if gone < many || (surplus > 0 && freed > 0) {
+            let (reads, bytes) = worths[index];
+            let freed = if needed.contains(&segment) { 0 } else { bytes };
+            let is_little = reads.is_some_and(|reads| (reads as f64) < little * bytes as f64);
+            if gone < many || ((surplus > 0 || (way > 0 && is_little)) && freed > 0) {
                 surplus = surplus.saturating_sub(freed);
+                way = way.saturating_sub(freed);
                 going.insert(segment);
             } else {
                 mirrors[&segment].iter().for_each(|mirror| mirror.stays());
@@ -361,7 +396,11 @@ impl Core {
         });
         let held: Vec<(bool, BTreeMap<SegmentNo, Mirror>)> = held.collect();
         let wanted = held.iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, mirrors)| mirrors);
-        let going = self.going(wanted, self.mirrors_surplus());
+        let way = match self.background.making_way.swap(0, Ordering::Relaxed) {
+            0 => 0,
+            way => self.missing_for_copies(way),
+        };
+        let going = self.going(wanted, (self.mirrors_surplus(), way));
         let mut has_any = false;
         for (store, (is_wanted, mirrors)) in stores.iter().zip(held) {
             let goes = |segment: &SegmentNo| !is_wanted || going.contains(segment);
@@ -405,6 +444,13 @@ mod tests {
         assert_eq!((filled.short(), filled.for_copies(20)), (0, 0));
         assert_eq!(Room { free: 30, ..room }.short(), 10);
         assert_eq!(Room { free: 0, beyond: 7, ..room }.short(), 47);
+    }
+
+    #[test]
+    fn little_is_what_is_far_below_what_all_have() {
+        let mirrors = [(Some(100), 100), (Some(300), 100), (None, 100), (Some(50), 100)];
+        assert!((little_worth(&mirrors) - LITTLE_WORTH * 1.5).abs() < 1e-9);
+        assert_eq!(little_worth(&[(None, 100)]), 0.0);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! - [`core`]: what its handles share; the way of writes and reads;
 //! - [`open`]: making, opening, recovering;
-//! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`jobs`]: tree jobs; [`install`]: their edits; [`merges`]: those at the root that wait for
+//! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`packing`]: their values in segments of their own; [`jobs`]: tree jobs; [`install`]: their edits; [`merges`]: those at the root that wait for
 //!   no other; [`relocation`]: bringing things to
 //!   where policies want them; [`mirrors`]: values that stay on the fastest class as long as it has room; [`unmirrored`]: those that come back there; [`pressure`]: holding writers back; [`reserve`]: room that is kept for
 //!   deletes; [`thinning`]: what gives room back where there is none to bring deletes down; [`shares`]: how large things are in small classes;
@@ -31,6 +31,7 @@ mod live;
 mod merges;
 mod mirrors;
 mod open;
+mod packing;
 mod pick;
 mod pressure;
 mod promotion;

@@ -43,7 +43,7 @@ use crate::memory::{Blocks, MemoryTable};
 use crate::objects::{FIRST_OBJECT, ObjectKind, Objects};
 use crate::settings::{DatabaseSettings, FilterMemory, LONGEST_NAME, OpenOptions, RecoveryProgress};
 use crate::tree::Opener;
-use crate::value::{Segments, Sides};
+use crate::value::Segments;
 use crate::{Error, ErrorKind, Result};
 
 /// Log segments that the fastest class has room for, at least.
@@ -280,7 +280,7 @@ impl Database {
         let objects = numbered(&objects, &state, name);
         let next_table = AtomicU64::new(1);
         let cache = Cache::new(state.settings.memory_bytes);
-        let segments = Segments::with_sides(&objects, &cache, Sides::new(Some(environment.clone())));
+        let segments = Segments::new(&objects, &cache, Some(environment.clone()));
         let (has_damaged, filters) = (Arc::default(), FilterMemory::Paged);
         let opener = Opener { objects: objects.clone(), segments, cache, has_damaged, filters };
         let value_segments = leave_out_lost_copies(&opener, &mut state).await?;

@@ -12,6 +12,7 @@ use super::cleaning::Cleaning;
 use super::core::{Check, Core, OpenTransaction};
 use super::live::LiveStoreSettings;
 use super::merges::Taken;
+use super::packing::Kept;
 use super::promotion::Promotion;
 use super::relocation::Unsettled;
 use super::snapshot::Snapshot;
@@ -71,6 +72,8 @@ pub(crate) struct StoreState {
     pub(crate) has_job: AtomicBool,
     pub(crate) taken: Mutex<Taken>,
     pub(crate) unsettled: Unsettled,
+    /// Of the last table that was written out.
+    pub(crate) kept: Kept,
     /// What is read often from slow classes.
     pub(crate) hot: HotKeys,
     pub(crate) promotion: Promotion,
@@ -111,6 +114,7 @@ impl StoreState {
             has_job: AtomicBool::new(false),
             taken: Mutex::default(),
             unsettled: Unsettled::default(),
+            kept: Kept::default(),
             hot: HotKeys::new(hot_keys(settings)),
             promotion: Promotion::default(),
             unmirrored: Unmirrored::default(),

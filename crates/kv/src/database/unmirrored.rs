@@ -3,7 +3,8 @@
 //! Values lose their mirrors when the room is wanted, and do not get them back when it is free again. So what reads take from slow classes is counted, in
 //! bytes, by leaf. When it is a sixteenth of what a leaf has there, and there is room, the leaf's keys are written anew with copies of its values that have no
 //! mirror: these are read together, as neighbours, which a device does faster than one by one. Of several leaves that one is first of which most was read for
-//! its size; then it has to be read as often again. A leaf of which no copies could be made is not taken again before its kvsets are others, or there is half as
+//! its size; then it has to be read as often again. Where there is no room, mirrors in which little is read for their size make way ([`mirrors`](super::mirrors)): most of what they have
+//! is garbage, and a copy of the rest takes less. A leaf of which no copies could be made is not taken again before its kvsets are others, or there is half as
 //! much room again.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,9 @@ const READ_PART: u64 = 16;
 
 /// There has to be room for one in so many of them.
 const ROOM_PART: u64 = 4;
+
+/// No more is asked for than one in so many bytes of the fastest class.
+const MOST_WAY_PART: u64 = 16;
 
 /// After so many bytes it is looked whether there is something to do.
 const LOOK_AFTER: u64 = 1 << 20;
@@ -110,18 +114,23 @@ impl Unmirrored {
     }
 }
 
-/// The room of `mirrors` that a leaf's keys leave, which are written first, and to the fastest class if that is where leaves have them.
+/// Bytes that a leaf's keys take on the class of `mirrors`, where they are written before copies, if that is where leaves have them.
+fn keys_beside(mirrors: &DenseMirrors, tree: &TreeState, leaf: LeafNo, placement: &Placement) -> u64 {
+    if placement.leaf_keys != mirrors.class {
+        return 0;
+    }
+    let kvsets = tree.leaf_by_no(leaf).map(|leaf| &*leaf.kvsets).unwrap_or_default();
+    kvsets.iter().map(key_bytes).sum()
+}
+
+/// The room of `mirrors` that these leave.
 pub(super) fn room_beside_keys(
     mirrors: &DenseMirrors,
     tree: &TreeState,
     leaf: LeafNo,
     placement: &Placement,
 ) -> u64 {
-    if placement.leaf_keys != mirrors.class {
-        return mirrors.room_bytes;
-    }
-    let kvsets = tree.leaf_by_no(leaf).map(|leaf| &*leaf.kvsets).unwrap_or_default();
-    mirrors.room_bytes.saturating_sub(kvsets.iter().map(key_bytes).sum())
+    mirrors.room_bytes.saturating_sub(keys_beside(mirrors, tree, leaf, placement))
 }
 
 impl Core {
@@ -141,7 +150,10 @@ impl Core {
             return None;
         }
         let placement = self.classes.placement(&store.policy()).ok()?;
-        let mirrors = self.of_slow_classes(tree, self.more_mirrors(*self.background.copying.lock())?);
+        let class = self.classes.fastest()?;
+        let room = self.more_mirrors(*self.background.copying.lock());
+        let mirrors =
+            self.of_slow_classes(tree, room.unwrap_or(DenseMirrors { class, ..DenseMirrors::default() }));
         let slow_bytes = |leaf: LeafNo| -> u64 {
             let segments = tree.values_by_segment(leaf).into_iter();
             segments.filter(|(segment, _)| mirrors.from.contains(segment)).map(|(_, bytes)| bytes).sum()
@@ -151,13 +163,26 @@ impl Core {
             tree.leaf_by_no(leaf).is_some_and(|leaf| leaf.kvsets.iter().any(|kvset| kvset.is_copy()))
         };
         let leaves = by_leaf.into_iter().filter(|(leaf, _)| !has_copies(*leaf));
-        let reads = leaves.map(|(leaf, read)| {
-            let room_bytes = room_beside_keys(&mirrors, tree, leaf, &placement);
-            Reads { leaf, read, bytes: slow_bytes(leaf), room_bytes }
+        let reads: Vec<Reads> = leaves
+            .map(|(leaf, read)| {
+                let room_bytes = room_beside_keys(&mirrors, tree, leaf, &placement);
+                Reads { leaf, read, bytes: slow_bytes(leaf), room_bytes }
+            })
+            .collect();
+        let is_worth = |reads: &Reads| !store.unmirrored.is_in_vain(tree, reads.leaf, reads.room_bytes);
+        if let Some(leaf) = most_read(reads.iter().copied().filter(is_worth)) {
+            return Some(Job::Mirror { leaf, kvsets: kvsets(tree, leaf) });
+        }
+        // With as much room as it takes.
+        let with_way = reads.into_iter().map(|reads| {
+            let keys = keys_beside(&mirrors, tree, reads.leaf, &placement);
+            (keys, Reads { room_bytes: (reads.bytes / ROOM_PART).max(1), ..reads })
         });
-        let worth = reads.filter(|reads| !store.unmirrored.is_in_vain(tree, reads.leaf, reads.room_bytes));
-        let leaf = most_read(worth)?;
-        Some(Job::Mirror { leaf, kvsets: kvsets(tree, leaf) })
+        let due = with_way.filter(|(_, reads)| reads.are_due() && is_worth(reads));
+        if let Some(way) = due.map(|(keys, reads)| keys + reads.room_bytes).max() {
+            self.ask_for_way(way.min(self.fast_room() / MOST_WAY_PART));
+        }
+        None
     }
 
     /// Does that job; `None` if there are no more mirrors then. Nobody is in want of it: who asks for what is damaged is told, and all else goes on.

@@ -163,7 +163,7 @@ impl Files {
             durable: 0,
             takes_torn: false,
         };
-        let segments = Segments::new(&self.objects, &self.cache);
+        let segments = Segments::new(&self.objects, &self.cache, None);
         let mut frames = 0;
         let mut on_frame = |frame: crate::log::frame::Frame, _| {
             frame.payload.operations().for_each(drop);
@@ -176,7 +176,7 @@ impl Files {
 
     /// Pointers of any kind into a segment, some of which are right.
     async fn values(&self, no: u64, bytes: &[u8]) -> Result<usize> {
-        let segments = Segments::new(&self.objects, &self.cache);
+        let segments = Segments::new(&self.objects, &self.cache, None);
         let segment = segments.open(no)?;
         let mut pointers = Vec::new();
         for drawn in bytes.chunks_exact(16).take(64) {

@@ -62,7 +62,7 @@ fn start_in(
     objects: &Arc<Objects>,
     options: LogOptions,
 ) -> Arc<Log> {
-    let (segments, crash) = (Segments::new(objects, &Cache::new(1 << 20)), CrashPoints::default());
+    let (segments, crash) = (Segments::new(objects, &Cache::new(1 << 20), None), CrashPoints::default());
     let classes = Classes::new(&volume.volume, None);
     Log::start(options, classes, Vec::new(), objects.clone(), segments, environment, crash)
 }
@@ -129,7 +129,7 @@ fn read(objects: &Arc<Objects>, from: ReplayFrom) -> crate::Result<(Vec<Found>, 
         Ok(())
     };
     let found = {
-        let values = Segments::new(objects, &Cache::new(1 << 20));
+        let values = Segments::new(objects, &Cache::new(1 << 20), None);
         wait_for(replay(objects, &values, &segments(objects), from, &mut on_frame, &mut |_| ()))?
     };
     Ok((frames, found))

@@ -87,8 +87,9 @@ impl AsVersionKey for VersionKeyRef<'_> {
     }
 }
 
+/// In the order of a table: by key, the newest version first.
 #[inline]
-fn compare(a: VersionKeyRef<'_>, b: VersionKeyRef<'_>) -> Ordering {
+pub(super) fn compare(a: VersionKeyRef<'_>, b: VersionKeyRef<'_>) -> Ordering {
     a.head.cmp(&b.head).then_with(|| a.key.cmp(b.key)).then(b.sequence.cmp(&a.sequence))
 }
 

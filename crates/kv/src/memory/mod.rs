@@ -16,7 +16,7 @@ pub(crate) mod tombstones;
 pub(crate) mod walk;
 
 pub(crate) use arena::{Blocks, LONGEST_TOGETHER};
-pub(crate) use walk::{MemorySource, TableSource};
+pub(crate) use walk::{MemorySource, TableSource, TableValues};
 
 pub(crate) use table::{Found, MemoryContent, MemoryTable, MemoryVersion};
 

@@ -2,15 +2,18 @@
 //!
 //! - [`MemorySource`] goes both ways, beside writers, for whoever reads: it takes versions out of the table a few at a time, which costs one search for all
 //!   of them, and gives values themselves.
-//! - [`TableSource`] goes forward, to write a table out: it looks at versions where they lie, and gives pointers to long values in the log.
+//! - [`TableSource`] goes forward, to write a table out: it looks at versions where they lie, and gives pointers to long values in the log; [`TableValues`] follows it
+//!   with the values.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
 
-use super::key::{AsVersionKey, VersionKey, VersionKeyRef};
+use super::key::{AsVersionKey, VersionKey, VersionKeyRef, compare};
 use super::table::{MemoryContent, MemoryTable, MemoryVersion, TableEntry};
 use crate::database::core::plain_value;
 use crate::entry::{Content, SequenceNo, Version};
@@ -136,6 +139,30 @@ impl Source for TableSource<'_> {
     fn version(&self) -> Result<Version> {
         let entry = self.entry.as_ref().ok_or_else(|| Error::corrupted("a walk without a version"))?;
         Ok(entry.version().to_version(entry.key()))
+    }
+}
+
+/// Values of a memory table, as they are stored, in the order of its versions.
+pub(crate) struct TableValues<'a> {
+    next: Option<TableEntry<'a>>,
+}
+
+impl<'a> TableValues<'a> {
+    pub(crate) fn new(table: &'a MemoryTable) -> TableValues<'a> {
+        TableValues { next: table.first_from(before_versions(Direction::Forward, None)) }
+    }
+
+    /// The value of a version, which comes after those that were asked for before; `None` if there is none such.
+    pub(crate) fn value_of(&mut self, key: &[u8], sequence: SequenceNo) -> Option<Bytes> {
+        let wanted = VersionKeyRef::new(key, sequence);
+        while let Some(entry) = &self.next {
+            match compare(entry.key().as_version_key(), wanted) {
+                Ordering::Less => self.next = entry.next(),
+                Ordering::Equal => return Some(entry.key().pair.shared_value()),
+                Ordering::Greater => return None,
+            }
+        }
+        None
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) use header::HEADER_BYTES;
 pub(crate) use many::{Damaged, Reading, largest_read, read_each, read_stored};
 pub(crate) use room::Room;
 pub(crate) use segment::{Segment, Segments, Wanted};
+#[cfg(doc)]
 pub(crate) use sides::Sides;
 pub(crate) use writer::SegmentWriter;
 
@@ -49,7 +50,7 @@ mod tests {
         ) {
             block_on(async {
                 let bench = Bench::new().await;
-                let segments = Segments::new(&bench.objects, &bench.cache);
+                let segments = Segments::new(&bench.objects, &bench.cache, None);
                 let (lease, object) = bench.objects.create(ObjectKind::Segment, Some("fast")).unwrap();
                 let mut writer = SegmentWriter::new(lease.no(), object, bench.objects.buffers(), Pieces::default()).await.unwrap();
                 let mut pointers = Vec::new();
@@ -82,7 +83,7 @@ mod tests {
     fn what_has_no_room_is_not_read_before_something_has_left() {
         block_on(async {
             let bench = Bench::new().await;
-            let segments = Segments::new(&bench.objects, &bench.cache);
+            let segments = Segments::new(&bench.objects, &bench.cache, None);
             let (lease, object) = bench.objects.create(ObjectKind::Segment, Some("fast")).unwrap();
             let mut writer =
                 SegmentWriter::new(lease.no(), object, bench.objects.buffers(), Pieces::default())
@@ -129,7 +130,7 @@ mod tests {
     fn a_segment_is_given_for_deletion_when_nobody_reads_it_and_it_was_retired() {
         block_on(async {
             let bench = Bench::new().await;
-            let segments = Segments::new(&bench.objects, &bench.cache);
+            let segments = Segments::new(&bench.objects, &bench.cache, None);
             let (lease, object) = bench.objects.create(ObjectKind::Segment, None).unwrap();
             let no = lease.no();
             let writer =

@@ -17,6 +17,7 @@ use super::room::Room;
 use super::sides::Sides;
 use crate::cache::{Cache, VersionId};
 use crate::entry::{FirstHome, Pointer, SegmentNo};
+use crate::environment::Environment;
 use crate::keyfile::read_blocks;
 use crate::objects::{Lease, ObjectKind, Objects};
 use crate::pace::Pace;
@@ -246,13 +247,13 @@ impl fmt::Debug for Shared {
 }
 
 impl Segments {
-    pub(crate) fn new(objects: &Arc<Objects>, cache: &Arc<Cache>) -> Arc<Segments> {
-        Segments::with_sides(objects, cache, Sides::default())
-    }
-
-    /// The same, whose reads are shared out by `sides`.
-    pub(crate) fn with_sides(objects: &Arc<Objects>, cache: &Arc<Cache>, sides: Sides) -> Arc<Segments> {
-        let (objects, cache, sides) = (objects.clone(), cache.clone(), Arc::new(sides));
+    /// With a clock what has a mirror is read where that is quicker.
+    pub(crate) fn new(
+        objects: &Arc<Objects>,
+        cache: &Arc<Cache>,
+        clock: Option<Arc<dyn Environment>>,
+    ) -> Arc<Segments> {
+        let (objects, cache, sides) = (objects.clone(), cache.clone(), Arc::new(Sides::new(clock)));
         Arc::new(Segments { objects, cache, sides, open: RwLock::default() })
     }
 

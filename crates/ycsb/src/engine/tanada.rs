@@ -15,8 +15,8 @@ use tanada_kv::{
     CursorOptions, Database, DatabaseSettings, LiveEnvironment, OpenOptions, Store, StoreSettings,
     WriteOptions,
 };
-use tanada_volume::VolumeSettings;
 use tanada_volume::directory::{ClassConfig, Directory, ModelFn, Settings};
+use tanada_volume::{Volume, VolumeSettings};
 
 use super::{Change, ClassBytes, Engine, EngineStatistics};
 use crate::{Error, Result};
@@ -126,16 +126,17 @@ async fn open(
     Ok((volume, database, store))
 }
 
-/// Syncs the log, then looks until what jobs count has not changed for some time. A job counts when it ends and its bytes as they are written, so a job
-/// that does neither for that long is missed.
-async fn catch_up(database: Database, timeline: Timeline) -> Result<f64> {
+/// Syncs the log, then looks until what jobs count has not changed for some time, and nothing was read or written.
+async fn catch_up(database: Database, volume: Volume, timeline: Timeline) -> Result<f64> {
     database.sync().await.map_err(Error::failed)?;
     let did = || {
         let now = database.statistics();
         let waiting: usize = now.stores.iter().map(|store| store.waiting_tables).sum();
         let done = now.since_opening;
         let moved = (done.bytes_promoted, done.bytes_relocated, done.objects_deleted);
-        ((waiting, done.flushes, done.jobs, moved), done.written_by())
+        let classes = volume.classes().into_iter().map(|class| class.statistics);
+        let bytes: u64 = classes.map(|class| class.read.bytes + class.written.bytes).sum();
+        ((waiting, done.flushes, done.jobs, moved), bytes)
     };
     let clock = timeline.clock();
     let began = clock.now();
@@ -214,8 +215,9 @@ impl Engine for Tanada {
     }
 
     async fn catch_up(&self) -> Result<f64> {
-        let (database, timeline) = (self.database.clone(), self.timeline.clone());
-        self.executors.spawn(move || catch_up(database, timeline)).await?
+        let (database, volume) = (self.database.clone(), self.volume.volume().clone());
+        let timeline = self.timeline.clone();
+        self.executors.spawn(move || catch_up(database, volume, timeline)).await?
     }
 
     async fn close(&self) -> Result<()> {

@@ -205,7 +205,7 @@ async fn spilled_copying(keeps_mirrors: bool, room_bytes: u64) -> World {
     // Nothing but index pages is cached, so every read goes to a device.
     world.bench.cache = crate::cache::Cache::new(16 << 10);
     world.context.opener.cache = world.bench.cache.clone();
-    world.context.opener.segments = Segments::new(&world.bench.objects, &world.bench.cache);
+    world.context.opener.segments = Segments::new(&world.bench.objects, &world.bench.cache, None);
     world.context.keeps_mirrors = keeps_mirrors;
     world.context.segment_bytes = 1000;
     world.flush(200).await;

@@ -100,7 +100,7 @@ pub(super) fn key(random: &mut SplitMix64) -> Vec<u8> {
 impl World {
     pub(super) async fn new(seed: u64, template: PolicyTemplate) -> World {
         let bench = Bench::new().await;
-        let segments = Segments::new(&bench.objects, &bench.cache);
+        let segments = Segments::new(&bench.objects, &bench.cache, None);
         let (objects, cache) = (bench.objects.clone(), bench.cache.clone());
         let opener =
             Opener { objects, segments, cache, has_damaged: Arc::default(), filters: FilterMemory::Paged };

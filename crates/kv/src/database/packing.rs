@@ -1,0 +1,131 @@
+//! Values of memory tables in segments of their own.
+//!
+//! Where a few keys are overwritten again and again, most of the log is garbage by the time a table is written out, and the root holds on to all of it: twice the room of what is in use,
+//! which mirrors would rather have. So the values of such a table, which are in memory still, are *packed*: written once more, side by side, and nothing refers to the
+//! log any more. A spill leaves them behind as mirrors as they are; of log segments that are mostly garbage it would write copies for that.
+//!
+//! Such a segment is to the tree what a segment of the log is: kvsets of the root refer to it, and nothing else says that it is there.
+//!
+//! Whether a table is worth it is told by the one before: what share of its versions nobody can see.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::core::Core;
+use super::store::StoreState;
+use crate::entry::{Content, Version};
+use crate::memory::{MemoryTable, TableValues};
+use crate::objects::{Lease, ObjectKind};
+use crate::value::{HEADER_BYTES, SegmentWriter};
+use crate::written::Purpose;
+use crate::{Error, Result};
+
+/// Of a thousand versions that the last table had so many were kept at most.
+const MOST_KEPT: u64 = 750;
+
+/// All of a thousand.
+const ALL: u64 = 1000;
+
+/// What the last table that was written out tells of the next one.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    per_thousand: AtomicU64,
+}
+
+impl Default for Kept {
+    fn default() -> Kept {
+        Kept { per_thousand: AtomicU64::new(ALL) }
+    }
+}
+
+impl Kept {
+    /// A table had so many versions, and so many of them were kept.
+    pub(super) fn note(&self, versions: u64, kept: u64) {
+        let per_thousand = (kept * ALL).checked_div(versions).unwrap_or(ALL);
+        self.per_thousand.store(per_thousand, Ordering::Relaxed);
+    }
+
+    /// Bytes that probably are left of `table_bytes`; `None` if that is most of them.
+    fn left_of(&self, table_bytes: u64) -> Option<u64> {
+        let per_thousand = self.per_thousand.load(Ordering::Relaxed);
+        (per_thousand <= MOST_KEPT).then(|| table_bytes.saturating_mul(per_thousand) / ALL)
+    }
+}
+
+/// Packs the values of a table that is being written out.
+pub(super) struct Packing<'a> {
+    lease: Lease,
+    writer: SegmentWriter,
+    values: TableValues<'a>,
+}
+
+impl Core {
+    /// What packs a table's values, if it is worth it and there is room.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Device`.
+    pub(super) async fn packing<'a>(
+        &self,
+        store: &StoreState,
+        table: &'a MemoryTable,
+    ) -> Result<Option<Packing<'a>>> {
+        let Some(bytes) = store.kept.left_of(table.bytes()) else { return Ok(None) };
+        let Some(fastest) = self.classes.fastest().filter(|_| self.mirrors_what_it_spills(store)) else {
+            return Ok(None);
+        };
+        let wanted = bytes + HEADER_BYTES as u64 + self.objects.volume().chunk_bytes();
+        // What a spill may yet take for copies it does without if there is no room.
+        if self.passing_room(0) < wanted {
+            return Ok(None);
+        }
+        let (lease, object) = self.objects.draft(ObjectKind::Segment, Some(&fastest))?;
+        if object.attributes().class.as_ref() != Some(&fastest) {
+            return Ok(None);
+        }
+        let writer = SegmentWriter::new(lease.no(), object, self.objects.buffers(), self.pieces()).await?;
+        Ok(Some(Packing { lease, writer, values: TableValues::new(table) }))
+    }
+}
+
+impl Packing<'_> {
+    /// Packs the value of the next version of `key`, if it has one that lies apart.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Device`.
+    pub(super) async fn pack(&mut self, key: &[u8], version: &Version) -> Result<Version> {
+        let Content::At(home) = &version.content else { return Ok(version.clone()) };
+        let stored = self.values.value_of(key, version.sequence);
+        let stored = stored.ok_or_else(|| Error::corrupted("a memory table has lost a version"))?;
+        let packed = self.writer.append_moved(&stored, home).await?;
+        Ok(Version { content: Content::At(packed), ..version.clone() })
+    }
+
+    /// Makes what was packed durable. The segment stays if its lease is kept; `None` if there was nothing.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Device`.
+    pub(super) async fn finish(self, core: &Core) -> Result<Option<Lease>> {
+        if self.writer.stored_bytes() == 0 {
+            return Ok(None);
+        }
+        let object = self.writer.finish().await?;
+        core.objects.note_written(Purpose::JobValues, &object, 0, object.size_bytes());
+        Ok(Some(self.lease))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_left_of_the_last_table_is_told_of_the_next() {
+        let kept = Kept::default();
+        assert_eq!(kept.left_of(1 << 20), None, "nothing is known");
+        kept.note(1000, 751);
+        assert_eq!(kept.left_of(1 << 20), None);
+        kept.note(4000, 2000);
+        assert_eq!(kept.left_of(1 << 20), Some(1 << 19));
+        kept.note(0, 0);
+        assert_eq!(kept.left_of(1 << 20), None);
+    }
+}
