@@ -113,7 +113,7 @@ fn by_worth(mirrors: &[(Option<u64>, u64)]) -> Vec<usize> {
     ordered
 }
 
-/// What is read for its size less than which is little: a part of what those that have shown their worth have together.
+/// What is read for its size is little up to that: a part of what those that have shown their worth have together.
 fn little_worth(mirrors: &[(Option<u64>, u64)]) -> f64 {
     let shown = mirrors.iter().filter_map(|(reads, bytes)| reads.map(|reads| (reads, *bytes)));
     let (reads, bytes) = shown.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
@@ -362,7 +362,7 @@ impl Core {
             let segment = segments[index];
             let (reads, bytes) = worths[index];
             let freed = if needed.contains(&segment) { 0 } else { bytes };
-            let is_little = reads.is_some_and(|reads| (reads as f64) < little * bytes as f64);
+            let is_little = reads.is_some_and(|reads| reads as f64 <= little * bytes as f64);
             if gone < many || ((surplus > 0 || (way > 0 && is_little)) && freed > 0) {
                 surplus = surplus.saturating_sub(freed);
                 way = way.saturating_sub(freed);

@@ -203,16 +203,12 @@ mod tests {
     #[test]
     fn the_share_grows_while_the_other_class_is_quicker_and_shrinks_when_it_is_not() {
         let sides = sides();
-        let mut time = Duration::ZERO;
-        let mut round = |mirror_us, home_us| {
-            for (is_at_home, us) in [(false, mirror_us), (false, mirror_us), (true, home_us)] {
-                sides.ended(is_at_home, time, time + Duration::from_micros(us));
-            }
-            time += ROUND;
-            sides.ended(false, time - Duration::from_micros(mirror_us), time);
+        let round = |mirror_us, home_us| {
+            sides.mirrors_took.add(Duration::from_micros(mirror_us));
+            sides.homes_took.add(Duration::from_micros(home_us));
+            sides.end_round();
             sides.share.load(Ordering::Relaxed)
         };
-        round(1, 1);
         let grown: Vec<u64> = (0..3).map(|_| round(1000, 500)).collect();
         assert_eq!(grown, [2 * STEP, 3 * STEP, 4 * STEP]);
         assert_eq!(round(1000, 950), 4 * STEP, "about as quick");
@@ -221,6 +217,24 @@ mod tests {
         assert_eq!(round(1000, 2500), 0);
         let rests = (0..).take_while(|_| round(1000, 2500) == 0).count() as u64;
         assert_eq!(rests, RESTS - 1);
+    }
+
+    #[test]
+    fn a_round_is_over_after_its_time() {
+        let sides = sides();
+        let at = |is_at_home, ms| {
+            let now = Duration::from_millis(ms);
+            sides.ended(
+                is_at_home,
+                now.saturating_sub(Duration::from_millis(1 + u64::from(!is_at_home))),
+                now,
+            );
+            sides.share.load(Ordering::Relaxed)
+        };
+        // The first one begins a round.
+        assert_eq!(at(false, 1000), STEP);
+        assert_eq!([at(true, 1010), at(false, 1049)], [STEP; 2]);
+        assert_eq!([at(false, 1050), at(true, 1060)], [2 * STEP; 2]);
     }
 
     #[test]

@@ -320,6 +320,68 @@ fn room_for_mirrors_goes_to_what_is_read() {
     wait(database.close()).unwrap();
 }
 
+/// They stayed, for nobody else wanted their room, and what is read found none.
+#[test]
+fn mirrors_that_nobody_reads_make_way_for_what_is_read() {
+    let bench = Bench::with_classes(48 << 20, 512 << 20);
+    // Three times what there is room for: the first ones have no mirrors any more.
+    let (database, store) = filled(&bench, 120_000);
+    let slow = || {
+        let before = bench.read_from("slow");
+        (0..3000u64).for_each(|no| drop(wait(store.get(&no.to_be_bytes())).unwrap()));
+        bench.read_from("slow") - before
+    };
+    assert!(slow() > 1 << 20, "{:#?}", database.statistics());
+    let mut rounds = 0;
+    while slow() > 0 {
+        rounds += 1;
+        assert!(rounds < 1000, "{:#?}", database.statistics());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    check(&database, 120_000);
+    wait(database.close()).unwrap();
+}
+
+/// The root held on to all of a log of which most was garbage.
+#[test]
+fn values_of_keys_that_are_overwritten_leave_the_log_when_tables_are_written_out() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    let packed = || {
+        let is_packed = |object: &tanada_volume::Object| {
+            lies_on(object, 0) && wait(object.read_bytes(0, 8)).is_ok_and(|magic| *magic == *b"TANADAVS")
+        };
+        bench.objects("segment").into_iter().filter(is_packed).count()
+    };
+    write(&store, 0..200);
+    assert_eq!(packed(), 0, "nothing is overwritten yet");
+    let mut most = 0;
+    for round in 0..200u64 {
+        for no in 0..20u64 {
+            wait(store.put(&no.to_be_bytes(), &value(no + round))).unwrap();
+        }
+        most = most.max(packed());
+    }
+    assert!(most > 0);
+    let check = |database: &Database| {
+        let store = database.open_store("a").unwrap();
+        for no in 0..200u64 {
+            let expected = value(if no < 20 { no + 199 } else { no });
+            assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), expected, "{no}");
+        }
+        assert_eq!(wait(database.check()).unwrap().findings, Vec::<String>::new());
+    };
+    check(&database);
+    wait(database.close()).unwrap();
+    drop((store, database));
+    let database = bench.open();
+    check(&database);
+    wait(database.open_store("a").unwrap().compact()).unwrap();
+    check(&database);
+    wait(database.close()).unwrap();
+}
+
 /// Copies were made that had to go the moment after, ten times what stayed.
 #[test]
 fn copies_leave_what_mirrors_leave() {
