@@ -41,6 +41,9 @@ const LEAST_COPIED_CHUNKS: u64 = 2;
 /// A mirror in which less than so much is read for its size, of what is read in all of them for theirs, makes way for copies: most of it is garbage, or nobody wants it.
 const LITTLE_WORTH: f64 = 0.6;
 
+/// So many standard deviations of a count of reads are no chance.
+const CHANCE: f64 = 4.0;
+
 /// How often that is asked for at most: a mirror is to have shown its worth.
 const BETWEEN_ASKS: Duration = Duration::from_secs(1);
 
@@ -113,11 +116,17 @@ fn by_worth(mirrors: &[(Option<u64>, u64)]) -> Vec<usize> {
     ordered
 }
 
-/// What is read for its size is little up to that: a part of what those that have shown their worth have together.
-fn little_worth(mirrors: &[(Option<u64>, u64)]) -> f64 {
+/// Whether so many reads of a mirror are little where others of its size have `expected` in the mean; by chance alone they would hardly be so few.
+fn is_little(reads: u64, expected: f64) -> bool {
+    let reads = reads as f64;
+    reads <= LITTLE_WORTH * expected && reads + CHANCE * expected.sqrt() <= expected
+}
+
+/// Reads of a byte in the mean of those that have shown their worth.
+fn mean_worth(mirrors: &[(Option<u64>, u64)]) -> f64 {
     let shown = mirrors.iter().filter_map(|(reads, bytes)| reads.map(|reads| (reads, *bytes)));
     let (reads, bytes) = shown.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    LITTLE_WORTH * reads as f64 / u64::max(bytes, 1) as f64
+    reads as f64 / u64::max(bytes, 1) as f64
 }
 
 /// Closes those that are mirrors no more. Trees from before may be held by cursors for as long as these stand.
@@ -357,12 +366,12 @@ impl Core {
             (reads, self.bytes_on(*segment, fastest))
         };
         let worths: Vec<(Option<u64>, u64)> = segments.iter().map(worth).collect();
-        let little = little_worth(&worths);
+        let mean = mean_worth(&worths);
         for (gone, index) in by_worth(&worths).into_iter().enumerate() {
             let segment = segments[index];
             let (reads, bytes) = worths[index];
             let freed = if needed.contains(&segment) { 0 } else { bytes };
-            let is_little = reads.is_some_and(|reads| reads as f64 <= little * bytes as f64);
+            let is_little = reads.is_some_and(|reads| is_little(reads, mean * bytes as f64));
             if gone < many || ((surplus > 0 || (way > 0 && is_little)) && freed > 0) {
                 surplus = surplus.saturating_sub(freed);
                 way = way.saturating_sub(freed);
@@ -449,8 +458,12 @@ mod tests {
     #[test]
     fn little_is_what_is_far_below_what_all_have() {
         let mirrors = [(Some(100), 100), (Some(300), 100), (None, 100), (Some(50), 100)];
-        assert!((little_worth(&mirrors) - LITTLE_WORTH * 1.5).abs() < 1e-9);
-        assert_eq!(little_worth(&[(None, 100)]), 0.0);
+        assert!((mean_worth(&mirrors) - 1.5).abs() < 1e-9);
+        assert_eq!(mean_worth(&[(None, 100)]), 0.0);
+        assert!(is_little(60, 101.0) && !is_little(61, 101.0));
+        assert!(is_little(0, 0.0), "nobody reads any of them");
+        assert!(!is_little(0, 15.0) && !is_little(3, 20.0), "that may be chance");
+        assert!(is_little(0, 16.0));
     }
 
     #[test]
