@@ -51,6 +51,8 @@ pub(crate) struct Background {
     pub(crate) making_way: AtomicU64,
     /// When that was asked for last.
     pub(crate) asked_for_way: Mutex<Duration>,
+    /// When somebody who waits for room made deletions durable last.
+    pub(crate) synced_for_room: Mutex<Option<Duration>>,
     is_stopping: Arc<AtomicBool>,
     tasks: TaskCount,
 }

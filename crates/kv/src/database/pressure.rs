@@ -211,7 +211,8 @@ impl Core {
             return Ok(());
         }
         let mut stalled: Option<(Cause, Duration)> = None;
-        let mut patience = None;
+        // Since when nothing could be written out.
+        let mut failed = None;
         let admitted = loop {
             let progress = self.background.progress.notified();
             if self.background.is_stopping() {
@@ -245,8 +246,8 @@ impl Core {
                         progress.await;
                         continue;
                     };
-                    let patience = patience.get_or_insert_with(|| self.patience());
-                    if error.kind() != ErrorKind::NoSpace || !self.room_may_come(patience, None).await? {
+                    let failed = *failed.get_or_insert_with(|| self.environment.now());
+                    if error.kind() != ErrorKind::NoSpace || !self.room_may_come(failed, None).await? {
                         break Err(error);
                     }
                 }

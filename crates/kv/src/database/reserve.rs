@@ -50,35 +50,33 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 const WAIT: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// How often deletions are made durable meanwhile, which makes room of what was deleted; nobody else may see to that.
+/// How often deletions are made durable meanwhile, by all who wait together: that makes room of what was deleted, and nobody else may see to it.
 const SYNC_EVERY: Duration = Duration::from_millis(200);
-
-/// Of a write that waits for room.
-#[derive(Debug)]
-pub(crate) struct Patience {
-    began: Duration,
-    /// When deletions were made durable last.
-    synced: Option<Duration>,
-}
 
 /// Waiting for what others give back.
 impl Core {
-    pub(crate) fn patience(&self) -> Patience {
-        Patience { began: self.environment.now(), synced: None }
+    /// Whether it is time to make deletions durable.
+    fn is_to_sync(&self) -> bool {
+        let now = self.environment.now();
+        let mut synced = self.background.synced_for_room.lock();
+        let is_due = synced.is_none_or(|synced| now.saturating_sub(synced) >= SYNC_EVERY);
+        if is_due {
+            *synced = Some(now);
+        }
+        is_due
     }
 
-    /// Returns when room is to be looked for once more: true; or if it is not worth it any longer: false. The turn of the store `mine` is in the caller's hand.
+    /// For who waits for room since `began`: returns when it is to be looked for once more: true; or if it is not worth it any longer: false. The turn of the
+    /// store `mine` is in the caller's hand.
     ///
     /// # Errors
     /// `Device`, if deletions cannot be made durable.
-    pub(crate) async fn room_may_come(&self, patience: &mut Patience, mine: Option<StoreNo>) -> Result<bool> {
-        let now = self.environment.now();
-        if patience.synced.is_none_or(|synced| now.saturating_sub(synced) >= SYNC_EVERY) {
-            patience.synced = Some(now);
+    pub(crate) async fn room_may_come(&self, began: Duration, mine: Option<StoreNo>) -> Result<bool> {
+        if self.is_to_sync() {
             let synced = self.objects.volume().sync().await;
             synced.map_err(|error| Error::volume("cannot make deletions durable", &error))?;
         }
-        let waited = self.environment.now().saturating_sub(patience.began);
+        let waited = self.environment.now().saturating_sub(began);
         let works = |store: &Arc<StoreState>| Some(store.no) != mine && store.has_job.load(Ordering::Acquire);
         let is_worked = self.stores.read().iter().any(works);
         if waited >= LONGEST_WAIT || (waited >= WAIT && !is_worked) || self.background.is_stopping() {
@@ -94,11 +92,11 @@ impl Core {
     /// # Errors
     /// As [`Log::room`](crate::log::writer::Log::room).
     pub(crate) async fn wait_for_log(&self, writing: &Writing, len: usize) -> Result<()> {
-        let mut patience = self.patience();
+        let began = self.environment.now();
         loop {
             match writing.log.room(len).await {
                 Err(error) if error.kind() == ErrorKind::NoSpace => {
-                    if !self.room_may_come(&mut patience, None).await? {
+                    if !self.room_may_come(began, None).await? {
                         return Err(error);
                     }
                 }
@@ -169,20 +167,20 @@ impl Core {
     /// # Errors
     /// `NoSpace`.
     pub(crate) async fn wait_for_reserve(&self, wanted: u64, mine: Option<StoreNo>) -> Result<()> {
-        let mut patience = self.patience();
+        let began = self.environment.now();
         self.note_reserve();
         loop {
             let (free, kept) = self.objects.look_at_room();
             let kept_and_wanted = kept + wanted;
             if free >= kept_and_wanted || free + self.mirrored_bytes() >= kept_and_wanted {
                 self.objects.has_looked();
-                let waited = self.environment.now().saturating_sub(patience.began);
+                let waited = self.environment.now().saturating_sub(began);
                 if waited > Duration::ZERO {
                     self.counters.stalled(Cause::Space, waited);
                 }
                 return Ok(());
             }
-            if !self.room_may_come(&mut patience, mine).await? {
+            if !self.room_may_come(began, mine).await? {
                 return Err(self.nearly_full(free, kept, wanted));
             }
         }
