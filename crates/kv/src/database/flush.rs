@@ -37,7 +37,7 @@ use crate::{Error, ErrorKind, Result};
 const KEYS_AT_ONCE: u64 = 256;
 
 /// So often it is looked what memory tables hold, all together, while one is filled.
-const LOOKS_A_TABLE: u64 = 4;
+pub(super) const LOOKS_A_TABLE: u64 = 4;
 
 /// What tables that are written to take up together, at most, in full tables.
 const ACTIVE_TABLES: u64 = 2;
@@ -47,21 +47,6 @@ const BYTES_AT_ONCE: usize = 256 << 10;
 
 /// How long to wait for space.
 const RETRY: Duration = Duration::from_millis(100);
-
-/// Of a table's memory one in so many bytes counts as what comes from the allocator piece by piece: the nodes of its list. They are a seventh of a table with
-/// values of 1,000 bytes, and most of one with short values.
-const NODES_SHARE: u64 = 2;
-
-/// Most memory that is left for what came free and is not given back yet.
-const UNCOUNTED_BYTES: u64 = 40 << 20;
-
-/// What of `memory_bytes` is left for what nobody counts, while nodes of tables and jobs hold `held_bytes` and the engine itself takes `own_bytes`: the log's
-/// groups, buffers of I/Os, and what came free. They come and go with these: a little always, and three times as much as those hold.
-fn uncounted_bytes(memory_bytes: u64, own_bytes: u64, held_bytes: u64) -> u64 {
-    let eighth = memory_bytes / 8;
-    let most = eighth + eighth.min(UNCOUNTED_BYTES);
-    own_bytes.max(memory_bytes / 32) + (3 * held_bytes).min(most)
-}
 
 impl Core {
     /// Bytes at which a table is written out.
@@ -130,38 +115,6 @@ impl Core {
         full.close(end);
         view.waiting.insert(0, full);
         true
-    }
-
-    /// Leaves the cache what memory tables and jobs do not take. To be called when these came, grew or went, without a lock: what the cache drops takes
-    /// time.
-    pub(crate) async fn share_memory(&self) {
-        self.opener.cache.lend(self.lent_bytes()).await;
-    }
-
-    /// The same when something went.
-    pub(crate) fn share_more_memory(&self) {
-        self.opener.cache.lend_less(self.lent_bytes());
-    }
-
-    /// What the cache does without.
-    fn lent_bytes(&self) -> u64 {
-        let settings = self.settings();
-        let table_bytes = settings.table_bytes();
-        let tables: u64 = self.stores.read().iter().map(|store| store.table_bytes()).sum();
-        // What is written until the next look goes to what lies idle first.
-        let meanwhile = if self.writing.is_some() { table_bytes / LOOKS_A_TABLE } else { 0 };
-        let meanwhile = meanwhile.max(self.blocks.idle_bytes());
-        let jobs = self.background.job_bytes.load(Ordering::Relaxed);
-        let nodes = if tables > 0 { (tables + meanwhile) / NODES_SHARE } else { 0 };
-        let uncounted = uncounted_bytes(settings.memory_bytes, settings.own_bytes(), nodes + jobs);
-        tables + meanwhile + jobs + uncounted
-    }
-
-    /// Lets the memory go that tables have not needed for a while; when to look again, if at all.
-    pub(crate) async fn give_blocks_back(&self) -> Option<Duration> {
-        let again = self.blocks.look(self.environment.now());
-        self.share_memory().await;
-        again
     }
 
     /// Writes out the table that has waited longest; whether there was one.
@@ -608,17 +561,5 @@ impl Drop for Taken<'_> {
         if let Some((kind, no)) = self.object {
             self.objects.give_back_retired(kind, no);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_cache_has_what_passes_through_while_nothing_does() {
-        let mib = |memory: u64, held: u64| uncounted_bytes(memory << 20, 12 << 20, held << 20) >> 20;
-        assert_eq!([0, 16, 64, 200].map(|held| mib(512, held)), [16, 64, 120, 120]);
-        assert_eq!([0, 1, 30].map(|held| mib(64, held)), [12, 15, 28]);
     }
 }
