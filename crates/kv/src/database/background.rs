@@ -49,8 +49,10 @@ pub(crate) struct Background {
     pub(crate) is_trimming: AtomicBool,
     /// So many bytes of the fastest class are wanted for copies of what is read more than what mirrors of little worth have.
     pub(crate) making_way: AtomicU64,
-    /// When that was asked for last.
-    pub(crate) asked_for_way: Mutex<Duration>,
+    /// When that was asked for last, if it was in vain so far.
+    pub(crate) asked_for_way: Mutex<Option<Duration>>,
+    /// Reads that counted when a round of them ended last, with and without mirrors.
+    pub(crate) counted_reads: Mutex<u64>,
     /// When somebody who waits for room made deletions durable last.
     pub(crate) synced_for_room: Mutex<Option<Duration>>,
     is_stopping: Arc<AtomicBool>,

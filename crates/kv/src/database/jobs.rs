@@ -377,12 +377,7 @@ impl Core {
         // What the root has yet may be obsolete in a leaf.
         let at_last = thorough.filter(|thorough| !thorough.has_any_at_root(&tree));
         let compacted = at_last.and_then(|thorough| Some((thorough, Compacted::by(&tree, &job)?)));
-        let mirrored = if let Job::Mirror { leaf, .. } = &job { Some(*leaf) } else { None };
         let done = self.run_job(writing, store, (context, tree), job, is_thorough).await;
-        if let Some(leaf) = mirrored {
-            // What was read meanwhile, too, is of before.
-            store.unmirrored.forget(leaf);
-        }
         if let Some((thorough, leaf)) = compacted {
             thorough.note(leaf, &done);
         }

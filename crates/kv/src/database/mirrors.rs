@@ -5,6 +5,8 @@
 //! When the room is wanted, those go in which least is read for their size, the oldest of equals first: an edit of the manifest, without further I/O. New
 //! ones are spared until they could show what they are worth. This waits for no job; jobs hold on to no mirror.
 //!
+//! Reads count in *rounds*, with mirrors and without: at the end of one, when there were as many as [a part](ROUND_PART) of what may have mirrors has values, those before count half.
+//!
 //! Mirrors are never in anybody's way: pressure on the fastest class is what there would be without them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +16,7 @@ use std::time::Duration;
 
 use super::core::{Core, Writing};
 use super::store::StoreState;
+use super::unmirrored::Unmirrored;
 use crate::entry::SegmentNo;
 use crate::objects::ObjectKind;
 use crate::tree::mirror::{Mirror, OpenMirror};
@@ -38,14 +41,19 @@ const SPARSE: f64 = 0.8;
 /// Less than so many chunks is not copied for that.
 const LEAST_COPIED_CHUNKS: u64 = 2;
 
-/// A mirror in which less than so much is read for its size, of what is read in all of them for theirs, makes way for copies: most of it is garbage, or nobody wants it.
-const LITTLE_WORTH: f64 = 0.6;
+/// A mirror in which less than so much is read for its size, of what is read of leaves on slow classes for theirs, makes way for copies: much of it is garbage,
+/// or nobody wants it.
+const LITTLE_WORTH: f64 = 0.75;
 
 /// So many standard deviations of a count of reads are no chance.
 const CHANCE: f64 = 4.0;
 
-/// How often that is asked for at most: a mirror is to have shown its worth.
-const BETWEEN_ASKS: Duration = Duration::from_secs(1);
+/// How often that is asked for at most if it was in vain.
+const BETWEEN_ASKS: Duration = Duration::from_millis(200);
+
+/// One in so many values that leaves have on slow classes is read in a round, after which the reads before count half. Who reads one after the other reads
+/// nothing of some mirrors for long.
+const ROUND_PART: u64 = 4;
 
 /// How long those who read by a mirror that goes are waited for.
 const READS_END: Duration = Duration::from_millis(2);
@@ -85,6 +93,19 @@ impl Drop for Copying<'_> {
     }
 }
 
+/// A store and the tree that it has.
+struct Mirroring {
+    store: Arc<StoreState>,
+    tree: Arc<TreeState>,
+}
+
+impl Mirroring {
+    fn of(store: Arc<StoreState>) -> Mirroring {
+        let tree = store.view.read().tree.clone();
+        Mirroring { store, tree }
+    }
+}
+
 /// One at a time takes mirrors away.
 struct Turn<'a> {
     is_taken: &'a AtomicBool,
@@ -116,23 +137,27 @@ fn by_worth(mirrors: &[(Option<u64>, u64)]) -> Vec<usize> {
     ordered
 }
 
-/// Whether so many reads of a mirror are little where others of its size have `expected` in the mean; by chance alone they would hardly be so few.
+/// Whether so many reads of a mirror are little where as many bytes in use have `expected`; by chance alone they would hardly be so few.
 fn is_little(reads: u64, expected: f64) -> bool {
     let reads = reads as f64;
     reads <= LITTLE_WORTH * expected && reads + CHANCE * expected.sqrt() <= expected
 }
 
-/// Reads of a byte in the mean of those that have shown their worth.
-fn mean_worth(mirrors: &[(Option<u64>, u64)]) -> f64 {
-    let shown = mirrors.iter().filter_map(|(reads, bytes)| reads.map(|reads| (reads, *bytes)));
-    let (reads, bytes) = shown.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    reads as f64 / u64::max(bytes, 1) as f64
+/// How often reads are halved at the end of a round: of many that nobody looked at meanwhile no more are left than of others.
+fn halvings(all_reads: u64, round: u64) -> u32 {
+    let left = |halvings: &u32| all_reads >> halvings <= round.max(1);
+    (1..u64::BITS).find(left).unwrap_or(u64::BITS - 1)
 }
 
-/// Closes those that are mirrors no more. Trees from before may be held by cursors for as long as these stand.
-fn close_gone(gone: &BTreeMap<SegmentNo, Mirror>, left: &BTreeMap<SegmentNo, Mirror>) {
+/// Closes those that are mirrors no more: what is read in them is `unmirrored` from now on. Trees from before may be held by cursors for as long as these stand.
+fn close_gone(
+    unmirrored: &Unmirrored,
+    gone: &BTreeMap<SegmentNo, Mirror>,
+    left: &BTreeMap<SegmentNo, Mirror>,
+) {
     for (segment, mirror) in gone {
         let Some(opened) = &mirror.opened else { continue };
+        unmirrored.add_reads(opened.reads());
         // A spill may have made it a mirror again, which is another one.
         let now = left.get(segment).and_then(|mirror| mirror.opened.as_ref());
         if !now.is_some_and(|now| Arc::ptr_eq(now, opened)) {
@@ -195,8 +220,8 @@ impl Core {
     pub(super) fn ask_for_way(&self, bytes: u64) {
         let now = self.environment.now();
         let mut asked = self.background.asked_for_way.lock();
-        if now.saturating_sub(*asked) >= BETWEEN_ASKS {
-            *asked = now;
+        if asked.is_none_or(|asked| now.saturating_sub(asked) >= BETWEEN_ASKS) {
+            *asked = Some(now);
             self.background.making_way.store(bytes, Ordering::Relaxed);
             self.background.work.notify();
         }
@@ -337,15 +362,23 @@ impl Core {
         self.settings().fast_class_bytes.map_or(size, |limit| limit.min(size))
     }
 
+    /// Values and their bytes that leaves have on slow classes.
+    fn on_slow_classes(&self, tree: &TreeState) -> (u64, u64) {
+        let fastest = self.classes.fastest();
+        let is_slow = |segment: &SegmentNo| {
+            let segment = tree.segments.get(segment);
+            segment.is_some_and(|segment| segment.class != fastest)
+        };
+        let references = tree.references().into_iter();
+        let on_slow = references.filter(|(segment, _)| is_slow(segment)).map(|(_, both)| both);
+        on_slow.fold((0, 0), |sum, both| (sum.0 + both.0, sum.1 + both.1))
+    }
+
     /// Segments that are to be mirrors of no store any more: of no use, too many, in the way of `surplus` bytes, or of little worth and in the way of `way`
     /// bytes of copies. The log is one for all stores, so a segment goes from all of them, or nothing comes free.
-    fn going<'a>(
-        &self,
-        stores: impl Iterator<Item = &'a BTreeMap<SegmentNo, Mirror>>,
-        (mut surplus, mut way): (u64, u64),
-    ) -> BTreeSet<SegmentNo> {
+    fn going(&self, stores: &[Mirroring], (mut surplus, mut way): (u64, u64)) -> BTreeSet<SegmentNo> {
         let mut mirrors: BTreeMap<SegmentNo, Vec<&OpenMirror>> = BTreeMap::new();
-        for (segment, mirror) in stores.flatten() {
+        for (segment, mirror) in stores.iter().flat_map(|mirroring| &mirroring.tree.mirrors) {
             mirrors.entry(*segment).or_default().extend(mirror.opened.as_deref());
         }
         let Some(fastest) = self.fastest_number() else { return mirrors.into_keys().collect() };
@@ -356,17 +389,24 @@ impl Core {
         let mut going: BTreeSet<SegmentNo> = useless.map(|(segment, _)| *segment).collect();
         mirrors.retain(|segment, _| !going.contains(segment));
         let many = mirrors.len().saturating_sub(MOST_MIRRORS);
+        let unmirrored: u64 = stores.iter().map(|mirroring| mirroring.store.unmirrored.reads()).sum();
+        let all_reads = unmirrored + mirrors.values().flatten().map(|mirror| mirror.reads()).sum::<u64>();
+        let on_slow = stores.iter().map(|mirroring| self.on_slow_classes(&mirroring.tree));
+        let (values, slow_bytes) = on_slow.fold((0, 0), |sum, both| (sum.0 + both.0, sum.1 + both.1));
+        let round = values / ROUND_PART;
         if surplus == 0 && way == 0 && many == 0 {
+            self.end_round_if_due(stores, &mirrors, (all_reads, round));
             return going;
         }
         let needed = self.needed_segments();
         let segments: Vec<SegmentNo> = mirrors.keys().rev().copied().collect();
         let worth = |segment: &SegmentNo| {
-            let reads = mirrors[segment].iter().map(|mirror| mirror.reads()).sum();
+            let reads = mirrors[segment].iter().map(|mirror| mirror.shown_reads()).sum();
             (reads, self.bytes_on(*segment, fastest))
         };
         let worths: Vec<(Option<u64>, u64)> = segments.iter().map(worth).collect();
-        let mean = mean_worth(&worths);
+        // Of a byte that is in use.
+        let mean = all_reads as f64 / slow_bytes.max(1) as f64;
         for (gone, index) in by_worth(&worths).into_iter().enumerate() {
             let segment = segments[index];
             let (reads, bytes) = worths[index];
@@ -376,11 +416,28 @@ impl Core {
                 surplus = surplus.saturating_sub(freed);
                 way = way.saturating_sub(freed);
                 going.insert(segment);
-            } else {
-                mirrors[&segment].iter().for_each(|mirror| mirror.stays());
             }
         }
+        self.end_round_if_due(stores, &mirrors, (all_reads, round));
         going
+    }
+
+    /// Reads count half from now on if there were as many as make a round.
+    fn end_round_if_due(
+        &self,
+        stores: &[Mirroring],
+        mirrors: &BTreeMap<SegmentNo, Vec<&OpenMirror>>,
+        (all_reads, round): (u64, u64),
+    ) {
+        let mut counted = self.background.counted_reads.lock();
+        // Stores go, and what was read of them.
+        *counted = (*counted).min(all_reads);
+        if all_reads - *counted >= round.max(1) {
+            let halvings = halvings(all_reads, round);
+            mirrors.values().flatten().for_each(|mirror| mirror.end_round(halvings));
+            stores.iter().for_each(|mirroring| mirroring.store.unmirrored.end_round(halvings));
+            *counted = all_reads >> halvings;
+        }
     }
 
     /// Takes mirrors away that are in the way or of no use, or all; whether any were.
@@ -390,6 +447,10 @@ impl Core {
     pub(crate) async fn trim_mirrors(&self, writing: &Writing, all: bool) -> Result<bool> {
         let stores = self.stores.read().clone();
         if stores.iter().all(|store| store.view.read().tree.mirrors.is_empty()) {
+            // There is nothing to compare with.
+            self.background.making_way.store(0, Ordering::Relaxed);
+            *self.background.counted_reads.lock() = 0;
+            stores.iter().for_each(|store| store.unmirrored.end_round(u64::BITS - 1));
             return Ok(false);
         }
         let _turn = loop {
@@ -399,22 +460,26 @@ impl Core {
                 None => self.environment.sleep(READS_END).await,
             }
         };
-        let held = stores.iter().map(|store| {
-            let is_wanted = !all && self.are_mirrors_of_use(store);
-            (is_wanted, store.view.read().tree.mirrors.clone())
-        });
-        let held: Vec<(bool, BTreeMap<SegmentNo, Mirror>)> = held.collect();
-        let wanted = held.iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, mirrors)| mirrors);
+        let held = stores.into_iter().map(Mirroring::of);
+        let (wanted, unwanted): (Vec<Mirroring>, Vec<Mirroring>) =
+            held.partition(|mirroring| !all && self.are_mirrors_of_use(&mirroring.store));
         let way = match self.background.making_way.swap(0, Ordering::Relaxed) {
             0 => 0,
             way => self.missing_for_copies(way),
         };
-        let going = self.going(wanted, (self.mirrors_surplus(), way));
-        let mut has_any = false;
-        for (store, (is_wanted, mirrors)) in stores.iter().zip(held) {
-            let goes = |segment: &SegmentNo| !is_wanted || going.contains(segment);
+        let going = self.going(&wanted, (self.mirrors_surplus(), way));
+        let with_gone = |mirroring: Mirroring, goes: &dyn Fn(&SegmentNo) -> bool| {
+            let mirrors = mirroring.tree.mirrors.iter().filter(|(segment, _)| goes(segment));
             let gone: BTreeMap<SegmentNo, Mirror> =
-                mirrors.into_iter().filter(|(segment, _)| goes(segment)).collect();
+                mirrors.map(|(segment, mirror)| (*segment, mirror.clone())).collect();
+            (mirroring.store, gone)
+        };
+        let unwanted = unwanted.into_iter().map(|mirroring| with_gone(mirroring, &|_| true));
+        let wanted =
+            wanted.into_iter().map(|mirroring| with_gone(mirroring, &|segment| going.contains(segment)));
+        let gone: Vec<(Arc<StoreState>, BTreeMap<SegmentNo, Mirror>)> = unwanted.chain(wanted).collect();
+        let mut has_any = false;
+        for (store, gone) in &gone {
             let changes: Vec<Change> =
                 gone.keys().map(|segment| Change::RemoveMirror { segment: *segment }).collect();
             if changes.is_empty() {
@@ -424,14 +489,16 @@ impl Core {
             // CRASH: the leaves have everything.
             self.crash.reached("mirrors.before-manifest");
             let installed = self.install(writing, store, &Edit { changes }, Vec::new).await;
-            close_gone(&gone, &store.view.read().tree.mirrors);
+            close_gone(&store.unmirrored, gone, &store.view.read().tree.mirrors);
             match installed {
                 Err(_) if store.check_there().is_err() => {}
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 installed => installed?,
             }
         }
+        drop(gone);
         if has_any {
+            *self.background.asked_for_way.lock() = None;
             self.environment.sleep(READS_END).await;
             self.delete_retired().await?;
             self.watch_fast_class();
@@ -456,14 +523,17 @@ mod tests {
     }
 
     #[test]
-    fn little_is_what_is_far_below_what_all_have() {
-        let mirrors = [(Some(100), 100), (Some(300), 100), (None, 100), (Some(50), 100)];
-        assert!((mean_worth(&mirrors) - 1.5).abs() < 1e-9);
-        assert_eq!(mean_worth(&[(None, 100)]), 0.0);
-        assert!(is_little(60, 101.0) && !is_little(61, 101.0));
+    fn little_is_what_is_far_below_what_is_in_use() {
+        assert!(is_little(750, 1001.0) && !is_little(751, 1001.0));
         assert!(is_little(0, 0.0), "nobody reads any of them");
         assert!(!is_little(0, 15.0) && !is_little(3, 20.0), "that may be chance");
         assert!(is_little(0, 16.0));
+    }
+
+    #[test]
+    fn at_the_end_of_a_round_no_more_than_another_one_is_left() {
+        assert_eq!([199, 200, 201, 1000, 0].map(|reads| halvings(reads, 100)), [1, 1, 1, 4, 1]);
+        assert_eq!([1, 2, 3].map(|reads| halvings(reads, 0)), [1, 1, 1]);
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! Mirrors of what is read on a slow class, where the fastest has room that nobody wants.
 //!
 //! Values lose their mirrors when the room is wanted, and do not get them back when it is free again. So what reads take from slow classes is counted, in
-//! bytes, by leaf. When it is a sixteenth of what a leaf has there, and there is room, the leaf's keys are written anew with copies of its values that have no
+//! bytes, by leaf. When it is a 32nd of what a leaf has there, and there is room, the leaf's keys are written anew with copies of its values that have no
 //! mirror: these are read together, as neighbours, which a device does faster than one by one. Of several leaves that one is first of which most was read for
-//! its size; then it has to be read as often again. Where there is no room, mirrors in which little is read for their size make way ([`mirrors`](super::mirrors)): most of what they have
-//! is garbage, and a copy of the rest takes less. A leaf of which no copies could be made is not taken again before its kvsets are others, or there is half as
+//! its size; then it has to be read as often again, but for what there was no room for. Where there is none, mirrors in which little is read for their size make way ([`mirrors`](super::mirrors)): much
+//! of what they have is garbage, and a copy of the rest takes less. A leaf of which no copies could be made is not taken again before its kvsets are others, or there is half as
 //! much room again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
@@ -19,13 +20,16 @@ use crate::tree::{DenseMirrors, JobContext, JobOutput, KvsetNo, LeafNo, TreeStat
 use crate::{ErrorKind, Result};
 
 /// One in so many bytes that a leaf has on slow classes has to be read there.
-const READ_PART: u64 = 16;
+const READ_PART: u64 = 32;
 
 /// There has to be room for one in so many of them.
 const ROOM_PART: u64 = 4;
 
 /// No more is asked for than one in so many bytes of the fastest class.
 const MOST_WAY_PART: u64 = 16;
+
+/// If more of what was to have mirrors found no room, little came of it.
+const MOST_LEFT: f64 = 0.75;
 
 /// After so many bytes it is looked whether there is something to do.
 const LOOK_AFTER: u64 = 1 << 20;
@@ -34,6 +38,8 @@ const LOOK_AFTER: u64 = 1 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Unmirrored {
     read: Mutex<Read>,
+    /// Values that were read; halved at the end of each round, as [those of mirrors](crate::tree::mirror::OpenMirror::end_round) are.
+    reads: AtomicU64,
     /// With what they had, and what room there was.
     in_vain: Mutex<BTreeMap<LeafNo, (Vec<KvsetNo>, u64)>>,
 }
@@ -80,6 +86,7 @@ fn most_read(leaves: impl Iterator<Item = Reads>) -> Option<LeafNo> {
 impl Unmirrored {
     /// So many bytes of a leaf were read where it has them; whether it is time to look.
     pub(crate) fn note_read(&self, leaf: LeafNo, bytes: u32) -> bool {
+        self.reads.fetch_add(1, Ordering::Relaxed);
         let mut read = self.read.lock();
         *read.by_leaf.entry(leaf).or_default() += u64::from(bytes);
         let before = read.all;
@@ -94,9 +101,30 @@ impl Unmirrored {
         read.by_leaf.clone()
     }
 
-    /// A leaf has to be read anew.
-    pub(crate) fn forget(&self, leaf: LeafNo) {
-        self.read.lock().by_leaf.remove(&leaf);
+    /// Values that were read, as far as they count yet.
+    pub(super) fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
+    }
+
+    /// Of what lost its mirror so many were read.
+    pub(super) fn add_reads(&self, reads: u64) {
+        self.reads.fetch_add(reads, Ordering::Relaxed);
+    }
+
+    /// A round of reads has ended.
+    pub(super) fn end_round(&self, halvings: u32) {
+        self.reads.store(self.reads() >> halvings, Ordering::Relaxed);
+    }
+
+    /// Of what was read of a leaf with so many bytes so much was of what has no mirror still; the rest has to be read anew, and all of it if that is most.
+    pub(crate) fn keep_part(&self, leaf: LeafNo, part: f64, leaf_bytes: u64) {
+        let mut read = self.read.lock();
+        match read.by_leaf.get_mut(&leaf) {
+            Some(bytes) if (f64::MIN_POSITIVE..=MOST_LEFT).contains(&part) => {
+                *bytes = ((*bytes).min(leaf_bytes) as f64 * part) as u64;
+            }
+            _ => drop(read.by_leaf.remove(&leaf)),
+        }
     }
 
     /// No copies could be made of a leaf, with so much room.
@@ -198,7 +226,10 @@ impl Core {
     ) -> Result<Option<JobOutput>> {
         // There was room when it was picked.
         let Some(room_bytes) = context.dense.as_ref().map(|dense| dense.room_bytes) else { return Ok(None) };
-        match compact(context, tree, leaf, kvsets, &BTreeSet::new()).await {
+        let done = compact(context, tree, leaf, kvsets, &BTreeSet::new()).await;
+        let left = done.as_ref().map_or(0.0, JobOutput::unmirrored_part);
+        store.unmirrored.keep_part(leaf, left, tree.value_bytes(leaf));
+        match done {
             Ok(output) if output.has_mirrors() => Ok(Some(output)),
             // All has mirrors, or none could be made.
             Ok(output) => {
@@ -232,8 +263,32 @@ mod tests {
         };
         assert_eq!(of(&leaves, 1000), Some(5));
         assert_eq!(of(&leaves, 24), None, "room for less than a quarter");
-        assert_eq!(of(&leaves[2..], 25), Some(7), "a sixteenth was read");
-        assert_eq!(of(&leaves[3..], 1000), None);
+        assert_eq!(of(&leaves[2..], 25), Some(7), "more than a 32nd was read");
+        assert_eq!(of(&[(8, 3, 100)], 1000), Some(8));
+        assert_eq!(of(&[(8, 2, 100)], 1000), None);
+    }
+
+    #[test]
+    fn a_leaf_is_mirrored_further_as_far_as_it_was_read_without() {
+        let unmirrored = Unmirrored::default();
+        let read = |leaf| unmirrored.read.lock().by_leaf.get(&leaf).copied();
+        for leaf in [3, 3, 5] {
+            unmirrored.note_read(leaf, 1000);
+        }
+        unmirrored.keep_part(3, 0.25, 5000);
+        unmirrored.keep_part(5, 0.0, 5000);
+        assert_eq!((read(3), read(5)), (Some(500), None));
+        unmirrored.keep_part(3, 0.5, 400);
+        assert_eq!(read(3), Some(200));
+        unmirrored.keep_part(3, 0.9, 400);
+        assert_eq!(read(3), None);
+        let output = JobOutput { mirrored_bytes: 300, unmirrored_bytes: 100, ..JobOutput::default() };
+        assert!((output.unmirrored_part() - 0.25).abs() < 1e-9);
+        assert_eq!(JobOutput::default().unmirrored_part(), 0.0);
+        // What lost its mirror counts as read without, and rounds end for all.
+        unmirrored.add_reads(7);
+        unmirrored.end_round(1);
+        assert_eq!(unmirrored.reads(), 5);
     }
 
     #[test]

@@ -129,8 +129,8 @@ impl Opener {
             // Also one that the tree has: it may be gone when the edit is applied.
             if let Change::AddMirror { segment, .. } = change {
                 // What is not there any more is read where leaves have it.
-                mirrors
-                    .extend(self.segments.open(*segment).ok().map(|open| (*segment, OpenMirror::new(open))));
+                let opened = self.segments.open(*segment).ok();
+                mirrors.extend(opened.map(|opened| (*segment, OpenMirror::new(opened, known.is_empty()))));
             }
         }
         let new_segments = edit.changes.iter().filter_map(|change| match change {

@@ -38,23 +38,24 @@ impl Eq for Mirror {}
 #[derive(Debug)]
 pub(crate) struct OpenMirror {
     segment: RwLock<Option<Segment>>,
-    /// Values that were read in it; halved whenever room is made.
+    /// Values that were read in it, or might have been; halved at the end of each round.
     reads: AtomicU64,
-    /// So often it stayed when room was made.
-    stayed: AtomicU64,
+    /// Ends of rounds that it has yet to see before enough was seen of it.
+    unseen: AtomicU64,
     /// Something in it could not be read.
     is_damaged: AtomicBool,
 }
 
-/// A mirror that stayed so often has shown what it is worth.
-const SHOWN_AFTER: u64 = 4;
+/// Ends of rounds before a new mirror has seen nearly all of the reads that count.
+const UNSEEN: u64 = 4;
 
 impl OpenMirror {
-    pub(crate) fn new(segment: Segment) -> Arc<OpenMirror> {
+    /// A mirror from now on; rounds begin, too, if the database `is_opened`.
+    pub(crate) fn new(segment: Segment, is_opened: bool) -> Arc<OpenMirror> {
         Arc::new(OpenMirror {
             segment: RwLock::new(Some(segment)),
             reads: AtomicU64::new(0),
-            stayed: AtomicU64::new(0),
+            unseen: AtomicU64::new(if is_opened { 1 } else { UNSEEN }),
             is_damaged: AtomicBool::new(false),
         })
     }
@@ -83,15 +84,19 @@ impl OpenMirror {
         self.is_damaged.load(Ordering::Relaxed)
     }
 
-    /// Reads, if enough of it was seen to tell.
-    pub(crate) fn reads(&self) -> Option<u64> {
-        let has_shown = self.stayed.load(Ordering::Relaxed) >= SHOWN_AFTER;
-        has_shown.then(|| self.reads.load(Ordering::Relaxed))
+    /// Values that were read in it, as far as they count yet.
+    pub(crate) fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
     }
 
-    /// Room was made, and it stays.
-    pub(crate) fn stays(&self) {
-        self.stayed.fetch_add(1, Ordering::Relaxed);
-        self.reads.store(self.reads.load(Ordering::Relaxed) / 2, Ordering::Relaxed);
+    /// The same, if enough was seen to tell.
+    pub(crate) fn shown_reads(&self) -> Option<u64> {
+        (self.unseen.load(Ordering::Relaxed) == 0).then(|| self.reads())
+    }
+
+    /// A round of reads has ended, and those before count half, so many times. To be called by one at a time.
+    pub(crate) fn end_round(&self, halvings: u32) {
+        self.unseen.store(self.unseen.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
+        self.reads.store(self.reads() >> halvings, Ordering::Relaxed);
     }
 }

@@ -95,6 +95,9 @@ pub(crate) struct JobOutput {
     pub(crate) versions_kept: u64,
     /// What was sampled of a spill.
     pub(crate) overwritten: Overwritten,
+    /// Bytes of values that were read for mirrors and got them, and of those that there was no room for.
+    pub(crate) mirrored_bytes: u64,
+    pub(crate) unmirrored_bytes: u64,
 }
 
 /// How many of the keys that leaves got they had already.
@@ -196,6 +199,14 @@ impl JobOutput {
         self.value_bytes_read += other.value_bytes_read;
         self.versions_merged += other.versions_merged;
         self.versions_kept += other.versions_kept;
+        self.mirrored_bytes += other.mirrored_bytes;
+        self.unmirrored_bytes += other.unmirrored_bytes;
+    }
+
+    /// The part of what was to have mirrors that got none.
+    pub(crate) fn unmirrored_part(&self) -> f64 {
+        let all = self.unmirrored_bytes + self.mirrored_bytes;
+        self.unmirrored_bytes as f64 / all.max(1) as f64
     }
 
     /// Whether there are mirrors then that were none before.

@@ -127,14 +127,20 @@ impl<'a> Outputs<'a> {
     }
 
     /// Whether a version's value is read for a mirror, though it stays where it is.
-    fn wants_mirror(&self, version: &Version) -> bool {
+    fn wants_mirror(&mut self, version: &Version) -> bool {
         let Some(dense) = self.context.dense.as_ref().filter(|_| version.mirror.is_none()) else {
             return false;
         };
-        matches!(
-            &version.content,
-            Content::At(pointer) if dense.from.contains(&pointer.segment) && u64::from(pointer.stored_len) <= self.mirrors_room
-        )
+        let Content::At(pointer) = &version.content else { return false };
+        if !dense.from.contains(&pointer.segment) {
+            return false;
+        }
+        let bytes = u64::from(pointer.stored_len);
+        let has_room = bytes <= self.mirrors_room;
+        if !has_room {
+            self.sink.output.unmirrored_bytes += bytes;
+        }
+        has_room
     }
 
     /// Adds a version and says how its value is moved, if it is.
@@ -159,8 +165,10 @@ impl<'a> Outputs<'a> {
             (pointer.segment, pointer.offset) = (moved.home.segment, moved.home.offset);
             version.mirror = moved.mirror;
         }
-        let mirrors = || self.wants_mirror(&version).then_some(Use::Mirror);
-        let read_for = moves.map(Use::Move).or_else(mirrors);
+        let read_for = match moves {
+            Some(warmth) => Some(Use::Move(warmth)),
+            None => self.wants_mirror(&version).then_some(Use::Mirror),
+        };
         let value_bytes = match &version.content {
             Content::Deleted => 0,
             Content::Inline(value) => {

@@ -234,6 +234,11 @@ impl<'a> Sink<'a> {
         }
         if version.mirror.is_none() && !is_hot {
             version.mirror = self.copy_if_room(&pointer, &value).await;
+            if read_for == Use::Mirror {
+                let output = &mut self.output;
+                let (yes, no) = (&mut output.mirrored_bytes, &mut output.unmirrored_bytes);
+                *(if version.mirror.is_some() { yes } else { no }) += u64::from(pointer.stored_len);
+            }
         }
         drop(value);
         room.give(u64::from(pointer.stored_len));
