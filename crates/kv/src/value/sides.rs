@@ -5,8 +5,8 @@
 //! 1. With [`BUSY`] reads of mirrors under way, a share of what more come goes to the other class.
 //! 2. It is measured how long both take, in the mean over a round of [`ROUND`]. A class that gives no more holds all up for milliseconds now and then, and
 //!    answers at once in between: of single reads most say nothing of that.
-//! 3. After a round in which the other class took clearly less time its share is a step larger, and after one in which it took more it is smaller. A share of
-//!    none is tried again [after some rounds](RESTS).
+//! 3. After a round in which the other class did not take much more time its share is a step larger, and after one in which it did it is smaller: what goes there frees the first one
+//!    for others. A share of none is tried again [after some rounds](RESTS).
 //!
 //! Everything here is a hint: both have the value.
 
@@ -57,9 +57,9 @@ impl Took {
 
 /// The share after a round in which reads took so long in the mean.
 fn next_share(share: u64, in_mirrors_ns: u64, at_homes_ns: u64) -> u64 {
-    if at_homes_ns < in_mirrors_ns / 8 * 7 {
+    if at_homes_ns < in_mirrors_ns / 8 * 9 {
         (share + STEP).min(MOST)
-    } else if at_homes_ns > in_mirrors_ns {
+    } else if at_homes_ns > in_mirrors_ns / 8 * 11 {
         let less = if at_homes_ns / 2 > in_mirrors_ns { share / 2 } else { share / 4 * 3 };
         if less < STEP { 0 } else { less }
     } else {
@@ -209,9 +209,9 @@ mod tests {
             sides.end_round();
             sides.share.load(Ordering::Relaxed)
         };
-        let grown: Vec<u64> = (0..3).map(|_| round(1000, 500)).collect();
+        let grown: Vec<u64> = [500, 950, 1100].into_iter().map(|us| round(1000, us)).collect();
         assert_eq!(grown, [2 * STEP, 3 * STEP, 4 * STEP]);
-        assert_eq!(round(1000, 950), 4 * STEP, "about as quick");
+        assert_eq!(round(1000, 1250), 4 * STEP, "somewhat slower");
         assert_eq!(round(1000, 1500), 3 * STEP);
         assert_eq!(round(1000, 2500), STEP + STEP / 2);
         assert_eq!(round(1000, 2500), 0);
