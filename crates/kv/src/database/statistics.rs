@@ -185,6 +185,9 @@ pub struct ClassStatistics {
     pub key_bytes: u64,
     /// Bytes of the manifest.
     pub manifest_bytes: u64,
+    /// Reads of values that it is given in a second, if it holds up what is more.
+    #[serde(default)]
+    pub most_reads_per_second: Option<u64>,
 }
 
 /// What a store consists of.
@@ -304,7 +307,11 @@ impl Core {
         let classes = volume.classes();
         let mut statistics: Vec<ClassStatistics> = classes
             .iter()
-            .map(|class| ClassStatistics { name: class.name.clone(), ..ClassStatistics::default() })
+            .map(|class| ClassStatistics {
+                name: class.name.clone(),
+                most_reads_per_second: self.opener.segments.most_reads_per_second(&class.name),
+                ..ClassStatistics::default()
+            })
             .collect();
         let held = self.held_segments();
         for (kind, no) in self.objects.list() {

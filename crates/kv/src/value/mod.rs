@@ -5,7 +5,7 @@
 //! - [`writer`]: one segment from its beginning to its end;
 //! - [`segment`]: one value in one I/O;
 //! - [`many`]: many values, neighbours together; [`room`]: in memory, for them;
-//! - [`sides`]: which of two homes a value is read from.
+//! - [`sides`]: which of two homes a value is read from; [`valve`]: how many reads a class is given in a second.
 
 pub(crate) mod codec;
 mod header;
@@ -13,6 +13,7 @@ mod many;
 mod room;
 mod segment;
 mod sides;
+mod valve;
 mod writer;
 
 #[cfg(test)]

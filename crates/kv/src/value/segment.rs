@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tanada_io::BufferPool;
 use tanada_volume::{BLOCK_BYTES, Object};
 
@@ -15,6 +15,7 @@ use super::header;
 use super::many::{Damaged, have_few_neighbours, read_stored};
 use super::room::Room;
 use super::sides::Sides;
+use super::valve::Valve;
 use crate::cache::{Cache, VersionId};
 use crate::entry::{FirstHome, Pointer, SegmentNo};
 use crate::environment::Environment;
@@ -36,6 +37,8 @@ struct Shared {
     cache: Arc<Cache>,
     buffers: Arc<BufferPool>,
     sides: Arc<Sides>,
+    /// Of its class.
+    valve: Option<Arc<Valve>>,
     /// It is a value segment whose header was not looked at yet.
     is_unverified: AtomicBool,
 }
@@ -95,7 +98,15 @@ impl Segment {
     /// # Errors
     /// As [`read_by`](Self::read_by).
     pub(crate) async fn read_uncached(&self, pointer: &Pointer) -> Result<Bytes> {
-        let stored = self.read_stored(pointer).await?;
+        let passed = match &self.shared.valve {
+            Some(valve) => Some(valve.pass().await),
+            None => None,
+        };
+        let stored = self.read_stored(pointer).await;
+        if let Some(passed) = passed {
+            passed.answered();
+        }
+        let stored = stored?;
         self.decompressed(pointer, &stored)
     }
 
@@ -212,6 +223,9 @@ pub(crate) struct Segments {
     objects: Arc<Objects>,
     cache: Arc<Cache>,
     sides: Arc<Sides>,
+    environment: Option<Arc<dyn Environment>>,
+    /// By class; what has none goes where there is room.
+    valves: Mutex<HashMap<Option<String>, Arc<Valve>>>,
     open: RwLock<Open>,
 }
 
@@ -247,14 +261,32 @@ impl fmt::Debug for Shared {
 }
 
 impl Segments {
-    /// With a clock what has a mirror is read where that is quicker.
+    /// With an environment what has a mirror is read where that is quicker, and classes are given no more reads than they answer.
     pub(crate) fn new(
         objects: &Arc<Objects>,
         cache: &Arc<Cache>,
-        clock: Option<Arc<dyn Environment>>,
+        environment: Option<Arc<dyn Environment>>,
     ) -> Arc<Segments> {
-        let (objects, cache, sides) = (objects.clone(), cache.clone(), Arc::new(Sides::new(clock)));
-        Arc::new(Segments { objects, cache, sides, open: RwLock::default() })
+        Arc::new(Segments {
+            objects: objects.clone(),
+            cache: cache.clone(),
+            sides: Arc::new(Sides::new(environment.clone())),
+            environment,
+            valves: Mutex::default(),
+            open: RwLock::default(),
+        })
+    }
+
+    /// What a class is given in a second, if that is limited.
+    pub(crate) fn most_reads_per_second(&self, class: &str) -> Option<u64> {
+        self.valves.lock().get(&Some(class.to_owned()))?.most_reads_per_second()
+    }
+
+    fn valve(&self, object: &Object) -> Option<Arc<Valve>> {
+        let environment = self.environment.as_ref()?;
+        let mut valves = self.valves.lock();
+        let valve = valves.entry(object.attributes().class);
+        Some(valve.or_insert_with(|| Valve::new(environment.clone())).clone())
     }
 
     /// The segment, opened if it is not.
@@ -332,7 +364,7 @@ impl Segments {
     }
 
     fn add_as(&self, lease: Lease, object: Object, is_unverified: bool) -> Segment {
-        let no = lease.no();
+        let (no, valve) = (lease.no(), self.valve(&object));
         let mut open = self.open.write();
         if let Some(shared) = open.get(no) {
             return Segment { shared };
@@ -344,6 +376,7 @@ impl Segments {
             cache: self.cache.clone(),
             buffers: self.objects.buffers().clone(),
             sides: self.sides.clone(),
+            valve,
             is_unverified: AtomicBool::new(is_unverified),
         });
         open.insert(&shared);
