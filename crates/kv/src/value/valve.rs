@@ -305,23 +305,21 @@ impl Drop for Leads {
 }
 
 impl Leads {
-    async fn lead(self, environment: Arc<dyn Environment>) {
+    /// Holds on to nothing while it sleeps: nobody waits for its end when a database is closed.
+    async fn lead(self) {
         let mut idle = 0;
-        loop {
-            environment.sleep(TICK).await;
+        while idle <= IDLE_TICKS {
+            let Some(tick) = self.0.upgrade().map(|valve| valve.environment.sleep(TICK)) else { return };
+            tick.await;
             let Some(valve) = self.0.upgrade() else { return };
             let passing = {
                 let mut queue = valve.queue.lock();
                 idle = if queue.waiting.is_empty() { idle + 1 } else { 0 };
-                if idle > IDLE_TICKS {
-                    // Nobody comes between this and the end: who does leads anew.
-                    queue.is_led = false;
-                    return;
-                }
-                queue.passing(environment.now())
+                queue.passing(valve.environment.now())
             };
             tell(passing);
         }
+        // Who comes before the end is told by that.
     }
 }
 
@@ -386,8 +384,7 @@ impl Valve {
             (receiver, std::mem::replace(&mut queue.is_led, true))
         };
         if !is_led {
-            let leads = Leads(Arc::downgrade(self));
-            self.environment.spawn(Box::pin(leads.lead(self.environment.clone())));
+            self.environment.spawn(Box::pin(Leads(Arc::downgrade(self)).lead()));
         }
         Some(receiver)
     }
@@ -532,7 +529,21 @@ mod tests {
         assert!(futures::FutureExt::now_or_never(&mut forgotten).is_none());
         wait_for(join_all((0..30).map(passes)));
         drop(wait_for(forgotten));
-        let queue = valve.queue.lock();
-        assert!(queue.waiting.is_empty() && queue.limit.under_way == 0);
+        let is_led = || valve.queue.lock().is_led;
+        let queue_is_empty = {
+            let queue = valve.queue.lock();
+            queue.waiting.is_empty() && queue.limit.under_way == 0
+        };
+        assert!(queue_is_empty);
+        // Whoever looked after them goes, and another one comes with who waits next.
+        while is_led() {
+            std::thread::sleep(TICK);
+        }
+        valve.is_limited.store(true, Ordering::Relaxed);
+        valve.queue.lock().limit.per_second = Some(20_000.0);
+        valve.queue.lock().next = valve.environment.now() + Duration::from_millis(20);
+        let mut next = Box::pin(valve.pass());
+        assert!(futures::FutureExt::now_or_never(&mut next).is_none() && is_led());
+        drop(wait_for(next));
     }
 }
