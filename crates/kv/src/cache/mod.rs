@@ -9,15 +9,19 @@
 //! - what it holds weighs no more than its budget, but for what is being put in; of a budget that memory tables share, it has what they do not take, and what threads
 //!   keep for themselves, and what is [`reserved`]; but at least an eighth of it;
 //! - what leads to leaf pages (index pages and filters) is not pushed out by leaf pages and values, up to half of what it has; what it does not need
-//!   of that half the others have;
+//!   of that half the others have, in the same way: three quarters of it are for leaf pages and one for values, and either has what the other does not need;
 //! - of the requests for something that is not held, one loads it and the others wait for it; if it fails or is dropped, the next one takes over.
 //!   But where another version of a key is held than the one that is asked for, each loads it for itself.
 //!
-//! Each of the two ranks is scan-resistant by itself (S3-FIFO).
+//! Index pages, leaf pages and values are scan-resistant each by itself (S3-FIFO).
 
+mod held;
 mod reserved;
+mod values;
 
+pub(crate) use held::{HeldValue, Newest, VersionId};
 pub(crate) use reserved::Reserved;
+use values::Values;
 
 use std::fmt;
 use std::future::Future;
@@ -32,7 +36,6 @@ use quick_cache::Weighter;
 use quick_cache::sync::{Cache as QuickCache, DefaultLifecycle};
 
 use crate::Result;
-use crate::entry::SequenceNo;
 use crate::keyfile::{FilterPart, KeyHash, Page, PageAddress};
 use crate::notify::yield_now;
 use crate::threads::Threads;
@@ -64,88 +67,6 @@ impl CacheKey {
     }
 }
 
-/// A version of a key, wherever its value lies. Its value never changes: as long as a store is open a sequence number is given once, and of a key it has
-/// one version. (After a power cut numbers of what was lost are given again; the store is another owner then.)
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct VersionId<'a> {
-    pub(crate) store: Owner,
-    pub(crate) sequence: SequenceNo,
-    pub(crate) key: &'a [u8],
-    /// Of the key.
-    pub(crate) hash: KeyHash,
-    /// If it is known.
-    pub(crate) newest: Option<Newest>,
-}
-
-/// That a version is what its key has: of the numbers behind its own, up to `up_to` and that one too, none is of a version of the key or of a deleted range that it lies in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Newest {
-    pub(crate) up_to: SequenceNo,
-    /// When the version expires.
-    pub(crate) expires_s: Option<u32>,
-}
-
-impl<'a> VersionId<'a> {
-    pub(crate) fn new(store: Owner, key: &'a [u8], sequence: SequenceNo) -> VersionId<'a> {
-        VersionId { store, sequence, key, hash: KeyHash::of(key), newest: None }
-    }
-
-    fn cache_key(&self) -> CacheKey {
-        CacheKey { owner: self.store, position: self.hash.get() }
-    }
-}
-
-/// A version's value with its key behind it: another key may have the same hash.
-#[derive(Debug, Clone)]
-pub(crate) struct HeldValue {
-    sequence: SequenceNo,
-    newest: Option<Newest>,
-    value_and_key: Bytes,
-    value_bytes: u32,
-}
-
-impl HeldValue {
-    /// Copies both, so that they hold on to nothing else.
-    pub(crate) fn new(id: &VersionId<'_>, value: &[u8]) -> HeldValue {
-        HeldValue {
-            sequence: id.sequence,
-            newest: id.newest,
-            value_and_key: [value, id.key].concat().into(),
-            value_bytes: value.len() as u32,
-        }
-    }
-
-    /// The value, if it is the one of `id`.
-    pub(crate) fn of(&self, id: &VersionId<'_>) -> Option<Bytes> {
-        (self.sequence == id.sequence && self.is_of(id.key)).then(|| self.value())
-    }
-
-    #[inline]
-    fn is_of(&self, key: &[u8]) -> bool {
-        self.value_and_key.get(self.value_bytes as usize..) == Some(key)
-    }
-
-    /// What is known of being the newest version of its key, for who sees `snapshot`.
-    #[inline]
-    pub(crate) fn newest_at(&self, snapshot: SequenceNo) -> Option<Newest> {
-        self.newest.filter(|_| self.sequence <= snapshot)
-    }
-
-    pub(crate) fn is_older_than(&self, sequence: SequenceNo) -> bool {
-        self.sequence < sequence
-    }
-
-    /// The value itself.
-    pub(crate) fn value(&self) -> Bytes {
-        self.value_and_key.slice(..self.value_bytes as usize)
-    }
-}
-
-/// What is known of one version by two who know of it.
-fn later(one: Option<Newest>, other: Option<Newest>) -> Option<Newest> {
-    one.into_iter().chain(other).max_by_key(|newest| newest.up_to)
-}
-
 /// What is pushed out first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rank {
@@ -160,7 +81,6 @@ pub(crate) enum Rank {
 pub(crate) enum Cached {
     Page(Arc<Page>),
     Filter(Arc<FilterPart>),
-    Value(HeldValue),
 }
 
 /// What a thread keeps of what others freed, in the mean.
@@ -171,6 +91,10 @@ const PART_OF_A_THREAD: u64 = 256;
 
 /// Pages that are dropped before other tasks of the thread have their turn.
 const PAGES_AT_ONCE: u32 = 256;
+
+/// What leaf pages have of what they share with values, if they need it. A page leads to dozens of values: where keys are read evenly it saves more I/Os than its bytes in
+/// values, even if not one in twenty values is held.
+const LEAVES_PART: (u64, u64) = (3, 4);
 
 /// Bytes that are dropped at once, for the same reason.
 const DROPPED_AT_ONCE: u64 = 1 << 20;
@@ -186,7 +110,6 @@ impl Weighter<CacheKey, Cached> for ByBytes {
         let bytes = match cached {
             Cached::Page(page) => page.size_bytes(),
             Cached::Filter(part) => part.size_bytes(),
-            Cached::Value(value) => value.value_and_key.len(),
         };
         bytes as u64 / 8 * 9 + ENTRY_BYTES
     }
@@ -204,7 +127,8 @@ type Ranked = QuickCache<CacheKey, Cached, ByBytes, FixedState>;
 /// Bounded memory for what was read.
 pub(crate) struct Cache {
     upper: Ranked,
-    lower: Ranked,
+    leaves: Ranked,
+    values: Values,
     budget_bytes: u64,
     /// So many there were.
     owners: AtomicU64,
@@ -218,8 +142,8 @@ pub(crate) struct Cache {
     held_back_bytes: AtomicU64,
     /// Only one at a time says what the ranks may have: so the last to come has seen all that is to be seen.
     sharing: Mutex<()>,
-    /// What the upper rank weighed when the lower one's part was set.
-    settled_bytes: AtomicU64,
+    /// What each part weighed when the others' were set.
+    settled: [AtomicU64; 3],
     loads: AtomicU64,
     value_loads: AtomicU64,
     /// A value was put in.
@@ -246,10 +170,11 @@ impl Cache {
             let (hashes, lifecycle) = (FixedState::default(), DefaultLifecycle::default());
             QuickCache::with(usual, bytes, ByBytes, hashes, lifecycle)
         };
-        let (upper, lower) = (ranked(usual / 2, budget_bytes / 2), ranked(usual, budget_bytes));
+        let (upper, leaves) = (ranked(usual / 2, budget_bytes / 2), ranked(usual, budget_bytes));
         Arc::new(Cache {
             upper,
-            lower,
+            leaves,
+            values: Values::new(budget_bytes),
             budget_bytes,
             owners: AtomicU64::new(0),
             lent_bytes: AtomicU64::new(0),
@@ -257,7 +182,7 @@ impl Cache {
             threads: Threads::default(),
             held_back_bytes: AtomicU64::new(0),
             sharing: Mutex::default(),
-            settled_bytes: AtomicU64::new(0),
+            settled: Default::default(),
             loads: AtomicU64::new(0),
             value_loads: AtomicU64::new(0),
             had_values: AtomicBool::new(false),
@@ -268,7 +193,7 @@ impl Cache {
     fn rank(&self, rank: Rank) -> &Ranked {
         match rank {
             Rank::Upper => &self.upper,
-            Rank::Lower => &self.lower,
+            Rank::Lower => &self.leaves,
         }
     }
 
@@ -322,14 +247,36 @@ impl Cache {
         while !self.share_some() {}
     }
 
-    /// The same, but neither rank drops more than a little; whether it is done.
+    /// The same, but nothing drops more than a little; whether it is done.
     fn share_some(&self) -> bool {
         let _one = self.sharing.lock();
-        let budget_bytes = self.budget_bytes();
-        let is_upper_done = shrink(&self.upper, budget_bytes / 2);
-        let weight = self.upper.weight();
-        self.settled_bytes.store(weight, Ordering::Relaxed);
-        shrink(&self.lower, budget_bytes.saturating_sub(weight)) && is_upper_done
+        let is_upper_done = shrink(&self.upper, self.budget_bytes() / 2);
+        self.share_lower() && is_upper_done
+    }
+
+    /// What the three parts weigh.
+    fn weights(&self) -> [u64; 3] {
+        [self.upper.weight(), self.leaves.weight(), self.values.bytes()]
+    }
+
+    /// Gives leaf pages and values what the upper rank does not need; whether they have dropped what is too much. What one of them may have at the other's expense it
+    /// gets step by step, as the other drops it.
+    fn share_lower(&self) -> bool {
+        let [upper, leaves, values] = self.weights();
+        let rest = self.budget_bytes().saturating_sub(upper);
+        let of_leaves = rest / LEAVES_PART.1 * LEAVES_PART.0;
+        let step = (self.budget_bytes / 64).max(self.values.step_bytes());
+        let most = |has: u64, other: u64, part: u64| rest.saturating_sub(other).max(part.min(has + step));
+        let are_leaves_done = shrink(&self.leaves, most(leaves, values, of_leaves));
+        let dropped = DROPPED_AT_ONCE.max(self.least_settled());
+        let are_values_done = self.values.shrink(most(values, leaves, rest - of_leaves), dropped);
+        let is_done = are_leaves_done && are_values_done;
+        if is_done {
+            for (settled, weight) in self.settled.iter().zip([upper, leaves, values]) {
+                settled.store(weight, Ordering::Relaxed);
+            }
+        }
+        is_done
     }
 
     /// What is held of `key`.
@@ -340,52 +287,28 @@ impl Cache {
 
     /// The value of a version, if it is held.
     pub(crate) fn value(&self, id: &VersionId<'_>) -> Option<Bytes> {
-        match self.lower.get(&id.cache_key())? {
-            Cached::Value(held) => held.of(id),
-            Cached::Page(_) | Cached::Filter(_) => None,
-        }
+        self.held(id.store, id.key, id.hash)?.of(id)
     }
 
     /// What is held of a key, whichever version it is. It counts as a use of it.
     #[inline]
     pub(crate) fn held(&self, store: Owner, key: &[u8], hash: KeyHash) -> Option<HeldValue> {
-        if self.never_had_values() {
-            return None;
-        }
-        match self.lower.get(&CacheKey { owner: store, position: hash.get() })? {
-            Cached::Value(held) if held.is_of(key) => Some(held),
-            _ => None,
-        }
+        (!self.never_had_values()).then(|| self.values.held(store, key, hash)).flatten()
     }
 
     /// What is held of a key is of no use any more.
     pub(crate) fn forget_value(&self, store: Owner, hash: KeyHash) {
-        self.lower.remove(&CacheKey { owner: store, position: hash.get() });
+        self.values.forget(store, hash);
     }
 
     /// What `id` says of being the newest version of its key is known from now on, if that version is held.
     pub(crate) fn note_newest(&self, id: &VersionId<'_>) {
-        let Some(mut held) = self.peek(id).filter(|held| held.of(id).is_some()) else { return };
-        let newest = later(held.newest, id.newest);
-        if newest == held.newest {
-            return;
-        }
-        held.newest = newest;
-        // Soft, for it is no use of it. Whatever came in its place meanwhile, what is said of this one stays true.
-        let _ = self.lower.replace(id.cache_key(), Cached::Value(held), true);
+        self.values.note_newest(id);
     }
 
     /// Whether a version of the key is held that came before this one.
     pub(crate) fn has_older(&self, id: &VersionId<'_>) -> bool {
-        self.peek(id).is_some_and(|held| held.sequence < id.sequence)
-    }
-
-    /// The version of the key that is held, or of one with the same hash. Does not count as a use of it.
-    fn peek(&self, id: &VersionId<'_>) -> Option<HeldValue> {
-        match self.lower.peek(&id.cache_key())? {
-            Cached::Value(held) => Some(held),
-            Cached::Page(_) | Cached::Filter(_) => None,
-        }
+        self.values.sequence(id).is_some_and(|held| held < id.sequence)
     }
 
     /// Whether no value was ever put in.
@@ -399,27 +322,17 @@ impl Cache {
         }
     }
 
-    /// Holds the value of a version, if it is not too large and none is held that came later. A copy of it, which holds on to nothing else.
-    pub(crate) fn keep_value(&self, id: &VersionId<'_>, value: &[u8]) -> Bytes {
-        self.count_thread();
-        let before = self.peek(id);
-        let is_newer = before.as_ref().is_some_and(|before| before.sequence > id.sequence);
-        if !self.takes_value(id, value.len()) || is_newer {
-            return Bytes::copy_from_slice(value);
+    /// Holds a copy of the value of a version, if it is not too large and none is held that came later.
+    pub(crate) fn keep_value(&self, id: &VersionId<'_>, value: &[u8]) {
+        if self.takes_value(id, value.len()) {
+            self.count_thread();
+            self.note_value();
+            self.values.put(id, value);
+            let settled = self.settled[2].load(Ordering::Relaxed);
+            if self.values.bytes().abs_diff(settled) >= self.least_settled() {
+                self.settle();
+            }
         }
-        self.note_value();
-        let mut held = HeldValue::new(id, value);
-        if let Some(before) = before.as_ref().filter(|before| before.of(id).is_some()) {
-            held.newest = later(held.newest, before.newest);
-        }
-        let (key, cached) = (id.cache_key(), Cached::Value(held.clone()));
-        // What is known of the key stays.
-        let replaced =
-            if before.is_some() { self.lower.replace(key, cached, true) } else { Err((key, cached)) };
-        if let Err((key, cached)) = replaced {
-            self.lower.insert(key, cached);
-        }
-        held.value()
     }
 
     /// Whether a value of so many bytes is cached: one that would push out hundreds of others is better read again.
@@ -444,7 +357,7 @@ impl Cache {
             let Some((owner, pages)) = self.gone.lock().pop() else { return };
             for position in 0..pages {
                 let key = CacheKey { owner, position: u64::from(position) };
-                self.lower.remove(&key);
+                self.leaves.remove(&key);
                 self.upper.remove(&key);
                 if position % PAGES_AT_ONCE == PAGES_AT_ONCE - 1 {
                     yield_now().await;
@@ -470,23 +383,32 @@ impl Cache {
         mut load: Pin<Box<impl Future<Output = Result<Bytes>>>>,
     ) -> Result<Bytes> {
         self.count_thread();
-        if self.takes_value(id, bytes) {
-            self.note_value();
-            let held = Box::pin(async {
+        if let Some(value) = self.value(id) {
+            return Ok(value);
+        }
+        if self.takes_value(id, bytes) && self.values.sequence(id).is_none() {
+            let loaded = self.values.load(id, async {
+                // It may have come since.
+                if let Some(held) = self.held(id.store, id.key, id.hash).filter(|held| held.of(id).is_some())
+                {
+                    return Ok(held);
+                }
                 self.note_values(1);
-                Ok(Cached::Value(HeldValue::new(id, &load.as_mut().await?)))
+                let held = HeldValue::new(id, &load.as_mut().await?);
+                self.keep_value(id, &held.value());
+                Ok(held)
             });
-            if let Cached::Value(held) = self.lower.get_or_insert_async(&id.cache_key(), held).await?
-                && let Some(value) = held.of(id)
-            {
+            if let Some(value) = loaded.await?.of(id) {
                 return Ok(value);
             }
         }
-        // Not polled so far: if it had been, its value would be held, and the right one. Now the key's other version is, or another key.
+        // Not polled so far: if it had been, its value would be the right one. Another version of the key is held, or was loaded by another one, or another key.
         self.note_values(1);
         let value = load.await?;
-        let is_kept = self.takes_value(id, bytes) && self.has_older(id);
-        Ok(if is_kept { self.keep_value(id, &value) } else { value })
+        if self.has_older(id) {
+            self.keep_value(id, &value);
+        }
+        Ok(value)
     }
 
     /// The page or filter that is held of `key`; if none is, what `load` gives, which is held from then on if it is not too large. It is boxed so that
@@ -506,24 +428,25 @@ impl Cache {
             load.await
         };
         let cached = self.rank(rank).get_or_insert_async(&key, counted).await?;
-        if rank == Rank::Upper {
-            self.settle();
-        }
+        self.settle();
         Ok(cached)
     }
 
-    /// Gives the lower rank what the upper one does not need.
+    /// What a part may weigh more or less before the others' bounds are set anew.
+    fn least_settled(&self) -> u64 {
+        self.budget_bytes / 256
+    }
+
+    /// Gives each part what the others do not need, if that is something else by now.
     fn settle(&self) {
-        let weight = self.upper.weight();
-        let settled = self.settled_bytes.load(Ordering::Relaxed);
-        if weight.abs_diff(settled) < self.budget_bytes / 256 {
+        let least = self.least_settled();
+        let mut pairs = self.settled.iter().zip(self.weights());
+        if pairs.all(|(settled, weight)| weight.abs_diff(settled.load(Ordering::Relaxed)) < least) {
             return;
         }
-        // Of several at once one is enough.
-        let Some(_one) = self.sharing.try_lock() else { return };
-        // If there is much to drop, whoever comes next goes on.
-        if shrink(&self.lower, self.budget_bytes().saturating_sub(weight)) {
-            self.settled_bytes.store(weight, Ordering::Relaxed);
+        // Of several at once one is enough. If there is much to drop, whoever comes next goes on.
+        if let Some(_one) = self.sharing.try_lock() {
+            let _ = self.share_lower();
         }
     }
 
@@ -532,7 +455,7 @@ impl Cache {
             loads: self.loads.load(Ordering::Relaxed),
             value_loads: self.value_loads(),
             upper_bytes: self.upper.weight(),
-            lower_bytes: self.lower.weight(),
+            lower_bytes: self.leaves.weight() + self.values.bytes(),
         }
     }
 }

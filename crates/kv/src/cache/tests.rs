@@ -3,12 +3,11 @@
 use futures::executor::block_on;
 
 use super::*;
+use crate::entry::SequenceNo;
 
 async fn put(cache: &Cache, rank: Rank, owner: Owner, position: u64, len: usize) {
-    let key = position.to_be_bytes();
-    let id = VersionId::new(owner, &key, 1);
-    let load = Box::pin(async { Ok(Cached::Value(HeldValue::new(&id, &vec![0; len]))) });
-    cache.get_or_load(rank, id.cache_key(), load).await.unwrap();
+    let load = Box::pin(async { Ok(Cached::Page(Arc::new(Page::blank(len)))) });
+    cache.get_or_load(rank, CacheKey { owner, position }, load).await.unwrap();
 }
 
 #[test]
@@ -113,7 +112,7 @@ fn values_are_told_apart() {
         assert_eq!(read(&newer, "newer").await, "newer");
         assert_eq!(read(&mine, "older").await, "older");
         assert_eq!(read(&newer, "not asked for").await, "newer");
-        assert_eq!(cache.keep_value(&mine, b"older"), "older");
+        cache.keep_value(&mine, b"older");
         assert_eq!(cache.value(&newer).unwrap(), "newer");
         assert_eq!(read(&id(other, 3, b"key"), "other store").await, "other store");
         // Its hash is another key's; it may be of the same batch.
@@ -138,8 +137,8 @@ fn pages_of_files_that_are_gone_make_room() {
             for position in 0..20 {
                 let rank = if position == 7 { Rank::Upper } else { Rank::Lower };
                 let key = CacheKey { owner, position };
-                let held = Cached::Value(HeldValue::new(&id(owner, 1, b"page"), &[0; 4096]));
-                cache.get_or_load(rank, key, Box::pin(async { Ok(held) })).await.unwrap();
+                let page = Cached::Page(Arc::new(Page::blank(4096)));
+                cache.get_or_load(rank, key, Box::pin(async { Ok(page) })).await.unwrap();
             }
         }
         let all = cache.counters();
@@ -162,12 +161,65 @@ fn large_values_are_not_held() {
         let load = Box::pin(async { Ok(large.clone().into()) });
         let read = cache.load_value(&id, large.len(), load).await;
         assert_eq!(read.unwrap(), large);
-        assert_eq!(cache.keep_value(&id, &large), large);
+        cache.keep_value(&id, &large);
         assert_eq!(cache.value(&id), None);
         // A key takes room as well.
         let key = vec![7; 8 << 10];
         let long = VersionId { key: &key, ..id };
-        assert_eq!(cache.keep_value(&long, b"value"), "value");
+        cache.keep_value(&long, b"value");
         assert_eq!(cache.value(&long), None);
+    });
+}
+
+#[test]
+fn who_waits_for_another_version_loads_its_own() {
+    let cache = Cache::new(1 << 20);
+    let owner = Owner::next(&cache);
+    let (one, other) = (id(owner, 3, b"key"), id(owner, 4, b"key"));
+    let twin = VersionId { key: b"twin", ..one };
+    let load = |id, value: &'static str| {
+        let load = Box::pin(async move {
+            yield_now().await;
+            Ok(value.into())
+        });
+        cache.load_value(id, 5, load)
+    };
+    let all = async { futures::join!(load(&one, "three"), load(&other, "four"), load(&twin, "twin")) };
+    let (three, four, of_twin) = block_on(all);
+    assert_eq!(
+        (three.unwrap(), four.unwrap(), of_twin.unwrap()),
+        ("three".into(), "four".into(), "twin".into())
+    );
+}
+
+#[test]
+fn leaves_and_values_share_without_exceeding_the_budget() {
+    block_on(async {
+        let budget = 512 << 20;
+        let cache = Cache::new(budget);
+        let owner = Owner::next(&cache);
+        let (value, mut most) = (vec![7; 15_000], 0);
+        let mut look = || {
+            let held = cache.counters();
+            most = most.max(held.upper_bytes + held.lower_bytes);
+            assert!(most <= budget + budget / 32, "{most}");
+            cache.values.bytes()
+        };
+        for no in 0..40_000u64 {
+            cache.keep_value(&id(owner, 1, &no.to_be_bytes()), &value);
+            assert!(no % 100 > 0 || look() <= budget);
+        }
+        assert!(look() > budget / 10 * 9, "pages need nothing");
+        // Of pages that nobody writes to the system has none.
+        for no in 0..5000 {
+            put(&cache, Rank::Lower, owner, no, 200 << 10).await;
+            look();
+        }
+        let left = look();
+        assert!((budget / 5..budget / 3).contains(&left), "{left}");
+        for no in 0..40_000u64 {
+            cache.keep_value(&id(owner, 2, &no.to_be_bytes()), &value);
+            assert!(no % 100 > 0 || look() <= budget / 3);
+        }
     });
 }

@@ -186,6 +186,14 @@ impl Page {
         Ok(Page { heads: Some(Heads { common: at..at + common, heads }), ..self })
     }
 
+    /// One that says nothing.
+    #[cfg(test)]
+    pub(crate) fn blank(bytes: usize) -> Page {
+        let address = PageAddress { no: 0, units: 1 };
+        let (kind, bytes) = (PageKind::Leaf, vec![0; bytes].into());
+        Page { bytes, kind, address, previous: None, next: None, entries_end: 0, restarts: 0, heads: None }
+    }
+
     /// Bytes in memory.
     pub(crate) fn size_bytes(&self) -> usize {
         self.bytes.len() + self.heads.as_ref().map_or(0, |heads| size_of_val(&*heads.heads))

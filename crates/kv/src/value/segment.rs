@@ -353,7 +353,9 @@ impl Segments {
         };
         let read = homes.indices.iter().zip(at_homes?).chain(mirrors.indices.iter().zip(in_mirrors));
         for (index, value) in read {
-            values[*index] = self.cache.keep_value(&wanted[*index].id, &value);
+            self.cache.keep_value(&wanted[*index].id, &value);
+            // A copy, which does not hold on to what was read beside it.
+            values[*index] = Bytes::copy_from_slice(&value);
         }
         Ok((values, homes.indices.len() + mirrors.indices.len()))
     }
