@@ -118,22 +118,27 @@ impl DatabaseSettings {
         if self.log_group_bytes < 64 << 10 || self.log_group_bytes > self.log_segment_bytes {
             return wrong("log_group_bytes is not between 64 KiB and log_segment_bytes");
         }
-        if !(1..=MOST_TASKS).contains(&self.waiting_tables)
-            || !(1..=MOST_TASKS).contains(&self.concurrent_jobs)
+        for (name, tasks) in
+            [("waiting_tables", self.waiting_tables), ("concurrent_jobs", self.concurrent_jobs)]
         {
-            return wrong("waiting_tables and concurrent_jobs are not between 1 and 1024");
+            if !(1..=MOST_TASKS).contains(&tasks) {
+                return wrong(&format!("{name} is not between 1 and 1024"));
+            }
         }
-        if self.most_root_kvsets < 2
-            || self.most_root_kvsets > MOST_KVSETS
-            || self.slow_root_kvsets > self.most_root_kvsets
-        {
-            return wrong("most_root_kvsets is not between 2 and 65536, or less than slow_root_kvsets");
+        if !(2..=MOST_KVSETS).contains(&self.most_root_kvsets) {
+            return wrong("most_root_kvsets is not between 2 and 65536");
+        }
+        if self.slow_root_kvsets > self.most_root_kvsets {
+            return wrong("slow_root_kvsets is more than most_root_kvsets");
         }
         if self.manifest_bytes < 64 << 10 || self.manifest_bytes > 1 << 40 {
             return wrong("manifest_bytes is not between 64 KiB and 1 TiB");
         }
-        if self.log_replay_bytes > MOST_BYTES || self.fast_class_bytes.is_some_and(|bytes| bytes < 1 << 20) {
-            return wrong("log_replay_bytes is more than 1 PiB, or fast_class_bytes less than 1 MiB");
+        if self.log_replay_bytes > MOST_BYTES {
+            return wrong("log_replay_bytes is more than 1 PiB");
+        }
+        if self.fast_class_bytes.is_some_and(|bytes| bytes < 1 << 20) {
+            return wrong("fast_class_bytes is less than 1 MiB");
         }
         self.durability.check()
     }
@@ -445,6 +450,15 @@ mod tests {
         for settings in wrong {
             assert_eq!(settings.check().unwrap_err().kind(), crate::ErrorKind::InvalidInput);
         }
+        let told = |settings: DatabaseSettings| settings.check().unwrap_err().to_string();
+        assert!(
+            told(DatabaseSettings { slow_root_kvsets: 40, ..DatabaseSettings::default() })
+                .contains("slow_root_kvsets is more than most_root_kvsets")
+        );
+        assert!(
+            told(DatabaseSettings { concurrent_jobs: 0, ..DatabaseSettings::default() })
+                .contains("concurrent_jobs is")
+        );
         assert!(StoreSettings::default().check().is_ok());
         let wrong = [
             StoreSettings { leaf_bytes: u64::MAX, ..StoreSettings::default() },

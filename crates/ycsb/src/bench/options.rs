@@ -11,6 +11,7 @@ use super::places::Sizes;
 use super::ycsb::OWN;
 use super::{CAPACITY_ONLY, Peer, WITH_STAGING};
 use crate::drive::{Clients, Driver, Phase};
+use crate::measure::machine_bytes;
 use crate::media::MediaKind;
 use crate::workload::{Distribution, Records, Workload};
 use crate::{Error, Result};
@@ -228,6 +229,10 @@ pub(super) fn check_memory(bytes: u64) -> Result<()> {
     if bytes < LEAST_MEMORY_BYTES {
         return Err(Error::invalid(format!("memory is at least 8 MiB, not {bytes} bytes")));
     }
+    if let Some(most) = machine_bytes().filter(|most| bytes > *most) {
+        let message = format!("memory: {bytes} bytes are more than the {most} that this machine has");
+        return Err(Error::invalid(message));
+    }
     Ok(())
 }
 
@@ -268,6 +273,7 @@ mod tests {
         refusal(|options| options.clients = Clients::Tasks(100_001));
         refusal(|options| options.clients = Clients::Threads(0));
         refusal(|options| options.memory_bytes = 1 << 10);
+        assert!(refusal(|options| options.memory_bytes = 1 << 50).contains("this machine"));
         refusal(|options| options.engine_settings = serde_json::json!({"a": 1}));
         assert!(refusal(|options| options.tiers = vec!["tape".to_owned()]).contains("tape"));
         assert!(refusal(|options| options.tiers.clear()).contains("at least one of staging"));

@@ -8,6 +8,6 @@ mod series;
 
 pub use blocks::BlockDevice;
 pub use latency::{Latencies, LatencySummary};
-pub use process::{CpuTime, MemoryWatch, resident_bytes, stolen_s};
+pub use process::{CpuTime, MemoryWatch, machine_bytes, resident_bytes, stolen_s};
 pub use run::Run;
 pub use series::Series;

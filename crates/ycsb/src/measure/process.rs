@@ -51,6 +51,13 @@ fn stolen_ticks(stat: &str) -> Option<f64> {
     all.split_ascii_whitespace().nth(8)?.parse().ok()
 }
 
+/// Main memory of this machine; `None` where the system does not tell.
+pub fn machine_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    Some(total.trim().split(' ').next()?.parse::<u64>().ok()? << 10)
+}
+
 /// Main memory that this process has; 0 where the system does not tell.
 pub fn resident_bytes() -> u64 {
     let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
