@@ -242,7 +242,7 @@ impl Cache {
         is_new
     }
 
-    /// Gives both ranks what they may have now.
+    /// Gives index pages, leaf pages and values what they may have now.
     fn share(&self) {
         while !self.share_some() {}
     }

@@ -15,8 +15,10 @@
 //! - a slot is part of one block, or is free with memory (`free`), or is one that takes none (`empty`, and those from `fresh` on);
 //! - all together take what they may at most, but for what the index grew by since.
 
-use std::collections::VecDeque;
-use std::ops::Range;
+#[cfg(test)]
+mod checked;
+mod emptying;
+mod queue;
 
 use bytes::Bytes;
 use hashbrown::HashTable;
@@ -26,18 +28,13 @@ use super::super::held::{Newest, later};
 use super::ghosts::Ghosts;
 use super::item::{HEADER_BYTES, Header, MOST_USES, UNIT};
 use crate::entry::SequenceNo;
-
-/// The small queue has one in so many bytes.
-const SMALL_PART: usize = 10;
+use queue::{Block, Queue, Which};
 
 /// An item that takes more than one in so many parts of a block is a block of its own.
 const LARGE_PART: usize = 4;
 
 /// What a large item takes beside its bytes.
 const LARGE_BYTES: usize = 128;
-
-/// No more than so much of a block stays when it is emptied.
-const STAYING_PART: (usize, usize) = (3, 4);
 
 /// A large item takes no more than one in so many parts of what a shard has.
 const LARGEST_PART: usize = 4;
@@ -89,39 +86,6 @@ impl Large {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Block {
-    Slot { no: usize, used_bytes: usize },
-    Large { no: usize },
-}
-
-#[derive(Debug, Default)]
-struct Queue {
-    /// The oldest first.
-    blocks: VecDeque<Block>,
-    /// What is being filled: which slot, and the bytes that are used of it.
-    open: Option<(usize, usize)>,
-    bytes: usize,
-}
-
-impl Queue {
-    /// The oldest block.
-    fn pop(&mut self) -> Option<Block> {
-        let open = |(no, used_bytes)| Block::Slot { no, used_bytes };
-        self.blocks.pop_front().or_else(|| self.open.take().map(open))
-    }
-
-    fn is_empty(&self) -> bool {
-        self.blocks.is_empty() && self.open.is_none()
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Which {
-    Small,
-    Main,
-}
-
 /// A value to be held.
 pub(super) struct Put<'a> {
     /// `uses` and `is_live` are of no account.
@@ -137,8 +101,11 @@ pub(super) struct Shard {
     index: HashTable<Place>,
     small: Queue,
     main: Queue,
+    /// Slots that have memory and are in no block.
     free: Vec<usize>,
+    /// Slots that were given back.
     empty: Vec<usize>,
+    /// From this one on no slot was ever used.
     fresh: usize,
     large: slab::Slab<Large>,
     large_bytes: usize,
@@ -431,11 +398,12 @@ impl Shard {
         true
     }
 
+    /// Whether another block can be opened.
     fn has_slot(&self) -> bool {
         !self.free.is_empty() || !self.empty.is_empty() || self.fresh < self.slots.count()
     }
 
-    /// The same for something that lies in no block.
+    /// Empties blocks until something may be held that lies in none; whether it may.
     fn make_room(&mut self, bytes: usize) -> bool {
         while self.bytes() + bytes > self.most_with_spare() {
             match self.free.pop() {
@@ -478,158 +446,5 @@ impl Shard {
             self.index.shrink_to(self.index.len() * 2, |place| hash_at(slots, large, *place));
             self.ghosts.fit(self.index.len());
         }
-    }
-
-    /// Empties a block; whether there was one.
-    fn empty_one(&mut self) -> bool {
-        let all_bytes = self.small.bytes + self.main.bytes;
-        let has_its_part = self.small.bytes * SMALL_PART >= all_bytes;
-        let which = if has_its_part || self.main.is_empty() { Which::Small } else { Which::Main };
-        let Some(block) = self.queue(which).pop() else { return false };
-        match block {
-            Block::Large { no } => {
-                let bytes = self.large[no].bytes();
-                self.queue(which).bytes -= bytes;
-                self.pass_large(which, no);
-            }
-            Block::Slot { no, used_bytes } => {
-                self.queue(which).bytes -= self.block_bytes;
-                let may_all_stay = which == Which::Small && self.small.bytes * SMALL_PART <= 2 * all_bytes;
-                let most =
-                    if may_all_stay { used_bytes } else { used_bytes / STAYING_PART.1 * STAYING_PART.0 };
-                self.empty_slot(which, no * self.block_bytes..no * self.block_bytes + used_bytes, most);
-                self.free.push(no);
-            }
-        }
-        self.trim();
-        true
-    }
-
-    /// Drops or moves on all that is in a part of the slots; moves on `staying` bytes at most.
-    fn empty_slot(&mut self, which: Which, bytes: Range<usize>, mut staying: usize) {
-        let least_uses = self.least_uses(bytes.clone(), staying);
-        let mut byte = bytes.start;
-        while byte < bytes.end {
-            let header = Header::read(&self.slots.bytes()[byte..byte + HEADER_BYTES]);
-            let item_bytes = header.item_bytes();
-            if header.is_live {
-                let stays = header.uses >= least_uses && item_bytes <= staying;
-                if stays && self.move_on(which, byte, &header, least_uses) {
-                    staying -= item_bytes;
-                } else {
-                    self.drop_item(which, Place::at(byte), &header);
-                }
-            }
-            byte += item_bytes;
-        }
-    }
-
-    /// The uses of what stays of a block: one, or more if that would be more than `most` bytes.
-    fn least_uses(&self, bytes: Range<usize>, most: usize) -> u8 {
-        let mut by_uses = [0; MOST_USES as usize + 1];
-        let mut byte = bytes.start;
-        while byte < bytes.end {
-            let header = Header::read(&self.slots.bytes()[byte..byte + HEADER_BYTES]);
-            let item_bytes = header.item_bytes();
-            if header.is_live {
-                by_uses[header.uses.min(MOST_USES) as usize] += item_bytes;
-            }
-            byte += item_bytes;
-        }
-        let fits = |least: &u8| by_uses[*least as usize..].iter().sum::<usize>() <= most;
-        (1..MOST_USES).find(fits).unwrap_or(MOST_USES)
-    }
-
-    /// Moves an item to the end of the main queue, if there is room.
-    fn move_on(&mut self, which: Which, byte: usize, header: &Header, least_uses: u8) -> bool {
-        let item_bytes = header.item_bytes();
-        if self.room(Which::Main) < item_bytes && !self.open(Which::Main) {
-            return false;
-        }
-        let to = self.take(Which::Main, item_bytes);
-        self.slots.bytes_mut().copy_within(byte..byte + item_bytes, to);
-        let uses = if which == Which::Main { header.uses - least_uses } else { 0 };
-        self.set_header(Place::at(to), &Header { uses, ..*header });
-        let (hash, from) = (hash_of(header.owner, header.position), Place::at(byte));
-        if let Some(place) = self.index.find_mut(hash, |place| *place == from) {
-            *place = Place::at(to);
-        }
-        #[cfg(test)]
-        {
-            self.moved_bytes += item_bytes;
-        }
-        true
-    }
-
-    fn drop_item(&mut self, which: Which, place: Place, header: &Header) {
-        let hash = hash_of(header.owner, header.position);
-        if let Ok(entry) = self.index.find_entry(hash, |other| *other == place) {
-            entry.remove();
-        }
-        if which == Which::Small {
-            self.ghosts.add(hash);
-        }
-    }
-
-    fn pass_large(&mut self, which: Which, no: usize) {
-        let header = self.large[no].header;
-        if header.is_live && header.uses > 0 {
-            let large = &mut self.large[no];
-            large.header.uses = if which == Which::Main { header.uses - 1 } else { 0 };
-            large.queue = Which::Main;
-            self.main.bytes += self.large[no].bytes();
-            self.main.blocks.push_back(Block::Large { no });
-            return;
-        }
-        if header.is_live {
-            self.drop_item(which, Place::large(no), &header);
-        }
-        self.large_bytes -= self.large.remove(no).bytes();
-    }
-}
-
-#[cfg(test)]
-impl Shard {
-    /// How many it holds. Looks after what has to be so.
-    pub(super) fn count_checked(&self) -> usize {
-        let mut items = 0;
-        let mut slots: Vec<usize> = [&self.free[..], &self.empty].concat();
-        for (which, queue) in [(Which::Small, &self.small), (Which::Main, &self.main)] {
-            let mut bytes = 0;
-            let open = queue.open.map(|(no, used_bytes)| Block::Slot { no, used_bytes });
-            for block in queue.blocks.iter().copied().chain(open) {
-                match block {
-                    Block::Large { no } => {
-                        assert_eq!(self.large[no].queue, which);
-                        bytes += self.large[no].bytes();
-                        items += self.check(Place::large(no));
-                    }
-                    Block::Slot { no, used_bytes } => {
-                        bytes += self.block_bytes;
-                        slots.push(no);
-                        let (begin, mut byte) = (no * self.block_bytes, 0);
-                        while byte < used_bytes {
-                            items += self.check(Place::at(begin + byte));
-                            byte += header_at(&self.slots, &self.large, Place::at(begin + byte)).item_bytes();
-                        }
-                        assert_eq!(byte, used_bytes);
-                    }
-                }
-            }
-            assert_eq!(bytes, queue.bytes);
-        }
-        slots.sort_unstable();
-        assert!(slots.into_iter().eq(0..self.fresh), "each slot is in one place");
-        assert_eq!(self.large.iter().map(|(_, large)| large.bytes()).sum::<usize>(), self.large_bytes);
-        assert_eq!(items, self.index.len());
-        items
-    }
-
-    /// One if an item is live, and the index leads to it then.
-    fn check(&self, place: Place) -> usize {
-        let header = header_at(&self.slots, &self.large, place);
-        let found = self.find(hash_of(header.owner, header.position), header.owner, header.position);
-        assert_eq!(found == Some(place), header.is_live, "{header:?}");
-        usize::from(header.is_live)
     }
 }
