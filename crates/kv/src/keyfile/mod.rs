@@ -31,5 +31,5 @@ pub(crate) use info::KeyFileInfo;
 #[cfg(test)]
 pub(crate) use info::SegmentReferences;
 pub(crate) use page::{Page, PageAddress};
-pub(crate) use reader::{KeyFile, read_blocks};
+pub(crate) use reader::{KeyFile, read_blocks, read_needed};
 pub(crate) use writer::{KeyFileOptions, KeyFileWriter};

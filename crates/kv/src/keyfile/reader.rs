@@ -75,7 +75,18 @@ pub(crate) async fn read_blocks(
     offset: u64,
     len: usize,
 ) -> Result<Bytes> {
-    let read = object.read(offset, buffers.allocate(len)).await;
+    read_needed(object, buffers, offset, len, 0..len).await
+}
+
+/// The same, of which only the bytes in `needed` have to be what the object has.
+pub(crate) async fn read_needed(
+    object: &Object,
+    buffers: &Arc<BufferPool>,
+    offset: u64,
+    len: usize,
+    needed: Range<usize>,
+) -> Result<Bytes> {
+    let read = object.read_needed(offset, buffers.allocate(len), needed).await;
     let buffer = read.map_err(|error| {
         Error::volume(
             format!("cannot read {len} bytes at offset {offset} of object {:?}", object.name()),

@@ -36,10 +36,26 @@ const READS_AT_ONCE: usize = 16;
 /// Values that lie close together.
 struct Run {
     segment: Segment,
-    from: u64,
-    end: u64,
+    /// Where they lie.
+    bytes: Range<u64>,
     /// Where in their order they are.
     members: Range<usize>,
+}
+
+impl Run {
+    /// Where the blocks begin in which they lie.
+    fn from(&self) -> u64 {
+        self.bytes.start / BLOCK_BYTES * BLOCK_BYTES
+    }
+
+    /// Where these blocks end.
+    fn end(&self) -> u64 {
+        end_of_block(self.bytes.end)
+    }
+}
+
+fn end_of_block(offset: u64) -> u64 {
+    offset.checked_next_multiple_of(BLOCK_BYTES).unwrap_or(u64::MAX)
 }
 
 /// What becomes of a value that is not what was written.
@@ -90,12 +106,9 @@ pub(crate) async fn read_each(reading: Reading<'_>, mut each: impl FnMut(usize, 
     let Reading { pointers, segments, pace, room, on_their_way, damaged } = reading;
     let order = by_place(pointers).await;
     let runs = runs((pointers, &order), segments, on_their_way).await;
-    let bytes_read: u64 = runs.iter().map(|run| run.end - run.from).sum();
+    let bytes_read: u64 = runs.iter().map(|run| run.end() - run.from()).sum();
     let read = |run: Run| async move {
-        if run.from == run.end {
-            return Ok((run, Bytes::new()));
-        }
-        let bytes = run.segment.read_run(run.from, run.end).await?;
+        let bytes = run.segment.read_run(run.bytes.clone()).await?;
         Ok::<_, crate::Error>((run, bytes))
     };
     let wanted = |run: &Run| -> u64 {
@@ -128,9 +141,9 @@ pub(crate) async fn read_each(reading: Reading<'_>, mut each: impl FnMut(usize, 
         values += run.members.len();
         value_bytes += wanted(&run);
         let run_bytes = wanted(&run);
-        for index in order[run.members].iter().copied() {
+        for index in order[run.members.clone()].iter().copied() {
             let pointer = &pointers[index];
-            let at = (pointer.offset - run.from) as usize;
+            let at = (pointer.offset - run.from()) as usize;
             let value = bytes.get(at..at + pointer.stored_len as usize);
             let value =
                 value.ok_or_else(|| run.segment.corrupted(pointer, "a value ends behind its segment"))?;
@@ -188,19 +201,18 @@ async fn runs(
     let mut portions = Portions::default();
     for (place, index) in order.iter().enumerate() {
         let pointer = &pointers[*index];
-        let from = pointer.offset / BLOCK_BYTES * BLOCK_BYTES;
         let end = pointer.offset.saturating_add(u64::from(pointer.stored_len));
-        let end = end.checked_next_multiple_of(BLOCK_BYTES).unwrap_or(u64::MAX);
         let last = runs.last_mut().filter(|run| {
             run.segment.no() == pointer.segment
-                && from <= run.end.saturating_add(GAP_BYTES)
-                && end.saturating_sub(run.from) <= run_bytes
+                && pointer.offset / BLOCK_BYTES * BLOCK_BYTES <= run.end().saturating_add(GAP_BYTES)
+                && end_of_block(end).saturating_sub(run.from()) <= run_bytes
         });
         if let Some(run) = last {
-            run.end = run.end.max(end);
+            run.bytes.end = run.bytes.end.max(end);
             run.members.end = place + 1;
         } else if let Some(segment) = segments.get(&pointer.segment) {
-            runs.push(Run { segment: segment.clone(), from, end, members: place..place + 1 });
+            let bytes = pointer.offset..end;
+            runs.push(Run { segment: segment.clone(), bytes, members: place..place + 1 });
         }
         portions.note().await;
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -19,7 +20,7 @@ use super::valve::Valve;
 use crate::cache::{Cache, VersionId};
 use crate::entry::{FirstHome, Pointer, SegmentNo};
 use crate::environment::Environment;
-use crate::keyfile::read_blocks;
+use crate::keyfile::{read_blocks, read_needed};
 use crate::objects::{Lease, ObjectKind, Objects};
 use crate::pace::Pace;
 use crate::{Error, Result};
@@ -130,20 +131,22 @@ impl Segment {
         let end = pointer.offset.checked_add(u64::from(pointer.stored_len));
         let end = end.filter(|end| *end <= self.shared.object.size_bytes());
         let Some(end) = end else { return Err(self.corrupted(pointer, "a value ends behind its segment")) };
-        let from = pointer.offset / BLOCK_BYTES * BLOCK_BYTES;
-        let blocks = self.read_run(from, end.next_multiple_of(BLOCK_BYTES)).await?;
-        let at = (pointer.offset - from) as usize;
+        let blocks = self.read_run(pointer.offset..end).await?;
+        let at = (pointer.offset % BLOCK_BYTES) as usize;
         match blocks.get(at..at + len) {
             Some(stored) => Ok(blocks.slice_ref(stored)),
             None => Err(self.corrupted(pointer, "a value ends behind its segment")),
         }
     }
 
-    /// The bytes from `from` to `end` (both boundaries of blocks), fewer if the segment ends before.
+    /// The blocks in which `bytes` lie, fewer if the segment ends before. What lies beside `bytes` in these blocks may be anything: a device that
+    /// can does not read it.
     ///
     /// # Errors
     /// If a device fails.
-    pub(crate) async fn read_run(&self, from: u64, end: u64) -> Result<Bytes> {
+    pub(crate) async fn read_run(&self, bytes: Range<u64>) -> Result<Bytes> {
+        let from = bytes.start / BLOCK_BYTES * BLOCK_BYTES;
+        let end = bytes.end.checked_next_multiple_of(BLOCK_BYTES).unwrap_or(u64::MAX);
         let end = end.min(self.shared.object.size_bytes().next_multiple_of(BLOCK_BYTES));
         if end <= from {
             return Ok(Bytes::new());
@@ -151,7 +154,8 @@ impl Segment {
         if self.shared.is_unverified.load(Ordering::Acquire) {
             self.verify().await?;
         }
-        read_blocks(&self.shared.object, &self.shared.buffers, from, (end - from) as usize).await
+        let needed = (bytes.start - from) as usize..(bytes.end.min(end) - from) as usize;
+        read_needed(&self.shared.object, &self.shared.buffers, from, (end - from) as usize, needed).await
     }
 
     /// Looks at the header, before anything else is read of it.

@@ -83,7 +83,10 @@ impl Backend for ObjectBackend {
             return Ticket::default();
         }
         match request.operation {
-            Operation::Read => read::start(&self.object.core, &self.object.state, request, completion),
+            Operation::Read => {
+                let needed = 0..request.len;
+                read::start(&self.object.core, &self.object.state, request, needed, completion)
+            }
             Operation::Write => self.ticket(write::start(&self.object, request, completion)),
             Operation::Sync => {
                 let object = self.object.clone();

@@ -4,11 +4,14 @@
 //!    home, the adopted file, or nowhere (zeros).
 //! 2. A request in one piece on one device goes there as it is, with another offset; its completion counts, and passes on. One on several
 //!    pieces is split, without copying, and comes together in a [`Gather`].
-//! 3. What fails on a mirror is read from the home instead, and the mirrors of that class are not used any more.
+//! 3. Whoever needs a part of some blocks alone says so, and a request in one piece asks the device for no more than that, in the device's own
+//!    units: a value of 1,000 bytes across two blocks is 1.5 KB of 8.
+//! 4. What fails on a mirror is read from the home instead, and the mirrors of that class are not used any more.
 //!
 //! Nothing waits here but for devices.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -27,6 +30,9 @@ use crate::statistics::Sample;
 use crate::volume::Core;
 use crate::waiting::GraceGuard;
 use crate::{Error, ErrorKind, Result};
+
+/// Less is read by no device.
+const SMALLEST_UNIT_BYTES: u64 = 512;
 
 /// Where a part is read from.
 #[derive(Debug, Clone)]
@@ -61,21 +67,27 @@ struct PartIo {
     part: Part,
     leaf: Option<Arc<Leaf>>,
     whole: Whole,
-    /// Where the part begins in its buffer, and bytes done since.
+    /// Where the part begins in its buffer.
     from: usize,
+    /// The bytes of the part that somebody needs.
+    needed: Range<u64>,
+    /// What the device is asked for, from the part's beginning: whole units, and the object may end within one.
+    asked: Range<u64>,
+    /// Where what is done ends.
     done: u64,
-    /// The device reads whole blocks, and the object may end within one.
-    device_len: u64,
+    /// How far the buffer goes behind the part's beginning.
+    room: u64,
     is_sequential: bool,
     started: Duration,
     grace: GraceGuard,
 }
 
-/// Reads for the backend; a transfer that ends at the object's end is short.
+/// Reads for the backend; a transfer that ends at the object's end is short. Of the request's bytes only those `needed` are there afterwards.
 pub(super) fn start(
     core: &Arc<Core>,
     object: &Arc<ObjectState>,
     request: Request,
+    needed: Range<u64>,
     completion: Completion,
 ) -> Ticket {
     let Some(buffer) = request.buffer else {
@@ -84,8 +96,8 @@ pub(super) fn start(
     };
     let size = object.size();
     let len = request.len.min(size.saturating_sub(request.offset));
-    if len == 0 {
-        completion.complete(Ok(0), Some(buffer));
+    if len == 0 || needed.is_empty() {
+        completion.complete(Ok(len as usize), Some(buffer));
         return Ticket::default();
     }
     let offset = request.offset;
@@ -108,8 +120,10 @@ pub(super) fn start(
             leaf,
             whole: Whole::Request(completion),
             from: request.from,
+            needed: needed.start.min(len)..needed.end.min(len),
+            asked: 0..0,
             done: 0,
-            device_len: len.next_multiple_of(BLOCK_BYTES).min(request.len),
+            room: request.len,
             is_sequential,
             started: core.now(),
             grace,
@@ -253,11 +267,13 @@ fn start_parts(
             (None, Some(completion)) => Whole::Request(completion),
             (None, None) => return,
         };
-        let device_len = if is_last { part.len.next_multiple_of(BLOCK_BYTES) } else { part.len };
+        let room = (buffer.len() - from) as u64;
         let io = PartIo {
             core: core.clone(),
             object: object.clone(),
-            device_len: device_len.min((buffer.len() - from) as u64),
+            needed: 0..part.len,
+            asked: 0..0,
+            room: if is_last { room } else { part.len },
             part,
             leaf: None,
             whole,
@@ -272,7 +288,7 @@ fn start_parts(
 }
 
 impl PartIo {
-    fn start(self, mut buffer: Buffer) -> Ticket {
+    fn start(mut self, mut buffer: Buffer) -> Ticket {
         let (device, source) = match &self.part.source {
             None => {
                 let range = self.from..self.from + self.part.len as usize;
@@ -286,10 +302,16 @@ impl PartIo {
             }
             Some(Source::File(device)) => (device.clone(), None),
         };
+        if self.done == 0 {
+            let unit = (device.alignment() as u64).clamp(SMALLEST_UNIT_BYTES, BLOCK_BYTES);
+            let start = self.needed.start / unit * unit;
+            self.asked = start..self.needed.end.next_multiple_of(unit).min(self.room);
+            self.done = start;
+        }
         let request = Request {
             operation: Operation::Read,
             offset: self.part.offset + self.done,
-            len: self.device_len - self.done,
+            len: self.asked.end - self.done,
             buffer: Some(buffer),
             from: self.from + self.done as usize,
         };
@@ -306,10 +328,10 @@ impl PartIo {
         match result {
             Ok(bytes) => {
                 self.done += bytes as u64;
-                if self.done >= self.part.len {
+                if self.done >= self.needed.end {
                     self.count();
                     self.end(Ok(()), Some(buffer));
-                } else if bytes == 0 || !self.done.is_multiple_of(BLOCK_BYTES) {
+                } else if bytes == 0 || !self.done.is_multiple_of(SMALLEST_UNIT_BYTES) {
                     let error = self.failed(&ends_early(Operation::Read));
                     self.failed_read(error, buffer);
                 } else {
@@ -397,20 +419,26 @@ impl PartIo {
     fn count(&self) {
         let now = self.core.now();
         let latency = now.saturating_sub(self.started);
+        let (mut logical, mut bytes) = (self.part.logical, self.part.len);
+        if self.part.source.is_some() {
+            // Of the last unit what is behind the object's end is nobody's.
+            bytes = self.asked.end.min(self.part.len) - self.asked.start;
+            logical += self.asked.start;
+        }
         match &self.part.source {
-            Some(Source::Class { class, .. }) => class.counters.count(false, self.part.len, latency),
-            Some(Source::File(_)) => self.core.adopted_counters.count(false, self.part.len, latency),
+            Some(Source::Class { class, .. }) => class.counters.count(false, bytes, latency),
+            Some(Source::File(_)) => self.core.adopted_counters.count(false, bytes, latency),
             None => {}
         }
-        self.object.counters.count(false, self.part.len, latency);
+        self.object.counters.count(false, bytes, latency);
         let sample = Sample {
             is_write: false,
             is_sequential: self.is_sequential,
-            bytes: self.part.len,
+            bytes,
             now,
             half_life_s: self.core.half_life_s,
         };
-        count_chunks(&self.core, &self.object, self.leaf.as_deref(), self.part.logical, &sample);
+        count_chunks(&self.core, &self.object, self.leaf.as_deref(), logical, &sample);
     }
 
     fn end(self, result: io::Result<()>, buffer: Option<Buffer>) {
@@ -485,10 +513,7 @@ impl Object {
         let len = buffer.len();
         let aligned = offset.is_multiple_of(BLOCK_BYTES) && (len as u64).is_multiple_of(BLOCK_BYTES);
         if aligned {
-            let (buffer, done) = self.read_aligned(offset, buffer).await?;
-            let mut buffer = buffer;
-            buffer.truncate(done);
-            return Ok(buffer);
+            return self.read_needed(offset, buffer, 0..len).await;
         }
         let size = self.state.size();
         if offset >= size {
@@ -499,8 +524,9 @@ impl Object {
         let end = offset.saturating_add(len as u64).min(size);
         let first = offset / BLOCK_BYTES * BLOCK_BYTES;
         let blocks = self.core.buffers.allocate((end.next_multiple_of(BLOCK_BYTES) - first) as usize);
-        let (blocks, done) = self.read_aligned(first, blocks).await?;
         let skip = (offset - first) as usize;
+        let needed = skip as u64..end - first;
+        let (blocks, done) = self.read_aligned(first, blocks, needed).await?;
         let found = done.saturating_sub(skip).min(len);
         buffer.truncate(found);
         if found > 0 {
@@ -509,7 +535,27 @@ impl Object {
         Ok(buffer)
     }
 
-    async fn read_aligned(&self, offset: u64, buffer: Buffer) -> Result<(Buffer, usize)> {
+    /// Reads whole blocks, `buffer.len()` bytes at `offset`, of which only those in `needed` have to be there: the others are what the object
+    /// has, or anything. A device that reads less than a block at once need not read them. The buffer comes back shortened if the object ends
+    /// before.
+    ///
+    /// # Errors
+    /// `InvalidInput` if offset and length are not multiples of [`BLOCK_BYTES`] or `needed` is not within; else as [`read`](Self::read).
+    pub async fn read_needed(&self, offset: u64, buffer: Buffer, needed: Range<usize>) -> Result<Buffer> {
+        self.state.check_there()?;
+        let len = buffer.len();
+        let is_aligned = offset.is_multiple_of(BLOCK_BYTES) && (len as u64).is_multiple_of(BLOCK_BYTES);
+        if !is_aligned || needed.start > needed.end || needed.end > len {
+            let what = format!("{len} bytes at offset {offset}, of which {needed:?} are needed");
+            return Err(Error::invalid(format!("{what}: whole blocks of {BLOCK_BYTES} bytes are read")));
+        }
+        let needed = needed.start as u64..needed.end as u64;
+        let (mut buffer, done) = self.read_aligned(offset, buffer, needed).await?;
+        buffer.truncate(done);
+        Ok(buffer)
+    }
+
+    async fn read_aligned(&self, offset: u64, buffer: Buffer, needed: Range<u64>) -> Result<(Buffer, usize)> {
         let want = buffer.len();
         let mut buffer = buffer;
         let mut done = 0;
@@ -523,7 +569,8 @@ impl Object {
                 buffer: Some(buffer),
                 from: done,
             };
-            start(&self.core, &self.state, request, completion);
+            let left = needed.start.saturating_sub(done as u64)..needed.end.saturating_sub(done as u64);
+            start(&self.core, &self.state, request, left, completion);
             let (result, back) = awaited.await;
             let what = || format!("object {:?}, {want} bytes at offset {offset}", self.state.name.read());
             let lost = || Error::new(ErrorKind::Cancelled, format!("{}: the I/O was cancelled", what()));

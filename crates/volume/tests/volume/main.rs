@@ -8,6 +8,7 @@ mod devices;
 mod failures;
 mod folders;
 mod model;
+mod needed;
 mod objects;
 mod recovery;
 mod relocation;
