@@ -60,6 +60,8 @@ pub(crate) struct Objects {
     /// Bytes of the volume that are to stay free, and those of them that jobs leave to the log.
     kept_free: AtomicU64,
     kept_for_log: AtomicU64,
+    /// Memory tables that have something in them: each takes a chunk at least when it is written out.
+    tables: AtomicU64,
     /// There were fewer when that was looked at.
     is_short: AtomicBool,
     /// Bytes that the database may have on the fastest class beyond those that it has, when that was looked at last.
@@ -78,8 +80,7 @@ impl Objects {
         let (database, next) = (database.to_owned(), AtomicU64::new(next));
         let (retired, takes_none) = (Mutex::default(), AtomicBool::new(false));
         let (steward, written) = (OnceLock::new(), Written::default());
-        let (kept_free, kept_for_log, is_short) =
-            (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
+        let (kept_free, kept_for_log, tables) = Default::default();
         Arc::new(Objects {
             volume,
             database,
@@ -91,15 +92,23 @@ impl Objects {
             written,
             kept_free,
             kept_for_log,
-            is_short,
+            tables,
+            is_short: AtomicBool::new(false),
             left_on_fastest: AtomicU64::new(u64::MAX),
         })
     }
 
-    /// So many bytes of the volume are to stay free, and so many of these whatever is done for the others.
-    pub(crate) fn keep_free(&self, bytes: u64, for_log: u64) {
+    /// So many bytes of the volume are to stay free, and so many of these whatever is done for the others; and what so many memory tables take.
+    pub(crate) fn keep_free(&self, bytes: u64, for_log: u64, tables: u64) {
         self.kept_free.store(bytes, Ordering::Relaxed);
         self.kept_for_log.store(for_log, Ordering::Relaxed);
+        self.tables.store(tables, Ordering::Relaxed);
+        self.look_at_room();
+    }
+
+    /// There is one memory table more that has something in it.
+    pub(crate) fn note_table(&self) {
+        self.tables.fetch_add(1, Ordering::Relaxed);
         self.look_at_room();
     }
 
@@ -113,7 +122,9 @@ impl Objects {
     /// The bytes that are free, and those that are to be.
     pub(crate) fn room(&self) -> (u64, u64) {
         let free = self.free_by_class().into_iter().map(|(free, _)| free).sum();
-        (free, self.kept_free.load(Ordering::Relaxed))
+        // Of the first one the key file is counted already.
+        let tables = self.tables.load(Ordering::Relaxed).saturating_sub(1) * self.volume.chunk_bytes();
+        (free, self.kept_free.load(Ordering::Relaxed) + tables)
     }
 
     /// Of each class that takes objects, fastest first: the bytes that the database may yet take there, and all of its bytes.

@@ -352,6 +352,9 @@ impl Core {
             if current.as_ref().is_none_or(|(store, _)| store.no != operation.store) {
                 let store = stores.iter().find(|store| store.no == operation.store);
                 current = store.map(|store| (store, store.view.read().active.clone()));
+                if current.as_ref().is_some_and(|(_, table)| table.is_empty()) {
+                    self.objects.note_table();
+                }
             }
             if let Some((store, table)) = &current {
                 insert(table, store, operation, sequence, appended);

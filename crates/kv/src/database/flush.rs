@@ -16,6 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures::future::join_all;
+
 use super::core::{Core, Writing, plain_value};
 use super::packing::Packing;
 use super::store::StoreState;
@@ -44,6 +46,10 @@ const ACTIVE_TABLES: u64 = 2;
 
 /// Bytes of values that are copied between two looks at what else there is to do.
 const BYTES_AT_ONCE: usize = 256 << 10;
+
+/// Small tables of so many stores are written out together, and so many bytes of them: each takes some syncs, which devices do at once.
+const TABLES_TOGETHER: usize = 16;
+const BYTES_TOGETHER: u64 = 1 << 20;
 
 /// How long to wait for space.
 const RETRY: Duration = Duration::from_millis(100);
@@ -117,15 +123,23 @@ impl Core {
         true
     }
 
-    /// Writes out the table that has waited longest; whether there was one.
+    /// Writes out the table that has waited longest, and small ones beside it; whether there was one.
     pub(crate) async fn flush_next(&self) -> bool {
         let Ok(writing) = self.writing() else { return false };
         self.share_memory().await;
-        let Some((store, table)) = self.oldest_waiting() else { return false };
-        let flushed = self.flush(writing, &store, &table).await;
-        match flushed {
-            Ok(()) => self.background.take_apart(table, &self.environment),
-            Err(_) => drop(table),
+        let due = self.due_together();
+        if due.is_empty() {
+            return false;
+        }
+        let all = join_all(due.iter().map(|(store, table)| self.flush(writing, store, table))).await;
+        let mut flushed = Ok(());
+        for ((_, table), done) in due.into_iter().zip(all) {
+            match done {
+                Ok(()) => self.background.take_apart(table, &self.environment),
+                // What may pass says less than what does not.
+                Err(error) if flushed.as_ref().err().is_none_or(may_pass) => flushed = Err(error),
+                Err(_) => {}
+            }
         }
         self.share_memory().await;
         match flushed {
@@ -135,7 +149,7 @@ impl Core {
                 true
             }
             Err(error) => {
-                let may_pass = error.kind() == ErrorKind::NoSpace;
+                let may_pass = may_pass(&error);
                 self.flush_failed(writing, error);
                 if may_pass {
                     // What it has ready is for later, and what is written out now frees more of it.
@@ -166,13 +180,22 @@ impl Core {
         self.background.failed.lock().clone()
     }
 
-    fn oldest_waiting(&self) -> Option<(Arc<StoreState>, Arc<MemoryTable>)> {
-        let stores = self.stores.read();
-        let oldest = stores.iter().filter_map(|store| {
-            let view = store.view.read();
-            Some((store.clone(), view.waiting.last()?.clone()))
-        });
-        oldest.min_by_key(|(_, table)| table.no)
+    /// The table that has waited longest, and those behind it that may be written out at the same time: of other stores, small, and if there is room for all.
+    fn due_together(&self) -> Vec<(Arc<StoreState>, Arc<MemoryTable>)> {
+        let oldest =
+            |store: &Arc<StoreState>| Some((store.clone(), store.view.read().waiting.last()?.clone()));
+        let mut due: Vec<_> = self.stores.read().iter().filter_map(oldest).collect();
+        due.sort_unstable_by_key(|(_, table)| table.no);
+        // Where room is short, what one gives back is what the next one takes.
+        let most = if self.objects.is_short() { 1 } else { TABLES_TOGETHER };
+        let mut bytes = 0;
+        let mut is_small = |(_, table): &(_, Arc<MemoryTable>)| {
+            bytes += table.bytes();
+            bytes <= BYTES_TOGETHER
+        };
+        let small = due.iter().take(most).take_while(|one| is_small(one)).count();
+        due.truncate(small.max(1));
+        due
     }
 
     /// Writes out everything and ends the work in the background.
@@ -224,10 +247,14 @@ impl Core {
             let stores = self.stores.read().clone();
             self.close_tables(writing, &stores);
         }
-        while let Some((store, table)) = self.oldest_waiting() {
-            self.flush(writing, &store, &table).await?;
+        loop {
+            let due = self.due_together();
+            if due.is_empty() {
+                return Ok(());
+            }
+            let all = join_all(due.iter().map(|(store, table)| self.flush(writing, store, table))).await;
+            all.into_iter().collect::<Result<()>>()?;
         }
-        Ok(())
     }
 
     async fn flush(
@@ -411,7 +438,7 @@ impl Core {
         let options = KeyFileOptions {
             page_bytes: settings.page_bytes,
             filter_bits_per_key: settings.filter_bits_per_key,
-            pieces: self.pieces(),
+            pieces: self.pieces_of(table.bytes()),
         };
         let mut writer = KeyFileWriter::new(no, object, self.objects.buffers(), options);
         let retention = Retention {
@@ -451,7 +478,7 @@ impl Core {
         Ok((Some(KvsetRecord { no, kind: KvsetKind::Data, info }), packed))
     }
 
-    /// What the manifest is told of the log when `without` is in a kvset: from where on each store needs it, and from where on a replay does. To be made
+    /// What the manifest is told of the log when `without` is in a kvset: from where on its store needs it (each, without one), and from where on a replay does. To be made
     /// when nothing else can be appended before it: what an older one says is not true any more.
     pub(crate) fn log_records(
         &self,
@@ -475,7 +502,10 @@ impl Core {
             }
             let lsn = oldest.unwrap_or(view.active.start);
             begin = begin.min(lsn);
-            records.push(Record::Flushed { store: store.no, lsn });
+            // What the manifest knows of the others is older, but nothing that was written out since.
+            if without.is_none_or(|(written, _)| Arc::ptr_eq(written, store)) {
+                records.push(Record::Flushed { store: store.no, lsn });
+            }
         }
         records.push(Record::Log(LogRecord {
             begin,
@@ -548,6 +578,11 @@ impl Core {
         self.opener.cache.forget_gone().await;
         Ok(())
     }
+}
+
+/// Whether what failed may go well later.
+fn may_pass(error: &Error) -> bool {
+    error.kind() == ErrorKind::NoSpace
 }
 
 /// A retired object that is being deleted, and is retired still if that comes to nothing.

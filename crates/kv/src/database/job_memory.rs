@@ -71,6 +71,11 @@ impl Core {
         Pieces::several(self.job_bytes() / STREAM_PART)
     }
 
+    /// The same for something of so many bytes.
+    pub(crate) fn pieces_of(&self, bytes: u64) -> Pieces {
+        Pieces::several(bytes.min(self.job_bytes() / STREAM_PART))
+    }
+
     /// Bytes that a job may hold without taking anything from the cache that is in it, but for a little; no more than a third of all, for tables may come
     /// meanwhile.
     fn unused_bytes(&self) -> u64 {

@@ -18,9 +18,9 @@ use super::pressure::{Cause, has_puts};
 use super::store::StoreState;
 use crate::log::frame::{Payload, StoreNo};
 use crate::pace::Pace;
-use crate::tree::Leaf;
 use crate::tree::pick::{Job, key_bytes};
 use crate::tree::whole_chunks::{Together, pick_together};
+use crate::tree::{JobContext, KvsetNo, Leaf, LeafNo, TreeState};
 use crate::{Error, ErrorKind, Result};
 
 /// Log segments: one that is being filled and one that is ready, when the database is opened.
@@ -122,7 +122,7 @@ impl Core {
         let most = fewest.max(all.saturating_sub(LEAST_CHUNKS * volume.chunk_bytes()) / MOST);
         // Its segments are small ones by then.
         let for_log = CHUNKS / 2 * volume.chunk_bytes();
-        self.objects.keep_free(bytes.min(most), for_log.min(most));
+        self.objects.keep_free(bytes.min(most), for_log.min(most), tables_of(&stores));
         let fastest = rooms.first().copied().unwrap_or(u64::MAX);
         let of_class = (fastest / TABLES_OF_A_CLASS).max(LEAST_TABLE_BYTES);
         self.table_bytes.store(settings.table_bytes().min(of_class), Ordering::Relaxed);
@@ -235,14 +235,41 @@ impl Core {
         match picked {
             Together::Root(kvsets) => self.merge_those(writing, store, (context, tree), &kvsets).await,
             Together::Leaf(leaf, kvsets) => {
-                let job = Job::Compact { leaf, kvsets, emptied: BTreeSet::new() };
+                self.merge_of_leaf(writing, store, (context, tree), leaf, kvsets).await
+            }
+            Together::Down(leaf, kvsets) => {
+                // Values stay where they are: what is wanted is the room of keys.
+                context.placement.moves_values = false;
                 context.pace = Pace::unbounded();
-                let whole = tree;
-                let tree = Arc::new(whole.without_mirrors());
-                drop(whole);
-                self.run_job(writing, store, (context, tree), job, false).await
+                if !self.run_job(writing, store, (context, tree), Job::Spill { kvsets }, false).await? {
+                    return Ok(false);
+                }
+                let mut context = self.job_context(store)?;
+                context.takes_last_room = true;
+                let tree = store.view.read().tree.clone();
+                let Some(found) = tree.leaf_by_no(leaf) else { return Ok(true) };
+                let kvsets: Vec<_> = found.kvsets.iter().map(|kvset| kvset.no()).collect();
+                if kvsets.is_empty() {
+                    return Ok(true);
+                }
+                self.merge_of_leaf(writing, store, (context, tree), leaf, kvsets).await
             }
         }
+    }
+
+    async fn merge_of_leaf(
+        &self,
+        writing: &Writing,
+        store: &Arc<StoreState>,
+        (mut context, whole): (JobContext, Arc<TreeState>),
+        leaf: LeafNo,
+        kvsets: Vec<KvsetNo>,
+    ) -> Result<bool> {
+        context.pace = Pace::unbounded();
+        let tree = Arc::new(whole.without_mirrors());
+        drop(whole);
+        let job = Job::Compact { leaf, kvsets, emptied: BTreeSet::new() };
+        self.run_job(writing, store, (context, tree), job, false).await
     }
 
     /// The same if nobody has the turn, room is short, and mirrors are not what takes it; a failure is for the next job to tell.
@@ -260,12 +287,17 @@ impl Core {
         is_due && free + self.mirrored_bytes() <= kept
     }
 
-    /// The same before a memory table is written out, whose key file takes one of the last chunks: whoever has the turn has some time to give it back.
+    /// The same before a memory table is written out, whose key file takes one of the last chunks: of its store, or else of any. Whoever has the turn has some
+    /// time to give it back.
     pub(crate) async fn make_room_for_table(&self, writing: &Writing, store: &Arc<StoreState>) {
         let began = self.environment.now();
         while self.objects.have_hardly_room() && self.is_to_bring_together() {
-            if let Some(_turn) = Turn::take(self, store) {
-                let _ = self.bring_together(writing, store).await;
+            if let Some(turn) = Turn::take(self, store) {
+                let did = self.bring_together(writing, store).await.is_ok_and(|did| did);
+                drop(turn);
+                if !did {
+                    self.bring_others_together(writing, store).await;
+                }
                 // What was merged is deleted when nobody reads it any more.
                 let _ = self.delete_retired().await;
                 return;
@@ -274,6 +306,18 @@ impl Core {
                 return;
             }
             self.environment.sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// The same for the first of the other stores that gives something back, and in which nobody works.
+    async fn bring_others_together(&self, writing: &Writing, mine: &Arc<StoreState>) {
+        let stores = self.stores.read().clone();
+        let others = stores.iter().filter(|store| !Arc::ptr_eq(store, mine) && store.check_there().is_ok());
+        for store in others {
+            let Some(_turn) = Turn::take(self, store) else { continue };
+            if self.bring_together(writing, store).await.is_ok_and(|did| did) {
+                return;
+            }
         }
     }
 
@@ -306,4 +350,13 @@ impl Core {
             }
         }
     }
+}
+
+/// Memory tables that have something in them.
+fn tables_of(stores: &[Arc<StoreState>]) -> u64 {
+    let of_store = |store: &Arc<StoreState>| {
+        let view = store.view.read();
+        view.waiting.len() as u64 + u64::from(!view.active.is_empty())
+    };
+    stores.iter().map(of_store).sum()
 }

@@ -15,6 +15,8 @@ const LEAST_GAIN: u64 = 2;
 pub(crate) enum Together {
     Root(Vec<KvsetNo>),
     Leaf(LeafNo, Vec<KvsetNo>),
+    /// These are the root of a tree of one leaf, and go there to be merged with what it has.
+    Down(LeafNo, Vec<KvsetNo>),
 }
 
 /// How many chunks a merge gives back in the end, and how many it takes before.
@@ -46,7 +48,22 @@ pub(crate) fn pick_together<K: AsRef<KvsetRecord>>(
         let found = best_of(&leaf.kvsets, chunk_bytes, free_chunks);
         consider(found, &|kvsets| Together::Leaf(leaf.no, kvsets));
     }
-    best.map(|(_, together)| together)
+    best.map(|(_, together)| together).or_else(|| down(tree, chunk_bytes, free_chunks, is_taken))
+}
+
+/// Of a tree that would fit into one chunk as a whole.
+fn down<K: AsRef<KvsetRecord>>(
+    tree: &Tree<K>,
+    chunk_bytes: u64,
+    free_chunks: u64,
+    is_taken: impl Fn(KvsetNo) -> bool,
+) -> Option<Together> {
+    let [leaf] = &tree.leaves[..] else { return None };
+    let sizes = tree.root.iter().chain(&leaf.kvsets).map(|kvset| kvset.as_ref().info.size_bytes.max(1));
+    let fits = sizes.sum::<u64>() <= chunk_bytes && free_chunks > 0;
+    let is_free = !tree.root.iter().any(|kvset| is_taken(kvset.as_ref().no));
+    let is_worth_it = fits && is_free && !tree.root.is_empty() && !leaf.kvsets.is_empty();
+    is_worth_it.then(|| Together::Down(leaf.no, numbers(&tree.root)))
 }
 
 /// The neighbours among `kvsets` that give most chunks back.
@@ -103,6 +120,20 @@ mod tests {
         let of_root = tree(&root, &[&leaf[4..]], &[]);
         assert_eq!(picked(&of_root, 9, &[]), Some(Together::Root(vec![1, 2, 3])));
         assert_eq!(picked(&of_root, 9, &[2]), None, "another job has the one between");
+    }
+
+    /// A store with one key, which was deleted.
+    #[test]
+    fn the_root_of_a_small_tree_goes_down_to_what_it_hides() {
+        let (root, leaf) = (kvsets(1, &[10]), kvsets(11, &[100]));
+        let small = tree(&root, &[&leaf], &[]);
+        assert_eq!(picked(&small, 1, &[]), Some(Together::Down(0, vec![1])));
+        assert_eq!(picked(&small, 0, &[]), None);
+        assert_eq!(picked(&small, 1, &[1]), None);
+        assert_eq!(picked(&tree(&root, &[&leaf, &kvsets(21, &[10])], &[]), 1, &[]), None);
+        assert_eq!(picked(&tree(&root, &[], &[]), 1, &[]), None);
+        assert_eq!(picked(&tree(&[], &[&leaf], &[]), 1, &[]), None);
+        assert_eq!(picked(&tree(&root, &[&kvsets(11, &[1000])], &[]), 1, &[]), None);
     }
 
     #[test]

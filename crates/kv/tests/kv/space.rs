@@ -573,3 +573,57 @@ fn what_found_no_room_in_a_class_that_is_drained_is_written_when_it_is_not() {
     assert!(database.open_store("later").is_ok());
     wait(database.close()).unwrap();
 }
+
+/// Of each store that was written to the memory table takes a chunk when it is written out: all of them took the room that is kept for deletes.
+#[test]
+fn what_many_stores_filled_can_be_deleted() {
+    for classes in [[64 << 20, 64 << 20], [8 << 20, 24 << 20]] {
+        let bench = Bench::with_classes(classes[0], classes[1]);
+        let database = bench.create();
+        let store = |database: &Database, no: u64| -> tanada_kv::Result<Store> {
+            let name = format!("s{no}");
+            match database.open_store(&name) {
+                Ok(store) => Ok(store),
+                Err(_) => wait(database.create_store(&name, &StoreSettings::default())),
+            }
+        };
+        let put = |database: &Database, no: u64| wait(store(database, no)?.put(b"key", &no.to_be_bytes()));
+        let mut count = 0;
+        let full = loop {
+            match put(&database, count) {
+                Ok(()) => count += 1,
+                Err(error) => break error,
+            }
+            assert!(count < 1000, "nobody said that there is no room");
+        };
+        assert_eq!(full.kind(), ErrorKind::NoSpace, "{full}");
+        assert!(count > 15, "{count}");
+        wait(database.close()).unwrap();
+        // All of it, in openings that have little to do, a crash among them.
+        for opening in 0..4 {
+            // Who dropped it without closing it is at an end a moment later.
+            let database = loop {
+                match bench.try_open() {
+                    Err(error) if error.kind() == ErrorKind::Locked => std::thread::yield_now(),
+                    opened => break opened.unwrap(),
+                }
+            };
+            for no in (0..count).filter(|no| no % 4 == opening) {
+                let store = database.open_store(&format!("s{no}")).unwrap();
+                assert_eq!(wait(store.get(b"key")).unwrap().unwrap(), no.to_be_bytes()[..]);
+                wait(store.delete_with(b"key", &WriteOptions::sync())).unwrap();
+            }
+            if opening != 2 {
+                wait(database.close()).unwrap();
+            }
+        }
+        let database = bench.open();
+        for no in 0..count {
+            let store = database.open_store(&format!("s{no}")).unwrap();
+            assert_eq!(wait(store.get(b"key")).unwrap(), None);
+            wait(store.compact()).unwrap();
+        }
+        put(&database, 0).unwrap();
+        wait(database.close()).unwrap();
+    }
+}
