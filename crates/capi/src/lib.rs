@@ -30,7 +30,7 @@ use tanada_volume::directory::{ClassConfig, Directory, Settings};
 
 use code::{Code, Failure, guarded};
 use handles::{DatabaseHandle, StoreHandle};
-use memory::{bytes, give, text};
+use memory::{bytes, check_place, give, text};
 use volumes::VolumeUse;
 
 /// Make the database or the store if there is none.
@@ -87,6 +87,7 @@ unsafe fn open_database(
     out: *mut *mut DatabaseHandle,
 ) -> Result<(), Failure> {
     check_flags(flags, CREATE | READ, "databases")?;
+    check_place(out)?;
     // SAFETY: as the caller promises.
     let (volume, name) = unsafe { (Path::new(text(volume)?), text(database)?) };
     let read_only = flags & READ != 0;
@@ -124,6 +125,7 @@ unsafe fn open_store(
     out: *mut *mut StoreHandle,
 ) -> Result<(), Failure> {
     check_flags(flags, CREATE, "stores")?;
+    check_place(out)?;
     // SAFETY: as the caller promises.
     let (handle, name) = unsafe { (memory::borrow(database)?, text(name)?) };
     let store = match handle.database.open_store(name) {

@@ -40,14 +40,20 @@ pub(crate) unsafe fn bytes<'a>(start: *const c_void, len: usize) -> Result<&'a [
     Ok(unsafe { std::slice::from_raw_parts(start.cast(), len) })
 }
 
+/// That there is a place for a handle, before anything is done for it.
+///
+/// # Errors
+/// `Invalid`.
+pub(crate) fn check_place<T>(out: *mut *mut T) -> Result<(), Failure> {
+    if out.is_null() { Err(null("the place for a handle")) } else { Ok(()) }
+}
+
 /// Gives a handle to the caller.
 ///
 /// # Safety
 /// `out` can be written, or is NULL.
 pub(crate) unsafe fn give<T>(out: *mut *mut T, handle: T) -> Result<(), Failure> {
-    if out.is_null() {
-        return Err(null("the place for a handle"));
-    }
+    check_place(out)?;
     // SAFETY: the caller promises that it can be written.
     unsafe { out.write(Box::into_raw(Box::new(handle))) };
     Ok(())

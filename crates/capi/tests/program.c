@@ -43,6 +43,8 @@ static void more(const char *volume) {
     const char *settings = "{\"memory_bytes\": 8388608, \"durability\": {\"within\": 10}}";
     CHECK(TANADA_KV_INVALID, tanada_kv_open(volume, "more", 0xf0 | TANADA_KV_CREATE, &database));
     TRUE(strstr(tanada_kv_error(), "no flags of databases") != NULL);
+    CHECK(TANADA_KV_INVALID, tanada_kv_open(volume, "more", TANADA_KV_CREATE, NULL));
+    CHECK(TANADA_KV_NOT_FOUND, tanada_kv_open(volume, "more", 0, &database));
     CHECK(TANADA_KV_INVALID, tanada_kv_open_with(volume, "more", TANADA_KV_CREATE, "{\"memory\": 1}", &database));
     TRUE(strstr(tanada_kv_error(), "settings of a database") != NULL);
     CHECK(TANADA_KV_INVALID, tanada_kv_open_with(volume, "more", TANADA_KV_CREATE, "{\"memory_bytes\": 1}", &database));

@@ -127,12 +127,15 @@ pub(super) async fn load(place: &Place, arguments: LoadArguments) -> Outcome {
                 .map_err(|error| Failure::failed(format!("cannot read {source}: {error}")))?,
         ),
     };
+    let was_there = place.is_there();
     let database = place.write_or_new(&DatabaseSettings::default()).await?;
+    let mut has_written = false;
     let loaded = async {
         let store = place.store_or_new(&database).await?;
         let options = arguments.write.options();
         let mut loading = Loading { place, database: &database, source, store, options, pairs: 0, bytes: 0 };
         let loaded = loading.all(lines(input)?).await;
+        has_written = loading.pairs > 0;
         let pairs = count(loading.pairs, "key");
         if let Err(failure) = loaded {
             // What was not durable yet may be what could not be written.
@@ -145,7 +148,10 @@ pub(super) async fn load(place: &Place, arguments: LoadArguments) -> Outcome {
         Ok((loading.pairs, loading.bytes))
     };
     let loaded = loaded.await;
-    let (pairs, bytes) = closing(&database, loaded).await?;
+    let (pairs, bytes) = match closing(&database, loaded).await {
+        Err(failure) => return place.with_all_or_nothing(was_there || has_written, Err(failure)).await,
+        Ok(loaded) => loaded,
+    };
     say(&format!("{} written, {}\n", count(pairs, "key"), size(bytes)))
 }
 

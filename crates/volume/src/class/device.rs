@@ -232,7 +232,12 @@ impl ClassDevice {
             }
             _ => ErrorKind::Device,
         };
-        Error::new(kind, format!("{}: cannot {what} {len} bytes at offset {offset}: {error}", self.name))
+        let hint =
+            if kind == ErrorKind::NoSpace { ": free space on the file system that it lies on" } else { "" };
+        Error::new(
+            kind,
+            format!("{}: cannot {what} {len} bytes at offset {offset}: {error}{hint}", self.name),
+        )
     }
 
     fn lost_buffer(&self) -> Error {

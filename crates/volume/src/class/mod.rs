@@ -104,7 +104,11 @@ impl Class {
     /// The device of an extent.
     pub(crate) fn device(&self, index: usize) -> Result<&Arc<ClassDevice>> {
         self.devices.get(index).and_then(Option::as_ref).ok_or_else(|| {
-            Error::new(ErrorKind::MissingDevice, format!("class {}, device {index} is missing", self.name))
+            let message = format!(
+                "class {}, device {index} is missing: put back the file or disk that the volume's settings name for it",
+                self.name
+            );
+            Error::new(ErrorKind::MissingDevice, message)
         })
     }
 

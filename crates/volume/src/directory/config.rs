@@ -206,8 +206,11 @@ impl DirectoryConfig {
             }
             _ => join(&path, &error, "read it"),
         })?;
-        let config: DirectoryConfig = serde_json::from_slice(&text)
-            .map_err(|error| Error::corrupted(format!("{}: {error}", path.display())))?;
+        let config: DirectoryConfig = serde_json::from_slice(&text).map_err(|error| {
+            let message =
+                format!("{} is not what Tanada wrote: put it back from a copy: {error}", path.display());
+            Error::corrupted(message)
+        })?;
         if config.format > FORMAT {
             let message =
                 format!("{} has format {}, this program knows {FORMAT}", path.display(), config.format);

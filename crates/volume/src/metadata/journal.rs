@@ -393,7 +393,12 @@ impl Journal {
 
     fn failed(&self, error: &tanada_io::Error) -> Error {
         let error = Error::io(self.name(), error);
-        let message = format!("{error}; nothing more can be made durable: open the volume anew");
+        let first = if error.kind() == ErrorKind::NoSpace {
+            "free space on the file system that it lies on, then "
+        } else {
+            ""
+        };
+        let message = format!("{error}; nothing more can be made durable: {first}open the volume anew");
         Error::new(ErrorKind::Device, message)
     }
 
