@@ -9,7 +9,7 @@
 //! 5. One change of the manifest adds the kvset and says from where on the log is needed. Then the kvset takes the table's place.
 //! 6. Log segments that are needed neither by a replay nor by a kvset are deleted.
 //!
-//! A store's tables are written out oldest first, so that the root of its tree is in order.
+//! A store's tables are written out oldest first, so that the root of its tree is in order; small ones of several stores are written out at once.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -131,16 +131,13 @@ impl Core {
         if due.is_empty() {
             return false;
         }
-        let all = join_all(due.iter().map(|(store, table)| self.flush(writing, store, table))).await;
-        let mut flushed = Ok(());
-        for ((_, table), done) in due.into_iter().zip(all) {
-            match done {
-                Ok(()) => self.background.take_apart(table, &self.environment),
-                // What may pass says less than what does not.
-                Err(error) if flushed.as_ref().err().is_none_or(may_pass) => flushed = Err(error),
-                Err(_) => {}
+        let all = self.flush_together(writing, &due).await;
+        for ((_, table), done) in due.into_iter().zip(&all) {
+            if done.is_ok() {
+                self.background.take_apart(table, &self.environment);
             }
         }
+        let flushed = gravest(all);
         self.share_memory().await;
         match flushed {
             Ok(()) => {
@@ -252,9 +249,16 @@ impl Core {
             if due.is_empty() {
                 return Ok(());
             }
-            let all = join_all(due.iter().map(|(store, table)| self.flush(writing, store, table))).await;
-            all.into_iter().collect::<Result<()>>()?;
+            gravest(self.flush_together(writing, &due).await)?;
         }
+    }
+
+    async fn flush_together(
+        &self,
+        writing: &Writing,
+        due: &[(Arc<StoreState>, Arc<MemoryTable>)],
+    ) -> Vec<Result<()>> {
+        join_all(due.iter().map(|(store, table)| self.flush(writing, store, table))).await
     }
 
     async fn flush(
@@ -583,6 +587,12 @@ impl Core {
 /// Whether what failed may go well later.
 fn may_pass(error: &Error) -> bool {
     error.kind() == ErrorKind::NoSpace
+}
+
+/// That all went well, or else a failure; one that does not pass, if there is one.
+fn gravest(all: Vec<Result<()>>) -> Result<()> {
+    let failures = all.into_iter().filter_map(Result::err);
+    failures.min_by_key(may_pass).map_or(Ok(()), Err)
 }
 
 /// A retired object that is being deleted, and is retired still if that comes to nothing.

@@ -71,7 +71,7 @@ impl Core {
         Pieces::several(self.job_bytes() / STREAM_PART)
     }
 
-    /// The same for something of so many bytes.
+    /// The same where no more than so many bytes are written: what is small does not take pieces that stay empty.
     pub(crate) fn pieces_of(&self, bytes: u64) -> Pieces {
         Pieces::several(bytes.min(self.job_bytes() / STREAM_PART))
     }

@@ -227,11 +227,14 @@ fn a_cursor_that_stands_keeps_no_mirror() {
     assert!(mirrored(&database) > 0);
     let mut cursor = store.cursor(CursorOptions::default());
     assert_eq!(wait(cursor.next()).unwrap().unwrap().0.as_ref(), 0u64.to_be_bytes());
-    write(&store, 20_000..80_000);
-    wait(store.compact()).unwrap();
+    // In steps, for how many have to go depends on how far jobs lag behind.
+    for first in (20_000..80_000).step_by(5000) {
+        write(&store, first..first + 5000);
+        wait(store.compact()).unwrap();
+    }
     let statistics = database.statistics();
-    // Those that went made room: not all of them had to. How many depends on how the jobs fell.
-    assert!(mirrored(&database) > 1 << 20, "{statistics:#?}");
+    // Those that went made room: not all of them had to.
+    assert!(mirrored(&database) > 9 << 20, "{statistics:#?}");
     for no in 1..20_000u64 {
         let (key, found) = wait(cursor.next()).unwrap().unwrap();
         assert_eq!((key.as_ref(), &found[..]), (&no.to_be_bytes()[..], &value(no)[..]));

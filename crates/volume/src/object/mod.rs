@@ -1,6 +1,6 @@
 //! Objects: named, growable sequences of bytes.
 //!
-//! - [`read`]: reads, without locks held and without tasks;
+//! - [`read`]: reads, without locks held and without tasks; [`reader`]: bytes at any offset;
 //! - [`write`]: aligned writes to mapped chunks go the same way; first writes and unaligned ones take more steps;
 //! - [`sync`]: what was written becomes durable, then the metadata that lead to it;
 //! - [`resize`]: growing, truncating, punching;
@@ -15,6 +15,7 @@ mod backend;
 mod gather;
 mod information;
 mod read;
+mod reader;
 mod resize;
 mod sync;
 mod write;

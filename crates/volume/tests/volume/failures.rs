@@ -1,15 +1,15 @@
 //! What fails is said, and nothing is promised any more that may not hold.
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use futures::executor::block_on;
 use futures::future::join_all;
-use tanada_io::{Backend, Completion, Device, Method, Operation, Request, Ticket};
+use tanada_io::{Completion, Device, Operation, Request, Ticket};
 use tanada_volume::{Attributes, ErrorKind, Parts, Volume};
 
+use crate::between::{Between, interpose};
 use crate::{CHUNK, Place, bytes};
 
 /// Which operations fail, and how many syncs there were.
@@ -21,35 +21,13 @@ struct Faults {
     synced: AtomicU64,
 }
 
-#[derive(Debug)]
-struct Faulty {
-    device: Device,
-    faults: Arc<Faults>,
-}
-
-impl Backend for Faulty {
-    fn path(&self) -> &Path {
-        self.device.path()
-    }
-
-    fn size_bytes(&self) -> io::Result<u64> {
-        self.device.size_bytes().map_err(io::Error::other)
-    }
-
-    fn method(&self) -> Method {
-        self.device.method()
-    }
-
-    fn alignment(&self) -> usize {
-        self.device.alignment()
-    }
-
-    fn start(&self, request: Request, completion: Completion) -> Ticket {
+impl Between for Faults {
+    fn start(&self, device: &Device, request: Request, completion: Completion) -> Ticket {
         let fails = match request.operation {
-            Operation::Write => self.faults.writes.load(Ordering::SeqCst),
+            Operation::Write => self.writes.load(Ordering::SeqCst),
             Operation::Sync => {
-                self.faults.synced.fetch_add(1, Ordering::SeqCst);
-                self.faults.syncs.load(Ordering::SeqCst)
+                self.synced.fetch_add(1, Ordering::SeqCst);
+                self.syncs.load(Ordering::SeqCst)
             }
             _ => false,
         };
@@ -57,11 +35,11 @@ impl Backend for Faulty {
             completion.complete(Err(io::Error::from_raw_os_error(5)), request.buffer);
             return Ticket::default();
         }
-        if request.operation == Operation::Write && self.faults.full.load(Ordering::SeqCst) {
+        if request.operation == Operation::Write && self.full.load(Ordering::SeqCst) {
             completion.complete(Err(io::Error::from(io::ErrorKind::StorageFull)), request.buffer);
             return Ticket::default();
         }
-        self.device.start(request, completion)
+        device.start(request, completion)
     }
 }
 
@@ -80,13 +58,10 @@ impl Setup {
 
     fn parts(&self) -> Parts {
         let mut parts = self.place.parts();
-        let faulty = |device: &Device, faults: &Arc<Faults>| {
-            Device::from_backend(Faulty { device: device.clone(), faults: faults.clone() })
-        };
-        parts.metadata = faulty(&parts.metadata, &self.metadata);
+        parts.metadata = interpose(&parts.metadata, &self.metadata);
         for (class, faults) in parts.classes.iter_mut().zip([&self.fast, &self.slow]) {
             class.devices =
-                class.devices.iter().flatten().map(|device| Some(faulty(device, faults))).collect();
+                class.devices.iter().flatten().map(|device| Some(interpose(device, faults))).collect();
         }
         parts
     }

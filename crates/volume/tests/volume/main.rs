@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod adopted;
+mod between;
 mod checking;
 mod devices;
 mod failures;

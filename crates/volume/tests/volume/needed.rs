@@ -1,15 +1,15 @@
 //! Of blocks that are needed in part no more is read than the device's units make necessary, and what is needed is there whatever happens.
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use futures::executor::block_on;
 use tanada_base::SplitMix64;
-use tanada_io::{Backend, BufferPool, Completion, Device, Method, Operation, Request, Ticket};
+use tanada_io::{BufferPool, Completion, Device, Operation, Request, Ticket};
 use tanada_volume::{Attributes, ErrorKind, Parts, Relocation, Volume};
 
+use crate::between::{Between, interpose};
 use crate::{CHUNK, Place, bytes};
 
 /// How a device reads, and what was read of it.
@@ -22,42 +22,24 @@ struct Reads {
     bytes: AtomicU64,
 }
 
-#[derive(Debug)]
-struct Counted {
-    device: Device,
-    reads: Arc<Reads>,
-}
-
-impl Backend for Counted {
-    fn path(&self) -> &Path {
-        self.device.path()
+impl Between for Reads {
+    fn alignment(&self, _: &Device) -> usize {
+        self.alignment.load(Ordering::SeqCst)
     }
 
-    fn size_bytes(&self) -> io::Result<u64> {
-        self.device.size_bytes().map_err(io::Error::other)
-    }
-
-    fn method(&self) -> Method {
-        self.device.method()
-    }
-
-    fn alignment(&self) -> usize {
-        self.reads.alignment.load(Ordering::SeqCst)
-    }
-
-    fn start(&self, mut request: Request, completion: Completion) -> Ticket {
+    fn start(&self, device: &Device, mut request: Request, completion: Completion) -> Ticket {
         if request.operation == Operation::Read {
-            let alignment = self.alignment() as u64;
+            let alignment = self.alignment(device) as u64;
             assert!(request.offset.is_multiple_of(alignment) && request.len.is_multiple_of(alignment));
             assert!(request.from.is_multiple_of(512), "memory is aligned as well");
-            if self.reads.fail.load(Ordering::SeqCst) {
+            if self.fail.load(Ordering::SeqCst) {
                 completion.complete(Err(io::Error::from_raw_os_error(5)), request.buffer);
                 return Ticket::default();
             }
-            request.len = request.len.min(self.reads.most.load(Ordering::SeqCst) as u64);
-            self.reads.bytes.fetch_add(request.len, Ordering::SeqCst);
+            request.len = request.len.min(self.most.load(Ordering::SeqCst) as u64);
+            self.bytes.fetch_add(request.len, Ordering::SeqCst);
         }
-        self.device.start(request, completion)
+        device.start(request, completion)
     }
 }
 
@@ -82,8 +64,8 @@ impl Setup {
     fn parts(&self) -> Parts {
         let mut parts = self.place.parts();
         for (class, reads) in parts.classes.iter_mut().zip(&self.reads) {
-            let counted = |device: Device| Device::from_backend(Counted { device, reads: reads.clone() });
-            class.devices = class.devices.drain(..).map(|device| device.map(counted)).collect();
+            class.devices =
+                class.devices.iter().flatten().map(|device| Some(interpose(device, reads))).collect();
         }
         parts
     }
@@ -128,6 +110,12 @@ fn no_more_is_read_than_is_needed_in_the_units_of_the_device() {
             assert_eq!((after.0 - before.0, after.1 - before.1), (read, read), "{alignment}, {needed:?}");
         }
         setup.reads[1].alignment.store(512, Ordering::SeqCst);
+        // What is needed lies behind the object's end, at the end of a block.
+        let short = volume.create_object("short", &on("slow")).unwrap();
+        short.write_bytes(0, &data[..4096]).await.unwrap();
+        let before = setup.reads[1].bytes.load(Ordering::SeqCst);
+        assert_eq!(short.read_needed(0, pool.allocate(8192), 5000..6000).await.unwrap().len(), 4096);
+        assert_eq!(setup.reads[1].bytes.load(Ordering::SeqCst), before, "nothing is read for that");
         // The same for whoever reads bytes as they come, to the object's end within a block.
         let before = setup.reads[1].bytes.load(Ordering::SeqCst);
         assert_eq!(object.read_bytes(39_000, 9_000).await.unwrap(), data[39_000..]);
