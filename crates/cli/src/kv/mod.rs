@@ -186,14 +186,28 @@ impl Place {
 
     /// Opens the database to look at it.
     async fn read(&self) -> Outcome<Database> {
-        let options = self.options(true);
-        Ok(Database::open(self.volume(), &self.database, &options, self.environment()).await?)
+        self.open(true).await
     }
 
     /// Opens the database to change it.
     async fn write(&self) -> Outcome<Database> {
-        let options = self.options(false);
-        Ok(Database::open(self.volume(), &self.database, &options, self.environment()).await?)
+        self.open(false).await
+    }
+
+    async fn open(&self, read_only: bool) -> Outcome<Database> {
+        let options = self.options(read_only);
+        let opened = Database::open(self.volume(), &self.database, &options, self.environment()).await;
+        opened.map_err(|error| match error.kind() {
+            ErrorKind::NotFound if !self.is_there() => self.no_database(),
+            _ => error.into(),
+        })
+    }
+
+    fn no_database(&self) -> Failure {
+        let name = &self.database;
+        Failure::failed(format!(
+            "there is no database '{name}': tanada kv put and tanada kv load make it with the first pair"
+        ))
     }
 
     /// The same; made first, with these settings, if there is none.

@@ -86,7 +86,11 @@ fn of_names<T: DeserializeOwned>(settings: Map<String, Value>) -> Outcome<T> {
     for (name, value) in &settings {
         let alone = Map::from_iter([(name.clone(), value.clone())]);
         let parsed = serde_json::from_value::<T>(alone.into());
-        parsed.map_err(|error| Failure::usage(format!("--set {name}={value}: {error}")))?;
+        let form = match name.as_str() {
+            "durability" => r#"; it is sync, or {"within": N} with N milliseconds"#,
+            _ => "",
+        };
+        parsed.map_err(|error| Failure::usage(format!("--set {name}={value}: {error}{form}")))?;
     }
     serde_json::from_value(settings.into()).map_err(|error| Failure::usage(format!("--set: {error}")))
 }
@@ -168,6 +172,7 @@ mod tests {
             (&["mirrors=true", "mirrors=false"], "before"),
             (&["mirrors=true", "memory_bytes=1"], "two commands"),
             (&["page_bytes=many"], "many"),
+            (&["durability=within"], r#"{"within": N}"#),
         ] {
             let error = named(wrong).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");

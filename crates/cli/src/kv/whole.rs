@@ -89,7 +89,7 @@ pub(super) async fn list(place: &Place, is_named: bool, arguments: ListArguments
     if is_named {
         names.retain(|name| *name == place.database);
         if names.is_empty() {
-            return Err(Failure::failed(format!("there is no database '{}'", place.database)));
+            return Err(place.no_database());
         }
     }
     let mut databases = Vec::new();

@@ -124,6 +124,7 @@ fn a_load_that_fails_says_where_and_how_much_is_there() {
     assert!(made.fed(&["load"], "no tab here\n").error(1).contains("line 1: there is no tab"));
     let error = made.kv(&["scan"]).error(1);
     assert!(error.contains("there is no database"), "{error}: what wrote nothing leaves nothing");
+    assert!(error.contains("tanada kv load"), "{error}");
     let error = made.fed(&["load"], &(lines(0..10) + "no tab here\n" + &lines(10..20))).error(1);
     assert!(
         error.contains("line 11: there is no tab") && error.contains("10 keys before that are written"),

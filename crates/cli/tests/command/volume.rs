@@ -461,7 +461,7 @@ fn what_is_wrong_says_what_to_do() {
         assert!(error.contains(expected), "{command}: {error}");
     }
     let error = tanada(&["volume", "info", &made.path("none")]).error(1);
-    assert!(error.contains("holds no volume"), "{error}");
+    assert!(error.contains("holds no volume; tanada volume create makes one"), "{error}");
     let class = format!("a={}/a,size=1MiB", made.volume);
     let error = tanada(&["volume", "create", &made.volume, "--class", &class]).error(1);
     assert!(error.contains("holds a volume already"), "{error}");

@@ -15,7 +15,7 @@ use crate::{Error, ErrorKind, Result};
 
 const FORMAT: u32 = 1;
 
-const FILE: &str = "volume.json";
+pub(super) const FILE: &str = "volume.json";
 
 /// The same as `volume.json`, while the volume is being made.
 pub(super) const CREATING: &str = "volume.json.creating";
@@ -200,7 +200,7 @@ impl DirectoryConfig {
             std::io::ErrorKind::NotFound => {
                 let why = match folder.join(CREATING).exists() {
                     true => ": its making was cut short; create it again",
-                    false => "",
+                    false => "; tanada volume create makes one",
                 };
                 Error::new(ErrorKind::NotFound, format!("{} holds no volume{why}", folder.display()))
             }

@@ -21,7 +21,7 @@ pub use config::{ClassConfig, DirectoryConfig};
 pub use files::HostOpener;
 pub use lock::DirectoryLock;
 
-use config::CREATING;
+use config::{CREATING, FILE};
 
 use crate::parts::ClassParts;
 use crate::settings::{OpenOptions, VolumeSettings};
@@ -150,7 +150,7 @@ impl Directory {
         let access = if options.read_only { Access::Read } else { Access::Write };
         let parts = parts(path, &config, &settings, access)?;
         let options = OpenOptions { expected_id: Some(config.id()?), ..*options };
-        let volume = Volume::open(parts, &options).await?;
+        let volume = Volume::open(parts, &options).await.map_err(|error| lost(path, error))?;
         let config = parking_lot::Mutex::new(config);
         Ok(Directory { path: path.to_owned(), settings, config, volume, _lock: lock })
     }
@@ -163,10 +163,12 @@ impl Directory {
         let config = DirectoryConfig::load(path)?;
         if repair {
             let _lock = DirectoryLock::exclusive(path)?;
-            return Volume::repair(&parts(path, &config, &settings, Access::Write)?).await;
+            let repaired = Volume::repair(&parts(path, &config, &settings, Access::Write)?).await;
+            return repaired.map_err(|error| lost(path, error));
         }
         let _lock = DirectoryLock::shared(path)?;
-        Volume::check(&parts(path, &config, &settings, Access::Read)?).await
+        let checked = Volume::check(&parts(path, &config, &settings, Access::Read)?).await;
+        checked.map_err(|error| lost(path, error))
     }
 
     /// The volume.
@@ -336,6 +338,17 @@ fn parts(folder: &Path, config: &DirectoryConfig, settings: &Settings, access: A
 /// The virtual timeline of the process if it has one: who moves chunks must not sleep by another clock than the devices'.
 fn timeline() -> Timeline {
     Timeline::current_virtual().unwrap_or_else(Timeline::real)
+}
+
+/// `error`, unless it says that there is no volume: the folder is that of one, so its metadata are lost.
+fn lost(folder: &Path, error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::NotFound => Error::corrupted(format!(
+            "{error}, though {} says that there is one: it was emptied or written over; put it back from a copy",
+            folder.join(FILE).display()
+        )),
+        _ => error,
+    }
 }
 
 fn open_device(path: &Path, settings: &Settings, access: Access) -> tanada_io::Result<Device> {

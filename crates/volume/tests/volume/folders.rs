@@ -58,6 +58,24 @@ fn one_writes_or_several_read_and_who_is_in_the_way_is_named() {
 }
 
 #[test]
+fn emptied_metadata_are_lost_and_no_volume_that_was_never_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("volume");
+    block_on(async { made(&folder).await.close().await.unwrap() });
+    for left in [vec![], vec![0; 1 << 20], vec![7; 1 << 20]] {
+        std::fs::write(path.join("metadata"), left).unwrap();
+        let opened = block_on(Directory::open(&path, &OpenOptions::default(), settings())).map(drop);
+        let checked = block_on(Directory::check(&path, false, settings())).map(drop);
+        let repaired = block_on(Directory::check(&path, true, settings())).map(drop);
+        for error in [opened, checked, repaired].map(Result::unwrap_err) {
+            assert_eq!(error.kind(), ErrorKind::Corrupted, "{error}");
+            let text = error.to_string();
+            assert!(text.contains("volume.json says") && text.contains("from a copy"), "{text}");
+        }
+    }
+}
+
+#[test]
 fn classes_come_and_go_with_their_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("volume");
