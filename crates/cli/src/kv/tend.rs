@@ -162,8 +162,9 @@ pub(super) async fn compact(place: &Place) -> Outcome {
     // What the log has ready is made in full before anything is in it, and would hide what was gained; copies make way where there is no room.
     let bytes = |statistics: &tanada_kv::Statistics| -> u64 {
         let classes = statistics.classes.iter();
-        let all: u64 =
-            classes.map(|class| (class.segment_bytes + class.key_bytes).saturating_sub(class.log_bytes)).sum();
+        let all: u64 = classes
+            .map(|class| (class.segment_bytes + class.key_bytes).saturating_sub(class.log_bytes))
+            .sum();
         all.saturating_sub(mirrored(statistics))
     };
     let copies = match mirrored(&after) {
@@ -171,5 +172,9 @@ pub(super) async fn compact(place: &Place) -> Outcome {
         copies => format!("; {} of copies on a faster class besides", size(copies)),
     };
     let in_use = size(after.bytes_in_use);
-    say(&format!("{} before, {} now, {in_use} of it in use{copies}\n", size(bytes(&before)), size(bytes(&after))))
+    say(&format!(
+        "{} before, {} now, {in_use} of it in use{copies}\n",
+        size(bytes(&before)),
+        size(bytes(&after))
+    ))
 }

@@ -283,7 +283,7 @@ fn databases_and_stores_are_listed_copied_and_dropped() {
     made.kv(&["checkpoint", "copy"]).output();
     made.kv(&["put", "a", "later"]).output();
     assert!(made.kv(&["checkpoint", "copy"]).error(1).contains("already"));
-    assert!(made.kv(&["--database", "none", "checkpoint", "x"]).error(1).contains("\"none\""));
+    assert!(made.kv(&["--database", "none", "checkpoint", "x"]).error(1).contains("'none'"));
     assert_eq!(made.kv(&["--database", "copy", "get", "a"]).output(), "1\n");
     let listed = made.kv(&["ls", "--json"]).output();
     let names = |word: &str| listed.matches(&format!("\"name\": \"{word}\"")).count();

@@ -14,6 +14,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
 use bytes::Bytes;
 
+use super::last_writes::LastWrites;
 use crate::entry::{RangeTombstone, SequenceNo};
 use crate::log::frame::{Operation, OperationKind, Payload, StoreNo};
 use crate::memory::tombstones::GrowingTombstones;
@@ -49,6 +50,8 @@ pub(crate) struct Recent {
     most: usize,
     /// The newest note that was forgotten though somebody may need it.
     forgotten: SequenceNo,
+    /// For those who read a key and write it, without a transaction; since the first of them.
+    last: Option<LastWrites>,
 }
 
 fn hash(store: StoreNo, key: &[u8]) -> u64 {
@@ -78,6 +81,7 @@ impl Recent {
             prune_at: 0,
             most: usize::try_from(most).unwrap_or(usize::MAX),
             forgotten: 0,
+            last: None,
         }
     }
 
@@ -99,19 +103,37 @@ impl Recent {
         }
     }
 
+    /// Whether anybody wants to know what commits write.
     #[inline]
     pub(crate) fn is_used(&self) -> bool {
+        self.has_open() || self.last.is_some()
+    }
+
+    fn has_open(&self) -> bool {
         !self.open.is_empty()
     }
 
     /// Notes what a commit wrote.
     pub(crate) fn note(&mut self, payload: &Payload, sequence: SequenceNo) {
+        let has_open = self.has_open();
         for operation in payload.operations().flatten() {
             match operation.kind {
                 OperationKind::Put | OperationKind::Delete => {
-                    self.hashes.insert(hash(operation.store, operation.pair.key()), sequence);
+                    let hash = hash(operation.store, operation.pair.key());
+                    if let Some(last) = &mut self.last {
+                        last.note(hash, sequence);
+                    }
+                    if has_open {
+                        self.hashes.insert(hash, sequence);
+                    }
                 }
                 OperationKind::DeleteRange | OperationKind::DeleteFrom => {
+                    if let Some(last) = &mut self.last {
+                        last.note_all(sequence);
+                    }
+                    if !has_open {
+                        continue;
+                    }
                     let end = range_end(&operation).map(Bytes::copy_from_slice);
                     let start = Bytes::copy_from_slice(operation.pair.key());
                     self.ranges.entry(operation.store).or_default().add(RangeTombstone {
@@ -131,11 +153,25 @@ impl Recent {
 
     /// Notes that keys from `first` to `last` may have been written, if that is of interest to anybody.
     pub(crate) fn note_keys(&mut self, store: StoreNo, first: Bytes, last: &[u8], sequence: SequenceNo) {
-        if self.is_used() {
+        if let Some(last) = &mut self.last {
+            last.note_all(sequence);
+        }
+        if self.has_open() {
             let end = Some([last, &[0]].concat().into());
             self.ranges.entry(store).or_default().add(RangeTombstone { start: first, end, sequence });
             self.range_count += 1;
         }
+    }
+
+    /// Whether `key` may have been written after `since`, as far as that takes no search. `now` is the number of the last commit.
+    pub(crate) fn may_have_changed(
+        &mut self,
+        store: StoreNo,
+        key: &[u8],
+        since: SequenceNo,
+        now: SequenceNo,
+    ) -> bool {
+        self.last.get_or_insert_with(|| LastWrites::new(now)).may_be_after(hash(store, key), since)
     }
 
     /// Ranges take as much as many keys.

@@ -284,7 +284,7 @@ impl Core {
         for store in stores {
             store.check_there()?;
         }
-        let conflict = check.and_then(|check| self.conflict(&commit, payload, stores, check));
+        let conflict = check.and_then(|check| self.conflict(&mut commit, payload, stores, check));
         if let Some(conflict) = conflict.filter(|_| !self.crash.has(PlantedBug::LeaveOutConflicts)) {
             let why = match conflict {
                 Conflict::Changed => {
@@ -313,7 +313,7 @@ impl Core {
     /// What a payload that depends on `check` is in conflict with.
     fn conflict(
         &self,
-        commit: &Commit,
+        commit: &mut Commit,
         payload: &Payload,
         stores: &[Arc<StoreState>],
         check: Check<'_>,
@@ -329,9 +329,12 @@ impl Core {
                 commit.recent.conflicts(payload, read, open.sequence(), is_range_changed)
             }
             Check::Unchanged(since) => {
+                let now = commit.sequence;
                 let is_changed = |operation: Operation| {
+                    let key = operation.pair.key();
                     let store = stores.iter().find(|store| store.no == operation.store);
-                    store.is_none_or(|store| store.key_may_have_changed(operation.pair.key(), since))
+                    commit.recent.may_have_changed(operation.store, key, since, now)
+                        && store.is_none_or(|store| store.key_may_have_changed(key, since))
                 };
                 payload.operations().flatten().any(is_changed).then_some(Conflict::Changed)
             }

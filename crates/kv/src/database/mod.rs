@@ -26,6 +26,7 @@ mod flush;
 mod install;
 mod job_memory;
 mod jobs;
+mod last_writes;
 mod lending;
 mod limit;
 mod live;

@@ -192,13 +192,21 @@ fn an_update_ends_and_loses_nothing_though_all_is_written_out_meanwhile() {
 fn an_update_is_done_once_unless_its_key_is_written() {
     let bench = Bench::new();
     let (database, a, _) = start(&bench);
-    let writes: [(&dyn Fn(), u32); 6] = [
+    let loaded = || {
+        let mut load = wait(a.bulk_load()).unwrap();
+        wait(load.put(b"key", b"3")).unwrap();
+        wait(load.finish()).unwrap();
+    };
+    let writes: [(&dyn Fn(), u32); 8] = [
         (&|| (), 1),
         (&|| wait(a.put(b"other", b"1")).unwrap(), 1),
         (&|| wait(a.put(b"key", b"2")).unwrap(), 2),
         (&|| wait(a.delete(b"key")).unwrap(), 2),
         (&|| wait(a.delete_range(b"a", Some(b"b"))).unwrap(), 1),
         (&|| wait(a.delete_range(b"k", None)).unwrap(), 2),
+        (&loaded, 2),
+        // What is written out is nobody's write.
+        (&|| wait(a.compact()).unwrap(), 1),
     ];
     for (no, (write, expected)) in writes.into_iter().enumerate() {
         wait(a.put(b"key", b"1")).unwrap();
@@ -211,7 +219,7 @@ fn an_update_is_done_once_unless_its_key_is_written() {
             Some(old.map_or_else(|| Bytes::from_static(b"none"), |old| [old, &b"+"[..]].concat().into()))
         };
         let written = wait(a.update(b"key", change, &WriteOptions::default())).unwrap().unwrap();
-        let left = ["1+", "1+", "2+", "none", "1+", "none"][no];
+        let left = ["1+", "1+", "2+", "none", "1+", "none", "3+", "1+"][no];
         assert_eq!((&*written, tries.get()), (left.as_bytes(), expected), "{no}");
         assert_eq!(wait(a.get(b"key")).unwrap().unwrap(), left);
     }
