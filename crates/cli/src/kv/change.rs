@@ -81,6 +81,9 @@ pub(super) async fn delete(place: &Place, arguments: DeleteArguments) -> Outcome
     };
     let DeleteArguments { key, prefix, from, to } = &arguments;
     let [key, prefix, from, to] = [bytes(key)?, bytes(prefix)?, bytes(from)?, bytes(to)?];
+    if prefix.as_ref().is_some_and(|prefix| prefix.is_empty()) {
+        return Err(Failure::usage("--prefix: an empty one is that of all keys, which --from '' deletes"));
+    }
     if to.is_some() && to <= from.clone().or(Some(Vec::new())) {
         return Err(Failure::usage("--to is no larger than --from: there are no keys between them"));
     }

@@ -260,6 +260,7 @@ fn ranges_and_what_has_lived_its_time_are_gone() {
         &["delete", "--prefix", "a", "--to", "b"],
         &["delete", "--from", "key00005", "--to", "key00005"],
         &["delete", "--to", ""],
+        &["delete", "--prefix", ""],
         &["put", "a", "b", "--ttl", "0"],
     ] {
         made.kv(wrong).error(2);

@@ -445,6 +445,13 @@ async fn recover(
         let left_out = usize::from(options.crash_points.has(PlantedBug::ReplayInPart));
         let left_out = left_out.min((frame.payload.operations as usize).saturating_sub(1));
         for operation in frame.payload.latest_first().skip(left_out) {
+            // A store is in the manifest, durably, before anybody has it.
+            if operation.store >= state.next_store.max(1) {
+                return Err(Error::corrupted(format!(
+                    "the log writes to store {} at LSN {}, and the manifest knows of none of that number: it has lost its end",
+                    operation.store, frame.lsn
+                )));
+            }
             // What is written out already, or belongs to a store that was dropped, is passed over.
             if let Some(store) = stores.get(&operation.store)
                 && flushed.get(&operation.store).is_some_and(|flushed| frame.lsn >= *flushed)

@@ -37,6 +37,8 @@ struct Writer {
     /// Where the next frame goes, and its number.
     offset: u64,
     index: u64,
+    /// How far frames were written that were given up: what is left of them is behind no other frame.
+    begun_bytes: u64,
     snapshot_bytes: u64,
     state: DatabaseRecord,
     /// What records name whose writing was given up: nobody knows whether they are durable until others are in their place.
@@ -75,11 +77,16 @@ async fn read(object: &Object, no: u64) -> Result<Option<DatabaseRecord>> {
     if !state.is_whole {
         return Ok(None);
     }
+    if bytes.get(at..).is_some_and(|rest| !frame::is_torn(rest, no, index)) {
+        return Err(Error::corrupted(format!(
+            "object {name:?} is damaged at offset {at}: no frame begins there, and something is there; restore the database from a copy"
+        )));
+    }
     let mut behind = at + BLOCK;
     while let Some(rest) = bytes.get(behind..).filter(|rest| !rest.is_empty()) {
         if frame::decode(rest, no).is_some_and(|(found, _)| found > index) {
             return Err(Error::corrupted(format!(
-                "object {name:?} is damaged at offset {at}: a frame is not whole, and a later one is"
+                "object {name:?} is damaged at offset {at}: a frame is not whole, and a later one is; restore the database from a copy"
             )));
         }
         behind += BLOCK;
@@ -233,7 +240,10 @@ impl Manifest {
     }
 
     async fn write(&self, writer: &mut Writer, records: &[u8]) -> std::result::Result<(), Unwritten> {
-        let bytes = frame::encode(writer.lease.no(), writer.index, records);
+        let mut bytes = frame::encode(writer.lease.no(), writer.index, records);
+        let end = writer.offset + bytes.len() as u64;
+        bytes.resize(bytes.len() + writer.begun_bytes.saturating_sub(end) as usize, 0);
+        writer.begun_bytes = writer.begun_bytes.max(end);
         let failed = |error| Error::volume("cannot write the manifest", &error);
         // CRASH: the change was not made; what it would have led to is an orphan.
         self.crash.reached("manifest.before-write");
@@ -251,7 +261,7 @@ impl Manifest {
         }
         // CRASH: the change was made, and nobody knows.
         self.crash.reached("manifest.after-sync");
-        writer.offset += bytes.len() as u64;
+        writer.offset = end;
         writer.index += 1;
         Ok(())
     }
@@ -346,6 +356,7 @@ async fn fill_snapshot(
         object,
         offset,
         index,
+        begun_bytes: offset,
         snapshot_bytes: offset,
         state,
         undecided: Vec::new(),

@@ -17,12 +17,15 @@ const FORMAT: u32 = 1;
 
 pub(super) const FILE: &str = "volume.json";
 
+/// The volume's own metadata.
+pub(super) const METADATA: &str = "metadata";
+
 /// The same as `volume.json`, while the volume is being made.
 pub(super) const CREATING: &str = "volume.json.creating";
 
 /// What is in a volume's folder beside the files of classes.
 const OWN_FILES: [&str; 6] =
-    ["metadata", "lock", "volume.json", CREATING, "volume.json.new", "volume.json.creating.new"];
+    [METADATA, "lock", "volume.json", CREATING, "volume.json.new", "volume.json.creating.new"];
 
 /// A class of a volume in a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -198,9 +201,17 @@ impl DirectoryConfig {
         let path = folder.join(name);
         let text = std::fs::read(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
-                let why = match folder.join(CREATING).exists() {
-                    true => ": its making was cut short; create it again",
-                    false => "; tanada volume create makes one",
+                let is_there = |file| folder.join(file).exists();
+                let why = if is_there(CREATING) {
+                    ": its making was cut short; create it again"
+                } else if is_there(METADATA) {
+                    return Error::corrupted(format!(
+                        "{} is missing, though {} is there: put it back from a copy",
+                        path.display(),
+                        folder.join(METADATA).display()
+                    ));
+                } else {
+                    "; tanada volume create makes one"
                 };
                 Error::new(ErrorKind::NotFound, format!("{} holds no volume{why}", folder.display()))
             }

@@ -21,7 +21,7 @@ pub use config::{ClassConfig, DirectoryConfig};
 pub use files::HostOpener;
 pub use lock::DirectoryLock;
 
-use config::{CREATING, FILE};
+use config::{CREATING, FILE, METADATA};
 
 use crate::parts::ClassParts;
 use crate::settings::{OpenOptions, VolumeSettings};
@@ -266,7 +266,7 @@ impl Directory {
 
 /// Removes what a creation that was cut short has left.
 fn clear_leftovers(path: &Path) -> Result<()> {
-    let metadata = path.join("metadata");
+    let metadata = path.join(METADATA);
     if !path.join(CREATING).exists() {
         if !metadata.exists() {
             return Ok(());
@@ -313,8 +313,13 @@ enum Access {
 }
 
 fn parts(folder: &Path, config: &DirectoryConfig, settings: &Settings, access: Access) -> Result<Parts> {
-    let metadata = open_device(&folder.join("metadata"), settings, access)
-        .map_err(|error| Error::io("metadata", &error))?;
+    let metadata =
+        open_device(&folder.join(METADATA), settings, access).map_err(|error| match error.kind() {
+            tanada_io::ErrorKind::NotFound => {
+                Error::corrupted(format!("{error}: put {METADATA} back from a copy"))
+            }
+            _ => Error::io("metadata", &error),
+        })?;
     let mut parts = Parts::new(metadata);
     let mut arrays = Vec::new();
     for class in &config.classes {

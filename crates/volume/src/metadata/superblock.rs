@@ -158,9 +158,9 @@ impl Superblock {
                 ErrorKind::NotFound,
                 format!("{what} holds no volume: its making was cut short"),
             )),
-            (Found::Damaged, _) | (_, Found::Damaged) => {
-                Err(Error::corrupted(format!("{what}: both superblocks are damaged")))
-            }
+            (Found::Damaged, _) | (_, Found::Damaged) => Err(Error::corrupted(format!(
+                "{what}: both superblocks are damaged; put it back from a copy"
+            ))),
             (Found::Blank | Found::Foreign, Found::Blank | Found::Foreign) => {
                 Err(Error::new(ErrorKind::NotFound, format!("{what} holds no volume")))
             }

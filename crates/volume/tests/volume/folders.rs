@@ -73,6 +73,15 @@ fn emptied_metadata_are_lost_and_no_volume_that_was_never_made() {
             assert!(text.contains("volume.json says") && text.contains("from a copy"), "{text}");
         }
     }
+    for (missing, there) in [("metadata", "metadata"), ("volume.json", "metadata is there")] {
+        let aside = folder.path().join("aside");
+        std::fs::rename(path.join(missing), &aside).unwrap();
+        let error = block_on(Directory::open(&path, &OpenOptions::default(), settings())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupted, "{error}");
+        let text = error.to_string();
+        assert!(text.contains(there) && text.contains("from a copy"), "{text}");
+        std::fs::rename(&aside, path.join(missing)).unwrap();
+    }
 }
 
 #[test]

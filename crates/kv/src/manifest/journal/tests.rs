@@ -237,13 +237,56 @@ fn a_torn_end_is_cut_off_and_a_torn_middle_is_damage() {
     }
     let object = manifest_object(&objects);
     let size = object.size_bytes();
-    wait_for(object.write_bytes(size - 4090, &[9; 20])).unwrap();
+    wait_for(object.write_bytes(size - 4096 + 28, &[9; 20])).unwrap();
     assert_eq!(wait_for(recover(&objects)).unwrap().unwrap(), states[1]);
     let no = manifest.writer.try_lock().unwrap().lease.no();
     let whole = frame::encode(no, 4, b"");
     wait_for(object.write_bytes(size - 4096, &whole)).unwrap();
     wait_for(object.write_bytes(size - 2 * 4096 + 30, &[0xee])).unwrap();
     assert_eq!(wait_for(recover(&objects)).unwrap_err().kind(), ErrorKind::Corrupted);
+}
+
+/// Taken for the end, it was a database without what came behind, whose next write deleted that.
+#[test]
+fn a_damaged_end_is_not_the_end() {
+    let volume = TestVolume::new();
+    let objects = volume.objects();
+    let manifest = begin(&objects);
+    make_store(&manifest);
+    let before = manifest_object(&objects).size_bytes();
+    let states: Vec<_> =
+        (1..4).map(|no| wait_for(manifest.append(changes(no), Clone::clone)).unwrap()).collect();
+    let object = manifest_object(&objects);
+    let whole = wait_for(read_all(&object)).unwrap();
+    let damaged = vec![0x5a; whole.len() - before as usize];
+    wait_for(object.write_bytes(before, &damaged)).unwrap();
+    let error = wait_for(recover(&objects)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupted);
+    assert!(error.to_string().contains(&format!("offset {before}: no frame begins there")), "{error}");
+    // One of another number is as little what was being written.
+    let no = manifest.writer.try_lock().unwrap().lease.no();
+    wait_for(object.write_bytes(before, &whole[before as usize..])).unwrap();
+    wait_for(object.write_bytes(whole.len() as u64 - 4096, &frame::encode(no, 9, b""))).unwrap();
+    assert_eq!(wait_for(recover(&objects)).unwrap_err().kind(), ErrorKind::Corrupted);
+    wait_for(object.write_bytes(whole.len() as u64 - 4096, &[0; 4096])).unwrap();
+    assert_eq!(wait_for(recover(&objects)).unwrap().unwrap(), states[1]);
+}
+
+/// What is left of it behind the shorter one that takes its place is not what was being written.
+#[test]
+fn a_long_change_that_was_given_up_leaves_nothing() {
+    let volume = TestVolume::new();
+    let objects = volume.objects();
+    let manifest = begin(&objects);
+    make_store(&manifest);
+    let many: Vec<Record> = (10..1000).flat_map(changes).collect();
+    let mut append = Box::pin(manifest.append(many, |_| ()));
+    assert!(wait_for(async { futures::poll!(&mut append) }).is_pending());
+    drop(append);
+    // What is on its way to a device gets there.
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let state = wait_for(manifest.append(changes(1), Clone::clone)).unwrap();
+    assert_eq!(wait_for(recover(&objects)).unwrap().unwrap(), state);
 }
 
 #[test]
