@@ -132,7 +132,7 @@ impl Objects {
         let chunk_bytes = self.volume.chunk_bytes();
         let mut classes = self.volume.classes();
         classes.retain(|class| !class.is_draining && !class.is_failed);
-        let free = |class: &ClassInfo| class.chunks.saturating_sub(class.taken) * chunk_bytes;
+        let free = |class: &ClassInfo| class.free() * chunk_bytes;
         let mut free: Vec<_> =
             classes.iter().map(|class| (free(class), class.chunks * chunk_bytes)).collect();
         // The only one takes all there is.

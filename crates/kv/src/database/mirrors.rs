@@ -195,7 +195,7 @@ impl Core {
         let fastest = self.classes.fastest();
         let class = volume.classes().into_iter().find(|class| fastest.as_ref() == Some(&class.name));
         let of_class = class.map(|class| Room {
-            free: class.chunks.saturating_sub(class.taken) * volume.chunk_bytes(),
+            free: class.free() * volume.chunk_bytes(),
             spared: spared.min(class.chunks * volume.chunk_bytes() / 2),
             beyond: 0,
         });

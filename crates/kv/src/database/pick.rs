@@ -317,7 +317,7 @@ impl Core {
         let volume = self.objects.volume();
         let fastest = self.classes.fastest()?;
         let fastest = volume.classes().into_iter().find(|class| class.name == fastest)?;
-        Some(fastest.chunks.saturating_sub(fastest.taken) * volume.chunk_bytes())
+        Some(fastest.free() * volume.chunk_bytes())
     }
 }
 

@@ -39,12 +39,21 @@ pub struct ClassInfo {
     pub chunks: u64,
     /// Those that are taken, or not yet free again.
     pub taken: u64,
+    /// How many of these nothing leads to any more: they are free when that is durable and who reads them has ended, which whoever finds no other chunk sees to.
+    pub retired: u64,
     /// It takes no new chunks.
     pub is_draining: bool,
     /// Its mirrors are not read, because a device is missing or failed.
     pub is_failed: bool,
     /// I/Os since the opening.
     pub statistics: IoStatistics,
+}
+
+impl ClassInfo {
+    /// Chunks that can be had.
+    pub fn free(&self) -> u64 {
+        self.chunks.saturating_sub(self.taken.saturating_sub(self.retired))
+    }
 }
 
 type Told = dyn Fn() + Send + Sync;
@@ -112,6 +121,8 @@ impl Volume {
                     .collect(),
                 chunks,
                 taken,
+                // Afterwards: what becomes free in between is not counted twice.
+                retired: self.core.retired_of(class.id),
                 is_draining: class.is_draining(),
                 is_failed: class.is_failed(),
                 statistics: class.counters.snapshot(),

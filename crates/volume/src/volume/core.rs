@@ -55,6 +55,28 @@ struct Retired {
     period: u64,
 }
 
+/// Retired places, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct RetiredPlaces {
+    places: VecDeque<Retired>,
+    by_class: BTreeMap<u8, u64>,
+}
+
+impl RetiredPlaces {
+    fn push(&mut self, retired: Retired) {
+        *self.by_class.entry(retired.place.class).or_default() += 1;
+        self.places.push_back(retired);
+    }
+
+    fn pop(&mut self) -> Option<Retired> {
+        let retired = self.places.pop_front()?;
+        if let Some(count) = self.by_class.get_mut(&retired.place.class) {
+            *count -= 1;
+        }
+        Some(retired)
+    }
+}
+
 /// See the module's head.
 pub(crate) struct Core {
     pub(crate) id: [u8; 16],
@@ -82,7 +104,7 @@ pub(crate) struct Core {
     pub(crate) class_listeners: ClassListeners,
     pub(crate) namespace: Mutex<Namespace>,
     pub(crate) journal: Arc<Journal>,
-    retired: Mutex<VecDeque<Retired>>,
+    retired: Mutex<RetiredPlaces>,
     /// Why nothing may be written, if so.
     pub(crate) read_only: Option<Error>,
     pub(crate) was_clean: bool,
@@ -256,30 +278,35 @@ impl Core {
     pub(crate) fn retire(&self, places: impl IntoIterator<Item = Place>, lsn: Lsn) {
         let mut retired = self.retired.lock();
         let period = self.grace.period();
-        retired.extend(places.into_iter().map(|place| Retired { place, lsn, period }));
+        places.into_iter().for_each(|place| retired.push(Retired { place, lsn, period }));
     }
 
     fn newest_retired(&self) -> Option<(Lsn, u64)> {
         let retired = self.retired.lock();
-        let lsn = retired.iter().map(|retired| retired.lsn).max()?;
-        let period = retired.iter().map(|retired| retired.period).max()?;
+        let lsn = retired.places.iter().map(|retired| retired.lsn).max()?;
+        let period = retired.places.iter().map(|retired| retired.period).max()?;
         Some((lsn, period))
+    }
+
+    /// How many places of a class are retired.
+    pub(crate) fn retired_of(&self, class: u8) -> u64 {
+        self.retired.lock().by_class.get(&class).copied().unwrap_or_default()
     }
 
     /// Makes retired places free that may be; how many.
     pub(crate) fn reclaim(&self) -> usize {
-        if self.retired.lock().is_empty() {
+        if self.retired.lock().places.is_empty() {
             return 0;
         }
         let durable = self.journal.durable();
         let mut freed = 0;
         let mut retired = self.retired.lock();
-        while let Some(first) = retired.front() {
+        while let Some(first) = retired.places.front() {
             let is_durable = first.lsn <= durable || self.bug == PlantedBug::ReuseBeforeFree;
             if !is_durable || !self.grace.is_over(first.period) {
                 break;
             }
-            let Some(first) = retired.pop_front() else { break };
+            let Some(first) = retired.pop() else { break };
             if let Some(class) = self.classes.read().by_id(first.place.class) {
                 class.allocator.lock().give_back(first.place.no);
                 class.has_space_again();

@@ -35,6 +35,28 @@ fn what_is_written_is_read_and_is_there_after_opening_again() {
     assert_eq!(block_on(object.read_bytes(1000, 400_000)).unwrap(), data);
 }
 
+/// Whoever waited for it to be free waited for somebody else.
+#[test]
+fn what_nothing_leads_to_any_more_can_be_had() {
+    let place = Place::new(&[("only", 1)]);
+    block_on(async {
+        let volume = place.create(16).await;
+        let write = async |name: &str| {
+            let object = volume.create_object(name, &Attributes::default()).unwrap();
+            object.write_bytes(0, &bytes(16 * CHUNK as usize, 1)).await
+        };
+        write("a").await.unwrap();
+        volume.sync().await.unwrap();
+        assert_eq!(volume.classes()[0].free(), 0);
+        volume.delete("a").await.unwrap();
+        let class = &volume.classes()[0];
+        assert_eq!((class.taken, class.retired, class.free()), (16, 16, 16));
+        write("b").await.unwrap();
+        let class = &volume.classes()[0];
+        assert_eq!((class.taken, class.retired, class.free()), (16, 0, 0));
+    });
+}
+
 #[test]
 fn sparse_objects_take_no_space_and_read_as_zeros() {
     let place = Place::new(&[("slow", 1)]);

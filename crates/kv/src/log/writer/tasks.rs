@@ -21,6 +21,26 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How long nothing is appended before the log says that what is there was durable.
 const CONFIRM_AFTER: Duration = Duration::from_millis(250);
 
+/// What the log has left for room on its class. Only what has come once is worth waiting for again: where a volume is full, each of the segments that are left would take that long.
+#[derive(Debug, Default)]
+struct Patience {
+    waited: Duration,
+    was_in_vain: bool,
+}
+
+impl Patience {
+    /// Whether the next segment waits until it is looked once more, given whether there is too little room, and more is on its way.
+    fn waits(&mut self, room_comes: bool) -> bool {
+        let waits = room_comes && !self.was_in_vain && self.waited < LONGEST_WAIT;
+        if waits {
+            self.waited += LOOK_EVERY;
+        } else {
+            *self = Patience { waited: Duration::ZERO, was_in_vain: room_comes };
+        }
+        waits
+    }
+}
+
 /// What the writing task has to do next.
 enum Next {
     /// Write these groups; make everything up to the position durable then, if there is one.
@@ -207,13 +227,11 @@ impl Log {
         let volume = self.objects.volume();
         let classes = volume.classes();
         let class = classes.iter().find(|info| Some(info.name.as_str()) == class);
-        class.is_some_and(|class| {
-            class.chunks.saturating_sub(class.taken).saturating_mul(volume.chunk_bytes()) < 2 * bytes
-        })
+        class.is_some_and(|class| class.free().saturating_mul(volume.chunk_bytes()) < 2 * bytes)
     }
 
     async fn prepare_segments(&self) {
-        let mut waited = Duration::ZERO;
+        let mut patience = Patience::default();
         loop {
             let noticed = self.prepare.notified();
             // The last chunks are not for what nobody waits for.
@@ -231,15 +249,13 @@ impl Log {
                 noticed.await;
                 continue;
             };
-            let class = self.classes.of_log();
-            if waited < LONGEST_WAIT && self.room_comes(class.as_deref(), bytes) {
-                self.environment.sleep(LOOK_EVERY).await;
-                waited += LOOK_EVERY;
-                continue;
-            }
-            waited = Duration::ZERO;
             // What is kept for deletes takes a few that are small.
             let bytes = if self.objects.is_short() { least } else { bytes };
+            let class = self.classes.of_log();
+            if patience.waits(self.room_comes(class.as_deref(), bytes)) {
+                self.environment.sleep(LOOK_EVERY).await;
+                continue;
+            }
             let mut prepared = LogSegment::prepare(&self.objects, class.as_deref(), bytes).await;
             if bytes > least && prepared.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) {
                 prepared = LogSegment::prepare(&self.objects, class.as_deref(), least).await;
@@ -262,5 +278,23 @@ impl Log {
             };
             drop(without_room);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each of the segments of a full volume took a second, in which nothing else was done.
+    #[test]
+    fn room_that_did_not_come_is_waited_for_when_there_was_some_again() {
+        let mut patience = Patience::default();
+        let most = (LONGEST_WAIT.as_micros() / LOOK_EVERY.as_micros()) as usize;
+        let mut waits_of = |looks: &[bool]| looks.iter().filter(|comes| patience.waits(**comes)).count();
+        assert_eq!(waits_of(&[true; 10]), 10);
+        assert_eq!(waits_of(&[false]), 0, "it came");
+        assert_eq!(waits_of(&vec![true; 3 * most]), most);
+        assert_eq!(waits_of(&[true; 10]), 0);
+        assert_eq!(waits_of(&[false, true, true]), 2);
     }
 }
