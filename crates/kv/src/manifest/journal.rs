@@ -19,6 +19,12 @@ use crate::{Error, ErrorKind, Result};
 /// Bytes of records in a frame of a snapshot, unless one record is longer.
 const SNAPSHOT_FRAME: usize = 256 << 10;
 
+/// The next changes have room however full the volume is, for they are what gives some back: so many bytes behind the last frame, or half a chunk.
+const ROOM_AHEAD: u64 = 32 << 10;
+
+/// Where room is short a manifest is written anew when it has so many chunks behind its snapshot, or as much as that.
+const CHUNKS_IF_SHORT: u64 = 4;
+
 /// The manifest of an open database.
 #[derive(Debug)]
 pub(crate) struct Manifest {
@@ -40,6 +46,8 @@ struct Writer {
     /// How far frames were written that were given up: what is left of them is behind no other frame.
     begun_bytes: u64,
     snapshot_bytes: u64,
+    /// There was no room to write it anew; it is tried again when it ends there.
+    rotates_from: u64,
     state: DatabaseRecord,
     /// What records name whose writing was given up: nobody knows whether they are durable until others are in their place.
     undecided: Vec<Lease>,
@@ -233,10 +241,19 @@ impl Manifest {
         }
         writer.state = state;
         let result = then(&writer.state);
-        if writer.offset > writer.snapshot_bytes + writer.state.settings.manifest_bytes {
+        if writer.offset > self.longest(writer) && writer.offset >= writer.rotates_from {
             self.rotate(writer).await?;
         }
+        take_room_ahead(&self.objects, &writer.object, writer.offset).await;
         Ok(result)
+    }
+
+    /// How long the manifest may get.
+    fn longest(&self, writer: &Writer) -> u64 {
+        let changes = writer.state.settings.manifest_bytes;
+        let (free, kept) = self.objects.room();
+        let few = (CHUNKS_IF_SHORT * self.objects.volume().chunk_bytes()).max(writer.snapshot_bytes);
+        writer.snapshot_bytes + if free < kept { changes.min(few) } else { changes }
     }
 
     async fn write(&self, writer: &mut Writer, records: &[u8]) -> std::result::Result<(), Unwritten> {
@@ -248,11 +265,15 @@ impl Manifest {
         // CRASH: the change was not made; what it would have led to is an orphan.
         self.crash.reached("manifest.before-write");
         let written = writer.object.write_bytes(writer.offset, &bytes).await.map_err(failed);
-        written.map_err(|error| match error.kind() {
+        if let Err(error) = written {
             // There is no room for a part of the frame, so it is not whole, and the next one goes to the same place.
-            ErrorKind::NoSpace => Unwritten::NotMade(error),
-            _ => Unwritten::Undecided(error),
-        })?;
+            if error.kind() == ErrorKind::NoSpace {
+                let there = writer.object.size_bytes().max(writer.offset);
+                writer.begun_bytes = writer.begun_bytes.min(there);
+                return Err(Unwritten::NotMade(error));
+            }
+            return Err(Unwritten::Undecided(error));
+        }
         self.objects.note_written(Purpose::Manifest, &writer.object, writer.offset, bytes.len() as u64);
         // CRASH: as before, or the frame is whole by chance, and then the change was made.
         self.crash.reached("manifest.before-sync");
@@ -275,6 +296,7 @@ impl Manifest {
             // The old one is as good; there will be room another time.
             Err(error) if error.kind() == ErrorKind::NoSpace && !has_begun => {
                 writer.is_rotating = false;
+                writer.rotates_from = writer.offset + self.objects.volume().chunk_bytes();
                 return Ok(());
             }
             Err(error) => return Err(error),
@@ -284,6 +306,17 @@ impl Manifest {
         self.crash.reached("manifest.before-rotated-deletion");
         self.rotations.add(1);
         delete_others(&self.objects, writer.lease.no()).await
+    }
+}
+
+/// Takes the chunk that comes behind a manifest's end, if that is near. Where there is none, the next change may find one, or none either.
+async fn take_room_ahead(objects: &Objects, object: &Object, offset: u64) {
+    let chunk_bytes = objects.volume().chunk_bytes();
+    let taken = object.size_bytes().next_multiple_of(chunk_bytes);
+    if taken < offset + ROOM_AHEAD.min(chunk_bytes / 2)
+        && object.write_bytes(taken, &[0; BLOCK]).await.is_ok()
+    {
+        objects.note_written(Purpose::Manifest, object, taken, BLOCK as u64);
     }
 }
 
@@ -348,6 +381,7 @@ async fn fill_snapshot(
         }
     }
     objects.note_written(Purpose::Manifest, &object, 0, offset);
+    take_room_ahead(objects, &object, offset).await;
     // CRASH: the new manifest may be torn; the old one is there. Of a database that is being made there is none: the name is as good as free.
     crash.reached("manifest.before-rotation-sync");
     object.sync().await.map_err(failed)?;
@@ -358,6 +392,7 @@ async fn fill_snapshot(
         index,
         begun_bytes: offset,
         snapshot_bytes: offset,
+        rotates_from: 0,
         state,
         undecided: Vec::new(),
         is_rotating: false,

@@ -129,6 +129,82 @@ fn a_change_that_found_no_room_can_be_made_later() {
     assert_eq!(kvsets, made);
 }
 
+/// Takes all chunks that are free.
+fn fill(volume: &TestVolume) {
+    let others = volume.volume.create_object("others", &tanada_volume::Attributes::default()).unwrap();
+    let chunk_bytes = volume.volume.chunk_bytes();
+    assert!((0..1 << 16).any(|no| wait_for(others.write_bytes(no * chunk_bytes, b"x")).is_err()));
+}
+
+fn begin_long(objects: &Arc<Objects>) -> Manifest {
+    let settings = DatabaseSettings { manifest_bytes: 64 << 20, ..DatabaseSettings::default() };
+    let state = DatabaseRecord { settings, ..DatabaseRecord::default() };
+    let begun = Manifest::begin(objects.clone(), classes(objects), state, CrashPoints::default());
+    wait_for(begun).unwrap()
+}
+
+/// Whoever had found the last chunks for what it wrote could not say so.
+#[test]
+fn the_next_changes_have_room_in_a_full_volume() {
+    let volume = TestVolume::new();
+    let objects = volume.objects();
+    let manifest = begin_long(&objects);
+    make_store(&manifest);
+    let chunk_bytes = volume.volume.chunk_bytes();
+    let mut no = 0;
+    let mut change = || {
+        no += 1;
+        wait_for(manifest.append(changes(no), |_| ()))
+    };
+    while manifest.writer.try_lock().unwrap().offset < chunk_bytes {
+        change().unwrap();
+    }
+    fill(&volume);
+    for _ in 0..ROOM_AHEAD / BLOCK as u64 {
+        change().unwrap();
+    }
+    let state = wait_for(recover(&objects)).unwrap().unwrap();
+    assert_eq!(state.stores[&1].tree.root.len() as u64, no);
+}
+
+#[test]
+fn where_room_is_short_a_manifest_does_not_get_long() {
+    let volume = TestVolume::new();
+    let objects = volume.objects();
+    let manifest = begin_long(&objects);
+    make_store(&manifest);
+    let mut no = 0;
+    let mut change = |bytes: u64| {
+        for _ in 0..bytes / BLOCK as u64 {
+            no += 1;
+            wait_for(manifest.append(changes(no), |_| ())).unwrap();
+        }
+        manifest.rotations.get()
+    };
+    let few = (CHUNKS_IF_SHORT + 1) * volume.volume.chunk_bytes();
+    assert_eq!(change(few), 0);
+    objects.keep_free(1 << 40, 0, 0);
+    assert_eq!(change(BLOCK as u64), 1);
+    assert_eq!(change(few / 2), 1);
+    assert!(change(few) >= 2);
+    // There is no room for another one, and this one has some.
+    let is_long = || {
+        let writer = manifest.writer.try_lock().unwrap();
+        writer.offset + 2 * BLOCK as u64 > manifest.longest(&writer)
+    };
+    while !is_long() {
+        change(BLOCK as u64);
+    }
+    fill(&volume);
+    let before = manifest.rotations.get();
+    while manifest.writer.try_lock().unwrap().rotates_from == 0 {
+        change(BLOCK as u64);
+    }
+    assert_eq!(manifest.rotations.get(), before);
+    let state = wait_for(recover(&objects)).unwrap().unwrap();
+    assert_eq!(state.stores[&1].tree.root.len() as u64, no);
+}
+
 /// It may be durable as long as nothing else is written there.
 #[test]
 fn what_a_dropped_change_names_stays_until_another_takes_its_place() {
@@ -279,9 +355,15 @@ fn a_long_change_that_was_given_up_leaves_nothing() {
     let objects = volume.objects();
     let manifest = begin(&objects);
     make_store(&manifest);
+    let object = manifest_object(&objects);
+    let before = object.size_bytes();
     let many: Vec<Record> = (10..1000).flat_map(changes).collect();
     let mut append = Box::pin(manifest.append(many, |_| ()));
-    assert!(wait_for(async { futures::poll!(&mut append) }).is_pending());
+    let is_begun = || object.size_bytes() > before + 2 * BLOCK as u64;
+    wait_for(std::future::poll_fn(|context| match is_begun() {
+        true => Poll::Ready(()),
+        false => append.as_mut().poll(context).map(|_| panic!("nothing was given up")),
+    }));
     drop(append);
     // What is on its way to a device gets there.
     std::thread::sleep(std::time::Duration::from_millis(20));
