@@ -128,8 +128,8 @@ impl DatabaseSettings {
         if !(2..=MOST_KVSETS).contains(&self.most_root_kvsets) {
             return wrong("most_root_kvsets is not between 2 and 65536");
         }
-        if self.slow_root_kvsets > self.most_root_kvsets {
-            return wrong("slow_root_kvsets is more than most_root_kvsets");
+        if !(1..=self.most_root_kvsets).contains(&self.slow_root_kvsets) {
+            return wrong("slow_root_kvsets is not between 1 and most_root_kvsets");
         }
         if self.manifest_bytes < 64 << 10 || self.manifest_bytes > 1 << 40 {
             return wrong("manifest_bytes is not between 64 KiB and 1 TiB");
@@ -254,11 +254,14 @@ impl StoreSettings {
                 "settings of a store: space_amplification is not between 1.05 and 1000",
             ));
         }
-        let segment_bytes = 64 << 10..=MOST_BYTES;
-        if !segment_bytes.contains(&self.leaf_bytes) || !segment_bytes.contains(&self.value_segment_bytes) {
-            return Err(Error::invalid(
-                "settings of a store: leaf_bytes or value_segment_bytes is not between 64 KiB and 1 PiB",
-            ));
+        for (name, bytes) in
+            [("leaf_bytes", self.leaf_bytes), ("value_segment_bytes", self.value_segment_bytes)]
+        {
+            if !(64 << 10..=MOST_BYTES).contains(&bytes) {
+                return Err(Error::invalid(format!(
+                    "settings of a store: {name} is not between 64 KiB and 1 PiB"
+                )));
+            }
         }
         if self.filter_bits_per_key > 64 {
             return Err(Error::invalid("settings of a store: filter_bits_per_key is more than 64"));

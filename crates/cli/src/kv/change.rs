@@ -143,7 +143,9 @@ pub(super) async fn load(place: &Place, arguments: LoadArguments) -> Outcome {
         if let Err(failure) = loaded {
             // What was not durable yet may be what could not be written.
             let is_there = match database.sync().await {
-                Ok(()) => format!("{pairs} before that are written"),
+                Ok(()) => {
+                    format!("{pairs} before that {} written", if loading.pairs == 1 { "is" } else { "are" })
+                }
                 Err(_) => format!("of {pairs} before that the last may be lost"),
             };
             return Err(Failure::failed(format!("{failure}; {is_there}")));
@@ -227,7 +229,7 @@ impl Loading<'_> {
                         (pairs, bytes) = (pairs + 1, bytes + (key.len() + value.len()) as u64);
                     }
                     Err(what) => {
-                        wrong = Some(Failure::failed(format!("line {no}: {what}")));
+                        wrong = Some(Failure::failed(format!("{}, line {no}: {what}", self.source)));
                         break;
                     }
                 }
@@ -235,7 +237,9 @@ impl Loading<'_> {
             if pairs > 0 {
                 let first = no - pairs + u64::from(wrong.is_none());
                 let written = self.database.write(batch, &self.options).await;
-                written.map_err(|error| Failure::failed(format!("from line {first} on: {error}")))?;
+                written.map_err(|error| {
+                    Failure::failed(format!("{}, from line {first} on: {error}", self.source))
+                })?;
                 (self.pairs, self.bytes) = (self.pairs + pairs, self.bytes + bytes);
             }
             if let Some(wrong) = wrong {

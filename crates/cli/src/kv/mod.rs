@@ -51,9 +51,9 @@ pub struct KvArguments {
     /// The database, "default" if none is named; the first put or load makes it
     #[arg(long, value_name = "NAME", global = true)]
     database: Option<String>,
-    /// The store in it; the first put or load makes it
-    #[arg(long, value_name = "NAME", default_value = DEFAULT, global = true)]
-    store: String,
+    /// The store in it, "default" if none is named; the first put or load makes it
+    #[arg(long, value_name = "NAME", global = true)]
+    store: Option<String>,
     /// Keys and values are hexadecimal digits
     #[arg(long, global = true)]
     hex: bool,
@@ -130,7 +130,8 @@ async fn dispatch(executors: &Arc<Executors>, arguments: KvArguments) -> Outcome
         environment: LiveEnvironment::new(Arc::clone(executors), Timeline::real()),
         directory,
         database: database.unwrap_or_else(|| DEFAULT.to_owned()),
-        store,
+        is_store_named: store.is_some(),
+        store: store.unwrap_or_else(|| DEFAULT.to_owned()),
         hex,
     };
     // The database's memory is to be what it uses.
@@ -167,6 +168,7 @@ struct Place {
     directory: Directory,
     database: String,
     store: String,
+    is_store_named: bool,
     hex: bool,
 }
 
@@ -241,7 +243,7 @@ impl Place {
 
     /// Whether the store is there, if one was named.
     fn named_store(&self, database: &Database) -> Outcome {
-        if self.store != DEFAULT {
+        if self.is_store_named {
             self.store(database)?;
         }
         Ok(())

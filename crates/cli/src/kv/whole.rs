@@ -178,7 +178,9 @@ pub(super) async fn settings(place: &Place, arguments: SettingsArguments) -> Out
         return set(place, &arguments.set).await;
     }
     let database = place.read().await?;
-    let stores = database.stores().into_iter().map(|name| {
+    place.named_store(&database)?;
+    let shown = database.stores().into_iter().filter(|name| !place.is_store_named || *name == place.store);
+    let stores = shown.map(|name| {
         let settings = database.open_store(&name)?.settings();
         Ok((name, settings))
     });

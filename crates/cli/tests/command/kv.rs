@@ -121,7 +121,7 @@ fn a_load_that_waits_for_more_loses_nothing() {
 #[test]
 fn a_load_that_fails_says_where_and_how_much_is_there() {
     let made = Made::new();
-    assert!(made.fed(&["load"], "no tab here\n").error(1).contains("line 1: there is no tab"));
+    assert!(made.fed(&["load"], "no tab here\n").error(1).contains("stdin, line 1: there is no tab"));
     let error = made.kv(&["scan"]).error(1);
     assert!(error.contains("there is no database"), "{error}: what wrote nothing leaves nothing");
     assert!(error.contains("tanada kv load"), "{error}");
@@ -131,6 +131,8 @@ fn a_load_that_fails_says_where_and_how_much_is_there() {
         "{error}"
     );
     assert_eq!(made.kv(&["scan"]).output(), lines(0..10));
+    let error = made.fed(&["load"], "a\tb\nno tab here\n").error(1);
+    assert!(error.contains("1 key before that is written"), "{error}");
 }
 
 /// What the engine had taken but the device had not was said to be written. A limit of the size of files stands for a full disk.
@@ -211,6 +213,15 @@ fn settings_and_policies_are_given_and_changed() {
 
     assert_eq!(made.kv(&["settings", r#"{"memory_bytes": 67108864}"#]).output(), "");
     assert!(made.kv(&["settings", r#"{"memory": 1}"#]).error(2).contains("memory"));
+    for command in [&["settings"][..], &["get", "a"]] {
+        let error = made.kv(&[&["--store", "none"], command].concat()).error(1);
+        assert!(
+            error.contains("no store \"none\" in database \"default\", which has \"default\""),
+            "{error}"
+        );
+    }
+    let error = made.kv(&["settings", "--set", "leaf_bytes=0"]).error(2);
+    assert!(error.contains("leaf_bytes is not between 64 KiB"), "{error}");
     let shown = made.kv(&["settings"]).output();
     let is_said = |what: &str| assert!(shown.contains(what), "{what} in {shown}");
     [r#""fast_class_bytes": 16777216"#, r#""memory_bytes": 67108864"#].into_iter().for_each(is_said);

@@ -70,6 +70,9 @@ use crate::{Error, ErrorKind, Result};
 use core::Core;
 use store::StoreState;
 
+/// Names of stores that a message tells.
+const FEW: usize = 5;
+
 /// A handle of an open database. Cheap to clone; [`close`](Self::close) it at the end.
 #[derive(Debug, Clone)]
 pub struct Database {
@@ -172,7 +175,14 @@ impl Database {
         self.core.check_open()?;
         let stores = self.core.stores.read();
         let store = stores.iter().find(|store| store.name == name);
-        let missing = || Error::new(ErrorKind::NotFound, format!("there is no store {name:?}"));
+        let missing = || {
+            let others: Vec<_> = stores.iter().take(FEW).map(|store| format!("{:?}", store.name)).collect();
+            let more = if stores.len() > FEW { " and others" } else { "" };
+            let has = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
+            let message =
+                format!("there is no store {name:?} in database {:?}, which has {has}{more}", self.core.name);
+            Error::new(ErrorKind::NotFound, message)
+        };
         Ok(Store::new(self.core.clone(), store.ok_or_else(missing)?.clone()))
     }
 

@@ -232,9 +232,17 @@ impl Replay<'_> {
 
     /// Fails if the log was durable beyond `end`.
     async fn check_end(&mut self, end: Lsn) -> Result<()> {
+        let starts = self.candidates.iter().filter_map(|candidate| Some((candidate.start()?, candidate)));
+        let last = starts.filter(|(start, _)| *start <= end).max_by_key(|(start, _)| *start);
+        let place = last.map_or_else(
+            || "of which no segment is whole".to_owned(),
+            |(start, candidate)| {
+                format!("offset {} of object {:?}", end - start, candidate.window.object.name())
+            },
+        );
         let damaged = |durable: Lsn, who: &str| {
             Err(Error::corrupted(format!(
-                "the log is damaged at LSN {end}: it ends there, and was durable up to LSN {durable} as {who} says"
+                "the log is damaged at LSN {end} ({place}): it ends there, and was durable up to LSN {durable} as {who} says; restore the database from a copy"
             )))
         };
         if self.from.durable > end {

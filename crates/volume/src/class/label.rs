@@ -35,7 +35,7 @@ impl Label {
 
     /// The label in `block`; `what` names the device. `None` if there is none.
     pub(crate) fn decode(block: &[u8], what: &str) -> Result<Option<Label>> {
-        let damaged = || Error::corrupted(format!("{what}: the label is damaged"));
+        let damaged = || Error::corrupted(format!("{what}: the label in its first 4 KiB is damaged"));
         let block = block.get(..BLOCK_BYTES as usize).ok_or_else(damaged)?;
         if block[..8] != MAGIC {
             return Ok(None);

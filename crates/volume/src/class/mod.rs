@@ -305,7 +305,10 @@ impl Class {
                     return Err(Error::new(ErrorKind::WrongVolume, message));
                 }
                 None => {
-                    let error = Error::corrupted(format!("{}: the label is damaged", device.name()));
+                    let error = Error::corrupted(format!(
+                        "{}: the label in its first 4 KiB is damaged: put the file back from a copy; while it is moved away the volume is read-only, and what lies elsewhere is there",
+                        device.name()
+                    ));
                     silent.push((i, error));
                 }
             }

@@ -50,7 +50,7 @@ pub(crate) async fn replay(
     let at = superblock.log_offset + log.used_bytes;
     if log.next_seq < superblock.checkpoint_blocks {
         let message = format!(
-            "{}: block {} of the checkpoint's {}, at offset {at}, is damaged",
+            "{}: block {} of the checkpoint's {}, at offset {at}, is damaged: restore the volume from a copy",
             reader.name(),
             log.next_seq,
             superblock.checkpoint_blocks
@@ -61,7 +61,7 @@ pub(crate) async fn replay(
     let is_cut = log.next_seq < superblock.clean_seq;
     if is_cut || (superblock.is_clean && log.next_seq != superblock.clean_seq) {
         let message = format!(
-            "{}: block {} of the journal, at offset {at}, is damaged: the volume was stopped cleanly after block {}",
+            "{}: block {} of the journal, at offset {at}, is damaged: the volume was stopped cleanly after block {}; restore it from a copy",
             reader.name(),
             log.next_seq,
             superblock.clean_seq
