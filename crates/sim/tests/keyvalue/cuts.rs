@@ -1,17 +1,30 @@
 //! The key-value engine's promises after power cuts, failing devices and rot.
 
+use std::num::NonZero;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use tanada_kv::CRASH_POINTS;
 use tanada_sim::{Case, Fault, KeyValueTrial, Report, Rule};
 
+/// Tells the stories of these seeds on all processors.
 fn told(seeds: std::ops::Range<u64>, trial: &KeyValueTrial) -> Report {
-    let mut total = Report::default();
-    for seed in seeds {
-        let case = Case::new("key-value", seed);
-        match trial.run(&case) {
-            Ok(report) => total.add(&report),
-            Err(failure) => panic!("{failure}"),
+    let total = Mutex::new(Report::default());
+    let next = AtomicU64::new(seeds.start);
+    let tell = || {
+        while let Some(seed) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < seeds.end) {
+            let told = trial.run(&Case::new("key-value", seed));
+            total.lock().unwrap().add(&told.unwrap_or_else(|failure| panic!("{failure}")));
         }
-    }
+    };
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, NonZero::get) as u64;
+        for _ in 1..threads.min(seeds.end - seeds.start) {
+            scope.spawn(tell);
+        }
+        tell();
+    });
+    let total = total.into_inner().unwrap();
     println!("{total}");
     total.operations.iter().chain(&total.marks).for_each(|(name, count)| println!("{count:>9} {name}"));
     total
