@@ -158,6 +158,22 @@ fn a_load_whose_device_takes_no_more_promises_nothing_for_the_last() {
     made.kv(&["check"]).output();
 }
 
+/// It was told of the first object that could not be written.
+#[test]
+fn without_a_class_nothing_is_written_and_it_is_said_why() {
+    let made = Made::new();
+    made.fed(&["load"], &(0..2000).map(|no| format!("{no}\t{}\n", "x".repeat(1000))).collect::<String>())
+        .output();
+    made.kv(&["compact"]).output();
+    let slow = std::path::Path::new(&made.volume).join("slow");
+    std::fs::rename(&slow, slow.with_extension("away")).unwrap();
+    let error = made.kv(&["put", "a", "1"]).error(1);
+    assert!(error.contains("cannot open database \"default\" for writing"), "{error}");
+    assert!(error.contains("slow (device 0): put back the files"), "{error}");
+    std::fs::rename(slow.with_extension("away"), &slow).unwrap();
+    assert_eq!(made.kv(&["put", "a", "1"]).output(), "");
+}
+
 #[test]
 fn what_would_do_harm_is_refused() {
     let made = Made::new();

@@ -220,6 +220,11 @@ impl Database {
                 missing("")
             });
         };
+        if !options.read_only
+            && let Some(why) = volume.read_only_reason()
+        {
+            return Err(Error::volume(format!("cannot open database {name:?} for writing"), &why));
+        }
         if !options.settings.is_empty() {
             let settings = options.settings.over(&state.settings);
             settings.check()?;

@@ -331,7 +331,7 @@ fn missing_error(recovered: &Recovered, classes: &ClassList) -> Option<Error> {
         more => format!(" and {more} more"),
     };
     let message = format!(
-        "the volume is read-only, because devices are missing: {}. Affected objects: {}{more}",
+        "the volume is read-only, because devices are missing: {}: put back the files or disks that the volume's settings name for them. Affected objects: {}{more}",
         names.join(", "),
         affected[..affected.len().min(MOST_NAMES)].join(", ")
     );
