@@ -445,6 +445,7 @@ mod tests {
             DatabaseSettings { log_group_bytes: 1 << 30, ..DatabaseSettings::default() },
             DatabaseSettings { waiting_tables: 0, ..DatabaseSettings::default() },
             DatabaseSettings { most_root_kvsets: 1, ..DatabaseSettings::default() },
+            DatabaseSettings { slow_root_kvsets: 0, ..DatabaseSettings::default() },
             DatabaseSettings { durability: Durability::Within(0), ..DatabaseSettings::default() },
             DatabaseSettings { concurrent_jobs: usize::MAX, ..DatabaseSettings::default() },
             DatabaseSettings { manifest_bytes: u64::MAX, ..DatabaseSettings::default() },
@@ -456,7 +457,7 @@ mod tests {
         let told = |settings: DatabaseSettings| settings.check().unwrap_err().to_string();
         assert!(
             told(DatabaseSettings { slow_root_kvsets: 40, ..DatabaseSettings::default() })
-                .contains("slow_root_kvsets is more than most_root_kvsets")
+                .contains("slow_root_kvsets is not between 1 and most_root_kvsets")
         );
         assert!(
             told(DatabaseSettings { concurrent_jobs: 0, ..DatabaseSettings::default() })
