@@ -29,7 +29,7 @@ use crate::log::Lsn;
 use crate::manifest::{DatabaseRecord, LogRecord, Record};
 use crate::memory::{MemoryContent, MemoryTable, TableSource};
 use crate::merge::{Groups, Retention};
-use crate::notify::yield_now;
+use crate::notify::{Notify, yield_now};
 use crate::objects::{Lease, ObjectKind, Objects};
 use crate::tree::{Change, Edit, KvsetKind, KvsetRecord, Place, Position};
 use crate::written::Purpose;
@@ -574,9 +574,15 @@ impl Core {
         while let Some((kind, no)) = self.objects.take_retired() {
             // CRASH: no manifest references it; the next opening deletes it.
             self.crash.reached("object.before-deletion");
-            let mut taken = Taken { objects: &self.objects, object: Some((kind, no)) };
-            self.objects.delete(kind, no).await?;
-            taken.object = None;
+            let mut taken =
+                Taken { objects: &self.objects, work: Some(&self.background.work), object: Some((kind, no)) };
+            let deleted = self.objects.delete(kind, no).await;
+            match deleted {
+                Ok(()) => taken.object = None,
+                // It fails again at once.
+                Err(_) => taken.work = None,
+            }
+            deleted?;
             self.counters.deleted_objects.add(1);
         }
         self.opener.cache.forget_gone().await;
@@ -598,6 +604,8 @@ fn gravest(all: Vec<Result<()>>) -> Result<()> {
 /// A retired object that is being deleted, and is retired still if that comes to nothing.
 struct Taken<'a> {
     objects: &'a Objects,
+    /// Workers, to whom it is left by who was dropped on the way.
+    work: Option<&'a Notify>,
     object: Option<(ObjectKind, u64)>,
 }
 
@@ -605,6 +613,7 @@ impl Drop for Taken<'_> {
     fn drop(&mut self) {
         if let Some((kind, no)) = self.object {
             self.objects.give_back_retired(kind, no);
+            self.work.into_iter().for_each(Notify::notify);
         }
     }
 }
