@@ -11,7 +11,6 @@
 //!
 //! A store's tables are written out oldest first, so that the root of its tree is in order; small ones of several stores are written out at once.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -23,14 +22,14 @@ use super::packing::Packing;
 use super::store::StoreState;
 use crate::cache::{Newest, VersionId};
 use crate::crash::PlantedBug;
-use crate::entry::{SegmentNo, SequenceNo};
+use crate::entry::SequenceNo;
 use crate::keyfile::{KeyFileOptions, KeyFileWriter};
 use crate::log::Lsn;
 use crate::manifest::{DatabaseRecord, LogRecord, Record};
 use crate::memory::{MemoryContent, MemoryTable, TableSource};
 use crate::merge::{Groups, Retention};
-use crate::notify::{Notify, yield_now};
-use crate::objects::{Lease, ObjectKind, Objects};
+use crate::notify::yield_now;
+use crate::objects::{Lease, ObjectKind};
 use crate::tree::{Change, Edit, KvsetKind, KvsetRecord, Place, Position};
 use crate::written::Purpose;
 use crate::{Error, ErrorKind, Result};
@@ -535,59 +534,6 @@ impl Core {
         }
         Ok(())
     }
-
-    /// Segments that trees reference or have as mirrors, over all stores.
-    pub(crate) fn held_segments(&self) -> BTreeSet<SegmentNo> {
-        let mut held = self.referenced_segments();
-        let stores = self.stores.read();
-        held.extend(stores.iter().flat_map(|store| store.view.read().tree.mirrors.clone().into_keys()));
-        held
-    }
-
-    fn forget_log_before(&self, writing: &Writing, begin: Lsn) {
-        let forgotten = writing.log.forget_before(begin);
-        if forgotten.is_empty() {
-            return;
-        }
-        let held = self.held_segments();
-        for placed in forgotten.into_iter().filter(|placed| !held.contains(&placed.no)) {
-            placed.segment.retire();
-        }
-    }
-
-    /// Log segments that a tree referenced and does not any more: deleted if nobody else does.
-    pub(crate) fn release_segments(&self, writing: &Writing, segments: &[SegmentNo]) {
-        if segments.is_empty() {
-            return;
-        }
-        let needed: BTreeSet<SegmentNo> = writing.log.segments().into_iter().collect();
-        let held = self.held_segments();
-        for no in segments.iter().filter(|no| !needed.contains(no) && !held.contains(no)) {
-            if let Ok(segment) = self.opener.segments.open(*no) {
-                segment.retire();
-            }
-        }
-    }
-
-    /// Deletes objects that nobody needs any more.
-    pub(crate) async fn delete_retired(&self) -> Result<()> {
-        while let Some((kind, no)) = self.objects.take_retired() {
-            // CRASH: no manifest references it; the next opening deletes it.
-            self.crash.reached("object.before-deletion");
-            let mut taken =
-                Taken { objects: &self.objects, work: Some(&self.background.work), object: Some((kind, no)) };
-            let deleted = self.objects.delete(kind, no).await;
-            match deleted {
-                Ok(()) => taken.object = None,
-                // It fails again at once.
-                Err(_) => taken.work = None,
-            }
-            deleted?;
-            self.counters.deleted_objects.add(1);
-        }
-        self.opener.cache.forget_gone().await;
-        Ok(())
-    }
 }
 
 /// Whether what failed may go well later.
@@ -599,21 +545,4 @@ fn may_pass(error: &Error) -> bool {
 fn gravest(all: Vec<Result<()>>) -> Result<()> {
     let failures = all.into_iter().filter_map(Result::err);
     failures.min_by_key(may_pass).map_or(Ok(()), Err)
-}
-
-/// A retired object that is being deleted, and is retired still if that comes to nothing.
-struct Taken<'a> {
-    objects: &'a Objects,
-    /// Workers, to whom it is left by who was dropped on the way.
-    work: Option<&'a Notify>,
-    object: Option<(ObjectKind, u64)>,
-}
-
-impl Drop for Taken<'_> {
-    fn drop(&mut self) {
-        if let Some((kind, no)) = self.object {
-            self.objects.give_back_retired(kind, no);
-            self.work.into_iter().for_each(Notify::notify);
-        }
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! - [`core`]: what its handles share; the way of writes and reads;
 //! - [`open`]: making, opening, recovering;
-//! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`packing`]: their values in segments of their own; [`lending`]: what they and jobs leave to the cache; [`jobs`]: tree jobs; [`install`]: their edits; [`merges`]: those at the root that wait for
+//! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`deletion`]: of what is needed no more; [`packing`]: their values in segments of their own; [`lending`]: what they and jobs leave to the cache; [`jobs`]: tree jobs; [`install`]: their edits; [`merges`]: those at the root that wait for
 //!   no other; [`relocation`]: bringing things to
 //!   where policies want them; [`mirrors`]: values that stay on the fastest class as long as it has room; [`unmirrored`]: those that come back there; [`pressure`]: holding writers back; [`reserve`]: room that is kept for
 //!   deletes; [`thinning`]: what gives room back where there is none to bring deletes down; [`shares`]: how large things are in small classes;
@@ -22,6 +22,7 @@ mod checkpoint;
 mod cleaning;
 pub(crate) mod conflict;
 pub(crate) mod core;
+mod deletion;
 mod flush;
 mod install;
 mod job_memory;

@@ -306,7 +306,7 @@ impl Class {
                 }
                 None => {
                     let error = Error::corrupted(format!(
-                        "{}: the label in its first 4 KiB is damaged: put the file back from a copy; while it is moved away the volume is read-only, and what lies elsewhere is there",
+                        "{}: the label in its first 4 KiB is damaged: restore the volume from a copy; while the file is moved away the volume is read-only, and what lies elsewhere is there",
                         device.name()
                     ));
                     silent.push((i, error));

@@ -14,7 +14,12 @@ fn classes(objects: &Objects) -> Arc<Classes> {
 }
 
 fn begin(objects: &Arc<Objects>) -> Manifest {
-    let settings = DatabaseSettings { manifest_bytes: 64 << 10, ..DatabaseSettings::default() };
+    begin_with(objects, 64 << 10)
+}
+
+/// One that is written anew after so many bytes.
+fn begin_with(objects: &Arc<Objects>, manifest_bytes: u64) -> Manifest {
+    let settings = DatabaseSettings { manifest_bytes, ..DatabaseSettings::default() };
     let state = DatabaseRecord { identity: 42, settings, ..DatabaseRecord::default() };
     wait_for(Manifest::begin(objects.clone(), classes(objects), state, CrashPoints::default())).unwrap()
 }
@@ -136,19 +141,12 @@ fn fill(volume: &TestVolume) {
     assert!((0..1 << 16).any(|no| wait_for(others.write_bytes(no * chunk_bytes, b"x")).is_err()));
 }
 
-fn begin_long(objects: &Arc<Objects>) -> Manifest {
-    let settings = DatabaseSettings { manifest_bytes: 64 << 20, ..DatabaseSettings::default() };
-    let state = DatabaseRecord { settings, ..DatabaseRecord::default() };
-    let begun = Manifest::begin(objects.clone(), classes(objects), state, CrashPoints::default());
-    wait_for(begun).unwrap()
-}
-
 /// Whoever had found the last chunks for what it wrote could not say so.
 #[test]
 fn the_next_changes_have_room_in_a_full_volume() {
     let volume = TestVolume::new();
     let objects = volume.objects();
-    let manifest = begin_long(&objects);
+    let manifest = begin_with(&objects, 64 << 20);
     make_store(&manifest);
     let chunk_bytes = volume.volume.chunk_bytes();
     let mut no = 0;
@@ -171,7 +169,7 @@ fn the_next_changes_have_room_in_a_full_volume() {
 fn where_room_is_short_a_manifest_does_not_get_long() {
     let volume = TestVolume::new();
     let objects = volume.objects();
-    let manifest = begin_long(&objects);
+    let manifest = begin_with(&objects, 64 << 20);
     make_store(&manifest);
     let mut no = 0;
     let mut change = |bytes: u64| {
@@ -252,10 +250,7 @@ fn what_is_changed_after_a_rotation_that_was_given_up_is_there() {
         let volume = TestVolume::new();
         let objects = volume.objects();
         // Each change makes it be written anew.
-        let settings = DatabaseSettings { manifest_bytes: 0, ..DatabaseSettings::default() };
-        let state = DatabaseRecord { settings, ..DatabaseRecord::default() };
-        let begun = Manifest::begin(objects.clone(), classes(&objects), state, CrashPoints::default());
-        let manifest = wait_for(begun).unwrap();
+        let manifest = begin_with(&objects, 0);
         make_store(&manifest);
         given_up += u32::from(give_up_behind(&manifest, 1, polls));
         // What is on its way to a device gets there.
