@@ -61,7 +61,7 @@ mod timeline;
 mod wait;
 
 #[cfg(feature = "allocator")]
-pub use allocator::{Allocator, give_memory_back_soon};
+pub use allocator::{Allocator, give_memory_back_at_once, give_memory_back_soon};
 pub use buffer::{BUFFER_ALIGNMENT, Buffer, BufferPool, LARGEST_POOLED_BUFFER};
 pub use context::{IoContext, IoCounters, IoSnapshot, Permit};
 pub use device::{Awaited, Backend, Completion, Device, DeviceOptions, Method, Operation, Request, Ticket};

@@ -292,7 +292,7 @@ fn run(command: &Command) -> Result<()> {
 }
 
 fn main() -> ExitCode {
-    tanada_io::give_memory_back_soon();
+    tanada_io::give_memory_back_at_once();
     match run(&Command::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

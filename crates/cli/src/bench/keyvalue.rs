@@ -232,6 +232,7 @@ pub(super) fn open(arguments: OpenArguments) -> Outcome {
 }
 
 fn one_opening() -> Outcome {
+    tanada_io::give_memory_back_at_once();
     let told =
         |error: serde_json::Error| Failure::usage(format!("--job is for this program's own use: {error}"));
     let job: OpeningJob = serde_json::from_reader(std::io::stdin()).map_err(told)?;
@@ -241,6 +242,7 @@ fn one_opening() -> Outcome {
 }
 
 pub(super) fn ycsb(arguments: YcsbArguments) -> Outcome {
+    tanada_io::give_memory_back_at_once();
     let YcsbArguments {
         common,
         against,
@@ -296,6 +298,7 @@ pub(super) fn ycsb(arguments: YcsbArguments) -> Outcome {
 }
 
 pub(super) fn hse(arguments: HseArguments) -> Outcome {
+    tanada_io::give_memory_back_at_once();
     let HseArguments { common, cpu } = arguments;
     let mut options =
         if common.quick { HseOptions::quick(&common.dir) } else { HseOptions::new(&common.dir) };

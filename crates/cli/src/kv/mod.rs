@@ -135,6 +135,7 @@ async fn dispatch(executors: &Arc<Executors>, arguments: KvArguments) -> Outcome
         hex,
     };
     // The database's memory is to be what it uses.
+    tanada_io::give_memory_back_at_once();
     let _pages = tanada_io::SmallPages::take();
     let outcome = match command {
         KvCommand::Put(arguments) => change::put(&place, arguments).await,
