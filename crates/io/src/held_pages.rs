@@ -147,6 +147,9 @@ impl std::fmt::Debug for HeldPage {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
     use tanada_base::SplitMix64;
 
     use super::*;
@@ -155,24 +158,13 @@ mod tests {
         std::array::from_fn(|byte| stamp.to_le_bytes()[byte % 8])
     }
 
-    /// Memory that the mapping takes, by the kernel's count of its pages.
+    /// Memory that the mapping takes: the kernel tells it page by page. (What it tells of whole mappings may count neighbours, for those are joined.)
     fn resident(pages: &HeldPages) -> usize {
-        let start = pages.shared.at(0) as usize;
-        let end = start + pages.shared.mapping.len();
-        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
-        let mut is_in = false;
-        let mut kib = 0;
-        for line in maps.lines() {
-            let mut words = line.split_ascii_whitespace();
-            let first = words.next().unwrap_or_default();
-            if let Some((from, to)) = first.split_once('-') {
-                let number = |hex: &str| usize::from_str_radix(hex, 16).unwrap();
-                is_in = number(from) < end && start < number(to);
-            } else if is_in && first == "Rss:" {
-                kib += words.next().unwrap().parse::<usize>().unwrap();
-            }
-        }
-        kib << 10
+        let map = File::open("/proc/self/pagemap").unwrap();
+        let mut entries = vec![0; pages.shared.mapping.len() / PAGE_BYTES * 8];
+        map.read_exact_at(&mut entries, (pages.shared.at(0) as usize / PAGE_BYTES * 8) as u64).unwrap();
+        let is_there = |entry: &&[u8; 8]| u64::from_le_bytes(**entry) >> 63 == 1;
+        entries.as_chunks().0.iter().filter(is_there).count() * PAGE_BYTES
     }
 
     #[test]
