@@ -17,8 +17,8 @@ pub fn give_memory_back_soon() {
     set_delay(SOON_MS);
 }
 
-/// Has [`Allocator`] give memory back to the system when it comes free. What is kept, however short, goes back when more comes free near it: where tables of 256 KiB
-/// blocks come and go, 60 MiB were kept for good. `MIMALLOC_PURGE_DELAY` in the environment outweighs it.
+/// Has [`Allocator`] give memory back to the system when it comes free. With a delay, however short, it goes back when more comes free near it, which may be never.
+/// For programs with a budget whose memory comes and goes in large pieces; may be called at any time. `MIMALLOC_PURGE_DELAY` in the environment outweighs it.
 pub fn give_memory_back_at_once() {
     set_delay(0);
 }

@@ -7,7 +7,7 @@
 //! - [`Executors`] are threads with an io_uring each. Tasks spawned on them drive thousands of I/Os from one thread.
 //! - [`wait`] runs a future on a thread that has nothing else to do, without an executor.
 //! - A [`Gate`] bounds I/Os and bytes in flight; an [`IoContext`] goes through it and counts.
-//! - [`Slots`] are memory that goes back to the system piece by piece, [`HeldPages`] copies of pages that come and go one by one.
+//! - [`Slots`] are memory that goes back to the system piece by piece.
 //! - A [`ModelSpec`] (`8xhdd-7200`) describes devices to emulate; a [`Timeline`] puts them before a device, in real or in virtual time.
 //!
 //! What the machine lacks (direct I/O, io_uring, locked memory) is replaced by the next best way: see [`Fallback`].
@@ -49,8 +49,6 @@ mod error;
 mod executor;
 mod fallback;
 mod gate;
-mod held_pages;
-mod mapping;
 mod model;
 mod observer;
 mod pages;
@@ -72,7 +70,6 @@ pub use executor::{
 };
 pub use fallback::{Fallback, force_fallback, set_warning_sink, warn};
 pub use gate::{Gate, GateLimits};
-pub use held_pages::{HeldPage, HeldPages, PAGE_BYTES};
 pub use model::{FlashSpec, MemberSpec, ModelQueue, ModelSpec, ModelledArray, Preset, SpindleSpec};
 pub use observer::{IoObserver, ObservedRead};
 pub use pages::SmallPages;

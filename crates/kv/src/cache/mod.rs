@@ -34,7 +34,6 @@ use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 use quick_cache::Weighter;
 use quick_cache::sync::{Cache as QuickCache, DefaultLifecycle};
-use tanada_io::{HeldPages, PAGE_BYTES};
 
 use crate::Result;
 use crate::keyfile::{FilterPart, KeyHash, Page, PageAddress};
@@ -100,22 +99,19 @@ const LEAVES_PART: (u64, u64) = (3, 4);
 /// Bytes that are dropped at once, for the same reason.
 const DROPPED_AT_ONCE: u64 = 1 << 20;
 
-/// What an entry costs beside its bytes, and beside the eighth of them that an allocator rounds up by in the mean. (Pages of the usual size are held without that.)
-const ENTRY_BYTES: u64 = 218;
+/// What an entry costs beside its bytes, and beside the eighth of them that an allocator rounds up by in the mean.
+const ENTRY_BYTES: u64 = 186;
 
 #[derive(Debug, Clone)]
 struct ByBytes;
 
 impl Weighter<CacheKey, Cached> for ByBytes {
     fn weight(&self, _: &CacheKey, cached: &Cached) -> u64 {
-        let (apart, bytes) = match cached {
-            Cached::Page(page) if page.bytes().len() == PAGE_BYTES => {
-                (PAGE_BYTES, page.size_bytes() - PAGE_BYTES)
-            }
-            Cached::Page(page) => (0, page.size_bytes()),
-            Cached::Filter(part) => (0, part.size_bytes()),
+        let bytes = match cached {
+            Cached::Page(page) => page.size_bytes(),
+            Cached::Filter(part) => part.size_bytes(),
         };
-        apart as u64 + bytes as u64 / 8 * 9 + ENTRY_BYTES
+        bytes as u64 / 8 * 9 + ENTRY_BYTES
     }
 }
 
@@ -132,8 +128,6 @@ type Ranked = QuickCache<CacheKey, Cached, ByBytes, FixedState>;
 pub(crate) struct Cache {
     upper: Ranked,
     leaves: Ranked,
-    /// The bytes of both's pages.
-    pages: HeldPages,
     values: Values,
     budget_bytes: u64,
     /// So many there were.
@@ -180,7 +174,6 @@ impl Cache {
         Arc::new(Cache {
             upper,
             leaves,
-            pages: HeldPages::new(usize::try_from(budget_bytes).unwrap_or(usize::MAX) / PAGE_BYTES),
             values: Values::new(budget_bytes),
             budget_bytes,
             owners: AtomicU64::new(0),
@@ -370,15 +363,6 @@ impl Cache {
                     yield_now().await;
                 }
             }
-        }
-    }
-
-    /// The bytes of a page as they are to be held: a copy, which keeps no buffer from the next reads (those that the kernel knows are few, and others are aligned,
-    /// which takes memory), and which leaves no hole when it goes.
-    pub(crate) fn copy_page(&self, page: &[u8]) -> Bytes {
-        match self.pages.copy(page) {
-            Some(copy) => Bytes::from_owner(copy),
-            None => Bytes::copy_from_slice(page),
         }
     }
 

@@ -10,16 +10,13 @@ use super::flush::LOOKS_A_TABLE;
 /// values of 1,000 bytes, and most of one with short values.
 const NODES_SHARE: u64 = 2;
 
-/// What jobs take beside their batches, and nodes of tables: one in so many bytes of `memory_bytes` at most. (Traced with 384 MiB and three tables that wait, 53 MiB.)
-const MOST_UNCOUNTED_PART: u64 = 10;
-
 /// What an allocator keeps in pieces that are in part free is not less with less memory, as long as it is no more than a sixth.
 const LEAST_UNCOUNTED_BYTES: u64 = 24 << 20;
 
 /// What of `memory_bytes` is left for what nobody counts, while nodes of tables and jobs hold `held_bytes` and the engine itself takes `own_bytes`: the log's
 /// groups, buffers of I/Os, and what came free. They come and go with these: a little always, and as much as those hold, up to a bound.
 fn uncounted_bytes(memory_bytes: u64, own_bytes: u64, held_bytes: u64) -> u64 {
-    let most = (memory_bytes / MOST_UNCOUNTED_PART).max(LEAST_UNCOUNTED_BYTES.min(memory_bytes / 6));
+    let most = (memory_bytes / 16).max(LEAST_UNCOUNTED_BYTES.min(memory_bytes / 6));
     own_bytes.max(memory_bytes / 32) + held_bytes.min(most)
 }
 
@@ -64,7 +61,7 @@ mod tests {
     #[test]
     fn the_cache_has_what_passes_through_while_nothing_does() {
         let mib = |memory: u64, held: u64| uncounted_bytes(memory << 20, 12 << 20, held << 20) >> 20;
-        assert_eq!([0, 16, 64, 200].map(|held| mib(512, held)), [16, 32, 67, 67]);
+        assert_eq!([0, 16, 64, 200].map(|held| mib(512, held)), [16, 32, 48, 48]);
         assert_eq!([0, 1, 30].map(|held| mib(64, held)), [12, 13, 22]);
     }
 }

@@ -447,7 +447,8 @@ impl Shared {
             return Err(self.malformed(address, Malformed::new(0, "no page")));
         }
         let bytes = read_blocks(&self.object, &self.buffers, offset, len as usize).await?;
-        let bytes = self.cache.copy_page(&bytes);
+        // What is held long does not keep buffers from the next reads: those that the kernel knows are few, and others are aligned, which takes memory.
+        let bytes = Bytes::copy_from_slice(&bytes);
         Page::parse(bytes, self.file_no, address).map_err(|malformed| self.malformed(address, malformed))
     }
 
