@@ -36,8 +36,14 @@ mod sync {
 }
 
 #[allow(dead_code, reason = "the engine uses the other build")]
+#[path = "memory/bits.rs"]
+mod bits;
+#[allow(dead_code, reason = "the engine uses the other build")]
 #[path = "notify.rs"]
 mod notify;
+#[allow(dead_code, reason = "the engine uses the other build")]
+#[path = "value/room.rs"]
+mod room;
 #[allow(dead_code, reason = "the engine uses the other build")]
 #[path = "database/snapshot.rs"]
 mod snapshot;
@@ -50,11 +56,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use loom::thread;
 
+use self::bits::KeyBits;
 use self::notify::Notify;
+use self::room::Room;
 use self::snapshot::Snapshots;
 use self::sync::{AtomicBool, AtomicU64, Ordering, RwLock, model};
 use self::tombstones::GrowingTombstones;
 use crate::entry::{RangeTombstone, SequenceNo};
+use crate::keyfile::KeyHash;
 use crate::merge::Load;
 
 /// A merge drops what nobody reads; whoever registers later reads at a number that is not smaller than the newest it has kept.
@@ -141,6 +150,56 @@ fn who_sees_a_number_sees_the_range_that_it_deleted() {
         assert_eq!(tombstones.newest_over(b"b", visible), expected);
         assert!(tombstones.sets().len() >= visible as usize);
         writer.join().unwrap();
+    });
+}
+
+/// Writers take turns, and each key's bits may be those that another key has set already, all or one of them.
+#[test]
+fn who_sees_a_number_sees_the_bits_of_its_key() {
+    model(|| {
+        let (snapshots, keys) = (Arc::new(Snapshots::default()), Arc::new(KeyBits::new(0)));
+        let commit = Arc::new(self::sync::Mutex::<SequenceNo>::default());
+        let hash = |sequence: SequenceNo| KeyHash::of(&(sequence % 2).to_be_bytes());
+        let (for_writer, adds, turns) = (snapshots.clone(), keys.clone(), commit.clone());
+        let write = move || {
+            let mut last = turns.lock();
+            *last += 1;
+            adds.add(hash(*last));
+            for_writer.publish(*last);
+        };
+        let other = thread::spawn(write.clone());
+        let writer = thread::spawn(move || (0..2).for_each(|_| write()));
+        let visible = snapshots.visible();
+        assert!((1..=visible).all(|sequence| keys.may_have(hash(sequence))), "{visible}");
+        writer.join().unwrap();
+        other.join().unwrap();
+    });
+}
+
+/// Who waits for room gets it when it is given back, and nobody takes more than there is.
+#[test]
+fn room_is_given_to_one_and_nobody_waits_for_ever() {
+    model(|| {
+        let (room, taken) = (Arc::new(Room::of(1)), Arc::new(AtomicU64::new(0)));
+        let (others, others_taken) = (room.clone(), taken.clone());
+        let passes = |room: &Room, taken: &AtomicU64| {
+            loom::future::block_on(async {
+                loop {
+                    let more = room.more();
+                    if room.take(1) {
+                        break;
+                    }
+                    more.await;
+                }
+            });
+            assert_eq!(taken.fetch_add(1, Ordering::AcqRel), 0);
+            taken.fetch_sub(1, Ordering::AcqRel);
+            room.give(1);
+        };
+        let other = thread::spawn(move || passes(&others, &others_taken));
+        passes(&room, &taken);
+        other.join().unwrap();
+        assert!(room.take(1) && !room.take(1));
     });
 }
 

@@ -58,7 +58,7 @@ pub struct Activity {
     pub objects_deleted: u64,
     /// Writes that were slowed.
     pub writes_slowed: u64,
-    /// Writes that had to wait, by cause; because the fast class is nearly full they are slowed only.
+    /// Writes that had to wait or were slowed, by cause; because the fast class is nearly full, and for space, they are slowed only.
     pub stalls: Vec<StallStatistics>,
     /// How long batches took with what waited for the log, of one in sixteen; ascending.
     pub write_latencies: Vec<LatencyBucket>,

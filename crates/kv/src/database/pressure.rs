@@ -233,9 +233,7 @@ impl Core {
                 }
                 Pressure::Slow(time, cause) => {
                     self.counters.slowed.add(1);
-                    if cause == Cause::Space {
-                        self.counters.stalled(cause, time);
-                    }
+                    self.counters.stalled(cause, time);
                     self.environment.sleep(time).await;
                     break Ok(());
                 }

@@ -22,3 +22,21 @@ pub(crate) use table::{Found, MemoryContent, MemoryTable, MemoryVersion};
 
 // As `super::sync`, for modules that are built with others, too.
 use crate::sync;
+
+#[cfg(test)]
+mod tests {
+    use super::bits::KeyBits;
+    use crate::keyfile::KeyHash;
+
+    #[test]
+    fn large_tables_know_most_of_what_they_do_not_have() {
+        let hash = |no: u64| KeyHash::of(&no.to_be_bytes());
+        for (table_bytes, keys, most) in [(32 << 20, 30_000u64, 200), (1 << 20, 4000, 700)] {
+            let known = KeyBits::new(table_bytes);
+            (0..keys).for_each(|no| known.add(hash(no)));
+            assert!((0..keys).all(|no| known.may_have(hash(no))));
+            let others = (keys..keys + 10_000).filter(|no| known.may_have(hash(*no))).count();
+            assert!(others < most, "{table_bytes}: {others}");
+        }
+    }
+}

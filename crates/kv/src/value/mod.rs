@@ -26,6 +26,9 @@ pub(crate) use segment::{Segment, Segments, Wanted};
 pub(crate) use sides::Sides;
 pub(crate) use writer::SegmentWriter;
 
+// As `super::sync` and `super::notify`, for modules that are built with others, too.
+use crate::{notify, sync};
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;

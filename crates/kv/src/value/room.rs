@@ -1,8 +1,7 @@
 //! Room in memory for values that are read while others are on their way out: what is read takes of it, and what was written gives it back.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-use crate::notify::{Notified, Notify};
+use super::notify::{Notified, Notify};
+use super::sync::{AtomicBool, AtomicU64, Ordering};
 
 /// Bytes that may be read still.
 #[derive(Debug, Default)]
@@ -71,15 +70,17 @@ mod tests {
 
     #[test]
     fn what_was_given_back_can_be_taken_again() {
-        let room = Room::of(10);
-        assert!(room.take(7) && !room.take(4) && room.take(3));
-        let more = room.more();
-        room.give(5);
-        assert!(more.now_or_never().is_some());
-        assert!(room.more().now_or_never().is_none());
-        assert!(!room.take(6) && room.take(5));
-        room.open();
-        assert!(room.take(u64::MAX));
-        assert!(Room::unlimited().take(u64::MAX));
+        super::super::sync::model(|| {
+            let room = Room::of(10);
+            assert!(room.take(7) && !room.take(4) && room.take(3));
+            let more = room.more();
+            room.give(5);
+            assert!(more.now_or_never().is_some());
+            assert!(room.more().now_or_never().is_none());
+            assert!(!room.take(6) && room.take(5));
+            room.open();
+            assert!(room.take(u64::MAX));
+            assert!(Room::unlimited().take(u64::MAX));
+        });
     }
 }
