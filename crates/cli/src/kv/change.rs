@@ -4,7 +4,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tanada_kv::{Batch, Database, DatabaseSettings, Durability, Store, WriteOptions};
+use tanada_kv::{
+    Batch, Database, DatabaseSettings, Durability, LONGEST_KEY, LONGEST_VALUE, Store, WriteOptions,
+};
 
 use super::bytes::parsed;
 use super::settings::WriteArguments;
@@ -31,12 +33,7 @@ pub struct PutArguments {
 pub(super) async fn put(place: &Place, arguments: PutArguments) -> Outcome {
     let key = parsed(&arguments.key, place.hex)?.into_owned();
     let value = if arguments.value == "-" {
-        let mut read = Vec::new();
-        std::io::stdin()
-            .lock()
-            .read_to_end(&mut read)
-            .map_err(|error| Failure::failed(format!("cannot read the value from stdin: {error}")))?;
-        read
+        value_of(std::io::stdin().lock(), place.hex)?
     } else {
         parsed(&arguments.value, place.hex)?.into_owned()
     };
@@ -50,6 +47,28 @@ pub(super) async fn put(place: &Place, arguments: PutArguments) -> Outcome {
     let written = written.await;
     let written = closing(&database, written).await;
     place.with_all_or_nothing(is_there, written).await
+}
+
+/// The value that is read, no more of it than could be written.
+fn value_of(input: impl Read, hex: bool) -> Outcome<Vec<u8>> {
+    let failed =
+        |why: &dyn std::fmt::Display| Failure::failed(format!("cannot read the value from stdin: {why}"));
+    let longest = text_bytes(LONGEST_VALUE, hex);
+    let mut read = Vec::new();
+    input.take(longest + 1).read_to_end(&mut read).map_err(|error| failed(&error))?;
+    if read.len() as u64 > longest {
+        return Err(failed(&format_args!("it is longer than {LONGEST_VALUE} bytes")));
+    }
+    if !hex {
+        return Ok(read);
+    }
+    let text = std::str::from_utf8(&read).map_err(|_| failed(&"these are no hexadecimal digits"))?;
+    Ok(parsed(text.trim_end(), true)?.into_owned())
+}
+
+/// Bytes that so many take in what is read, with the end of a line.
+fn text_bytes(bytes: usize, hex: bool) -> u64 {
+    if hex { 2 * bytes as u64 + 2 } else { bytes as u64 }
 }
 
 /// Arguments of `tanada kv delete`.
@@ -137,7 +156,7 @@ pub(super) async fn load(place: &Place, arguments: LoadArguments) -> Outcome {
         let store = place.store_or_new(&database).await?;
         let options = arguments.write.options();
         let mut loading = Loading { place, database: &database, source, store, options, pairs: 0, bytes: 0 };
-        let loaded = loading.all(lines(input)?).await;
+        let loaded = loading.all(lines(input, place.hex)?).await;
         has_written = loading.pairs > 0;
         let pairs = count(loading.pairs, "key");
         if let Err(failure) = loaded {
@@ -164,8 +183,10 @@ pub(super) async fn load(place: &Place, arguments: LoadArguments) -> Outcome {
 type Lines = std::io::Result<Vec<Vec<u8>>>;
 
 /// Reads lines on a thread of its own, for whoever waits for input must not keep the log from being written. What is there is passed on before more is
-/// waited for.
-fn lines(input: Box<dyn Read + Send>) -> Outcome<tokio::sync::mpsc::Receiver<Lines>> {
+/// waited for. A line that is longer than any pair is an error.
+fn lines(input: Box<dyn Read + Send>, hex: bool) -> Outcome<tokio::sync::mpsc::Receiver<Lines>> {
+    // With the tab and the end of the line.
+    let longest = text_bytes(LONGEST_KEY, hex) + text_bytes(LONGEST_VALUE, hex) + 2;
     let (sender, receiver) = tokio::sync::mpsc::channel(4);
     let read = move || {
         let mut input = BufReader::with_capacity(BATCH_BYTES, input);
@@ -173,8 +194,12 @@ fn lines(input: Box<dyn Read + Send>) -> Outcome<tokio::sync::mpsc::Receiver<Lin
             let (mut lines, mut bytes) = (Vec::new(), 0);
             let more = loop {
                 let mut line = Vec::new();
-                match input.read_until(b'\n', &mut line) {
+                match input.by_ref().take(longest + 1).read_until(b'\n', &mut line) {
                     Ok(0) => break Ok(false),
+                    Ok(read) if read as u64 > longest => {
+                        let why = format!("a line of more than {longest} bytes is no key with a value");
+                        break Err(std::io::Error::new(std::io::ErrorKind::InvalidData, why));
+                    }
                     Ok(read) => bytes += read,
                     Err(error) => break Err(error),
                 }

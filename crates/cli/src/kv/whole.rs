@@ -112,11 +112,15 @@ pub(super) async fn list(place: &Place, is_named: bool, arguments: ListArguments
                 table.add(vec![database.name.clone(), store.name.clone(), policy, versions, bytes]);
             }
             if database.stores.is_empty() {
-                let why = database.error.as_deref().unwrap_or("no stores");
-                table.add(vec![database.name.clone(), format!("({why})"), "".into(), "".into(), "".into()]);
+                let why = if database.error.is_some() { "(cannot be opened)" } else { "(no stores)" };
+                table.add(vec![database.name.clone(), why.into(), "".into(), "".into(), "".into()]);
             }
         }
-        if databases.is_empty() { "there are no databases\n".to_owned() } else { table.to_string() }
+        if databases.is_empty() {
+            return "there are no databases\n".to_owned();
+        }
+        let errors = databases.iter().filter_map(|database| Some((&database.name, database.error.as_ref()?)));
+        errors.fold(table.to_string(), |text, (name, error)| text + &format!("{name}: {error}\n"))
     })
 }
 

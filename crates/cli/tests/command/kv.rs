@@ -56,6 +56,15 @@ fn what_is_put_comes_back() {
 }
 
 #[test]
+fn digits_come_from_stdin_as_from_arguments() {
+    let made = Made::new();
+    made.fed(&["--hex", "put", "6b", "-"], "76fF\n").output();
+    assert_eq!(made.kv(&["--hex", "get", "6b"]).output(), "76ff\n");
+    assert!(made.fed(&["--hex", "put", "6b", "-"], "6B\t76").error(1).contains("hexadecimal"));
+    assert_eq!(made.kv(&["--hex", "get", "6b"]).output(), "76ff\n");
+}
+
+#[test]
 fn a_scan_has_both_ends_in_both_directions() {
     let made = Made::new();
     made.fed(&["load"], &lines(0..20)).output();
@@ -131,6 +140,11 @@ fn a_load_that_fails_says_where_and_how_much_is_there() {
         "{error}"
     );
     assert_eq!(made.kv(&["scan"]).output(), lines(0..10));
+    let endless = "x".repeat(67_200_000);
+    let error = made.fed(&["load"], &endless).error(1);
+    assert!(error.contains("from line 1 on") && error.contains("no key with a value"), "{error}");
+    let error = made.fed(&["put", "a", "-"], &endless).error(1);
+    assert!(error.contains("longer than 67108864 bytes"), "{error}");
     let error = made.fed(&["load"], "a\tb\nno tab here\n").error(1);
     assert!(error.contains("1 key before that is written"), "{error}");
 }

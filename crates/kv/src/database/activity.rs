@@ -24,7 +24,7 @@ pub struct Activity {
     pub openings: u64,
     /// Puts, deletes and ranges that were written.
     pub operations_written: u64,
-    /// Bytes of them: keys, values, and 26 bytes each.
+    /// Bytes of them: keys, ends of ranges, and values as they are stored.
     pub bytes_written: u64,
     /// Bytes of bulk loads.
     pub bytes_loaded: u64,

@@ -97,12 +97,9 @@ impl Batch {
         expires_s: Option<u32>,
     ) {
         if key.len() > LONGEST_KEY || value.len() > LONGEST_VALUE {
-            self.refuse(|| {
-                format!(
-                    "a key of {} bytes with a value of {}: at most {LONGEST_KEY} and {LONGEST_VALUE} are possible",
-                    key.len(),
-                    value.len()
-                )
+            self.refuse(|| match key.len() > LONGEST_KEY {
+                true => format!("a key of {} bytes: at most {LONGEST_KEY} are possible", key.len()),
+                false => format!("a value of {} bytes: at most {LONGEST_VALUE} are possible", value.len()),
             });
             return;
         }

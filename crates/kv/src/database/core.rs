@@ -303,7 +303,7 @@ impl Core {
             commit.recent.note(payload, sequence);
         }
         self.counters.written_operations.add(u64::from(payload.operations));
-        self.counters.written_bytes.add(payload.bytes.len() as u64);
+        self.counters.written_bytes.add(payload.written_bytes());
         self.apply(std::mem::take(payload), sequence, stores, appended);
         self.snapshots.publish(sequence);
         self.make_room(writing, stores, appended.end);

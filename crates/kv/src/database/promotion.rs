@@ -32,7 +32,8 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// When a store was promoted last.
 #[derive(Debug, Default)]
 pub(crate) struct Promotion {
-    last: Mutex<Duration>,
+    /// When something was promoted last, or when it could have been for the first time: what may be written adds up from then on.
+    last: Mutex<Option<Duration>>,
     reads: AtomicU64,
 }
 
@@ -106,7 +107,7 @@ impl Core {
         let rate = store.settings().promoted_bytes_per_second;
         let Some(fastest) = self.classes.fastest_of_several().filter(|_| rate > 0) else { return Ok(false) };
         let now = self.environment.now();
-        let elapsed = now.saturating_sub(*store.promotion.last.lock());
+        let elapsed = now.saturating_sub(*store.promotion.last.lock().get_or_insert(now));
         if elapsed < SHORTEST || self.classes.is_fast_full() {
             return Ok(false);
         }
@@ -115,7 +116,7 @@ impl Core {
         if keys.is_empty() {
             return Ok(false);
         }
-        *store.promotion.last.lock() = now;
+        *store.promotion.last.lock() = Some(now);
         let tree = Arc::new(store.view.read().tree.without_mirrors());
         let context = self.job_context(store)?;
         let output = promote_keys(&context, &tree, &keys, &fastest).await?;

@@ -181,6 +181,11 @@ impl Payload {
         FRAME_HEADER + self.bytes.len()
     }
 
+    /// Bytes of keys and stored values.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        (self.bytes.len() as u64).saturating_sub(u64::from(self.operations) * OPERATION_HEADER as u64)
+    }
+
     /// The operations in their order.
     pub(crate) fn operations(&self) -> Operations<'_> {
         Operations { payload: &self.bytes, at: 0 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tanada_base::SplitMix64;
 use tanada_kv::blocking::wait;
@@ -554,5 +554,72 @@ fn a_database_opens_without_the_class_of_its_copies() {
     for no in 0..6000u64 {
         assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, 1));
     }
+    wait(database.close()).unwrap();
+}
+
+#[test]
+fn no_more_is_copied_than_the_budget_allows() {
+    let began = Instant::now();
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let settings_of_database =
+        DatabaseSettings { memory_bytes: 1 << 20, memory_table_bytes: 128 << 10, ..Bench::settings() };
+    let create = Database::create(&bench.volume, "test", &settings_of_database, bench.environment.clone());
+    let database = wait(create).unwrap();
+    // A few values a second, of two megabytes that are all worth it.
+    let rate = 20_000;
+    let policy = PolicyTemplate::CapacityOnly.into();
+    let settings = StoreSettings { promoted_bytes_per_second: rate, policy, ..settings() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    for no in 0..6000u64 {
+        wait(store.put(&no.to_be_bytes(), &value(no, 1))).unwrap();
+    }
+    wait(store.compact()).unwrap();
+    let mut last = 0;
+    for _ in 0..2 {
+        while database.statistics().since_opening.bytes_promoted == last {
+            for no in 0..2000u64 {
+                assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no, 1));
+            }
+        }
+        last = database.statistics().since_opening.bytes_promoted;
+        assert!(last as f64 <= began.elapsed().as_secs_f64() * rate as f64, "{last}");
+    }
+    wait(database.close()).unwrap();
+}
+
+/// Nobody spills as long as a load has the store's turn, so kvsets add up.
+#[test]
+fn how_long_writes_are_slowed_for_kvsets_is_counted() {
+    let bench = Bench::new();
+    let settings_of_database =
+        DatabaseSettings { slow_root_kvsets: 2, most_root_kvsets: 1000, ..Bench::settings() };
+    let create = Database::create(&bench.volume, "test", &settings_of_database, bench.environment.clone());
+    let database = wait(create).unwrap();
+    let store = wait(database.create_store("a", &settings())).unwrap();
+    let load = wait(store.bulk_load()).unwrap();
+    for no in 0..2000u64 {
+        wait(store.put(&no.to_be_bytes(), &value(no, 1))).unwrap();
+    }
+    drop(load);
+    let activity = database.statistics().since_opening;
+    let stall = activity.stalls.iter().find(|stall| stall.cause == "root kvsets").unwrap();
+    assert!(stall.count > 0 && stall.us > 0 && stall.count <= activity.writes_slowed, "{activity:#?}");
+    wait(database.close()).unwrap();
+}
+
+/// No bytes lie before the second key, and yet there is a key that could stay: nothing was split, over and over.
+#[test]
+fn an_empty_key_and_a_value_larger_than_a_leaf_come_to_rest() {
+    let bench = Bench::with_classes(96 << 20, 512 << 20);
+    let database = bench.create();
+    let settings = StoreSettings { leaf_bytes: 256 << 10, value_segment_bytes: 256 << 10, ..settings() };
+    let store = wait(database.create_store("a", &settings)).unwrap();
+    let large = value(1, 1).repeat(700);
+    wait(store.put(b"", b"")).unwrap();
+    wait(store.put(b"a", &large)).unwrap();
+    wait(store.compact()).unwrap();
+    assert_eq!(database.statistics().stores[0].leaves, 2);
+    assert_eq!(wait(store.get(b"")).unwrap().as_deref(), Some(&b""[..]));
+    assert_eq!(wait(store.get(b"a")).unwrap().unwrap(), large);
     wait(database.close()).unwrap();
 }

@@ -98,7 +98,7 @@ pub(super) async fn fill(
     let Target { mut leaf, mut start, end, mut position, split_bytes, below } = target;
     let mut new_leaf = None;
     let sampling = Sampling::of(below, outputs.filter_bits_per_key());
-    let mut keys = 0usize;
+    let (mut keys, mut has_any) = (0usize, false);
     while groups.peek().is_some_and(|key| end.is_none_or(|end| key < &**end)) {
         groups.next(retention).await?;
         keys += 1;
@@ -113,13 +113,15 @@ pub(super) async fn fill(
             before >= split_bytes
                 || before.saturating_add(group_bytes) > split_bytes.saturating_add(split_bytes / 2)
         });
-        if is_full && before > 0 && group_bytes > 0 {
+        // There may be no bytes before it, but the empty key with nothing.
+        if is_full && has_any && !versions.is_empty() {
             let split = Bytes::copy_from_slice(key);
             let tombstones = retention.tombstones_within(groups.tombstones(), &start, Some(&split));
             outputs.end(Ending { place: Place::Leaf(leaf), position, new_leaf, tombstones });
             (leaf, start, new_leaf) = (*next_leaf, split.clone(), Some((*next_leaf, split)));
             position = Position::Top;
             *next_leaf += 1;
+            has_any = false;
         }
         let is_hot = groups.is_hot();
         let (key, versions) = groups.group();
@@ -128,6 +130,7 @@ pub(super) async fn fill(
         {
             sampling.look(key, &mut outputs.output().overwritten).await;
         }
+        has_any |= !versions.is_empty();
         for version in versions.drain(..) {
             outputs.add(key, version, is_hot).await?;
         }
