@@ -60,7 +60,7 @@ fn digits_come_from_stdin_as_from_arguments() {
     let made = Made::new();
     made.fed(&["--hex", "put", "6b", "-"], "76fF\n").output();
     assert_eq!(made.kv(&["--hex", "get", "6b"]).output(), "76ff\n");
-    assert!(made.fed(&["--hex", "put", "6b", "-"], "6B\t76").error(1).contains("hexadecimal"));
+    assert!(made.fed(&["--hex", "put", "6b", "-"], "6B\t76").error(2).contains("hexadecimal"));
     assert_eq!(made.kv(&["--hex", "get", "6b"]).output(), "76ff\n");
 }
 
