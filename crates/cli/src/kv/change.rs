@@ -66,7 +66,7 @@ fn value_of(input: impl Read, hex: bool) -> Outcome<Vec<u8>> {
     Ok(parsed(text.trim_end(), true)?.into_owned())
 }
 
-/// Bytes that so many take in what is read, with the end of a line.
+/// Bytes that so many take in what is read: as digits two each, and the end of their line.
 fn text_bytes(bytes: usize, hex: bool) -> u64 {
     if hex { 2 * bytes as u64 + 2 } else { bytes as u64 }
 }

@@ -94,7 +94,10 @@ fn lifetime(activity: &Activity) -> String {
     }
     let stalled = activity.stalls.iter().filter(|stall| stall.count > 0);
     let stalls = stalls_in_words(stalled);
-    text += &format!("writes that were slowed: {}; that waited: {stalls}\n", activity.writes_slowed);
+    text += &format!(
+        "writes that were slowed: {}; that were slowed or waited: {stalls}\n",
+        activity.writes_slowed
+    );
     text
 }
 

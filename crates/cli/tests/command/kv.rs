@@ -65,6 +65,20 @@ fn digits_come_from_stdin_as_from_arguments() {
 }
 
 #[test]
+fn a_database_that_cannot_be_opened_is_listed_with_its_reason() {
+    let made = Made::new();
+    made.kv(&["put", "a", "b"]).output();
+    let fast = std::fs::File::options().write(true).open(made.folder.path().join("vol/fast")).unwrap();
+    let end = fast.metadata().unwrap().len();
+    fast.set_len(1 << 20).unwrap();
+    fast.set_len(end).unwrap();
+    let listed = made.kv(&["ls"]).output();
+    let lines: Vec<&str> = listed.lines().collect();
+    assert!(lines[1].contains("(cannot be opened)") && lines[1].len() < 80, "{listed}");
+    assert!(lines[2].starts_with("default: ") && lines[2].contains("kv/default/"), "{listed}");
+}
+
+#[test]
 fn a_scan_has_both_ends_in_both_directions() {
     let made = Made::new();
     made.fed(&["load"], &lines(0..20)).output();
