@@ -91,7 +91,11 @@ fn usage(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(if is_help { 2 } else { 0 });
     }
-    Failure::usage(mistake(&error.to_string())).report()
+    let mut said = mistake(&error.to_string());
+    if error.kind() == ErrorKind::InvalidUtf8 {
+        said += "; tanada kv DIR --hex takes keys and values of any bytes as hexadecimal digits";
+    }
+    Failure::usage(said).report()
 }
 
 /// What is wrong, of a text that goes on with usage and where to find help.

@@ -18,7 +18,7 @@ pub const LONGEST_NAME: usize = 128;
 pub struct DatabaseSettings {
     /// Memory for everything: memory tables, cache, buffers, the engine itself. Default: 512 MiB.
     pub memory_bytes: u64,
-    /// A memory table of this size is written out. Default: 64 MiB, at most a tenth of the memory that the engine has for data.
+    /// A memory table of this size is written out; at least 64 KiB, and at most a tenth of the memory that the engine has for data. Default: 64 MiB.
     pub memory_table_bytes: u64,
     /// Memory tables of a store that may wait to be written out; then writers wait. Default: 4.
     pub waiting_tables: usize,
@@ -27,7 +27,8 @@ pub struct DatabaseSettings {
     /// The log's buffer is written when it holds so much, whether anybody waits for it or not; whole blocks of 4 KiB, and at most a 128th of the
     /// memory. Default: 1 MiB.
     pub log_group_bytes: u64,
-    /// Log that has to be read again at an opening; more of it has the oldest memory table written out. Default: 1 GiB.
+    /// Log that has to be read again at an opening; more of it has the oldest memory table written out, which is looked at
+    /// several times while a table fills. Default: 1 GiB.
     pub log_replay_bytes: u64,
     /// The class of the log. Default: the fastest.
     pub log_class: Option<String>,

@@ -121,7 +121,16 @@ pub(super) async fn list(place: &Place, is_named: bool, arguments: ListArguments
         }
         let errors = databases.iter().filter_map(|database| Some((&database.name, database.error.as_ref()?)));
         errors.fold(table.to_string(), |text, (name, error)| text + &format!("{name}: {error}\n"))
-    })
+    })?;
+    let unopened: Vec<&str> = databases
+        .iter()
+        .filter(|database| database.error.is_some())
+        .map(|database| database.name.as_str())
+        .collect();
+    if !unopened.is_empty() {
+        return Err(Failure::failed(format!("cannot be opened: {}", unopened.join(", "))));
+    }
+    Ok(())
 }
 
 async fn listed(place: &Place, name: &str) -> tanada_kv::Result<Vec<ListedStore>> {

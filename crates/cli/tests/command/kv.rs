@@ -1,12 +1,14 @@
 //! `tanada kv`: keys and values in a volume, and what is refused.
 
+use std::ffi::OsStr;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::{Outcome, tanada, tanada_with_stdin};
+use crate::{Outcome, run, tanada, tanada_with_stdin};
 
 /// A volume with two classes.
 struct Made {
@@ -65,6 +67,14 @@ fn digits_come_from_stdin_as_from_arguments() {
 }
 
 #[test]
+fn a_key_that_is_no_text_is_told_of_hex() {
+    let made = Made::new();
+    let mut put = Command::new(env!("CARGO_BIN_EXE_tanada"));
+    put.args(["kv", &made.volume, "put"]).arg(OsStr::from_bytes(b"k\xff")).arg("v");
+    assert!(run(&mut put, "").error(2).contains("--hex"));
+}
+
+#[test]
 fn a_database_that_cannot_be_opened_is_listed_with_its_reason() {
     let made = Made::new();
     made.kv(&["put", "a", "b"]).output();
@@ -72,7 +82,9 @@ fn a_database_that_cannot_be_opened_is_listed_with_its_reason() {
     let end = fast.metadata().unwrap().len();
     fast.set_len(1 << 20).unwrap();
     fast.set_len(end).unwrap();
-    let listed = made.kv(&["ls"]).output();
+    let ls = made.kv(&["ls"]);
+    assert_eq!((ls.code, ls.stderr.as_str()), (1, "tanada: cannot be opened: default\n"));
+    let listed = ls.stdout;
     let lines: Vec<&str> = listed.lines().collect();
     assert!(lines[1].contains("(cannot be opened)") && lines[1].len() < 80, "{listed}");
     assert!(lines[2].starts_with("default: ") && lines[2].contains("kv/default/"), "{listed}");
