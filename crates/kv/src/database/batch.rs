@@ -169,7 +169,7 @@ impl Batch {
                 continue;
             };
             if let Some(time_to_live_s) = options.time_to_live_s {
-                operation.expires_s = Some(expiry(now_s, time_to_live_s));
+                operation.expires_s = expiry(now_s, time_to_live_s);
             }
             let compression = options.compression.unwrap_or(settings.compression);
             let value = operation.pair.value();
@@ -242,9 +242,10 @@ impl<'a> Deleted<'a> {
     }
 }
 
-/// When something expires that lives so long from now on.
-pub(crate) fn expiry(now_s: u64, time_to_live_s: u32) -> u32 {
-    u32::try_from(now_s.saturating_add(u64::from(time_to_live_s))).unwrap_or(u32::MAX)
+/// When something expires that lives so long from now on. Never, if that is later than what is written has room for: it must not be gone at once.
+pub(crate) fn expiry(now_s: u64, time_to_live_s: u32) -> Option<u32> {
+    // The log has 0 for never.
+    u32::try_from(now_s.saturating_add(u64::from(time_to_live_s))).ok().map(|expiry| expiry.max(1))
 }
 
 /// The value in fewer bytes, if it takes an eighth less.

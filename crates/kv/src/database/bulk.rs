@@ -90,7 +90,8 @@ impl Store {
     /// written meanwhile; its tree jobs wait. What is written to the same keys meanwhile is newer than what is loaded.
     ///
     /// # Errors
-    /// `Conflict` if so much is written to the store that no moment is found to begin; `NoSpace`, `Device`.
+    /// `Conflict` if so much is written to the store that no moment is found to begin; `NotFound` if the store is dropped; `NoSpace`,
+    /// `Device`.
     pub async fn bulk_load(&self) -> Result<BulkLoad> {
         let (core, store) = (self.core().clone(), self.state().clone());
         let turn = Turn::wait(&core, &store).await?;
@@ -142,7 +143,7 @@ impl Core {
             store.check_there()?;
             self.do_job(writing, store, Some(&thorough)).await?;
         }
-        Ok(())
+        store.check_there()
     }
 
     /// A number for a load, if nothing of the store is anywhere but in its leaves.

@@ -210,7 +210,7 @@ impl Core {
     /// Does all jobs of a store, those included that can wait, for what is in it by now: it ends though somebody goes on writing.
     ///
     /// # Errors
-    /// `NoSpace`, `Corrupted`, `Device`.
+    /// `NoSpace`, `Corrupted`, `Device`; `NotFound` if the store is dropped.
     pub(crate) async fn compact(&self, store: &Arc<StoreState>) -> Result<()> {
         let writing = self.writing()?;
         let thorough = self.thorough(writing, store);
@@ -219,6 +219,7 @@ impl Core {
         loop {
             let progress = self.background.progress.notified();
             self.check_open()?;
+            store.check_there()?;
             if let Some(error) = writing.log.failure() {
                 return Err(error);
             }
@@ -278,13 +279,14 @@ impl Core {
     /// Waits until what was in memory when somebody began to wait for all jobs of a store is written out.
     ///
     /// # Errors
-    /// `NoSpace`, `Device`, `Closed`.
+    /// `NoSpace`, `Device`, `Closed`; `NotFound` if the store is dropped: nobody writes out what it has.
     pub(super) async fn written_out(&self, writing: &Writing, thorough: &Thorough<'_>) -> Result<()> {
         let mut seen_failures = None;
         loop {
             let progress = self.background.progress.notified();
             self.writing()?;
             self.check_open()?;
+            thorough.store.check_there()?;
             if let Some(error) = writing.log.failure() {
                 return Err(error);
             }

@@ -45,6 +45,10 @@ const LEAST_COPIED_CHUNKS: u64 = 2;
 /// or nobody wants it.
 const LITTLE_WORTH: f64 = 0.75;
 
+/// Mirrors have at most so many times the bytes that leaves have on slow classes. What is more is surely garbage, and takes room from other databases, though of
+/// a mirror nobody knows which of its values leaves still have.
+const MOST_OF_LEAVES: u64 = 2;
+
 /// So many standard deviations of a count of reads are no chance.
 const CHANCE: f64 = 4.0;
 
@@ -374,7 +378,7 @@ impl Core {
         on_slow.fold((0, 0), |sum, both| (sum.0 + both.0, sum.1 + both.1))
     }
 
-    /// Segments that are to be mirrors of no store any more: of no use, too many, in the way of `surplus` bytes, or of little worth and in the way of `way`
+    /// Segments that are to be mirrors of no store any more: of no use, too many, surely garbage, in the way of `surplus` bytes, or of little worth and in the way of `way`
     /// bytes of copies. The log is one for all stores, so a segment goes from all of them, or nothing comes free.
     fn going(&self, stores: &[Mirroring], (mut surplus, mut way): (u64, u64)) -> BTreeSet<SegmentNo> {
         let mut mirrors: BTreeMap<SegmentNo, Vec<&OpenMirror>> = BTreeMap::new();
@@ -394,7 +398,13 @@ impl Core {
         let on_slow = stores.iter().map(|mirroring| self.on_slow_classes(&mirroring.tree));
         let (values, slow_bytes) = on_slow.fold((0, 0), |sum, both| (sum.0 + both.0, sum.1 + both.1));
         let round = values / ROUND_PART;
-        if surplus == 0 && way == 0 && many == 0 {
+        let values_in = |segment: &SegmentNo| -> u64 {
+            let mirrors = stores.iter().filter_map(|mirroring| mirroring.tree.mirrors.get(segment));
+            mirrors.map(|mirror| mirror.stored_bytes).sum()
+        };
+        let mirrored: u64 = mirrors.keys().map(values_in).sum();
+        let mut garbage = mirrored.saturating_sub(MOST_OF_LEAVES * slow_bytes);
+        if surplus == 0 && way == 0 && many == 0 && garbage == 0 {
             self.end_round_if_due(stores, &mirrors, (all_reads, round));
             return going;
         }
@@ -412,7 +422,9 @@ impl Core {
             let (reads, bytes) = worths[index];
             let freed = if needed.contains(&segment) { 0 } else { bytes };
             let is_little = reads.is_some_and(|reads| is_little(reads, mean * bytes as f64));
-            if gone < many || ((surplus > 0 || (way > 0 && is_little)) && freed > 0) {
+            let is_in_the_way = (surplus > 0 || (way > 0 && is_little)) && freed > 0;
+            if gone < many || garbage > 0 || is_in_the_way {
+                garbage = garbage.saturating_sub(values_in(&segment));
                 surplus = surplus.saturating_sub(freed);
                 way = way.saturating_sub(freed);
                 going.insert(segment);

@@ -60,11 +60,11 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The right to have a database open in this process.
-fn claim(volume: &Volume, name: &str, is_exclusive: bool) -> Result<Arc<Claim>> {
+/// The right to have a database open in this process, or to `what` else with it.
+fn claim(volume: &Volume, name: &str, what: &str, is_exclusive: bool) -> Result<Arc<Claim>> {
     let claim = volume.claim(&format!("kv/{name}"), is_exclusive);
     claim.map(Arc::new).map_err(|error| {
-        Error::volume(format!("cannot open database {name:?}: close the other opening first"), &error)
+        Error::volume(format!("cannot {what} database {name:?}: close the other opening first"), &error)
     })
 }
 
@@ -173,7 +173,7 @@ impl Database {
         state.settings.check()?;
         let objects = objects_of(volume, name, &*environment);
         check_free(&objects, name, state.is_unfinished).await?;
-        let claim = claim(volume, name, true)?;
+        let claim = claim(volume, name, "make", true)?;
         // Somebody else may have made it meanwhile.
         check_free(&objects, name, state.is_unfinished).await?;
         // What a database of that name left when it was being made or destroyed.
@@ -206,7 +206,7 @@ impl Database {
         environment: Arc<dyn Environment>,
     ) -> Result<Database> {
         check_name(name)?;
-        let claim = claim(volume, name, !options.read_only)?;
+        let claim = claim(volume, name, "open", !options.read_only)?;
         let objects = objects_of(volume, name, &*environment);
         let recovered = crate::manifest::journal::recover(&objects).await?;
         let missing =
@@ -254,7 +254,7 @@ impl Database {
     /// `Locked` if it is open; `NotFound`, `Device`.
     pub async fn destroy(volume: &Volume, name: &str, environment: Arc<dyn Environment>) -> Result<()> {
         check_name(name)?;
-        let _claim = claim(volume, name, true)?;
+        let _claim = claim(volume, name, "destroy", true)?;
         let objects = objects_of(volume, name, &*environment);
         if objects.list().is_empty() {
             return Err(Error::new(ErrorKind::NotFound, format!("there is no database {name:?}")));

@@ -197,7 +197,7 @@ impl StoreState {
     /// When an entry expires that is written now, if the settings say so.
     pub(crate) fn default_expiry(&self, core: &Core) -> Option<u32> {
         let time_to_live_s = self.live.time_to_live_s()?;
-        Some(expiry(core.environment.wall_time_s(), time_to_live_s))
+        expiry(core.environment.wall_time_s(), time_to_live_s)
     }
 }
 
@@ -373,7 +373,7 @@ impl Store {
     /// What is written meanwhile is not waited for. If the future is dropped, what it has done stays done, and what the job under way has written is deleted soon.
     ///
     /// # Errors
-    /// `NoSpace`, `Corrupted`, `Device`.
+    /// `NoSpace`, `Corrupted`, `Device`; `NotFound` if the store is dropped.
     pub async fn compact(&self) -> Result<()> {
         self.core.compact(&self.state).await
     }

@@ -94,6 +94,30 @@ fn entries_are_gone_when_their_time_is_over() {
     wait(database.close()).unwrap();
 }
 
+/// What is written has 32 bits for the time at which it expires: what lives longer stays, instead of being gone at once.
+#[test]
+fn the_ends_of_time() {
+    let (_bench, environment, database) = at_a_million_seconds();
+    let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+    let put = |key: &[u8], time_to_live_s: u32| {
+        let options = WriteOptions { time_to_live_s: Some(time_to_live_s), ..WriteOptions::default() };
+        wait(store.put_with(key, b"1", &options)).unwrap();
+    };
+    let is_there = |key: &[u8]| wait(store.get(key)).unwrap().is_some();
+    environment.wall_time_s.store(0, Ordering::Relaxed);
+    put(b"first", 0);
+    environment.wall_time_s.store(1, Ordering::Relaxed);
+    assert!(!is_there(b"first"));
+    for now in [u64::from(u32::MAX) - 10, u64::from(u32::MAX), u64::MAX] {
+        environment.wall_time_s.store(now, Ordering::Relaxed);
+        put(b"late", 3600);
+        assert!(is_there(b"late"), "{now}");
+        wait(store.compact()).unwrap();
+        assert!(is_there(b"late"), "{now}");
+    }
+    wait(database.close()).unwrap();
+}
+
 #[test]
 fn what_expired_over_what_was_found_hides_it_though_both_are_gone() {
     let (_bench, environment, database) = at_a_million_seconds();

@@ -49,6 +49,25 @@ fn databases_and_stores_are_found_by_their_names() {
     wait(other.close()).unwrap();
 }
 
+/// Nobody writes out what a store has in memory that is dropped, and whoever waited for that waited for ever.
+#[test]
+fn a_dropped_store_is_neither_compacted_nor_loaded() {
+    let bench = Bench::new();
+    let database = bench.create();
+    for has_table in [true, false] {
+        let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
+        if has_table {
+            wait(store.put(b"1", b"rice")).unwrap();
+        }
+        wait(database.drop_store("a")).unwrap();
+        assert_eq!(wait(store.compact()).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(wait(store.bulk_load()).unwrap_err().kind(), ErrorKind::NotFound);
+    }
+    let destroyed = wait(Database::destroy(&bench.volume, "test", bench.environment.clone()));
+    assert!(destroyed.unwrap_err().to_string().contains("cannot destroy"));
+    wait(database.close()).unwrap();
+}
+
 /// A replay begins where the oldest table does, and a table that began within a group of the log left a database that could not be opened.
 #[test]
 fn a_store_that_is_made_between_two_writes_is_replayed() {

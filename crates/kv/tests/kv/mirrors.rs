@@ -118,6 +118,26 @@ fn mirrors_hold_little_garbage() {
     wait(database.close()).unwrap();
 }
 
+/// Those of a database whose values were all deleted filled the fastest class, and others were shown to the slow one.
+#[test]
+fn mirrors_of_what_is_gone_go() {
+    let bench = Bench::with_classes(64 << 20, 512 << 20);
+    let (database, store) = filled(&bench, 8000);
+    let most = mirrored(&database);
+    assert!(most > 9 << 20);
+    wait(store.delete_range(&0u64.to_be_bytes(), Some(&7000u64.to_be_bytes()))).unwrap();
+    wait(store.compact()).unwrap();
+    assert!(mirrored(&database) <= most / 4, "{:#?}", database.statistics());
+    for no in 7000..8000u64 {
+        assert_eq!(wait(store.get(&no.to_be_bytes())).unwrap().unwrap(), value(no));
+    }
+    wait(store.delete_prefix(b"")).unwrap();
+    wait(store.compact()).unwrap();
+    let statistics = database.statistics();
+    assert_eq!((mirrored(&database), statistics.bytes_in_use), (0, 0), "{statistics:#?}");
+    wait(database.close()).unwrap();
+}
+
 /// What had no mirror stayed without, however often it was read and however much room there was.
 #[test]
 fn what_is_read_on_the_slow_class_gets_mirrors_where_there_is_room() {

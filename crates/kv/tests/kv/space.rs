@@ -68,6 +68,33 @@ fn what_is_overwritten_again_and_again_stays_within_its_bound() {
     wait(database.close()).unwrap();
 }
 
+#[test]
+fn what_is_dead_takes_no_more_than_the_default_bound() {
+    const KEYS: u64 = 32_000;
+    let bench = Bench::with_classes(64 << 20, 128 << 20);
+    let database = bench.create();
+    let large = StoreSettings { leaf_bytes: 16 << 20, value_segment_bytes: 4 << 20, ..settings() };
+    let store = wait(database.create_store("a", &large)).unwrap();
+    let bound = store.settings().space_amplification;
+    assert_eq!(bound, 1.3);
+    fill(&store, KEYS, 0);
+    let mut random = SplitMix64::new(7);
+    for step in 1..=4 * KEYS {
+        // Half of all writes go to a tenth of the keys.
+        let among = if step % 2 == 0 { KEYS } else { KEYS / 10 };
+        let no = random.below(among);
+        wait(store.put_with(&no.to_be_bytes(), &value(no, step), &WriteOptions::within(1000))).unwrap();
+    }
+    wait(store.compact()).unwrap();
+    let statistics = database.statistics();
+    let (held, store) = (statistics.classes[1].segment_bytes, &statistics.stores[0]);
+    // Each segment has a chunk that is not full.
+    let not_full = store.value_segments as u64 * bench.volume.chunk_bytes();
+    let most = bound * store.value_bytes as f64 + not_full as f64;
+    assert!((held as f64) < most, "{held} bytes are held, {most} allowed: {statistics:#?}");
+    wait(database.close()).unwrap();
+}
+
 /// Each kvset that is moved down lies behind all before it.
 #[test]
 fn ascending_keys_fill_leaves() {
