@@ -195,7 +195,8 @@ void tanada_kv_rollback(tanada_kv_transaction *transaction);
 
 /*
  * A load of keys in ascending order, past the log: each byte is written once. It is seen as a whole when tanada_kv_load_finish returns, but not by snapshots,
- * transactions and cursors that were there before. The store can be read and written meanwhile. TANADA_KV_CONFLICT if so much is written to it that no moment is found to begin.
+ * transactions and cursors that were there before. The store can be read and written meanwhile; another load of it and tanada_kv_compact wait until this one is
+ * finished or given up. TANADA_KV_CONFLICT if so much is written to it that no moment is found to begin.
  */
 int tanada_kv_load_begin(tanada_kv_store *store, tanada_kv_load **out);
 int tanada_kv_load_put(tanada_kv_load *load, const void *key, size_t key_len, const void *value, size_t value_len);

@@ -47,6 +47,8 @@ pub(crate) struct Background {
     pub(crate) copying: Mutex<u64>,
     /// Mirrors are being taken away.
     pub(crate) is_trimming: AtomicBool,
+    /// Somebody was turned away from it.
+    pub(crate) trims_again: AtomicBool,
     /// So many bytes of the fastest class are wanted for copies of what is read more than what mirrors of little worth have.
     pub(crate) making_way: AtomicU64,
     /// When that was asked for last, if it was in vain so far.

@@ -87,7 +87,7 @@ impl std::fmt::Debug for BulkLoad {
 
 impl Store {
     /// Begins a load of keys in ascending order, which is far cheaper than as many puts: each byte is written once. The store can be read and
-    /// written meanwhile; its tree jobs wait. What is written to the same keys meanwhile is newer than what is loaded.
+    /// written meanwhile; its tree jobs wait, and so do another load and `compact`, until this one is finished or dropped. What is written to the same keys meanwhile is newer than what is loaded.
     ///
     /// # Errors
     /// `Conflict` if so much is written to the store that no moment is found to begin; `NotFound` if the store is dropped; `NoSpace`,
@@ -159,6 +159,9 @@ impl Core {
     }
 }
 
+/// Bytes of a key that a message shows.
+const SHOWN_BYTES: usize = 64;
+
 impl BulkLoad {
     /// Adds a key, larger than all before. After `NoSpace` or `Device`, and when it was given up on its way, the load is of no use any more: drop it, and begin
     /// another one.
@@ -179,11 +182,18 @@ impl BulkLoad {
         // What was written may be gone once the database is closed.
         self.core.writing()?;
         self.check_whole()?;
-        if self.last.as_ref().is_some_and(|last| key <= &last[..]) {
-            return Err(Error::invalid(format!("key {key:?} of a load is not larger than the one before")));
+        for (what, len, most) in [("key", key.len(), LONGEST_KEY), ("value", value.len(), LONGEST_VALUE)] {
+            if len > most {
+                let message = format!("a {what} of a load has {len} bytes, at most {most} are possible");
+                return Err(Error::invalid(message));
+            }
         }
-        if key.len() > LONGEST_KEY || value.len() > LONGEST_VALUE {
-            return Err(Error::invalid("a key or a value of a load is too long"));
+        if self.last.as_ref().is_some_and(|last| key <= &last[..]) {
+            let shown = key[..key.len().min(SHOWN_BYTES)].escape_ascii();
+            let more = if key.len() > SHOWN_BYTES { "..." } else { "" };
+            return Err(Error::invalid(format!(
+                "key \"{shown}{more}\" of a load is not larger than the one before"
+            )));
         }
         let given_up = "a put of this load was given up on its way: begin the load anew";
         self.failure = Some(Error::invalid(given_up));

@@ -1,7 +1,8 @@
 //! What is obsolete without anybody noticing: deletes above what they hide, versions that have expired, and what a snapshot kept when it was merged.
 //!
 //! Jobs are due by numbers and bytes. A store that nobody writes to any more never comes to these, so that what was deleted last would take up its space for
-//! ever. When nothing else is to do, such kvsets are merged with those below them; not more often than that takes a tenth of the time, for each store.
+//! ever. When nothing else is to do, such kvsets are merged with those below them; not more often than that takes a tenth of the time, for each store. And a memory
+//! table with deletes is written out once nobody has written to it for a while.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,6 +35,9 @@ const PARTS_OF_LIFE: u64 = 4;
 /// What is taken for a time to live where each write has its own.
 const UNKNOWN_LIFE_S: u64 = 3600;
 
+/// How long nobody has written to a memory table with deletes when it is written out.
+const IDLE: Duration = Duration::from_secs(10);
+
 /// How much the newest merge counts in what is known of overwritten versions.
 const NEWEST_MERGE: f64 = 0.5;
 
@@ -48,6 +52,8 @@ pub(crate) struct Cleaning {
     slowed_us: AtomicU32,
     /// Kvsets that were written while a snapshot was held, as far as it is known.
     keeping_old: Mutex<BTreeSet<KvsetNo>>,
+    /// The memory table with deletes that was seen last, the bytes that it had, and since when.
+    seen: Mutex<Option<(u64, u64, Duration)>>,
 }
 
 /// Whether something is to be cleaned.
@@ -148,8 +154,8 @@ impl Core {
     ) -> Result<Option<Duration>> {
         let tree = Arc::new(store.view.read().tree.without_mirrors());
         match self.cleaning(store, &tree) {
-            Due::Never => Ok(Some(Duration::MAX)),
-            Due::In(later) => Ok(Some(later)),
+            Due::Never => Ok(Some(self.close_idle_table(writing, store))),
+            Due::In(later) => Ok(Some(later.min(self.close_idle_table(writing, store)))),
             Due::Now(job) => {
                 let began = self.environment.now();
                 let context = self.job_context(store)?;
@@ -183,6 +189,30 @@ impl Core {
             Duration::ZERO => Due::Now(job),
             wait => Due::In(wait),
         }
+    }
+
+    /// Has a memory table with deletes written out that nobody has written to for a while; when there may be one, if there is none.
+    fn close_idle_table(&self, writing: &Writing, store: &Arc<StoreState>) -> Duration {
+        let table = store.view.read().active.clone();
+        let mut seen = store.cleaning.seen.lock();
+        if !table.has_deletes() {
+            *seen = None;
+            return Duration::MAX;
+        }
+        let now = self.environment.now();
+        let (no, bytes) = (table.no, table.bytes());
+        let since = match *seen {
+            Some((seen_no, seen_bytes, since)) if (seen_no, seen_bytes) == (no, bytes) => since,
+            _ => now,
+        };
+        *seen = Some((no, bytes, since));
+        let left = IDLE.saturating_sub(now.saturating_sub(since));
+        if left.is_zero() {
+            let _commit = self.commit.lock();
+            self.close_tables(writing, [store]);
+            return Duration::MAX;
+        }
+        left
     }
 
     /// To be called when something was cleaned, which took so long.

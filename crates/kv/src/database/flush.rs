@@ -18,6 +18,7 @@ use std::time::Duration;
 use futures::future::join_all;
 
 use super::core::{Core, Writing, plain_value};
+use super::mirrors::Trim;
 use super::packing::Packing;
 use super::store::StoreState;
 use crate::cache::{Newest, VersionId};
@@ -64,6 +65,10 @@ impl Core {
         let table_bytes = self.table_bytes();
         let is_full = |store: &&Arc<StoreState>| store.view.read().active.bytes() >= table_bytes;
         self.close_tables(writing, stores.iter().filter(is_full));
+        if stores.iter().any(|store| store.view.read().active.tells_of_deletes()) {
+            // Should nobody write any more, what they hide is to go.
+            self.background.work.notify();
+        }
         if end >= self.counters.next_look.get() {
             self.look_around(writing, end);
         }
@@ -335,7 +340,7 @@ impl Core {
         }
         self.delete_retired().await?;
         // Jobs may be busy for long.
-        self.trim_mirrors(writing, false).await?;
+        self.trim_mirrors(writing, Trim::Due).await?;
         self.watch_fast_class();
         Ok(())
     }

@@ -16,6 +16,7 @@ use tanada_volume::Claim;
 
 use super::core::{Core, Writing};
 use super::job_memory::{JobMemory, batch_of};
+use super::mirrors::Trim;
 use super::relocation::Correction;
 use super::store::StoreState;
 use super::unmirrored::room_beside_keys;
@@ -132,7 +133,7 @@ impl Core {
             return Did::Nothing;
         }
         self.bring_log_back(writing).await;
-        match self.trim_mirrors(writing, false).await {
+        match self.trim_mirrors(writing, Trim::Due).await {
             Ok(true) => return Did::Something,
             Ok(false) => {}
             Err(error) => writing.log.fail(&error),
@@ -234,7 +235,7 @@ impl Core {
                         // It writes still.
                         let _claim = turn.claim.clone();
                         drop(turn);
-                        self.trim_mirrors(writing, false).await?;
+                        self.trim_mirrors(writing, Trim::DueNow).await?;
                         self.delete_retired().await?;
                         return self.bring_within_limit(writing, store).await;
                     }

@@ -110,6 +110,17 @@ impl Mirroring {
     }
 }
 
+/// Which mirrors go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trim {
+    /// Those that are due, if nobody else is at it.
+    Due,
+    /// The same, after who is at it.
+    DueNow,
+    /// All.
+    All,
+}
+
 /// One at a time takes mirrors away.
 struct Turn<'a> {
     is_taken: &'a AtomicBool,
@@ -117,7 +128,7 @@ struct Turn<'a> {
 
 impl Turn<'_> {
     fn take(is_taken: &AtomicBool) -> Option<Turn<'_>> {
-        let is_free = !is_taken.swap(true, Ordering::AcqRel);
+        let is_free = !is_taken.swap(true, Ordering::SeqCst);
         // Only one that was taken may be given back.
         is_free.then(|| Turn { is_taken })
     }
@@ -125,7 +136,8 @@ impl Turn<'_> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.is_taken.store(false, Ordering::Release);
+        // In one order with the flag of those who are turned away.
+        self.is_taken.swap(false, Ordering::SeqCst);
     }
 }
 
@@ -452,11 +464,11 @@ impl Core {
         }
     }
 
-    /// Takes mirrors away that are in the way or of no use, or all; whether any were.
+    /// Takes mirrors away that are in the way or of no use, or all; whether any were. What is `due` is left to who does that at the moment.
     ///
     /// # Errors
     /// Those of the manifest.
-    pub(crate) async fn trim_mirrors(&self, writing: &Writing, all: bool) -> Result<bool> {
+    pub(crate) async fn trim_mirrors(&self, writing: &Writing, trim: Trim) -> Result<bool> {
         let stores = self.stores.read().clone();
         if stores.iter().all(|store| store.view.read().tree.mirrors.is_empty()) {
             // There is nothing to compare with.
@@ -465,16 +477,22 @@ impl Core {
             stores.iter().for_each(|store| store.unmirrored.end_round(u64::BITS - 1));
             return Ok(false);
         }
-        let _turn = loop {
+        let turn = loop {
+            if trim == Trim::Due {
+                // Who has the turn looks at this when it is given back.
+                self.background.trims_again.store(true, Ordering::SeqCst);
+            }
             match Turn::take(&self.background.is_trimming) {
                 Some(turn) => break turn,
-                None if !all => return Ok(false),
+                None if trim == Trim::Due => return Ok(false),
                 None => self.environment.sleep(READS_END).await,
             }
         };
+        // What changed since somebody was turned away is seen now.
+        self.background.trims_again.store(false, Ordering::SeqCst);
         let held = stores.into_iter().map(Mirroring::of);
         let (wanted, unwanted): (Vec<Mirroring>, Vec<Mirroring>) =
-            held.partition(|mirroring| !all && self.are_mirrors_of_use(&mirroring.store));
+            held.partition(|mirroring| trim != Trim::All && self.are_mirrors_of_use(&mirroring.store));
         let way = match self.background.making_way.swap(0, Ordering::Relaxed) {
             0 => 0,
             way => self.missing_for_copies(way),
@@ -515,6 +533,10 @@ impl Core {
             self.delete_retired().await?;
             self.watch_fast_class();
             self.background.progress.notify();
+        }
+        drop(turn);
+        if self.background.trims_again.load(Ordering::SeqCst) {
+            self.background.work.notify();
         }
         Ok(has_any)
     }

@@ -25,6 +25,7 @@ use tanada_volume::{Attributes, Budget, Object, Relocated, Relocation};
 use super::Database;
 use super::core::{Core, Writing};
 use super::jobs::{Did, REST, Turn};
+use super::mirrors::Trim;
 use super::pick::referenced;
 use super::store::StoreState;
 use crate::entry::SegmentNo;
@@ -98,7 +99,7 @@ impl Core {
         };
         let has_mirrors = self.classes.is_log_on(class) || self.classes.fastest().as_deref() == Some(class);
         if has_mirrors {
-            self.trim_mirrors(writing, true).await?;
+            self.trim_mirrors(writing, Trim::All).await?;
         }
         let volume = self.objects.volume();
         let drained = volume.drain_class(class, &relocation).await;

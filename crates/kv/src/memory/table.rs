@@ -78,6 +78,9 @@ pub(crate) struct MemoryTable {
     data_bytes: AtomicU64,
     /// Whether any version was looked up.
     was_read: AtomicBool,
+    /// Whether anything is deleted in it, and whether that was told.
+    has_deletes: AtomicBool,
+    are_deletes_told: AtomicBool,
 }
 
 impl MemoryTable {
@@ -107,6 +110,8 @@ impl MemoryTable {
             bytes,
             data_bytes,
             was_read,
+            has_deletes: AtomicBool::new(false),
+            are_deletes_told: AtomicBool::new(false),
         }
     }
 
@@ -122,6 +127,9 @@ impl MemoryTable {
             // An allocator rounds up, and holds back for later.
             false => (pair.into_own(), data / 4 * 5),
         };
+        if version.content == MemoryContent::Deleted {
+            self.has_deletes.store(true, Ordering::Relaxed);
+        }
         let listed = Listed { version, was_read: AtomicBool::new(false) };
         let before = self.versions.len();
         self.versions.get_or_insert(VersionKey::new(pair, sequence), listed);
@@ -143,6 +151,19 @@ impl MemoryTable {
         let end_len = tombstone.end.as_ref().map_or(0, Bytes::len);
         self.bytes.fetch_add((tombstone.start.len() + end_len) as u64 + TOMBSTONE_BYTES, Ordering::Relaxed);
         self.tombstones.add(tombstone);
+        self.has_deletes.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether anything is deleted in it.
+    pub(crate) fn has_deletes(&self) -> bool {
+        self.has_deletes.load(Ordering::Relaxed)
+    }
+
+    /// The same, to whoever asks first when it is so.
+    pub(crate) fn tells_of_deletes(&self) -> bool {
+        self.has_deletes()
+            && !self.are_deletes_told.load(Ordering::Relaxed)
+            && !self.are_deletes_told.swap(true, Ordering::Relaxed)
     }
 
     /// Nothing is written to it any more.

@@ -58,6 +58,11 @@ fn a_load_is_there_as_a_whole_and_writes_each_byte_once() {
     }
     let unsorted = wait(second.put(&key(5), b""));
     assert_eq!(unsorted.unwrap_err().kind(), ErrorKind::InvalidInput);
+    // Whatever comes before it: its bytes would fill the screen.
+    let long = wait(second.put(&[1; 70_000], b"")).unwrap_err().to_string();
+    assert!(long.contains("70000 bytes") && long.len() < 200, "{long}");
+    let unsorted = wait(second.put(&[0; 60_000], b"")).unwrap_err().to_string();
+    assert!(unsorted.contains("not larger") && unsorted.len() < 400, "{unsorted}");
     wait(second.finish()).unwrap();
     let expected = |no: u32| if no == 3 { b"newer".to_vec() } else { value(no) };
     for round in 0..2 {

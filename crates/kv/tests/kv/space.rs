@@ -291,6 +291,28 @@ fn deletes_give_their_space_back_by_themselves() {
     wait(database.close()).unwrap();
 }
 
+/// As long as the memory table with them was not written out for another reason, nothing came free.
+#[test]
+fn deletes_give_their_space_back_though_nobody_writes_any_more() {
+    let bench = Bench::new();
+    let database = bench.create();
+    let [ranged, single] =
+        ["ranged", "single"].map(|name| wait(database.create_store(name, &settings())).unwrap());
+    for store in [&ranged, &single] {
+        fill(store, 8000, 1);
+        wait(store.compact()).unwrap();
+    }
+    assert!(held_bytes(&database) > 12 << 20);
+    // Those who have work notice at once, and nobody has any now.
+    std::thread::sleep(Duration::from_millis(500));
+    wait(ranged.delete_prefix(b"")).unwrap();
+    (0..8000u64).for_each(|no| {
+        wait(single.delete_with(&no.to_be_bytes(), &WriteOptions::within(1000))).unwrap();
+    });
+    comes_down_to(&database, 2 << 20);
+    wait(database.close()).unwrap();
+}
+
 #[test]
 fn a_compaction_frees_what_a_snapshot_held() {
     let bench = Bench::new();

@@ -234,17 +234,22 @@ impl Class {
         self.striping.device_bytes(u64::from(chunks) * self.chunk_bytes)
     }
 
-    /// Fails if a device is smaller than the class needs.
-    pub(crate) fn check_sizes(&self) -> Result<()> {
+    /// The devices that are smaller than the class needs, with what to say of it.
+    pub(crate) fn too_small(&self) -> Result<Vec<(usize, Error)>> {
         let needed = self.device_bytes();
-        for device in self.devices.iter().flatten() {
+        let mut small = Vec::new();
+        for (i, device) in self.devices.iter().enumerate() {
+            let Some(device) = device else { continue };
             let size = device.device().size_bytes().map_err(|error| Error::io(device.name(), &error))?;
             if size < needed {
-                let message = format!("{} has {size} bytes, its class needs {needed}", device.name());
-                return Err(Error::corrupted(message));
+                let error = Error::corrupted(format!(
+                    "{} has {size} bytes, its class needs {needed}: bring back what was cut off; while the file is moved away the volume is read-only, and what lies elsewhere is there",
+                    device.name()
+                ));
+                small.push((i, error));
             }
         }
-        Ok(())
+        Ok(small)
     }
 
     /// Writes the labels; not durable before the next sync.

@@ -205,7 +205,6 @@ async fn open_classes(recovered: &Recovered, superblock: &Superblock, parts: &Pa
     let mut classes = ClassList::default();
     for (rank, class) in recovered.classes.iter().enumerate() {
         let class = open_class(recovered, class, superblock, parts).await?;
-        class.check_sizes()?;
         classes.insert(rank, class);
     }
     Ok(classes)
@@ -237,7 +236,8 @@ async fn open_class(
     }
     devices.resize(count, None);
     let class = Class::new(recorded.id, &settings, superblock.chunk_bytes, devices.clone());
-    let silent = class.check_labels(superblock.volume, &parts.buffers).await?;
+    let mut silent = class.check_labels(superblock.volume, &parts.buffers).await?;
+    silent.extend(class.too_small()?);
     let class = if silent.is_empty() {
         class
     } else {

@@ -107,6 +107,36 @@ fn a_mirror_is_read_until_it_is_written_over_and_lost_mirrors_cost_nothing() {
 }
 
 /// It had to be drained first, of what nobody can read.
+/// A file that was cut off refused all openings, though nothing but mirrors lay in it.
+#[test]
+fn a_device_that_was_cut_off_is_missing_if_nothing_has_its_home_there() {
+    let place = Place::new(&[("fast", 1), ("slow", 1)]);
+    let data = bytes(4 * CHUNK as usize, 1);
+    block_on(async {
+        let volume = place.create(16).await;
+        let object = volume.create_object("a", &Attributes::default()).unwrap();
+        object.write_bytes(0, &data).await.unwrap();
+        object.mirror_to(0..3, "fast", &relocation()).await.unwrap();
+        volume.close().await.unwrap();
+        drop((object, volume));
+        let cut = |name: &str| {
+            let file = std::fs::File::options().write(true).open(place.path(name)).unwrap();
+            file.set_len(CHUNK + 4096).unwrap();
+        };
+        let options = Default::default();
+        let open = || tanada_volume::Volume::open(place.parts(), &options);
+        cut("fast-0");
+        let volume = open().await.unwrap();
+        let object = volume.open_object("a").unwrap();
+        assert_eq!(object.read_bytes(0, data.len()).await.unwrap(), data);
+        volume.remove_class("fast").await.unwrap();
+        drop((object, volume));
+        cut("slow-0");
+        let error = open().await.err().unwrap().to_string();
+        assert!(error.contains("bring back what was cut off"), "{error}");
+    });
+}
+
 #[test]
 fn a_class_that_lacks_a_device_goes_at_once_if_nothing_has_its_home_there() {
     let mut place = Place::new(&[("fast", 1), ("slow", 1)]);
