@@ -63,9 +63,14 @@ impl Core {
     /// Closes tables that are full, under the commit lock.
     pub(crate) fn make_room(&self, writing: &Writing, stores: &[Arc<StoreState>], end: Lsn) {
         let table_bytes = self.table_bytes();
-        let is_full = |store: &&Arc<StoreState>| store.view.read().active.bytes() >= table_bytes;
+        let mut has_deletes = false;
+        let is_full = |store: &&Arc<StoreState>| {
+            let view = store.view.read();
+            has_deletes |= view.active.tells_of_deletes();
+            view.active.bytes() >= table_bytes
+        };
         self.close_tables(writing, stores.iter().filter(is_full));
-        if stores.iter().any(|store| store.view.read().active.tells_of_deletes()) {
+        if has_deletes {
             // Should nobody write any more, what they hide is to go.
             self.background.work.notify();
         }
