@@ -92,7 +92,8 @@ fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::from(if is_help { 2 } else { 0 });
     }
     let mut said = mistake(&error.to_string());
-    if error.kind() == ErrorKind::InvalidUtf8 {
+    let is_kv = std::env::args_os().nth(1).is_some_and(|command| command == "kv");
+    if is_kv && error.kind() == ErrorKind::InvalidUtf8 {
         said += "; tanada kv DIR --hex takes keys and values of any bytes as hexadecimal digits";
     }
     Failure::usage(said).report()

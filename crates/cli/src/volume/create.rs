@@ -20,7 +20,8 @@ Examples:
 
 Classes are given fastest first. A PATH is a folder (a file is made in it), a file, or a block device, which is
 overwritten; several, separated by colons, are striped (128 KiB in turn, or stripe=SIZE). size= is the class's size over all of them;
-block devices and files that are there have one. A file takes as much of its disk as was ever used of it. model= emulates a slower device: hdd-7200, sata-qlc, sata-ssd, nvme, scm, 8xhdd-7200.")]
+block devices and files that are there have one. A file takes as much of its disk as was ever used of it. model= emulates a slower
+device: hdd-7200, sata-qlc, sata-ssd, nvme, scm, 8xhdd-7200.")]
 pub struct CreateArguments {
     #[command(flatten)]
     folder: VolumeFolder,

@@ -87,7 +87,8 @@ impl std::fmt::Debug for BulkLoad {
 
 impl Store {
     /// Begins a load of keys in ascending order, which is far cheaper than as many puts: each byte is written once. The store can be read and
-    /// written meanwhile; its tree jobs wait, and so do another load and `compact`, until this one is finished or dropped. What is written to the same keys meanwhile is newer than what is loaded.
+    /// written meanwhile; its tree jobs wait, and so do another load and `compact`, until this one is finished or dropped. What is written to the
+    /// same keys meanwhile is newer than what is loaded.
     ///
     /// # Errors
     /// `Conflict` if so much is written to the store that no moment is found to begin; `NotFound` if the store is dropped; `NoSpace`,

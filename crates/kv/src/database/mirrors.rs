@@ -464,7 +464,7 @@ impl Core {
         }
     }
 
-    /// Takes mirrors away that are in the way or of no use, or all; whether any were. What is `due` is left to who does that at the moment.
+    /// Takes mirrors away that are in the way or of no use, or all; whether any were. [`Trim::Due`] leaves it to who does that at the moment.
     ///
     /// # Errors
     /// Those of the manifest.

@@ -234,22 +234,19 @@ impl Class {
         self.striping.device_bytes(u64::from(chunks) * self.chunk_bytes)
     }
 
-    /// The devices that are smaller than the class needs, with what to say of it.
-    pub(crate) fn too_small(&self) -> Result<Vec<(usize, Error)>> {
+    /// The devices that are smaller than the class needs, or do not say how large they are, with the reason.
+    pub(crate) fn too_small(&self) -> Vec<(usize, Error)> {
         let needed = self.device_bytes();
-        let mut small = Vec::new();
-        for (i, device) in self.devices.iter().enumerate() {
-            let Some(device) = device else { continue };
-            let size = device.device().size_bytes().map_err(|error| Error::io(device.name(), &error))?;
-            if size < needed {
-                let error = Error::corrupted(format!(
-                    "{} has {size} bytes, its class needs {needed}: bring back what was cut off; while the file is moved away the volume is read-only, and what lies elsewhere is there",
-                    device.name()
-                ));
-                small.push((i, error));
-            }
-        }
-        Ok(small)
+        let why = |device: &ClassDevice| match device.device().size_bytes() {
+            Err(error) => Some(Error::io(device.name(), &error)),
+            Ok(size) if size < needed => Some(Error::corrupted(format!(
+                "{} has {size} bytes, its class needs {needed}: bring back what was cut off; while the file is moved away the volume is read-only, and what lies elsewhere is there",
+                device.name()
+            ))),
+            Ok(_) => None,
+        };
+        let devices = self.devices.iter().enumerate();
+        devices.filter_map(|(index, device)| Some((index, why(device.as_ref()?)?))).collect()
     }
 
     /// Writes the labels; not durable before the next sync.

@@ -237,7 +237,7 @@ async fn open_class(
     devices.resize(count, None);
     let class = Class::new(recorded.id, &settings, superblock.chunk_bytes, devices.clone());
     let mut silent = class.check_labels(superblock.volume, &parts.buffers).await?;
-    silent.extend(class.too_small()?);
+    silent.extend(class.too_small());
     let class = if silent.is_empty() {
         class
     } else {

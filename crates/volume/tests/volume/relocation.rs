@@ -106,17 +106,22 @@ fn a_mirror_is_read_until_it_is_written_over_and_lost_mirrors_cost_nothing() {
     });
 }
 
-/// It had to be drained first, of what nobody can read.
+/// A volume with an object whose first three chunks are mirrored on the fast class.
+async fn mirrored(place: &Place, data: &[u8]) -> (tanada_volume::Volume, tanada_volume::Object) {
+    let volume = place.create(16).await;
+    let object = volume.create_object("a", &Attributes::default()).unwrap();
+    object.write_bytes(0, data).await.unwrap();
+    object.mirror_to(0..3, "fast", &relocation()).await.unwrap();
+    (volume, object)
+}
+
 /// A file that was cut off refused all openings, though nothing but mirrors lay in it.
 #[test]
 fn a_device_that_was_cut_off_is_missing_if_nothing_has_its_home_there() {
     let place = Place::new(&[("fast", 1), ("slow", 1)]);
     let data = bytes(4 * CHUNK as usize, 1);
     block_on(async {
-        let volume = place.create(16).await;
-        let object = volume.create_object("a", &Attributes::default()).unwrap();
-        object.write_bytes(0, &data).await.unwrap();
-        object.mirror_to(0..3, "fast", &relocation()).await.unwrap();
+        let (volume, object) = mirrored(&place, &data).await;
         volume.close().await.unwrap();
         drop((object, volume));
         let cut = |name: &str| {
@@ -137,15 +142,13 @@ fn a_device_that_was_cut_off_is_missing_if_nothing_has_its_home_there() {
     });
 }
 
+/// It had to be drained first, of what nobody can read.
 #[test]
 fn a_class_that_lacks_a_device_goes_at_once_if_nothing_has_its_home_there() {
     let mut place = Place::new(&[("fast", 1), ("slow", 1)]);
     let data = bytes(4 * CHUNK as usize, 1);
     block_on(async {
-        let volume = place.create(16).await;
-        let object = volume.create_object("a", &Attributes::default()).unwrap();
-        object.write_bytes(0, &data).await.unwrap();
-        object.mirror_to(0..3, "fast", &relocation()).await.unwrap();
+        let (volume, object) = mirrored(&place, &data).await;
         let error = volume.remove_class("fast").await.unwrap_err().to_string();
         assert!(error.contains("drain it first"), "{error}: a device that is there is one in use");
         volume.close().await.unwrap();
