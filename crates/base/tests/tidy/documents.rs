@@ -67,6 +67,7 @@ fn every_guarantee_names_a_test_that_exists() {
     let sources = files("crates", "rs");
     let exists = |name: &str| sources.iter().any(|(_, text)| text.contains(&format!("fn {name}(")));
     assert_none(&guarantees_without_test(&text, exists));
+    assert_none(&rows_without_test(&text, exists));
 }
 
 fn machine_words(path: &str, text: &str) -> Vec<String> {
@@ -107,6 +108,38 @@ fn guarantees_without_test(text: &str, exists: impl Fn(&str) -> bool) -> Vec<Str
         complaints.push("no guarantee is listed".to_owned());
     }
     complaints
+}
+
+/// Rows of tables whose last column is called "Tests": it has to name some, in backquotes.
+fn rows_without_test(text: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
+    let last_cell =
+        |line: &str| line.trim_end_matches('|').rsplit('|').next().map(str::trim).map(str::to_owned);
+    let mut complaints = Vec::new();
+    let mut is_inside = false;
+    for line in text.lines() {
+        let cell = line.starts_with('|').then(|| last_cell(line)).flatten().unwrap_or_default();
+        is_inside = line.starts_with('|') && (is_inside || cell == "Tests");
+        if !is_inside || cell == "Tests" || cell.chars().all(|sign| matches!(sign, '-' | ':')) {
+            continue;
+        }
+        let names: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
+        if names.is_empty() {
+            complaints.push(format!("no test is named for: {line}"));
+        }
+        let unknown = names.iter().filter(|name| !exists(name));
+        complaints.extend(unknown.map(|name| format!("there is no test {name}, named for: {line}")));
+    }
+    complaints
+}
+
+#[test]
+fn a_row_of_guarantees_without_a_test_is_noticed() {
+    let text = "| server | Tests |\n|---|---|\n| A | `known` |\n| B | none |\n| C | `unknown` |\n\n| x |\n|---|\n| y |\n";
+    let complaints = rows_without_test(text, |name| name == "known");
+    assert_eq!(
+        complaints,
+        ["no test is named for: | B | none |", "there is no test unknown, named for: | C | `unknown` |"]
+    );
 }
 
 #[test]
