@@ -3,7 +3,7 @@
 //! Before the origin, going down: 5 header bytes, then what a server's instant columns add (a version or a count), then the NULL bitmap (low bit
 //! first), then the lengths of the variable fields that are not NULL, one or two bytes each. From the origin up: the fields.
 
-use super::shape::{Counts, FieldShape, Presence, Shape, Variant};
+use super::shape::{Counts, FieldShape, Leading, Presence, Shape, Variant};
 use super::{INFO_OLD_INSTANT, INFO_ROW_VERSION, Span, Spans, malformed, outside};
 use crate::Result;
 
@@ -21,15 +21,8 @@ pub(super) fn parse_leaf(
     spans: &mut Spans,
 ) -> Result<()> {
     spans.clear();
-    if count < shape.fixed_offsets.len() {
-        // All wanted fields are at fixed places, whatever the record's age: keys are never added or dropped.
-        let end = origin + usize::from(shape.fixed_offsets[count]);
-        if end > page.len() {
-            return Err(outside(origin));
-        }
-        let start = |at: usize| origin + usize::from(shape.fixed_offsets[at]);
-        spans.extend((0..count).map(|at| Span::new(start(at), usize::from(shape.fields[at].fixed), false)));
-        return Ok(());
+    if count <= shape.leading.len() {
+        return place(page, origin, &shape.leading, count, spans).map(|_| ());
     }
     match &shape.presence {
         Presence::All(variant) => parse(page, origin, HEADER_BYTES, shape, variant, count, spans),
@@ -63,13 +56,8 @@ pub(super) fn parse_node(
     spans: &mut Spans,
 ) -> Result<usize> {
     spans.clear();
-    if count < shape.fixed_offsets.len() {
-        let start = |at: usize| origin + usize::from(shape.fixed_offsets[at]);
-        if start(count) > page.len() {
-            return Err(outside(origin));
-        }
-        spans.extend((0..count).map(|at| Span::new(start(at), usize::from(shape.fields[at].fixed), false)));
-        return Ok(start(count));
+    if count <= shape.node_leading.len() {
+        return place(page, origin, &shape.node_leading, count, spans);
     }
     let mut walk = Walk::new(page, origin, HEADER_BYTES, shape.node_null_bytes)?;
     for field in shape.fields.iter().take(count) {
@@ -122,7 +110,20 @@ fn counted(counts: &Counts, byte: impl Fn(usize) -> Result<u8>) -> Result<Option
         0 => (usize::from(first), 1),
         _ => (usize::from(first & 0x7f) << 8 | usize::from(byte(7)?), 2),
     };
-    Ok(counts.by_count.get(count).map(|variant| (variant, extra)))
+    // Fewer than those from before the first instant ADD are of no record.
+    let variant = counts.by_count.get(count).filter(|_| count >= counts.core.count);
+    Ok(variant.map(|variant| (variant, extra)))
+}
+
+/// Puts down the first `count` fields of a record by places that are known, and returns where the next begins.
+#[inline]
+fn place(page: &[u8], origin: usize, leading: &Leading, count: usize, spans: &mut Spans) -> Result<usize> {
+    let end = origin + leading.bytes(count);
+    if end > page.len() {
+        return Err(outside(origin));
+    }
+    spans.extend(leading.spans(count, origin));
+    Ok(end)
 }
 
 #[inline]
@@ -135,6 +136,9 @@ fn parse(
     count: usize,
     spans: &mut Spans,
 ) -> Result<()> {
+    if count <= variant.leading.len() {
+        return place(page, origin, &variant.leading, count, spans).map(|_| ());
+    }
     let mut walk = Walk::new(page, origin, header, variant.null_bytes)?;
     let fields = &shape.fields[..count.min(shape.fields.len())];
     let there = fields.len().min(variant.count);
@@ -274,6 +278,35 @@ mod tests {
         assert_eq!(spans[2].bytes(&bytes), b"mm");
         let (bytes, origin) = page(&[0x01, 0x01, 0x00, 9, 0x40, 0, 0, 0, 0], b"abcdxmmq");
         assert!(parse_leaf(&bytes, origin, &shape, 4, &mut spans).is_err());
+    }
+
+    #[test]
+    fn fixed_fields_are_found_in_records_of_every_variant() {
+        let fixed = vec![FieldShape::system(2); 4];
+        let mut spans = Spans::new();
+        let mut found = |shape: &Shape, head: &[u8], body: &[u8], count| {
+            let (bytes, origin) = page(head, body);
+            parse_leaf(&bytes, origin, shape, count, &mut spans).unwrap();
+            let text = |span: &Span| (!span.is_absent()).then(|| span.bytes(&bytes).to_vec());
+            spans.iter().map(text).collect::<Vec<_>>()
+        };
+        let [a, b, c, d] = [b"aa", b"bb", b"cc", b"dd"].map(|text| Some(text.to_vec()));
+        // The second was dropped in version 1, the last added in version 2.
+        let versions = Shape::new(fixed.clone(), 1).with_versions(&[(0, 0), (0, 1), (0, 0), (2, 0)]);
+        let [none, first, second] = [&[0, 0, 0, 0, 0, 0][..], &[1, 0x40, 0, 0, 0, 0], &[2, 0x40, 0, 0, 0, 0]];
+        assert_eq!(found(&versions, none, b"aabbcc", 4), [a.clone(), b.clone(), c.clone(), None]);
+        assert_eq!(found(&versions, first, b"aacc", 4), [a.clone(), None, c.clone(), None]);
+        assert_eq!(found(&versions, second, b"aaccdd", 4), [a.clone(), None, c.clone(), d.clone()]);
+        assert_eq!(found(&versions, second, b"aaccdd", 2), [a.clone(), None]);
+        assert_eq!(versions.leading.len(), 1);
+        let added = Shape::new(fixed.clone(), 1).with_added(2);
+        assert_eq!(found(&added, &[0, 0, 0, 0, 0], b"aabb", 4), [a.clone(), b.clone(), None, None]);
+        assert_eq!(found(&added, &[0, 0, 0, 4, 0, 0], b"aabbcc", 4), [a.clone(), b.clone(), c.clone(), None]);
+        assert_eq!(found(&added, &[1, 0, 0, 4, 0, 0], b"aabbccdd", 4), [a.clone(), b.clone(), c.clone(), d]);
+        assert_eq!(added.leading.len(), 2);
+        let counted = Shape::new(fixed, 1).with_counts(2);
+        assert_eq!(found(&counted, &[0, 0, 0, 0, 0], b"aabb", 3), [a.clone(), b.clone(), None]);
+        assert_eq!(found(&counted, &[3, 0x80, 0, 0, 0, 0], b"aabbcc", 3), [a, b, c]);
     }
 
     #[test]

@@ -50,6 +50,13 @@ impl Span {
         self.length & EXTERNAL_BIT != 0
     }
 
+    /// The span of a field that lies `bytes` further on; the same for one that lies nowhere.
+    #[inline]
+    pub(crate) fn moved(self, bytes: usize) -> Span {
+        let start = if self.start >= ABSENT { self.start } else { self.start + bytes as u32 };
+        Span { start, length: self.length }
+    }
+
     /// The field's bytes in the page; empty if it lies nowhere.
     #[inline]
     pub(crate) fn bytes(self, page: &[u8]) -> &[u8] {

@@ -1,5 +1,6 @@
 //! What is known of an index's records before one is seen: widths, nullability, and which fields a record of some age has.
 
+use super::Span;
 use crate::ColumnType;
 
 /// Fixed columns longer than this are stored as variable ones (`DICT_MAX_FIXED_COL_LEN`).
@@ -54,6 +55,59 @@ pub(crate) fn longest_bytes(column_type: &ColumnType) -> u64 {
     }
 }
 
+/// The places of a record's leading fields that are the same in all records of a kind: those that are fixed and never NULL, and those that the
+/// records do not have.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Leading {
+    /// Where each field begins, counted from the origin, or that it is absent.
+    spans: Box<[Span]>,
+    /// Bytes from the origin to the end of each field.
+    ends: Box<[u32]>,
+}
+
+impl Leading {
+    /// The leading ones of `fields`, each with whether records have it.
+    fn new(fields: impl Iterator<Item = (FieldShape, bool)>) -> Leading {
+        let (mut spans, mut ends, mut end) = (Vec::new(), Vec::new(), 0u32);
+        for (field, there) in fields {
+            if there && (field.fixed == 0 || field.nullable) {
+                break;
+            }
+            spans.push(match there {
+                true => Span::new(end as usize, usize::from(field.fixed), false),
+                false => Span::ABSENT,
+            });
+            end += if there { u32::from(field.fixed) } else { 0 };
+            ends.push(end);
+        }
+        Leading { spans: spans.into(), ends: ends.into() }
+    }
+
+    /// The fields that have the same places in `other`.
+    fn shared(&self, other: &Leading) -> Leading {
+        let count = self.spans.iter().zip(&other.spans).take_while(|(own, other)| own == other).count();
+        Leading { spans: self.spans[..count].into(), ends: self.ends[..count].into() }
+    }
+
+    /// Number of fields.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Bytes from the origin to the end of the first `count` fields, of which there must be as many.
+    #[inline]
+    pub(crate) fn bytes(&self, count: usize) -> usize {
+        count.checked_sub(1).map_or(0, |last| self.ends[last] as usize)
+    }
+
+    /// The spans of the first `count` fields of the record at `origin`.
+    #[inline]
+    pub(crate) fn spans(&self, count: usize, origin: usize) -> impl Iterator<Item = Span> + '_ {
+        self.spans[..count].iter().map(move |span| span.moved(origin))
+    }
+}
+
 /// Which fields a COMPACT record has, and how wide its NULL bitmap is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Variant {
@@ -63,14 +117,18 @@ pub(crate) struct Variant {
     pub(crate) missing: Box<[bool]>,
     /// Bytes of the NULL bitmap.
     pub(crate) null_bytes: usize,
+    /// Leading fields whose places need no look at the record.
+    pub(crate) leading: Leading,
 }
 
 impl Variant {
     fn new(fields: &[FieldShape], count: usize, missing: Vec<bool>) -> Variant {
         let there = |at: &usize| !missing.get(*at).copied().unwrap_or(false);
         let nullable = (0..count).filter(there).filter(|at| fields[*at].nullable).count();
+        let leading =
+            Leading::new(fields.iter().enumerate().map(|(at, field)| (*field, at < count && there(&at))));
         let missing = if missing.contains(&true) { missing.into() } else { Box::default() };
-        Variant { count, missing, null_bytes: nullable.div_ceil(8) }
+        Variant { count, missing, null_bytes: nullable.div_ceil(8), leading }
     }
 }
 
@@ -114,28 +172,43 @@ pub(crate) struct Shape {
     pub(crate) node_null_bytes: usize,
     /// Which fields leaf records have.
     pub(crate) presence: Presence,
-    /// Offsets from the origin of leading fields that are fixed and never NULL, and so the same in all records.
-    pub(crate) fixed_offsets: Box<[u16]>,
+    /// Leading fields that have the same places in all leaf records, of whatever variant they are.
+    pub(crate) leading: Leading,
+    /// Leading fields that have the same places in all node pointers.
+    pub(crate) node_leading: Leading,
 }
 
 impl Shape {
     /// An index all of whose records have all of `fields`.
     pub(crate) fn new(fields: Vec<FieldShape>, node_fields: usize) -> Shape {
         let all = Variant::new(&fields, fields.len(), Vec::new());
-        let mut fixed_offsets = vec![0u16];
-        for field in fields.iter().take_while(|field| field.fixed > 0 && !field.nullable) {
-            let Some(next) = fixed_offsets.last().and_then(|last| last.checked_add(field.fixed)) else {
-                break;
-            };
-            fixed_offsets.push(next);
-        }
+        let node_leading = Leading::new(fields.iter().take(node_fields).map(|field| (*field, true)));
         Shape {
             node_null_bytes: all.null_bytes,
             fields: fields.into(),
             node_fields,
+            leading: all.leading.clone(),
+            node_leading,
             presence: Presence::All(all),
-            fixed_offsets: fixed_offsets.into(),
         }
+    }
+
+    /// The shape with what all variants of its records share.
+    fn with_shared_leading(mut self) -> Shape {
+        let (versions, counts) = match &self.presence {
+            Presence::All(variant) => (std::slice::from_ref(variant), None),
+            Presence::Versions(variants, counts) => (variants.as_slice(), counts.as_ref()),
+            Presence::Counted(counts) | Presence::Added(counts) => (&[][..], Some(counts)),
+        };
+        // A count below the core's is of no record.
+        let counted = counts.into_iter().flat_map(|counts| {
+            let possible = counts.by_count.iter().skip(counts.core.count);
+            std::iter::once(&counts.core).chain(possible)
+        });
+        let mut variants = versions.iter().chain(counted).map(|variant| &variant.leading);
+        let first = variants.next().cloned().unwrap_or_default();
+        self.leading = variants.fold(first, |shared, leading| shared.shared(leading));
+        self
     }
 
     /// The same fields with MySQL row versions: `fields[i]` is there in the versions `added..dropped` of `spans[i]` (0 = not dropped).
@@ -149,7 +222,7 @@ impl Shape {
         let variants: Vec<Variant> = (0..=newest).map(variant).collect();
         self.node_null_bytes = variants.first().map_or(0, |variant| variant.null_bytes);
         self.presence = Presence::Versions(variants, None);
-        self
+        self.with_shared_leading()
     }
 
     /// The same fields where MySQL's records may have fewer, but at least `core`.
@@ -161,7 +234,7 @@ impl Shape {
             Presence::Versions(variants, _) => Presence::Versions(variants, Some(counts)),
             _ => Presence::Counted(counts),
         };
-        self
+        self.with_shared_leading()
     }
 
     /// The same fields where MariaDB's records may have fewer, but at least `core`.
@@ -169,7 +242,7 @@ impl Shape {
         let counts = Counts::new(&self.fields, core);
         self.node_null_bytes = counts.core.null_bytes;
         self.presence = Presence::Added(counts);
-        self
+        self.with_shared_leading()
     }
 }
 

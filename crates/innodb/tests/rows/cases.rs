@@ -15,8 +15,9 @@ use crate::support::{
 /// Folders of servers, and how many tables each has. `forms` was made with the statements in `fixtures/forms-sql`, by MySQL 8.0.28 (the last
 /// with the old instant ADD) and 9.7.4 and MariaDB 10.11.19. The tables of `altered` went through random instant ALTERs, in three row formats;
 /// two of those of `shared` lie in the system tablespace. `rare` has system-versioned tables, whose past rows no answer has, compressed columns, and
-/// every byte of every character set of single bytes.
-const SERVERS: [(&str, &str, usize); 9] = [
+/// every byte of every character set of single bytes. `instant` has columns added and dropped instantly behind fixed ones that are never NULL, and
+/// short columns whose values lie outside of their page.
+const SERVERS: [(&str, &str, usize); 11] = [
     ("cases", "mysql-9.7", 3 * 11),
     ("cases", "mariadb-10.11", 5 * 11),
     ("forms", "mysql-8.0", 3),
@@ -26,6 +27,8 @@ const SERVERS: [(&str, &str, usize); 9] = [
     ("altered", "mariadb-10.11", 15),
     ("shared", "mariadb-10.11", 3),
     ("rare", "mariadb-10.11", 13),
+    ("instant", "mariadb-10.11", 16 + 5),
+    ("instant", "mysql-9.7", 16 + 5),
 ];
 
 /// Runs `check` on every table of every database of the cases.
