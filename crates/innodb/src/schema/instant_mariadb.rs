@@ -11,6 +11,7 @@
 //! Facts: `dict_table_t::serialise_columns`, `field_map_element_t`, `btr_cur_instant_init_low` of MariaDB.
 
 use super::{ColumnNo, ColumnType, Index, StoredField, TableDefinition};
+use crate::record::FieldShape;
 use crate::{Error, ErrorKind, PageNo, Result};
 
 /// Transaction id and roll pointer.
@@ -62,15 +63,21 @@ fn blob_of(reference: &[u8]) -> Result<(PageNo, u32)> {
     Ok((PageNo(page_no), len))
 }
 
-/// A REDUNDANT metadata record. It says itself where its fields are: `field` gives the bytes of each, `None` for NULL and past the last.
-pub(crate) struct RedundantMetadata<'a, F: Fn(usize) -> Option<&'a [u8]>> {
+/// What a metadata record has of a field: its bytes, and whether they end in a reference to an off-page value.
+pub(crate) type Held<'a> = (&'a [u8], bool);
+
+/// The positions among the stored fields of those whose default lies off-page; the definition has what the record has of them.
+pub(crate) type OffPageDefaults = Vec<usize>;
+
+/// A REDUNDANT metadata record. It says itself where its fields are: `field` gives each, `None` for NULL and past the last.
+pub(crate) struct RedundantMetadata<'a, F: Fn(usize) -> Option<Held<'a>>> {
     /// Whether the record has the delete flag, and so a list of fields.
     pub(crate) listed: bool,
     /// Its fields.
     pub(crate) field: F,
 }
 
-impl<'a, F: Fn(usize) -> Option<&'a [u8]>> RedundantMetadata<'a, F> {
+impl<'a, F: Fn(usize) -> Option<Held<'a>>> RedundantMetadata<'a, F> {
     /// As [`metadata_blob`].
     ///
     /// # Errors
@@ -80,7 +87,7 @@ impl<'a, F: Fn(usize) -> Option<&'a [u8]>> RedundantMetadata<'a, F> {
             return Ok(None);
         }
         let leading = clustered(definition)?.parts.len().max(1) + SYSTEM_FIELDS;
-        blob_of((self.field)(leading).unwrap_or_default()).map(Some)
+        blob_of((self.field)(leading).unwrap_or_default().0).map(Some)
     }
 
     /// As [`apply`].
@@ -92,17 +99,20 @@ impl<'a, F: Fn(usize) -> Option<&'a [u8]>> RedundantMetadata<'a, F> {
         definition: &mut TableDefinition,
         core_fields: usize,
         blob: Option<&[u8]>,
-    ) -> Result<()> {
+    ) -> Result<OffPageDefaults> {
         if let Some(list) = blob {
             definition.stored_fields = listed_fields(definition, list)?;
         }
         let leading = clustered(definition)?.parts.len().max(1) + SYSTEM_FIELDS;
         let values = leading + usize::from(blob.is_some());
         let added = core_fields.saturating_sub(leading);
+        let mut off_page = Vec::new();
         for (no, field) in definition.stored_fields.iter_mut().enumerate().skip(added) {
-            field.instant_default = Some((self.field)(values + no).map(<[u8]>::to_vec));
+            let held = (self.field)(values + no);
+            off_page.extend(held.is_some_and(|(_, external)| external).then_some(no));
+            field.instant_default = Some(held.map(|(bytes, _)| bytes.to_vec()));
         }
-        Ok(())
+        Ok(off_page)
     }
 }
 
@@ -110,14 +120,14 @@ impl<'a, F: Fn(usize) -> Option<&'a [u8]>> RedundantMetadata<'a, F> {
 /// fields too; `blob` is what [`metadata_blob`] refers to.
 ///
 /// # Errors
-/// `Corrupt` if record, list and definition contradict each other, `Unsupported` for a default that is stored off-page.
+/// `Corrupt` if record, list and definition contradict each other.
 pub(crate) fn apply(
     definition: &mut TableDefinition,
     page: &[u8],
     origin: usize,
     core_fields: usize,
     blob: Option<&[u8]>,
-) -> Result<()> {
+) -> Result<OffPageDefaults> {
     if let Some(list) = blob {
         definition.stored_fields = listed_fields(definition, list)?;
     }
@@ -134,13 +144,15 @@ pub(crate) fn apply(
     if blob.is_some() {
         values.data += REFERENCE_BYTES;
     }
+    let mut off_page = Vec::new();
     for (no, field) in definition.stored_fields.iter_mut().enumerate() {
-        let value = values.next(field)?;
+        let held = values.next(field)?;
         if leading + no >= core_fields {
-            field.instant_default = Some(value);
+            off_page.extend(held.is_some_and(|(_, external)| external).then_some(no));
+            field.instant_default = Some(held.map(|(bytes, _)| bytes.to_vec()));
         }
     }
-    Ok(())
+    Ok(off_page)
 }
 
 fn corrupt(message: impl Into<String>) -> Error {
@@ -277,7 +289,7 @@ impl<'a> Values<'a> {
         Ok(Values { record, nulls, null_bit: 0, lengths, data: 0 })
     }
 
-    fn next(&mut self, field: &StoredField) -> Result<Option<Vec<u8>>> {
+    fn next(&mut self, field: &StoredField) -> Result<Option<Held<'a>>> {
         if field.nullable {
             let byte = self.record.before(self.nulls + self.null_bit / 8)?;
             let null = byte >> (self.null_bit % 8) & 1 != 0;
@@ -286,28 +298,26 @@ impl<'a> Values<'a> {
                 return Ok(None);
             }
         }
-        let len = match field.column_type.fixed_bytes() {
-            Some(fixed) => fixed,
-            None => self.variable_length(field.column_type.is_big())?,
+        let shape = FieldShape::new(&field.column_type, field.nullable, None);
+        let (len, external) = match shape.fixed {
+            0 => self.variable_length(shape.big)?,
+            fixed => (usize::from(fixed), false),
         };
         let value = self.record.bytes(self.data, len)?;
         self.data += len;
-        Ok(Some(value.to_vec()))
+        Ok(Some((value, external)))
     }
 
-    fn variable_length(&mut self, big: bool) -> Result<usize> {
+    /// The length of a field, and whether it ends in a reference to an off-page value.
+    fn variable_length(&mut self, big: bool) -> Result<(usize, bool)> {
         let first = usize::from(self.record.before(self.lengths)?);
         self.lengths += 1;
         if !big || first & 0x80 == 0 {
-            return Ok(first);
+            return Ok((first, false));
         }
         let second = usize::from(self.record.before(self.lengths)?);
         self.lengths += 1;
-        if first & 0x40 != 0 {
-            let message = "the default of a column added instantly is stored off-page; run ALTER TABLE ... FORCE on the server";
-            return Err(Error::new(ErrorKind::Unsupported, message));
-        }
-        Ok((first & 0x3f) << 8 | second)
+        Ok(((first & 0x3f) << 8 | second, first & 0x40 != 0))
     }
 }
 

@@ -41,20 +41,4 @@ impl ColumnType {
             | ColumnType::Vector => return None,
         })
     }
-
-    /// Whether a record may need two bytes to say the length: the longest value has more than 255 bytes, or may be stored off-page.
-    pub(crate) fn is_big(&self) -> bool {
-        match self {
-            ColumnType::Char { length, collation } | ColumnType::VarChar { length, collation } => {
-                u64::from(*length) * u64::from(collation.max_bytes) > 255
-            }
-            ColumnType::VarBinary { length } => *length > 255,
-            ColumnType::Text { .. }
-            | ColumnType::Blob { .. }
-            | ColumnType::Json
-            | ColumnType::Geometry
-            | ColumnType::Vector => true,
-            _ => false,
-        }
-    }
 }

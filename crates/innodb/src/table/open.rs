@@ -14,7 +14,8 @@ use tanada_io::{Gate, GateLimits, IoContext};
 
 use super::{Table, fit, stale, verify};
 use crate::record::{self, Layout, Spans};
-use crate::schema::{IndexKind, StoredField, instant_mariadb};
+use crate::schema::instant_mariadb::{self, OffPageDefaults};
+use crate::schema::{IndexKind, StoredField};
 use crate::tree::{KeyPart, KeyShape, Node, Order, Tree};
 use crate::value::Encoder;
 use crate::{
@@ -221,7 +222,7 @@ async fn clustered_layout(
         return Err(misplaced());
     }
     let mut changed = definition.clone();
-    if leaf.is_compact() {
+    let off_page = if leaf.is_compact() {
         let bytes = leaf.bytes();
         let blob = match instant_mariadb::metadata_blob(definition, bytes, first)
             .map_err(|error| plain.at(no, &error))?
@@ -229,12 +230,30 @@ async fn clustered_layout(
             Some((blob, _)) => Some(lob::first_part(space, blob, context).await?),
             None => None,
         };
-        instant_mariadb::apply(&mut changed, bytes, first, core, blob.as_deref())
-            .map_err(|error| plain.at(no, &error))?;
+        let off_page = instant_mariadb::apply(&mut changed, bytes, first, core, blob.as_deref());
+        off_page.map_err(|error| plain.at(no, &error))?
     } else {
-        redundant_layout(&mut changed, &plain, &leaf, first, core, context).await?;
-    }
+        redundant_layout(&mut changed, &plain, &leaf, first, core, context).await?
+    };
+    fetch_defaults(&mut changed, off_page, space, context).await?;
     Layout::new(&changed, IndexNo(0), Some(core))
+}
+
+/// Fetches the defaults that lie off-page.
+async fn fetch_defaults(
+    definition: &mut TableDefinition,
+    off_page: OffPageDefaults,
+    space: &Tablespace,
+    context: &IoContext,
+) -> Result<()> {
+    for no in off_page {
+        let Some(field) = definition.stored_fields.get_mut(no) else { continue };
+        if let Some(Some(local)) = &field.instant_default {
+            let longest = record::longest_bytes(&field.column_type);
+            field.instant_default = Some(Some(lob::fetch(space, local, longest, context).await?));
+        }
+    }
+    Ok(())
 }
 
 /// The leftmost leaf of a tree whose NULL bitmap width is not known yet: the metadata record there tells. The width that leads to a node of the
@@ -279,7 +298,7 @@ async fn redundant_layout(
     origin: usize,
     core: usize,
     context: &IoContext,
-) -> Result<()> {
+) -> Result<OffPageDefaults> {
     let no = leaf.page().number();
     let placed = |error: Error| plain.at(no, &error);
     // The reference to the list comes on top of the fields, of which dropped ones are left.
@@ -288,7 +307,7 @@ async fn redundant_layout(
     record::parse_leaf(leaf.bytes(), origin, false, &plain.layout.shape, most, &mut spans).map_err(placed)?;
     let field = |at: usize| {
         let span = spans.get(at).filter(|span| !span.is_null() && !span.is_absent())?;
-        Some(span.bytes(leaf.bytes()))
+        Some((span.bytes(leaf.bytes()), span.is_external()))
     };
     let metadata =
         instant_mariadb::RedundantMetadata { listed: leaf.header(origin).map_err(placed)?.deleted, field };
