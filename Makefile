@@ -7,10 +7,10 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 LINTED = driver="$$(rustc --print sysroot)/bin/clippy-driver"; [ ! -x "$$driver" ] || \
 	export RUSTC_WORKSPACE_WRAPPER="$$driver" CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__;
 
-.PHONY: help setup demo test format lint tidy bench sim
+.PHONY: help setup demo test test-long fuzz format lint tidy bench sim
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 setup: ## install what is missing to build and test
 	scripts/setup
@@ -29,6 +29,15 @@ lint: format ## formatting and clippy, warnings are errors
 
 tidy: ## the rules of the house alone, in seconds
 	cargo test --profile ci -p tanada-base --test tidy
+
+test-long: test ## the same at length, and a minute of fuzzing
+	scripts/setup --fuzz
+	scripts/fuzz --seconds 60
+
+EXECUTIONS ?= 5000000
+fuzz: ## all parsers of InnoDB's files, five million executions; EXECUTIONS= for another number (docs/fuzzing.md)
+	scripts/setup --fuzz
+	scripts/fuzz --all $(EXECUTIONS)
 
 # Words that `make sim` passes on, so that the line printed with a failure repeats it.
 SIM = STORY SEED COUNT POINT OUTCOME DENSITY OUTCOMES FAULT BUG CREATION
