@@ -10,7 +10,7 @@ pub enum ErrorKind {
     NotFound,
     /// The server was not shut down cleanly; the message names the three ways out.
     NotClean,
-    /// The file uses a feature that is not read (encryption, ROW_FORMAT=COMPRESSED, ...).
+    /// The file uses a feature that is not read (encryption, ...).
     Unsupported,
     /// A page or a record is damaged; restore the file from a backup.
     Corrupt,

@@ -17,6 +17,7 @@ pub(super) async fn read(
     value: &mut Vec<u8>,
     context: &IoContext,
 ) -> Result<()> {
+    value.reserve_exact(length);
     let mut left = length;
     loop {
         let part = part(space, &page)?;

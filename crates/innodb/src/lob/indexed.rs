@@ -28,6 +28,7 @@ pub(super) async fn read(
     value: &mut Vec<u8>,
     context: &IoContext,
 ) -> Result<()> {
+    value.reserve_exact(length);
     let parts = entries(space, &first, length, context).await?;
     let reads = stream::iter(parts).map(|(no, bytes)| part(space, &first, no, bytes, context));
     let mut reads = reads.buffered(PREFETCH);

@@ -1,11 +1,16 @@
 //! Values that lie outside of their row: 20-byte references and what they lead to.
 //!
-//! MariaDB, and MySQL before 8.0, chain BLOB pages ([`chain`]). MySQL since 8.0 has a first page with an index of data pages ([`indexed`]). The
-//! type of the first page tells which. A length is believed only as far as the file could hold it.
+//! MariaDB, and MySQL before 8.0, chain BLOB pages ([`chain`]). MySQL since 8.0 has a first page with an index of data pages ([`indexed`]). In
+//! tables with ROW_FORMAT=COMPRESSED both are deflated ([`deflated_chain`], [`deflated_index`]). The type of the first page tells which. A length is
+//! believed only as far as the file could hold it.
 
 mod chain;
+mod deflated_chain;
+mod deflated_index;
 mod indexed;
+mod inflate;
 
+pub(crate) use deflated_chain::read as read_deflated;
 use tanada_io::IoContext;
 
 use crate::page::header::page_type;
@@ -54,20 +59,21 @@ pub(crate) async fn fetch(
         return Ok(value);
     }
     let total = prefix.len() as u64 + u64::from(reference.length);
-    let room = u64::from(space.pages()) * u64::from(space.page_size().0);
+    let room = room(space);
     if total > longest || u64::from(reference.length) > room || reference.space != space.id().0 {
         let what = format!("an off-page value of {total} bytes in space {} is impossible", reference.space);
         return Err(Error::new(ErrorKind::Corrupt, what));
     }
-    value.reserve_exact(reference.length());
     let first = space.page(reference.page, context).await?;
     match first.page_type() {
         page_type::BLOB => chain::read(space, first, reference.length(), &mut value, context).await?,
         page_type::LOB_FIRST => indexed::read(space, first, reference.length(), &mut value, context).await?,
-        compressed @ (11 | 12 | 25..=29) => {
-            let what = format!("{}: page {} has type {compressed}", space.path().display(), reference.page);
-            let message = format!("{what}, a compressed off-page value, which is not read");
-            return Err(Error::new(ErrorKind::Unsupported, message));
+        page_type::ZBLOB => {
+            let (next, length) = (page_type::ZBLOB_NEXT, reference.length());
+            deflated_chain::read(space, first, next, length, &mut value, context).await?;
+        }
+        page_type::ZLOB_FIRST => {
+            deflated_index::read(space, first, reference.length(), &mut value, context).await?;
         }
         other => {
             let what = format!("it has type {other} where an off-page value should begin");
@@ -75,6 +81,15 @@ pub(crate) async fn fetch(
         }
     }
     Ok(value)
+}
+
+/// The most bytes that the file could hold, as it is or deflated.
+fn room(space: &Tablespace) -> u64 {
+    let stored = u64::from(space.pages()) * u64::from(space.page_size().0);
+    match space.is_zipped() {
+        true => stored.saturating_mul(inflate::MOST_RATIO),
+        false => stored,
+    }
 }
 
 /// The first part of the chain that begins at page `no`, of whatever length.

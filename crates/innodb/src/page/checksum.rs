@@ -4,6 +4,8 @@
 //! - `crc32` (default since MySQL 5.7 and MariaDB 10.2): crc32c of bytes 4..26 XOR crc32c of bytes 38..size-8, in the header and the trailer.
 //! - `innodb`: a folding hash of the same ranges in the header; the same hash of bytes 0..26 in the trailer (`ut0rnd.h`, `buf0checksum.cc`).
 //! - `none`: 0xDEADBEEF in both.
+//! - of a page in a file with ROW_FORMAT=COMPRESSED (`page_zip_calc_checksum`), the same settings give, in the header alone, of bytes 4..16, 24..26 and
+//!   from 34 on: the XOR of their crc32c; their adler32; 0xDEADBEEF.
 //! - `full_crc32` (MariaDB 10.4+, a property of the tablespace): crc32c of all bytes before it, in the last four bytes.
 
 use super::header::{self, u32_at};
@@ -50,6 +52,36 @@ fn fold(bytes: &[u8]) -> u32 {
         let mixed = ((fold ^ u32::from(*byte) ^ HASH_MASK_2) << 8).wrapping_add(fold);
         (mixed ^ HASH_MASK_1).wrapping_add(u32::from(*byte))
     })
+}
+
+/// The parts of a page that its checksum covers in a file with ROW_FORMAT=COMPRESSED.
+fn zip_parts(image: &[u8]) -> Option<[&[u8]; 3]> {
+    Some([
+        image.get(header::NUMBER..header::LSN)?,
+        image.get(header::TYPE..header::FLUSH_LSN)?,
+        image.get(header::SPACE..)?,
+    ])
+}
+
+/// Whether a page of a file with ROW_FORMAT=COMPRESSED is intact.
+pub(crate) fn zip_matches(image: &[u8]) -> bool {
+    let Some(parts) = zip_parts(image) else { return false };
+    let stored = u32_at(image, header::CHECKSUM);
+    stored == zip_crc32(parts) || stored == NO_CHECKSUM_MAGIC || stored == adler32(parts)
+}
+
+fn zip_crc32(parts: [&[u8]; 3]) -> u32 {
+    parts.into_iter().fold(0, |checksum, part| checksum ^ crc32c::crc32c(part))
+}
+
+fn adler32(parts: [&[u8]; 3]) -> u32 {
+    const MODULUS: u32 = 65521;
+    let (mut sum, mut sums) = (1, 0);
+    for byte in parts.into_iter().flatten() {
+        sum = (sum + u32::from(*byte)) % MODULUS;
+        sums = (sums + sum) % MODULUS;
+    }
+    sums << 16 | sum
 }
 
 /// Whether `image` ends with the crc32c of what comes before.
@@ -139,9 +171,34 @@ mod tests {
     }
 
     #[test]
+    fn checksums_of_the_compressed_row_format_cover_all_but_the_lsns() {
+        let page = page();
+        let parts = zip_parts(&page).unwrap();
+        for (checksum, covers_content) in
+            [(zip_crc32(parts), true), (adler32(parts), true), (NO_CHECKSUM_MAGIC, false)]
+        {
+            let mut page = page.clone();
+            page[..4].copy_from_slice(&checksum.to_be_bytes());
+            assert!(zip_matches(&page));
+            for (offset, covered) in [(0, true), (5, true), (17, false), (24, true), (30, false), (4095, true)] {
+                page[offset] ^= 0x10;
+                assert_eq!(zip_matches(&page), offset != 0 && !(covered && covers_content), "offset {offset}");
+                page[offset] ^= 0x10;
+            }
+        }
+    }
+
+    /// From the definition of Adler-32.
+    #[test]
+    fn adler32_of_a_known_text() {
+        assert_eq!(adler32([b"Wiki", b"", b"pedia"]), 0x11e6_0398);
+    }
+
+    #[test]
     fn short_images_do_not_match() {
         for len in 0..46 {
             assert!(!classic_matches(&vec![0; len]));
+            assert!(!zip_matches(&vec![1; len.min(33)]));
         }
         assert!(!full_crc32_matches(&[0; 3]));
     }

@@ -4,12 +4,14 @@
 //! by MariaDB) is decompressed, since its checksum is the inner page's; the checksum; then number and tablespace.
 //! Files with full_crc32: the type's top bit marks a compressed page and its low bits times 256 the stored size, whose last four bytes
 //! are the checksum of what lies before; the algorithm belongs to the tablespace (`fil0pagecompress.cc`, `buf0checksum.h`).
+//! Files with ROW_FORMAT=COMPRESSED: the checksum of the page as it is stored; number and tablespace; pages of B+trees are decompressed ([`zip`]).
 
 use std::fmt;
 
 use super::checksum;
 use super::compression::Algorithm;
 use super::header::{self, page_type, u16_at, u32_at, u64_at};
+use super::zip;
 use crate::{ErrorKind, PageNo, PageSize, SpaceId};
 
 /// How pages of a tablespace are framed.
@@ -19,6 +21,8 @@ pub(crate) enum PageFormat {
     Classic,
     /// MariaDB's full_crc32, with the algorithm of compressed pages if there may be any.
     FullCrc32(Option<Algorithm>),
+    /// ROW_FORMAT=COMPRESSED, with the size of the pages that the server works on.
+    Zip(PageSize),
 }
 
 /// Why a page cannot be used. The tablespace adds file, space and page number.
@@ -70,6 +74,7 @@ impl fmt::Display for PageFault {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageCodec {
     pub(crate) format: PageFormat,
+    /// Of pages in the file.
     pub(crate) page_size: PageSize,
     pub(crate) space: SpaceId,
     /// Whether checksums are verified; number and tablespace are in any case.
@@ -89,6 +94,7 @@ impl PageCodec {
         match self.format {
             PageFormat::Classic => self.decode_classic(image, number),
             PageFormat::FullCrc32(algorithm) => self.decode_full_crc32(image, number, algorithm),
+            PageFormat::Zip(page_size) => self.decode_zip(image, number, page_size),
         }
     }
 
@@ -172,6 +178,25 @@ impl PageCodec {
         decompress(algorithm, stream, &mut page)?;
         self.check_identity(&page, number)?;
         Ok(Some(page))
+    }
+
+    fn decode_zip(
+        &self,
+        image: &[u8],
+        number: PageNo,
+        page_size: PageSize,
+    ) -> Result<Option<Vec<u8>>, PageFault> {
+        if self.verify && !checksum::zip_matches(image) {
+            return Err(PageFault::Checksum);
+        }
+        self.check_identity(image, number)?;
+        match u16_at(image, header::TYPE) {
+            page_type::INDEX | page_type::RTREE | page_type::SDI => {
+                zip::decompress(image, page_size).map(Some).map_err(PageFault::Header)
+            }
+            page_type::MYSQL_ENCRYPTED | page_type::MYSQL_ENCRYPTED_RTREE => Err(PageFault::Encrypted),
+            _ => Ok(None),
+        }
     }
 
     fn check_identity(&self, page: &[u8], number: PageNo) -> Result<(), PageFault> {

@@ -39,6 +39,10 @@ pub mod page_type {
     pub const XDES: u16 = 9;
     /// Part of an off-page value, the older form.
     pub const BLOB: u16 = 10;
+    /// First part of an off-page value of a table with ROW_FORMAT=COMPRESSED, the older form.
+    pub const ZBLOB: u16 = 11;
+    /// Further part of such a value.
+    pub const ZBLOB_NEXT: u16 = 12;
     /// Compressed by MySQL's page compression.
     pub const MYSQL_COMPRESSED: u16 = 14;
     /// Encrypted by MySQL.
@@ -49,12 +53,24 @@ pub mod page_type {
     pub const MYSQL_ENCRYPTED_RTREE: u16 = 17;
     /// Root of a MariaDB clustered index with instantly changed columns.
     pub const INSTANT: u16 = 18;
+    /// Part of an off-page object of MySQL's dictionary information, in a space with ROW_FORMAT=COMPRESSED.
+    pub const SDI_ZBLOB: u16 = 19;
     /// Index of an off-page value of MySQL 8.
     pub const LOB_INDEX: u16 = 22;
     /// Data of an off-page value of MySQL 8.
     pub const LOB_DATA: u16 = 23;
     /// First page of an off-page value of MySQL 8.
     pub const LOB_FIRST: u16 = 24;
+    /// First page of an off-page value of MySQL 8 in a table with ROW_FORMAT=COMPRESSED.
+    pub const ZLOB_FIRST: u16 = 25;
+    /// Data of such a value.
+    pub const ZLOB_DATA: u16 = 26;
+    /// Index of such a value.
+    pub const ZLOB_INDEX: u16 = 27;
+    /// Ends of several streams of such a value.
+    pub const ZLOB_FRAGMENTS: u16 = 28;
+    /// List of the fragment pages of such a value.
+    pub const ZLOB_FRAGMENT_LIST: u16 = 29;
     /// Serialized dictionary information of MySQL, a B+tree.
     pub const SDI: u16 = 17853;
     /// R-tree (SPATIAL index).
@@ -65,6 +81,11 @@ pub mod page_type {
     pub const MARIADB_COMPRESSED: u16 = 34354;
     /// Compressed, then encrypted by MariaDB.
     pub const MARIADB_COMPRESSED_AND_ENCRYPTED: u16 = 37401;
+
+    /// Whether a page of this type has a part of an off-page value.
+    pub fn is_value(page_type: u16) -> bool {
+        matches!(page_type, BLOB | ZBLOB | ZBLOB_NEXT | LOB_INDEX..=LOB_FIRST | ZLOB_FIRST..=ZLOB_FRAGMENT_LIST)
+    }
 }
 
 fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {

@@ -3,17 +3,19 @@
 //! A page goes through these steps, once, when it is read:
 //!
 //! 1. the image on disk is checked against its checksum ([`checksum`]), its number and its tablespace ([`codec`]);
-//! 2. if the server compressed it, it is decompressed to the tablespace's page size ([`compression`]);
+//! 2. if the server compressed it, it is decompressed to the tablespace's page size ([`compression`], [`zip`]);
 //! 3. it becomes a [`Page`], which is shared and never changes.
 //!
 //! Invariant: the bytes of a [`Page`] that came from a file are as many as the tablespace's page size, and unless they are all zero
-//! (allocated, never written) their header names the page and the tablespace that were asked for.
+//! (allocated, never written) their header names the page and the tablespace that were asked for. In a file with ROW_FORMAT=COMPRESSED pages of
+//! B+trees have the size that the server works with, others that of the file.
 
 pub(crate) mod checksum;
 pub(crate) mod codec;
 pub(crate) mod compression;
 pub(crate) mod header;
 mod xz;
+pub mod zip;
 
 pub use header::page_type;
 
@@ -47,7 +49,7 @@ impl fmt::Display for SpaceId {
     }
 }
 
-/// Logical page size: 4, 8, 16, 32 or 64 KiB.
+/// Page size: 4, 8, 16, 32 or 64 KiB; in a file with ROW_FORMAT=COMPRESSED 1 to 16 KiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PageSize(pub u32);
 
@@ -63,7 +65,7 @@ impl PageSize {
     }
 }
 
-/// A verified, decompressed page of exactly the tablespace's page size. Cheap to clone, shared.
+/// A verified, decompressed page. Cheap to clone, shared.
 #[derive(Debug, Clone)]
 pub struct Page(Arc<PageInner>);
 
@@ -80,6 +82,8 @@ pub(crate) enum PageBytes {
     Buffer(Buffer),
     /// The heap: decompressed, or made by hand.
     Heap(Vec<u8>),
+    /// The heap: as they were stored, taken out of a larger block.
+    Stored(Vec<u8>),
     /// `len` bytes from `start` of what several pages were read into.
     Run {
         /// The whole run.
@@ -96,6 +100,7 @@ impl fmt::Debug for PageBytes {
         let place = match self {
             PageBytes::Buffer(_) => "buffer",
             PageBytes::Heap(_) => "heap",
+            PageBytes::Stored(_) => "stored",
             PageBytes::Run { .. } => "run",
         };
         f.write_str(place)
@@ -152,7 +157,7 @@ impl Page {
     pub fn bytes(&self) -> &[u8] {
         match &self.0.bytes {
             PageBytes::Buffer(buffer) => buffer,
-            PageBytes::Heap(bytes) => bytes,
+            PageBytes::Heap(bytes) | PageBytes::Stored(bytes) => bytes,
             PageBytes::Run { run, start, len } => &run[*start..*start + *len],
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! They lie in a B+tree of their own whose root the tablespace's header names. Its records are DYNAMIC with seven fields: object type (4 bytes),
 //! object id (8), transaction id (6), roll pointer (7), length of the JSON (4), length of its zlib form (4), and the zlib form, which is
-//! in the record or, behind a 20-byte reference, in a chain of BLOB pages.
+//! in the record or, behind a 20-byte reference, in a chain of BLOB pages, deflated once more in a space with ROW_FORMAT=COMPRESSED.
 //!
 //! 1. Go down along each level's leftmost record to the leaves.
 //! 2. Follow the leaves; in each follow the records from the infimum.
@@ -14,6 +14,7 @@ use std::io::Read;
 
 use tanada_io::IoContext;
 
+use crate::lob::read_deflated;
 use crate::page::header::{u16_at, u32_at};
 use crate::page::page_type;
 use crate::{Page, PageNo, Result, Tablespace};
@@ -159,6 +160,19 @@ async fn off_page(
     len: usize,
     context: &IoContext,
 ) -> Result<Vec<u8>> {
+    if space.is_zipped() {
+        let first = space.page(no, context).await?;
+        if first.page_type() != page_type::SDI_ZBLOB {
+            return Err(damaged(
+                space,
+                &first,
+                &format!("type {} where an object begins", first.page_type()),
+            ));
+        }
+        let mut object = Vec::new();
+        read_deflated(space, first, page_type::SDI_ZBLOB, len, &mut object, context).await?;
+        return Ok(object);
+    }
     let mut bytes = Vec::new();
     let mut next = Some(no);
     let header = offset as usize;

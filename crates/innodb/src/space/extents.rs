@@ -114,7 +114,7 @@ impl Tablespace {
                 return Err(self.corrupt(inode.page, &format!("segment {} has two inodes", inode.id)));
             }
             owners.inodes.insert((inode.page, inode.offset), inode.id);
-            for no in fragments(&page, inode.offset, self.page_size()) {
+            for no in fragments(&page, inode.offset, self.logical_page_size()) {
                 let what = match singles.entry(no) {
                     _ if no.0 == 0 || no.0 >= self.pages() => {
                         format!("lies outside of the file{}", self.shortage())
@@ -141,9 +141,10 @@ impl Tablespace {
         singles: &HashMap<PageNo, u64>,
         owners: &mut Owners,
     ) -> Result<usize> {
-        let (each, extent) = (xdes_bytes(self.page_size()), self.page_size().extent_pages());
+        let logical = self.logical_page_size();
+        let (each, extent) = (xdes_bytes(logical), logical.extent_pages());
         let mut seen = 0;
-        for no in 0..xdes_count(self.page_size()) {
+        for no in 0..xdes_count(self.page_size(), logical) {
             let first = group.saturating_add(no * extent);
             if first >= limit {
                 break;

@@ -12,6 +12,8 @@ use crate::{Error, ErrorKind, PageNo, PageSize, Result, Server, SpaceId};
 
 /// Bytes of page 0 that are enough for [`SpaceHeader::parse`].
 pub(crate) const PREFIX_BYTES: usize = 4096;
+/// The smallest page.
+const SMALLEST_PAGE: usize = 1024;
 
 const FSP_SPACE: usize = 38;
 const FSP_SIZE: usize = 46;
@@ -29,7 +31,10 @@ const MYSQL_SDI: u32 = 1 << 14;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SpaceHeader {
     pub(crate) space: SpaceId,
+    /// Of the pages in the file.
     pub(crate) page_size: PageSize,
+    /// Of the pages that the server works on: larger than those in the file if the table has ROW_FORMAT=COMPRESSED.
+    pub(crate) logical_size: PageSize,
     pub(crate) format: PageFormat,
     pub(crate) server: Server,
     /// Pages that the space should have; the file may be longer, and shorter if it was cut.
@@ -44,10 +49,10 @@ impl SpaceHeader {
     /// Reads the header from the first [`PREFIX_BYTES`] of the file at `path`; its checksum is verified later, when the page size is known.
     ///
     /// # Errors
-    /// If the file is no tablespace, or one that is not read: encrypted, ROW_FORMAT=COMPRESSED.
+    /// If the file is no tablespace, or an encrypted one.
     pub(crate) fn parse(prefix: &[u8], path: &Path) -> Result<SpaceHeader> {
         let error = |kind, what: &str| Error::new(kind, format!("{}: {what}", path.display()));
-        if prefix.len() < PREFIX_BYTES {
+        if prefix.len() < SMALLEST_PAGE {
             return Err(error(ErrorKind::Corrupt, "the file is shorter than a page"));
         }
         if prefix.iter().all(|byte| *byte == 0) {
@@ -66,6 +71,7 @@ impl SpaceHeader {
         Ok(SpaceHeader {
             space: SpaceId(u32_at(prefix, FSP_SPACE)),
             page_size: dialect.page_size,
+            logical_size: dialect.logical_size,
             format: dialect.format,
             server: dialect.server,
             size_pages: u32_at(prefix, FSP_SIZE),
@@ -79,7 +85,8 @@ impl SpaceHeader {
     /// # Errors
     /// If the space is encrypted by MariaDB.
     pub(crate) fn sdi_root(&self, page: &[u8], path: &Path) -> Result<Option<PageNo>> {
-        let behind = XDES_ARRAY + xdes_bytes(self.page_size) * xdes_count(self.page_size) as usize;
+        let extents = xdes_count(self.page_size, self.logical_size) as usize;
+        let behind = XDES_ARRAY + xdes_bytes(self.logical_size) * extents;
         if self.server == Server::MariaDb {
             return match is_encrypted_by_mariadb(page, behind) {
                 true => Err(Error::new(ErrorKind::Unsupported, encrypted(path))),
@@ -94,6 +101,7 @@ impl SpaceHeader {
 
 struct Dialect {
     page_size: PageSize,
+    logical_size: PageSize,
     format: PageFormat,
     server: Server,
     has_sdi: bool,
@@ -107,8 +115,10 @@ fn full_crc32(flags: u32) -> std::result::Result<Dialect, Refusal> {
     if algorithm != 0 && known.is_none() {
         return Err((ErrorKind::Unsupported, format!("page compression algorithm {algorithm} is not known")));
     }
+    let page_size = page_size(flags & 15)?;
     Ok(Dialect {
-        page_size: page_size(flags & 15)?,
+        page_size,
+        logical_size: page_size,
         format: PageFormat::FullCrc32(known),
         server: Server::MariaDb,
         has_sdi: false,
@@ -116,10 +126,6 @@ fn full_crc32(flags: u32) -> std::result::Result<Dialect, Refusal> {
 }
 
 fn classic(flags: u32, version: u32) -> std::result::Result<Dialect, Refusal> {
-    if flags >> 1 & 15 != 0 {
-        let what = "the table has ROW_FORMAT=COMPRESSED, which is not read yet; rebuild a copy with ROW_FORMAT=DYNAMIC";
-        return Err((ErrorKind::Unsupported, what.to_owned()));
-    }
     let has_sdi = flags & MYSQL_SDI != 0;
     let server =
         if has_sdi || (80_000..200_000).contains(&version) { Server::MySql } else { Server::MariaDb };
@@ -130,7 +136,12 @@ fn classic(flags: u32, version: u32) -> std::result::Result<Dialect, Refusal> {
         0 => 5,
         shift => shift,
     };
-    Ok(Dialect { page_size: page_size(shift)?, format: PageFormat::Classic, server, has_sdi })
+    let logical_size = page_size(shift)?;
+    let (page_size, format) = match flags >> 1 & 15 {
+        0 => (logical_size, PageFormat::Classic),
+        shift => (zip_size(shift, logical_size)?, PageFormat::Zip(logical_size)),
+    };
+    Ok(Dialect { page_size, logical_size, format, server, has_sdi })
 }
 
 const ENCRYPTED: &str = "the tablespace is encrypted; encrypted tables cannot be read";
@@ -148,14 +159,24 @@ fn page_size(shift: u32) -> std::result::Result<PageSize, Refusal> {
     }
 }
 
-/// Bytes of an extent descriptor: 24, and two bits for each page of the extent.
+/// The size of pages in a file with ROW_FORMAT=COMPRESSED, whose server's pages have `logical_size`: 1 is 1 KiB, 5 is 16 KiB.
+fn zip_size(shift: u32, logical_size: PageSize) -> std::result::Result<PageSize, Refusal> {
+    let size = PageSize(512 << shift);
+    if shift <= 5 && size <= logical_size && logical_size.0 <= 16384 {
+        return Ok(size);
+    }
+    let what = format!("page 0 is damaged: {shift} is no size of compressed pages of {}", logical_size.0);
+    Err((ErrorKind::Corrupt, what))
+}
+
+/// Bytes of an extent descriptor, by the size of the pages that the server works on: 24, and two bits for each page of the extent.
 pub(super) fn xdes_bytes(page_size: PageSize) -> usize {
     24 + page_size.extent_pages() as usize / 4
 }
 
-/// Extent descriptors on each page that has some.
-pub(super) fn xdes_count(page_size: PageSize) -> u32 {
-    page_size.0 / page_size.extent_pages()
+/// Extent descriptors on each page that has some, by the sizes of pages in the file and of those that the server works on.
+pub(super) fn xdes_count(page_size: PageSize, logical_size: PageSize) -> u32 {
+    page_size.0 / logical_size.extent_pages()
 }
 
 /// `fil0crypt.cc`: 38 bytes behind the descriptors a magic, the scheme, the IV with its length, the lowest key version in use (0 while pages
@@ -213,14 +234,32 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused_by_name() {
-        let compressed = parse(0x4029, 90704).unwrap_err();
-        assert_eq!(compressed.kind(), ErrorKind::Unsupported);
-        assert!(compressed.to_string().contains("ROW_FORMAT=COMPRESSED"));
+    fn compressed_row_format_has_two_page_sizes() {
+        for (flags, version) in [(0x4021, 90704), (0x21, 0)] {
+            for shift in 1..=5 {
+                let header = parse(flags | shift << 1, version).unwrap();
+                assert_eq!(
+                    (header.page_size, header.logical_size),
+                    (PageSize(512 << shift), PageSize(16384))
+                );
+                assert_eq!(header.format, PageFormat::Zip(PageSize(16384)));
+            }
+            for shift in [6, 7] {
+                assert_eq!(parse(flags | shift << 1, version).unwrap_err().kind(), ErrorKind::Corrupt);
+            }
+            // Pages of 8 KiB hold no more; pages of 32 KiB cannot be compressed.
+            assert_eq!(parse(flags | 4 << 6 | 4 << 1, version).unwrap().logical_size, PageSize(8192));
+            assert_eq!(parse(flags | 4 << 6 | 5 << 1, version).unwrap_err().kind(), ErrorKind::Corrupt);
+            assert_eq!(parse(flags | 6 << 6 | 4 << 1, version).unwrap_err().kind(), ErrorKind::Corrupt);
+        }
+    }
+
+    #[test]
+    fn unreadable_spaces_are_refused_by_name() {
         let encrypted = parse(0x6021, 90704).unwrap_err();
         assert_eq!(encrypted.kind(), ErrorKind::Unsupported);
         assert_eq!(parse(0xf5, 0).unwrap_err().kind(), ErrorKind::Unsupported);
-        let no_space = SpaceHeader::parse(&vec![1; 4096], Path::new("t.txt")).unwrap_err();
+        let no_space = SpaceHeader::parse(&vec![1; PREFIX_BYTES], Path::new("t.txt")).unwrap_err();
         assert_eq!(no_space.kind(), ErrorKind::InvalidInput);
         assert!(SpaceHeader::parse(&[0; 100], Path::new("t.ibd")).is_err());
     }

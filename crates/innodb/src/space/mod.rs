@@ -2,6 +2,10 @@
 //!
 //! A [`Tablespace`] is read in two ways: single pages through the [`PageCache`] ([`Tablespace::page`]), which tree walks use, and runs of
 //! consecutive pages past it ([`Tablespace::run`]), which scans use. Either way a page is verified and decompressed before it is seen.
+//!
+//! In a file with ROW_FORMAT=COMPRESSED pages have two sizes. Places in the file, groups of extents and runs go by the stored one
+//! ([`Tablespace::page_size`]); the cache holds pages of B+trees in the size that the server works with, so that each is decompressed once as long as
+//! it is held, and takes up to sixteen times as much memory there as in the file.
 
 mod cache;
 mod change_buffer;
@@ -109,13 +113,13 @@ impl Start {
         };
         codec.decode(page0, PageNo(0)).map_err(|fault| fault_in(path, codec.space, PageNo(0), &fault))?;
         let sdi_root = header.sdi_root(page0, path)?;
-        let lacks_checksums = header.format == PageFormat::Classic && is_unsealed(page0);
+        let lacks_checksums = !matches!(header.format, PageFormat::FullCrc32(_)) && is_unsealed(page0);
         Ok(Start { header, codec, sdi_root, lacks_checksums })
     }
 }
 
 impl Tablespace {
-    /// Opens a file: reads page 0, checks the header and flags; encrypted and ROW_FORMAT=COMPRESSED spaces are refused with their own errors.
+    /// Opens a file: reads page 0, checks the header and flags; an encrypted space is refused with an error of its own.
     ///
     /// # Errors
     /// If it cannot be read, is no tablespace, is damaged, or uses what is not read.
@@ -159,9 +163,20 @@ impl Tablespace {
         &self.path
     }
 
-    /// Its page size.
+    /// The size of pages in the file.
     pub fn page_size(&self) -> PageSize {
         self.header.page_size
+    }
+
+    /// The size of the pages that the server works on, and that B+tree pages have in memory: more than in the file if the table has
+    /// ROW_FORMAT=COMPRESSED.
+    pub fn logical_page_size(&self) -> PageSize {
+        self.header.logical_size
+    }
+
+    /// Whether the table has ROW_FORMAT=COMPRESSED.
+    pub(crate) fn is_zipped(&self) -> bool {
+        matches!(self.header.format, PageFormat::Zip(_))
     }
 
     /// Whole pages in the file.
@@ -264,9 +279,13 @@ impl Tablespace {
     }
 
     async fn read_page_once(&self, no: PageNo, context: &IoContext) -> Result<Page> {
-        let image = self.read_pages(no, 1, context).await?;
-        let bytes = match self.codec.decode(&image, no) {
-            Ok(None) => PageBytes::Buffer(image),
+        let Images { buffer, start } = self.read_pages(no, 1, context).await?;
+        let len = self.page_size().bytes();
+        let image = buffer.get(start..(start + len).min(buffer.len())).unwrap_or_default();
+        let bytes = match self.codec.decode(image, no) {
+            Ok(None) if buffer.len() == len => PageBytes::Buffer(buffer),
+            // The block that was read holds other pages too, which the cache does not account for.
+            Ok(None) => PageBytes::Stored(image.to_vec()),
             Ok(Some(decompressed)) => PageBytes::Heap(decompressed),
             Err(fault) => return Err(fault_in(&self.path, self.id(), no, &fault)),
         };
@@ -298,16 +317,20 @@ impl Tablespace {
         page
     }
 
-    /// Reads the images of `count` pages; the memory is only taken once the I/O may start.
-    async fn read_pages(&self, first: PageNo, count: u32, context: &IoContext) -> Result<Buffer> {
+    /// Reads the images of `count` pages; the memory is only taken once the I/O may start. Pages that are smaller than the blocks of the device come
+    /// with their blocks.
+    async fn read_pages(&self, first: PageNo, count: u32, context: &IoContext) -> Result<Images> {
         let page_bytes = self.page_size().bytes();
-        let len = count as usize * page_bytes;
+        let block = self.device.alignment().max(1);
+        let offset = u64::from(first.0) * page_bytes as u64;
+        let start = (offset % block as u64) as usize;
+        let (offset, len) =
+            (offset - start as u64, (start + count as usize * page_bytes).next_multiple_of(block));
         let permit = context.admit(len).await;
         let buffer = self.environment.executors.buffers().allocate(len);
-        let offset = u64::from(first.0) * page_bytes as u64;
-        let image = self.device.read(offset, buffer).await?;
+        let buffer = self.device.read(offset, buffer).await?;
         context.observe(&permit, &self.path, offset, len as u64);
-        Ok(image)
+        Ok(Images { buffer, start })
     }
 
     /// `count` pages from `first` with one large I/O that neither uses nor fills the cache. Pages past the end of the file are only missed
@@ -323,7 +346,7 @@ impl Tablespace {
         }
         let present = self.pages.saturating_sub(first.0).min(count);
         let images = match present {
-            0 => self.environment.executors.buffers().allocate(0),
+            0 => Images { buffer: self.environment.executors.buffers().allocate(0), start: 0 },
             present => self.read_pages(first, present, context).await?,
         };
         Ok(PageRun::new(&self.path, self.codec, first, count, images))
@@ -339,6 +362,13 @@ impl Tablespace {
             format!("it lies past the end of the file, which has {} pages{}", self.pages, self.shortage());
         self.corrupt(no, &what)
     }
+}
+
+/// What was read of consecutive pages.
+struct Images {
+    buffer: Buffer,
+    /// Where the first page starts in it.
+    start: usize,
 }
 
 fn fault_in(path: &Path, space: SpaceId, no: PageNo, fault: &PageFault) -> Error {

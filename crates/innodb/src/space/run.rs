@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tanada_io::Buffer;
 
-use super::{error_in, fault_in};
+use super::{Images, error_in, fault_in};
 use crate::page::PageBytes;
 use crate::page::codec::PageCodec;
 use crate::{ErrorKind, Page, PageNo, Result};
@@ -19,14 +19,17 @@ pub struct PageRun {
     count: u32,
     /// Shorter than `count` pages at the end of the file.
     images: Arc<Buffer>,
+    /// Where the first page starts in them.
+    start: usize,
 }
 
 impl PageRun {
     /// The longest run.
     pub const MOST_BYTES: usize = 4 << 20;
 
-    pub(super) fn new(path: &Path, codec: PageCodec, first: PageNo, count: u32, images: Buffer) -> PageRun {
-        PageRun { path: path.to_owned(), codec, first, count, images: Arc::new(images) }
+    pub(super) fn new(path: &Path, codec: PageCodec, first: PageNo, count: u32, images: Images) -> PageRun {
+        let Images { buffer, start } = images;
+        PageRun { path: path.to_owned(), codec, first, count, images: Arc::new(buffer), start }
     }
 
     /// Page `i` of the run: verified and decompressed on demand, not copied if it is not compressed. It keeps the memory of the whole run.
@@ -36,7 +39,7 @@ impl PageRun {
     pub fn page(&self, i: u32) -> Result<Page> {
         let (space, len) = (self.codec.space, self.codec.page_size.bytes());
         let no = PageNo(self.first.0.saturating_add(i));
-        let start = i as usize * len;
+        let start = self.start + i as usize * len;
         let image = self.images.get(start..start + len).filter(|_| i < self.count);
         let Some(image) = image else {
             let what = "it lies past the end of the file or of the run";

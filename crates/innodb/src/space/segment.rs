@@ -96,7 +96,7 @@ impl Tablespace {
                 if page.page_type() != page_type::INODE {
                     return Err(self.corrupt(no, "it is in the list of INODE pages, but is none"));
                 }
-                for inode in inodes(&page, self.page_size()) {
+                for inode in inodes(&page, self.logical_page_size()) {
                     let damaged = |offset| {
                         self.corrupt(no, &format!("the segment inode at offset {offset} is damaged"))
                     };

@@ -16,7 +16,7 @@ const LEAVES: usize = 20;
 pub struct TableFacts {
     /// How rows are stored. REDUNDANT or not is by the pages, the rest by the definition.
     pub row_format: RowFormat,
-    /// The page size.
+    /// The size of pages in the file.
     pub page_size: PageSize,
     /// Files.
     pub partitions: usize,
@@ -26,7 +26,8 @@ pub struct TableFacts {
     pub rows_exact: bool,
     /// Mean bytes of a clustered record.
     pub row_bytes: f64,
-    /// Share of the leaves sampled (about twenty, of the clustered index) that page compression made shorter, 0 to 1.
+    /// Share of the leaves sampled (about twenty, of the clustered index) that page compression made shorter, 0 to 1;
+    /// ROW_FORMAT=COMPRESSED is another thing.
     pub compressed_share: f64,
     /// Pages in the files.
     pub pages: u64,
@@ -134,6 +135,9 @@ impl Table {
     }
 
     async fn compressed_share(&self, context: &IoContext) -> Result<f64> {
+        if self.spaces.iter().any(|space| space.is_zipped()) {
+            return Ok(0.0);
+        }
         let trees = self.trees_of(IndexNo(0))?;
         let (mut read, mut compressed) = (0, 0);
         for tree in trees {

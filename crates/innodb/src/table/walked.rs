@@ -65,7 +65,7 @@ fn take(no: PageNo, page: Option<&Page>, by_id: &HashMap<u64, usize>, layout: &m
             let index = &mut layout.indexes[at];
             if u16_at(bytes, LEVEL) == 0 { &mut index.leaf } else { &mut index.inner }
         }
-        (page_type::BLOB | page_type::LOB_FIRST | page_type::LOB_DATA | page_type::LOB_INDEX, _) => {
+        (kind, _) if page_type::is_value(kind) => {
             let clustered = layout.indexes.iter_mut().find(|index| index.clustered);
             clustered.map_or(&mut layout.other, |index| &mut index.off_page)
         }

@@ -16,8 +16,9 @@ use crate::support::{
 /// with the old instant ADD) and 9.7.4 and MariaDB 10.11.19. The tables of `altered` went through random instant ALTERs, in three row formats;
 /// two of those of `shared` lie in the system tablespace. `rare` has system-versioned tables, whose past rows no answer has, compressed columns, and
 /// every byte of every character set of single bytes. `instant` has columns added and dropped instantly behind fixed ones that are never NULL, and
-/// short columns whose values lie outside of their page.
-const SERVERS: [(&str, &str, usize); 11] = [
+/// short columns whose values lie outside of their page. `compressed` has ROW_FORMAT=COMPRESSED with each KEY_BLOCK_SIZE, under pages of 16, 8
+/// and 4 KiB.
+const SERVERS: [(&str, &str, usize); 17] = [
     ("cases", "mysql-9.7", 3 * 11),
     ("cases", "mariadb-10.11", 5 * 11),
     ("forms", "mysql-8.0", 3),
@@ -29,6 +30,12 @@ const SERVERS: [(&str, &str, usize); 11] = [
     ("rare", "mariadb-10.11", 13),
     ("instant", "mariadb-10.11", 16 + 5),
     ("instant", "mysql-9.7", 16 + 5),
+    ("compressed", "mariadb-10.11", 5 * 8),
+    ("compressed", "mariadb-10.11-4k", 3 * 8),
+    ("compressed", "mariadb-10.11-8k", 4 * 8),
+    ("compressed", "mysql-9.7", 5 * 9),
+    ("compressed", "mysql-9.7-4k", 3 * 9),
+    ("compressed", "mysql-9.7-8k", 4 * 9),
 ];
 
 /// Runs `check` on every table of every database of the cases.

@@ -11,29 +11,33 @@ use crate::support::{
     Values, context, environment, lookup, mount, run, scan, scan_bookmarks, secondary_indexes, stored_columns,
 };
 
-const TABLES: [(&str, &str); 7] = [
-    ("mysql-9.7/c_dynamic", "instant_drop"),
-    ("mysql-9.7/c_compact", "desc_idx"),
-    ("mysql-9.7/c_pc_lz4", "str_pk"),
-    ("mariadb-10.11/c_dynamic", "instant_drop"),
-    ("mariadb-10.11/c_crc32", "no_pk"),
-    ("mariadb-10.11/c_pc_lz4", "deleted_rows"),
-    ("mariadb-10.11/c_compact", "instant_add"),
+/// Folders, tables, and the size of their pages in the file.
+const TABLES: [(&str, &str, u64); 11] = [
+    ("cases/mysql-9.7/c_dynamic", "instant_drop", 16384),
+    ("cases/mysql-9.7/c_compact", "desc_idx", 16384),
+    ("cases/mysql-9.7/c_pc_lz4", "str_pk", 16384),
+    ("cases/mariadb-10.11/c_dynamic", "instant_drop", 16384),
+    ("cases/mariadb-10.11/c_crc32", "no_pk", 16384),
+    ("cases/mariadb-10.11/c_pc_lz4", "deleted_rows", 16384),
+    ("cases/mariadb-10.11/c_compact", "instant_add", 16384),
+    ("compressed/mysql-9.7/c_z8", "documents", 8192),
+    ("compressed/mysql-9.7-8k/c_z2", "churn", 2048),
+    ("compressed/mariadb-10.11/c_z16", "lobs", 16384),
+    ("compressed/mariadb-10.11-4k/c_z4", "churn", 4096),
 ];
 const WITH_CHECKSUMS: usize = 25;
 const WITHOUT_CHECKSUMS: usize = 60;
 
 /// Flips bytes, most of them where the structure is: page headers, record headers, page directories.
-fn damage(bytes: &mut [u8], flips: u64, random: &mut SplitMix64) {
-    const PAGE: u64 = 16384;
-    let pages = bytes.len() as u64 / PAGE;
+fn damage(bytes: &mut [u8], page_bytes: u64, flips: u64, random: &mut SplitMix64) {
+    let pages = bytes.len() as u64 / page_bytes;
     for _ in 0..flips {
-        let page = random.below(pages) * PAGE;
+        let page = random.below(pages) * page_bytes;
         let within = match random.below(4) {
             0 => random.below(130),
-            1 => PAGE - 1 - random.below(200),
+            1 => page_bytes - 1 - random.below(200),
             2 => 94 + random.below(600),
-            _ => random.below(PAGE),
+            _ => random.below(page_bytes),
         };
         bytes[(page + within) as usize] ^= 1 << random.below(8) as u8;
     }
@@ -78,8 +82,9 @@ fn sorted(rows: &[Values]) -> Vec<String> {
 /// Damages a copy `times` times and hands what reading it gave to `check`.
 fn with_damage(verify: bool, times: usize, flips: u64, check: impl Fn(&[String], Result<Vec<Values>>, &str)) {
     let environment = environment(verify);
-    for (folder, name) in TABLES {
-        let folder: PathBuf = unpacked("cases").join(folder);
+    for (folder, name, page_bytes) in TABLES {
+        let (archive, rest) = folder.split_once('/').unwrap();
+        let folder: PathBuf = unpacked(archive).join(rest);
         let within = environment.clone();
         let (folder_of, name_of) = (folder.clone(), name.to_owned());
         let original =
@@ -91,7 +96,7 @@ fn with_damage(verify: bool, times: usize, flips: u64, check: impl Fn(&[String],
         let copy = tempfile::NamedTempFile::with_suffix(".ibd").unwrap();
         for seed in 0..times as u64 {
             let mut bytes = image.clone();
-            damage(&mut bytes, flips, &mut SplitMix64::new(seed));
+            damage(&mut bytes, page_bytes, flips, &mut SplitMix64::new(seed));
             std::fs::write(copy.path(), bytes).unwrap();
             let mut damaged = original.clone();
             damaged.partitions[0].path = copy.path().to_owned();

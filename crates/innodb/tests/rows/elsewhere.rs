@@ -157,6 +157,31 @@ fn a_database_in_memory_is_read_like_one_on_the_host() {
     }
 }
 
+/// Devices that read blocks of 4 KiB alone, as direct I/O and volumes may, hold pages of 1 and 2 KiB.
+#[test]
+fn pages_smaller_than_the_devices_blocks_are_read() {
+    for (server, kilobytes) in
+        [("mysql-9.7", 1), ("mysql-9.7", 2), ("mariadb-10.11", 1), ("mariadb-10.11-4k", 2)]
+    {
+        let database = format!("c_z{kilobytes}");
+        let folder = unpacked("compressed").join(server).join(&database);
+        let mut memory = MemoryFiles::default();
+        memory.load(&folder, |name| !name.ends_with("tsv"), &format!("/nowhere/volume/{database}"));
+        let environment = environment_of(Arc::new(memory));
+        let within = environment.clone();
+        let tables = run(&environment, move || async move {
+            let folder_of = Path::new("/nowhere/volume").join(&database);
+            let catalog = Catalog::open(&folder_of, &MountOptions::default(), &within).await.unwrap();
+            for name in catalog.tables(&database) {
+                let table = catalog.table(&database, &name).await.unwrap();
+                check(&table, &Answer::read(&folder.join(format!("{name}.tsv")))).await.unwrap();
+            }
+            catalog.tables(&database)
+        });
+        assert!(tables.len() >= 8, "{server}");
+    }
+}
+
 /// The redo log, the system tablespace and MySQL's dictionary are read through `Files` too.
 #[test]
 fn a_data_directory_in_memory_is_verified() {

@@ -44,8 +44,7 @@ impl Header {
     }
 
     fn is_value(&self) -> bool {
-        let types = [page_type::BLOB, page_type::LOB_FIRST, page_type::LOB_DATA, page_type::LOB_INDEX];
-        types.contains(&self.page_type)
+        page_type::is_value(self.page_type)
     }
 }
 
@@ -253,6 +252,12 @@ fn every_page_is_of_the_index_that_it_names() {
         ("altered/mariadb-10.11/c_altered", 15),
         ("change-buffer/mariadb-10.11/c_buffered", 4),
         ("rare/mariadb-10.11", 13),
+        ("compressed/mariadb-10.11", 5 * 8),
+        ("compressed/mariadb-10.11-4k", 3 * 8),
+        ("compressed/mariadb-10.11-8k", 4 * 8),
+        ("compressed/mysql-9.7", 5 * 9),
+        ("compressed/mysql-9.7-4k", 3 * 9),
+        ("compressed/mysql-9.7-8k", 4 * 9),
         ("shared/mariadb-10.11", 3),
         ("tpch-sf0.02-mysql-9.7/mysql-9.7", 9),
         ("tpch-sf0.02-mariadb-10.11/mariadb-10.11", 9),

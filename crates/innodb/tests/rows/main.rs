@@ -8,6 +8,7 @@ mod support;
 
 mod cases;
 mod change_buffer;
+mod compressed;
 mod damage;
 mod elsewhere;
 mod layout;
