@@ -12,10 +12,13 @@
 pub mod answer;
 mod error;
 pub mod fio;
+pub mod instant;
 pub mod io;
 pub mod ooode;
 pub mod pst;
 pub mod sample;
+mod statement;
+pub mod tpch;
 pub mod volume;
 
 pub use error::{Error, ErrorKind, Result};

@@ -1,6 +1,7 @@
 //! `tanada bench`: the benchmarks, as table on stdout and JSON in a file.
 
 mod keyvalue;
+mod queries;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -33,6 +34,10 @@ enum Benchmark {
     Io(IoArguments),
     /// The out-of-order experiment: a join by index look-ups on cold data, in order, out of order, fio, MariaDB
     Ooode(Box<OoodeArguments>),
+    /// The 22 queries of TPC-H, cold and warm, beside another build of this program
+    Tpch(queries::TpchArguments),
+    /// Scans of a table with instantly added and dropped columns, beside the same table rebuilt
+    Instant(queries::InstantArguments),
     /// The pre-query placement evaluation: nine queries on a small fast class, under every policy
     Pst(Box<PstArguments>),
     /// YCSB on the key-value engine, beside RocksDB or fjall
@@ -220,6 +225,8 @@ pub async fn run(arguments: BenchArguments) -> Outcome {
     let (json, html) = match &arguments.benchmark {
         Benchmark::Io(arguments) => (&arguments.common.json, &None),
         Benchmark::Ooode(arguments) => (&arguments.common.json, &None),
+        Benchmark::Tpch(arguments) => (&arguments.json, &None),
+        Benchmark::Instant(arguments) => (&arguments.json, &None),
         Benchmark::Pst(arguments) => (&arguments.json, &arguments.html),
         Benchmark::Volume(arguments) => (&arguments.json, &None),
         Benchmark::Ycsb(arguments) => (&arguments.common.json, &arguments.common.html),
@@ -232,6 +239,8 @@ pub async fn run(arguments: BenchArguments) -> Outcome {
     match arguments.benchmark {
         Benchmark::Io(arguments) => io(arguments).await,
         Benchmark::Ooode(arguments) => ooode(*arguments).await,
+        Benchmark::Tpch(arguments) => blocking(move || queries::tpch(arguments)).await,
+        Benchmark::Instant(arguments) => queries::instant(arguments).await,
         Benchmark::Pst(arguments) => pst(*arguments).await,
         Benchmark::Volume(arguments) => volume(arguments).await,
         Benchmark::Ycsb(arguments) => blocking(move || keyvalue::ycsb(*arguments)).await,

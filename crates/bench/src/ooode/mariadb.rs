@@ -1,4 +1,4 @@
-//! A MariaDB server on a copy of the files: private socket, no network, O_DIRECT, a buffer pool of the size of our cache.
+//! A MariaDB server on a copy of the files, or on a new directory: private socket, no network, O_DIRECT, a buffer pool of the size of our cache.
 //!
 //! Every run meets a server that was just started, so its pool is empty. The server is killed when [`MariaDb`] is dropped, and the copy removed: the
 //! copy is worth nothing, and nothing may be left running.
@@ -26,7 +26,7 @@ const START_PAUSE: Duration = Duration::from_millis(100);
 
 /// A server on a copy of a data directory.
 #[derive(Debug)]
-pub(super) struct MariaDb {
+pub(crate) struct MariaDb {
     // Dropped in this order: the server, then its files.
     server: Option<Child>,
     copy: TempDir,
@@ -59,6 +59,35 @@ impl MariaDb {
         Ok(server)
     }
 
+    /// A new data directory in a folder of its own in `work`, without any database of users.
+    pub(crate) async fn fresh(work: Option<&Path>, pool_bytes: u64) -> Result<MariaDb> {
+        let user = user().await?;
+        let work = work.map_or_else(std::env::temp_dir, Path::to_owned);
+        let copy = tempfile::Builder::new()
+            .prefix("tanada-mariadb-")
+            .tempdir_in(&work)
+            .map_err(|error| Error::at_path("create a folder in", &work, &error))?;
+        let server = MariaDb { server: None, copy, user, pool_bytes: pool_bytes.max(MIN_POOL_BYTES) };
+        server.install(&server.data()).await?;
+        let mut own = Command::new("chown");
+        own.args(["-R", &server.user]).arg(server.copy.path());
+        succeed("chown", "coreutils", own).await?;
+        Ok(server)
+    }
+
+    /// Starts the server, runs `statements` in `database`, and shuts it down with everything merged and purged. Returns the data directory.
+    pub(crate) async fn fill(&mut self, database: &str, statements: &str) -> Result<PathBuf> {
+        self.start().await?;
+        let outcome = async {
+            self.client("", &format!("create database if not exists {database}")).await?;
+            self.client(database, statements).await?;
+            self.client("", "set global innodb_fast_shutdown = 0").await
+        };
+        let outcome = outcome.await;
+        self.stop().await;
+        outcome.map(|_| self.data())
+    }
+
     async fn copy_files(&mut self, source: &Path) -> Result<()> {
         let data = self.data();
         let mut copy = Command::new("cp");
@@ -75,11 +104,7 @@ impl MariaDb {
     /// Takes the system tables, and the log of the engine that holds most of them, from a fresh data directory.
     async fn add_system_tables(&self) -> Result<()> {
         let fresh = self.copy.path().join("fresh");
-        let mut install = Command::new("mariadb-install-db");
-        install
-            .args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"])
-            .arg(format!("--datadir={}", fresh.display()));
-        succeed("mariadb-install-db", SERVER_PACKAGE, install).await?;
+        self.install(&fresh).await?;
         let entries = std::fs::read_dir(&fresh).map_err(|error| Error::at_path("list", &fresh, &error))?;
         for entry in entries.flatten() {
             let name = entry.file_name();
@@ -91,6 +116,15 @@ impl MariaDb {
             }
         }
         std::fs::remove_dir_all(&fresh).map_err(|error| Error::at_path("remove", &fresh, &error))
+    }
+
+    /// Makes a data directory with system tables.
+    async fn install(&self, directory: &Path) -> Result<()> {
+        let mut install = Command::new("mariadb-install-db");
+        install
+            .args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"])
+            .arg(format!("--datadir={}", directory.display()));
+        succeed("mariadb-install-db", SERVER_PACKAGE, install).await
     }
 
     /// Starts the server anew, opens the tables by an EXPLAIN, then runs `query`; gives the server's own time and the answer with its header line.

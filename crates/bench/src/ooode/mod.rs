@@ -9,7 +9,7 @@
 //! `of_fio_iops` compares the probe phase alone: the look-up join's I/Os over the time it had at least one in flight.
 
 mod emulated;
-mod mariadb;
+pub(crate) mod mariadb;
 mod probe;
 mod side;
 

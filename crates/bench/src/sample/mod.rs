@@ -84,7 +84,33 @@ pub const TIERING: [SampleQuery; 9] = [
     sample_query!("q21", "suppliers who kept orders waiting"),
 ];
 
-/// All queries.
+/// The 22 queries of TPC-H, in the order of their numbers.
+pub const TPCH_ALL: [SampleQuery; 22] = [
+    sample_query!("q1", "pricing summary"),
+    sample_query!("q2", "suppliers of least cost"),
+    sample_query!("q3", "unshipped orders of highest value"),
+    sample_query!("q4", "orders by priority"),
+    sample_query!("q5", "revenue by nation"),
+    sample_query!("q6", "revenue without small discounts"),
+    sample_query!("q7", "shipping between two nations"),
+    sample_query!("q8", "market share"),
+    sample_query!("q9", "profit by nation and year"),
+    sample_query!("q10", "customers who return items"),
+    sample_query!("q11", "important stock"),
+    sample_query!("q12", "shipping modes and priority"),
+    sample_query!("q13", "orders of customers"),
+    sample_query!("q14", "effect of a promotion"),
+    sample_query!("q15", "best supplier"),
+    sample_query!("q16", "suppliers of parts"),
+    sample_query!("q17", "revenue of small orders"),
+    sample_query!("q18", "customers of large orders"),
+    sample_query!("q19", "discounted revenue"),
+    sample_query!("q20", "suppliers with a surplus"),
+    sample_query!("q21", "suppliers who kept orders waiting"),
+    sample_query!("q22", "customers worth a call"),
+];
+
+/// The queries of the demonstration.
 pub fn queries() -> impl Iterator<Item = &'static SampleQuery> {
     EXPERIMENT.iter().chain(&TPCH)
 }
@@ -96,5 +122,10 @@ impl Sample {
     /// When the folder cannot be written.
     pub fn data_directory(&self, folder: &Path) -> Result<PathBuf> {
         unpack(self.archive, self.directory, folder)
+    }
+
+    /// Whether `path` is a data directory that [`data_directory`](Self::data_directory) has returned.
+    pub fn is_at(&self, path: &Path) -> bool {
+        unpack::is_unpacked(self.archive, self.directory, path)
     }
 }

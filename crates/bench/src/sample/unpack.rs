@@ -22,7 +22,7 @@ const HOLE_BYTES: usize = 4096;
 /// # Errors
 /// When the folder cannot be written, or the archive holds anything but files and folders below its own root.
 pub fn unpack(archive: &[u8], directory: &str, folder: &Path) -> Result<PathBuf> {
-    let stamp = format!("{:08x} {}\n", crc32c::crc32c(archive), archive.len());
+    let stamp = stamp(archive);
     let target = folder.join(format!("sample-{directory}"));
     if is_complete(&target, &stamp) {
         return Ok(target.join(directory));
@@ -40,6 +40,16 @@ pub fn unpack(archive: &[u8], directory: &str, folder: &Path) -> Result<PathBuf>
     // CRASH: a work folder without its final name is never used.
     put_in_place(&work.keep(), &target, &stamp)?;
     Ok(target.join(directory))
+}
+
+/// What the marker of a folder with the files of `archive` holds.
+fn stamp(archive: &[u8]) -> String {
+    format!("{:08x} {}\n", crc32c::crc32c(archive), archive.len())
+}
+
+/// Whether `path` is `directory` as [`unpack`] made it of `archive`.
+pub(super) fn is_unpacked(archive: &[u8], directory: &str, path: &Path) -> bool {
+    path.ends_with(directory) && path.parent().is_some_and(|target| is_complete(target, &stamp(archive)))
 }
 
 fn is_complete(target: &Path, stamp: &str) -> bool {
@@ -154,6 +164,8 @@ mod tests {
         content[9000] = 7;
         let archive = packed(&[("data/a/file", &content), ("data/empty", b"")]);
         let data = unpack(&archive, "data", folder.path()).unwrap();
+        assert!(is_unpacked(&archive, "data", &data));
+        assert!(!is_unpacked(&archive[1..], "data", &data) && !is_unpacked(&archive, "data", folder.path()));
         assert_eq!(fs::read(data.join("a/file")).unwrap(), content);
         assert_eq!(fs::read(data.join("empty")).unwrap(), b"");
         fs::write(data.join("mine"), b"kept").unwrap();

@@ -68,6 +68,52 @@ fn what_cannot_be_measured_is_said_before_anything_runs() {
     assert!(refused(&["hse", "--dir", "/no/such/folder"], 1).contains("/no/such/folder"));
 }
 
+#[test]
+fn tpch_queries_are_compared_with_a_baseline_and_with_the_servers_answers() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let json = folder.path().join("tpch.json").display().to_string();
+    let data = directory("mysql-9.7").display().to_string();
+    let of_data = ["bench", "tpch", "--innodb", &data, "--queries", "6,14", "--json", &json];
+    let of_runs = ["--quick", "--baseline", env!("CARGO_BIN_EXE_tanada")];
+    let shown = tanada(&[&of_data as &[&str], &of_runs].concat()).output();
+    assert!(shown.contains("warm over baseline"), "{shown}");
+    let result: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert_eq!(result["settings"]["is_sample"], true);
+    let runs: Vec<_> = result["runs"].as_array().unwrap().iter().collect();
+    let sides: Vec<_> = runs.iter().map(|run| (&run["query"], run["build"].as_str().unwrap())).collect();
+    assert_eq!(
+        sides.iter().map(|(query, build)| format!("{} {build}", query.as_str().unwrap())).collect::<Vec<_>>(),
+        ["q6 measured", "q6 baseline", "q14 measured", "q14 baseline"]
+    );
+    for key in
+        ["total_over_baseline", "warm_total_over_baseline", "q6_cold_over_baseline", "cpu_total_seconds"]
+    {
+        assert!(
+            result["summary"][key].as_f64().is_some_and(|figure| figure > 0.0),
+            "{key}: {}",
+            result["summary"]
+        );
+    }
+}
+
+#[test]
+fn a_baseline_that_is_missing_or_answers_otherwise_ends_the_tpch_benchmark() {
+    let data = directory("mysql-9.7").display().to_string();
+    let with = |baseline: &str| {
+        let of_data = ["bench", "tpch", "--innodb", &data, "--queries", "6", "--runs", "1"];
+        tanada(&[&of_data as &[&str], &["--baseline", baseline]].concat()).error(1)
+    };
+    assert!(with("/no/such/program").contains("/no/such/program"));
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let program = folder.path().join("other");
+    let script = "#!/bin/sh\nprintf '1\\n1\\n'\necho '1 row, 0.001 s' >&2\n\
+                  for i in 1 2 3 4 5 6; do printf 'revenue\\n12.5\\n'; echo '1 row, 0.001 s' >&2; done\n";
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let error = with(program.to_str().unwrap());
+    assert!(error.contains("q6") && error.contains("12.5"), "{error}");
+}
+
 /// A..B was refused, though `tanada simulate` takes it.
 #[test]
 fn the_tiering_benchmark_takes_shares_as_the_simulation_does() {

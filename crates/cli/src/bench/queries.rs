@@ -1,0 +1,141 @@
+//! `tanada bench tpch` and `tanada bench instant`: the arguments, and what they are as settings.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use tanada_base::ByteSize;
+use tanada_bench::instant::InstantSettings;
+use tanada_bench::sample::SAMPLES;
+use tanada_bench::tpch::TpchSettings;
+
+use super::{failure, progress, publish, sample_directory};
+use crate::failure::{Failure, Outcome};
+use crate::interruption::interruptible;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada bench tpch --quick                         # the bundled sample
+  scripts/make-tpch work/tpch-sf1 1                 # larger files, made with MariaDB
+  tanada bench tpch --innodb work/tpch-sf1/data --json tpch.json
+  tanada bench tpch --innodb work/tpch-sf1/data --baseline ../old/tanada --queries 1,6
+
+Each query runs in a process of its own: once cold, then warm. With --baseline another build takes turns with this one,
+and the figures called over_baseline are this build's time over that build's.")]
+pub struct TpchArguments {
+    /// Under a minute, on the bundled sample
+    #[arg(long)]
+    quick: bool,
+    /// Write environment, settings, every run and the summary to FILE; - is stdout
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// The data directory; without it the bundled sample
+    #[arg(long, value_name = "DIR")]
+    innodb: Option<PathBuf>,
+    /// The database
+    #[arg(long, value_name = "NAME", default_value = "tpch")]
+    database: String,
+    /// Another build of tanada to compare with
+    #[arg(long, value_name = "PROGRAM")]
+    baseline: Option<PathBuf>,
+    /// Numbers of the queries, separated by commas; without it all 22
+    #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=22))]
+    queries: Vec<u32>,
+    /// Rounds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: Option<u32>,
+    /// Warm runs of each query in a round
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    warm_runs: Option<u32>,
+    /// Page cache
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    cache: ByteSize,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada bench instant --quick
+  tanada bench instant --rows 2000000 --json instant.json
+  tanada bench instant --innodb DIR --database test --tables changed,copy
+
+Without --innodb it needs the packages mariadb-server and mariadb-client. Tables of a directory that is named need
+the columns id, a, b, d, e and f.")]
+pub struct InstantArguments {
+    /// Under a minute, on small tables
+    #[arg(long)]
+    quick: bool,
+    /// Write environment, settings, every run and the summary to FILE; - is stdout
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// A data directory with both tables; without it MariaDB makes one
+    #[arg(long, value_name = "DIR", requires = "database")]
+    innodb: Option<PathBuf>,
+    /// The database in it
+    #[arg(long, value_name = "NAME", requires = "innodb")]
+    database: Option<String>,
+    /// The table with instant columns, and the same table rebuilt [default: instant,rebuilt]
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',', requires = "innodb")]
+    tables: Vec<String>,
+    /// Rows of the tables that are made
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(3..=100_000_000))]
+    rows: Option<u64>,
+    /// Rounds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: Option<u32>,
+    /// Page cache, and the server's buffer pool
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    cache: ByteSize,
+    /// A folder for the server's files; without it that for temporary files
+    #[arg(long, value_name = "DIR")]
+    work: Option<PathBuf>,
+}
+
+/// This very program, whose queries are measured.
+fn program() -> Outcome<PathBuf> {
+    std::env::current_exe()
+        .map_err(|error| Failure::failed(format!("the path of this program cannot be told: {error}")))
+}
+
+/// Runs `tanada bench tpch`. Blocks.
+pub fn tpch(arguments: TpchArguments) -> Outcome {
+    let innodb = arguments.innodb.map_or_else(sample_directory, Ok)?;
+    let is_sample = SAMPLES.iter().any(|sample| sample.is_at(&innodb));
+    let mut settings = TpchSettings::new(innodb, program()?);
+    if arguments.quick {
+        settings = settings.quick();
+    }
+    settings.is_sample = is_sample;
+    settings.database = arguments.database;
+    settings.baseline = arguments.baseline;
+    if !arguments.queries.is_empty() {
+        settings.queries = arguments.queries;
+    }
+    settings.runs = arguments.runs.map_or(settings.runs, |runs| runs as usize);
+    settings.warm_runs = arguments.warm_runs.map_or(settings.warm_runs, |runs| runs as usize);
+    settings.cache_bytes = arguments.cache.bytes();
+    let report = tanada_bench::tpch::run(&settings, &progress).map_err(failure)?;
+    publish(&report, arguments.json.as_deref())
+}
+
+/// Runs `tanada bench instant`.
+pub async fn instant(arguments: InstantArguments) -> Outcome {
+    let mut settings = InstantSettings::new(program()?);
+    if arguments.quick {
+        settings = settings.quick();
+    }
+    settings.innodb = arguments.innodb;
+    settings.database = arguments.database.unwrap_or(settings.database);
+    if !arguments.tables.is_empty() {
+        settings.tables = arguments
+            .tables
+            .try_into()
+            .map_err(|_| Failure::usage("--tables takes two names: with instant columns, and rebuilt"))?;
+    }
+    settings.rows = arguments.rows.unwrap_or(settings.rows);
+    settings.runs = arguments.runs.map_or(settings.runs, |runs| runs as usize);
+    settings.cache_bytes = arguments.cache.bytes();
+    settings.work = arguments.work;
+    let report = interruptible(tanada_bench::instant::run(settings, &progress)).await?.map_err(failure)?;
+    publish(&report, arguments.json.as_deref())
+}
