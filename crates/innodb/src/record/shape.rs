@@ -55,8 +55,8 @@ pub(crate) fn longest_bytes(column_type: &ColumnType) -> u64 {
     }
 }
 
-/// The places of a record's leading fields that are the same in all records of a kind: those that are fixed and never NULL, and those that the
-/// records do not have.
+/// The places of a record's leading fields that are the same in all records of a kind: those that are fixed and never
+/// NULL, and those that the records do not have.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Leading {
     /// Where each field begins, counted from the origin, or that it is absent.

@@ -66,7 +66,8 @@ fn blob_of(reference: &[u8]) -> Result<(PageNo, u32)> {
 /// What a metadata record has of a field: its bytes, and whether they end in a reference to an off-page value.
 pub(crate) type Held<'a> = (&'a [u8], bool);
 
-/// The positions among the stored fields of those whose default lies off-page; the definition has what the record has of them.
+/// The positions among the stored fields of those whose default lies off-page. The definition has what the record has of
+/// them.
 pub(crate) type OffPageDefaults = Vec<usize>;
 
 /// A REDUNDANT metadata record. It says itself where its fields are: `field` gives each, `None` for NULL and past the last.

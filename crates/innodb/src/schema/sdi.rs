@@ -77,6 +77,9 @@ struct SdiPartitionIndex {
     index_opx: usize,
 }
 
+/// The bits of `physical_pos` that say where a column lies in full. One of which the key has a prefix has others set.
+const PHYSICAL_POSITION: usize = 0x7fff;
+
 const TYPE_UNIQUE: u8 = 2;
 const TYPE_FULLTEXT: u8 = 4;
 const ORDER_DESCENDING: u8 = 3;
@@ -300,6 +303,7 @@ impl<'a> Columns<'a> {
                 continue;
             }
             let physical = private_number::<usize>(&column.se_private_data, "physical_pos");
+            let physical = physical.map(|physical| physical & PHYSICAL_POSITION);
             fields.push((physical.unwrap_or(position), self.stored_field(number, column)?));
         }
         fields.sort_by_key(|(position, _)| *position);
