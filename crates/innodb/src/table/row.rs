@@ -108,6 +108,12 @@ impl Row<'_> {
         self.value_of(slot, self.projection.slots.get(slot).ok_or_else(missing)?)
     }
 
+    /// Whether the value of one projected column lies outside of the row's page. A sample shows it as NULL.
+    pub fn is_off_page(&self, slot: usize) -> bool {
+        let slot = self.projection.slots.get(slot);
+        slot.and_then(|slot| self.spans.get(slot.field)).is_some_and(|span| span.is_external())
+    }
+
     #[inline]
     fn value_of<'a>(&'a self, no: usize, slot: &'a Slot) -> Result<Value<'a>> {
         let span = self.spans.get(slot.field).copied().unwrap_or(Span::ABSENT);

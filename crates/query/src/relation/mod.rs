@@ -81,12 +81,13 @@ impl InnodbRelation {
     }
 
     /// Rows of some leaf pages spread over the table (at most [`SAMPLE_ROWS`]), with the fields of [`InnodbRelation::schema`], all nullable.
-    /// Columns that are not sampled (virtual ones, large objects) are NULL throughout: see [`InnodbRelation::sampled`].
+    /// Columns that are not sampled are NULL in all rows (virtual ones, large objects) or in those that have the value off-page: see
+    /// [`InnodbRelation::sampled`].
     pub fn sample(&self) -> &RecordBatch {
         &self.sample
     }
 
-    /// Whether column `column` has its values in the sample.
+    /// Whether column `column` has all its values in the sample.
     pub fn sampled(&self, column: usize) -> bool {
         self.sampled.get(column).copied().unwrap_or(false)
     }
@@ -172,20 +173,26 @@ pub fn schema_of(definition: &TableDefinition) -> SchemaRef {
     Arc::new(Schema::new(definition.columns.iter().map(types::field).collect::<Vec<Field>>()))
 }
 
-/// Sampled rows under all fields, and which columns have their values there.
+/// Sampled rows under all fields, and which columns have all their values there.
 async fn take_sample(table: &Table, schema: &SchemaRef, io: &IoContext) -> Result<(RecordBatch, Vec<bool>)> {
     let columns = &table.definition().columns;
-    let sampled: Vec<bool> = columns
+    let mut sampled: Vec<bool> = columns
         .iter()
         .map(|column| column.virtual_expression.is_none() && !types::is_large(&column.column_type))
         .collect();
     let taken: Vec<usize> = (0..columns.len()).filter(|column| sampled[*column]).collect();
     let access =
         table.access(IndexNo(0), &taken.iter().map(|column| ColumnNo(*column)).collect::<Vec<_>>())?;
+    // Off-page values are not fetched, so that a column which is never NULL may show it here.
+    let fields: Vec<Field> =
+        schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
+    let nullable: SchemaRef = Arc::new(Schema::new(fields));
     // Zero dates of a sample are not the query's: they are counted where rows are read.
-    let mut sink = ArrowSink::new(schema, &taken, Arc::default());
+    let mut sink = ArrowSink::new(&nullable, &taken, Arc::default());
+    let mut off_page = vec![false; taken.len()];
     table
         .sample(&access, SAMPLE_PAGES, io, &mut |row| {
+            off_page.iter_mut().enumerate().for_each(|(slot, seen)| *seen |= row.is_off_page(slot));
             row.decode(&mut sink)?;
             sink.end_row();
             Ok(if sink.rows() < SAMPLE_ROWS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
@@ -203,11 +210,10 @@ async fn take_sample(table: &Table, schema: &SchemaRef, io: &IoContext) -> Resul
             None => new_null_array(field.data_type(), rows),
         })
         .collect();
-    let fields: Vec<Field> =
-        schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    let sample = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options).map_err(
-        |error| Error::new(ErrorKind::Internal, format!("sampled rows do not fit their columns: {error}")),
-    )?;
+    let sample = RecordBatch::try_new_with_options(nullable, arrays, &options).map_err(|error| {
+        Error::new(ErrorKind::Internal, format!("sampled rows do not fit their columns: {error}"))
+    })?;
+    taken.iter().zip(off_page).filter(|(_, seen)| *seen).for_each(|(column, _)| sampled[*column] = false);
     Ok((sample, sampled))
 }
