@@ -7,10 +7,10 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 LINTED = driver="$$(rustc --print sysroot)/bin/clippy-driver"; [ ! -x "$$driver" ] || \
 	export RUSTC_WORKSPACE_WRAPPER="$$driver" CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__;
 
-.PHONY: help setup demo test test-long fuzz format lint tidy bench sim
+.PHONY: help setup setup-test demo test test-long fuzz format lint tidy bench sim
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
 
 setup: ## install what is missing to build and test
 	scripts/setup
@@ -18,8 +18,20 @@ setup: ## install what is missing to build and test
 demo: setup ## build, then show out-of-order execution on the bundled sample
 	cargo run --release -p tanada -- demo
 
-test: setup format ## everything that has to hold
+# MariaDB too.
+setup-test:
+	scripts/setup --test
+
+test: setup-test format ## everything that has to hold
 	$(LINTED) cargo test --workspace --profile ci
+
+# What is too long for every change: random tables and statements on real servers, fuzzing. TANADA_SEED= begins elsewhere.
+test-long: setup-test ## campaigns: 3,000 altered tables and 10,000 statements on three servers, a minute of fuzzing
+	scripts/setup --fuzz
+	scripts/fuzz --seconds 60
+	scripts/servers
+	TANADA_SERVERS=target/servers TANADA_TABLES=1000 cargo test --profile ci -p tanada-query --test servers -- --nocapture altered_at_random
+	TANADA_SERVERS=target/servers TANADA_STATEMENTS=5000 cargo test --profile ci -p tanada-query --test servers -- --nocapture random_statements
 
 format: ## the formatting
 	cargo fmt --all --check
@@ -29,10 +41,6 @@ lint: format ## formatting and clippy, warnings are errors
 
 tidy: ## the rules of the house alone, in seconds
 	cargo test --profile ci -p tanada-base --test tidy
-
-test-long: test ## the same at length, and a minute of fuzzing
-	scripts/setup --fuzz
-	scripts/fuzz --seconds 60
 
 EXECUTIONS ?= 5000000
 fuzz: ## all parsers of InnoDB's files, five million executions; EXECUTIONS= for another number (docs/fuzzing.md)

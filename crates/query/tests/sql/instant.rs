@@ -1,4 +1,4 @@
-//! Tables with columns added and dropped instantly: projections, sums, filters and look-ups see each row as it was written.
+//! Tables with columns added and dropped instantly: projections, sums, filters and look-ups give the server's values.
 
 use tanada_innodb::MountOptions;
 use tanada_io::Method;
