@@ -1,7 +1,7 @@
 //! Names of databases and tables as the file system spells them.
 //!
 //! ASCII letters, digits and `_` stand for themselves; `@` and two characters stand for the letters of some scripts, in both cases; `@` and four
-//! hexadecimal digits for everything else. `#` therefore only separates: `t#P#p0#SP#s1` is a subpartition's file, `#sql-...` a temporary table's.
+//! hexadecimal digits for everything else. A name that is a device's on Windows (`con`, `aux`, `lpt1`) ends in `@@@`. `#` therefore only separates: `t#P#p0#SP#s1` is a subpartition's file, `#sql-...` a temporary table's.
 
 use super::file_name_letters::decode_pair;
 
@@ -42,9 +42,14 @@ fn is_fulltext_auxiliary(table: &str) -> bool {
         && table.as_bytes().get(20) == Some(&b'_')
 }
 
+/// What follows the name of a device.
+const AFTER_DEVICE: &str = "@@@";
+
 /// The name behind a file name. What does not decode stands for itself.
 pub(super) fn decode(file_name: &str) -> String {
-    let characters: Vec<char> = file_name.chars().collect();
+    // An `@` of the name itself would be written `@0040`.
+    let spelled = file_name.strip_suffix(AFTER_DEVICE).filter(|name| !name.is_empty()).unwrap_or(file_name);
+    let characters: Vec<char> = spelled.chars().collect();
     let mut name = String::with_capacity(file_name.len());
     let mut at = 0;
     while at < characters.len() {
@@ -98,6 +103,9 @@ mod tests {
             ("@0", "@0"),
             ("@zz", "@zz"),
             ("@d800", "@d800"),
+            ("con@@@", "con"),
+            ("LPT1@@@", "LPT1"),
+            ("@@@", "@@@"),
         ] {
             assert_eq!(decode(file_name), name, "{file_name}");
         }
@@ -108,6 +116,7 @@ mod tests {
         let parsed = |stem: &str| TableFileName::parse(stem).map(|name| (name.table, name.partition));
         assert_eq!(parsed("t"), Some(("t".to_owned(), None)));
         assert_eq!(parsed("t@0023#P#p0"), Some(("t#".to_owned(), Some("p0".to_owned()))));
+        assert_eq!(parsed("aux@@@#P#nul@@@"), Some(("aux".to_owned(), Some("nul".to_owned()))));
         assert_eq!(parsed("t#p#p0#sp#p0sp1"), Some(("t".to_owned(), Some("p0/p0sp1".to_owned()))));
         for stem in [
             "#sql-ib12-34",

@@ -35,7 +35,7 @@ pub(super) async fn read(
             return Err(space.corrupt(page.number(), &format!("an off-page value ends {left} bytes early")));
         };
         page = space.page(next, context).await?;
-        if page.page_type() != page_type::BLOB {
+        if !space.is_of_type(&page, &[page_type::BLOB]) {
             let what = format!("it has type {} where an off-page value should go on", page.page_type());
             return Err(space.corrupt(next, &what));
         }

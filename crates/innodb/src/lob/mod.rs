@@ -75,6 +75,9 @@ pub(crate) async fn fetch(
         page_type::ZLOB_FIRST => {
             deflated_index::read(space, first, reference.length(), &mut value, context).await?;
         }
+        _ if space.is_of_type(&first, &[page_type::BLOB]) => {
+            chain::read(space, first, reference.length(), &mut value, context).await?;
+        }
         other => {
             let what = format!("it has type {other} where an off-page value should begin");
             return Err(space.corrupt(reference.page, &what));
@@ -95,7 +98,7 @@ fn room(space: &Tablespace) -> u64 {
 /// The first part of the chain that begins at page `no`, of whatever length.
 pub(crate) async fn first_part(space: &Tablespace, no: PageNo, context: &IoContext) -> Result<Vec<u8>> {
     let page = space.page(no, context).await?;
-    if page.page_type() != page_type::BLOB {
+    if !space.is_of_type(&page, &[page_type::BLOB]) {
         return Err(space.corrupt(no, &format!("it has type {} and not a BLOB's", page.page_type())));
     }
     chain::part(space, &page).map(<[u8]>::to_vec)

@@ -3,6 +3,8 @@
 //!
 //! - `crc32` (default since MySQL 5.7 and MariaDB 10.2): crc32c of bytes 4..26 XOR crc32c of bytes 38..size-8, in the header and the trailer.
 //! - `innodb`: a folding hash of the same ranges in the header; the same hash of bytes 0..26 in the trailer (`ut0rnd.h`, `buf0checksum.cc`).
+//! - `crc32`, legacy big-endian (MySQL 5.6 on big-endian machines): the same ranges, but in each the aligned groups of eight bytes enter
+//!   the crc32c in reverse (`ut_crc32_legacy_big_endian`).
 //! - `none`: 0xDEADBEEF in both.
 //! - of a page in a file with ROW_FORMAT=COMPRESSED (`page_zip_calc_checksum`), the same settings give, in the header alone, of bytes 4..16, 24..26 and
 //!   from 34 on: the XOR of their crc32c; their adler32; 0xDEADBEEF.
@@ -32,12 +34,27 @@ pub(crate) fn classic_matches(page: &[u8]) -> bool {
     stored == (crc, crc)
         || stored == (NO_CHECKSUM_MAGIC, NO_CHECKSUM_MAGIC)
         || (stored.1 == fold(&page[..26]) && stored.0 == innodb_header_checksum(page))
+        || (stored.0 == stored.1 && stored.0 == legacy_big_endian_crc32(page))
 }
 
 /// The `crc32` checksum of a page of at least 46 bytes.
 pub(crate) fn classic_crc32(page: &[u8]) -> u32 {
     let body = &page[header::DATA..page.len() - header::TRAILER];
     crc32c::crc32c(&page[header::NUMBER..header::FLUSH_LSN]) ^ crc32c::crc32c(body)
+}
+
+/// The `crc32` checksum that MySQL 5.6 wrote on big-endian machines.
+fn legacy_big_endian_crc32(page: &[u8]) -> u32 {
+    let crc = |start: usize, end: usize| {
+        // Pages are aligned in memory, so the groups are those of the offset in the page.
+        let aligned = start.next_multiple_of(8).min(end);
+        let groups = page[aligned..end].chunks(8);
+        groups.fold(crc32c::crc32c(&page[start..aligned]), |crc, group| match group.first_chunk::<8>() {
+            Some(group) => crc32c::crc32c_append(crc, &u64::from_be_bytes(*group).to_le_bytes()),
+            None => crc32c::crc32c_append(crc, group),
+        })
+    };
+    crc(header::NUMBER, header::FLUSH_LSN) ^ crc(header::DATA, page.len() - header::TRAILER)
 }
 
 /// The `innodb` checksum that the header holds.
@@ -105,6 +122,21 @@ pub(crate) mod seal {
         page[trailer..trailer + 4].copy_from_slice(&crc);
     }
 
+    pub(crate) fn legacy_big_endian_crc32(page: &mut [u8]) {
+        let trailer = lsn(page);
+        // Byte by byte and group by group, unlike the code that is tested.
+        let reversed = |start: usize, end: usize| {
+            let mut bytes = page[start..end].to_vec();
+            for group in (start..end).filter(|at| at % 8 == 0 && at + 8 <= end) {
+                bytes[group - start..group - start + 8].reverse();
+            }
+            crc32c::crc32c(&bytes)
+        };
+        let crc = (reversed(4, 26) ^ reversed(38, trailer)).to_be_bytes();
+        page[..4].copy_from_slice(&crc);
+        page[trailer..trailer + 4].copy_from_slice(&crc);
+    }
+
     pub(crate) fn innodb(page: &mut [u8]) {
         let trailer = lsn(page);
         let checksum = innodb_header_checksum(page).to_be_bytes();
@@ -143,7 +175,12 @@ mod tests {
     #[test]
     fn every_algorithm_accepts_its_page_and_no_flipped_bit_it_covers() {
         type Seal = fn(&mut [u8]);
-        let seals: [(Seal, bool); 3] = [(seal::crc32, true), (seal::innodb, true), (seal::none, false)];
+        let seals: [(Seal, bool); 4] = [
+            (seal::crc32, true),
+            (seal::innodb, true),
+            (seal::none, false),
+            (seal::legacy_big_endian_crc32, true),
+        ];
         for (seal, covers_content) in seals {
             let mut page = page();
             seal(&mut page);

@@ -23,7 +23,10 @@ use crate::{Error, ErrorKind, Result};
 const HEADER_LEN: usize = 64;
 const FORM_LEN: usize = 288;
 const FIELD_LEN: usize = 17;
-const VERSION_TRUE_VARCHAR: u8 = 10;
+/// Of a table without VARCHAR columns, by servers before MariaDB 10.2; the layout is that of the next version.
+const VERSION_NO_VARCHAR: u8 = 9;
+/// In the header of every `.frm` since MySQL 5.0. Before, version 9 meant the VARCHAR of that time, which lost its trailing spaces.
+const MADE_BY_MYSQL_5: u8 = 5;
 const VERSION_EXPRESSIONS: u8 = 11;
 const ENGINE_INNODB: u8 = 12;
 const ENGINE_PARTITION: u8 = 20;
@@ -101,7 +104,8 @@ fn check_header(frm: Bytes<'_>) -> Result<()> {
     if frm.u8(0)? != 0xfe || frm.u8(1)? != 0x01 {
         return Err(corrupt("the file does not begin like a .frm"));
     }
-    if frm.u8(2)? < VERSION_TRUE_VARCHAR {
+    let version = frm.u8(2)?;
+    if version < VERSION_NO_VARCHAR || version == VERSION_NO_VARCHAR && frm.u8(33)? != MADE_BY_MYSQL_5 {
         return Err(unsupported(
             "its .frm is of a server before MySQL 5.0; run ALTER TABLE ... FORCE on the server",
         ));

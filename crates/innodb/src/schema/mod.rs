@@ -8,6 +8,7 @@
 mod collation;
 mod collation_table;
 mod ddl;
+mod expression_text;
 mod frm;
 mod frm_bytes;
 mod frm_column;

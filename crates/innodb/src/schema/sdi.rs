@@ -54,9 +54,21 @@ struct SdiIndex {
 #[derive(Deserialize)]
 struct SdiElement {
     length: u32,
+    #[serde(default)]
     order: u8,
-    hidden: bool,
+    /// MySQL 8.0.11 to 8.0.15 do not say it.
+    hidden: Option<bool>,
     column_opx: usize,
+}
+
+/// Length of an element that the server added to the declared ones: the whole column, whatever it is.
+const LENGTH_OF_HIDDEN: u32 = u32::MAX;
+
+impl SdiElement {
+    /// Whether the server added it.
+    fn is_hidden(&self) -> bool {
+        self.hidden.unwrap_or(self.length == LENGTH_OF_HIDDEN)
+    }
 }
 
 #[derive(Deserialize)]
@@ -99,8 +111,9 @@ pub(crate) type SdiTableSpaces = Vec<Option<SpaceId>>;
 
 /// [`table_from_sdi`], with the tablespaces of its partitions.
 pub(crate) fn table_and_spaces(json: &[u8]) -> Result<Option<(TableDefinition, SdiTableSpaces)>> {
-    let object: SdiObject =
-        serde_json::from_slice(json).map_err(|error| corrupt(format!("SDI is not as expected: {error}")))?;
+    // The text of expressions is in the character sets of their literals, which is not always UTF-8.
+    let object: SdiObject = serde_json::from_str(&String::from_utf8_lossy(json))
+        .map_err(|error| corrupt(format!("SDI is not as expected: {error}")))?;
     if object.dd_object_type != "Table" {
         return Ok(None);
     }
@@ -257,7 +270,7 @@ impl<'a> Columns<'a> {
         let mut readable = index.index_type < TYPE_FULLTEXT;
         let mut parts = Vec::new();
         let is_hidden_clustered = index.hidden && index.name == "PRIMARY";
-        for element in index.elements.iter().filter(|element| !element.hidden) {
+        for element in index.elements.iter().filter(|element| !element.is_hidden()) {
             let number = self
                 .numbers
                 .get(element.column_opx)

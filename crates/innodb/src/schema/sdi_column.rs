@@ -4,6 +4,7 @@
 
 use serde::Deserialize;
 
+use super::expression_text::expression_text;
 use super::text::{self, decode_base64};
 use super::{Collation, Column, ColumnType};
 use crate::{Error, ErrorKind, Result};
@@ -67,16 +68,15 @@ impl SdiColumn {
     }
 
     pub(super) fn column(&self) -> Result<Column> {
-        let expression = [&self.generation_expression_utf8, &self.generation_expression]
-            .into_iter()
-            .find(|text| !text.is_empty());
         Ok(Column {
             compressed: false,
             name: self.name.clone(),
             column_type: self.column_type()?,
             nullable: self.is_nullable,
             invisible: self.hidden == HIDDEN_BY_USER,
-            virtual_expression: self.is_virtual.then(|| expression.cloned().unwrap_or_default()),
+            virtual_expression: self
+                .is_virtual
+                .then(|| expression_text(&self.generation_expression, &self.generation_expression_utf8)),
             comment: self.comment.clone(),
         })
     }

@@ -12,9 +12,10 @@ pub(super) fn decode(charset: &str, bytes: &[u8]) -> String {
     decoded.map_or_else(|| String::from_utf8_lossy(bytes).into_owned(), Cow::into_owned)
 }
 
-/// Base64 with padding; `None` if it is not.
+/// Base64 with padding, in lines of any length; `None` if it is not.
 pub(super) fn decode_base64(text: &str) -> Option<Vec<u8>> {
-    let digits = text.trim_end_matches('=').as_bytes();
+    let is_digit = |byte: &u8| !matches!(byte, b'\n' | b'\r');
+    let digits: Vec<u8> = text.trim_end_matches('=').bytes().filter(is_digit).collect();
     let mut bytes = Vec::with_capacity(digits.len() * 3 / 4);
     for group in digits.chunks(4) {
         let mut bits = 0u32;
@@ -50,6 +51,9 @@ mod tests {
         {
             assert_eq!(decode_base64(text).as_deref(), Some(bytes), "{text}");
         }
+        let lines = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2\nNw==";
+        let element = "0123456789012345678901234567890123456789012345678901234567";
+        assert_eq!(decode_base64(lines).as_deref(), Some(element.as_bytes()));
         assert_eq!(decode_base64("A"), None);
         assert_eq!(decode_base64("a b="), None);
     }

@@ -75,7 +75,8 @@ impl Tablespace {
             if self.is_lost(&page) {
                 return Stale::Any;
             }
-            marked.extend(buffered(&page, group).filter(|no| no.0 < self.pages()));
+            let is_bitmap = self.is_of_type(&page, &[page_type::CHANGE_BUFFER_BITMAP]);
+            marked.extend(buffered(&page, is_bitmap, group).filter(|no| no.0 < self.pages()));
             if marked.len() > MOST_PAGES {
                 return Stale::Any;
             }
@@ -91,13 +92,10 @@ impl Tablespace {
     }
 }
 
-/// The pages that `bitmap` marks, of the group that starts with page `group`. A page of another type is no bitmap.
-fn buffered(bitmap: &Page, group: u32) -> impl Iterator<Item = PageNo> {
+/// The pages that `bitmap` marks, if it is a bitmap, of the group that starts with page `group`.
+fn buffered(bitmap: &Page, is_bitmap: bool, group: u32) -> impl Iterator<Item = PageNo> {
     let bytes = bitmap.bytes();
-    let bits = match bitmap.page_type() {
-        page_type::CHANGE_BUFFER_BITMAP => bytes.get(BITMAP..BITMAP + bytes.len() / 2).unwrap_or_default(),
-        _ => &[],
-    };
+    let bits = bytes.get(BITMAP..BITMAP + bytes.len() / 2).filter(|_| is_bitmap).unwrap_or_default();
     bits.iter().enumerate().flat_map(move |(at, pair)| {
         let first = group.saturating_add(2 * at as u32);
         let page =
@@ -116,11 +114,9 @@ fn index_of(page: &Page) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::SpaceId;
-    use crate::page::header;
 
-    fn bitmap(page_type: u16, bits: &[(usize, u8)]) -> Page {
+    fn bitmap(bits: &[(usize, u8)]) -> Page {
         let mut bytes = vec![0; 16384];
-        bytes[header::TYPE..header::TYPE + 2].copy_from_slice(&page_type.to_be_bytes());
         for (at, byte) in bits {
             bytes[BITMAP + at] = *byte;
         }
@@ -130,11 +126,11 @@ mod tests {
     #[test]
     fn marked_pages_are_told_from_full_ones_and_the_buffers_own() {
         let marks = [(0, 0x4b), (1, 0xbb), (2, 0x3c), (8191, 0xc0)];
-        let page = bitmap(page_type::CHANGE_BUFFER_BITMAP, &marks);
-        let found: Vec<u32> = buffered(&page, 32768).map(|no| no.0).collect();
+        let page = bitmap(&marks);
+        let found: Vec<u32> = buffered(&page, true, 32768).map(|no| no.0).collect();
         assert_eq!(found, [32769, 32772, 32768 + 16383]);
-        assert_eq!(buffered(&page, u32::MAX - 1).count(), 3);
-        assert_eq!(buffered(&bitmap(page_type::SYS, &marks), 0).count(), 0);
+        assert_eq!(buffered(&page, true, u32::MAX - 1).count(), 3);
+        assert_eq!(buffered(&page, false, 0).count(), 0);
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl Tablespace {
         let mut groups = stream::iter(groups).map(read).buffered(READS);
         let mut seen_singles = 0;
         while let Some((page, group)) = groups.try_next().await? {
-            if !matches!(page.page_type(), page_type::FSP_HEADER | page_type::XDES) {
+            if !self.is_of_type(&page, &[page_type::FSP_HEADER, page_type::XDES]) {
                 let what = format!("it has type {} where extents should be described", page.page_type());
                 return Err(self.corrupt(page.number(), &what));
             }

@@ -43,6 +43,8 @@ pub(crate) struct SpaceHeader {
     pub(crate) free_limit: u32,
     /// Whether MySQL's dictionary information lies in the space.
     pub(crate) has_sdi: bool,
+    /// Whether the space was created by MySQL 5.0 or earlier, which left the type of all pages but those of B+trees undefined.
+    pub(crate) lacks_page_types: bool,
 }
 
 impl SpaceHeader {
@@ -58,13 +60,17 @@ impl SpaceHeader {
         if prefix.iter().all(|byte| *byte == 0) {
             return Err(error(ErrorKind::Corrupt, "page 0 was never written"));
         }
-        if u16_at(prefix, header::TYPE) != page_type::FSP_HEADER {
+        let flags = u32_at(prefix, FSP_FLAGS);
+        let names_itself =
+            u32_at(prefix, FSP_SPACE) == u32_at(prefix, header::SPACE) && u32_at(prefix, header::NUMBER) == 0;
+        // Such a space has no flags either, since all of them are younger. The checksum of the page is verified as that of any other.
+        let lacks_page_types = u16_at(prefix, header::TYPE) != page_type::FSP_HEADER;
+        if lacks_page_types && !(names_itself && flags == 0 && u32_at(prefix, FSP_SIZE) != 0) {
             return Err(error(ErrorKind::InvalidInput, "not an InnoDB tablespace"));
         }
-        if u32_at(prefix, FSP_SPACE) != u32_at(prefix, header::SPACE) || u32_at(prefix, header::NUMBER) != 0 {
+        if !names_itself {
             return Err(error(ErrorKind::Corrupt, "page 0 is damaged: it does not name itself"));
         }
-        let flags = u32_at(prefix, FSP_FLAGS);
         let version = u32_at(prefix, header::PREVIOUS);
         let dialect = if flags & FULL_CRC32 != 0 { full_crc32(flags) } else { classic(flags, version) };
         let dialect = dialect.map_err(|(kind, what)| error(kind, &what))?;
@@ -77,6 +83,7 @@ impl SpaceHeader {
             size_pages: u32_at(prefix, FSP_SIZE),
             free_limit: u32_at(prefix, FSP_FREE_LIMIT),
             has_sdi: dialect.has_sdi,
+            lacks_page_types,
         })
     }
 
@@ -282,6 +289,23 @@ mod tests {
         assert_eq!(header.sdi_root(&page, Path::new("t.ibd")).unwrap(), None);
         page[10428 + 27] = 1;
         assert_eq!(header.sdi_root(&page, Path::new("t.ibd")).unwrap_err().kind(), ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn page_0_of_mysql_5_0_has_any_type() {
+        let of_type = |page_type: u8, flags| {
+            let mut page = page0(flags, 0);
+            page[header::TYPE..header::TYPE + 2].copy_from_slice(&[0, page_type]);
+            SpaceHeader::parse(&page, Path::new("t.ibd"))
+        };
+        for page_type in [0, 3, 255] {
+            let header = of_type(page_type, 0).unwrap();
+            assert!(header.lacks_page_types);
+            assert_eq!(header.page_size, PageSize(16384));
+            // Spaces with flags were created when pages had types.
+            assert_eq!(of_type(page_type, 0x21).unwrap_err().kind(), ErrorKind::InvalidInput);
+        }
+        assert!(!of_type(8, 0).unwrap().lacks_page_types);
     }
 
     proptest::proptest! {

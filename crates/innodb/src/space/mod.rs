@@ -30,6 +30,7 @@ use crate::files::{Files, HostFiles};
 use crate::page::PageBytes;
 use crate::page::checksum::is_unsealed;
 use crate::page::codec::{PageCodec, PageFault, PageFormat};
+use crate::page::page_type;
 use crate::{Error, ErrorKind, Page, PageNo, PageSize, Result, Server, SpaceId};
 use cache::{Claim, FileInstance, PageKey};
 use header::SpaceHeader;
@@ -197,6 +198,12 @@ impl Tablespace {
     /// Whether page 0 has no checksum (`innodb_checksum_algorithm = none`): in such pages damage is not noticed, and others may be like it.
     pub fn lacks_checksums(&self) -> bool {
         self.lacks_checksums
+    }
+
+    /// Whether `page` is of one of `types`, or may be: in a file of MySQL 5.0 only pages of B+trees say what they are.
+    pub(crate) fn is_of_type(&self, page: &Page, types: &[u16]) -> bool {
+        let of_page = page.page_type();
+        types.contains(&of_page) || self.header.lacks_page_types && of_page != page_type::INDEX
     }
 
     /// Pages that the file should have by its header; it may have more, and fewer if it was cut.

@@ -93,7 +93,7 @@ impl Tablespace {
                     return Err(self.corrupt(no, "the list of INODE pages comes back to it"));
                 }
                 let page = self.page(no, context).await?;
-                if page.page_type() != page_type::INODE {
+                if !self.is_of_type(&page, &[page_type::INODE]) {
                     return Err(self.corrupt(no, "it is in the list of INODE pages, but is none"));
                 }
                 for inode in inodes(&page, self.logical_page_size()) {
