@@ -78,8 +78,9 @@ fn readable<'a>(data_type: &DataType, bytes: &'a [u8]) -> Cow<'a, str> {
 }
 
 fn is_binary(data_type: &DataType) -> bool {
-    use DataType::{Binary, BinaryView, FixedSizeBinary, LargeBinary};
-    matches!(data_type, Binary | LargeBinary | BinaryView | FixedSizeBinary(_))
+    use DataType::{Binary, BinaryView, FixedSizeBinary, FixedSizeList, LargeBinary};
+    // A list of fixed size is a VECTOR, which the servers print as its bytes.
+    matches!(data_type, Binary | LargeBinary | BinaryView | FixedSizeBinary(_) | FixedSizeList(..))
 }
 
 /// Writes `cells` with `separator` between them and `end` after them.

@@ -29,7 +29,7 @@ impl FieldShape {
                 | ColumnType::Blob { .. }
                 | ColumnType::Json
                 | ColumnType::Geometry
-                | ColumnType::Vector
+                | ColumnType::Vector { is_blob: true, .. }
         );
         FieldShape { fixed, nullable, big: large || longest_bytes(column_type) > 255 }
     }
@@ -50,7 +50,8 @@ pub(crate) fn longest_bytes(column_type: &ColumnType) -> u64 {
         ColumnType::Text { length_bytes, .. } | ColumnType::Blob { length_bytes } => {
             (1 << (8 * u32::from(*length_bytes).clamp(1, 4))) - 1
         }
-        ColumnType::Json | ColumnType::Geometry | ColumnType::Vector => u64::from(u32::MAX),
+        ColumnType::Vector { dimensions, .. } => u64::from(*dimensions) * 4,
+        ColumnType::Json | ColumnType::Geometry => u64::from(u32::MAX),
         fixed => fixed.fixed_bytes().unwrap_or(0) as u64,
     }
 }

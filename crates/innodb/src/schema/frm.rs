@@ -71,8 +71,8 @@ fn definition(frm: Bytes<'_>, database: &str, name: &str) -> Result<TableDefinit
         .transpose()?;
     let keys = frm_key::read(frm.rest(frm.size16(6)?)?)?;
     let has_fulltext = keys.iter().any(|key| key.fulltext);
-    let mut indexes =
-        keys.into_iter().map(|key| index(key, &columns, &numbers)).collect::<Result<Vec<Index>>>()?;
+    let of_table = keys.into_iter().filter(|key| !key.is_vector);
+    let mut indexes = of_table.map(|key| index(key, &columns, &numbers)).collect::<Result<Vec<Index>>>()?;
     layout::clustered_first(&mut indexes, &columns);
     let mut stored_fields = layout::stored_fields(&columns, &indexes[0]);
     if has_fulltext {

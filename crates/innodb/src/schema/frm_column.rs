@@ -70,7 +70,7 @@ struct RawColumn {
 
 impl RawColumn {
     fn column_type(&self, intervals: &[Interval<'_>], data_type: Option<&str>) -> Result<ColumnType> {
-        if let Some(named) = data_type.and_then(named_type) {
+        if let Some(named) = data_type.and_then(|name| self.named_type(name)) {
             return Ok(named);
         }
         let unsigned = self.flags & FLAG_SIGNED == 0;
@@ -107,6 +107,16 @@ impl RawColumn {
             OLD_VIRTUAL => return Err(unsupported("generated columns of before MariaDB 10.2 are not read")),
             code => return Err(unsupported(format!("type {code} is not known"))),
         })
+    }
+
+    fn named_type(&self, name: &str) -> Option<ColumnType> {
+        match name.to_ascii_lowercase().as_str() {
+            "uuid" => Some(ColumnType::Uuid),
+            "inet6" => Some(ColumnType::Inet6),
+            "inet4" => Some(ColumnType::Inet4),
+            "vector" => Some(ColumnType::Vector { dimensions: u32::from(self.length) / 4, is_blob: false }),
+            _ => None,
+        }
     }
 
     fn narrow(&self, value: u16, least: u8, most: u8) -> Result<u8> {
@@ -172,16 +182,6 @@ fn element_text(element: &[u8], collation: &Collation) -> Result<String> {
     let bytes: Vec<u8> =
         digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | *digit as u8)).collect();
     Ok(text::decode(&collation.charset, &bytes))
-}
-
-fn named_type(name: &str) -> Option<ColumnType> {
-    match name.to_ascii_lowercase().as_str() {
-        "uuid" => Some(ColumnType::Uuid),
-        "inet6" => Some(ColumnType::Inet6),
-        "inet4" => Some(ColumnType::Inet4),
-        "vector" => Some(ColumnType::Vector),
-        _ => None,
-    }
 }
 
 fn unsupported(message: impl Into<String>) -> Error {

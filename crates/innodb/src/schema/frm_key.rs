@@ -10,6 +10,8 @@ const FLAG_UNIQUE: u16 = 1;
 const FLAG_FULLTEXT: u16 = 128;
 const FLAG_SPATIAL: u16 = 1024;
 const ALGORITHM_LONG_HASH: u8 = 5;
+/// MariaDB 11.7 and later: an index whose nodes are rows of a hidden table with a file of its own.
+const ALGORITHM_VECTOR: u8 = 7;
 const FIELD_NUMBER_MASK: u16 = 0x3fff;
 const PART_REVERSED: u8 = 128;
 
@@ -19,6 +21,8 @@ pub(super) struct FrmKey {
     /// Whether it is an ordinary B+tree; a long unique key is a tree over hashes.
     pub(super) is_btree: bool,
     pub(super) fulltext: bool,
+    /// Whether it is no tree of its table, but a table beside it.
+    pub(super) is_vector: bool,
     pub(super) parts: Vec<FrmKeyPart>,
 }
 
@@ -59,7 +63,8 @@ pub(super) fn read(section: Bytes<'_>) -> Result<Vec<FrmKey>> {
 fn read_key(bytes: Bytes<'_>) -> Result<(FrmKey, usize)> {
     let flags = bytes.u16(0)? ^ FLAG_UNIQUE;
     let part_count = usize::from(bytes.u8(4)?);
-    let long_hash = bytes.u8(5)? == ALGORITHM_LONG_HASH;
+    let algorithm = bytes.u8(5)?;
+    let long_hash = algorithm == ALGORITHM_LONG_HASH;
     let mut parts = Vec::with_capacity(part_count);
     for no in 0..part_count {
         let part = bytes.slice(KEY_LEN + no * PART_LEN, PART_LEN)?;
@@ -77,6 +82,7 @@ fn read_key(bytes: Bytes<'_>) -> Result<(FrmKey, usize)> {
         unique: flags & FLAG_UNIQUE != 0 || long_hash,
         is_btree: !fulltext && flags & FLAG_SPATIAL == 0 && !long_hash,
         fulltext,
+        is_vector: algorithm == ALGORITHM_VECTOR,
         parts,
     };
     Ok((key, KEY_LEN + part_count * PART_LEN))

@@ -23,10 +23,10 @@ mod stored_size;
 mod text;
 
 pub use ddl::table_from_ddl;
-pub(crate) use ddl::tables_named;
+pub(crate) use ddl::{names_temporal_forms, tables_named};
 pub use frm::{is_innodb_frm, partition_names, table_from_frm};
 pub use sdi::table_from_sdi;
-pub(crate) use sdi::{SdiTableSpaces, table_and_spaces};
+pub(crate) use sdi::{SdiTableSpaces, table_and_spaces, table_named_by_sdi};
 pub(crate) use sdi_column::private_number;
 pub use sdi_tree::read_sdi_tables;
 
@@ -106,8 +106,9 @@ pub enum ColumnType {
     Set { elements: Vec<String> },
     /// GEOMETRY and its kin: SRID and WKB bytes.
     Geometry,
-    /// VECTOR: packed 4-byte floats.
-    Vector,
+    /// VECTOR: packed 4-byte floats. `dimensions` is how many there are (MariaDB) or at most (MySQL); MySQL stores it like a BLOB, MariaDB like a
+    /// VARBINARY.
+    Vector { dimensions: u32, is_blob: bool },
     /// UUID of MariaDB (16 bytes).
     Uuid,
     /// INET6 of MariaDB (16 bytes).

@@ -106,6 +106,23 @@ pub fn table_from_sdi(json: &[u8]) -> Result<Option<TableDefinition>> {
     table_and_spaces(json).map(|found| found.map(|(definition, _)| definition))
 }
 
+/// The database and the name of the table in one dictionary object; `None` if it is none.
+pub(crate) fn table_named_by_sdi(json: &[u8]) -> Option<(String, String)> {
+    #[derive(Deserialize)]
+    struct Object {
+        dd_object_type: String,
+        dd_object: Named,
+    }
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+        schema_ref: String,
+    }
+    let object: Object = serde_json::from_str(&String::from_utf8_lossy(json)).ok()?;
+    let named = (object.dd_object.schema_ref, object.dd_object.name);
+    (object.dd_object_type == "Table").then_some(named)
+}
+
 /// Ids of the tablespaces that a table's dictionary object names, one for each partition; `None` where it names none.
 pub(crate) type SdiTableSpaces = Vec<Option<SpaceId>>;
 

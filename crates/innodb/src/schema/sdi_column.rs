@@ -114,7 +114,10 @@ impl SdiColumn {
             29 => self.string(true)?,
             30 => ColumnType::Geometry,
             31 => ColumnType::Json,
-            32 => ColumnType::Vector,
+            32 => {
+                let dimensions = u32::try_from(self.char_length / 4).unwrap_or(u32::MAX);
+                ColumnType::Vector { dimensions, is_blob: true }
+            }
             code => {
                 return Err(Error::new(
                     ErrorKind::Unsupported,

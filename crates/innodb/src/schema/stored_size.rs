@@ -38,7 +38,7 @@ impl ColumnType {
             | ColumnType::Blob { .. }
             | ColumnType::Json
             | ColumnType::Geometry
-            | ColumnType::Vector => return None,
+            | ColumnType::Vector { .. } => return None,
         })
     }
 }

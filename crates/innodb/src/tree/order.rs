@@ -36,7 +36,7 @@ impl Order {
             ColumnType::VarChar { collation, .. } | ColumnType::Text { collation, .. } => {
                 of_collation(collation, false)
             }
-            ColumnType::Json | ColumnType::Geometry | ColumnType::Vector => Order::Unknown,
+            ColumnType::Json | ColumnType::Geometry | ColumnType::Vector { .. } => Order::Unknown,
             _ => Order::Bytes,
         }
     }

@@ -135,7 +135,7 @@ impl Decoder {
             | ColumnType::VarBinary { .. }
             | ColumnType::Blob { .. }
             | ColumnType::Geometry
-            | ColumnType::Vector => Decoder::Bytes,
+            | ColumnType::Vector { .. } => Decoder::Bytes,
             ColumnType::Json => Decoder::Json,
             ColumnType::Enum { elements } => {
                 Decoder::Enum { elements: elements.as_slice().into(), bytes: enum_bytes(elements.len()) }

@@ -97,3 +97,17 @@ fn what_is_not_read_is_refused() {
     );
     assert_eq!(table_from_frm(b"", "d", "t").unwrap_err().kind(), ErrorKind::Corrupt);
 }
+
+/// Servers before MariaDB 10.2 gave it to tables without VARCHAR columns.
+#[test]
+fn a_frm_of_format_9_is_read_like_one_of_format_10() {
+    let mut frm = std::fs::read(folder().join("red.frm")).unwrap();
+    assert_eq!((frm[2], frm[33]), (10, 5));
+    frm[2] = 9;
+    assert_eq!(table_from_frm(&frm, "d", "red").unwrap(), definition("red").unwrap());
+    // By MySQL 4.1, whose VARCHAR was another one.
+    frm[33] = 0;
+    let error = table_from_frm(&frm, "d", "red").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("before MySQL 5.0"), "{error}");
+}

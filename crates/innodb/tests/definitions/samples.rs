@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tanada_innodb::schema::table_from_ddl;
+use tanada_innodb::schema::{table_from_ddl, table_from_sdi};
 use tanada_innodb::{MountOptions, TableDefinition};
 
 use crate::{fixtures, mounted};
@@ -102,4 +102,34 @@ fn the_system_tables_know_the_roots_of_mariadb() {
             assert_ne!(index.id, 0);
         }
     }
+}
+
+/// MySQL 8.0.11 to 8.0.15 wrote elements of indexes without the property `hidden`.
+#[test]
+fn elements_of_mysql_8_0_11_that_do_not_say_so_are_hidden_by_their_length() {
+    let mut compared = 0;
+    for folder in ["c_compact", "c_dynamic"] {
+        for entry in std::fs::read_dir(fixtures::unpacked("cases").join("mysql-9.7").join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if !path.to_string_lossy().ends_with(".sdi.json") {
+                continue;
+            }
+            let text = std::fs::read(&path).unwrap();
+            let objects: serde_json::Value = serde_json::from_slice(&text).unwrap();
+            for object in objects.as_array().unwrap() {
+                let Some(mut object) = object.get("object").cloned() else { continue };
+                let own = table_from_sdi(object.to_string().as_bytes()).unwrap();
+                let indexes =
+                    object.pointer_mut("/dd_object/indexes").and_then(|indexes| indexes.as_array_mut());
+                let elements =
+                    indexes.into_iter().flatten().filter_map(|index| index["elements"].as_array_mut());
+                for element in elements.flatten() {
+                    assert!(element.as_object_mut().unwrap().remove("hidden").is_some());
+                }
+                assert_eq!(table_from_sdi(object.to_string().as_bytes()).unwrap(), own, "{}", path.display());
+                compared += usize::from(own.is_some());
+            }
+        }
+    }
+    assert!(compared > 10, "{compared}");
 }

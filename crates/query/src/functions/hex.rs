@@ -11,6 +11,8 @@ use datafusion::arrow::datatypes::{DataType, Int64Type, UInt64Type};
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 
+use crate::relation::vector;
+
 /// The function.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Hex {
@@ -41,6 +43,7 @@ impl ScalarUDFImpl for Hex {
         Ok(vec![match argument {
             argument if argument.is_signed_integer() => DataType::Int64,
             argument if argument.is_unsigned_integer() || *argument == DataType::Boolean => DataType::UInt64,
+            vectors if vector::is_vector(vectors) => vectors.clone(),
             argument if argument.is_binary() => DataType::BinaryView,
             argument if argument.is_numeric() => DataType::Int64,
             _ => DataType::Utf8View,
@@ -57,7 +60,10 @@ impl ScalarUDFImpl for Hex {
                 arrays[0].as_primitive::<UInt64Type>().iter().map(|n| n.map(|n| format!("{n:X}"))).collect()
             }
             _ => {
-                let bytes = cast(&arrays[0], &DataType::BinaryView)?;
+                let bytes = match vector::stored(&arrays[0]) {
+                    Some(stored) => Arc::new(stored) as ArrayRef,
+                    None => cast(&arrays[0], &DataType::BinaryView)?,
+                };
                 bytes.as_binary_view().iter().map(|bytes| bytes.map(digits)).collect()
             }
         };

@@ -3,6 +3,7 @@
 mod footprint;
 mod sink;
 pub mod types;
+pub mod vector;
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;

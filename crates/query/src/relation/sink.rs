@@ -13,6 +13,8 @@ use datafusion::arrow::datatypes::{
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use tanada_innodb::{Decimal, Error, ErrorKind, Result, RowSink, Value};
 
+use super::vector::{self, VectorBuilder};
+
 /// Builders for the projected columns of a relation. For each row: one `push` a slot, then `end_row`.
 #[derive(Debug)]
 pub struct ArrowSink {
@@ -113,6 +115,7 @@ enum ColumnBuilder {
     DurationMillis(PrimitiveBuilder<DurationMillisecondType>),
     DurationMicros(PrimitiveBuilder<DurationMicrosecondType>),
     Binary(BinaryViewBuilder),
+    Vector(VectorBuilder),
     /// Also any type that relations do not have: then every value but NULL is a misfit.
     Text(StringViewBuilder),
 }
@@ -145,6 +148,9 @@ impl ColumnBuilder {
             DataType::Duration(TimeUnit::Millisecond) => ColumnBuilder::DurationMillis(primitive(data_type)),
             DataType::Duration(_) => ColumnBuilder::DurationMicros(primitive(data_type)),
             DataType::BinaryView => ColumnBuilder::Binary(BinaryViewBuilder::new()),
+            DataType::FixedSizeList(_, dimensions) if vector::is_vector(data_type) => {
+                ColumnBuilder::Vector(vector::builder(*dimensions))
+            }
             _ => ColumnBuilder::Text(StringViewBuilder::new()),
         }
     }
@@ -193,6 +199,10 @@ impl ColumnBuilder {
                 builder.try_append_value(bytes.as_ref()).ok()?;
                 Some(16 + bytes.len())
             }
+            ColumnBuilder::Vector(builder) => {
+                let Value::Bytes(bytes) = value else { return None };
+                vector::append(builder, bytes.as_ref())
+            }
         }
     }
 
@@ -218,6 +228,7 @@ impl ColumnBuilder {
             ColumnBuilder::DurationMillis(builder) => builder.append_null(),
             ColumnBuilder::DurationMicros(builder) => builder.append_null(),
             ColumnBuilder::Binary(builder) => builder.append_null(),
+            ColumnBuilder::Vector(builder) => vector::append_null(builder),
             ColumnBuilder::Text(builder) => builder.append_null(),
         }
     }
@@ -244,6 +255,7 @@ impl ColumnBuilder {
             ColumnBuilder::DurationMillis(builder) => Arc::new(builder.finish()),
             ColumnBuilder::DurationMicros(builder) => Arc::new(builder.finish()),
             ColumnBuilder::Binary(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::Vector(builder) => Arc::new(builder.finish()),
             ColumnBuilder::Text(builder) => Arc::new(builder.finish()),
         }
     }

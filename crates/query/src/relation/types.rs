@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
 use tanada_innodb::{Column, ColumnType};
 
+use super::vector::vector_type;
+
 /// Metadata key of the MySQL type, e.g. `time(3)`.
 pub const MYSQL_TYPE: &str = "mysql.type";
 
@@ -47,8 +49,8 @@ pub fn data_type(column_type: &ColumnType) -> DataType {
         ColumnType::Binary { .. }
         | ColumnType::VarBinary { .. }
         | ColumnType::Blob { .. }
-        | ColumnType::Geometry
-        | ColumnType::Vector => DataType::BinaryView,
+        | ColumnType::Geometry => DataType::BinaryView,
+        ColumnType::Vector { dimensions, .. } => vector_type(*dimensions),
     }
 }
 
@@ -94,7 +96,7 @@ pub fn mysql_type(column_type: &ColumnType) -> String {
         ColumnType::Enum { elements: of } => elements("enum", of),
         ColumnType::Set { elements: of } => elements("set", of),
         ColumnType::Geometry => "geometry".to_string(),
-        ColumnType::Vector => "vector".to_string(),
+        ColumnType::Vector { dimensions, .. } => format!("vector({dimensions})"),
         ColumnType::Uuid => "uuid".to_string(),
         ColumnType::Inet6 => "inet6".to_string(),
         ColumnType::Inet4 => "inet4".to_string(),
@@ -140,7 +142,8 @@ fn has_zero_dates(column_type: &ColumnType) -> bool {
 pub fn is_large(column_type: &ColumnType) -> bool {
     match column_type {
         ColumnType::Text { length_bytes, .. } | ColumnType::Blob { length_bytes } => *length_bytes > 1,
-        ColumnType::Json | ColumnType::Geometry | ColumnType::Vector => true,
+        ColumnType::Json | ColumnType::Geometry => true,
+        ColumnType::Vector { is_blob, .. } => *is_blob,
         ColumnType::VarChar { length, .. } | ColumnType::VarBinary { length } => *length > 1024,
         _ => false,
     }

@@ -15,6 +15,7 @@ use datafusion::arrow::datatypes::{
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::relation::types::MYSQL_TYPE;
+use crate::relation::vector;
 use crate::{Error, ErrorKind, Result};
 
 pub use float::{double_text, float_text};
@@ -22,6 +23,9 @@ pub use float::{double_text, float_text};
 /// Text of each row of a column (`None` is NULL), spelled as MySQL spells it; bytes, since binary columns are printed raw. Not yet escaped.
 pub fn column_text(field: &Field, array: &ArrayRef) -> Result<Vec<Option<Vec<u8>>>> {
     let mysql_type = field.metadata().get(MYSQL_TYPE).map_or("", String::as_str);
+    if let Some(values) = vector::stored(array) {
+        return Ok(values.iter().map(|value| value.map(<[u8]>::to_vec)).collect());
+    }
     let text = match array.data_type() {
         DataType::Boolean => {
             let values = array.as_boolean();

@@ -25,7 +25,7 @@ enum KeyKind {
     Unique,
     Plain,
     Fulltext,
-    /// SPATIAL or VECTOR.
+    /// SPATIAL.
     Other,
 }
 
@@ -58,8 +58,12 @@ pub(super) fn key(cursor: &mut Cursor<'_>) -> Result<Item> {
         KeyKind::Unique
     } else if cursor.eat("fulltext") {
         KeyKind::Fulltext
-    } else if cursor.eat("spatial") || eat_vector_key(cursor) {
+    } else if cursor.eat("spatial") {
         KeyKind::Other
+    } else if eat_vector_key(cursor) {
+        // It is a table of its own.
+        cursor.skip_item()?;
+        return Ok(Item::Other);
     } else if matches!(cursor.word().as_deref(), Some("key" | "index")) {
         KeyKind::Plain
     } else if matches!(cursor.word().as_deref(), Some("foreign" | "check")) || constraint.is_some() {

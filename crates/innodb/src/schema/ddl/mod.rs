@@ -66,6 +66,15 @@ pub(crate) fn tables_named(text: &str) -> Result<Vec<(Option<String>, String)>> 
     Ok(statements(text, &tokens).into_iter().map(named).collect())
 }
 
+/// Whether the text says of any temporal type in which form it is stored; the others are in the form of today then.
+///
+/// # Errors
+/// `InvalidInput` if the text cannot be taken apart.
+pub(crate) fn names_temporal_forms(text: &str) -> Result<bool> {
+    let is_mark = |token: &Token| matches!(&token.kind, Kind::Word(word) if [tokens::OLD_TEMPORAL, tokens::NEW_TEMPORAL].contains(&word.as_str()));
+    Ok(tokens::tokens(text)?.iter().any(is_mark))
+}
+
 /// A `CREATE TABLE` found in the text.
 struct Statement<'a> {
     database: Option<String>,

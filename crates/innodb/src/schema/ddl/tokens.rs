@@ -8,6 +8,9 @@ use crate::{Error, ErrorKind, Result};
 /// What MariaDB (`/* mariadb-5.3 */`) and MySQL (`/* 5.5 binary format */`) print after a temporal type in its old form, as one word.
 pub(super) const OLD_TEMPORAL: &str = "/*old*/";
 const OLD_TEMPORAL_MARKS: [&str; 2] = ["mariadb-5.3", "5.5 binary format"];
+/// What MariaDB prints after a temporal type in the form of today, if it prints the form at all.
+pub(super) const NEW_TEMPORAL: &str = "/*new*/";
+const NEW_TEMPORAL_MARK: &str = "mysql-5.6";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -111,6 +114,8 @@ impl<'a> Scanner<'a> {
         };
         if OLD_TEMPORAL_MARKS.contains(&rest[2..end - 2].trim()) {
             self.push(Kind::Word(OLD_TEMPORAL.to_owned()), end);
+        } else if rest[2..end - 2].trim() == NEW_TEMPORAL_MARK {
+            self.push(Kind::Word(NEW_TEMPORAL.to_owned()), end);
         } else {
             self.at += end;
         }
@@ -177,6 +182,7 @@ mod tests {
         ];
         assert_eq!(words(text), expected);
         assert_eq!(words("time(3) /* mariadb-5.3 */"), ["time", "(", "3", ")", OLD_TEMPORAL]);
+        assert_eq!(words("time /* mysql-5.6 */"), ["time", NEW_TEMPORAL]);
     }
 
     #[test]

@@ -2,8 +2,11 @@
 
 use super::super::{Collation, ColumnType, Server};
 use super::cursor::Cursor;
-use super::tokens::{Kind, OLD_TEMPORAL};
+use super::tokens::{Kind, NEW_TEMPORAL, OLD_TEMPORAL};
 use crate::{Error, ErrorKind, Result};
+
+/// Of a VECTOR without a number, which MySQL alone takes.
+const MYSQL_VECTOR_DIMENSIONS: u32 = 2048;
 
 /// A type as written; strings get their collation when the whole table is known.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +24,10 @@ pub(super) enum RawType {
     },
     /// JSON: a type of MySQL, text in MariaDB.
     Json,
+    /// VECTOR, which each server stores in its own way.
+    Vector {
+        dimensions: u32,
+    },
 }
 
 impl RawType {
@@ -35,6 +42,9 @@ impl RawType {
             RawType::VarChar { length } => ColumnType::VarChar { length, collation },
             RawType::Text { length_bytes } if is_binary => ColumnType::Blob { length_bytes },
             RawType::Text { length_bytes } => ColumnType::Text { length_bytes, collation },
+            RawType::Vector { dimensions } => {
+                ColumnType::Vector { dimensions, is_blob: server == Server::MySql }
+            }
             RawType::Json if server == Server::MySql => ColumnType::Json,
             RawType::Json => {
                 let collation = Collation::with_name("utf8mb4_bin").unwrap_or(collation);
@@ -60,6 +70,7 @@ pub(super) fn column_type(cursor: &mut Cursor<'_>) -> Result<RawType> {
             }
             let numbers = cursor.numbers()?;
             let legacy = cursor.eat(OLD_TEMPORAL);
+            cursor.eat(NEW_TEMPORAL);
             let unsigned = number_words(cursor);
             plain_type(&name, &numbers, unsigned, legacy, cursor)?
         }
@@ -122,7 +133,6 @@ fn plain_type(
         "longblob" => ColumnType::Blob { length_bytes: 4 },
         "geometry" | "point" | "linestring" | "polygon" | "multipoint" | "multilinestring"
         | "multipolygon" | "geometrycollection" | "geomcollection" => ColumnType::Geometry,
-        "vector" => ColumnType::Vector,
         "uuid" => ColumnType::Uuid,
         "inet6" => ColumnType::Inet6,
         "inet4" => ColumnType::Inet4,
@@ -149,6 +159,7 @@ fn string_type(name: &str, cursor: &mut Cursor<'_>) -> Result<Option<RawType>> {
         "mediumtext" | "long" => RawType::Text { length_bytes: 3 },
         "longtext" | "clob" => RawType::Text { length_bytes: 4 },
         "json" => RawType::Json,
+        "vector" => RawType::Vector { dimensions: length(cursor, MYSQL_VECTOR_DIMENSIONS)? },
         _ => return Ok(None),
     }))
 }
