@@ -47,6 +47,9 @@ pub struct MountArguments {
     /// A file with SHOW CREATE TABLE output, for tables without SDI or .frm; may be repeated
     #[arg(long, value_name = "FILE")]
     pub ddl: Vec<PathBuf>,
+    /// Where files outside of the data directory (DATA DIRECTORY, general tablespaces) are now; may be repeated
+    #[arg(long, value_name = "OLD=NEW", value_parser = path_pair)]
+    pub path_map: Vec<(PathBuf, PathBuf)>,
     /// Read files although the server did not shut down cleanly: rows may be missing, doubled or uncommitted
     #[arg(long)]
     pub allow_stale: bool,
@@ -97,7 +100,11 @@ impl MountArguments {
                 .await
                 .map_err(|error| Failure::usage(format!("--set {key}={value}: {error}")))?;
         }
-        let options = MountOptions { allow_stale: self.allow_stale, ddl: self.ddl.clone() };
+        let options = MountOptions {
+            allow_stale: self.allow_stale,
+            ddl: self.ddl.clone(),
+            path_map: self.path_map.clone(),
+        };
         for path in &self.innodb {
             warn(session.mount_innodb(path, &options).await?.1);
         }
@@ -137,9 +144,23 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// A folder or a file as a server knows it, and its place.
+pub fn path_pair(text: &str) -> Result<(PathBuf, PathBuf), String> {
+    match text.split_once('=') {
+        Some((old, new)) if !old.is_empty() && !new.is_empty() => Ok((old.into(), new.into())),
+        _ => Err("write it as OLD=NEW, for instance /var/lib/far=/mnt/copy/far".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pair_of_paths_has_both() {
+        assert_eq!(path_pair("/a=/b"), Ok(("/a".into(), "/b".into())));
+        assert!(path_pair("/a=").is_err() && path_pair("=/b").is_err() && path_pair("/a").is_err());
+    }
 
     #[test]
     fn a_setting_is_split_at_the_first_equals_sign() {

@@ -36,6 +36,9 @@ pub struct InfoArguments {
     /// A file with SHOW CREATE TABLE output, for tables without SDI or .frm; may be repeated
     #[arg(long, value_name = "FILE")]
     ddl: Vec<PathBuf>,
+    /// Where files outside of the data directory are now; may be repeated
+    #[arg(long, value_name = "OLD=NEW", value_parser = crate::options::path_pair)]
+    path_map: Vec<(PathBuf, PathBuf)>,
     /// Read files although the server did not shut down cleanly
     #[arg(long)]
     allow_stale: bool,
@@ -91,7 +94,11 @@ pub fn environment(executors: Arc<Executors>) -> Arc<Environment> {
 
 /// Describes what was asked for; a table that cannot be read is said, and the others described.
 pub async fn run(environment: Arc<Environment>, arguments: InfoArguments) -> Outcome {
-    let options = MountOptions { allow_stale: arguments.allow_stale, ddl: arguments.ddl.clone() };
+    let options = MountOptions {
+        allow_stale: arguments.allow_stale,
+        ddl: arguments.ddl.clone(),
+        path_map: arguments.path_map.clone(),
+    };
     let catalog = Catalog::open(&arguments.path, &options, &environment).await.map_err(Failure::failed)?;
     for warning in catalog.warnings() {
         eprintln!("tanada: warning: {}", one_line(&warning));

@@ -8,6 +8,7 @@ use tanada_io::IoContext;
 use super::belonging::Belonging;
 use super::dictionary::Dictionary;
 use super::listing::{TableFile, TableFiles, unreadable};
+use super::old_forms::{self, Undecided};
 use crate::files::{FileKind, Files};
 use crate::schema::{
     self, SdiTableSpaces, partition_names, read_sdi_tables, table_and_spaces, table_from_frm,
@@ -47,17 +48,26 @@ impl Sources<'_> {
         let shared = self.in_system_tablespace(files);
         let files = shared.as_ref().unwrap_or(files);
         let Some(first) = files.spaces.first() else {
-            let message = format!("table {database}.{table} has a definition, but no .ibd file");
+            let message = format!(
+                "table {database}.{table} has a definition, but no .ibd file; if it lies in the system tablespace, mount the folder of its \
+                 database in the data directory, beside ibdata1"
+            );
             return Err(Error::new(ErrorKind::NotFound, message));
         };
+        self.check_presence(database, table, files)?;
         let mut belonging = Belonging { sources: self, files, warnings: Vec::new() };
         let (sdi, server) = self.read_sdi(files).await?;
+        let mut undecided = Undecided::default();
         let (mut definition, named_spaces) = match sdi {
             Some(sdi) => {
                 belonging.check_sdi_name(&sdi.path, database, table, &sdi.definition)?;
                 (sdi.definition, sdi.spaces)
             }
-            None => (self.read_text(database, table, files, server).await?, Vec::new()),
+            None => {
+                let (definition, of_text) = self.read_text(database, table, files, server).await?;
+                undecided = of_text;
+                (definition, Vec::new())
+            }
         };
         database.clone_into(&mut definition.database);
         table.clone_into(&mut definition.name);
@@ -68,7 +78,21 @@ impl Sources<'_> {
         if let Some(system) = self.dictionary.and_then(Dictionary::of_mariadb) {
             belonging.place_roots(&mut definition, system, all_known).await?;
         }
+        let definition = old_forms::settle(definition, &undecided, self.environment, self.context).await?;
         Ok((definition, belonging.warnings))
+    }
+
+    /// Whether all files are there that something names.
+    fn check_presence(&self, database: &str, table: &str, files: &TableFiles) -> Result<()> {
+        let disk = &*self.environment.files;
+        let Some(missing) = files.spaces.iter().find(|file| !disk.exists(&file.path)) else { return Ok(()) };
+        let of = missing.partition.as_ref().map(|name| format!("partition {name} of ")).unwrap_or_default();
+        let message = format!(
+            "{of}table {database}.{table} has its file outside of the data directory, where it is not: {}; restore it, or say with --path-map \
+             OLD=NEW where it is",
+            missing.path.display()
+        );
+        Err(Error::new(ErrorKind::NotFound, message))
     }
 
     /// The files of a table of MariaDB that has no file of its own, but lies in the system tablespace.
@@ -102,21 +126,29 @@ impl Sources<'_> {
         table: &str,
         files: &TableFiles,
         server: Server,
-    ) -> Result<TableDefinition> {
+    ) -> Result<(TableDefinition, Undecided)> {
         let disk = &*self.environment.files;
         if let Some(frm) = &files.frm {
             let bytes = read_file(disk, frm).await?;
-            return table_from_frm(&bytes, database, table).map_err(|error| error.within(frm.display()));
+            let definition = table_from_frm(&bytes, database, table);
+            return definition
+                .map(|definition| (definition, Undecided::default()))
+                .map_err(|error| error.within(frm.display()));
         }
         let beside = files.folder.join(format!("{}.create.sql", files.stem));
         let beside = disk.exists(&beside).then_some(beside);
         for path in self.ddl.iter().chain(&beside) {
             let text = read_file(disk, path).await?;
             let text = String::from_utf8_lossy(&text);
-            if let Some(definition) = schema::table_from_ddl(&text, database, table, server)
-                .map_err(|error| error.within(path.display()))?
-            {
-                return Ok(definition);
+            let parsed = |server| {
+                schema::table_from_ddl(&text, database, table, server)
+                    .map_err(|error| error.within(path.display()))
+            };
+            if let Some(definition) = parsed(server)? {
+                let as_mysql = parsed(Server::MySql)?;
+                let as_mysql = as_mysql.as_ref().unwrap_or(&definition);
+                let undecided = Undecided::new(&definition, as_mysql, schema::names_temporal_forms(&text)?);
+                return Ok((definition, undecided));
             }
         }
         let message = format!(

@@ -10,6 +10,7 @@ use tanada_io::IoContext;
 
 use super::listing::Tables;
 use super::mysql_dictionary::{DICTIONARY, TablespaceFiles};
+use super::path_map::PathMap;
 use super::sys_tables::SystemTables;
 use crate::files::Files;
 use crate::{Environment, SpaceId};
@@ -28,6 +29,7 @@ impl Dictionary {
     /// Reads the dictionary in `folder` or in the folder around it. If it is there but cannot be read, a warning says so.
     pub(super) async fn find(
         folder: &Path,
+        map: &PathMap,
         environment: &Arc<Environment>,
         context: &IoContext,
         warnings: &mut Vec<String>,
@@ -39,7 +41,7 @@ impl Dictionary {
         };
         let path = [Some(folder.as_path()), folder.parent()].into_iter().flatten().find_map(of_server)?;
         let read = match path.ends_with(DICTIONARY) {
-            true => TablespaceFiles::read(&path, environment, context).await.map(Dictionary::MySql),
+            true => TablespaceFiles::read(&path, map, environment, context).await.map(Dictionary::MySql),
             false => SystemTables::read(&path, environment, context).await.map(Dictionary::MariaDb),
         };
         let unread = |error| {
@@ -67,6 +69,14 @@ impl Dictionary {
         }
     }
 
+    /// The dictionary, if it is MySQL's.
+    pub(super) fn of_mysql(&self) -> Option<&TablespaceFiles> {
+        match self {
+            Dictionary::MariaDb(_) => None,
+            Dictionary::MySql(files) => Some(files),
+        }
+    }
+
     /// The undo tablespaces, if the dictionary is one that names them.
     pub(super) fn undo_files(&self) -> Option<Vec<PathBuf>> {
         match self {
@@ -90,11 +100,14 @@ impl Dictionary {
         }
     }
 
-    /// The tablespace that the server has in the file at `path` of the data directory itself.
+    /// The tablespace that the server has in the file at `path`, which is in the data directory itself or elsewhere.
     pub(super) fn general_space_of(&self, path: &Path) -> Option<SpaceId> {
         match self {
             Dictionary::MariaDb(_) => None,
-            Dictionary::MySql(files) => files.id_of(path.file_name()?.to_str()?),
+            Dictionary::MySql(files) => {
+                let elsewhere = path.to_str().and_then(|path| files.id_of(path));
+                elsewhere.or_else(|| files.id_of(path.file_name()?.to_str()?))
+            }
         }
     }
 

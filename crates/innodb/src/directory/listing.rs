@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::file_name::{self, TableFileName};
+use super::mysql_dictionary::DICTIONARY;
+use super::path_map::PathMap;
 use crate::files::{FileKind, Files};
 use crate::schema::is_innodb_frm;
 use crate::{Error, ErrorKind, Result};
 
 /// Databases of the servers themselves, which no mount shows.
-const SYSTEM_DATABASES: [&str; 4] = ["mysql", "sys", "performance_schema", "information_schema"];
+pub(super) const SYSTEM_DATABASES: [&str; 4] = ["mysql", "sys", "performance_schema", "information_schema"];
 /// Enough of a `.frm` to tell the engine.
 const FRM_HEADER: usize = 64;
 /// Tablespaces of the server in the data directory.
@@ -64,24 +66,36 @@ impl Listing {
     }
 }
 
-/// Lists what lies at `path`.
-pub(super) async fn list(disk: &dyn Files, path: &Path, warnings: &mut Vec<String>) -> Result<Listing> {
+/// Lists what lies at `path`; `map` says where files are that links point to.
+pub(super) async fn list(
+    disk: &dyn Files,
+    path: &Path,
+    map: &PathMap,
+    warnings: &mut Vec<String>,
+) -> Result<Listing> {
     let kind = disk.kind(path).map_err(|error| unreadable(path, &error))?;
     if kind != FileKind::Folder {
-        return list_file(disk, path).await;
+        return list_file(disk, path, map).await;
     }
     if is_data_directory(disk, path)? {
-        return list_data_directory(disk, path, warnings).await;
+        return list_data_directory(disk, path, map, warnings).await;
     }
-    let tables = list_database(disk, path).await?;
-    if tables.is_empty() {
-        let message = format!(
-            "{} holds no InnoDB tables; expected a data directory (with ibdata1), a folder of one database, or an .ibd file",
-            path.display()
-        );
-        return Err(Error::new(ErrorKind::NotFound, message));
+    let tables = list_database(disk, path, map).await?;
+    let real = disk.real_path(path).unwrap_or_else(|_| path.to_owned());
+    // All tables of a database of MySQL may lie elsewhere.
+    if tables.is_empty() && !real.parent().is_some_and(|folder| disk.exists(&folder.join(DICTIONARY))) {
+        return Err(no_tables(path));
     }
     Ok(Listing::Database { name: database_name(disk, path), tables })
+}
+
+/// The error about a folder in which nothing can be mounted.
+pub(super) fn no_tables(path: &Path) -> Error {
+    let message = format!(
+        "{} holds no InnoDB tables; expected a data directory (with ibdata1), a folder of one database, or an .ibd file",
+        path.display()
+    );
+    Error::new(ErrorKind::NotFound, message)
 }
 
 pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Error {
@@ -146,14 +160,19 @@ fn is_database_folder(disk: &dyn Files, path: &Path) -> bool {
         }
 }
 
-async fn list_data_directory(disk: &dyn Files, path: &Path, warnings: &mut Vec<String>) -> Result<Listing> {
+async fn list_data_directory(
+    disk: &dyn Files,
+    path: &Path,
+    map: &PathMap,
+    warnings: &mut Vec<String>,
+) -> Result<Listing> {
     let mut databases = BTreeMap::new();
     let mut general = Vec::new();
     let mut left_out = Vec::new();
     for entry in entries(disk, path)? {
         if is_database_folder(disk, &entry) {
             let name = file_name::decode(&entry.file_name().unwrap_or_default().to_string_lossy());
-            match list_database(disk, &entry).await {
+            match list_database(disk, &entry, map).await {
                 Ok(tables) if tables.is_empty() => {}
                 Ok(tables) => drop(databases.insert(name, tables)),
                 Err(error) => left_out.push((name, error)),
@@ -165,7 +184,7 @@ async fn list_data_directory(disk: &dyn Files, path: &Path, warnings: &mut Vec<S
             }
         }
     }
-    if databases.is_empty() && general.is_empty() {
+    if databases.is_empty() && general.is_empty() && !disk.exists(&path.join(DICTIONARY)) {
         return Err(match left_out.into_iter().next() {
             Some((_, error)) => error.within(format!("data directory {} cannot be read", path.display())),
             None => Error::new(
@@ -179,11 +198,11 @@ async fn list_data_directory(disk: &dyn Files, path: &Path, warnings: &mut Vec<S
     Ok(Listing::DataDirectory { databases, general })
 }
 
-async fn list_database(disk: &dyn Files, folder: &Path) -> Result<Tables> {
-    Ok(group(disk, folder, entries(disk, folder)?).await)
+async fn list_database(disk: &dyn Files, folder: &Path, map: &PathMap) -> Result<Tables> {
+    Ok(group(disk, folder, map, entries(disk, folder)?).await)
 }
 
-async fn list_file(disk: &dyn Files, path: &Path) -> Result<Listing> {
+async fn list_file(disk: &dyn Files, path: &Path, map: &PathMap) -> Result<Listing> {
     if !has_extension(path, "ibd") {
         let message = format!(
             "{} is not an .ibd file, nor a data directory or a folder of one database",
@@ -192,7 +211,7 @@ async fn list_file(disk: &dyn Files, path: &Path) -> Result<Listing> {
         return Err(Error::new(ErrorKind::NotFound, message));
     }
     let folder = folder_of(path);
-    let siblings = list_database(disk, folder).await?;
+    let siblings = list_database(disk, folder, map).await?;
     let own = siblings
         .into_iter()
         .find(|(_, files)| files.spaces.iter().any(|file| file.path.file_name() == path.file_name()));
@@ -212,7 +231,7 @@ fn alone(path: &Path, folder: &Path) -> (String, TableFiles) {
 }
 
 /// Brings the files of each table together. A `.frm` without `.ibd` files is a table (whose tablespace is missing) only if its engine is InnoDB.
-async fn group(disk: &dyn Files, folder: &Path, paths: Vec<PathBuf>) -> Tables {
+async fn group(disk: &dyn Files, folder: &Path, map: &PathMap, paths: Vec<PathBuf>) -> Tables {
     let mut tables = Tables::new();
     for path in paths {
         let (is_space, is_frm, is_link) =
@@ -230,8 +249,10 @@ async fn group(disk: &dyn Files, folder: &Path, paths: Vec<PathBuf>) -> Tables {
             files.frm = Some(path);
         } else if is_space {
             files.spaces.push(TableFile { partition: name.partition, path });
-        } else if let Some(target) = linked(disk, &path).await {
-            files.spaces.push(TableFile { partition: name.partition, path: target });
+        } else if !files.spaces.iter().any(|file| file.partition == name.partition) {
+            // What the link does not tell is missing.
+            let path = linked(disk, &path).await.map_or(path, |target| map.place(&target));
+            files.spaces.push(TableFile { partition: name.partition, path });
         }
     }
     let mut others = Vec::new();

@@ -7,10 +7,13 @@ mod belonging;
 mod clean;
 mod definition;
 mod dictionary;
+mod elsewhere;
 mod file_name;
 mod file_name_letters;
 mod listing;
 mod mysql_dictionary;
+mod old_forms;
+mod path_map;
 mod sys_tables;
 
 use std::collections::{BTreeMap, HashMap};
@@ -25,7 +28,10 @@ use crate::{Environment, Error, ErrorKind, Result, Table, TableDefinition, Table
 use clean::{CleanState, verify_clean};
 use definition::Sources;
 use dictionary::Dictionary;
+use elsewhere::Shared;
 use listing::{Listing, TableFiles, Tables};
+use mysql_dictionary::SYSTEM_DATABASE;
+use path_map::PathMap;
 
 /// How to mount.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +40,8 @@ pub struct MountOptions {
     pub allow_stale: bool,
     /// Extra files with `CREATE TABLE` statements for tables without SDI or `.frm`, where the tables are (see [`files`](crate::files)).
     pub ddl: Vec<PathBuf>,
+    /// Where files outside of the data directory are now: pairs of a folder or a file as the server knows it, and its place.
+    pub path_map: Vec<(PathBuf, PathBuf)>,
 }
 
 /// The databases and tables of one mount.
@@ -59,6 +67,8 @@ enum Entry {
     Files(TableFiles),
     /// It lies in a tablespace with others, whose dictionary information had to be read to list it.
     Defined(Box<TableDefinition>),
+    /// It lies in a tablespace whose file is missing, as this says.
+    Missing(String),
 }
 
 impl Catalog {
@@ -74,9 +84,11 @@ impl Catalog {
     ) -> Result<Catalog> {
         let mut warnings = Vec::new();
         let context = IoContext::new(Gate::new(GateLimits::default()));
-        let listing = listing::list(&*environment.files, path, &mut warnings).await?;
+        let map = PathMap::new(&options.path_map);
+        let mut listing = listing::list(&*environment.files, path, &map, &mut warnings).await?;
         let folder = listing.folder(path);
-        let dictionary = Dictionary::find(folder, environment, &context, &mut warnings).await;
+        let dictionary = Dictionary::find(folder, &map, environment, &context, &mut warnings).await;
+        let shared = shared_spaces(&mut listing, path, dictionary.as_ref(), environment);
         let undo = dictionary.as_ref().and_then(Dictionary::undo_files);
         accept_state(folder, listing.only(), undo.as_deref(), options, environment, &mut warnings).await?;
         let mut catalog = Catalog {
@@ -89,7 +101,10 @@ impl Catalog {
             open: Mutex::default(),
             warnings,
         };
-        catalog.add(listing, path).await;
+        catalog.add(listing, shared, path).await;
+        if catalog.listed() == 0 {
+            return Err(listing::no_tables(path));
+        }
         let files = &*environment.files;
         let warnings =
             definition::check_ddl(files, &options.ddl, |database, table| catalog.is_listed(database, table));
@@ -98,27 +113,33 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Adds what was found at `path`.
-    async fn add(&mut self, listing: Listing, path: &Path) {
+    /// Adds what was found at `path`, and the tables in the `shared` tablespaces.
+    async fn add(&mut self, listing: Listing, shared: Shared, path: &Path) {
         match listing {
-            Listing::DataDirectory { databases, general } => {
+            Listing::DataDirectory { databases, .. } => {
                 for (name, tables) in databases {
                     self.add_files(name, tables);
                 }
-                for space in general {
-                    if let Err(error) = self.add_general(&space).await {
-                        self.warnings.push(format!("tablespace {} is left out: {error}", space.display()));
-                    }
-                }
             }
-            Listing::Database { name, tables } => self.add_files(name, tables),
+            Listing::Database { name, tables } if !tables.is_empty() => self.add_files(name, tables),
+            Listing::Database { .. } => {}
             Listing::File { database, tables } => {
                 // A general tablespace holds several tables; what cannot be told now is said when the table is opened.
-                let general = self.add_general(path).await.is_ok() && self.listed() > 1;
+                let general = self.add_general(path, None).await.is_ok() && self.listed() > 1;
                 if !general {
                     self.databases.clear();
                     self.add_files(database, tables);
                 }
+            }
+        }
+        for space in &shared.files {
+            if let Err(error) = self.add_general(space, shared.only.as_deref()).await {
+                self.warnings.push(format!("tablespace {} is left out: {error}", space.display()));
+            }
+        }
+        for space in &shared.missing {
+            if let Err(error) = self.add_missing(space, shared.only.as_deref()).await {
+                self.warnings.push(format!("it is not known which tables are in {}: {error}", space.name));
             }
         }
     }
@@ -145,8 +166,8 @@ impl Catalog {
         self.databases.values().map(BTreeMap::len).sum()
     }
 
-    /// Lists the tables of a general tablespace.
-    async fn add_general(&mut self, path: &Path) -> Result<()> {
+    /// Lists the tables of a general tablespace, of all databases or `only` one.
+    async fn add_general(&mut self, path: &Path, only: Option<&str>) -> Result<()> {
         let space = Tablespace::open(path, &self.environment).await?;
         let known = self.dictionary.as_ref().and_then(|dictionary| dictionary.general_space_of(path));
         if let Some(known) = known.filter(|known| *known != space.id() && !self.is_single_file) {
@@ -158,6 +179,9 @@ impl Catalog {
         }
         for json in read_sdi_tables(&space, &self.context).await? {
             let Some(mut definition) = table_from_sdi(&json)? else { continue };
+            if only.is_some_and(|only| only != definition.database) {
+                continue;
+            }
             for partition in &mut definition.partitions {
                 path.clone_into(&mut partition.path);
             }
@@ -165,6 +189,32 @@ impl Catalog {
             tables.entry(definition.name.clone()).or_insert(Entry::Defined(Box::new(definition)));
         }
         Ok(())
+    }
+
+    /// Lists the tables of a shared tablespace whose file is not there, so that each can say so.
+    async fn add_missing(&mut self, space: &mysql_dictionary::SpaceFile, only: Option<&str>) -> Result<()> {
+        let Some(dictionary) = self.dictionary.as_ref().and_then(Dictionary::of_mysql) else { return Ok(()) };
+        let tables = dictionary.tables_in(&space.name, &self.environment, &self.context).await?;
+        let missing = format!(
+            "tablespace {} is not there: {}; restore it, or say with --path-map OLD=NEW where it is",
+            space.name,
+            space.path.display()
+        );
+        let is_wanted = |database: &str| only.is_none_or(|only| only == database);
+        let mut has_tables = false;
+        for (database, table) in tables.into_iter().filter(|(database, _)| is_wanted(database)) {
+            has_tables = true;
+            let tables = self.databases.entry(database).or_default();
+            tables.entry(table).or_insert_with(|| Entry::Missing(missing.clone()));
+        }
+        self.warnings.extend(has_tables.then_some(missing));
+        Ok(())
+    }
+
+    /// The database of the server's own tables, which is not listed, but whose tables can be asked for by name; and their names.
+    pub fn system_tables(&self) -> Option<(&str, &[String])> {
+        let dictionary = self.dictionary.as_ref().and_then(Dictionary::of_mysql)?;
+        (!self.is_single_file).then_some((SYSTEM_DATABASE, dictionary.system_tables()))
     }
 
     /// Names of the databases (decoded from the file system's spelling), sorted.
@@ -183,7 +233,9 @@ impl Catalog {
     /// `NotFound` if it is not listed, its tablespace is missing or nothing defines it; else what is wrong with its files. The next call tries
     /// again.
     pub async fn table(&self, database: &str, table: &str) -> Result<Arc<Table>> {
-        self.entry(database, table)?;
+        if !self.is_system_table(database, table) {
+            self.entry(database, table)?;
+        }
         let key = (database.to_owned(), table.to_owned());
         let slot = self.open.lock().entry(key).or_default().clone();
         let mut open = slot.lock().await;
@@ -209,9 +261,19 @@ impl Catalog {
         database: &str,
         table: &str,
     ) -> Result<(TableDefinition, Vec<String>)> {
+        if self.is_system_table(database, table)
+            && let Some(dictionary) = self.dictionary.as_ref().and_then(Dictionary::of_mysql)
+        {
+            let definition = dictionary.system_table(table, &self.environment, &self.context).await?;
+            return Ok((definition, Vec::new()));
+        }
         let files = match self.entry(database, table)? {
             Entry::Files(files) => files,
             Entry::Defined(definition) => return Ok((TableDefinition::clone(definition), Vec::new())),
+            Entry::Missing(what) => {
+                let message = format!("table {database}.{table} cannot be read: {what}");
+                return Err(Error::new(ErrorKind::NotFound, message));
+            }
         };
         let sources = Sources {
             environment: &self.environment,
@@ -223,6 +285,12 @@ impl Catalog {
         sources.definition(database, table, files).await
     }
 
+    fn is_system_table(&self, database: &str, table: &str) -> bool {
+        self.system_tables().is_some_and(|(own, tables)| {
+            own == database && !self.databases.contains_key(own) && tables.iter().any(|name| name == table)
+        })
+    }
+
     fn entry(&self, database: &str, table: &str) -> Result<&Entry> {
         let entry = self.databases.get(database).and_then(|tables| tables.get(table));
         entry.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no table {database}.{table}")))
@@ -231,6 +299,22 @@ impl Catalog {
     /// Warnings gathered while mounting (stale data accepted, a file that is no tablespace, ...).
     pub fn warnings(&self) -> Vec<String> {
         self.warnings.clone()
+    }
+}
+
+/// The tablespaces that tables share; completes the `listing` of what is at `path` by files that are elsewhere.
+fn shared_spaces(
+    listing: &mut Listing,
+    path: &Path,
+    dictionary: Option<&Dictionary>,
+    environment: &Arc<Environment>,
+) -> Shared {
+    match (dictionary.and_then(Dictionary::of_mysql), listing) {
+        (Some(dictionary), listing) => elsewhere::complete(listing, path, &*environment.files, dictionary),
+        (None, Listing::DataDirectory { general, .. }) => {
+            Shared { files: std::mem::take(general), ..Shared::default() }
+        }
+        (None, _) => Shared::default(),
     }
 }
 

@@ -1,10 +1,11 @@
-//! MySQL's dictionary: which file is which tablespace, and where the undo tablespaces are.
+//! MySQL's dictionary: which file is which tablespace, where the undo tablespaces are, and what lies outside of the data directory.
 //!
-//! `mysql.ibd` is a general tablespace whose tables describe all others, and it describes these itself. `tablespace_files` has the path of every
+//! `mysql.ibd` is a general tablespace whose tables describe all others, and it describes these itself. `tablespaces` has the name of every
+//! tablespace: `database/table` of one that a table has for itself, else a name without a slash. `tablespace_files` has the path of every
 //! tablespace's file, relative to the data directory unless it lies elsewhere (`innodb_undo_directory`, `CREATE UNDO TABLESPACE`, DATA DIRECTORY),
 //! and the tablespace's id.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +13,8 @@ use std::sync::Arc;
 use tanada_io::IoContext;
 
 use super::clean::is_undo_file;
-use crate::schema::{private_number, read_sdi_tables, table_from_sdi};
+use super::path_map::PathMap;
+use crate::schema::{private_number, read_sdi_tables, table_from_sdi, table_named_by_sdi};
 use crate::{
     Environment, Error, ErrorKind, IndexNo, KeyRange, Result, RowSink, SpaceId, Table, TableDefinition,
     Tablespace, Value,
@@ -20,12 +22,29 @@ use crate::{
 
 /// The dictionary's file in the data directory.
 pub(super) const DICTIONARY: &str = "mysql.ibd";
+/// The database that the dictionary and the server's own tables are in.
+pub(super) const SYSTEM_DATABASE: &str = "mysql";
+/// Before the names of the server's own tablespaces.
+const RESERVED: &str = "innodb_";
+const SYSTEM_TABLESPACE: &str = "innodb_system";
+
+/// A tablespace's file as the dictionary has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SpaceFile {
+    /// The tablespace's name.
+    pub(super) name: String,
+    /// Where the file is now.
+    pub(super) path: PathBuf,
+}
 
 /// The files of all tablespaces, as the dictionary spells them (without a leading `./`).
 #[derive(Debug)]
 pub(super) struct TablespaceFiles {
     path: PathBuf,
     ids: HashMap<String, Option<SpaceId>>,
+    files: Vec<SpaceFile>,
+    /// Names of the tables in the dictionary's own tablespace.
+    system_tables: Vec<String>,
 }
 
 impl TablespaceFiles {
@@ -35,21 +54,39 @@ impl TablespaceFiles {
     /// If it cannot be read or is not as known.
     pub(super) async fn read(
         path: &Path,
+        map: &PathMap,
         environment: &Arc<Environment>,
         context: &IoContext,
     ) -> Result<TablespaceFiles> {
-        let definition = definition(path, environment, context).await?;
-        let unknown = || Error::new(ErrorKind::Unsupported, "the dictionary has no table of files as known");
-        let columns = ["file_name", "se_private_data"].map(|name| definition.column(name));
-        let [Some(name), Some(data)] = columns else { return Err(unknown()) };
-        let table = Table::open(definition, environment).await?;
-        let access = table.access(IndexNo(0), &[name, data])?;
-        let (range, mut rows) = (KeyRange::all(), FileRows::default());
-        for run in table.leaves(IndexNo(0), &range, context).await? {
-            let mut on_row = |row: &crate::Row<'_>| row.decode(&mut rows).map(|()| ControlFlow::Continue(()));
-            table.scan(&access, &run, &range, context, &mut on_row).await?;
+        let dictionary = Reader { path, environment, context };
+        let objects = dictionary.objects().await?;
+        let names = dictionary.rows(&objects, "tablespaces", &["id", "name"]).await?;
+        let names: HashMap<String, String> =
+            names.into_iter().filter_map(|row| <[String; 2]>::try_from(row).ok()).map(<_>::into).collect();
+        let columns = ["tablespace_id", "file_name", "se_private_data"];
+        let rows = dictionary.rows(&objects, "tablespace_files", &columns).await?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let mut found = TablespaceFiles {
+            path: path.to_owned(),
+            ids: HashMap::new(),
+            files: Vec::new(),
+            system_tables: Vec::new(),
+        };
+        for row in rows {
+            let [tablespace, file, data] = <[String; 3]>::try_from(row).unwrap_or_default();
+            let file = file.strip_prefix("./").unwrap_or(&file).to_owned();
+            let is_elsewhere = Path::new(&file).is_absolute();
+            let place = if is_elsewhere { map.place(Path::new(&file)) } else { folder.join(&file) };
+            let id = private_number(&data, "id").map(SpaceId);
+            found.ids.extend(place.to_str().map(|place| (place.to_owned(), id)));
+            found.ids.insert(file, id);
+            let name = names.get(&tablespace).cloned().unwrap_or_default();
+            found.files.push(SpaceFile { name, path: place });
         }
-        Ok(TablespaceFiles { path: path.to_owned(), ids: rows.ids })
+        found.files.sort_by(|a, b| a.path.cmp(&b.path));
+        let names = objects.iter().filter(|((database, _), _)| database == SYSTEM_DATABASE);
+        found.system_tables = names.map(|((_, name), _)| name.clone()).collect();
+        Ok(found)
     }
 
     /// The dictionary's file.
@@ -57,11 +94,77 @@ impl TablespaceFiles {
         &self.path
     }
 
+    /// The data directory.
+    pub(super) fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
+
     /// The undo tablespaces, relative paths taken from where the dictionary lies.
     pub(super) fn undo_files(&self) -> Vec<PathBuf> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        let paths = self.ids.keys().map(|name| folder.join(name));
-        paths.filter(|path| is_undo_file(path)).collect()
+        let paths = self.files.iter().map(|file| &file.path);
+        paths.filter(|path| is_undo_file(path)).cloned().collect()
+    }
+
+    /// The files of single tables that are not in a database's folder of the data directory.
+    pub(super) fn files_of_tables_elsewhere(&self) -> impl Iterator<Item = &SpaceFile> {
+        let is_at_home = |path: &Path| path.parent().and_then(Path::parent) == Some(self.folder());
+        self.files.iter().filter(move |file| file.name.contains('/') && !is_at_home(&file.path))
+    }
+
+    /// The general tablespaces, and the system tablespace, which may hold tables too.
+    pub(super) fn shared_files(&self) -> impl Iterator<Item = &SpaceFile> {
+        let is_of_server = |name: &str| name.starts_with(RESERVED) && name != SYSTEM_TABLESPACE;
+        self.files.iter().filter(move |file| {
+            !file.name.is_empty()
+                && !file.name.contains('/')
+                && file.name != SYSTEM_DATABASE
+                && !is_of_server(&file.name)
+        })
+    }
+
+    /// Names of the server's own tables.
+    pub(super) fn system_tables(&self) -> &[String] {
+        &self.system_tables
+    }
+
+    /// The definition of one of the server's own tables.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none of that name, else what is wrong with the dictionary.
+    pub(super) async fn system_table(
+        &self,
+        name: &str,
+        environment: &Arc<Environment>,
+        context: &IoContext,
+    ) -> Result<TableDefinition> {
+        let reader = Reader { path: &self.path, environment, context };
+        reader.definition(&reader.objects().await?, name)
+    }
+
+    /// The tables in the tablespace `space`, with their databases. Reads the dictionary anew.
+    ///
+    /// # Errors
+    /// If it cannot be read or is not as known.
+    pub(super) async fn tables_in(
+        &self,
+        space: &str,
+        environment: &Arc<Environment>,
+        context: &IoContext,
+    ) -> Result<Vec<(String, String)>> {
+        let reader = Reader { path: &self.path, environment, context };
+        let objects = reader.objects().await?;
+        let spaces = reader.rows(&objects, "tablespaces", &["id", "name"]).await?;
+        let Some(id) = spaces.into_iter().find(|row| row[1] == space).map(|row| row[0].clone()) else {
+            return Ok(Vec::new());
+        };
+        let schemata = reader.rows(&objects, "schemata", &["id", "name"]).await?;
+        let tables = reader.rows(&objects, "tables", &["schema_id", "name", "tablespace_id"]).await?;
+        let of_space = tables.into_iter().filter(|row| row[2] == id);
+        let named = of_space.filter_map(|row| {
+            let database = schemata.iter().find(|schema| schema[0] == row[0])?;
+            Some((database[1].clone(), row[1].clone()))
+        });
+        Ok(named.collect())
     }
 
     /// The id of the tablespace in `file`, a path relative to the data directory or an absolute one; in any case of letters, since a server with
@@ -75,44 +178,71 @@ impl TablespaceFiles {
     }
 }
 
-async fn definition(
-    dictionary: &Path,
-    environment: &Arc<Environment>,
-    context: &IoContext,
-) -> Result<TableDefinition> {
-    let space = Tablespace::open(dictionary, environment).await?;
-    for json in read_sdi_tables(&space, context).await? {
-        let Some(mut definition) = table_from_sdi(&json)? else { continue };
-        if definition.database == "mysql" && definition.name == "tablespace_files" {
-            for partition in &mut definition.partitions {
-                dictionary.clone_into(&mut partition.path);
-            }
-            return Ok(definition);
-        }
+/// Dictionary objects by database and table.
+type Objects = BTreeMap<(String, String), Vec<u8>>;
+
+/// Reads tables of the dictionary.
+struct Reader<'a> {
+    path: &'a Path,
+    environment: &'a Arc<Environment>,
+    context: &'a IoContext,
+}
+
+impl Reader<'_> {
+    async fn objects(&self) -> Result<Objects> {
+        let space = Tablespace::open(self.path, self.environment).await?;
+        let objects = read_sdi_tables(&space, self.context).await?;
+        Ok(objects.into_iter().filter_map(|json| Some((table_named_by_sdi(&json)?, json))).collect())
     }
-    let what = format!("{}: the dictionary does not describe itself", dictionary.display());
-    Err(Error::new(ErrorKind::Unsupported, what))
-}
 
-/// Rows of file name and private data (`id=2;`).
-#[derive(Default)]
-struct FileRows {
-    name: String,
-    ids: HashMap<String, Option<SpaceId>>,
-}
-
-impl RowSink for FileRows {
-    fn push(&mut self, slot: usize, value: Value<'_>) -> Result<()> {
-        let text = match value {
-            Value::Text(text) => text.into_owned(),
-            _ => String::new(),
-        };
-        if slot == 0 {
-            self.name = text.strip_prefix("./").unwrap_or(&text).to_owned();
-        } else {
-            let name = std::mem::take(&mut self.name);
-            self.ids.insert(name, private_number(&text, "id").map(SpaceId));
+    fn definition(&self, objects: &Objects, table: &str) -> Result<TableDefinition> {
+        let json = objects.get(&(SYSTEM_DATABASE.to_owned(), table.to_owned()));
+        let definition = json.map(|json| table_from_sdi(json)).transpose()?.flatten();
+        let mut definition = definition.ok_or_else(|| {
+            let what = format!("{}: the dictionary does not describe its table {table}", self.path.display());
+            Error::new(ErrorKind::NotFound, what)
+        })?;
+        for partition in &mut definition.partitions {
+            self.path.clone_into(&mut partition.path);
         }
+        Ok(definition)
+    }
+
+    /// All rows of `table`, of columns of text and numbers; NULL is the empty text.
+    async fn rows(&self, objects: &Objects, table: &str, columns: &[&str]) -> Result<Vec<Vec<String>>> {
+        let definition = self.definition(objects, table)?;
+        let numbers: Option<Vec<_>> = columns.iter().map(|name| definition.column(name)).collect();
+        let numbers = numbers.ok_or_else(|| {
+            let what = format!("{}: the dictionary's table {table} is not as known", self.path.display());
+            Error::new(ErrorKind::Unsupported, what)
+        })?;
+        let table = Table::open(definition, self.environment).await?;
+        let access = table.access(IndexNo(0), &numbers)?;
+        let (range, mut rows) = (KeyRange::all(), Vec::new());
+        for run in table.leaves(IndexNo(0), &range, self.context).await? {
+            let mut on_row = |row: &crate::Row<'_>| {
+                let mut texts = Texts(Vec::with_capacity(numbers.len()));
+                row.decode(&mut texts)?;
+                rows.push(texts.0);
+                Ok(ControlFlow::Continue(()))
+            };
+            table.scan(&access, &run, &range, self.context, &mut on_row).await?;
+        }
+        Ok(rows)
+    }
+}
+
+/// The values of a row as text.
+struct Texts(Vec<String>);
+
+impl RowSink for Texts {
+    fn push(&mut self, _: usize, value: Value<'_>) -> Result<()> {
+        self.0.push(match value {
+            Value::Text(text) => text.into_owned(),
+            Value::Int(number) => number.to_string(),
+            Value::UInt(number) => number.to_string(),
+            _ => String::new(),
+        });
         Ok(())
     }
 }

@@ -12,5 +12,7 @@ mod compressed;
 mod damage;
 mod elsewhere;
 mod layout;
+mod old_times;
+mod outside;
 mod ranges;
 mod tpch;

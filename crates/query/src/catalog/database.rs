@@ -52,7 +52,9 @@ impl Database {
     }
 
     fn spelling(&self, name: &str) -> Option<String> {
-        let tables = self.catalog.tables(&self.name);
+        let mut tables = self.catalog.tables(&self.name);
+        let own = self.catalog.system_tables().filter(|(database, _)| *database == self.name);
+        tables.extend(own.into_iter().flat_map(|(_, tables)| tables.iter().cloned()));
         let exact = tables.iter().find(|table| *table == name);
         exact.or_else(|| tables.iter().find(|table| table.eq_ignore_ascii_case(name))).cloned()
     }

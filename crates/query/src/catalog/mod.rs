@@ -24,6 +24,8 @@ pub const CATALOG: &str = "tanada";
 pub struct Databases {
     executors: Arc<Executors>,
     by_name: RwLock<BTreeMap<String, Arc<Database>>>,
+    /// Databases of the servers' own tables, which are not listed, but found by their names.
+    unlisted: RwLock<BTreeMap<String, Arc<Database>>>,
     /// A schema that is no database, and its name.
     beside: RwLock<Option<(String, Arc<dyn SchemaProvider>)>>,
 }
@@ -31,7 +33,12 @@ pub struct Databases {
 impl Databases {
     /// None yet.
     pub fn new(executors: Arc<Executors>) -> Arc<Databases> {
-        Arc::new(Databases { executors, by_name: RwLock::default(), beside: RwLock::default() })
+        Arc::new(Databases {
+            executors,
+            by_name: RwLock::default(),
+            unlisted: RwLock::default(),
+            beside: RwLock::default(),
+        })
     }
 
     /// Has `schema` beside the databases; one of its name hides it.
@@ -55,6 +62,12 @@ impl Databases {
             let database = Database::new(name.clone(), Arc::clone(&catalog), Arc::clone(&self.executors));
             by_name.insert(name.clone(), database);
         }
+        // Of several servers, the first one's.
+        if let Some((name, _)) = catalog.system_tables() {
+            let database =
+                || Database::new(name.to_owned(), Arc::clone(&catalog), Arc::clone(&self.executors));
+            self.unlisted.write().entry(name.to_owned()).or_insert_with(database);
+        }
         Ok(names)
     }
 
@@ -69,7 +82,8 @@ impl Databases {
         let alike = || {
             by_name.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, database)| database)
         };
-        by_name.get(name).or_else(alike).cloned()
+        let listed = by_name.get(name).or_else(alike).cloned();
+        listed.or_else(|| self.unlisted.read().get(&name.to_ascii_lowercase()).cloned())
     }
 }
 
