@@ -6,6 +6,7 @@
 pub mod catalog;
 pub mod cost;
 mod error;
+mod generated;
 pub mod explain;
 pub mod functions;
 pub mod interruption;

@@ -5,6 +5,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use crate::ColumnType;
+
 /// Offsets and lengths of the stored groups in spelling order.
 const GROUPS: [(usize, usize); 5] = [(12, 4), (10, 2), (8, 2), (6, 2), (0, 6)];
 
@@ -77,6 +79,28 @@ pub(crate) fn inet4_bytes(text: &str) -> Option<[u8; 4]> {
     text.parse::<Ipv4Addr>().ok().map(|address| address.octets())
 }
 
+/// The stored form of a UUID, INET6 or INET4 that `text` spells, in any spelling that the server takes and that is known here; such columns
+/// compare by it. `None` of other types, and of a text that is none.
+pub fn address_key(column_type: &ColumnType, text: &str) -> Option<Vec<u8>> {
+    match column_type {
+        ColumnType::Uuid => uuid_bytes(text).map(Vec::from),
+        // An IPv4 address alone is no INET6 to the server.
+        ColumnType::Inet6 => text.parse::<Ipv6Addr>().ok().map(|address| address.octets().to_vec()),
+        ColumnType::Inet4 => inet4_bytes(text).map(Vec::from),
+        _ => None,
+    }
+}
+
+/// The one spelling in which such a value is shown; `None` as of [`address_key`].
+pub fn address_text(column_type: &ColumnType, text: &str) -> Option<String> {
+    let stored = address_key(column_type, text)?;
+    Some(match column_type {
+        ColumnType::Uuid => uuid_text(stored.as_slice().try_into().ok()?),
+        ColumnType::Inet6 => inet6_text(stored.as_slice().try_into().ok()?),
+        _ => inet4_text(stored.as_slice().try_into().ok()?),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,5 +135,21 @@ mod tests {
         assert_eq!(inet6_text(inet6_bytes("::2:3").unwrap()), "::0.2.0.3");
         assert_eq!(inet6_text(inet6_bytes("::3").unwrap()), "::3");
         assert_eq!(inet4_text(inet4_bytes("192.0.2.1").unwrap()), "192.0.2.1");
+    }
+
+    #[test]
+    fn literals_are_read_in_the_spellings_of_the_server() {
+        let text = |column_type, text: &str| address_text(&column_type, text);
+        let uuid = Some("123e4567-e89b-12d3-a456-426655440000".to_string());
+        assert_eq!(text(ColumnType::Uuid, "123E4567E89B12D3A456426655440000"), uuid);
+        assert_eq!(text(ColumnType::Uuid, "123E-4567E89B12D3-A456426655440000"), uuid);
+        assert_eq!(text(ColumnType::Uuid, "{123e4567-e89b-12d3-a456-426655440000}"), None);
+        assert_eq!(text(ColumnType::Inet6, "0:0:0:0:0:0:0:1").as_deref(), Some("::1"));
+        assert_eq!(text(ColumnType::Inet6, "2001:0DB8::0001").as_deref(), Some("2001:db8::1"));
+        assert_eq!(text(ColumnType::Inet6, "1.2.3.4"), None);
+        assert_eq!(text(ColumnType::Inet4, "1.2.3.4").as_deref(), Some("1.2.3.4"));
+        let key = |text| address_key(&ColumnType::Uuid, text).unwrap();
+        let by_node = key("223e4567-e89b-42d3-a456-026655440000");
+        assert!(by_node < key("123e4567-e89b-12d3-a456-426655440000"));
     }
 }

@@ -15,6 +15,7 @@ use std::borrow::Cow;
 
 use crate::Result;
 
+pub use address::{address_key, address_text};
 pub(crate) use charset::Charset;
 pub(crate) use decimal::stored_bytes as decimal_bytes;
 pub(crate) use decode::{Decoder, enum_bytes, set_bytes};

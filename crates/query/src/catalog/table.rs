@@ -10,7 +10,7 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Constraint, Constraints, DFSchema, Result};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::{CastExpr, Column};
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::ProjectionExec;
 use tanada_innodb::schema::Index;
@@ -18,7 +18,7 @@ use tanada_innodb::{Table, TableDefinition};
 use tanada_io::Executors;
 use tokio::sync::OnceCell;
 
-use super::virtual_column::virtual_columns;
+use super::virtual_column::VirtualColumns;
 use crate::placement::Watched;
 use crate::relation::{InnodbRelation, schema_of};
 use crate::scan::{RelationScanExec, choose};
@@ -91,6 +91,14 @@ impl InnodbTable {
         Ok(plain)
     }
 
+    /// The context of the query that is planned.
+    fn query_context(&self, state: &dyn Session) -> Arc<QueryContext> {
+        let query = state.config().get_extension::<QueryContext>();
+        query.unwrap_or_else(|| {
+            QueryContext::new(Arc::clone(&self.executors), TanadaOptions::default(), Watched::by_nobody())
+        })
+    }
+
     /// A scan of stored columns.
     async fn stored(
         &self,
@@ -99,10 +107,7 @@ impl InnodbTable {
         predicates: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let query = state.config().get_extension::<QueryContext>();
-        let query = query.unwrap_or_else(|| {
-            QueryContext::new(Arc::clone(&self.executors), TanadaOptions::default(), Watched::by_nobody())
-        });
+        let query = self.query_context(state);
         let relation = self.relation(&query).await?;
         let fields = DFSchema::try_from(Arc::clone(&self.schema))?;
         let filters: Vec<Arc<dyn PhysicalExpr>> = predicates
@@ -145,30 +150,20 @@ impl TableProvider for InnodbTable {
         if !wanted.iter().any(|column| self.is_virtual(*column)) {
             return self.stored(state, wanted, filters, limit).await;
         }
-        let computed = virtual_columns(state, self.table.definition(), &self.schema, &wanted)?;
-        let needed: BTreeSet<usize> = wanted
-            .iter()
-            .copied()
-            .filter(|column| !self.is_virtual(*column))
-            .chain(computed.values().flat_map(|column| column.inputs.iter().copied()))
-            .collect();
+        let query = self.query_context(state);
+        let definition = self.table.definition();
+        let computed = VirtualColumns::plan(&query, definition, &wanted)?;
+        let stored = wanted.iter().copied().filter(|column| !computed.contains(*column));
+        let needed: BTreeSet<usize> = stored.chain(computed.inputs()).collect();
         let needed: Vec<usize> = needed.into_iter().collect();
         let scan = self.stored(state, needed.clone(), filters, limit).await?;
-        let input = DFSchema::try_from(scan.schema())?;
         let outputs = wanted.iter().map(|column| {
             let name = self.schema.field(*column).name().clone();
-            let expression = match computed.get(column) {
-                Some(computed) => {
-                    let value = state.create_physical_expr(computed.expression.clone(), &input)?;
-                    let field = Arc::clone(&self.schema.fields()[*column]);
-                    Arc::new(CastExpr::new_with_target_field(value, field, None)) as _
-                }
-                None => {
-                    let position = needed.iter().position(|needed| needed == column).unwrap_or_default();
-                    Arc::new(Column::new(&name, position)) as _
-                }
-            };
-            Ok((expression, name))
+            if computed.contains(*column) {
+                return Ok((computed.expression(*column, definition, &self.schema, &needed)?, name));
+            }
+            let position = needed.iter().position(|needed| needed == column).unwrap_or_default();
+            Ok((Arc::new(Column::new(&name, position)) as _, name))
         });
         let outputs: Vec<(Arc<dyn PhysicalExpr>, String)> = outputs.collect::<Result<_>>()?;
         Ok(Arc::new(ProjectionExec::try_new(outputs, scan)?))

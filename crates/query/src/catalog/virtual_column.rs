@@ -1,92 +1,215 @@
-//! Virtual generated columns: the server's expression text, planned over the table's stored columns.
+//! Virtual generated columns as physical expressions over the stored columns of a scan.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
-use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::catalog::Session;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, Result};
-use datafusion::execution::SessionState;
-use datafusion::logical_expr::{Expr, ExprSchemable};
-use tanada_innodb::TableDefinition;
+use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::{DataFusionError, Result, ScalarValue};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use datafusion::physical_expr::expressions::{Column, lit};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use tanada_innodb::{ColumnType, RowSink, TableDefinition, Value};
 
+use crate::generated::{GeneratedColumn, Refusal};
+use crate::lookup::key::KeyColumn;
+use crate::relation::ArrowSink;
+use crate::session::context::QueryContext;
 use crate::{Error, ErrorKind};
 
-/// How deep virtual columns may be made of virtual columns; a server allows only earlier columns, so a longer chain is damage.
-const MAX_DEPTH: usize = 64;
-
-/// A planned virtual column.
+/// The virtual columns of a scan.
 #[derive(Debug)]
-pub(super) struct VirtualColumn {
-    /// Over stored columns, of the column's type.
-    pub expression: Expr,
-    /// The stored columns in it.
-    pub inputs: Vec<usize>,
+pub(super) struct VirtualColumns {
+    planned: BTreeMap<usize, Planned>,
+    name: String,
+    query: Arc<QueryContext>,
 }
 
-/// Plans those of `columns` that are virtual.
-///
-/// # Errors
-/// `Unsupported` if an expression uses what is not known here.
-pub(super) fn virtual_columns(
-    state: &dyn Session,
-    definition: &TableDefinition,
-    schema: &SchemaRef,
-    columns: &[usize],
-) -> Result<BTreeMap<usize, VirtualColumn>> {
-    let mut planned = BTreeMap::new();
-    for column in
-        columns.iter().copied().filter(|column| definition.columns[*column].virtual_expression.is_some())
-    {
-        let expression = plan(state, definition, schema, column, 0)?;
-        let mut inputs = BTreeSet::new();
-        expression.apply(|node| {
-            if let Expr::Column(name) = node {
-                inputs.insert(schema.index_of(&name.name)?);
-            }
-            Ok(TreeNodeRecursion::Continue)
-        })?;
-        planned.insert(column, VirtualColumn { expression, inputs: inputs.into_iter().collect() });
-    }
-    Ok(planned)
+/// A column that can be computed; `None` for one that is shown as NULL.
+#[derive(Debug)]
+struct Planned {
+    column: Option<Arc<GeneratedColumn>>,
+    by_star: bool,
+    text: String,
 }
 
-/// The expression of a column, with virtual columns in it replaced by theirs.
-fn plan(
-    state: &dyn Session,
-    definition: &TableDefinition,
-    schema: &SchemaRef,
-    column: usize,
-    depth: usize,
-) -> Result<Expr> {
-    let text = definition.columns[column].virtual_expression.as_deref().unwrap_or_default();
-    let name = &definition.columns[column].name;
-    let refused = |why: &str| {
-        let message = format!(
-            "virtual column {}.{name} cannot be computed here: `{text}` ({why}); select other columns",
-            definition.name
-        );
-        Error::new(ErrorKind::Unsupported, message)
-    };
-    if depth > MAX_DEPTH {
-        return Err(refused("it is made of itself").into());
+impl VirtualColumns {
+    /// Plans those of `columns` that are virtual. What cannot be computed and is shown by a star alone becomes NULL
+    /// with a warning.
+    ///
+    /// # Errors
+    /// `Unsupported` if another one cannot be computed exactly.
+    pub(super) fn plan(
+        query: &Arc<QueryContext>,
+        definition: &TableDefinition,
+        columns: &[usize],
+    ) -> Result<VirtualColumns> {
+        let mut virtuals = VirtualColumns {
+            planned: BTreeMap::new(),
+            name: definition.name.clone(),
+            query: Arc::clone(query),
+        };
+        for column in columns.iter().copied() {
+            let Some(text) = &definition.columns[column].virtual_expression else { continue };
+            let by_star = query.is_shown_by_star(&definition.name, &definition.columns[column].name);
+            let label = format!("{}.{}", definition.name, definition.columns[column].name);
+            let planned = match GeneratedColumn::new(definition, column) {
+                Ok(planned) => Some(Arc::new(planned)),
+                Err(refusal) if by_star => {
+                    query.warn_once(shown_as_null(&label, text, &refusal));
+                    None
+                }
+                Err(refusal) => return Err(refused(&label, text, &refusal)),
+            };
+            virtuals.planned.insert(column, Planned { column: planned, by_star, text: text.clone() });
+        }
+        Ok(virtuals)
     }
-    let fields = DFSchema::try_from(schema.as_ref().clone())?;
-    let state_of = state.as_any().downcast_ref::<SessionState>();
-    let parsed =
-        state_of.ok_or_else(|| refused("no SQL parser is at hand"))?.create_logical_expr(text, &fields);
-    let expression = parsed.map_err(|error| refused(&Error::from(error).to_string()))?;
-    expression
-        .transform(|node| {
-            let Expr::Column(inner) = &node else { return Ok(Transformed::no(node)) };
-            let Some(number) = definition.column(&inner.name) else { return Ok(Transformed::no(node)) };
-            if definition.columns[number.0].virtual_expression.is_none() {
-                return Ok(Transformed::no(node));
+
+    /// Whether a column is one of them.
+    pub(super) fn contains(&self, column: usize) -> bool {
+        self.planned.contains_key(&column)
+    }
+
+    /// The stored columns that they are made of.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = usize> + '_ {
+        self.planned
+            .values()
+            .filter_map(|planned| planned.column.as_ref())
+            .flat_map(|of| of.inputs().iter().copied())
+    }
+
+    /// The expression of one of them over a scan of the stored columns `scanned`.
+    pub(super) fn expression(
+        &self,
+        column: usize,
+        definition: &TableDefinition,
+        schema: &SchemaRef,
+        scanned: &[usize],
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        let field = Arc::clone(&schema.fields()[column]);
+        let planned = self.planned.get(&column);
+        let Some((planned, computed)) = planned.and_then(|planned| Some((planned, planned.column.as_ref()?)))
+        else {
+            return Ok(lit(ScalarValue::try_from(field.data_type())?));
+        };
+        let inputs = computed.inputs().iter().map(|input| {
+            let at = scanned.iter().position(|scanned| scanned == input).unwrap_or_default();
+            Arc::new(Column::new(schema.field(*input).name(), at)) as Arc<dyn PhysicalExpr>
+        });
+        let dates =
+            computed.inputs().iter().map(|input| has_zero_dates(&definition.columns[*input].column_type));
+        let function = Computed {
+            label: format!("{}.{}", self.name, definition.columns[column].name),
+            text: planned.text.clone(),
+            column: Arc::clone(computed),
+            dates: dates.collect(),
+            by_star: planned.by_star,
+            field: Arc::clone(&field),
+            query: Arc::clone(&self.query),
+            signature: Signature::variadic_any(Volatility::Immutable),
+        };
+        let (inputs, function) = (inputs.collect(), Arc::new(ScalarUDF::from(function)));
+        let options = Arc::new(ConfigOptions::default());
+        Ok(Arc::new(ScalarFunctionExpr::new(NAME, function, inputs, field, options)))
+    }
+}
+
+const NAME: &str = "virtual_column";
+
+fn refused(label: &str, text: &str, refusal: &Refusal) -> DataFusionError {
+    let message =
+        format!("virtual column {label} cannot be computed here: `{text}` ({refusal}); select other columns");
+    Error::new(ErrorKind::Unsupported, message).into()
+}
+
+fn shown_as_null(label: &str, text: &str, refusal: &Refusal) -> String {
+    format!("virtual column {label} is shown as NULL: `{text}` cannot be computed here ({refusal})")
+}
+
+fn has_zero_dates(column_type: &ColumnType) -> bool {
+    matches!(column_type, ColumnType::Date | ColumnType::DateTime { .. } | ColumnType::Timestamp { .. })
+}
+
+/// The function that computes a virtual column of a batch.
+#[derive(Debug)]
+struct Computed {
+    label: String,
+    text: String,
+    column: Arc<GeneratedColumn>,
+    /// Which of the inputs may be zero dates, which a scan shows as NULL.
+    dates: Vec<bool>,
+    by_star: bool,
+    field: FieldRef,
+    query: Arc<QueryContext>,
+    signature: Signature,
+}
+
+impl PartialEq for Computed {
+    fn eq(&self, other: &Self) -> bool {
+        self.label == other.label && Arc::ptr_eq(&self.query, &other.query)
+    }
+}
+
+impl Eq for Computed {}
+
+impl Hash for Computed {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.label.hash(state);
+    }
+}
+
+impl Computed {
+    fn value(&self, columns: &[KeyColumn], row: usize) -> std::result::Result<Value<'static>, Refusal> {
+        let mut values = Vec::with_capacity(columns.len());
+        for (column, is_date) in columns.iter().zip(&self.dates) {
+            let value = column.value(row).unwrap_or(Value::Null);
+            // What is NULL here may be a zero date, of which the server computes something else.
+            if *is_date && value == Value::Null && self.query.zero_dates() > 0 {
+                return Err(Refusal::new("there are dates that no calendar has"));
             }
-            let replacement = plan(state, definition, schema, number.0, depth + 1)?;
-            let replacement = replacement.cast_to(schema.field(number.0).data_type(), &fields)?;
-            // What was put in has no virtual columns left.
-            Ok(Transformed::new(replacement, true, TreeNodeRecursion::Jump))
-        })
-        .data()
+            values.push(value);
+        }
+        self.column.value(&values)
+    }
+}
+
+impl ScalarUDFImpl for Computed {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.field.data_type().clone())
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let columns: Vec<KeyColumn> = arguments
+            .args
+            .iter()
+            .map(|argument| KeyColumn::new(&argument.to_array(arguments.number_rows)?, None))
+            .collect::<Result<_>>()?;
+        let schema = Arc::new(Schema::new(vec![Arc::clone(&self.field)]));
+        let mut sink = ArrowSink::new(&schema, &[0], Arc::default());
+        for row in 0..arguments.number_rows {
+            let value = match self.value(&columns, row) {
+                Ok(value) => value,
+                Err(refusal) if self.by_star => {
+                    self.query.warn_once(shown_as_null(&self.label, &self.text, &refusal));
+                    Value::Null
+                }
+                Err(refusal) => return Err(refused(&self.label, &self.text, &refusal)),
+            };
+            sink.push(0, value).map_err(Error::from)?;
+            sink.end_row();
+        }
+        Ok(ColumnarValue::Array(Arc::clone(sink.finish()?.column(0))))
+    }
 }

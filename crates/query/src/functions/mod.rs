@@ -13,6 +13,7 @@ mod negative;
 mod quotient;
 mod signed;
 mod simple;
+mod stored_order;
 mod temporal;
 mod text;
 
@@ -27,6 +28,7 @@ pub use division::DivisionPlanner;
 pub use floating::FloatPlanner;
 pub use negative::NAME as NEGATIVE;
 pub use signed::{SIGNED, UNSIGNED};
+pub use stored_order::StoredOrderRule;
 pub use temporal::{TemporalPlanner, TemporalRule};
 pub use text::{SUBSTRING, TEXT};
 
@@ -39,6 +41,7 @@ pub fn functions() -> Vec<Arc<ScalarUDF>> {
         negative::function(),
         quotient::function(),
     ];
+    functions.push(stored_order::key_function());
     functions.extend(signed::functions());
     functions.extend(clock::functions());
     functions.extend(text::functions());

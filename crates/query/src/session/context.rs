@@ -10,6 +10,7 @@ use tanada_io::{Executors, Gate, GateLimits, IoContext};
 
 use crate::cost::Calibration;
 use crate::placement::Watched;
+use crate::session::stars::Shown;
 use crate::settings::{Execution, TanadaOptions};
 
 /// The I/O context, executors and counters of one query; an extension of the query's session configuration.
@@ -20,6 +21,7 @@ pub struct QueryContext {
     options: TanadaOptions,
     zero_dates: Arc<AtomicU64>,
     warnings: Mutex<Vec<String>>,
+    shown_by_star: Mutex<Shown>,
     watched: Arc<Watched>,
 }
 
@@ -37,8 +39,8 @@ impl QueryContext {
         };
         let gate = Gate::new(GateLimits { ios, bytes: options.io_bytes });
         let io = IoContext::new(gate).observed_by(Arc::clone(&watched) as _);
-        let (zero_dates, warnings) = (Arc::default(), Mutex::default());
-        Arc::new(QueryContext { io, executors, options, zero_dates, warnings, watched })
+        let (zero_dates, warnings, shown_by_star) = (Arc::default(), Mutex::default(), Mutex::default());
+        Arc::new(QueryContext { io, executors, options, zero_dates, warnings, shown_by_star, watched })
     }
 
     /// The context of the query that a task belongs to.
@@ -84,6 +86,24 @@ impl QueryContext {
     /// Counter of dates without a calendar date that were shown as NULL.
     pub fn zero_date_counter(&self) -> &Arc<AtomicU64> {
         &self.zero_dates
+    }
+
+    /// Notes a warning unless it was noted before.
+    pub(crate) fn warn_once(&self, warning: String) {
+        let mut warnings = self.warnings.lock();
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+
+    /// Lets these virtual columns be NULL where they cannot be computed: only a `*` shows them.
+    pub(crate) fn show_by_star(&self, shown: Shown) {
+        *self.shown_by_star.lock() = shown;
+    }
+
+    /// Whether only a `*` shows a virtual column.
+    pub(crate) fn is_shown_by_star(&self, table: &str, column: &str) -> bool {
+        self.shown_by_star.lock().contains(&(table.to_lowercase(), column.to_lowercase()))
     }
 
     /// Notes what whoever asked should know.

@@ -17,6 +17,7 @@ mod mysql_functions;
 mod result;
 mod spelling;
 mod split;
+pub(crate) mod stars;
 mod state;
 mod variables;
 mod volumes;
@@ -52,6 +53,7 @@ use context::QueryContext;
 use invisible::Invisible;
 pub use result::{QueryReport, QueryResult};
 use spelling::INFORMATION_SCHEMA;
+use stars::VirtualColumns;
 use status::{STATUS, StatusSchema};
 use variables::Variables;
 
@@ -80,6 +82,13 @@ impl Default for SessionOptions {
             verify_checksums: true,
         }
     }
+}
+
+/// Columns of a statement's tables that a `*` does not show as it shows others.
+#[derive(Default)]
+struct OddColumns {
+    invisible: Invisible,
+    generated: VirtualColumns,
 }
 
 /// A session. Cheap to clone; clones share everything. Methods are called on a tokio runtime.
@@ -241,8 +250,8 @@ impl Session {
                 let database = self.database();
                 let text =
                     Text { fingerprint: fingerprint(&tokens, database.as_deref()), name: name_of(sql) };
-                let (sql, invisible) = self.respelled(sql, &tokens).await?;
-                return self.query(&sql, text, &invisible, context, begun).await;
+                let (sql, columns) = self.respelled(sql, &tokens).await?;
+                return self.query(&sql, text, &columns, context, begun).await;
             }
             Command::Use(name) => {
                 self.use_database(&name)?;
@@ -328,12 +337,12 @@ impl Session {
         &self,
         sql: &str,
         text: Text,
-        invisible: &Invisible,
+        columns: &OddColumns,
         context: Arc<QueryContext>,
         begun: Instant,
     ) -> Result<QueryResult> {
         let state = self.state_for(&context);
-        let (explained, plan) = self.planned(sql, invisible, &state).await?;
+        let (explained, plan) = self.planned(sql, columns, &state).await?;
         let placement = match explained {
             Some(inner) => self.planned_placement(inner, text.clone(), &state, &context).await?,
             None => None,
@@ -350,12 +359,13 @@ impl Session {
     async fn planned(
         &self,
         sql: &str,
-        invisible: &Invisible,
+        columns: &OddColumns,
         state: &SessionState,
     ) -> Result<(Option<Statement>, Arc<dyn ExecutionPlan>)> {
         let dialect = state.config_options().sql_parser.dialect;
         let statement = state.sql_to_statement(sql, &dialect)?;
-        let statement = invisible::leave_out(statement, invisible)?;
+        let statement = invisible::leave_out(statement, &columns.invisible)?;
+        let named = stars::named(&statement);
         let database = self.database();
         let statement = mysql_functions::respell(header::name_columns(statement), database.as_deref());
         let explained = explain::explained(&statement);
@@ -363,6 +373,9 @@ impl Session {
         let reads_only =
             SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         reads_only.verify_plan(&plan)?;
+        if let Some(context) = state.config().get_extension::<QueryContext>() {
+            context.show_by_star(stars::shown(&plan, &columns.generated, &named)?);
+        }
         Ok((explained, state.create_physical_plan(&plan).await?))
     }
 
@@ -384,12 +397,12 @@ impl Session {
         &self,
         sql: &str,
         tokens: &[datafusion::sql::sqlparser::tokenizer::Token],
-    ) -> Result<(String, Invisible)> {
+    ) -> Result<(String, OddColumns)> {
         let state = self.shared.state.read().clone();
         let dialect = state.config_options().sql_parser.dialect;
         let statement = state.sql_to_statement(sql, &dialect)?;
         let mut columns: Vec<String> = Vec::new();
-        let mut invisible = Invisible::new();
+        let mut odd = OddColumns::default();
         for reference in state.resolve_table_references(&statement)? {
             if reference.schema().is_none() && reference.table().eq_ignore_ascii_case("dual") {
                 continue;
@@ -408,11 +421,14 @@ impl Session {
             let hidden = defined.iter().filter(|column| column.invisible).map(|column| column.name.clone());
             let hidden: Vec<String> = hidden.collect();
             if !hidden.is_empty() {
-                invisible.insert(name.table.to_lowercase(), hidden);
+                odd.invisible.insert(name.table.to_lowercase(), hidden);
             }
+            let generated = defined.iter().filter(|column| column.virtual_expression.is_some());
+            let generated = generated.map(|column| column.name.to_lowercase());
+            odd.generated.entry(name.table.to_lowercase()).or_default().extend(generated);
         }
         let respelled = spelling::respell(tokens, columns.iter().map(String::as_str));
-        Ok((respelled.unwrap_or_else(|| sql.to_string()), invisible))
+        Ok((respelled.unwrap_or_else(|| sql.to_string()), odd))
     }
 
     /// Whether `name` is the engine's own schema, and no database of that name hides it.

@@ -11,7 +11,7 @@ use datafusion::prelude::SessionConfig;
 
 use crate::Result;
 use crate::catalog::{CATALOG, Databases};
-use crate::functions::{TemporalRule, aggregates, expression_planners, functions};
+use crate::functions::{StoredOrderRule, TemporalRule, aggregates, expression_planners, functions};
 use crate::lookup::physical_optimizer_rules;
 use crate::settings::TanadaOptions;
 
@@ -45,6 +45,7 @@ pub(super) fn session_state(
 
     let mut analyzer = Analyzer::new();
     analyzer.rules.insert(0, Arc::new(TemporalRule));
+    analyzer.rules.insert(0, Arc::new(StoredOrderRule));
     let mut state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)

@@ -3,6 +3,7 @@
 //! One executable, since each that links DataFusion takes long to link.
 #![allow(clippy::unwrap_used)]
 
+mod addresses;
 mod answers;
 mod cases;
 mod commands;
@@ -18,4 +19,5 @@ mod off_page;
 mod placements;
 mod plans;
 mod sessions;
+mod virtual_columns;
 mod volumes;

@@ -1,0 +1,232 @@
+//! A value stored into a column's type, as the servers assign it.
+//!
+//! Numbers round half away from zero into integers and decimals (a DOUBLE to the nearest even integer),
+//! texts are the number that they begin with, dates the number of their digits. A virtual value that does
+//! not fit is cut or the nearest that does: reading is never strict.
+
+use tanada_innodb::ColumnType;
+
+use super::datum::{Datum, Decimal, Number};
+use super::node::{Node, Typed};
+use super::{Kind, Refusal, calendar, conversions, dates};
+
+/// Whether values of this type can be stored into such a column at all.
+pub(super) fn check(value: &Typed, column_type: &ColumnType) -> Result<(), Refusal> {
+    let kind = &value.kind;
+    let is_number = matches!(
+        column_type,
+        ColumnType::Integer { .. } | ColumnType::Decimal { .. } | ColumnType::Float | ColumnType::Double
+    );
+    if is_number && kind.is_temporal() && !matches!(value.node, Node::Input(_)) {
+        return Err(Refusal::new("a computed date stored as a number"));
+    }
+    let refused = || {
+        let name = crate::relation::types::mysql_type(column_type);
+        Err(Refusal::new(format!("{kind:?} stored as {name}")))
+    };
+    let is_text = matches!(kind, Kind::Text(_));
+    let fits = match column_type {
+        _ if *kind == Kind::Null => true,
+        ColumnType::Integer { .. } | ColumnType::Decimal { .. } => {
+            kind.is_number() || is_text || kind.is_temporal() || *kind == Kind::Json
+        }
+        ColumnType::Float | ColumnType::Double => kind.is_number() || is_text || kind.is_temporal(),
+        ColumnType::Bit { .. } => matches!(kind, Kind::Int { .. } | Kind::Bit),
+        ColumnType::Year => matches!(kind, Kind::Int { .. } | Kind::Year),
+        ColumnType::Date | ColumnType::DateTime { .. } => {
+            matches!(kind, Kind::Date | Kind::DateTime { .. }) || is_text
+        }
+        ColumnType::Time { .. } => matches!(kind, Kind::Time { .. } | Kind::DateTime { .. }) || is_text,
+        ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. } => {
+            !matches!(kind, Kind::Bytes | Kind::Bit)
+        }
+        ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. } => {
+            !matches!(kind, Kind::Bit | Kind::Float | Kind::Json)
+        }
+        ColumnType::Enum { .. } => is_text || matches!(kind, Kind::Choice(_)),
+        ColumnType::Json => *kind == Kind::Json,
+        _ => false,
+    };
+    if fits { Ok(()) } else { refused() }
+}
+
+/// `value` as the column shows it.
+///
+/// # Errors If what the server stores is not known.
+pub(super) fn stored(
+    value: Datum,
+    kind: &Kind,
+    column_type: &ColumnType,
+    mysql: bool,
+) -> Result<Datum, Refusal> {
+    if value.is_null() {
+        return Ok(Datum::Null);
+    }
+    match column_type {
+        ColumnType::Integer { bytes, unsigned } => integer(&value, kind, *bytes, *unsigned),
+        ColumnType::Decimal { precision, scale, unsigned } => {
+            if *precision > 38 {
+                return Err(Refusal::digits());
+            }
+            let number = match value.number_to_store(kind)? {
+                Stored::Number(Number::Double(number)) => decimal_of_double(number)?,
+                Stored::Number(number) => number.to_decimal().ok_or_else(Refusal::digits)?,
+                Stored::Text(text) => Decimal::prefix(&text).ok_or_else(Refusal::digits)?,
+            };
+            let number = conversions::clamped(number.rounded(*scale)?, *precision)?;
+            Ok(Datum::Decimal(if *unsigned {
+                Decimal { unscaled: number.unscaled.max(0), ..number }
+            } else {
+                number
+            }))
+        }
+        ColumnType::Double => Ok(Datum::Double(as_double(&value, kind)?)),
+        ColumnType::Float => match (&value, as_double(&value, kind)?) {
+            (Datum::Float(number), _) => Ok(Datum::Float(*number)),
+            (_, number) if (number as f32).is_finite() => Ok(Datum::Float(number as f32)),
+            _ => Err(Refusal::new("a FLOAT out of range")),
+        },
+        ColumnType::Bit { bits } => match value.whole(kind)? {
+            Some(number) if number >= 0 && number >> bits == 0 => Ok(Datum::UInt(number as u64)),
+            _ => Err(Refusal::new("a BIT out of range")),
+        },
+        ColumnType::Year => match value.whole(kind)? {
+            Some(year @ (0 | 1901..=2155)) => Ok(Datum::UInt(year as u64)),
+            Some(year @ 1..=69) => Ok(Datum::UInt(year as u64 + 2000)),
+            Some(year @ 70..=99) => Ok(Datum::UInt(year as u64 + 1900)),
+            _ => Err(Refusal::new("a YEAR out of range")),
+        },
+        // MySQL rounds a fraction of a second up into the next day, MariaDB cuts it.
+        ColumnType::Date => Ok(dates::moment(&value, kind)?.map_or(Datum::Null, |micros| {
+            let micros = conversions::to_fsp(micros, 0, mysql);
+            Datum::Date(micros.div_euclid(calendar::DAY))
+        })),
+        ColumnType::DateTime { fsp, .. } => Ok(dates::moment(&value, kind)?
+            .map_or(Datum::Null, |micros| Datum::DateTime(conversions::to_fsp(micros, *fsp, mysql)))),
+        ColumnType::Time { fsp, .. } => match dates::time(&value, kind)?
+            .map(|micros| conversions::to_fsp(micros.abs(), *fsp, mysql) * micros.signum())
+        {
+            Some(micros) if micros.abs() <= calendar::MAX_TIME => Ok(Datum::Time(micros)),
+            _ => Err(Refusal::new("a TIME out of range")),
+        },
+        ColumnType::Enum { elements } => match value.text(kind)? {
+            Some(text) if elements.contains(&text) => Ok(Datum::Text(text)),
+            _ => Err(Refusal::new("a text that is no element")),
+        },
+        ColumnType::Json => Ok(value),
+        _ => string(&value, kind, column_type),
+    }
+}
+
+enum Stored {
+    Number(Number),
+    Text(String),
+}
+
+impl Datum {
+    /// As it is stored into a number: a text is read digit by digit, not as a double.
+    fn number_to_store(&self, kind: &Kind) -> Result<Stored, Refusal> {
+        match (self, kind) {
+            (Datum::Text(text), Kind::Text(_)) => Ok(Stored::Text(text.clone())),
+            // A document that is a number.
+            (Datum::Text(text), Kind::Json)
+                if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') =>
+            {
+                Ok(Stored::Text(text.clone()))
+            }
+            (value, kind) => match value.number(kind)? {
+                Some(number) => Ok(Stored::Number(number)),
+                None => Err(Refusal::new("NULL as a number")),
+            },
+        }
+    }
+}
+
+fn as_double(value: &Datum, kind: &Kind) -> Result<f64, Refusal> {
+    let number = value.number(kind)?.map_or(0.0, Number::to_f64);
+    if number.is_finite() { Ok(number) } else { Err(Refusal::new("a DOUBLE out of range")) }
+}
+
+/// The shortest digits that read back as the double.
+fn decimal_of_double(number: f64) -> Result<Decimal, Refusal> {
+    Decimal::prefix(&format!("{number:e}")).ok_or_else(Refusal::digits)
+}
+
+fn integer(value: &Datum, kind: &Kind, bytes: u8, unsigned: bool) -> Result<Datum, Refusal> {
+    let number = match value.number_to_store(kind)? {
+        Stored::Number(Number::Whole(number)) => number,
+        Stored::Number(Number::Exact(number)) => number.rounded(0)?.unscaled,
+        Stored::Number(Number::Double(number)) => {
+            let rounded = number.round_ties_even();
+            // Beyond 64 bits the nearest number that fits is stored whichever it is.
+            rounded.clamp(-1e30, 1e30) as i128
+        }
+        Stored::Text(text) => Decimal::prefix(&text).ok_or_else(Refusal::digits)?.rounded(0)?.unscaled,
+    };
+    let bits = 8 * u32::from(bytes);
+    let (least, most) =
+        if unsigned { (0, (1i128 << bits) - 1) } else { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) };
+    let number = number.clamp(least, most);
+    Ok(if unsigned { Datum::UInt(number as u64) } else { Datum::Int(number as i64) })
+}
+
+fn string(value: &Datum, kind: &Kind, column_type: &ColumnType) -> Result<Datum, Refusal> {
+    match column_type {
+        ColumnType::Char { length, collation } | ColumnType::VarChar { length, collation } => {
+            let text = text_for(value, kind, &collation.charset)?;
+            let cut: String = text.chars().take(*length as usize).collect();
+            if cut.len() < text.len() && matches!(kind, Kind::Double { .. } | Kind::Float) {
+                return Err(Refusal::new("a number that is longer than its column"));
+            }
+            Ok(Datum::Text(match column_type {
+                ColumnType::Char { .. } => cut.trim_end_matches(' ').to_string(),
+                _ => cut,
+            }))
+        }
+        ColumnType::Text { length_bytes, collation } => {
+            let text = text_for(value, kind, &collation.charset)?;
+            match text.len() as u64 >> (8 * u32::from(*length_bytes)) {
+                0 => Ok(Datum::Text(text)),
+                _ => Err(Refusal::new("a text that is longer than its column")),
+            }
+        }
+        ColumnType::Binary { length } | ColumnType::VarBinary { length } => {
+            let length = *length as usize;
+            let mut bytes = bytes_of(value, kind)?;
+            if bytes.len() > length && matches!(kind, Kind::Double { .. } | Kind::Float) {
+                return Err(Refusal::new("a number that is longer than its column"));
+            }
+            bytes.truncate(length);
+            if matches!(column_type, ColumnType::Binary { .. }) {
+                bytes.resize(length, 0);
+            }
+            Ok(Datum::Bytes(bytes))
+        }
+        ColumnType::Blob { length_bytes } => {
+            let bytes = bytes_of(value, kind)?;
+            match bytes.len() as u64 >> (8 * u32::from(*length_bytes)) {
+                0 => Ok(Datum::Bytes(bytes)),
+                _ => Err(Refusal::new("a value that is longer than its column")),
+            }
+        }
+        _ => Err(Refusal::new("a column of this type")),
+    }
+}
+
+/// The text, if the column's character set has all of its letters.
+fn text_for(value: &Datum, kind: &Kind, charset: &str) -> Result<String, Refusal> {
+    let text = value.text(kind)?.unwrap_or_default();
+    let has_all = match charset {
+        "utf8mb4" | "utf16" | "utf16le" | "utf32" => true,
+        "utf8mb3" | "utf8" | "ucs2" => text.chars().all(|letter| letter <= '\u{ffff}'),
+        _ => text.is_ascii(),
+    };
+    if has_all { Ok(text) } else { Err(Refusal::new(format!("letters in {charset}"))) }
+}
+
+fn bytes_of(value: &Datum, kind: &Kind) -> Result<Vec<u8>, Refusal> {
+    match value {
+        Datum::Bytes(bytes) => Ok(bytes.clone()),
+        value => kind.collating().bytes(&value.text(kind)?.unwrap_or_default()),
+    }
+}

@@ -1,0 +1,377 @@
+//! Types of expressions, as far as they decide what is computed.
+
+use std::cmp::Ordering;
+
+use tanada_innodb::{Collation, ColumnType};
+
+use super::Refusal;
+
+/// The type of an expression.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Kind {
+    Null,
+    Int {
+        unsigned: bool,
+    },
+    Year,
+    Bit,
+    /// With as many digits after the point as its text shows.
+    Decimal {
+        scale: u8,
+    },
+    /// `fixed` if its text would show a fixed number of digits.
+    Double {
+        fixed: bool,
+    },
+    Float,
+    Text(Collating),
+    /// ENUM and SET: a text, and another number.
+    Choice(Collating),
+    Bytes,
+    Date,
+    Time {
+        fsp: u8,
+    },
+    DateTime {
+        fsp: u8,
+    },
+    /// JSON of MySQL.
+    Json,
+}
+
+/// How a text compares, and how its bytes are.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Collating {
+    /// The collation; `None` if it is not known.
+    pub collation: Option<String>,
+    /// The character set; `None` if it is not known.
+    pub charset: Option<String>,
+    /// 0 with COLLATE, 1 of a column, 2 of a literal, 3 of a number.
+    pub strength: u8,
+}
+
+impl Collating {
+    /// Of a literal.
+    pub(super) fn literal(charset: Option<String>) -> Collating {
+        Collating { collation: None, charset, strength: 2 }
+    }
+
+    /// Of the text of a number or date.
+    pub(super) fn number() -> Collating {
+        Collating { collation: None, charset: None, strength: 3 }
+    }
+
+    fn column(collation: &Collation) -> Collating {
+        let (name, charset) = (Some(collation.name.clone()), Some(collation.charset.clone()));
+        Collating { collation: name, charset, strength: 1 }
+    }
+
+    /// Of what two texts are put together to.
+    pub(super) fn merged(&self, other: &Collating) -> Collating {
+        match self.strength.cmp(&other.strength) {
+            Ordering::Less => self.clone(),
+            Ordering::Greater => other.clone(),
+            Ordering::Equal => Collating {
+                collation: self.collation.clone().filter(|_| self.collation == other.collation),
+                charset: self.charset.clone().filter(|_| self.charset == other.charset),
+                strength: self.strength,
+            },
+        }
+    }
+
+    /// The bytes of `text` in its character set.
+    pub(super) fn bytes(&self, text: &str) -> Result<Vec<u8>, Refusal> {
+        let charset = self.charset.as_deref();
+        let is_wide = charset
+            .is_some_and(|charset| charset.starts_with("utf16") || matches!(charset, "ucs2" | "utf32"));
+        let is_utf8 = charset.is_some_and(|charset| charset.starts_with("utf8"));
+        match !is_wide && (is_utf8 || text.is_ascii()) {
+            true => Ok(text.as_bytes().to_vec()),
+            false => Err(Refusal::new("bytes of a text in its character set")),
+        }
+    }
+
+    fn class(&self) -> Class {
+        let Some(name) = self.collation.as_deref() else { return Class::Unknown };
+        let rest = name.split_once('_').map_or("", |(_, rest)| rest);
+        match rest {
+            "0900_bin" => Class::Binary { pads: false },
+            "bin" => Class::Binary { pads: true },
+            "nopad_bin" => Class::Binary { pads: false },
+            "general_ci" => Class::Folded { pads: true, by_weights: false },
+            "swedish_ci" if self.charset.as_deref() == Some("latin1") => {
+                Class::Folded { pads: true, by_weights: false }
+            }
+            "0900_ai_ci" => Class::Folded { pads: false, by_weights: true },
+            "unicode_ci" | "unicode_520_ci" | "uca1400_ai_ci" => {
+                Class::Folded { pads: true, by_weights: true }
+            }
+            _ => Class::Unknown,
+        }
+    }
+
+    /// Compares two texts.
+    ///
+    /// # Errors If the order is not known of letters that decide.
+    pub(super) fn compare(&self, left: &str, right: &str) -> Result<Ordering, Refusal> {
+        if left == right {
+            return Ok(Ordering::Equal);
+        }
+        match self.class() {
+            Class::Binary { pads } => {
+                let is_utf8 = self.charset.as_deref().is_some_and(|charset| charset.starts_with("utf8"));
+                if !is_utf8 && !(left.is_ascii() && right.is_ascii()) {
+                    return Err(Refusal::new("the order of letters of its character set"));
+                }
+                Ok(padded(left.as_bytes(), right.as_bytes(), pads))
+            }
+            Class::Folded { pads, by_weights } => folded(left, right, pads, by_weights),
+            Class::Unknown => {
+                let ways = [
+                    Ok(padded(left.as_bytes(), right.as_bytes(), true)),
+                    Ok(padded(left.as_bytes(), right.as_bytes(), false)),
+                    folded(left, right, true, true),
+                    folded(left, right, false, true),
+                ];
+                let [first, rest @ ..] = ways;
+                let first = first?;
+                for other in rest {
+                    if other? != first {
+                        return Err(Refusal::new("texts that compare differently by collation"));
+                    }
+                }
+                Ok(first)
+            }
+        }
+    }
+
+    /// Whether two texts are equal, which is known of more texts than their order.
+    ///
+    /// # Errors If it is not known.
+    pub(super) fn equals(&self, left: &str, right: &str) -> Result<bool, Refusal> {
+        let is_plain = |text: &str| text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+        let Class::Folded { pads, .. } = self.class() else {
+            return self.compare(left, right).map(Ordering::is_eq).or_else(|refusal| {
+                // What differs without case and spaces differs in every collation.
+                let core = |text: &str| text.trim_end_matches(' ').to_ascii_uppercase();
+                match is_plain(left) && is_plain(right) && core(left) != core(right) {
+                    true => Ok(false),
+                    false => Err(refusal),
+                }
+            });
+        };
+        if left == right {
+            return Ok(true);
+        }
+        if !is_plain(left) || !is_plain(right) {
+            return Err(Refusal::new("the order of letters that are not ASCII"));
+        }
+        let cut = |text: &str| if pads { text.trim_end_matches(' ').to_string() } else { text.to_string() };
+        Ok(cut(left).eq_ignore_ascii_case(&cut(right)))
+    }
+
+    /// Whether letters compare without case; `None` if that is not known.
+    pub(super) fn folds(&self) -> Option<bool> {
+        match self.class() {
+            Class::Binary { .. } => Some(false),
+            Class::Folded { .. } => Some(true),
+            Class::Unknown => None,
+        }
+    }
+}
+
+/// What a collation does to ASCII.
+enum Class {
+    Binary {
+        pads: bool,
+    },
+    /// Without case; `by_weights` if punctuation is ordered by the Unicode collation algorithm.
+    Folded {
+        pads: bool,
+        by_weights: bool,
+    },
+    Unknown,
+}
+
+fn padded(left: &[u8], right: &[u8], pads: bool) -> Ordering {
+    let common = left.len().min(right.len());
+    let start = left[..common].cmp(&right[..common]);
+    if !pads || start.is_ne() {
+        return start.then(left.len().cmp(&right.len()));
+    }
+    let rest = |bytes: &[u8]| bytes[common..].iter().find(|byte| **byte != b' ').map(|byte| byte.cmp(&b' '));
+    match (rest(left), rest(right)) {
+        (Some(order), _) => order,
+        (None, Some(order)) => order.reverse(),
+        (None, None) => Ordering::Equal,
+    }
+}
+
+/// Printable ASCII without case.
+fn folded(left: &str, right: &str, pads: bool, by_weights: bool) -> Result<Ordering, Refusal> {
+    let is_plain = |text: &str| text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    if !is_plain(left) || !is_plain(right) {
+        return Err(Refusal::new("the order of letters that are not ASCII"));
+    }
+    let cut = |text: &str| {
+        let text = if pads { text.trim_end_matches(' ') } else { text };
+        text.to_ascii_uppercase().into_bytes()
+    };
+    let (left, right) = (cut(left), cut(right));
+    let differing = left.iter().zip(&right).find(|(left, right)| left != right);
+    let Some((a, b)) = differing else {
+        let order = left.len().cmp(&right.len());
+        // In a collation that pads, what follows is compared with a space.
+        let longer = if order.is_lt() { &right } else { &left };
+        let next = longer.get(left.len().min(right.len()));
+        let is_clear = !pads || order.is_eq() || by_weights || next.is_some_and(|byte| *byte > b' ');
+        return if is_clear { Ok(order) } else { Err(Refusal::new("the order of spaces")) };
+    };
+    let is_common = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b' ';
+    match by_weights && !(is_common(a) && is_common(b)) {
+        true => Err(Refusal::new("the order of punctuation")),
+        false => Ok(a.cmp(b)),
+    }
+}
+
+impl Kind {
+    /// The type of a column's values.
+    pub(super) fn of_column(column_type: &ColumnType) -> Result<Kind, Refusal> {
+        Ok(match column_type {
+            ColumnType::Integer { unsigned, .. } => Kind::Int { unsigned: *unsigned },
+            ColumnType::Decimal { scale, .. } => Kind::Decimal { scale: *scale },
+            ColumnType::Float => Kind::Float,
+            ColumnType::Double => Kind::Double { fixed: false },
+            ColumnType::Bit { .. } => Kind::Bit,
+            ColumnType::Year => Kind::Year,
+            ColumnType::Date => Kind::Date,
+            ColumnType::Time { fsp, .. } => Kind::Time { fsp: *fsp },
+            ColumnType::DateTime { fsp, .. } | ColumnType::Timestamp { fsp, .. } => {
+                Kind::DateTime { fsp: *fsp }
+            }
+            ColumnType::Char { collation, .. }
+            | ColumnType::VarChar { collation, .. }
+            | ColumnType::Text { collation, .. } => Kind::Text(Collating::column(collation)),
+            ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. } => Kind::Bytes,
+            ColumnType::Json => Kind::Json,
+            ColumnType::Enum { .. } | ColumnType::Set { .. } => {
+                Kind::Choice(Collating { collation: None, charset: None, strength: 1 })
+            }
+            other => {
+                return Err(Refusal::new(format!(
+                    "a column of type {}",
+                    crate::relation::types::mysql_type(other)
+                )));
+            }
+        })
+    }
+
+    /// Whether values of this type are numbers.
+    pub(super) fn is_number(&self) -> bool {
+        matches!(
+            self,
+            Kind::Int { .. }
+                | Kind::Year
+                | Kind::Bit
+                | Kind::Decimal { .. }
+                | Kind::Double { .. }
+                | Kind::Float
+        )
+    }
+
+    /// Whether values of this type are dates or times.
+    pub(super) fn is_temporal(&self) -> bool {
+        matches!(self, Kind::Date | Kind::Time { .. } | Kind::DateTime { .. })
+    }
+
+    /// Fractional digits of a time.
+    pub(super) fn fsp(&self) -> u8 {
+        match self {
+            Kind::Time { fsp } | Kind::DateTime { fsp } => *fsp,
+            _ => 0,
+        }
+    }
+
+    /// Digits after the point of an exact number; `None` for a double or what becomes one.
+    pub(super) fn scale(&self) -> Option<u8> {
+        match self {
+            Kind::Null | Kind::Int { .. } | Kind::Year | Kind::Bit | Kind::Date => Some(0),
+            Kind::Decimal { scale } => Some(*scale),
+            Kind::Time { fsp } | Kind::DateTime { fsp } => Some(*fsp),
+            _ => None,
+        }
+    }
+
+    /// How its text compares.
+    pub(super) fn collating(&self) -> Collating {
+        match self {
+            Kind::Text(collating) | Kind::Choice(collating) => collating.clone(),
+            Kind::Json => Collating {
+                collation: Some("utf8mb4_bin".to_string()),
+                charset: Some("utf8mb4".to_string()),
+                strength: 1,
+            },
+            _ => Collating::number(),
+        }
+    }
+
+    /// The one type that both sides of an IF, COALESCE or GREATEST become.
+    pub(super) fn common(&self, other: &Kind) -> Result<Kind, Refusal> {
+        use Kind::{Bytes, Choice, Date, DateTime, Decimal, Double, Int, Json, Null, Text, Time};
+        let mixed = || Refusal::new(format!("{self:?} mixed with {other:?}"));
+        Ok(match (self, other) {
+            (Null, other) | (other, Null) => other.clone(),
+            (left, right) if left == right && !matches!(left, Text(_) | Choice(_)) => left.clone(),
+            (Json | Bytes | Kind::Year | Kind::Bit | Kind::Float, _)
+            | (_, Json | Bytes | Kind::Year | Kind::Bit | Kind::Float) => {
+                return Err(mixed());
+            }
+            (Int { .. }, Int { .. }) => Decimal { scale: 0 },
+            (Double { fixed }, number) | (number, Double { fixed }) if number.is_number() => {
+                let both = matches!((self, other), (Double { fixed: false }, Double { fixed: false }));
+                Double { fixed: *fixed || !both }
+            }
+            (left, right) if left.is_number() && right.is_number() => {
+                Decimal { scale: left.scale().unwrap_or(0).max(right.scale().unwrap_or(0)) }
+            }
+            (Time { fsp: left }, Time { fsp: right }) => Time { fsp: *left.max(right) },
+            (DateTime { .. } | Date, DateTime { .. } | Date) => DateTime { fsp: self.fsp().max(other.fsp()) },
+            (Date | DateTime { .. }, Time { .. }) | (Time { .. }, Date | DateTime { .. }) => {
+                return Err(mixed());
+            }
+            (left, right) => Text(left.collating().merged(&right.collating())),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn collating(collation: &str) -> Collating {
+        let charset = collation.split_once('_').map(|(charset, _)| charset.to_string());
+        Collating { collation: Some(collation.to_string()), charset, strength: 1 }
+    }
+
+    #[test]
+    fn texts_compare_by_collation() {
+        let compare = |name: &str, left: &str, right: &str| collating(name).compare(left, right).ok();
+        assert_eq!(compare("utf8mb4_bin", "a", "A"), Some(Ordering::Greater));
+        assert_eq!(compare("utf8mb4_bin", "a", "a  "), Some(Ordering::Equal));
+        assert_eq!(compare("utf8mb4_0900_ai_ci", "a", "A"), Some(Ordering::Equal));
+        assert_eq!(compare("utf8mb4_0900_ai_ci", "a", "a "), Some(Ordering::Less));
+        assert_eq!(compare("utf8mb4_general_ci", "a_b", "aZb"), Some(Ordering::Greater));
+        assert_eq!(compare("utf8mb4_0900_ai_ci", "a_b", "aZb"), None);
+        assert_eq!(compare("utf8mb4_general_ci", "é", "e"), None);
+        assert_eq!(collating("utf8mb4_0900_ai_ci").equals("a_b", "azb"), Ok(false));
+    }
+
+    #[test]
+    fn literals_compare_by_an_unknown_collation() {
+        let literal = Collating::literal(None);
+        assert_eq!(literal.compare("a", "a").unwrap(), Ordering::Equal);
+        assert_eq!(literal.compare("a", "b").unwrap(), Ordering::Less);
+        assert!(literal.compare("a", "A").is_err());
+        assert!(literal.compare("a", "B").is_ok());
+    }
+}

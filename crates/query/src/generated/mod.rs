@@ -1,0 +1,147 @@
+//! Virtual generated columns, computed as the server does.
+//!
+//! DataFusion's rules for expressions are others than the servers' (digits of a quotient, texts as numbers,
+//! NULL in CONCAT, what is cut and what is rounded), so an expression of the dictionary is read and
+//! evaluated here:
+//!
+//! 1. [`tokens`] and [`syntax`] read the text as both servers write it.
+//! 2. [`plan`] resolves columns and functions and finds the type of every part, which decides how it is computed.
+//! 3. [`node`] evaluates it for a row, [`assign`] stores the value into the column's type.
+//!
+//! What is not known to be exact is refused: in the plan, or for a row whose values are not.
+
+mod arithmetic;
+mod assign;
+mod calendar;
+mod compare;
+mod conversions;
+mod dates;
+mod datum;
+mod json;
+mod kind;
+mod node;
+mod numeric;
+mod plan;
+mod strings;
+mod syntax;
+mod tokens;
+
+use tanada_innodb::schema::Server;
+use tanada_innodb::{ColumnType, TableDefinition, Value};
+
+use datum::Datum;
+use kind::Kind;
+use node::Typed;
+
+/// Why a value cannot be computed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal(String);
+
+impl Refusal {
+    pub(crate) fn new(why: impl Into<String>) -> Refusal {
+        Refusal(why.into())
+    }
+
+    fn digits() -> Refusal {
+        Refusal::new("a number of more digits than are computed here")
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How deep virtual columns may be made of virtual columns; a server allows only earlier columns, so a longer chain is
+/// damage.
+const MAX_DEPTH: usize = 64;
+
+/// A virtual column that can be computed.
+#[derive(Debug, Clone)]
+pub struct GeneratedColumn {
+    expression: Typed,
+    column_type: ColumnType,
+    inputs: Vec<usize>,
+    mysql: bool,
+}
+
+impl GeneratedColumn {
+    /// Plans the virtual column at position `column`.
+    ///
+    /// # Errors If its expression has a part that is not known to be computed exactly.
+    pub fn new(definition: &TableDefinition, column: usize) -> Result<GeneratedColumn, Refusal> {
+        let mut inputs = Vec::new();
+        let expression = plan::planned(definition, column, &mut inputs, 0)?;
+        let column_type = definition.columns[column].column_type.clone();
+        assign::check(&expression, &column_type)?;
+        Ok(GeneratedColumn { expression, column_type, inputs, mysql: definition.server == Server::MySql })
+    }
+
+    /// Positions of the stored columns that it is made of.
+    pub fn inputs(&self) -> &[usize] {
+        &self.inputs
+    }
+
+    /// The value of a row whose values of [`inputs`](Self::inputs) are `row`.
+    ///
+    /// # Errors If it cannot be computed exactly for these values, or the server gives an error.
+    pub fn value(&self, row: &[Value<'_>]) -> Result<Value<'static>, Refusal> {
+        let row: Vec<Datum> = row.iter().map(input).collect::<Result<_, Refusal>>()?;
+        let value = self.expression.value(&row)?;
+        let stored = assign::stored(value, &self.expression.kind, &self.column_type, self.mysql)?;
+        output(stored, &self.column_type)
+    }
+}
+
+/// A stored value.
+fn input(value: &Value<'_>) -> Result<Datum, Refusal> {
+    Ok(match value {
+        Value::Null => Datum::Null,
+        Value::Int(number) => Datum::Int(*number),
+        Value::UInt(number) => Datum::UInt(*number),
+        Value::Float(number) => Datum::Float(*number),
+        Value::Double(number) => Datum::Double(*number),
+        Value::Decimal(decimal) => {
+            let unscaled = decimal.low.cast_signed();
+            if decimal.high != unscaled >> 127 {
+                return Err(Refusal::digits());
+            }
+            Datum::Decimal(datum::Decimal { unscaled, scale: decimal.scale })
+        }
+        Value::Text(text) => Datum::Text(text.to_string()),
+        Value::Bytes(bytes) => Datum::Bytes(bytes.to_vec()),
+        Value::Date(days) => Datum::Date((*days).into()),
+        Value::DateTime(micros) => Datum::DateTime(*micros),
+        Value::Time(micros) => Datum::Time(*micros),
+        Value::ZeroDate(text) => return Err(Refusal::new(format!("a date {text}, which no calendar has"))),
+        #[allow(unreachable_patterns, reason = "kinds of values that are added are refused")]
+        other => return Err(Refusal::new(format!("{other:?}"))),
+    })
+}
+
+/// A value of a column's type.
+fn output(datum: Datum, column_type: &ColumnType) -> Result<Value<'static>, Refusal> {
+    Ok(match datum {
+        Datum::Null => Value::Null,
+        Datum::Int(number) => Value::Int(number),
+        Datum::UInt(number) => Value::UInt(number),
+        Datum::Double(number) => Value::Double(number),
+        Datum::Float(number) => Value::Float(number),
+        Datum::Decimal(number) => Value::Decimal(tanada_innodb::Decimal {
+            high: number.unscaled >> 127,
+            low: number.unscaled as u128,
+            scale: number.scale,
+        }),
+        Datum::Text(text) => Value::Text(text.into()),
+        Datum::Bytes(bytes) => Value::Bytes(bytes.into()),
+        Datum::Date(days) => {
+            Value::Date(i32::try_from(days).map_err(|_| Refusal::new("a date out of range"))?)
+        }
+        Datum::DateTime(_) if matches!(column_type, ColumnType::Timestamp { .. }) => {
+            return Err(Refusal::new("a TIMESTAMP, which depends on the session's time zone"));
+        }
+        Datum::DateTime(micros) => Value::DateTime(micros),
+        Datum::Time(micros) => Value::Time(micros),
+    })
+}

@@ -1,0 +1,113 @@
+//! Planned expressions, and their evaluation.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::conversions::converted;
+use super::datum::Datum;
+use super::{Kind, Refusal};
+
+/// Computes a value from those of the operands.
+pub(super) type Compute = Arc<dyn Fn(&[Datum]) -> Result<Datum, Refusal> + Send + Sync>;
+
+/// An expression with its type.
+#[derive(Debug, Clone)]
+pub(super) struct Typed {
+    pub node: Node,
+    pub kind: Kind,
+}
+
+#[derive(Clone)]
+pub(super) enum Node {
+    /// A position in the row.
+    Input(usize),
+    Literal(Datum),
+    /// All operands are evaluated.
+    Call(Compute, Vec<Typed>),
+    /// A virtual column inside of another: its value as its own type stores it.
+    Stored(Compute, Box<Typed>),
+    /// The first that is not false (AND: `false`) or not true (OR: `true`).
+    Logical(bool, Vec<Typed>),
+    /// The result of the first condition that holds.
+    Case(Vec<(Typed, Typed)>, Option<Box<Typed>>),
+    /// The first that is not NULL.
+    Coalesce(Vec<Typed>),
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Node::Input(slot) => write!(f, "input {slot}"),
+            Node::Literal(datum) => write!(f, "{datum:?}"),
+            Node::Call(_, operands) => write!(f, "call{operands:?}"),
+            Node::Stored(_, inner) => write!(f, "stored {inner:?}"),
+            Node::Logical(until, operands) => write!(f, "until {until} {operands:?}"),
+            Node::Case(whens, otherwise) => write!(f, "case {whens:?} else {otherwise:?}"),
+            Node::Coalesce(operands) => write!(f, "coalesce {operands:?}"),
+        }
+    }
+}
+
+impl Typed {
+    /// A function of `operands`.
+    pub(super) fn call(
+        kind: Kind,
+        operands: Vec<Typed>,
+        compute: impl Fn(&[Datum]) -> Result<Datum, Refusal> + Send + Sync + 'static,
+    ) -> Typed {
+        Typed { node: Node::Call(Arc::new(compute), operands), kind }
+    }
+
+    /// The literal, if it is one.
+    pub(super) fn literal(&self) -> Option<&Datum> {
+        match &self.node {
+            Node::Literal(datum) => Some(datum),
+            _ => None,
+        }
+    }
+
+    /// Its value for a row.
+    pub(super) fn value(&self, row: &[Datum]) -> Result<Datum, Refusal> {
+        match &self.node {
+            Node::Input(slot) => row.get(*slot).cloned().ok_or_else(|| Refusal::new("a column is missing")),
+            Node::Literal(datum) => Ok(datum.clone()),
+            Node::Call(compute, operands) => {
+                let values: Vec<Datum> =
+                    operands.iter().map(|operand| operand.value(row)).collect::<Result<_, _>>()?;
+                compute(&values)
+            }
+            Node::Stored(store, inner) => store(&[inner.value(row)?]),
+            Node::Logical(until, operands) => {
+                let mut result = Some(!until);
+                for operand in operands {
+                    match operand.value(row)?.condition(&operand.kind)? {
+                        Some(truth) if truth == *until => return Ok(Datum::truth(*until)),
+                        Some(_) => {}
+                        None => result = None,
+                    }
+                }
+                Ok(result.map_or(Datum::Null, Datum::truth))
+            }
+            Node::Case(whens, otherwise) => {
+                for (condition, result) in whens {
+                    if condition.value(row)?.condition(&condition.kind)? == Some(true) {
+                        return converted(result.value(row)?, &result.kind, &self.kind);
+                    }
+                }
+                match otherwise {
+                    Some(otherwise) => converted(otherwise.value(row)?, &otherwise.kind, &self.kind),
+                    None => Ok(Datum::Null),
+                }
+            }
+            Node::Coalesce(operands) => {
+                for operand in operands {
+                    let value = operand.value(row)?;
+                    if !value.is_null() {
+                        return converted(value, &operand.kind, &self.kind);
+                    }
+                }
+                Ok(Datum::Null)
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Names resolved, types found: an expression's syntax becomes what is evaluated.
+
+use tanada_innodb::TableDefinition;
+use tanada_innodb::schema::Server;
+
+use super::datum::{Datum, Decimal};
+use super::kind::Collating;
+use super::node::{Node, Typed};
+use super::syntax::{Syntax, parse};
+use super::{
+    Kind, MAX_DEPTH, Refusal, arithmetic, assign, calendar, compare, conversions, dates, json, numeric,
+    strings,
+};
+
+/// The expression of a virtual column; stored columns in it are added to `inputs`.
+pub(super) fn planned(
+    definition: &TableDefinition,
+    column: usize,
+    inputs: &mut Vec<usize>,
+    depth: usize,
+) -> Result<Typed, Refusal> {
+    if depth > MAX_DEPTH {
+        return Err(Refusal::new("it is made of itself"));
+    }
+    let text = definition.columns.get(column).and_then(|column| column.virtual_expression.as_deref());
+    let text = text.ok_or_else(|| Refusal::new("it has no expression"))?;
+    Planner { definition, inputs, depth }.typed(&parse(text)?)
+}
+
+struct Planner<'a> {
+    definition: &'a TableDefinition,
+    inputs: &'a mut Vec<usize>,
+    depth: usize,
+}
+
+impl Planner<'_> {
+    fn is_mysql(&self) -> bool {
+        self.definition.server == Server::MySql
+    }
+
+    fn typed(&mut self, syntax: &Syntax) -> Result<Typed, Refusal> {
+        Ok(match syntax {
+            Syntax::Null => Typed { node: Node::Literal(Datum::Null), kind: Kind::Null },
+            Syntax::Number(text) => number(text)?,
+            Syntax::Text(text, charset) => literal_text(text, charset.as_deref(), self.is_mysql())?,
+            Syntax::Temporal(word, text) => temporal(word, text)?,
+            Syntax::Column(name) => self.column(name)?,
+            Syntax::Interval(..) => return Err(Refusal::new("an interval that is added to nothing")),
+            Syntax::Cast(of, wanted) => {
+                let of = self.typed(of)?;
+                if !matches!(wanted.name.as_str(), "char" | "date" | "datetime" | "time") {
+                    arithmetic::number_of_branches(&of)?;
+                }
+                conversions::cast(of, wanted, self.is_mysql())?
+            }
+            Syntax::Collate(of, name) => {
+                let mut of = self.typed(of)?;
+                let Kind::Text(collating) = &of.kind else { return Err(Refusal::new("COLLATE of a number")) };
+                let charset = collating
+                    .charset
+                    .clone()
+                    .or_else(|| name.split_once('_').map(|(set, _)| set.to_string()));
+                of.kind = Kind::Text(Collating { collation: Some(name.clone()), charset, strength: 0 });
+                of
+            }
+            Syntax::Case(operand, whens, otherwise) => {
+                self.case(operand.as_deref(), whens, otherwise.as_deref())?
+            }
+            Syntax::Call(name, operands) => self.call(name, operands)?,
+        })
+    }
+
+    fn column(&mut self, name: &str) -> Result<Typed, Refusal> {
+        let found = self.definition.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
+        let at = found.ok_or_else(|| Refusal::new(format!("there is no column {name}")))?;
+        let column_type = &self.definition.columns[at].column_type;
+        let kind = Kind::of_column(column_type)?;
+        if self.definition.columns[at].virtual_expression.is_some() {
+            let inner = planned(self.definition, at, self.inputs, self.depth + 1)?;
+            assign::check(&inner, column_type)?;
+            let (from, column_type, mysql) = (inner.kind.clone(), column_type.clone(), self.is_mysql());
+            let store = conversions::shared(move |values| {
+                assign::stored(values.first().cloned().unwrap_or(Datum::Null), &from, &column_type, mysql)
+            });
+            return Ok(Typed { node: Node::Stored(store, Box::new(inner)), kind });
+        }
+        let slot = self.inputs.iter().position(|input| *input == at).unwrap_or_else(|| {
+            self.inputs.push(at);
+            self.inputs.len() - 1
+        });
+        Ok(Typed { node: Node::Input(slot), kind })
+    }
+
+    fn case(
+        &mut self,
+        operand: Option<&Syntax>,
+        whens: &[(Syntax, Syntax)],
+        otherwise: Option<&Syntax>,
+    ) -> Result<Typed, Refusal> {
+        let operand = operand.map(|operand| self.typed(operand)).transpose()?;
+        let mut kind = Kind::Null;
+        let mut planned = Vec::new();
+        for (condition, result) in whens {
+            let condition = self.typed(condition)?;
+            let condition = match &operand {
+                Some(operand) => compare::comparison("=", operand.clone(), condition)?,
+                None => condition,
+            };
+            let result = self.typed(result)?;
+            kind = kind.common(&result.kind)?;
+            planned.push((condition, result));
+        }
+        let otherwise = otherwise.map(|otherwise| self.typed(otherwise)).transpose()?;
+        if let Some(otherwise) = &otherwise {
+            kind = kind.common(&otherwise.kind)?;
+        }
+        Ok(Typed { node: Node::Case(planned, otherwise.map(Box::new)), kind })
+    }
+
+    fn call(&mut self, name: &str, operands: &[Syntax]) -> Result<Typed, Refusal> {
+        if let (
+            "+" | "-" | "date_add" | "adddate" | "date_sub" | "subdate",
+            [date, Syntax::Interval(count, unit)],
+        ) = (name, operands)
+        {
+            let negative = matches!(name, "-" | "date_sub" | "subdate");
+            return dates::shifted(self.typed(date)?, self.typed(count)?, unit, negative);
+        }
+        if matches!(
+            name,
+            "negative" | "abs" | "floor" | "ceil" | "ceiling" | "sign" | "sqrt" | "pow" | "power" | "not"
+        ) {
+            for operand in operands {
+                arithmetic::number_of_branches(&self.typed(operand)?)?;
+            }
+        }
+        let mut typed: Vec<Typed> =
+            operands.iter().map(|operand| self.typed(operand)).collect::<Result<_, _>>()?;
+        let pair = |typed: &[Typed]| (typed[0].clone(), typed[1].clone());
+        match (name, typed.len()) {
+            ("+" | "-" | "*" | "/" | "div" | "%", 2) | ("mod", 2) => {
+                let (left, right) = pair(&typed);
+                arithmetic::operation(if name == "mod" { "%" } else { name }, left, right, self.is_mysql())
+            }
+            ("|" | "&" | "^" | "<<" | ">>", 2) | ("~", 1) => arithmetic::bits(name, typed),
+            ("=" | "<>" | "<" | "<=" | ">" | ">=" | "<=>", 2) => {
+                let (left, right) = pair(&typed);
+                compare::comparison(name, left, right)
+            }
+            ("and" | "or" | "xor", 2) => {
+                let (left, right) = pair(&typed);
+                Ok(arithmetic::logic(name, left, right))
+            }
+            ("not", 1) => Ok(arithmetic::not(typed.remove(0))),
+            ("negative", 1) => arithmetic::negative(typed.remove(0)),
+            ("is null" | "is true" | "is false" | "is unknown", 1) => {
+                arithmetic::is(&name[3..], typed.remove(0))
+            }
+            ("isnull", 1) => arithmetic::is("null", typed.remove(0)),
+            ("between", 3) => compare::between(typed),
+            ("in", 2..) => compare::is_in(typed),
+            ("like", 2 | 3) => compare::like(typed),
+            ("greatest" | "least", 2..) => compare::extreme(name == "greatest", typed),
+            ("nullif", 2) => {
+                let (left, right) = pair(&typed);
+                compare::null_if(left, right)
+            }
+            ("if", 3) => {
+                let (otherwise, result, condition) = (typed.remove(2), typed.remove(1), typed.remove(0));
+                let kind = result.kind.common(&otherwise.kind)?;
+                Ok(Typed { node: Node::Case(vec![(condition, result)], Some(Box::new(otherwise))), kind })
+            }
+            ("coalesce" | "ifnull" | "nvl", 1..) => {
+                let mut kind = Kind::Null;
+                for operand in &typed {
+                    kind = kind.common(&operand.kind)?;
+                }
+                Ok(Typed { node: Node::Coalesce(typed), kind })
+            }
+            _ => self.function(name, &typed),
+        }
+    }
+
+    fn function(&self, name: &str, operands: &[Typed]) -> Result<Typed, Refusal> {
+        let found = match numeric::function(name, operands)? {
+            Some(found) => Some(found),
+            None => match strings::function(name, operands, self.is_mysql())? {
+                Some(found) => Some(found),
+                None => match dates::function(name, operands)? {
+                    Some(found) => Some(found),
+                    None => json::function(name, operands, self.is_mysql())?,
+                },
+            },
+        };
+        found.ok_or_else(|| Refusal::new(format!("{name} of {} values", operands.len())))
+    }
+}
+
+fn number(text: &str) -> Result<Typed, Refusal> {
+    if text.contains(['e', 'E']) {
+        let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
+        let number = number.ok_or_else(|| Refusal::new("a number out of range"))?;
+        return Ok(Typed { node: Node::Literal(Datum::Double(number)), kind: Kind::Double { fixed: false } });
+    }
+    if text.contains('.') {
+        let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
+        let scale =
+            u8::try_from(fraction.len()).ok().filter(|scale| *scale <= 30).ok_or_else(Refusal::digits)?;
+        let number = Decimal::prefix(text).ok_or_else(Refusal::digits)?.rounded(scale)?;
+        return Ok(Typed { node: Node::Literal(Datum::Decimal(number)), kind: Kind::Decimal { scale } });
+    }
+    let literal = |datum, unsigned| Typed { node: Node::Literal(datum), kind: Kind::Int { unsigned } };
+    match (text.parse::<i64>(), text.parse::<u64>()) {
+        (Ok(number), _) => Ok(literal(Datum::Int(number), false)),
+        (_, Ok(number)) => Ok(literal(Datum::UInt(number), true)),
+        _ => Err(Refusal::digits()),
+    }
+}
+
+fn literal_text(text: &str, charset: Option<&str>, mysql: bool) -> Result<Typed, Refusal> {
+    // MySQL's dictionary encodes some texts twice; what may be such a one is not guessed at.
+    let bytes: Option<Vec<u8>> = text.chars().map(|letter| u8::try_from(u32::from(letter)).ok()).collect();
+    if mysql && !text.is_ascii() && bytes.is_some_and(|bytes| std::str::from_utf8(&bytes).is_ok()) {
+        return Err(Refusal::new("a text that may be encoded twice"));
+    }
+    let is_text = charset.is_none_or(|charset| charset.starts_with("utf8") || text.is_ascii());
+    if !is_text || charset == Some("binary") {
+        return Err(Refusal::new(format!("a text in {}", charset.unwrap_or("?"))));
+    }
+    // A literal is in the connection's character set where none is written; MySQL always writes it.
+    let collating = Collating::literal(charset.map(str::to_string));
+    Ok(Typed { node: Node::Literal(Datum::Text(text.to_string())), kind: Kind::Text(collating) })
+}
+
+fn temporal(word: &str, text: &str) -> Result<Typed, Refusal> {
+    let odd = || Refusal::new(format!("the literal {word} '{text}'"));
+    let fsp = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    let fsp = u8::try_from(fsp).ok().filter(|fsp| *fsp <= 6).ok_or_else(odd)?;
+    let (datum, kind) = match word {
+        "date" => match calendar::parse(text) {
+            Some((micros, false)) => (Datum::Date(micros / calendar::DAY), Kind::Date),
+            _ => return Err(odd()),
+        },
+        "time" => (Datum::Time(calendar::parse_time(text).ok_or_else(odd)?), Kind::Time { fsp }),
+        _ => match calendar::parse(text) {
+            Some((micros, true)) => (Datum::DateTime(micros), Kind::DateTime { fsp }),
+            _ => return Err(odd()),
+        },
+    };
+    Ok(Typed { node: Node::Literal(datum), kind })
+}
