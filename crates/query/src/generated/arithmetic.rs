@@ -75,8 +75,8 @@ pub(super) fn operation(operator: &str, left: Typed, right: Typed, mysql: bool) 
     let way = if operator == "/" && matches!(way, Way::Whole { .. }) { Way::Exact } else { way };
     let scales = (kinds.0.scale().unwrap_or(0), kinds.1.scale().unwrap_or(0));
     let scale = match operator {
-        "*" => scales.0 + scales.1,
-        "/" => scales.0 + DIVISION_DIGITS,
+        "*" => scales.0.saturating_add(scales.1),
+        "/" => scales.0.saturating_add(DIVISION_DIGITS),
         _ => scales.0.max(scales.1),
     };
     if scale > MAX_SCALE {
@@ -101,14 +101,20 @@ pub(super) fn operation(operator: &str, left: Typed, right: Typed, mysql: bool) 
             (Way::Double, ..) => doubles(&operator, a.to_f64(), b.to_f64()),
             (Way::Exact, Some(a), Some(b)) if operator == "div" && b.unscaled != 0 => {
                 let (a, b) = a.aligned(b)?;
-                whole(a.unscaled / b.unscaled, result == UNSIGNED)
+                whole(a.unscaled.checked_div(b.unscaled).ok_or_else(Refusal::digits)?, result == UNSIGNED)
             }
             // MySQL rounds a quotient to the digits that it shows, MariaDB goes on with those of whole words.
             (Way::Exact, Some(a), Some(b)) if operator == "/" && b.unscaled != 0 => {
                 let quotient = quotient(a, b)?;
                 Ok(Datum::Decimal(if mysql { quotient.rounded(scale)? } else { quotient }))
             }
-            (Way::Exact, Some(a), Some(b)) => exact(&operator, a, b),
+            (Way::Exact, Some(a), Some(b)) => match exact(&operator, a, b)? {
+                // A remainder of zero has no digits in MySQL.
+                Datum::Decimal(Decimal { unscaled: 0, .. }) if mysql && operator == "%" => {
+                    Ok(Datum::Decimal(Decimal::whole(0)))
+                }
+                value => Ok(value),
+            },
             (Way::Whole { .. }, Some(a), Some(b)) => {
                 let unsigned = result == UNSIGNED;
                 wholes(&operator, a.unscaled, b.unscaled, unsigned)
@@ -126,14 +132,14 @@ fn is_free(kind: &Kind) -> bool {
 
 fn wholes(operator: &str, a: i128, b: i128, unsigned: bool) -> Result<Datum, Refusal> {
     let result = match operator {
-        "+" => a + b,
-        "-" => a - b,
-        "*" => a * b,
+        "+" => a.checked_add(b),
+        "-" => a.checked_sub(b),
+        "*" => a.checked_mul(b),
         _ if b == 0 => return Ok(Datum::Null),
-        "div" => a / b,
-        _ => a % b,
+        "div" => a.checked_div(b),
+        _ => a.checked_rem(b),
     };
-    whole(result, unsigned)
+    whole(result.ok_or_else(Refusal::digits)?, unsigned)
 }
 
 fn doubles(operator: &str, a: f64, b: f64) -> Result<Datum, Refusal> {
@@ -160,7 +166,7 @@ fn exact(operator: &str, a: Decimal, b: Decimal) -> Result<Datum, Refusal> {
         }
         "*" => {
             let unscaled = a.unscaled.checked_mul(b.unscaled).ok_or_else(Refusal::digits)?;
-            let scale = a.scale + b.scale;
+            let scale = a.scale.saturating_add(b.scale);
             if scale > MAX_SCALE {
                 return Err(Refusal::digits());
             }
@@ -169,11 +175,8 @@ fn exact(operator: &str, a: Decimal, b: Decimal) -> Result<Datum, Refusal> {
         _ if b.unscaled == 0 => return Ok(Datum::Null),
         _ => {
             let (a, b) = a.aligned(b)?;
-            // A remainder of zero has no digits.
-            match a.unscaled % b.unscaled {
-                0 => Decimal::whole(0),
-                unscaled => Decimal { unscaled, scale: a.scale },
-            }
+            let unscaled = a.unscaled.checked_rem(b.unscaled).ok_or_else(Refusal::digits)?;
+            Decimal { unscaled, scale: a.scale }
         }
     };
     Ok(Datum::Decimal(number))
@@ -181,6 +184,10 @@ fn exact(operator: &str, a: Decimal, b: Decimal) -> Result<Datum, Refusal> {
 
 /// A quotient of whole words of digits, cut.
 fn quotient(a: Decimal, b: Decimal) -> Result<Decimal, Refusal> {
+    // Quotients of quotients have ever more digits.
+    if a.scale.max(b.scale) > 2 * MAX_SCALE {
+        return Err(Refusal::digits());
+    }
     let words = |digits: u8| digits.div_ceil(WORD_DIGITS) * WORD_DIGITS;
     let (left, right) = (words(a.scale), words(b.scale));
     let added = DIVISION_DIGITS.saturating_sub(left - a.scale + right - b.scale);
@@ -189,7 +196,8 @@ fn quotient(a: Decimal, b: Decimal) -> Result<Decimal, Refusal> {
     let shift = i16::from(scale) + i16::from(b.scale) - i16::from(a.scale);
     let shift = u8::try_from(shift).map_err(|_| Refusal::digits())?;
     let dividend = a.unscaled.checked_mul(power(shift)?).ok_or_else(Refusal::digits)?;
-    Ok(Decimal { unscaled: dividend / b.unscaled, scale })
+    let unscaled = dividend.checked_div(b.unscaled).ok_or_else(Refusal::digits)?;
+    Ok(Decimal { unscaled, scale })
 }
 
 /// `-x`.
@@ -204,8 +212,11 @@ pub(super) fn negative(operand: Typed) -> Result<Typed, Refusal> {
     };
     let compute = move |values: &[Datum]| match values[0].number(&from)? {
         None => Ok(Datum::Null),
-        Some(Number::Whole(number)) => whole(-number, false),
-        Some(Number::Exact(number)) => Ok(Datum::Decimal(Decimal { unscaled: -number.unscaled, ..number })),
+        Some(Number::Whole(number)) => whole(number.checked_neg().ok_or_else(Refusal::digits)?, false),
+        Some(Number::Exact(number)) => {
+            let unscaled = number.unscaled.checked_neg().ok_or_else(Refusal::digits)?;
+            Ok(Datum::Decimal(Decimal { unscaled, ..number }))
+        }
         Some(Number::Double(number)) => Ok(Datum::Double(-number)),
     };
     Ok(Typed::call(kind, vec![operand], compute))

@@ -2,7 +2,7 @@
 
 use super::calendar;
 use super::{Kind, Refusal};
-use crate::text::{double_text, float_text};
+use crate::text::double_text;
 
 /// Most digits after the point that a DECIMAL keeps.
 pub(super) const MAX_SCALE: u8 = 30;
@@ -112,7 +112,7 @@ impl Decimal {
             let end =
                 rest[sign..].find(|digit: char| !digit.is_ascii_digit()).map_or(rest.len(), |end| sign + end);
             if end > sign {
-                scale -= rest[..end].trim_start_matches('+').parse::<i64>().ok()?;
+                scale = scale.checked_sub(rest[..end].trim_start_matches('+').parse().ok()?)?;
             }
         }
         if unscaled == 0 {
@@ -215,7 +215,8 @@ impl Datum {
                 return Err(Refusal::new("a rounded DOUBLE as text"));
             }
             Datum::Double(number) => double_text(*number),
-            Datum::Float(number) => float_text(*number),
+            // Some of the servers' ways of making it a text go by its double.
+            Datum::Float(_) => return Err(Refusal::new("a FLOAT as text")),
             Datum::Text(text) => text.clone(),
             Datum::Bytes(_) => return Err(Refusal::new("bytes as text")),
             Datum::Date(days) => calendar::date_text(*days),

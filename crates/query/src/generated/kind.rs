@@ -372,6 +372,7 @@ mod tests {
         assert_eq!(literal.compare("a", "a").unwrap(), Ordering::Equal);
         assert_eq!(literal.compare("a", "b").unwrap(), Ordering::Less);
         assert!(literal.compare("a", "A").is_err());
-        assert!(literal.compare("a", "B").is_ok());
+        assert!(literal.compare("a", "B").is_err());
+        assert_eq!(literal.equals("a", "B"), Ok(false));
     }
 }

@@ -71,11 +71,16 @@ impl GeneratedColumn {
     ///
     /// # Errors If its expression has a part that is not known to be computed exactly.
     pub fn new(definition: &TableDefinition, column: usize) -> Result<GeneratedColumn, Refusal> {
-        let mut inputs = Vec::new();
-        let expression = plan::planned(definition, column, &mut inputs, 0)?;
+        let mut parts = plan::Parts::default();
+        let expression = plan::planned(definition, column, &mut parts, 0)?;
         let column_type = definition.columns[column].column_type.clone();
         assign::check(&expression, &column_type)?;
-        Ok(GeneratedColumn { expression, column_type, inputs, mysql: definition.server == Server::MySql })
+        Ok(GeneratedColumn {
+            expression,
+            column_type,
+            inputs: parts.inputs,
+            mysql: definition.server == Server::MySql,
+        })
     }
 
     /// Positions of the stored columns that it is made of.

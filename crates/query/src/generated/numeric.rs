@@ -89,9 +89,10 @@ fn abs(of: Typed) -> Result<Typed, Refusal> {
     let compute = move |values: &[Datum]| match values[0].number(&from)? {
         None => Ok(Datum::Null),
         Some(Number::Whole(number)) => whole(number.abs(), unsigned),
-        Some(Number::Exact(number)) => {
-            Ok(Datum::Decimal(Decimal { unscaled: number.unscaled.abs(), ..number }))
-        }
+        Some(Number::Exact(number)) => Ok(Datum::Decimal(Decimal {
+            unscaled: number.unscaled.checked_abs().ok_or_else(Refusal::digits)?,
+            ..number
+        })),
         Some(Number::Double(number)) => Ok(Datum::Double(number.abs())),
     };
     Ok(Typed::call(kind, vec![of], compute))

@@ -12,11 +12,22 @@ use super::{
     strings,
 };
 
-/// The expression of a virtual column; stored columns in it are added to `inputs`.
+/// Most parts of an expression, with those of virtual columns in it.
+const MAX_PARTS: usize = 20_000;
+
+/// What the parts of an expression have in common.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    /// The stored columns in it.
+    pub inputs: Vec<usize>,
+    count: usize,
+}
+
+/// The expression of a virtual column; what it is made of is added to `parts`.
 pub(super) fn planned(
     definition: &TableDefinition,
     column: usize,
-    inputs: &mut Vec<usize>,
+    parts: &mut Parts,
     depth: usize,
 ) -> Result<Typed, Refusal> {
     if depth > MAX_DEPTH {
@@ -24,12 +35,12 @@ pub(super) fn planned(
     }
     let text = definition.columns.get(column).and_then(|column| column.virtual_expression.as_deref());
     let text = text.ok_or_else(|| Refusal::new("it has no expression"))?;
-    Planner { definition, inputs, depth }.typed(&parse(text)?)
+    Planner { definition, parts, depth }.typed(&parse(text)?)
 }
 
 struct Planner<'a> {
     definition: &'a TableDefinition,
-    inputs: &'a mut Vec<usize>,
+    parts: &'a mut Parts,
     depth: usize,
 }
 
@@ -39,6 +50,10 @@ impl Planner<'_> {
     }
 
     fn typed(&mut self, syntax: &Syntax) -> Result<Typed, Refusal> {
+        self.parts.count += 1;
+        if self.parts.count > MAX_PARTS {
+            return Err(Refusal::new("it has too many parts"));
+        }
         Ok(match syntax {
             Syntax::Null => Typed { node: Node::Literal(Datum::Null), kind: Kind::Null },
             Syntax::Number(text) => number(text)?,
@@ -76,7 +91,7 @@ impl Planner<'_> {
         let column_type = &self.definition.columns[at].column_type;
         let kind = Kind::of_column(column_type)?;
         if self.definition.columns[at].virtual_expression.is_some() {
-            let inner = planned(self.definition, at, self.inputs, self.depth + 1)?;
+            let inner = planned(self.definition, at, self.parts, self.depth + 1)?;
             assign::check(&inner, column_type)?;
             let (from, column_type, mysql) = (inner.kind.clone(), column_type.clone(), self.is_mysql());
             let store = conversions::shared(move |values| {
@@ -84,9 +99,9 @@ impl Planner<'_> {
             });
             return Ok(Typed { node: Node::Stored(store, Box::new(inner)), kind });
         }
-        let slot = self.inputs.iter().position(|input| *input == at).unwrap_or_else(|| {
-            self.inputs.push(at);
-            self.inputs.len() - 1
+        let slot = self.parts.inputs.iter().position(|input| *input == at).unwrap_or_else(|| {
+            self.parts.inputs.push(at);
+            self.parts.inputs.len() - 1
         });
         Ok(Typed { node: Node::Input(slot), kind })
     }

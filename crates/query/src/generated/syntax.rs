@@ -10,6 +10,9 @@ use super::tokens::{Token, tokens};
 /// Deepest nesting that is read.
 const MAX_DEPTH: usize = 100;
 
+/// Most operators in a row: each is a level of the tree.
+const MAX_OPERATORS: usize = 300;
+
 /// An expression before its names are resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Syntax {
@@ -152,7 +155,12 @@ impl Parser {
             return Err(Refusal::new("the expression is nested too deeply"));
         }
         let mut left = self.prefix()?;
+        let mut operators = 0;
         while let Some(next) = self.operation(&left, least)? {
+            operators += 1;
+            if operators > MAX_OPERATORS {
+                return Err(Refusal::new("the expression has too many operators"));
+            }
             left = next;
         }
         self.depth -= 1;
@@ -440,5 +448,7 @@ mod tests {
         assert!(matches!(parse("(case when (`a` > 1) then 2 else 3 end)").unwrap(), Syntax::Case(None, ..)));
         assert!(parse("(`a` + ").is_err());
         assert!(parse(&"(".repeat(5000)).is_err());
+        assert!(parse(&"1+".repeat(5000)).is_err());
+        assert!(parse(&"not ".repeat(5000)).is_err());
     }
 }
