@@ -105,12 +105,15 @@ pub(super) fn operation(operator: &str, left: Typed, right: Typed, mysql: bool) 
             }
             // MySQL rounds a quotient to the digits that it shows, MariaDB goes on with those of whole words.
             (Way::Exact, Some(a), Some(b)) if operator == "/" && b.unscaled != 0 => {
+                // A zero without digits marks that its text is not known; so do remainders below.
+                if a.unscaled == 0 {
+                    return Ok(Datum::Decimal(Decimal::whole(0)));
+                }
                 let quotient = quotient(a, b)?;
                 Ok(Datum::Decimal(if mysql { quotient.rounded(scale)? } else { quotient }))
             }
             (Way::Exact, Some(a), Some(b)) => match exact(&operator, a, b)? {
-                // A remainder of zero has no digits in MySQL.
-                Datum::Decimal(Decimal { unscaled: 0, .. }) if mysql && operator == "%" => {
+                Datum::Decimal(Decimal { unscaled: 0, .. }) if operator == "%" => {
                     Ok(Datum::Decimal(Decimal::whole(0)))
                 }
                 value => Ok(value),
@@ -233,8 +236,12 @@ pub(super) fn bits(operator: &str, operands: Vec<Typed>) -> Result<Typed, Refusa
         let mut bits = Vec::with_capacity(2);
         for (value, kind) in values.iter().zip(&kinds) {
             let Some(number) = value.whole(kind)? else { return Ok(Datum::Null) };
-            let in_range = (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&number);
-            if !in_range || (matches!(kind, Kind::Decimal { .. }) && number < 0) {
+            // A DECIMAL goes by 63 bits.
+            let range = match kind {
+                Kind::Decimal { .. } => 0..=i128::from(i64::MAX),
+                _ => i128::from(i64::MIN)..=i128::from(u64::MAX),
+            };
+            if !range.contains(&number) {
                 return Err(Refusal::new("bits of a number out of range"));
             }
             bits.push(number as u64);

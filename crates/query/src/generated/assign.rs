@@ -144,6 +144,9 @@ impl Datum {
 
 fn as_double(value: &Datum, kind: &Kind) -> Result<f64, Refusal> {
     let number = value.number(kind)?.map_or(0.0, Number::to_f64);
+    if number == 0.0 && number.is_sign_negative() {
+        return Err(Refusal::new("a negative zero"));
+    }
     if number.is_finite() { Ok(number) } else { Err(Refusal::new("a DOUBLE out of range")) }
 }
 
@@ -155,6 +158,7 @@ fn decimal_of_double(number: f64) -> Result<Decimal, Refusal> {
 fn integer(value: &Datum, kind: &Kind, bytes: u8, unsigned: bool) -> Result<Datum, Refusal> {
     let number = match value.number_to_store(kind)? {
         Stored::Number(Number::Whole(number)) => number,
+        Stored::Number(Number::Exact(number)) if kind.is_temporal() => conversions::without_fraction(number)?,
         Stored::Number(Number::Exact(number)) => number.rounded(0)?.unscaled,
         Stored::Number(Number::Double(number)) => {
             let rounded = number.round_ties_even();

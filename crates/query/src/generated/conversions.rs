@@ -150,6 +150,7 @@ fn to_integer(operand: Typed, unsigned: bool, mysql: bool) -> Result<Typed, Refu
             (Datum::Text(text), _) => integer_prefix(text, mysql)?,
             (value, _) => match value.number(&from)? {
                 Some(Number::Whole(number)) => number,
+                Some(Number::Exact(number)) if from.is_temporal() => without_fraction(number)?,
                 Some(Number::Exact(number)) => number.rounded(0)?.unscaled,
                 Some(Number::Double(number)) => {
                     let rounded = number.round_ties_even();
@@ -173,6 +174,15 @@ fn to_integer(operand: Typed, unsigned: bool, mysql: bool) -> Result<Typed, Refu
         }
     };
     Ok(Typed::call(Kind::Int { unsigned }, vec![operand], compute))
+}
+
+/// The number of a date and time; MySQL rounds a fraction of a second, MariaDB cuts it, in some places.
+pub(super) fn without_fraction(number: Decimal) -> Result<i128, Refusal> {
+    let whole = number.truncated(0)?;
+    match whole.rounded(number.scale)? == number {
+        true => Ok(whole.unscaled),
+        false => Err(Refusal::new("a fraction of a second as a whole number")),
+    }
 }
 
 /// The integer that a text begins with.

@@ -204,15 +204,18 @@ impl Datum {
             Datum::UInt(year) if *kind == Kind::Year => format!("{year:04}"),
             Datum::Int(number) => number.to_string(),
             Datum::UInt(number) => number.to_string(),
-            // MariaDB shows a quotient of zero as 0, where it is not rounded to its type first.
+            // Quotients and remainders of zero show digits or not, by the server and by what they are put into.
             Datum::Decimal(number)
-                if number.unscaled == 0 && kind.scale().is_some_and(|scale| number.scale > scale) =>
+                if number.unscaled == 0 && kind.scale().is_some_and(|scale| number.scale != scale) =>
             {
-                return Err(Refusal::new("the digits of a quotient that is zero"));
+                return Err(Refusal::new("the digits of a quotient or remainder that is zero"));
             }
             Datum::Decimal(number) => number.text(),
             Datum::Double(_) if *kind == (Kind::Double { fixed: true }) => {
                 return Err(Refusal::new("a rounded DOUBLE as text"));
+            }
+            Datum::Double(number) if *number == 0.0 && number.is_sign_negative() => {
+                return Err(Refusal::new("a negative zero as text"));
             }
             Datum::Double(number) => double_text(*number),
             // Some of the servers' ways of making it a text go by its double.

@@ -107,7 +107,10 @@ fn round(cuts: bool, of: Typed, digits: i64) -> Result<Typed, Refusal> {
     let digits = digits as u8;
     let kind = match &from {
         Kind::Int { .. } => return Ok(of),
-        Kind::Decimal { scale } => Kind::Decimal { scale: digits.min(*scale) },
+        Kind::Decimal { scale } if digits > *scale => {
+            return Err(Refusal::new("rounding to more digits than there are"));
+        }
+        Kind::Decimal { .. } => Kind::Decimal { scale: digits },
         Kind::Double { .. } | Kind::Float | Kind::Text(_) => Kind::Double { fixed: true },
         _ => return Err(Refusal::new(format!("the rounding of {from:?}"))),
     };

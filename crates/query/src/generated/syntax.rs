@@ -1,8 +1,8 @@
 //! An expression's syntax: names, literals, operators by precedence, calls.
 //!
 //! MySQL writes every operation in parentheses, MariaDB only where they are needed, so precedence is that of
-//! the servers' grammars: OR, XOR, AND, NOT, comparisons with BETWEEN, IN, LIKE and IS, `|`, `&`, shifts, `+
-//! -`, `* / DIV % MOD`, `^`, signs, `!`, COLLATE.
+//! the servers' grammars, the loosest first: OR, XOR, AND, NOT, comparisons and IS, then BETWEEN, IN and LIKE,
+//! `|`, `&`, shifts, sums, products with DIV and MOD, `^`, signs, COLLATE.
 
 use super::Refusal;
 use super::tokens::{Token, tokens};
@@ -71,10 +71,12 @@ const XOR: u8 = 2;
 const AND: u8 = 3;
 const NOT: u8 = 4;
 const COMPARISON: u8 = 5;
-const BIT_OR: u8 = 6;
-const ADDITION: u8 = 9;
-const SIGN: u8 = 12;
-const COLLATE: u8 = 14;
+const PREDICATE: u8 = 6;
+const BIT_OR: u8 = 7;
+const ADDITION: u8 = 10;
+const MULTIPLICATION: u8 = 11;
+const SIGN: u8 = 13;
+const COLLATE: u8 = 15;
 
 /// Names of the binary operators and how tightly they bind.
 fn binary(token: &Token) -> Option<(&'static str, u8)> {
@@ -83,8 +85,8 @@ fn binary(token: &Token) -> Option<(&'static str, u8)> {
             "or" => ("or", OR),
             "xor" => ("xor", XOR),
             "and" => ("and", AND),
-            "div" => ("div", 10),
-            "mod" => ("%", 10),
+            "div" => ("div", MULTIPLICATION),
+            "mod" => ("%", MULTIPLICATION),
             _ => return None,
         },
         Token::Symbol(symbol) => match *symbol {
@@ -92,12 +94,12 @@ fn binary(token: &Token) -> Option<(&'static str, u8)> {
             "=" | "<=>" | "<" | "<=" | ">" | ">=" | "<>" => (symbol, COMPARISON),
             "!=" => ("<>", COMPARISON),
             "|" => ("|", BIT_OR),
-            "&" => ("&", 7),
-            "<<" | ">>" => (symbol, 8),
+            "&" => ("&", 8),
+            "<<" | ">>" => (symbol, 9),
             "+" | "-" => (symbol, ADDITION),
-            "*" | "/" | "%" => (symbol, 10),
-            "^" => ("^", 11),
-            "->" | "->>" => (symbol, 15),
+            "*" | "/" | "%" => (symbol, MULTIPLICATION),
+            "^" => ("^", 12),
+            "->" | "->>" => (symbol, 16),
             _ => return None,
         },
         _ => return None,
@@ -188,10 +190,7 @@ impl Parser {
             };
             return Ok(Some(Syntax::Collate(Box::new(left.clone()), name)));
         }
-        if least > COMPARISON {
-            return Ok(None);
-        }
-        if self.eat_word("is") {
+        if least <= COMPARISON && self.eat_word("is") {
             let negated = self.eat_word("not");
             let what = self.word()?;
             let call = Syntax::Call(format!("is {what}"), vec![left.clone()]);
@@ -438,6 +437,8 @@ mod tests {
         both("not `a` = 1", "(not (`a` = 1))");
         both("`a` between 1 and 2 or `b`", "((`a` between 1 and 2) or `b`)");
         both("`a` not in (1,2)", "not(`a` in (1,2))");
+        both("`a` <> `b` like 'x'", "(`a` <> (`b` like 'x'))");
+        both("`a` = `b` is null", "((`a` = `b`) is null)");
     }
 
     #[test]
