@@ -105,7 +105,7 @@ pub(super) fn operation(operator: &str, left: Typed, right: Typed, mysql: bool) 
             }
             // MySQL rounds a quotient to the digits that it shows, MariaDB goes on with those of whole words.
             (Way::Exact, Some(a), Some(b)) if operator == "/" && b.unscaled != 0 => {
-                // A zero without digits marks that its text is not known; so do remainders below.
+                // A zero without digits marks that its text is not known; so does every zero below.
                 if a.unscaled == 0 {
                     return Ok(Datum::Decimal(Decimal::whole(0)));
                 }
@@ -113,9 +113,7 @@ pub(super) fn operation(operator: &str, left: Typed, right: Typed, mysql: bool) 
                 Ok(Datum::Decimal(if mysql { quotient.rounded(scale)? } else { quotient }))
             }
             (Way::Exact, Some(a), Some(b)) => match exact(&operator, a, b)? {
-                Datum::Decimal(Decimal { unscaled: 0, .. }) if operator == "%" => {
-                    Ok(Datum::Decimal(Decimal::whole(0)))
-                }
+                Datum::Decimal(Decimal { unscaled: 0, .. }) => Ok(Datum::Decimal(Decimal::whole(0))),
                 value => Ok(value),
             },
             (Way::Whole { .. }, Some(a), Some(b)) => {

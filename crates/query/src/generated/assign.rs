@@ -165,6 +165,7 @@ fn integer(value: &Datum, kind: &Kind, bytes: u8, unsigned: bool) -> Result<Datu
             // Beyond 64 bits the nearest number that fits is stored whichever it is.
             rounded.clamp(-1e30, 1e30) as i128
         }
+        Stored::Text(text) if has_two_points(&text) => return Err(Refusal::new("a number with two points")),
         Stored::Text(text) => Decimal::prefix(&text).ok_or_else(Refusal::digits)?.rounded(0)?.unscaled,
     };
     let bits = 8 * u32::from(bytes);
@@ -172,6 +173,13 @@ fn integer(value: &Datum, kind: &Kind, bytes: u8, unsigned: bool) -> Result<Datu
         if unsigned { (0, (1i128 << bits) - 1) } else { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) };
     let number = number.clamp(least, most);
     Ok(if unsigned { Datum::UInt(number as u64) } else { Datum::Int(number as i64) })
+}
+
+/// Whether a text begins with digits and two points, of which MariaDB reads another number.
+fn has_two_points(text: &str) -> bool {
+    let number = text.trim_start().trim_start_matches(['-', '+']);
+    let end = number.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(number.len());
+    number[..end].matches('.').count() > 1
 }
 
 fn string(value: &Datum, kind: &Kind, column_type: &ColumnType) -> Result<Datum, Refusal> {

@@ -204,11 +204,11 @@ impl Datum {
             Datum::UInt(year) if *kind == Kind::Year => format!("{year:04}"),
             Datum::Int(number) => number.to_string(),
             Datum::UInt(number) => number.to_string(),
-            // Quotients and remainders of zero show digits or not, by the server and by what they are put into.
+            // A computed zero shows digits or not, by the server, the operator and what it is put into.
             Datum::Decimal(number)
                 if number.unscaled == 0 && kind.scale().is_some_and(|scale| number.scale != scale) =>
             {
-                return Err(Refusal::new("the digits of a quotient or remainder that is zero"));
+                return Err(Refusal::new("the digits of a computed zero"));
             }
             Datum::Decimal(number) => number.text(),
             Datum::Double(_) if *kind == (Kind::Double { fixed: true }) => {

@@ -196,6 +196,9 @@ impl Parser {
             let call = Syntax::Call(format!("is {what}"), vec![left.clone()]);
             return Ok(Some(negate(negated, call)));
         }
+        if least > PREDICATE {
+            return Ok(None);
+        }
         let negated =
             self.word_at(self.at) == "not" && matches!(self.word_at(self.at + 1), "in" | "between" | "like");
         self.at += usize::from(negated);
@@ -437,6 +440,7 @@ mod tests {
         both("not `a` = 1", "(not (`a` = 1))");
         both("`a` between 1 and 2 or `b`", "((`a` between 1 and 2) or `b`)");
         both("`a` not in (1,2)", "not(`a` in (1,2))");
+        both("`a` + `b` not in (1)", "not ((`a` + `b`) in (1))");
         both("`a` <> `b` like 'x'", "(`a` <> (`b` like 'x'))");
         both("`a` = `b` is null", "((`a` = `b`) is null)");
     }
