@@ -106,11 +106,9 @@ pub(super) fn operation(operator: &str, left: Typed, right: Typed, mysql: bool) 
             // MySQL rounds a quotient to the digits that it shows, MariaDB goes on with those of whole words.
             (Way::Exact, Some(a), Some(b)) if operator == "/" && b.unscaled != 0 => {
                 // A zero without digits marks that its text is not known; so does every zero below.
-                if a.unscaled == 0 {
-                    return Ok(Datum::Decimal(Decimal::whole(0)));
-                }
                 let quotient = quotient(a, b)?;
-                Ok(Datum::Decimal(if mysql { quotient.rounded(scale)? } else { quotient }))
+                let quotient = if mysql { quotient.rounded(scale)? } else { quotient };
+                Ok(Datum::Decimal(if quotient.unscaled == 0 { Decimal::whole(0) } else { quotient }))
             }
             (Way::Exact, Some(a), Some(b)) => match exact(&operator, a, b)? {
                 Datum::Decimal(Decimal { unscaled: 0, .. }) => Ok(Datum::Decimal(Decimal::whole(0))),
