@@ -3,8 +3,9 @@
 use crate::{assert_none, files};
 
 /// The house from the ground up. A crate may use those before it.
-const HOUSE: [&str; 13] = [
+const HOUSE: [&str; 14] = [
     "tanada-base",
+    "tanada-collation",
     "tanada-io",
     "tanada-volume",
     "tanada-placement",

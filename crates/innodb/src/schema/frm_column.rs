@@ -14,6 +14,8 @@ pub(super) type Interval<'a> = Vec<&'a [u8]>;
 
 const FLAG_SIGNED: u16 = 1;
 const FLAG_MAYBE_NULL: u16 = 1 << 15;
+/// Of ENUM and SET.
+const FLAG_HEXADECIMAL: u16 = 1 << 12;
 const DECIMALS_SHIFT: u32 = 8;
 const DECIMALS_MASK: u16 = 63;
 /// At 10, for a column that the server compresses; the type is then that of the values.
@@ -167,13 +169,15 @@ impl RawColumn {
         let interval = usize::from(self.interval_number).checked_sub(1).and_then(|no| intervals.get(no));
         let interval =
             interval.ok_or_else(|| corrupt(format!("elements {} are not there", self.interval_number)))?;
-        interval.iter().map(|element| element_text(element, &collation)).collect()
+        let hexadecimal = self.flags & FLAG_HEXADECIMAL != 0 || collation.min_bytes > 1;
+        interval.iter().map(|element| element_text(element, &collation, hexadecimal)).collect()
     }
 }
 
-/// Character sets without ASCII bytes have their elements spelled in hexadecimal digits.
-fn element_text(element: &[u8], collation: &Collation) -> Result<String> {
-    if collation.min_bytes == 1 {
+/// Elements are spelled in hexadecimal digits if the character set is without ASCII bytes, or one has a zero byte or
+/// another that ends a list.
+fn element_text(element: &[u8], collation: &Collation, hexadecimal: bool) -> Result<String> {
+    if !hexadecimal {
         return Ok(text::decode(&collation.charset, element));
     }
     let digit =

@@ -29,15 +29,7 @@ pub use sdi::table_from_sdi;
 pub(crate) use sdi::{SdiTableSpaces, table_and_spaces, table_named_by_sdi};
 pub(crate) use sdi_column::private_number;
 pub use sdi_tree::read_sdi_tables;
-
-/// Which server wrote a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Server {
-    /// MySQL 8.0 or later.
-    MySql,
-    /// MariaDB 10.6 or later.
-    MariaDb,
-}
+pub use tanada_collation::Server;
 
 /// Position of a column in [`TableDefinition::columns`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

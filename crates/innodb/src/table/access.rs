@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::row::Projection;
 use crate::record::Layout;
-use crate::tree::Order;
 use crate::{ColumnNo, Error, ErrorKind, IndexNo, Result, Table};
 
 /// Which index is read and how its records are decoded into a projection. Made by [`Table::access`]; cheap to clone.
@@ -72,8 +71,7 @@ impl Table {
     /// Whether rows can be fetched by their clustered key, as [`fetch`](Table::fetch) and look-ups by an index that does not cover do: not if a
     /// part of the key is a string in a collation that is not known here.
     pub fn fetchable(&self) -> bool {
-        self.key_shape(IndexNo(0))
-            .is_some_and(|key| key.parts.iter().all(|part| part.order != Order::Unknown))
+        self.key_shape(IndexNo(0)).is_some_and(|key| key.parts.iter().all(|part| !part.order.is_unknown()))
     }
 
     fn project(

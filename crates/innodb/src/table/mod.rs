@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::tree::{KeyShape, Order, Tree};
+use crate::tree::{KeyPart, KeyShape, Order, Tree};
 use crate::{ColumnType, Environment, Error, ErrorKind, IndexNo, Result, TableDefinition, Tablespace, Value};
 
 pub use crate::tree::{Key, KeyRange};
@@ -133,28 +133,13 @@ impl Table {
     /// Equality is the index's own: in a collation without case, or one that pads with spaces, more is found than equals the value byte by byte.
     /// So callers compare again.
     pub fn searchable(&self, index: IndexNo, part: usize) -> bool {
-        self.part(index, part).is_some_and(|(column_type, order, _)| {
-            let one_form = match column_type {
-                ColumnType::Char { collation, .. }
-                | ColumnType::VarChar { collation, .. }
-                | ColumnType::Text { collation, .. } => {
-                    // A prefix is counted in characters, which takes a set where that is easy.
-                    crate::value::Charset::new(&collation.charset).is_ok_and(|charset| {
-                        charset.has_one_form() && charset.prefix(b"", 1, collation.max_bytes).is_some()
-                    }) || collation.charset == "binary"
-                }
-                // The empty string is also how number 0, no element at all, is shown.
-                ColumnType::Enum { elements } => !elements.iter().any(String::is_empty),
-                _ => true,
-            };
-            order != Order::Unknown && one_form
-        })
+        self.part(index, part).is_some_and(|(_, key, _)| !key.order.is_unknown() && key.one_form)
     }
 
     /// Whether the index keeps part `part` in the order of its values, so that a range of values is a range of keys: not for prefixes, strings in
     /// collations that pad or fold case, ENUM, SET and addresses, which can be searched for equality only.
     pub fn ordered(&self, index: IndexNo, part: usize) -> bool {
-        self.part(index, part).is_some_and(|(column_type, order, prefix)| {
+        self.part(index, part).is_some_and(|(column_type, key, prefix)| {
             let by_number = matches!(
                 column_type,
                 ColumnType::Enum { .. }
@@ -163,20 +148,29 @@ impl Table {
                     | ColumnType::Inet6
                     | ColumnType::Inet4
             );
-            let whole = prefix.is_none() && matches!(order, Order::Bytes | Order::Float | Order::Double);
-            whole && !by_number && self.searchable(index, part)
+            // The bytes of other sets are in another order than the texts that they are shown as.
+            let by_text = match column_type {
+                ColumnType::Char { collation, .. }
+                | ColumnType::VarChar { collation, .. }
+                | ColumnType::Text { collation, .. } => {
+                    matches!(collation.charset.as_str(), "binary" | "utf8mb3" | "utf8mb4")
+                }
+                _ => true,
+            };
+            let whole = prefix.is_none() && matches!(key.order, Order::Bytes | Order::Float | Order::Double);
+            whole && by_text && !by_number && self.searchable(index, part)
         })
     }
 
-    fn part(&self, index: IndexNo, part: usize) -> Option<(&ColumnType, Order, Option<u32>)> {
+    fn part(&self, index: IndexNo, part: usize) -> Option<(&ColumnType, &KeyPart, Option<u32>)> {
         self.trees_of(index).ok()?;
         let declared = self.definition.indexes.get(index.0)?.parts.get(part)?;
         let column = self.definition.columns.get(declared.column.0)?;
-        let order = self.keys.get(index.0)?.parts.get(part)?.order;
-        Some((&column.column_type, order, declared.prefix_bytes))
+        let key = self.keys.get(index.0)?.parts.get(part)?;
+        Some((&column.column_type, key, declared.prefix_bytes))
     }
 
-    /// Encodes the first `values.len()` parts of `index`. `None` if no row can have these values (out of the type's range, NULL in an equality is up to the caller: NULL is encoded as NULL).
+    /// Encodes the first `values.len()` parts of `index`, fewer if several stored strings are shown as a value: the key then finds more. `None` if no row can have these values (out of the type's range, NULL in an equality is up to the caller: NULL is encoded as NULL).
     ///
     /// # Errors
     /// `InvalidInput` if there are more values than parts, a part cannot be searched, or a value's kind does not go with its part's type.

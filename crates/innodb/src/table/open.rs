@@ -98,16 +98,18 @@ fn key_shape(definition: &TableDefinition, index: IndexNo) -> Result<KeyShape> {
     let parts = &definition.indexes[index.0].parts;
     if index.0 == 0 && parts.is_empty() {
         return Ok(KeyShape {
-            parts: vec![KeyPart { order: Order::Bytes, descending: false, encoder: None }],
+            parts: vec![KeyPart { order: Order::Bytes, descending: false, encoder: None, one_form: true }],
         });
     }
     let part = |part: &crate::IndexPart| {
         let missing = || Error::new(ErrorKind::InvalidInput, "an index has a part without column");
         let column = definition.columns.get(part.column.0).ok_or_else(missing)?;
+        let encoder = Encoder::new(&column.column_type, part.prefix_bytes);
         Ok(KeyPart {
-            order: Order::new(&column.column_type),
+            order: Order::new(definition.server, &column.column_type),
             descending: part.descending,
-            encoder: Some(Encoder::new(&column.column_type, part.prefix_bytes)),
+            one_form: encoder.has_one_form(),
+            encoder: Some(encoder),
         })
     };
     Ok(KeyShape { parts: parts.iter().map(part).collect::<Result<_>>()? })

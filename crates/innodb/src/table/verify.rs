@@ -11,7 +11,7 @@ use tanada_io::IoContext;
 
 use super::bookmark;
 use crate::record::{self, Spans};
-use crate::tree::{Node, Order, Position, Seek, Tree};
+use crate::tree::{Node, Position, Seek, Tree};
 use crate::{ErrorKind, IndexPart, PageNo, Result};
 
 /// Entries of a leaf that are looked up.
@@ -97,7 +97,7 @@ impl Claim<'_> {
 
     /// Whether the row that `entry` leads to has its values.
     async fn row_has(&self, leaf: &Node, entry: &Spans) -> Result<bool> {
-        if self.clustered.key.parts.iter().any(|part| part.order == Order::Unknown) {
+        if self.clustered.key.parts.iter().any(|part| part.order.is_unknown()) {
             return Ok(true);
         }
         let key = bookmark::clustered_key(self.tree, leaf, entry)?;

@@ -18,6 +18,11 @@ const NULL: u16 = u16::MAX;
 pub struct Key(Box<[u8]>);
 
 impl Key {
+    /// The number of its parts.
+    pub fn part_count(&self) -> usize {
+        self.parts().count()
+    }
+
     /// Its parts.
     pub(crate) fn parts(&self) -> KeyParts<'_> {
         KeyParts(&self.0)
@@ -98,6 +103,8 @@ pub(crate) struct KeyPart {
     pub(crate) order: Order,
     pub(crate) descending: bool,
     pub(crate) encoder: Option<Encoder>,
+    /// Whether each value has one stored form, so that it can be searched for.
+    pub(crate) one_form: bool,
 }
 
 /// The declared key of an index.
@@ -124,12 +131,14 @@ impl KeyShape {
         Ordering::Equal
     }
 
-    /// Encodes leading parts; `None` if no row can have these values.
+    /// Encodes leading parts; `None` if no row can have these values. The key ends before a value of which there are
+    /// several stored forms.
     pub(crate) fn encode(&self, values: &[Value<'_>]) -> Result<Option<Key>> {
         let mut key = KeyBuilder::with_capacity(16 * values.len());
         for (part, value) in self.parts.iter().zip(values) {
             match (value, &part.encoder) {
                 (Value::Null, _) => key.push(None),
+                (value, Some(encoder)) if encoder.is_ambiguous(value) => break,
                 (value, Some(encoder)) => match encoder.encode(value)? {
                     Some(stored) => key.push(Some(&stored)),
                     None => return Ok(None),
@@ -159,8 +168,9 @@ mod tests {
 
     #[test]
     fn null_is_lowest_and_descending_parts_turn() {
-        let shape =
-            |descending| KeyShape { parts: vec![KeyPart { order: Order::Bytes, descending, encoder: None }] };
+        let shape = |descending| KeyShape {
+            parts: vec![KeyPart { order: Order::Bytes, descending, encoder: None, one_form: true }],
+        };
         let (page, spans) = (b"b", [Span::new(0, 1, false)]);
         for (descending, less) in [(false, Ordering::Less), (true, Ordering::Greater)] {
             let shape = shape(descending);

@@ -1,14 +1,19 @@
 //! How key parts compare.
 //!
-//! Numbers and times are stored so that they compare as bytes. Strings compare by their collation, of which the binary ones and, by a table of
-//! weights, a few single-byte ones are known. In a collation that pads, the shorter string counts as if spaces followed.
+//! Numbers and times are stored so that they compare as bytes. Strings compare by their collation, which goes by server
+//! and name. In a collation that pads, the shorter string counts as if spaces followed.
+//!
+//! CHAR columns in collations that do not pad: MySQL leaves their trailing spaces out, MariaDB fills them up to the
+//! length of the column.
 
 use std::cmp::Ordering;
 
-use crate::{Collation, ColumnType};
+use tanada_collation::Collation as Weights;
+
+use crate::{Collation, ColumnType, Server};
 
 /// The order of one key part (before DESC turns it).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Order {
     /// Byte by byte.
     Bytes,
@@ -16,8 +21,10 @@ pub(crate) enum Order {
     Padded,
     /// Byte by byte, spaces at the end left out (CHAR in a collation that does not pad).
     Trimmed,
-    /// By the weights of a single-byte collation, padded with spaces.
-    Weights(&'static [u8; 256]),
+    /// By a collation.
+    Collated(&'static Weights),
+    /// By a collation, spaces at the end left out.
+    CollatedTrimmed(&'static Weights),
     /// FLOAT, little-endian.
     Float,
     /// DOUBLE, little-endian.
@@ -27,18 +34,23 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    /// The order of a column.
-    pub(crate) fn new(column_type: &ColumnType) -> Order {
+    /// The order of a column of a table of `server`.
+    pub(crate) fn new(server: Server, column_type: &ColumnType) -> Order {
         match column_type {
             ColumnType::Float => Order::Float,
             ColumnType::Double => Order::Double,
-            ColumnType::Char { collation, .. } => of_collation(collation, true),
+            ColumnType::Char { collation, .. } => of_collation(server, collation, true),
             ColumnType::VarChar { collation, .. } | ColumnType::Text { collation, .. } => {
-                of_collation(collation, false)
+                of_collation(server, collation, false)
             }
             ColumnType::Json | ColumnType::Geometry | ColumnType::Vector { .. } => Order::Unknown,
             _ => Order::Bytes,
         }
+    }
+
+    /// Whether the order is not known here.
+    pub(crate) fn is_unknown(self) -> bool {
+        matches!(self, Order::Unknown)
     }
 
     /// Compares the stored forms `a` and `b`; unknown orders call everything equal.
@@ -46,9 +58,10 @@ impl Order {
     pub(crate) fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
         match self {
             Order::Bytes => a.cmp(b),
-            Order::Padded => padded(a, b, |byte| byte),
+            Order::Padded => padded(a, b),
             Order::Trimmed => trim(a).cmp(trim(b)),
-            Order::Weights(weights) => padded(a, b, |byte| weights[usize::from(byte)]),
+            Order::Collated(weights) => weights.compare_stored(a, b),
+            Order::CollatedTrimmed(weights) => weights.compare_stored(trim(a), trim(b)),
             Order::Float => number(a, f32::from_le_bytes).total_cmp(&number(b, f32::from_le_bytes)),
             Order::Double => number(a, f64::from_le_bytes).total_cmp(&number(b, f64::from_le_bytes)),
             Order::Unknown => Ordering::Equal,
@@ -56,24 +69,20 @@ impl Order {
     }
 }
 
-fn of_collation(collation: &Collation, char_type: bool) -> Order {
-    let name = collation.name.as_str();
-    if collation.charset == "binary" || name == "binary" {
+fn of_collation(server: Server, collation: &Collation, is_char: bool) -> Order {
+    if collation.charset == "binary" || collation.name == "binary" {
         return Order::Bytes;
     }
-    if name.ends_with("_bin") && collation.min_bytes == 1 {
-        // MariaDB's NOPAD collations compare CHAR with its padding, MySQL's without.
-        return match name {
-            "utf8mb4_0900_bin" if char_type => Order::Trimmed,
-            "utf8mb4_0900_bin" => Order::Bytes,
-            name if name.ends_with("_nopad_bin") && !char_type => Order::Bytes,
-            _ => Order::Padded,
-        };
-    }
-    match name {
-        "ascii_general_ci" => Order::Weights(&ASCII_GENERAL_CI),
-        "latin1_swedish_ci" => Order::Weights(&LATIN1_SWEDISH_CI),
-        _ => Order::Unknown,
+    let Some(weights) = Weights::lookup(server, &collation.name) else { return Order::Unknown };
+    let by_bytes = weights.is_binary() && collation.min_bytes == 1;
+    match (by_bytes, weights.pads(), is_char, server) {
+        (true, false, false, _) => Order::Bytes,
+        (true, false, true, Server::MySql) => Order::Trimmed,
+        (true, ..) => Order::Padded,
+        (false, _, true, _) if collation.min_bytes > 1 => Order::Unknown,
+        (false, false, true, Server::MySql) => Order::CollatedTrimmed(weights),
+        (false, false, true, Server::MariaDb) => Order::Unknown,
+        (false, ..) => Order::Collated(weights),
     }
 }
 
@@ -83,23 +92,12 @@ fn trim(bytes: &[u8]) -> &[u8] {
 }
 
 #[inline]
-fn padded(a: &[u8], b: &[u8], weight: impl Fn(u8) -> u8) -> Ordering {
+fn padded(a: &[u8], b: &[u8]) -> Ordering {
     let common = a.len().min(b.len());
-    for (a, b) in a.iter().zip(b) {
-        let order = weight(*a).cmp(&weight(*b));
-        if order.is_ne() {
-            return order;
-        }
-    }
-    let space = weight(b' ');
-    let rest = |bytes: &[u8]| {
-        bytes[common..].iter().map(|byte| weight(*byte).cmp(&space)).find(|order| order.is_ne())
-    };
-    match (rest(a), rest(b)) {
-        (Some(order), _) => order,
-        (None, Some(order)) => order.reverse(),
-        (None, None) => Ordering::Equal,
-    }
+    let rest = |bytes: &[u8]| bytes[common..].iter().map(|byte| byte.cmp(&b' ')).find(|order| order.is_ne());
+    a[..common]
+        .cmp(&b[..common])
+        .then_with(|| rest(a).or_else(|| rest(b).map(Ordering::reverse)).unwrap_or(Ordering::Equal))
 }
 
 /// The number whose bytes these are; 0 for a damaged width, which decoding reports. Both zeros are one.
@@ -108,47 +106,22 @@ fn number<const N: usize, T: Default + PartialEq>(bytes: &[u8], from: fn([u8; N]
     if number == T::default() { T::default() } else { number }
 }
 
-const fn ascii_upper() -> [u8; 256] {
-    let mut weights = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        weights[byte] = (byte as u8).to_ascii_uppercase();
-        byte += 1;
-    }
-    weights
-}
-
-/// `ascii_general_ci`: ASCII letters without case.
-static ASCII_GENERAL_CI: [u8; 256] = ascii_upper();
-
-/// `latin1_swedish_ci`: letters without case and accents, but Å Ä Ö after Z, Æ as Ä, Ü as Y.
-static LATIN1_SWEDISH_CI: [u8; 256] = {
-    const LETTERS: [u8; 32] = *b"AAAA\\[\\CEEEEIIIIDNOOOO]\xd7\xd8UUUYY\xde\xdf";
-    let mut weights = ascii_upper();
-    let mut at = 0;
-    while at < 32 {
-        weights[0xc0 + at] = LETTERS[at];
-        weights[0xe0 + at] = LETTERS[at];
-        at += 1;
-    }
-    weights[0xf7] = 0xf7;
-    weights[0xff] = 0xff;
-    weights
-};
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn order(name: &str, charset: &str) -> Order {
-        let collation =
-            Collation { id: 0, name: name.into(), charset: charset.into(), max_bytes: 4, min_bytes: 1 };
-        Order::new(&ColumnType::VarChar { length: 10, collation })
+    fn collation(name: &str) -> Collation {
+        let charset = name.split('_').next().unwrap_or_default().into();
+        Collation { id: 0, name: name.into(), charset, max_bytes: 4, min_bytes: 1 }
+    }
+
+    fn varchar(server: Server, name: &str) -> Order {
+        Order::new(server, &ColumnType::VarChar { length: 10, collation: collation(name) })
     }
 
     #[test]
     fn padding_counts_as_spaces() {
-        let order = order("utf8mb4_bin", "utf8mb4");
+        let order = varchar(Server::MySql, "utf8mb4_bin");
         assert_eq!(order.compare(b"a", b"a  "), Ordering::Equal);
         assert_eq!(order.compare(b"a\t", b"a"), Ordering::Less);
         assert_eq!(order.compare(b"a", b"a!"), Ordering::Less);
@@ -158,13 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn swedish_letters_come_last() {
-        let order = order("latin1_swedish_ci", "latin1");
+    fn stored_strings_compare_by_server_and_collation() {
+        let order = varchar(Server::MySql, "latin1_swedish_ci");
         assert_eq!(order.compare(b"\xe9t\xc9", b"ETe"), Ordering::Equal);
         assert_eq!(order.compare(b"z", b"\xe5"), Ordering::Less);
-        assert_eq!(order.compare(b"\xe5", b"\xe4"), Ordering::Less);
-        assert_eq!(order.compare(b"\xe4", b"\xf6"), Ordering::Less);
-        assert_eq!(order.compare(b"\xfc", b"y"), Ordering::Equal);
+        let (hangul, han) = ("\u{ac00}".as_bytes(), "\u{4e00}".as_bytes());
+        for (server, expected) in [(Server::MySql, Ordering::Less), (Server::MariaDb, Ordering::Greater)] {
+            assert_eq!(varchar(server, "utf8mb4_0900_ai_ci").compare(hangul, han), expected);
+        }
     }
 
     #[test]
@@ -176,18 +150,22 @@ mod tests {
 
     #[test]
     fn char_compares_with_or_without_its_padding() {
-        let order = |name: &str| {
-            let collation =
-                Collation { id: 0, name: name.into(), charset: "utf8mb4".into(), max_bytes: 4, min_bytes: 1 };
-            Order::new(&ColumnType::Char { length: 10, collation })
-        };
-        assert_eq!(order("utf8mb4_0900_bin").compare(b"a  ", b"a\t"), Ordering::Less);
-        assert_eq!(order("utf8mb4_nopad_bin").compare(b"a  ", b"a\t"), Ordering::Greater);
+        let order =
+            |server, name| Order::new(server, &ColumnType::Char { length: 10, collation: collation(name) });
+        for (server, name, expected) in [
+            (Server::MySql, "utf8mb4_0900_bin", Ordering::Less),
+            (Server::MySql, "utf8mb4_0900_ai_ci", Ordering::Less),
+            (Server::MariaDb, "utf8mb4_nopad_bin", Ordering::Greater),
+        ] {
+            assert_eq!(order(server, name).compare(b"a  ", b"a\t"), expected, "{name}");
+        }
     }
 
     #[test]
     fn other_collations_are_unknown() {
-        assert_eq!(order("utf8mb4_0900_ai_ci", "utf8mb4"), Order::Unknown);
-        assert_eq!(order("utf8mb4_0900_bin", "utf8mb4"), Order::Bytes);
+        assert!(varchar(Server::MySql, "utf8mb4_swedish_ci").is_unknown());
+        let nopad = collation("utf8mb4_uca1400_nopad_ai_ci");
+        assert!(Order::new(Server::MariaDb, &ColumnType::Char { length: 10, collation: nopad }).is_unknown());
+        assert!(matches!(varchar(Server::MySql, "utf8mb4_0900_bin"), Order::Bytes));
     }
 }

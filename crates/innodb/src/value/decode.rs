@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::charset::Charset;
+use super::charset::{self, Charset};
 use super::{Value, address, compressed, decimal, json, temporal};
 use crate::{Column, ColumnType, Error, ErrorKind, Result};
 
@@ -202,11 +202,11 @@ fn text(charset: &str, trim: bool) -> Result<Decoder> {
     if charset == "binary" {
         return Ok(Decoder::Bytes);
     }
-    Charset::new(charset).map(|charset| Decoder::Text { charset, trim })
+    charset::charset(charset).map(|charset| Decoder::Text { charset, trim })
 }
 
 fn decode_text<'a>(charset: Charset, trim: bool, stored: &'a [u8]) -> Result<Value<'a>> {
-    let text = charset.decode(stored)?;
+    let text = charset::decode(charset, stored)?;
     if !trim {
         return Ok(Value::Text(text));
     }
@@ -224,8 +224,10 @@ fn decode_compressed(charset: Option<Charset>, stored: &[u8]) -> Result<Value<'_
     let value = compressed::decompress(stored)?;
     Ok(match (charset, value) {
         (None, value) => Value::Bytes(value),
-        (Some(charset), Cow::Borrowed(value)) => Value::Text(charset.decode(value)?),
-        (Some(charset), Cow::Owned(value)) => Value::Text(Cow::Owned(charset.decode(&value)?.into_owned())),
+        (Some(charset), Cow::Borrowed(value)) => Value::Text(charset::decode(charset, value)?),
+        (Some(charset), Cow::Owned(value)) => {
+            Value::Text(Cow::Owned(charset::decode(charset, &value)?.into_owned()))
+        }
     })
 }
 

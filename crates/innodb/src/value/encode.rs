@@ -1,6 +1,9 @@
 //! [`Value`] -> stored bytes, for search keys.
 
-use super::charset::Charset;
+use std::collections::HashSet;
+
+use tanada_collation::{Charset, Encoded};
+
 use super::{Decimal, Value, address, decimal, enum_bytes, set_bytes, temporal};
 use crate::{ColumnType, Error, ErrorKind, Result};
 
@@ -20,13 +23,34 @@ impl Encoder {
         let charset = match column_type {
             ColumnType::Char { collation, .. }
             | ColumnType::VarChar { collation, .. }
-            | ColumnType::Text { collation, .. } => Charset::new(&collation.charset).ok(),
+            | ColumnType::Text { collation, .. } => Charset::lookup(&collation.charset),
             _ => None,
         };
         Encoder {
             column_type: column_type.clone(),
             charset,
             prefix_bytes: prefix_bytes.map(|bytes| bytes as usize),
+        }
+    }
+
+    /// Whether each value that is shown has one stored form: not if two elements of an ENUM or SET are shown alike,
+    /// or one as the empty string, which is also how no element at all is shown.
+    pub(crate) fn has_one_form(&self) -> bool {
+        match &self.column_type {
+            ColumnType::Enum { elements } | ColumnType::Set { elements } => {
+                let distinct: HashSet<&String> =
+                    elements.iter().filter(|element| !element.is_empty()).collect();
+                distinct.len() == elements.len()
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether several stored strings are shown as `value`, so that a search for one would miss the others.
+    pub(crate) fn is_ambiguous(&self, value: &Value<'_>) -> bool {
+        match (self.charset, value) {
+            (Some(charset), Value::Text(text)) => charset.encode(text) == Encoded::Ambiguous,
+            _ => false,
         }
     }
 
@@ -144,11 +168,14 @@ impl Encoder {
             (ColumnType::Char { collation, .. }, Value::Text(text), Some(charset))
             | (ColumnType::VarChar { collation, .. }, Value::Text(text), Some(charset))
             | (ColumnType::Text { collation, .. }, Value::Text(text), Some(charset)) => {
-                let Some(stored) = charset.encode(text) else { return Ok(None) };
+                let stored = match charset.encode(text) {
+                    Encoded::Bytes(stored) => stored,
+                    Encoded::Absent => return Ok(None),
+                    Encoded::Ambiguous => return Err(self.mismatch(value)),
+                };
                 let Some(prefix) = self.prefix_bytes else { return Ok(Some(stored.into_owned())) };
                 let characters = prefix / usize::from(collation.max_bytes.max(1));
-                let cut = charset.prefix(&stored, characters, collation.max_bytes);
-                cut.map(|cut| Some(cut.to_vec())).ok_or_else(|| self.mismatch(value))
+                Ok(Some(charset.prefix(&stored, characters).to_vec()))
             }
             (ColumnType::Binary { length }, Value::Bytes(bytes), _) => {
                 let length = *length as usize;
@@ -256,6 +283,18 @@ mod tests {
         assert_eq!(encode(&ColumnType::Date, Value::DateTime(1)), None);
         assert_eq!(encode(&ColumnType::Float, Value::Double(0.1)), None);
         assert!(Encoder::new(&tiny, None).encode(&Value::Text("1".into())).is_err());
+    }
+
+    #[test]
+    fn elements_that_are_shown_alike_have_several_forms() {
+        for (elements, one) in [(&["a", "b"][..], true), (&["a", "b", "a"], false), (&["", "b"], false)] {
+            let elements: Vec<String> = elements.iter().map(|element| element.to_string()).collect();
+            assert_eq!(
+                Encoder::new(&ColumnType::Set { elements: elements.clone() }, None).has_one_form(),
+                one
+            );
+            assert_eq!(Encoder::new(&ColumnType::Enum { elements }, None).has_one_form(), one);
+        }
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 mod address;
 mod charset;
-mod charset_table;
 mod compressed;
 mod decimal;
 mod decode;
@@ -16,7 +15,6 @@ use std::borrow::Cow;
 use crate::Result;
 
 pub use address::{address_key, address_text};
-pub(crate) use charset::Charset;
 pub(crate) use decimal::stored_bytes as decimal_bytes;
 pub(crate) use decode::{Decoder, enum_bytes, set_bytes};
 pub(crate) use encode::Encoder;

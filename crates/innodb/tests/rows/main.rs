@@ -15,4 +15,5 @@ mod layout;
 mod old_times;
 mod outside;
 mod ranges;
+mod texts;
 mod tpch;

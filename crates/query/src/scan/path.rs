@@ -176,7 +176,8 @@ fn bounds(
         let padded = value.data_type().is_binary();
         let values: Vec<ScalarValue> = prefix.iter().cloned().chain([value.clone()]).collect();
         Ok(match encode(table, index, &values)? {
-            Some(key) if included || padded => Bound::Included(key),
+            // A key that ends early equals rows on both sides of the bound.
+            Some(key) if included || padded || key.part_count() < values.len() => Bound::Included(key),
             Some(key) => Bound::Excluded(key),
             // The value lies outside of the column's type; the predicate itself decides.
             None => whole(),

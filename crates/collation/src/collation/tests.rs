@@ -1,0 +1,142 @@
+//! Orders of each kind of collation, and sort keys against comparison.
+
+use std::cmp::Ordering;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn collation(server: Server, name: &str) -> &'static Collation {
+    Collation::lookup(server, name).unwrap_or_else(|| panic!("{name}"))
+}
+
+fn key(collation: &Collation, text: &str) -> Vec<u8> {
+    let mut key = Vec::new();
+    collation.sort_key(text, &mut key);
+    key
+}
+
+#[test]
+fn a_name_means_another_order_on_another_server() {
+    // Hangul syllables weigh as their letters in Unicode 9.0.0 on MySQL, and as one character on MariaDB.
+    let (han, hangul) = ("\u{4e00}", "\u{ac00}");
+    for (server, order) in [(Server::MySql, Ordering::Less), (Server::MariaDb, Ordering::Greater)] {
+        assert_eq!(collation(server, "utf8mb4_0900_ai_ci").compare(hangul, han), order);
+    }
+}
+
+#[test]
+fn padding_counts_as_spaces() {
+    for (name, order) in [
+        ("utf8mb4_general_ci", Ordering::Equal),
+        ("utf8mb4_uca1400_as_cs", Ordering::Equal),
+        ("utf8mb4_bin", Ordering::Equal),
+        ("latin1_swedish_ci", Ordering::Equal),
+        ("latin1_swedish_nopad_ci", Ordering::Less),
+        ("utf8mb4_uca1400_nopad_ai_ci", Ordering::Less),
+        ("utf8mb4_0900_bin", Ordering::Less),
+    ] {
+        let collation = collation(Server::MariaDb, name);
+        assert_eq!(collation.compare("a", "a  "), order, "{name}");
+        assert_eq!(key(collation, "a").cmp(&key(collation, "a  ")), order, "{name}");
+    }
+    let padded = collation(Server::MySql, "utf8mb4_bin");
+    for (less, greater) in [("a\t", "a"), ("a", "a!"), ("a  \t", "a"), ("a   b", "a  b"), ("a b", "ab")] {
+        assert!(padded.compare(less, greater).is_lt(), "{less:?} {greater:?}");
+        assert!(key(padded, less) < key(padded, greater), "{less:?} {greater:?}");
+    }
+}
+
+#[test]
+fn accents_and_case_count_where_the_name_says_so() {
+    for (suffix, accent, case) in [("ai_ci", false, false), ("as_ci", true, false), ("as_cs", true, true)] {
+        for (server, family) in [(Server::MySql, "0900"), (Server::MariaDb, "uca1400")] {
+            let collation = collation(server, &format!("utf8mb4_{family}_{suffix}"));
+            assert_eq!(collation.compare("resume", "résumé").is_ne(), accent, "{family} {suffix}");
+            assert_eq!(collation.compare("a", "A").is_ne(), case, "{family} {suffix}");
+            // An accent decides before the case of an earlier letter.
+            assert_eq!(collation.compare("Ab", "áb").is_lt(), accent, "{family} {suffix}");
+        }
+    }
+}
+
+#[test]
+fn contractions_weigh_as_one_in_unicode_14() {
+    let collation = collation(Server::MariaDb, "utf8mb4_uca1400_ai_ci");
+    // Thai vowels that are written before their consonant sort after it.
+    assert!(collation.compare("\u{e40}\u{e02}", "\u{e02}\u{e41}").is_lt());
+    assert!(collation.compare("\u{dd9}\u{dcf}\u{dca}", "\u{ddd}").is_eq());
+}
+
+#[test]
+fn later_levels_are_padded_in_unicode_14() {
+    let collation = collation(Server::MariaDb, "utf8mb4_uca1400_nopad_ai_cs");
+    assert!(collation.compare("\u{653}", "").is_eq());
+    assert!(collation.compare("a", "a ").is_lt());
+    assert!(collation.compare("a", "A").is_lt());
+}
+
+#[test]
+fn single_byte_collations_go_by_their_table() {
+    let swedish = collation(Server::MySql, "latin1_swedish_ci");
+    assert!(swedish.compare("étÉ", "ETe").is_eq());
+    for pair in ["zå", "åä", "äö"] {
+        let mut letters = pair.chars().map(String::from);
+        let (Some(a), Some(b)) = (letters.next(), letters.next()) else { panic!("{pair}") };
+        assert!(swedish.compare(&a, &b).is_lt(), "{pair}");
+    }
+    assert!(swedish.compare("ü", "y").is_eq());
+    assert!(collation(Server::MySql, "latin1_german2_ci").compare("Straße", "STRASSE").is_eq());
+}
+
+#[test]
+fn stored_strings_compare_as_their_texts() {
+    let compare = |name, a: &[u8], b: &[u8]| collation(Server::MariaDb, name).compare_stored(a, b);
+    assert_eq!(compare("utf8mb4_nopad_bin", b"a  ", b"a"), Ordering::Greater);
+    assert_eq!(compare("utf8mb4_bin", b"a  ", b"a"), Ordering::Equal);
+    assert_eq!(compare("latin1_swedish_ci", b"\xe9", b"E "), Ordering::Equal);
+    assert_eq!(compare("utf16_unicode_ci", b"\0\xe9", b"\0E"), Ordering::Equal);
+    assert_eq!(compare("sjis_bin", b"\x81\x60", b"\x81\x61"), Ordering::Less);
+}
+
+#[test]
+fn unknown_collations_are_not_found() {
+    for name in ["utf8mb4_swedish_ci", "tis620_thai_ci", "latin2_czech_cs", "utf8mb4_ja_0900_as_cs", ""] {
+        assert!(Collation::lookup(Server::MySql, name).is_none(), "{name}");
+    }
+    assert!(Collation::lookup(Server::MySql, "utf8mb4_general_nopad_ci").is_none());
+    assert!(Collation::lookup(Server::MySql, "UTF8_general_ci").is_some());
+}
+
+#[test]
+fn every_data_file_is_whole() {
+    for server in [Server::MySql, Server::MariaDb] {
+        for name in Collation::names(server) {
+            if let Rule::Unicode(family, levels) = collation(server, name).rule {
+                assert!(levels.iter().all(|level| family.level(*level).is_some()), "{name}");
+            }
+        }
+    }
+    let german = collation(Server::MariaDb, "latin1_german2_ci");
+    assert!(matches!(german.rule, Rule::SingleByte(_)));
+}
+
+/// Texts of characters that share weights, carry accents, expand, contract or are ignored.
+fn text() -> impl Strategy<Value = String> {
+    let letters: Vec<char> = " \t!aAbBzZéÉäßæÆ?\u{301}\u{308}\u{0}\u{e40}\u{e01}\u{e02}\u{dd9}\u{dcf}\u{dca}中가각ｱアぁ😀\u{20000}".chars().collect();
+    prop::collection::vec(prop::sample::select(letters), 0..7)
+        .prop_map(|letters| letters.into_iter().collect())
+}
+
+proptest! {
+    #[test]
+    fn sort_keys_compare_as_their_texts(a in text(), b in text()) {
+        for server in [Server::MySql, Server::MariaDb] {
+            for name in Collation::names(server).filter(|name| !name.starts_with("cp") && !name.starts_with("latin")) {
+                let collation = collation(server, name);
+                let order = key(collation, &a).cmp(&key(collation, &b));
+                prop_assert_eq!(order, collation.compare(&a, &b), "{} {:?} {:?}", name, a, b);
+            }
+        }
+    }
+}
