@@ -18,7 +18,7 @@ pub mod value;
 pub use directory::{Catalog, MountOptions};
 pub use error::{Error, ErrorKind, Result};
 pub use files::{FileKind, Files, HostFiles, Lock};
-pub use page::{Page, PageNo, PageSize, SpaceId};
+pub use page::{Lsn, Page, PageNo, PageSize, SpaceId};
 pub use schema::{
     Collation, Column, ColumnNo, ColumnType, Index, IndexNo, IndexPart, Partition, RowFormat, Server,
     TableDefinition,
@@ -26,7 +26,7 @@ pub use schema::{
 pub use space::{Environment, PageCache, PageCacheCounters, PageRange, PageRun, Tablespace};
 pub use table::{
     Access, Bookmark, ChunkLayout, FileRange, IndexFacts, IndexInChunk, IndexLayout, IndexSegments,
-    IndexStatistics, Key, KeyRange, LeafRun, LeafSteps, Row, SpaceLayout, SpaceSegments, Table, TableFacts,
-    TableLayout, TableStatistics,
+    IndexStatistics, Key, KeyRange, LeafRun, LeafSteps, Loss, Losses, LostRows, Row, SpaceLayout,
+    SpaceSegments, Table, TableFacts, TableLayout, TableStatistics,
 };
 pub use value::{Decimal, RowSink, Value};

@@ -188,9 +188,10 @@ impl Belonging<'_> {
         Ok(())
     }
 
-    /// Whether the page that the dictionary calls the root of `index` is one. A page that cannot be read is found out by who needs it.
+    /// Whether the page that the dictionary calls the root of `index` is one. A page that cannot be read does not
+    /// contradict the dictionary; it is found out by who needs it.
     async fn is_root(&mut self, space: &Tablespace, index: &SystemIndex) -> Result<bool> {
-        let Ok(page) = space.page(index.root, self.sources.context).await else { return Ok(false) };
+        let Ok(page) = space.page(index.root, self.sources.context).await else { return Ok(true) };
         let is_tree = matches!(page.page_type(), page_type::INDEX | page_type::INSTANT | page_type::RTREE);
         let found = u64_at(page.bytes(), INDEX_ID);
         if is_tree && found == index.id {

@@ -13,7 +13,7 @@ use super::mysql_dictionary::{DICTIONARY, TablespaceFiles};
 use super::path_map::PathMap;
 use super::sys_tables::SystemTables;
 use crate::files::Files;
-use crate::{Environment, SpaceId};
+use crate::{Environment, ErrorKind, Result, SpaceId};
 
 /// Tables that a warning names.
 const NAMED: usize = 5;
@@ -27,30 +27,38 @@ pub(super) enum Dictionary {
 
 impl Dictionary {
     /// Reads the dictionary in `folder` or in the folder around it. If it is there but cannot be read, a warning says so.
+    ///
+    /// # Errors
+    /// `NotClean` if a page of it is newer than the end of the redo log.
     pub(super) async fn find(
         folder: &Path,
         map: &PathMap,
         environment: &Arc<Environment>,
         context: &IoContext,
         warnings: &mut Vec<String>,
-    ) -> Option<Dictionary> {
+    ) -> Result<Option<Dictionary>> {
         let files = &*environment.files;
         let folder = files.real_path(folder).unwrap_or_else(|_| folder.to_owned());
         let of_server = |folder: &Path| {
             [DICTIONARY, "ibdata1"].map(|name| folder.join(name)).into_iter().find(|path| files.exists(path))
         };
-        let path = [Some(folder.as_path()), folder.parent()].into_iter().flatten().find_map(of_server)?;
+        let path = [Some(folder.as_path()), folder.parent()].into_iter().flatten().find_map(of_server);
+        let Some(path) = path else { return Ok(None) };
         let read = match path.ends_with(DICTIONARY) {
             true => TablespaceFiles::read(&path, map, environment, context).await.map(Dictionary::MySql),
             false => SystemTables::read(&path, environment, context).await.map(Dictionary::MariaDb),
         };
-        let unread = |error| {
-            warnings.push(format!(
-                "the dictionary in {} is not used, so it is not known which file belongs to which table: {error}",
-                path.display()
-            ));
-        };
-        read.map_err(unread).ok()
+        match read {
+            Err(error) if error.kind() == ErrorKind::NotClean => Err(error),
+            Err(error) => {
+                warnings.push(format!(
+                    "the dictionary in {} is not used, so it is not known which file belongs to which table: {error}",
+                    path.display()
+                ));
+                Ok(None)
+            }
+            Ok(dictionary) => Ok(Some(dictionary)),
+        }
     }
 
     /// The dictionary's file.

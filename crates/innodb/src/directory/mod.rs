@@ -24,8 +24,9 @@ use parking_lot::Mutex;
 use tanada_io::{Gate, GateLimits, IoContext};
 
 use crate::schema::{read_sdi_tables, table_from_sdi};
+use crate::space::LogEnd;
 use crate::{Environment, Error, ErrorKind, Result, Table, TableDefinition, Tablespace};
-use clean::{CleanState, verify_clean};
+use clean::{CleanState, verify_clean, verify_log};
 use definition::Sources;
 use dictionary::Dictionary;
 use elsewhere::Shared;
@@ -87,10 +88,20 @@ impl Catalog {
         let map = PathMap::new(&options.path_map);
         let mut listing = listing::list(&*environment.files, path, &map, &mut warnings).await?;
         let folder = listing.folder(path);
-        let dictionary = Dictionary::find(folder, &map, environment, &context, &mut warnings).await;
+        let log = accept(verify_log(&*environment.files, folder).await, options, &mut warnings)?;
+        let log_end = log.as_ref().and_then(|log| log.end);
+        let log_end = log_end.map(|lsn| LogEnd { lsn, accept_newer: options.allow_stale });
+        let environment = &Arc::new(environment.with_log_end(log_end));
+        let dictionary = Dictionary::find(folder, &map, environment, &context, &mut warnings).await?;
         let shared = shared_spaces(&mut listing, path, dictionary.as_ref(), environment);
         let undo = dictionary.as_ref().and_then(Dictionary::undo_files);
-        accept_state(folder, listing.only(), undo.as_deref(), options, environment, &mut warnings).await?;
+        if let Some(log) = log {
+            let only = listing.only();
+            let state = verify_clean(&*environment.files, &log, only.as_deref(), undo.as_deref()).await;
+            if let Some(CleanState::Unverified(warning)) = accept(state, options, &mut warnings)? {
+                warnings.push(warning);
+            }
+        }
         let mut catalog = Catalog {
             environment: environment.clone(),
             context,
@@ -318,23 +329,15 @@ fn shared_spaces(
     }
 }
 
-/// Refuses files that the server did not leave clean, or takes the user at their word.
-async fn accept_state(
-    folder: &Path,
-    only: Option<Vec<PathBuf>>,
-    undo: Option<&[PathBuf]>,
-    options: &MountOptions,
-    environment: &Arc<Environment>,
-    warnings: &mut Vec<String>,
-) -> Result<()> {
-    match verify_clean(&*environment.files, folder, only.as_deref(), undo).await {
-        Ok(CleanState::Verified) => {}
-        Ok(CleanState::Unverified(warning)) => warnings.push(warning),
+/// Refuses files that the server did not leave clean, or takes the user at their word: then `None`, with a warning.
+fn accept<T>(state: Result<T>, options: &MountOptions, warnings: &mut Vec<String>) -> Result<Option<T>> {
+    match state {
+        Ok(state) => Ok(Some(state)),
         Err(error) if options.allow_stale => {
             warnings
                 .push(format!("stale data accepted, rows may be missing, doubled or uncommitted: {error}"));
+            Ok(None)
         }
-        Err(error) => return Err(error),
+        Err(error) => Err(error),
     }
-    Ok(())
 }

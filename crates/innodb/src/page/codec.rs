@@ -12,7 +12,7 @@ use super::checksum;
 use super::compression::Algorithm;
 use super::header::{self, page_type, u16_at, u32_at, u64_at};
 use super::zip;
-use crate::{ErrorKind, PageNo, PageSize, SpaceId};
+use crate::{ErrorKind, Lsn, PageNo, PageSize, SpaceId};
 
 /// How pages of a tablespace are framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,12 +40,15 @@ pub(crate) enum PageFault {
     Encrypted,
     /// An unknown compression algorithm.
     UnknownAlgorithm(u64),
+    /// The page was changed after the redo log beside its file had ended.
+    Newer { lsn: Lsn, log_end: Lsn },
 }
 
 impl PageFault {
     pub(crate) fn kind(&self) -> ErrorKind {
         match self {
             PageFault::Encrypted | PageFault::UnknownAlgorithm(_) => ErrorKind::Unsupported,
+            PageFault::Newer { .. } => ErrorKind::NotClean,
             _ => ErrorKind::Corrupt,
         }
     }
@@ -66,6 +69,13 @@ impl fmt::Display for PageFault {
             PageFault::UnknownAlgorithm(number) => {
                 write!(f, "page compression algorithm {number} is not known")
             }
+            PageFault::Newer { lsn, log_end } => write!(
+                f,
+                "the page was changed at LSN {lsn}, but the redo log of its directory ends at LSN {log_end}: the file was copied later than the \
+                 log, from a running server, or is of another time or server; copy all files again after a clean shutdown (SET GLOBAL \
+                 innodb_fast_shutdown = 0; SHUTDOWN), or this table's under FLUSH TABLES ... FOR EXPORT, or use a prepared backup (mariabackup or \
+                 xtrabackup --prepare); --allow-stale reads it as it is"
+            ),
         }
     }
 }
@@ -79,6 +89,8 @@ pub(crate) struct PageCodec {
     pub(crate) space: SpaceId,
     /// Whether checksums are verified; number and tablespace are in any case.
     pub(crate) verify: bool,
+    /// Where the redo log of the directory ends, if newer pages are refused.
+    pub(crate) log_end: Option<Lsn>,
 }
 
 impl PageCodec {
@@ -91,10 +103,22 @@ impl PageCodec {
         if is_all_zero(image) {
             return Ok(None);
         }
-        match self.format {
-            PageFormat::Classic => self.decode_classic(image, number),
-            PageFormat::FullCrc32(algorithm) => self.decode_full_crc32(image, number, algorithm),
-            PageFormat::Zip(page_size) => self.decode_zip(image, number, page_size),
+        let decoded = match self.format {
+            PageFormat::Classic => self.decode_classic(image, number)?,
+            PageFormat::FullCrc32(algorithm) => self.decode_full_crc32(image, number, algorithm)?,
+            PageFormat::Zip(page_size) => self.decode_zip(image, number, page_size)?,
+        };
+        self.check_age(image)?;
+        Ok(decoded)
+    }
+
+    /// Refuses a page that is newer than the redo log. The LSN is where it is on pages of all kinds, compressed ones
+    /// too.
+    fn check_age(&self, image: &[u8]) -> Result<(), PageFault> {
+        let lsn = Lsn(u64_at(image, header::LSN));
+        match self.log_end {
+            Some(log_end) if lsn > log_end => Err(PageFault::Newer { lsn, log_end }),
+            _ => Ok(()),
         }
     }
 

@@ -6,6 +6,10 @@
 //! 2. if the server compressed it, it is decompressed to the tablespace's page size ([`compression`], [`zip`]);
 //! 3. it becomes a [`Page`], which is shared and never changes.
 //!
+//! A page whose LSN is behind the end of the redo log that was found beside its file is refused too: the file and the
+//! log are not of the same moment, and the log would hold changes that the file lacks or a transaction that was never
+//! committed.
+//!
 //! Invariant: the bytes of a [`Page`] that came from a file are as many as the tablespace's page size, and unless they are all zero
 //! (allocated, never written) their header names the page and the tablespace that were asked for. In a file with ROW_FORMAT=COMPRESSED pages of
 //! B+trees have the size that the server works with, others that of the file.
@@ -44,6 +48,16 @@ impl fmt::Display for PageNo {
 pub struct SpaceId(pub u32);
 
 impl fmt::Display for SpaceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Log sequence number: a position in a server's redo log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lsn(pub u64);
+
+impl fmt::Display for Lsn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }

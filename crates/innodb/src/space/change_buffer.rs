@@ -1,8 +1,9 @@
 //! The change buffer: changes to secondary leaves that the server has not made yet.
 //!
-//! To spare a random read, MySQL up to 9 and MariaDB before 11 put changes to a secondary leaf that is not in memory into a tree of the system
-//! tablespace (`innodb_change_buffering`), and make them when the page is next read. A shutdown with `innodb_fast_shutdown = 1`, the
-//! default, leaves them there: such a leaf lacks entries, or has ones that are gone. Clustered indexes are never changed this way.
+//! To spare a random read, MySQL and MariaDB before 11 put changes to a secondary leaf that is not in memory into a
+//! tree of the system tablespace (`innodb_change_buffering`: `all` by default in MySQL up to 8.3 and in 9.7), and make
+//! them when the page is next read. A shutdown with `innodb_fast_shutdown = 1`, the default, leaves them there: such a
+//! leaf lacks entries, or has ones that are gone. Clustered indexes are never changed this way.
 //!
 //! Which leaves are concerned, every tablespace says itself (`ibuf0ibuf.cc`):
 //!

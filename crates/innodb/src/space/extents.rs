@@ -202,6 +202,63 @@ impl Tablespace {
     }
 }
 
+/// What the descriptor of its extent says of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    Free,
+    /// In use, from an extent that segments share.
+    Single,
+    /// In use by this segment.
+    Segment(u64),
+    /// The descriptor is damaged.
+    Unknown,
+}
+
+impl Tablespace {
+    /// What the descriptors that can be read say of each page up to the size that the file has or should have.
+    pub(crate) async fn uses(&self, context: &IoContext) -> Vec<Use> {
+        let pages = self.pages().max(self.declared_pages().min(self.pages().saturating_mul(64)));
+        let mut uses = Vec::with_capacity(pages as usize);
+        let (each, extent) = (xdes_bytes(self.page_size()), self.page_size().extent_pages());
+        let mut limit = None;
+        for group in (0..pages).step_by(self.page_size().bytes()) {
+            let page = self
+                .page(PageNo(group), context)
+                .await
+                .ok()
+                .filter(|page| matches!(page.page_type(), page_type::FSP_HEADER | page_type::XDES));
+            if group == 0 {
+                limit = page.as_ref().map(|page| u32_at(page.bytes(), FSP_FREE_LIMIT));
+            }
+            let end = pages.min(group.saturating_add(self.page_size().0));
+            for no in group..end {
+                let at = XDES_ARRAY + ((no - group) / extent) as usize * each;
+                let bytes = page.as_ref().and_then(|page| page.bytes().get(at..at + each));
+                uses.push(match bytes {
+                    _ if limit.is_some_and(|limit| no >= limit) => Use::Free,
+                    Some(bytes) => use_of(&Descriptor { first: PageNo(no - no % extent), bytes }, PageNo(no)),
+                    None => Use::Unknown,
+                });
+            }
+        }
+        uses
+    }
+}
+
+fn use_of(descriptor: &Descriptor<'_>, no: PageNo) -> Use {
+    match u32_at(descriptor.bytes, STATE) {
+        STATE_FREE => Use::Free,
+        STATE_FREE_FRAGMENTS | STATE_FULL_FRAGMENTS | STATE_OF_SEGMENT | STATE_LENT
+            if descriptor.is_free(no) =>
+        {
+            Use::Free
+        }
+        STATE_FREE_FRAGMENTS | STATE_FULL_FRAGMENTS => Use::Single,
+        STATE_OF_SEGMENT | STATE_LENT => Use::Segment(u64_at(descriptor.bytes, SEGMENT)),
+        _ => Use::Unknown,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::FileExt;

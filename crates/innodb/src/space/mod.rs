@@ -11,18 +11,21 @@ mod cache;
 mod change_buffer;
 mod extents;
 pub(crate) mod header;
+mod headless;
 pub(crate) mod ranges;
 mod run;
 mod segment;
 
 pub use cache::{PageCache, PageCacheCounters};
 pub(crate) use change_buffer::Stale;
-pub(crate) use extents::SegmentPages;
+pub(crate) use extents::{SegmentPages, Use};
 pub use ranges::PageRange;
 pub use run::PageRun;
+pub(crate) use segment::Roots;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tanada_io::{Buffer, Device, Executors, IoContext, Method};
 
@@ -30,8 +33,9 @@ use crate::files::{Files, HostFiles};
 use crate::page::PageBytes;
 use crate::page::checksum::is_unsealed;
 use crate::page::codec::{PageCodec, PageFault, PageFormat};
+use crate::page::header::u64_at;
 use crate::page::page_type;
-use crate::{Error, ErrorKind, Page, PageNo, PageSize, Result, Server, SpaceId};
+use crate::{Error, ErrorKind, Lsn, Page, PageNo, PageSize, Result, Server, SpaceId};
 use cache::{Claim, FileInstance, PageKey};
 use header::SpaceHeader;
 
@@ -48,6 +52,17 @@ pub struct Environment {
     pub verify_checksums: bool,
     /// Where the files are.
     pub files: Arc<dyn Files>,
+    /// Where the redo log beside the files ends, if it is known.
+    pub(crate) log_end: Option<LogEnd>,
+}
+
+/// The end of the redo log of one data directory, which no page of its files may be newer than.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LogEnd {
+    /// The end.
+    pub(crate) lsn: Lsn,
+    /// Whether newer pages are read all the same (`--allow-stale`), with a warning for each file.
+    pub(crate) accept_newer: bool,
 }
 
 impl Environment {
@@ -58,12 +73,19 @@ impl Environment {
         method: Method,
         verify_checksums: bool,
     ) -> Environment {
-        Environment { executors, cache, method, verify_checksums, files: Arc::new(HostFiles) }
+        Environment { executors, cache, method, verify_checksums, files: Arc::new(HostFiles), log_end: None }
     }
 
     /// The same over other files.
     pub fn with_files(self, files: Arc<dyn Files>) -> Environment {
         Environment { files, ..self }
+    }
+
+    /// The same for the files of a data directory whose redo log ends at `log_end`.
+    pub(crate) fn with_log_end(&self, log_end: Option<LogEnd>) -> Environment {
+        let (executors, cache) = (self.executors.clone(), self.cache.clone());
+        let (method, verify_checksums, files) = (self.method, self.verify_checksums, self.files.clone());
+        Environment { executors, cache, method, verify_checksums, files, log_end }
     }
 }
 
@@ -83,6 +105,10 @@ pub struct Tablespace {
     sdi_root: Option<PageNo>,
     /// Whether page 0 was written without a checksum.
     lacks_checksums: bool,
+    /// Why page 0 cannot be read, if the other pages told what it would.
+    loss: Option<Error>,
+    /// Whether a page was newer than the end of the redo log, and read all the same.
+    has_newer: AtomicBool,
 }
 
 /// The largest page: the size is only known once page 0 has been seen.
@@ -94,18 +120,40 @@ struct Start {
     codec: PageCodec,
     sdi_root: Option<PageNo>,
     lacks_checksums: bool,
+    /// Why page 0 cannot be read, if the other pages tell what it would.
+    loss: Option<Error>,
 }
 
 impl Start {
-    async fn read(path: &Path, device: &Device, environment: &Environment) -> Result<Start> {
-        let start = device.read(0, environment.executors.buffers().allocate(LARGEST_PAGE)).await?;
-        let header = SpaceHeader::parse(start.get(..header::PREFIX_BYTES).unwrap_or(&start), path)?;
-        let codec = PageCodec {
+    fn codec(header: &SpaceHeader, environment: &Environment) -> PageCodec {
+        PageCodec {
             format: header.format,
             page_size: header.page_size,
             space: header.space,
             verify: environment.verify_checksums,
+            log_end: environment.log_end.filter(|end| !end.accept_newer).map(|end| end.lsn),
+        }
+    }
+
+    /// What the other pages tell, if page 0 cannot be read for `error`, else that error.
+    async fn without_page_0(
+        path: &Path,
+        device: &Device,
+        environment: &Environment,
+        error: Error,
+    ) -> Result<Start> {
+        let Some(headless::Guess { header, sdi_root }) = headless::guess(path, device, environment).await?
+        else {
+            return Err(error);
         };
+        let codec = Start::codec(&header, environment);
+        Ok(Start { header, codec, sdi_root, lacks_checksums: false, loss: Some(error) })
+    }
+
+    async fn read(path: &Path, device: &Device, environment: &Environment) -> Result<Start> {
+        let start = device.read(0, environment.executors.buffers().allocate(LARGEST_PAGE)).await?;
+        let header = SpaceHeader::parse(start.get(..header::PREFIX_BYTES).unwrap_or(&start), path)?;
+        let codec = Start::codec(&header, environment);
         let Some(page0) = start.get(..header.page_size.bytes()) else {
             return Err(Error::new(
                 ErrorKind::Corrupt,
@@ -115,7 +163,7 @@ impl Start {
         codec.decode(page0, PageNo(0)).map_err(|fault| fault_in(path, codec.space, PageNo(0), &fault))?;
         let sdi_root = header.sdi_root(page0, path)?;
         let lacks_checksums = !matches!(header.format, PageFormat::FullCrc32(_)) && is_unsealed(page0);
-        Ok(Start { header, codec, sdi_root, lacks_checksums })
+        Ok(Start { header, codec, sdi_root, lacks_checksums, loss: None })
     }
 }
 
@@ -132,11 +180,17 @@ impl Tablespace {
             // Damage may look like anything, as long as the checksum is not reached.
             Err(error) if error.kind() != ErrorKind::Io => {
                 device.distrust(0, LARGEST_PAGE as u64);
-                Start::read(path, &device, environment).await?
+                Start::read(path, &device, environment).await
             }
-            read => read?,
+            read => read,
         };
-        let Start { header, codec, sdi_root, lacks_checksums } = start;
+        let start = match start {
+            Err(error) if error.kind() != ErrorKind::NotClean => {
+                Start::without_page_0(path, &device, environment, error).await?
+            }
+            start => start?,
+        };
+        let Start { header, codec, sdi_root, lacks_checksums, loss } = start;
         let page_bytes = header.page_size.bytes();
         // A page number has 32 bits, and FIL_NULL is none.
         let pages = (size_bytes / page_bytes as u64).min(u64::from(u32::MAX)) as u32;
@@ -151,6 +205,8 @@ impl Tablespace {
             tail_bytes: size_bytes % page_bytes as u64,
             sdi_root,
             lacks_checksums,
+            loss,
+            has_newer: AtomicBool::new(false),
         }))
     }
 
@@ -226,6 +282,12 @@ impl Tablespace {
     /// header gives.
     pub fn note(&self) -> Option<String> {
         let (pages, size) = (self.pages, self.header.size_pages);
+        if let Some(error) = &self.loss {
+            let (page_size, space) = (self.page_size().0, self.id());
+            return Some(format!(
+                "{error}; that the pages have {page_size} bytes and are of tablespace {space} is taken from the others"
+            ));
+        }
         if pages < size {
             return Some(format!(
                 "{}: the file has {pages} of {size} pages; what lay on the others cannot be read",
@@ -289,6 +351,7 @@ impl Tablespace {
         let Images { buffer, start } = self.read_pages(no, 1, context).await?;
         let len = self.page_size().bytes();
         let image = buffer.get(start..(start + len).min(buffer.len())).unwrap_or_default();
+        self.note_age(image, no);
         let bytes = match self.codec.decode(image, no) {
             Ok(None) if buffer.len() == len => PageBytes::Buffer(buffer),
             // The block that was read holds other pages too, which the cache does not account for.
@@ -356,7 +419,23 @@ impl Tablespace {
             0 => Images { buffer: self.environment.executors.buffers().allocate(0), start: 0 },
             present => self.read_pages(first, present, context).await?,
         };
+        let stored = images.buffer.get(images.start..).unwrap_or_default();
+        for (at, image) in stored.chunks_exact(self.page_size().bytes()).enumerate() {
+            self.note_age(image, PageNo(first.0.saturating_add(at as u32)));
+        }
         Ok(PageRun::new(&self.path, self.codec, first, count, images))
+    }
+
+    /// Warns, once for the file, of a page that is newer than the end of the redo log and is to be read all the same.
+    fn note_age(&self, image: &[u8], no: PageNo) {
+        let Some(LogEnd { lsn: end, accept_newer: true }) = self.environment.log_end else { return };
+        let lsn = Lsn(u64_at(image, crate::page::header::LSN));
+        if lsn > end && !self.has_newer.swap(true, Ordering::Relaxed) {
+            tanada_io::warn(&format!(
+                "{}: stale data accepted: page {no} was changed at LSN {lsn}, but the redo log of its directory ends at LSN {end}",
+                self.path.display()
+            ));
+        }
     }
 
     /// An error about page `no`, damaged in the way of `what`.

@@ -11,12 +11,12 @@
 use std::collections::HashSet;
 
 use futures::StreamExt;
-use futures::stream::{self, TryStreamExt};
+use futures::stream;
 use tanada_io::IoContext;
 
 use super::Tablespace;
 use crate::page::header::{self, link_at, page_type, u16_at, u32_at, u64_at};
-use crate::{Page, PageNo, PageSize, Result};
+use crate::{ErrorKind, Page, PageNo, PageSize, Result};
 
 /// Base nodes of the lists on page 0: length, first and last address.
 const FULL_INODE_PAGES: usize = 118;
@@ -46,6 +46,17 @@ pub(super) struct SegmentInode {
     pub(super) offset: u16,
     /// First fragment page.
     pub(super) first_fragment: Option<PageNo>,
+}
+
+/// The roots of the trees of a space.
+#[derive(Debug, Default)]
+pub(crate) struct Roots {
+    /// Root page and index id, ascending ids.
+    pub(crate) sound: Vec<(PageNo, u64)>,
+    /// First pages of segments that cannot be read: roots, or leaves of trees of which the root is another page.
+    pub(crate) damaged: Vec<PageNo>,
+    /// Whether the segments themselves cannot be read, so that any number of roots is missing.
+    pub(crate) incomplete: bool,
 }
 
 /// Bytes of an inode: id, counters, three list bases and magic take 64, then half an extent of page numbers.
@@ -111,13 +122,37 @@ impl Tablespace {
     /// Root pages of the index trees in this space, found from the segment inodes (for files without SDI): (root page, index id), ascending
     /// index id; the SDI index left out, SPATIAL ones not.
     pub async fn index_roots(&self, context: &IoContext) -> Result<Vec<(PageNo, u64)>> {
-        let segments = self.segments(context).await?;
+        match self.roots(context).await? {
+            Roots { incomplete: true, .. } => Err(self.corrupt(PageNo(2), "the segments cannot be read")),
+            roots => Ok(roots.sound),
+        }
+    }
+
+    /// The same, with pages that may be roots but are damaged.
+    pub(crate) async fn roots(&self, context: &IoContext) -> Result<Roots> {
+        let segments = match self.segments(context).await {
+            Ok(segments) => segments,
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                return Ok(Roots { incomplete: true, ..Roots::default() });
+            }
+            Err(error) => return Err(error),
+        };
         let candidates = segments.into_iter().filter_map(|inode| Some((inode, inode.first_fragment?)));
-        let read =
-            |(inode, no)| async move { self.page(no, context).await.map(|page| root_of(&inode, &page)) };
-        let roots = stream::iter(candidates).map(read).buffer_unordered(READS);
-        let mut roots: Vec<(PageNo, u64)> = roots.try_filter_map(async |root| Ok(root)).try_collect().await?;
-        roots.sort_unstable_by_key(|(root, id)| (*id, *root));
+        let read = |(inode, no)| async move {
+            let page = self.page(no, context).await;
+            (no, page.map(|page| (self.is_lost(&page), root_of(&inode, &page))))
+        };
+        let mut pages = stream::iter(candidates).map(read).buffer_unordered(READS);
+        let mut roots = Roots::default();
+        while let Some((no, page)) = pages.next().await {
+            match page {
+                Ok((true, _)) => roots.damaged.push(no),
+                Ok((false, root)) => roots.sound.extend(root),
+                Err(error) if error.kind() == ErrorKind::Corrupt => roots.damaged.push(no),
+                Err(error) => return Err(error),
+            }
+        }
+        roots.sound.sort_unstable_by_key(|(root, id)| (*id, *root));
         Ok(roots)
     }
 }

@@ -141,9 +141,9 @@ impl Table {
         let trees = self.trees_of(IndexNo(0))?;
         let (mut read, mut compressed) = (0, 0);
         for tree in trees {
-            let sampled = Sampled::new(tree, context).await?;
+            let mut sampled = Sampled::new(tree, context).await?;
             let chosen = spread(&sampled.known, LEAVES.div_ceil(trees.len()));
-            for leaf in read_leaves(tree, &chosen, context).await? {
+            for leaf in read_leaves(tree, &chosen, &mut sampled.damage, context).await? {
                 read += 1;
                 compressed += u32::from(leaf.page().was_compressed());
             }

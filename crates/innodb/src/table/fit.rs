@@ -15,8 +15,9 @@ use tanada_io::IoContext;
 use crate::page::header::u16_at;
 use crate::record;
 use crate::schema::IndexKind;
+use crate::space::Roots;
 use crate::tree::{Node, Tree};
-use crate::{Error, ErrorKind, PageNo, Result, SpaceId, TableDefinition, Tablespace};
+use crate::{Error, ErrorKind, Result, SpaceId, TableDefinition, Tablespace};
 
 /// Page header: end of the heap, bytes of removed records.
 const HEAP_TOP: usize = 40;
@@ -27,6 +28,8 @@ const FIRST_RECORD: usize = 120;
 /// Where tables share one space.
 const SYSTEM_SPACE: SpaceId = SpaceId(0);
 
+const MISFIT: &str = "its rows are not as its definition says";
+
 fn misfit(space: &Tablespace, what: &str) -> Error {
     let message = format!(
         "{}: {what}; the definition (.frm or CREATE TABLE) is of another table or of another time, or the .ibd file is",
@@ -36,18 +39,17 @@ fn misfit(space: &Tablespace, what: &str) -> Error {
 }
 
 /// Compares the number of trees found in `space` with that of the indexes.
-pub(super) fn check_trees(
-    definition: &TableDefinition,
-    space: &Tablespace,
-    found: &[(PageNo, u64)],
-) -> Result<()> {
+pub(super) fn check_trees(definition: &TableDefinition, space: &Tablespace, found: &Roots) -> Result<()> {
     let least = definition.indexes.iter().filter(|index| index.kind == IndexKind::BTree).count();
     let most = definition.indexes.len() + usize::from(!definition.has_document_id());
-    if space.id() == SYSTEM_SPACE || (least..=most).contains(&found.len()) {
+    // A damaged page may be a root.
+    let fits =
+        found.sound.len() <= most && (found.incomplete || found.sound.len() + found.damaged.len() >= least);
+    if space.id() == SYSTEM_SPACE || fits {
         return Ok(());
     }
-    let trees = if found.len() == 1 { "index" } else { "indexes" };
-    let what = format!("the file has {} {trees}, the definition {least}", found.len());
+    let trees = if found.sound.len() == 1 { "index" } else { "indexes" };
+    let what = format!("the file has {} {trees}, the definition {least}", found.sound.len());
     Err(misfit(space, &what))
 }
 
@@ -55,9 +57,17 @@ pub(super) fn check_trees(
 pub(super) async fn check_rows(clustered: &Tree, context: &IoContext) -> Result<()> {
     match first_leaf(clustered, context).await {
         Ok(None) => Ok(()),
-        Ok(Some(leaf)) if fits(clustered, &leaf).unwrap_or(false) => Ok(()),
+        Ok(Some(leaf)) => check_leaf(clustered, &leaf),
         // Node pointers that lead elsewhere are as telling as rows of other widths.
-        Ok(Some(_)) | Err(_) => Err(misfit(&clustered.space, "its rows are not as its definition says")),
+        Err(_) => Err(misfit(&clustered.space, MISFIT)),
+    }
+}
+
+/// Measures a leaf of the clustered index.
+pub(super) fn check_leaf(clustered: &Tree, leaf: &Node) -> Result<()> {
+    match fits(clustered, leaf) {
+        Ok(true) => Ok(()),
+        _ => Err(misfit(&clustered.space, MISFIT)),
     }
 }
 
@@ -72,7 +82,11 @@ async fn first_leaf(tree: &Tree, context: &IoContext) -> Result<Option<Node>> {
     while node.level() > 0 {
         let child = tree.child(&node, node.infimum(), &mut spans)?;
         // A page that the file lacks because it was cut, or a damaged one.
-        if child.0 < tree.space.declared_pages() && tree.space.page(child, context).await.is_err() {
+        let is_lost = match tree.space.page(child, context).await {
+            Ok(page) => tree.space.is_lost(&page),
+            Err(_) => true,
+        };
+        if child.0 < tree.space.declared_pages() && is_lost {
             return Ok(None);
         }
         node = tree.node(child, node.level() - 1, node.index_id(), context).await?;

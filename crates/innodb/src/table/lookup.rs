@@ -12,6 +12,7 @@ use tanada_io::IoContext;
 
 use super::row::Externals;
 use super::scan::{LeafReader, collect_bookmarks};
+use super::skipping::offer_skipping;
 use super::{Access, Bookmark, OnRow, Table};
 use crate::record::Spans;
 use crate::tree::{Key, Node, Position, Seek, Tree};
@@ -27,6 +28,16 @@ impl Table {
     /// # Errors
     /// `Corrupt` if a page is damaged or an entry's row is missing, and what `on_row` returns.
     pub async fn lookup(
+        &self,
+        access: &Access,
+        key: &Key,
+        context: &IoContext,
+        on_row: OnRow<'_>,
+    ) -> Result<()> {
+        self.rows_with(access, key, context, on_row).await.map_err(offer_skipping)
+    }
+
+    async fn rows_with(
         &self,
         access: &Access,
         key: &Key,
@@ -69,8 +80,9 @@ impl Table {
             return Err(Error::new(ErrorKind::InvalidInput, what));
         }
         let reader = self.clustered_reader(access, bookmark.partition(), context)?;
-        if let Some(found) = find(&reader, bookmark).await? {
-            let _ = found.hand_out(&reader, on_row)?;
+        let found = find(&reader, bookmark).await.map_err(offer_skipping)?;
+        if let Some(found) = found {
+            let _ = found.hand_out(&reader, on_row).map_err(offer_skipping)?;
         }
         Ok(())
     }

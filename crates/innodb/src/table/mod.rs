@@ -6,6 +6,7 @@
 //! - [`Table::leaves`] and [`Table::scan`] read leaf pages in large runs, past the cache, in any order and from many tasks at once.
 //! - [`Table::lookup`] finds the rows of one key through the cache; where a secondary index does not cover, all rows of the key are fetched at
 //!   once. [`Table::bookmarks`] and [`Table::fetch`] are the two halves of that for ranges.
+//! - [`Table::sound_leaves`] and [`Table::scan_sound`] read what is not damaged and list what is ([`Losses`]).
 
 mod access;
 mod bookmark;
@@ -14,10 +15,13 @@ mod facts;
 mod fit;
 mod layout;
 mod lookup;
+mod losses;
 mod open;
+mod rescue;
 mod row;
 mod sampling;
 mod scan;
+mod skipping;
 mod stale;
 mod statistics;
 mod verify;
@@ -25,6 +29,7 @@ mod walked;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
 
@@ -37,6 +42,7 @@ pub use bookmark::Bookmark;
 pub use chunks::{ChunkLayout, IndexInChunk};
 pub use facts::{IndexFacts, TableFacts};
 pub use layout::{FileRange, IndexLayout, IndexSegments, LeafSteps, SpaceLayout, SpaceSegments, TableLayout};
+pub use losses::{Loss, Losses, LostRows};
 pub use row::Row;
 pub use scan::LeafRun;
 pub use statistics::{IndexStatistics, TableStatistics};
@@ -56,6 +62,7 @@ pub struct Table {
     trees: Vec<Option<Vec<Arc<Tree>>>>,
     warnings: Vec<String>,
     statistics: Mutex<Option<Arc<TableStatistics>>>,
+    has_warned_of_damage: AtomicBool,
 }
 
 impl Table {
@@ -67,8 +74,16 @@ impl Table {
         trees: Vec<Option<Vec<Arc<Tree>>>>,
         warnings: Vec<String>,
     ) -> Table {
-        let statistics = Mutex::new(None);
-        Table { definition: Arc::new(definition), environment, spaces, keys, trees, warnings, statistics }
+        Table {
+            definition: Arc::new(definition),
+            environment,
+            spaces,
+            keys,
+            trees,
+            warnings,
+            statistics: Mutex::new(None),
+            has_warned_of_damage: AtomicBool::new(false),
+        }
     }
 
     /// Its definition.

@@ -8,14 +8,18 @@
 //! 4. On MariaDB, a clustered root of type 18 leads to the metadata record, which changes the layout of this partition.
 //! 5. A definition that does not lie in the file itself has to fit it ([`super::fit`]).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tanada_io::{Gate, GateLimits, IoContext};
 
-use super::{Table, fit, stale, verify};
+use super::losses::is_damage;
+use super::sampling::is_skipped;
+use super::{Table, fit, rescue, stale, verify};
 use crate::record::{self, Layout, Spans};
 use crate::schema::instant_mariadb::{self, OffPageDefaults};
 use crate::schema::{IndexKind, StoredField};
+use crate::space::Roots;
 use crate::tree::{KeyPart, KeyShape, Node, Order, Tree};
 use crate::value::Encoder;
 use crate::{
@@ -25,6 +29,8 @@ use crate::{
 
 /// What opening may have in flight.
 const GATE: GateLimits = GateLimits { ios: Some(64), bytes: 16 << 20 };
+/// MariaDB's first root in a file: behind the header, the change buffer's bitmap and the inodes.
+const FIRST_ROOT: PageNo = PageNo(3);
 /// Most bytes of the NULL bitmap that are tried to find the leftmost leaf: of 1,017 columns.
 const MAX_NULL_BYTES: usize = 128;
 
@@ -70,6 +76,9 @@ async fn open(
     }
     let put_aside = stale::put_aside(&definition, &spaces, &mut trees, &context).await?;
     warnings.extend(stale::warning(&definition, &put_aside));
+    let damaged = take_damaged(&definition, &mut trees, &context).await?;
+    let put_aside: BTreeSet<usize> = put_aside.into_iter().chain(damaged.keys().copied()).collect();
+    warnings.extend(damaged.into_values());
     // An index is read if it is found in every partition.
     let trees: Vec<Option<Vec<_>>> =
         trees.into_iter().map(|of_index| of_index.into_iter().collect()).collect();
@@ -92,6 +101,31 @@ async fn open(
     warnings.extend(spaces.iter().filter_map(|space| space.note()));
     warnings.iter().for_each(|warning| tanada_io::warn(warning));
     Ok(Arc::new(Table::new(definition, environment.clone(), spaces, keys, trees, warnings)))
+}
+
+/// Takes the secondary indexes whose root cannot be read out of `trees`. Gives a warning for each.
+async fn take_damaged(
+    definition: &TableDefinition,
+    trees: &mut [Vec<Option<Arc<Tree>>>],
+    context: &IoContext,
+) -> Result<BTreeMap<usize, String>> {
+    let mut damaged = BTreeMap::new();
+    for (no, of_index) in trees.iter_mut().enumerate().skip(1) {
+        for place in of_index {
+            let Some(tree) = place else { continue };
+            match tree.root(context).await {
+                Err(error) if is_skipped(&error) => {
+                    let (database, table, index) =
+                        (&definition.database, &definition.name, &definition.indexes[no].name);
+                    let what = format!("table {database}.{table}: index {index} is not used: {error}");
+                    damaged.entry(no).or_insert(what);
+                    *place = None;
+                }
+                root => drop(root?),
+            }
+        }
+    }
+    Ok(damaged)
 }
 
 fn key_shape(definition: &TableDefinition, index: IndexNo) -> Result<KeyShape> {
@@ -126,12 +160,18 @@ async fn open_trees(
     let root_of = |no: usize| definition.indexes[no].roots.get(partition).copied().flatten();
     let complete = (0..definition.indexes.len())
         .all(|no| definition.indexes[no].kind == IndexKind::Other || root_of(no).is_some());
-    let found = if complete { Vec::new() } else { space.index_roots(context).await? };
-    if !complete {
-        fit::check_trees(definition, space, &found)?;
-    }
+    let Roots { sound: found, damaged, incomplete } = match complete {
+        true => Roots::default(),
+        false => {
+            let roots = space.roots(context).await?;
+            fit::check_trees(definition, space, &roots)?;
+            roots
+        }
+    };
     let clustered_root = match (root_of(0), found.first()) {
         (Some(root), _) => root,
+        // The clustered index is made first, so its root has the first page of a file of its own.
+        (None, _) if (incomplete || damaged.contains(&FIRST_ROOT)) && space.id().0 != 0 => FIRST_ROOT,
         (None, Some((root, _))) => *root,
         (None, None) => return Err(space.corrupt(PageNo(0), "the space holds no B+tree")),
     };
@@ -214,7 +254,17 @@ async fn clustered_layout(
     }
     let plain =
         Tree::new(space.clone(), root, Arc::new(Layout::new(definition, IndexNo(0), None)?), key.clone(), 0);
-    let node = plain.root(context).await?;
+    let node = match plain.root(context).await {
+        Ok(node) => node,
+        Err(error) if is_damage(&error) => {
+            let known_id = if definition.partitions.len() == 1 { definition.indexes[0].id } else { 0 };
+            if !fits_without_root(&plain, known_id, context).await? {
+                return Err(error);
+            }
+            return Layout::new(definition, IndexNo(0), None);
+        }
+        Err(error) => return Err(error),
+    };
     let Some(core) = node.core_fields() else { return Layout::new(definition, IndexNo(0), None) };
     let leaf = leftmost_leaf(&plain, core, node, context).await?;
     let no = leaf.page().number();
@@ -256,6 +306,20 @@ async fn fetch_defaults(
         }
     }
     Ok(())
+}
+
+/// Whether the definition fits a clustered index whose root is damaged: its first leaf is found by reading the whole
+/// file. Not if there is no such leaf, or the table was altered instantly, of which the root holds a part.
+async fn fits_without_root(plain: &Tree, known_id: u64, context: &IoContext) -> Result<bool> {
+    let Some(leaf) = rescue::first_leaf(plain, known_id, context).await? else { return Ok(false) };
+    let no = leaf.page().number();
+    let first = leaf.records().next().map_err(|error| plain.at(no, &error))?;
+    if let Some(first) = first
+        && leaf.header(first).map_err(|error| plain.at(no, &error))?.min_rec
+    {
+        return Ok(false);
+    }
+    fit::check_leaf(plain, &leaf).map(|()| true)
 }
 
 /// The leftmost leaf of a tree whose NULL bitmap width is not known yet: the metadata record there tells. The width that leads to a node of the

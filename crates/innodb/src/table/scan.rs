@@ -6,6 +6,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use tanada_io::IoContext;
 
 use super::row::{Externals, Projection, Row};
+use super::skipping::offer_skipping;
 use super::{Access, Bookmark, OnRow, Table, bookmark};
 use crate::record::{self, Spans};
 use crate::tree::{KeyRange, Node, Tree};
@@ -16,7 +17,7 @@ const RUN_BYTES: u32 = 1 << 20;
 /// Pages that are no leaves but are read along, rather than starting another I/O.
 const GAP_PAGES: u32 = 4;
 /// Rows of a leaf whose off-page values are fetched at once.
-const EXTERNAL_ROWS: usize = 8;
+pub(super) const EXTERNAL_ROWS: usize = 8;
 
 /// Consecutive leaf pages of one partition (by page number), at most 1 MiB, to be read with one I/O.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +38,7 @@ impl LeafRun {
 }
 
 /// Runs of the sorted `pages` of a partition.
-fn runs(partition: usize, pages: &[PageNo], page_size: PageSize) -> Vec<LeafRun> {
+pub(super) fn runs(partition: usize, pages: &[PageNo], page_size: PageSize) -> Vec<LeafRun> {
     let longest = (RUN_BYTES / page_size.0).max(1);
     let mut runs: Vec<LeafRun> = Vec::new();
     for page in pages {
@@ -66,12 +67,12 @@ impl Table {
     ) -> Result<Vec<LeafRun>> {
         let trees = self.trees_of(index)?;
         let lists = trees.iter().map(|tree| tree.leaves(range, context));
-        let lists = futures::future::try_join_all(lists).await?;
+        let lists = futures::future::try_join_all(lists).await.map_err(offer_skipping)?;
         let mut all = Vec::new();
         for (partition, (tree, mut list)) in trees.iter().zip(lists).enumerate() {
             list.pages.sort_unstable();
             if let Some(pair) = list.pages.windows(2).find(|pair| pair[0] == pair[1]) {
-                return Err(tree.space.corrupt(pair[0], "two node pointers lead to it"));
+                return Err(offer_skipping(tree.space.corrupt(pair[0], "two node pointers lead to it")));
             }
             all.extend(runs(partition, &list.pages, tree.space.page_size()));
         }
@@ -93,6 +94,17 @@ impl Table {
         if !access.covering() {
             return Err(Error::new(ErrorKind::InvalidInput, "a scan needs an index that holds all columns"));
         }
+        self.scan_run(access, run, range, context, on_row).await.map_err(offer_skipping)
+    }
+
+    async fn scan_run(
+        &self,
+        access: &Access,
+        run: &LeafRun,
+        range: &KeyRange,
+        context: &IoContext,
+        on_row: OnRow<'_>,
+    ) -> Result<()> {
         let tree = self.tree(access.index(), run.partition)?;
         let reader = LeafReader { tree, projection: access.projection(run.partition)?, fetch: true, context };
         let id = tree.id(context).await?;
@@ -164,7 +176,7 @@ pub(super) fn collect_bookmarks(
 }
 
 /// The rows of `leaf` within `range`.
-fn live_origins(tree: &Tree, leaf: &Node, range: &KeyRange) -> Result<Vec<usize>> {
+pub(super) fn live_origins(tree: &Tree, leaf: &Node, range: &KeyRange) -> Result<Vec<usize>> {
     let mut origins = Vec::new();
     let _ = each_row(tree, leaf, range, |origin| {
         origins.push(origin);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tanada_io::IoContext;
 
+use super::sampling::is_skipped;
 use crate::schema::IndexKind;
 use crate::space::Stale;
 use crate::tree::Tree;
@@ -63,10 +64,13 @@ async fn put_aside_one(
     context: &IoContext,
 ) -> Result<bool> {
     let Some(place) = of_index.get_mut(partition) else { return Ok(false) };
-    if let Some(tree) = place
-        && !stale.holds(tree.id(context).await?)
-    {
-        return Ok(false);
+    if let Some(tree) = place {
+        match tree.id(context).await {
+            Ok(id) if !stale.holds(id) => return Ok(false),
+            // An index whose root cannot be read is put aside for that.
+            Err(error) if is_skipped(&error) => return Ok(false),
+            id => drop(id?),
+        }
     }
     *place = None;
     Ok(true)

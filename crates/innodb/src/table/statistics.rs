@@ -14,7 +14,7 @@ use super::sampling::{Sampled, read_leaves, spread};
 use crate::page::header::u16_at;
 use crate::record::{self, Spans};
 use crate::tree::{Node, Tree};
-use crate::{IndexNo, Result};
+use crate::{Error, IndexNo, Result};
 
 /// Leaves of an index that are read.
 const LEAVES: usize = 20;
@@ -60,6 +60,7 @@ struct Sample {
     pairs: u64,
     neighbours: u64,
     exact: bool,
+    damage: Option<Error>,
     live: u64,
     records: u64,
     record_bytes: u64,
@@ -73,14 +74,17 @@ struct Sample {
 impl Table {
     /// Estimates, sampled once per table with about 20 page reads an index, all in flight at once.
     ///
+    /// Pages that are damaged are left out, with a warning.
+    ///
     /// # Errors
-    /// If a sampled page cannot be read or is damaged.
+    /// If the table is no more there.
     pub async fn statistics(&self, context: &IoContext) -> Result<Arc<TableStatistics>> {
         if let Some(statistics) = self.statistics.lock().clone() {
             return Ok(statistics);
         }
         let samples = (0..self.trees.len()).map(|no| self.sample_index(IndexNo(no), context));
         let samples = futures::future::try_join_all(samples).await?;
+        self.warn_of_damage(samples.iter().flatten().find_map(|sample| sample.damage.as_ref()));
         let statistics = Arc::new(self.summarize(&samples));
         *self.statistics.lock() = Some(statistics.clone());
         Ok(statistics)
@@ -139,13 +143,14 @@ fn summarize_index(samples: &[Sample], rows: u64, unique_parts: Option<usize>) -
 
 impl Sample {
     async fn take(tree: &Tree, leaves: usize, context: &IoContext) -> Result<Sample> {
-        let sampled = Sampled::new(tree, context).await?;
+        let mut sampled = Sampled::new(tree, context).await?;
         let chosen = spread(&sampled.known, leaves);
+        let read = read_leaves(tree, &chosen, &mut sampled.damage, context).await?;
         let parts = tree.layout.key_fields;
         let mut sample = Sample {
             height: sampled.height,
             leaves: sampled.leaves,
-            sampled_leaves: chosen.len() as u64,
+            sampled_leaves: read.len() as u64,
             pairs: sampled.pairs,
             neighbours: sampled.neighbours,
             exact: sampled.is_exact() && chosen.len() == sampled.known.len(),
@@ -153,9 +158,13 @@ impl Sample {
             seen: vec![HashSet::new(); parts],
             ..Sample::default()
         };
-        for leaf in read_leaves(tree, &chosen, context).await? {
-            sample.add(tree, &leaf).map_err(|error| tree.at(leaf.page().number(), &error))?;
+        for leaf in read {
+            if let Err(error) = sample.add(tree, &leaf) {
+                sampled.damage.get_or_insert(tree.at(leaf.page().number(), &error));
+            }
         }
+        sample.exact &= sampled.damage.is_none();
+        sample.damage = sampled.damage;
         Ok(sample)
     }
 

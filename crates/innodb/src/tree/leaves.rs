@@ -53,29 +53,12 @@ impl Tree {
         Ok(LeafList { pages, height })
     }
 
-    /// All nodes of level 1 in key order, `root` itself if it is one.
-    pub(crate) async fn nodes_of_level_one(&self, root: &Node, context: &IoContext) -> Result<Vec<PageNo>> {
-        let (id, mut level) = (root.index_id(), root.level());
-        if level <= 1 {
-            return Ok(vec![self.root]);
-        }
-        let mut pages = self.all_children(root)?;
-        while level > 2 {
-            level -= 1;
-            let reads = stream::iter(pages).map(|no| self.node(no, level, id, context));
-            let nodes: Vec<Node> = reads.buffered(PREFETCH).try_collect().await?;
-            pages = nodes.iter().map(|node| self.all_children(node)).collect::<Result<Vec<_>>>()?.concat();
-            self.check_count(pages.len())?;
-        }
-        Ok(pages)
-    }
-
     /// The children of `node` in key order.
     pub(crate) fn all_children(&self, node: &Node) -> Result<Vec<PageNo>> {
         self.children(node, &KeyRange::all())
     }
 
-    fn check_count(&self, count: usize) -> Result<()> {
+    pub(crate) fn check_count(&self, count: usize) -> Result<()> {
         if count as u64 > u64::from(self.space.pages()) {
             return Err(self
                 .space

@@ -47,6 +47,9 @@ impl Node {
         let bytes = page.bytes();
         let page_type = page.page_type();
         if !matches!(page_type, page_type::INDEX | page_type::INSTANT) {
+            if page.is_unwritten() {
+                return Err(corrupt("it is all zeros where a page of a B+tree should be"));
+            }
             return Err(corrupt(format!("it has type {page_type} and is no page of a B+tree")));
         }
         let slots = usize::from(u16_at(bytes, SLOTS));

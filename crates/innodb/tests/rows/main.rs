@@ -15,5 +15,7 @@ mod layout;
 mod old_times;
 mod outside;
 mod ranges;
+mod skipping;
 mod texts;
+mod torn;
 mod tpch;

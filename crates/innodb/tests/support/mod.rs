@@ -80,7 +80,8 @@ impl RowSink for Collect {
     }
 }
 
-fn collect<'a>(rows: &'a mut Vec<Values>) -> impl FnMut(&Row<'_>) -> Result<ControlFlow<()>> + 'a {
+/// Collects rows that are handed out.
+pub fn collect<'a>(rows: &'a mut Vec<Values>) -> impl FnMut(&Row<'_>) -> Result<ControlFlow<()>> + 'a {
     |row| {
         let mut sink = Collect::default();
         row.decode(&mut sink)?;

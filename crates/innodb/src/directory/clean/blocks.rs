@@ -42,6 +42,18 @@ pub(super) fn log_after(lsn: u64, blocks: &[u8]) -> Option<Vec<u8>> {
     Some(log)
 }
 
+/// The LSN `bytes` of log after `lsn`, headers and trailers of the blocks between counted.
+pub(super) fn lsn_after(lsn: u64, bytes: usize) -> u64 {
+    let mut end = lsn;
+    for _ in 0..bytes {
+        end += 1;
+        if end % BLOCK as u64 == CHECKSUM as u64 {
+            end += (TRAILER + HEADER) as u64;
+        }
+    }
+    end
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -67,6 +79,14 @@ pub(super) mod tests {
         assert_eq!(log_after(5120 + 100, &block(5120, 107)), Some(vec![0x11; 7]));
         let two = [block(5120, 512), block(5632, 20)].concat();
         assert_eq!(log_after(5120 + 500, &two), Some(vec![0x11; 16]));
+    }
+
+    #[test]
+    fn an_lsn_counts_headers_and_trailers() {
+        assert_eq!(lsn_after(5120 + 100, 0), 5120 + 100);
+        assert_eq!(lsn_after(5120 + 100, 407), 5120 + 507);
+        assert_eq!(lsn_after(5120 + 100, 408), 5632 + 12);
+        assert_eq!(lsn_after(5120 + 100, 408 + 496), 6144 + 12);
     }
 
     #[test]

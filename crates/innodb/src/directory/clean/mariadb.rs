@@ -16,7 +16,7 @@ use std::path::Path;
 use super::blocks::{self, BLOCK};
 use super::{LogFile, not_clean};
 use crate::page::header::{u32_at, u64_at};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Lsn, Result};
 
 const FORMAT_10_8: u32 = 0x5068_7973;
 const FORMAT_10_5: u32 = 0x5048_5953;
@@ -30,8 +30,8 @@ const FILE_CHECKPOINT: u8 = 0xfa;
 /// Type and length, two zeros for space and page, the LSN.
 const FILE_CHECKPOINT_BYTES: usize = 11;
 
-/// Verifies the log `file` of `folder`.
-pub(super) async fn verify(format: u32, file: &LogFile<'_>, folder: &Path) -> Result<()> {
+/// Verifies the log `file` of `folder`; returns where it ends.
+pub(super) async fn verify(format: u32, file: &LogFile<'_>, folder: &Path) -> Result<Lsn> {
     let encrypted_by_header = format == FORMAT_10_8 && u32_at(&file.read(0, BLOCK).await?, ENCRYPTION) != 0;
     if encrypted_by_header || ENCRYPTED.contains(&format) {
         let what = "its redo log is encrypted, so that a clean shutdown cannot be verified; --allow-stale reads the files as they are";
@@ -39,10 +39,10 @@ pub(super) async fn verify(format: u32, file: &LogFile<'_>, folder: &Path) -> Re
     }
     let ends = match format {
         FORMAT_10_8 => match Ring::open(file).await? {
-            Some(ring) => Some(ring.ends_at_checkpoint().await?),
+            Some(ring) => Some(ring.end().await?),
             None => None,
         },
-        FORMAT_10_5 => ends_at_checkpoint_in_blocks(file).await?,
+        FORMAT_10_5 => end_in_blocks(file).await?,
         _ => {
             return Err(not_clean(
                 folder,
@@ -51,8 +51,8 @@ pub(super) async fn verify(format: u32, file: &LogFile<'_>, folder: &Path) -> Re
         }
     };
     match ends {
-        Some(true) => Ok(()),
-        Some(false) => Err(not_clean(
+        Some(Some(end)) => Ok(end),
+        Some(None) => Err(not_clean(
             folder,
             "the server was not shut down cleanly: its redo log goes on after the last checkpoint",
         )),
@@ -100,21 +100,22 @@ impl Ring<'_> {
         self.file.len - RING
     }
 
-    async fn ends_at_checkpoint(&self) -> Result<bool> {
+    /// Where the log ends, if that is at its last checkpoint.
+    async fn end(&self) -> Result<Option<Lsn>> {
         /// Mini-transactions are far shorter than this.
         const LONGEST: usize = 4 << 20;
         if self.end != self.checkpoint {
-            return Ok(false);
+            return Ok(None);
         }
         let log = self.read(self.checkpoint, LONGEST).await?;
         let mut at = 0;
         while let Some(length) = self.mini_transaction(&log[at..], self.checkpoint + at as u64) {
             if !starts_with_checkpoint(&log[at..], self.checkpoint) || length != FILE_CHECKPOINT_BYTES + 5 {
-                return Ok(false);
+                return Ok(None);
             }
             at += length;
         }
-        Ok(at > 0)
+        Ok((at > 0).then(|| Lsn(self.checkpoint + at as u64)))
     }
 
     /// Up to `len` bytes from `lsn` on, not more than the ring holds.
@@ -161,8 +162,8 @@ fn record_bytes(log: &[u8]) -> Option<usize> {
     usize::try_from(base + rest + 16).ok()
 }
 
-/// 10.5 to 10.7. `None` if the log is damaged.
-async fn ends_at_checkpoint_in_blocks(file: &LogFile<'_>) -> Result<Option<bool>> {
+/// Where a log of 10.5 to 10.7 ends, if that is at its last checkpoint. `None` if the log is damaged.
+async fn end_in_blocks(file: &LogFile<'_>) -> Result<Option<Option<Lsn>>> {
     let mut newest = None;
     for offset in [512, 1536] {
         let block = file.read(offset, BLOCK).await?;
@@ -180,7 +181,8 @@ async fn ends_at_checkpoint_in_blocks(file: &LogFile<'_>) -> Result<Option<bool>
     let is_checkpoint = |records: &[u8]| {
         records.len() == FILE_CHECKPOINT_BYTES + 1 && starts_with_checkpoint(records, checkpoint)
     };
-    Ok(Some(log.chunks(FILE_CHECKPOINT_BYTES + 1).all(is_checkpoint)))
+    let ends = log.chunks(FILE_CHECKPOINT_BYTES + 1).all(is_checkpoint);
+    Ok(Some(ends.then(|| Lsn(blocks::lsn_after(checkpoint, log.len())))))
 }
 
 #[cfg(test)]
@@ -201,7 +203,7 @@ mod tests {
     }
 
     /// Whether a log of 10.8 with a checkpoint at `lsn`, followed by `log`, is clean.
-    fn ring(lsn: u64, log: &[u8]) -> Result<()> {
+    fn ring(lsn: u64, log: &[u8]) -> Result<Lsn> {
         let mut file = vec![0; (RING + CAPACITY) as usize];
         file[..4].copy_from_slice(&FORMAT_10_8.to_be_bytes());
         file[8..16].copy_from_slice(&FIRST.to_be_bytes());
@@ -218,7 +220,7 @@ mod tests {
         check(FORMAT_10_8, &file)
     }
 
-    fn check(format: u32, bytes: &[u8]) -> Result<()> {
+    fn check(format: u32, bytes: &[u8]) -> Result<Lsn> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ib_logfile0");
         std::fs::write(&path, bytes).unwrap();
@@ -226,7 +228,7 @@ mod tests {
         futures::executor::block_on(verify(format, &file, folder.path()))
     }
 
-    fn assert_not_clean(result: Result<()>) {
+    fn assert_not_clean(result: Result<Lsn>) {
         assert_eq!(result.unwrap_err().kind(), ErrorKind::NotClean);
     }
 
@@ -243,11 +245,11 @@ mod tests {
             // The byte after the records decides about the turn.
             let turn = if lsn + 11 < FIRST + CAPACITY { 1 } else { 0 };
             let last = mini_transaction(&checkpoint_record(lsn), turn);
-            ring(lsn, &last).unwrap();
+            assert_eq!(ring(lsn, &last).unwrap(), Lsn(lsn + 16));
             assert_not_clean(ring(lsn, &mini_transaction(&checkpoint_record(lsn), 1 - turn)));
             let next_turn = if lsn + 16 + 11 < FIRST + CAPACITY { 1 } else { 0 };
-            ring(lsn, &[last.clone(), mini_transaction(&checkpoint_record(lsn), next_turn)].concat())
-                .unwrap();
+            let twice = [last.clone(), mini_transaction(&checkpoint_record(lsn), next_turn)].concat();
+            assert_eq!(ring(lsn, &twice).unwrap(), Lsn(lsn + 32));
             let write = [0x35, 1, 2, 3, 4, 5];
             let next_turn = if lsn + 16 + 6 < FIRST + CAPACITY { 1 } else { 0 };
             assert_not_clean(ring(lsn, &[last.clone(), mini_transaction(&write, next_turn)].concat()));
@@ -298,7 +300,7 @@ mod tests {
     }
 
     /// Whether a log of 10.5 whose first block after the checkpoint holds `records` is clean.
-    fn block_log(records: &[u8]) -> Result<()> {
+    fn block_log(records: &[u8]) -> Result<Lsn> {
         let lsn = 8192 + 100u64;
         let mut file = vec![0; 8192];
         file[512..520].copy_from_slice(&3u64.to_be_bytes());
@@ -315,9 +317,10 @@ mod tests {
     #[test]
     fn a_log_in_blocks_that_ends_with_checkpoints_is_clean() {
         let checkpoint = [&checkpoint_record(8192 + 100)[..], &[0]].concat();
-        block_log(&[]).unwrap();
-        block_log(&checkpoint).unwrap();
-        block_log(&checkpoint.repeat(2)).unwrap();
+        for times in 0..3 {
+            let end = block_log(&checkpoint.repeat(times)).unwrap();
+            assert_eq!(end, Lsn(8192 + 100 + 12 * times as u64));
+        }
         assert_not_clean(block_log(&[&checkpoint[..], &[0x35, 1, 2, 3, 4, 5, 0]].concat()));
         assert_not_clean(block_log(&checkpoint[..11]));
     }

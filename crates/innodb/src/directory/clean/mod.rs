@@ -12,6 +12,9 @@
 //! Parts of a server's files may lie elsewhere (`innodb_data_home_dir`, `innodb_undo_directory`); what that leaves open is a warning too. A
 //! redo log that lies elsewhere (`innodb_log_group_home_dir`) leaves everything open, so its lack beside a system tablespace is a refusal.
 //!
+//! The end of the redo log is what every page is compared with when it is read ([`LogEnd`](crate::space::LogEnd)): a
+//! page that is newer was copied later than the log, from a running server.
+//!
 //! The redo log is looked for in the folder and, since the folder may be that of one database, beside it.
 
 mod backup;
@@ -26,7 +29,7 @@ pub(super) use undo::is_undo_file;
 use std::path::{Path, PathBuf};
 
 use crate::files::{FileKind, Files};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Why files may be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,23 +40,50 @@ pub(crate) enum CleanState {
     Unverified(String),
 }
 
-/// Checks that the server left `folder` clean: a data directory, or the folder of one database, of which maybe `only` some tablespaces.
-/// `undo` are the undo tablespaces that MySQL's dictionary names, if it could be asked.
+/// What the redo log beside some files tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LogState {
+    /// The data directory, if the files lie in one; else the folder of the files without links.
+    folder: PathBuf,
+    is_data_directory: bool,
+    /// Where the log ends. `None` without a log, as in a prepared backup.
+    pub(crate) end: Option<Lsn>,
+}
+
+/// Verifies that no server runs on `folder`, a data directory or the folder of one database, and that the redo log ends
+/// at its last checkpoint.
 ///
 /// # Errors
-/// [`ErrorKind::NotClean`], with the reason and the ways out, if it did not; [`ErrorKind::Unsupported`] if its redo log is encrypted.
+/// [`ErrorKind::NotClean`], with the reason and the ways out, if not; [`ErrorKind::Unsupported`] if the redo
+/// log is encrypted.
+pub(crate) async fn verify_log(disk: &dyn Files, folder: &Path) -> Result<LogState> {
+    match data_directory(disk, folder)? {
+        Some(folder) => {
+            let end = verify_data_directory(disk, &folder).await?;
+            Ok(LogState { folder, is_data_directory: true, end })
+        }
+        None => {
+            let folder = disk.real_path(folder).map_err(|error| unreadable(folder, &error))?;
+            Ok(LogState { folder, is_data_directory: false, end: None })
+        }
+    }
+}
+
+/// Checks that no transaction was left unfinished in the data directory of `log`, or that the folder without a log, or
+/// `only` some tablespaces of it, were copied away in a clean state. `undo` are the undo tablespaces that MySQL's
+/// dictionary names, if it could be asked.
+///
+/// # Errors
+/// [`ErrorKind::NotClean`], with the reason and the ways out, if the server did not leave the files clean.
 pub(crate) async fn verify_clean(
     disk: &dyn Files,
-    folder: &Path,
+    log: &LogState,
     only: Option<&[PathBuf]>,
     undo: Option<&[PathBuf]>,
 ) -> Result<CleanState> {
-    match data_directory(disk, folder)? {
-        Some(data_directory) => verify_data_directory(disk, &data_directory, undo).await,
-        None => {
-            let real = disk.real_path(folder).map_err(|error| unreadable(folder, &error))?;
-            verify_copied_folder(disk, &real, only).await
-        }
+    match log.is_data_directory {
+        true => refuse_unfinished(disk, &log.folder, undo, log.end).await,
+        false => verify_copied_folder(disk, &log.folder, only).await,
     }
 }
 
@@ -70,32 +100,35 @@ pub(crate) fn data_directory(disk: &dyn Files, folder: &Path) -> Result<Option<P
     Ok(found.map(Path::to_owned))
 }
 
-async fn verify_data_directory(
-    disk: &dyn Files,
-    folder: &Path,
-    undo: Option<&[PathBuf]>,
-) -> Result<CleanState> {
+/// Returns where the redo log ends, if there is one.
+async fn verify_data_directory(disk: &dyn Files, folder: &Path) -> Result<Option<Lsn>> {
     running::refuse_if_locked(disk, folder)?;
     let is_backup = backup::is_prepared(disk, folder).await?;
     let mariadb_log = folder.join("ib_logfile0");
     if disk.is_folder(&folder.join(mysql::REDO_FOLDER)) {
-        mysql::verify_folder(disk, folder).await?;
+        mysql::verify_folder(disk, folder).await.map(Some)
     } else if disk.exists(&mariadb_log) {
-        verify_log_files(disk, &mariadb_log, folder).await?;
-    } else if !is_backup {
+        verify_log_files(disk, &mariadb_log, folder).await
+    } else if is_backup {
+        Ok(None)
+    } else {
         let what = "the redo log is not beside ibdata1, so that a clean shutdown cannot be verified";
-        return Err(not_clean(folder, what));
+        Err(not_clean(folder, what))
     }
-    refuse_unfinished(disk, folder, undo).await
 }
 
 /// Refuses a folder with unfinished transactions, whose rows would be seen.
-async fn refuse_unfinished(disk: &dyn Files, folder: &Path, undo: Option<&[PathBuf]>) -> Result<CleanState> {
+async fn refuse_unfinished(
+    disk: &dyn Files,
+    folder: &Path,
+    undo: Option<&[PathBuf]>,
+    log_end: Option<Lsn>,
+) -> Result<CleanState> {
     let unknown = |why: &dyn std::fmt::Display| {
         let what = "it is not known whether all transactions were finished";
         Ok(CleanState::Unverified(format!("{}: {what}: {why}", folder.display())))
     };
-    match undo::unfinished(disk, folder, undo).await {
+    match undo::unfinished(disk, folder, undo, log_end).await {
         Ok(undo::Unfinished { active: 0, prepared: 0, elsewhere: None }) => Ok(CleanState::Verified),
         Ok(undo::Unfinished { active: 0, prepared: 0, elsewhere: Some(what) }) => unknown(&what),
         Ok(undo::Unfinished { active: 0, .. }) => Err(not_clean(
@@ -110,21 +143,22 @@ async fn refuse_unfinished(disk: &dyn Files, folder: &Path, undo: Option<&[PathB
             let what = format!("whether all transactions were finished cannot be read any more ({error})");
             Err(not_clean(folder, &what))
         }
+        Err(error) if error.kind() == ErrorKind::NotClean => Err(error),
         Err(error) => unknown(&error),
     }
 }
 
-/// `ib_logfile0` is MariaDB's log, or that of MySQL before 8.0.30.
-async fn verify_log_files(disk: &dyn Files, log: &Path, folder: &Path) -> Result<()> {
+/// `ib_logfile0` is MariaDB's log, or that of MySQL before 8.0.30. Returns where it ends; `None` if it is empty.
+async fn verify_log_files(disk: &dyn Files, log: &Path, folder: &Path) -> Result<Option<Lsn>> {
     let file = LogFile::open(disk, log)?;
     // Preparing a backup leaves an empty file: the server makes a new log.
     if file.len == 0 {
-        return Ok(());
+        return Ok(None);
     }
     let header = file.read(0, 4).await?;
     match u32::from_be_bytes(header.first_chunk().copied().unwrap_or_default()) {
-        format @ 1..=6 => mysql::verify_files(disk, format, folder).await,
-        format => mariadb::verify(format, &file, folder).await,
+        format @ 1..=6 => mysql::verify_files(disk, format, folder).await.map(Some),
+        format => mariadb::verify(format, &file, folder).await.map(Some),
     }
 }
 
@@ -157,7 +191,7 @@ fn not_clean(folder: &Path, reason: &str) -> Error {
     Error::new(
         ErrorKind::NotClean,
         format!(
-            "{}: {reason}; shut the server down cleanly (SET GLOBAL innodb_fast_shutdown = 1; SHUTDOWN), or copy the files under \
+            "{}: {reason}; shut the server down cleanly (SET GLOBAL innodb_fast_shutdown = 0; SHUTDOWN), or copy the files under \
              FLUSH TABLES ... FOR EXPORT, or use a prepared backup (mariabackup or xtrabackup --prepare); --allow-stale reads them as they are",
             folder.display()
         ),
@@ -204,7 +238,14 @@ mod tests {
     use crate::HostFiles;
 
     fn verify_clean(folder: &Path) -> Result<CleanState> {
-        futures::executor::block_on(super::verify_clean(&HostFiles, folder, None, None))
+        verify_clean_of(folder, None)
+    }
+
+    fn verify_clean_of(folder: &Path, only: Option<&[PathBuf]>) -> Result<CleanState> {
+        futures::executor::block_on(async {
+            let log = verify_log(&HostFiles, folder).await?;
+            super::verify_clean(&HostFiles, &log, only, None).await
+        })
     }
 
     #[test]
@@ -219,8 +260,7 @@ mod tests {
         assert!(matches!(verify_clean(folder.path()).unwrap(), CleanState::Unverified(_)));
         for (name, is_verified) in [("a.ibd", true), ("b.ibd", false)] {
             let only = [folder.path().join(name)];
-            let verified = super::verify_clean(&HostFiles, folder.path(), Some(&only), None);
-            let state = futures::executor::block_on(verified).unwrap();
+            let state = verify_clean_of(folder.path(), Some(&only)).unwrap();
             assert_eq!(state == CleanState::Verified, is_verified, "{name}");
         }
         let missing = verify_clean(&folder.path().join("none")).unwrap_err();

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use super::blocks::{self, BLOCK};
 use super::{LogFile, not_clean, unreadable};
-use crate::Result;
 use crate::files::Files;
 use crate::page::header::{self, u32_at, u64_at};
+use crate::{Lsn, Result};
 
 /// Where the log lies from 8.0.30 on.
 pub(super) const REDO_FOLDER: &str = "#innodb_redo";
@@ -23,8 +23,8 @@ const CHECKPOINTS: [u64; 2] = [512, 1536];
 /// Header flag: changes were made while logging was off, so a crash loses them (`ALTER INSTANCE DISABLE INNODB REDO_LOG`).
 const CRASH_UNSAFE: u32 = 1 << 1;
 
-/// Verifies a log of 8.0.30 or later.
-pub(super) async fn verify_folder(disk: &dyn Files, folder: &Path) -> Result<()> {
+/// Verifies a log of 8.0.30 or later; returns where it ends.
+pub(super) async fn verify_folder(disk: &dyn Files, folder: &Path) -> Result<Lsn> {
     let redo = folder.join(REDO_FOLDER);
     let entries = disk.entries(&redo).map_err(|error| unreadable(&redo, &error))?;
     let in_use = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).is_some_and(is_in_use);
@@ -67,8 +67,8 @@ fn is_in_use(name: &str) -> bool {
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Verifies a log of before 8.0.30.
-pub(super) async fn verify_files(disk: &dyn Files, format: u32, folder: &Path) -> Result<()> {
+/// Verifies a log of before 8.0.30; returns where it ends.
+pub(super) async fn verify_files(disk: &dyn Files, format: u32, folder: &Path) -> Result<Lsn> {
     let first = LogFile::open(disk, &folder.join("ib_logfile0"))?;
     let mut newest: Option<(u64, u64, u64)> = None;
     for offset in CHECKPOINTS {
@@ -90,14 +90,15 @@ pub(super) async fn verify_files(disk: &dyn Files, format: u32, folder: &Path) -
     verify_end(disk, folder, checkpoint, &file, block_at).await
 }
 
-/// Nothing may follow the checkpoint, whose block lies at `block_at` of `file`.
+/// Nothing may follow the checkpoint, whose block lies at `block_at` of `file`. Returns the checkpoint, which is the
+/// end.
 async fn verify_end(
     disk: &dyn Files,
     folder: &Path,
     checkpoint: u64,
     file: &LogFile<'_>,
     block_at: u64,
-) -> Result<()> {
+) -> Result<Lsn> {
     match blocks::log_after(checkpoint, &file.read(block_at, BLOCK).await?) {
         None => return Err(not_clean(folder, "its redo log is damaged at the last checkpoint")),
         Some(log) if !log.is_empty() => {
@@ -115,7 +116,7 @@ async fn verify_end(
                 "the server was not shut down cleanly: its files were last flushed at LSN {flushed}, its checkpoint is at {checkpoint}"
             ),
         )),
-        _ => Ok(()),
+        _ => Ok(Lsn(checkpoint)),
     }
 }
 
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
     use crate::{ErrorKind, HostFiles};
 
-    fn verify_folder(folder: &Path) -> Result<()> {
+    fn verify_folder(folder: &Path) -> Result<Lsn> {
         futures::executor::block_on(super::verify_folder(&HostFiles, folder))
     }
 
@@ -176,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_log_that_ends_at_its_checkpoint_is_clean() {
-        verify_folder(directory(100, 0, CHECKPOINT).path()).unwrap();
+        assert_eq!(verify_folder(directory(100, 0, CHECKPOINT).path()).unwrap(), Lsn(CHECKPOINT));
     }
 
     #[test]

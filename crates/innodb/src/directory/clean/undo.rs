@@ -16,7 +16,7 @@ use crate::files::Files;
 use crate::page::codec::PageCodec;
 use crate::page::header::{self, link_at, u16_at, u32_at};
 use crate::space::header::{PREFIX_BYTES, SpaceHeader};
-use crate::{Error, ErrorKind, PageNo, Result, Server, SpaceId};
+use crate::{Error, ErrorKind, Lsn, PageNo, Result, Server, SpaceId};
 
 const SYSTEM_SPACE: SpaceId = SpaceId(0);
 const TRX_SYS_PAGE: PageNo = PageNo(5);
@@ -45,11 +45,12 @@ pub(super) struct Unfinished {
 /// Counts the unfinished transactions in the system tablespace and the undo tablespaces of `folder`, as far as they lie there.
 ///
 /// # Errors
-/// If a page on the way is damaged or encrypted.
+/// If a page on the way is damaged, encrypted, or newer than the end of the redo log.
 pub(super) async fn unfinished(
     disk: &dyn Files,
     folder: &Path,
     named: Option<&[PathBuf]>,
+    log_end: Option<Lsn>,
 ) -> Result<Unfinished> {
     let mut paths = undo_files(disk, folder)?;
     paths.extend(named.into_iter().flatten().filter(|path| disk.is_file(path)).cloned());
@@ -57,7 +58,7 @@ pub(super) async fn unfinished(
     paths.dedup();
     let mut spaces = Vec::new();
     for path in &paths {
-        spaces.push(UndoSpace::open(disk, path).await?);
+        spaces.push(UndoSpace::open(disk, path, log_end).await?);
     }
     let mut count = Unfinished { elsewhere: lacking(disk, folder, named, &spaces), ..Unfinished::default() };
     for space in &spaces {
@@ -125,7 +126,7 @@ struct UndoSpace<'a> {
 }
 
 impl UndoSpace<'_> {
-    async fn open<'a>(disk: &'a dyn Files, path: &Path) -> Result<UndoSpace<'a>> {
+    async fn open<'a>(disk: &'a dyn Files, path: &Path, log_end: Option<Lsn>) -> Result<UndoSpace<'a>> {
         let file = LogFile::open(disk, path)?;
         let header = SpaceHeader::parse(&file.read(0, PREFIX_BYTES).await?, path)?;
         let codec = PageCodec {
@@ -133,6 +134,7 @@ impl UndoSpace<'_> {
             page_size: header.page_size,
             space: header.space,
             verify: true,
+            log_end,
         };
         Ok(UndoSpace { file, codec, server: header.server })
     }
@@ -259,7 +261,7 @@ mod tests {
         for (name, bytes) in files {
             std::fs::write(folder.path().join(name), bytes).unwrap();
         }
-        futures::executor::block_on(unfinished(&HostFiles, folder.path(), None))
+        futures::executor::block_on(unfinished(&HostFiles, folder.path(), None, None))
     }
 
     #[test]
@@ -304,7 +306,7 @@ mod tests {
         std::fs::write(folder.path().join("mysql.ibd"), []).unwrap();
         let far = other.path().join("undo_001");
         let count = |named: &[PathBuf]| {
-            futures::executor::block_on(unfinished(&HostFiles, folder.path(), Some(named))).unwrap()
+            futures::executor::block_on(unfinished(&HostFiles, folder.path(), Some(named), None)).unwrap()
         };
         // Left out of a copy, or lost where the copy does not reach.
         for path in [&far, &folder.path().join("undo_001")] {
@@ -332,7 +334,12 @@ mod tests {
         let state = |bytes: &[u8]| {
             let folder = tempfile::tempdir().unwrap();
             std::fs::write(folder.path().join("ibdata1"), bytes).unwrap();
-            futures::executor::block_on(super::super::refuse_unfinished(&HostFiles, folder.path(), None))
+            futures::executor::block_on(super::super::refuse_unfinished(
+                &HostFiles,
+                folder.path(),
+                None,
+                None,
+            ))
         };
         let sound = system_space(2, 0);
         assert_eq!(state(&sound).unwrap(), super::super::CleanState::Verified);

@@ -21,7 +21,13 @@ fn sample(name: &'static str, stored: &[u8], format: PageFormat, space: u32, num
     let mut image = vec![0; SIZE];
     image[..head.len()].copy_from_slice(head);
     image[SIZE - 32..].copy_from_slice(tail);
-    let codec = PageCodec { format, page_size: PageSize(SIZE as u32), space: SpaceId(space), verify: true };
+    let codec = PageCodec {
+        format,
+        page_size: PageSize(SIZE as u32),
+        space: SpaceId(space),
+        verify: true,
+        log_end: None,
+    };
     Sample { name, image, codec, number: PageNo(number) }
 }
 
@@ -106,6 +112,29 @@ fn a_page_read_from_elsewhere_is_refused_by_name() {
         );
         let other_space = PageCodec { space: SpaceId(999), ..sample.codec };
         assert!(other_space.decode(&sample.image, sample.number).is_err(), "{}", sample.name);
+    }
+}
+
+/// A page of a file that was copied later than its log was read as if nothing was wrong.
+#[test]
+fn a_page_newer_than_the_log_is_refused_in_every_format() {
+    for sample in all_samples() {
+        let lsn = u64_at(&sample.image, header::LSN);
+        let ending = |log_end| PageCodec { log_end: Some(Lsn(log_end)), ..sample.codec };
+        assert_eq!(
+            ending(lsn).decode(&sample.image, sample.number),
+            sample.codec.decode(&sample.image, sample.number),
+            "{}",
+            sample.name
+        );
+        let fault = ending(lsn - 1).decode(&sample.image, sample.number).unwrap_err();
+        assert_eq!(fault, PageFault::Newer { lsn: Lsn(lsn), log_end: Lsn(lsn - 1) }, "{}", sample.name);
+        assert_eq!(fault.kind(), ErrorKind::NotClean);
+        for part in
+            [lsn.to_string(), (lsn - 1).to_string(), "FOR EXPORT".to_owned(), "--allow-stale".to_owned()]
+        {
+            assert!(fault.to_string().contains(&part), "{fault}");
+        }
     }
 }
 
