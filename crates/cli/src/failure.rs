@@ -20,6 +20,8 @@ enum Kind {
     Failed,
     /// The arguments are wrong: exit code 2.
     Usage,
+    /// All was done, but damaged pages were left out, so that rows are missing: exit code 3.
+    RowsMissing,
     /// The reader of stdout went away (`tanada sql ... | head`): nothing to say, exit code 0.
     BrokenPipe,
 }
@@ -32,6 +34,13 @@ impl Failure {
     /// The arguments are wrong.
     pub fn usage(message: impl fmt::Display) -> Failure {
         Failure { kind: Kind::Usage, message: message.to_string() }
+    }
+    /// Rows are missing from the output, as was said.
+    pub fn rows_missing() -> Failure {
+        Failure {
+            kind: Kind::RowsMissing,
+            message: "rows are missing from the results, see the warnings".to_owned(),
+        }
     }
     /// Writing the output failed.
     pub fn output(error: &io::Error) -> Failure {
@@ -46,9 +55,13 @@ impl Failure {
     pub fn report(&self) -> ExitCode {
         match self.kind {
             Kind::BrokenPipe => return ExitCode::SUCCESS,
-            Kind::Failed | Kind::Usage => eprintln!("tanada: {self}"),
+            Kind::Failed | Kind::Usage | Kind::RowsMissing => eprintln!("tanada: {self}"),
         }
-        ExitCode::from(if self.kind == Kind::Usage { 2 } else { 1 })
+        ExitCode::from(match self.kind {
+            Kind::Usage => 2,
+            Kind::RowsMissing => 3,
+            _ => 1,
+        })
     }
 }
 

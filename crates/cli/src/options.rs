@@ -53,6 +53,9 @@ pub struct MountArguments {
     /// Read files although the server did not shut down cleanly: rows may be missing, doubled or uncommitted
     #[arg(long)]
     pub allow_stale: bool,
+    /// Read all pages that are not damaged, and list on stderr what was lost; exit code 3 says that rows are missing
+    #[arg(long)]
+    pub skip_damaged: bool,
     /// Do not verify page checksums
     #[arg(long)]
     pub no_verify_checksums: bool,
@@ -93,6 +96,9 @@ impl MountArguments {
     }
 
     async fn mount(&self, session: &Session) -> Outcome {
+        if self.skip_damaged {
+            session.set("tanada.skip_damaged", "true").await?;
+        }
         // Before anything is mounted: placement begins with a volume.
         for (key, value) in &self.set {
             session

@@ -21,3 +21,4 @@ pub mod volume;
 
 pub use error::{Error, ErrorKind, Result};
 pub use session::{QueryReport, QueryResult, Session, SessionOptions};
+pub use tanada_innodb::{Loss, LostRows};

@@ -44,6 +44,9 @@ pub struct TanadaOptions {
     pub index_scan: Choice,
     /// `lookup_memory_bytes`: rows in flight inside look-up joins may take this much; default 64 MiB.
     pub lookup_memory_bytes: usize,
+    /// `skip_damaged`: whether pages that are damaged are left out of scans and listed, instead of failing the query;
+    /// default false.
+    pub skip_damaged: bool,
     /// `placement`: the policy that places chunks of mounted volumes before and while queries read them, `benefit` (default), or `off`.
     pub placement: String,
     /// `placement_bytes_per_second`: most bytes that it copies a second; 0 (default) is no limit.
@@ -59,6 +62,7 @@ impl Default for TanadaOptions {
             lookup_join: Choice::Auto,
             index_scan: Choice::Auto,
             lookup_memory_bytes: 64 << 20,
+            skip_damaged: false,
             placement: "benefit".to_string(),
             placement_bytes_per_second: 0,
         }
@@ -96,6 +100,7 @@ impl ExtensionOptions for TanadaOptions {
             "lookup_join" => self.lookup_join = choice(key, value)?,
             "index_scan" => self.index_scan = choice(key, value)?,
             "lookup_memory_bytes" => self.lookup_memory_bytes = bounded(key, value, 1 << 20, 1 << 40)?,
+            "skip_damaged" => self.skip_damaged = switch(key, value)?,
             "placement" => self.placement = policy_name(key, value)?,
             "placement_bytes_per_second" => {
                 self.placement_bytes_per_second = bytes(key, value, 1 << 40)?;
@@ -137,6 +142,11 @@ impl ExtensionOptions for TanadaOptions {
                 "lookup_memory_bytes",
                 self.lookup_memory_bytes.to_string(),
                 "memory of look-up joins; default 64 MiB",
+            ),
+            entry(
+                "skip_damaged",
+                self.skip_damaged.to_string(),
+                "false (default) or true: scans leave damaged pages out and list them",
             ),
             entry(
                 "placement",
@@ -191,6 +201,14 @@ fn choice(key: &str, value: &str) -> DataFusionResult<Choice> {
     one_of(key, value, &[("auto", Choice::Auto), ("always", Choice::Always), ("never", Choice::Never)])
 }
 
+fn switch(key: &str, value: &str) -> DataFusionResult<bool> {
+    one_of(
+        key,
+        value,
+        &[("true", true), ("false", false), ("on", true), ("off", false), ("1", true), ("0", false)],
+    )
+}
+
 fn bounded(key: &str, value: &str, least: usize, most: usize) -> DataFusionResult<usize> {
     let number = value.trim().parse::<usize>().ok().filter(|number| (least..=most).contains(number));
     number.ok_or_else(|| {
@@ -241,6 +259,7 @@ mod tests {
             ("tanada.lookup_join", "auto"),
             ("tanada.index_scan", "auto"),
             ("tanada.lookup_memory_bytes", "67108864"),
+            ("tanada.skip_damaged", "false"),
             ("tanada.placement", "benefit"),
             ("tanada.placement_bytes_per_second", "0"),
         ];
@@ -255,6 +274,7 @@ mod tests {
             ("io_depth", "64"),
             ("lookup_join", "never"),
             ("index_scan", "always"),
+            ("skip_damaged", "true"),
         ] {
             options.set(key, value).unwrap();
             let entry =

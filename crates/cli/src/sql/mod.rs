@@ -29,10 +29,11 @@ Examples:
   tanada sql --volume vol -c 'show databases'                     # adopted or imported into a tiered volume
   tanada sql --innodb shop/orders.ibd -f report.sql --format csv > report.csv
   tanada sql --volume vol -f queries.sql --record run.trace       # and then: tanada simulate run.trace
+  tanada sql --innodb broken/ --skip-damaged -c 'select * from orders' > orders.tsv   # all that can still be read
   echo 'show tables' | tanada sql --innodb backup/ --set tanada.execution=in_order
 
 Without -c and -f, SQL is read from stdin; on a terminal an interactive shell starts.
-Exit codes: 0 done, 1 a statement or a file failed, 2 wrong arguments.")]
+Exit codes: 0 done, 1 a statement or a file failed, 2 wrong arguments, 3 done, but rows are missing (--skip-damaged).")]
 pub struct SqlArguments {
     #[command(flatten)]
     mounts: MountArguments,
@@ -108,14 +109,15 @@ pub fn run(runtime: &Runtime, arguments: SqlArguments) -> Outcome {
 /// Runs the statements of `text` in order until one fails.
 async fn run_all(session: &Session, text: &str, format: Format, timing: bool) -> Outcome {
     let mut out = std::io::BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
+    let mut is_short = false;
     for sql in Session::split(text)? {
         let report = statement::run(session, &sql, format, &mut out).await?;
-        statement::warn(&report);
+        is_short |= statement::warn(&report);
         if timing {
             eprintln!("{}", cost::line(&report));
         }
     }
-    Ok(())
+    if is_short { Err(Failure::rows_missing()) } else { Ok(()) }
 }
 
 fn file_text(path: &Path) -> Outcome<String> {

@@ -130,7 +130,7 @@ fn run_typed(
         });
         match outcome {
             Some(Ok(report)) => {
-                statement::warn(&report);
+                let _ = statement::warn(&report);
                 println_after(out, &format!("{}\n", cost::line(&report)))?;
             }
             Some(Err(failure)) if failure.is_broken_pipe() => return Err(failure),

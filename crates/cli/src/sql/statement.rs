@@ -3,12 +3,13 @@
 use std::io::Write;
 
 use futures::StreamExt;
-use tanada_query::{Error, QueryReport, Session};
+use tanada_query::{Error, Loss, LostRows, QueryReport, Session};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::failure::{Failure, Outcome, one_line};
 use crate::format::Format;
+use crate::output::count;
 
 /// Batches that wait to be written; more would only fill memory.
 const MAX_WAITING_BATCHES: usize = 2;
@@ -61,13 +62,40 @@ pub async fn run(session: &Session, sql: &str, format: Format, out: &mut impl Wr
     Ok(report)
 }
 
-/// What the result does not say itself goes to stderr.
-pub fn warn(report: &QueryReport) {
+/// What the result does not say itself goes to stderr. Returns whether rows are missing.
+pub fn warn(report: &QueryReport) -> bool {
+    for loss in &report.lost {
+        eprintln!("tanada: warning: {}", one_line(&loss.to_string()));
+    }
+    let is_short = report.lost.iter().any(|loss| loss.rows != LostRows::Zero);
+    if is_short {
+        eprintln!("tanada: warning: {}", total(&report.lost));
+    }
     if report.zero_dates > 0 {
         eprintln!(
             "tanada: warning: {} values without a calendar date (0000-00-00 and the like) are shown as NULL",
             report.zero_dates
         );
+    }
+    is_short
+}
+
+/// How much was lost in all.
+fn total(lost: &[Loss]) -> String {
+    let (mut rows, mut is_known, mut is_exact) = (0u64, true, true);
+    for loss in lost {
+        match loss.rows {
+            LostRows::Zero => {}
+            LostRows::Exactly(count) => rows += count,
+            LostRows::About(count) => (rows, is_exact) = (rows + count, false),
+            LostRows::Unknown => is_known = false,
+        }
+    }
+    let pages = count(lost.len() as u64, "page");
+    match (is_known, is_exact) {
+        (false, _) => format!("{pages} damaged: {rows} rows at least are missing from the result, about"),
+        (true, false) => format!("{pages} damaged: about {rows} rows are missing from the result"),
+        (true, true) => format!("{pages} damaged: {rows} rows are missing from the result"),
     }
 }
 

@@ -72,6 +72,28 @@ fn a_query_that_fails_before_its_first_row_writes_nothing() {
 }
 
 #[test]
+fn skipped_damage_is_listed_and_has_an_exit_code_of_its_own() {
+    const PAGE: usize = 16384;
+    // The last of three leaves.
+    let folder = damaged(|folder| overwrite(&folder.join("tpch/supplier.ibd"), 6 * PAGE, &[0; PAGE]));
+    let error = mounted(folder.path(), &["-c", "select sum(s_acctbal) from supplier"]).error(1);
+    assert!(error.contains("supplier.ibd") && error.contains("--skip-damaged"), "{error}");
+    let outcome = mounted(folder.path(), &["--skip-damaged", "-c", "select count(*) as n from supplier"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (3, "n\n140\n"), "{}", outcome.stderr);
+    for part in ["supplier.ibd: page 6 of index PRIMARY: about ", "rows are missing"] {
+        assert!(outcome.stderr.contains(part), "{}", outcome.stderr);
+    }
+    // By key, too, no row is missing without a word.
+    for (key, n) in [(1, 1), (199, 0)] {
+        let query = format!("select count(*) as n from supplier where s_suppkey = {key}");
+        let outcome = mounted(folder.path(), &["--set", "tanada.skip_damaged=true", "-c", &query]);
+        assert_eq!((outcome.code, outcome.stdout), (3, format!("n\n{n}\n")), "{}", outcome.stderr);
+    }
+    let outcome = mounted(folder.path(), &["--skip-damaged", "-c", "select count(*) as n from nation"]);
+    assert_eq!((outcome.stdout.as_str(), outcome.code, outcome.stderr.as_str()), ("n\n25\n", 0, ""));
+}
+
+#[test]
 fn help_is_no_failure_and_has_examples() {
     for arguments in [
         &["sql", "--help"] as &[&str],

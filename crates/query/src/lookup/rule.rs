@@ -112,7 +112,7 @@ impl PhysicalOptimizerRule for LookupJoinRule {
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let options = config.extensions.get::<TanadaOptions>().cloned().unwrap_or_default();
-        if options.lookup_join == Choice::Never {
+        if options.lookup_join == Choice::Never || options.skip_damaged {
             return Ok(plan);
         }
         let cores = config.execution.target_partitions;

@@ -58,15 +58,17 @@ pub fn choose(
 
     let full = weigh.model.full_scan(&relation.shape(), weigh.columns);
     let mut candidates = vec![(AccessPath::FullScan, "full scan".to_string(), weigh.model.time(full))];
-    if options.index_scan != Choice::Never {
+    // Where damage is stepped over, only what scans lose is known.
+    if options.index_scan != Choice::Never && !options.skip_damaged {
         for selection in selections(relation, &constraints(relation, predicates))? {
             candidates.extend(weigh.selection(selection, &needed));
         }
         candidates.extend(weigh.covering_indexes(&needed));
     }
     candidates.sort_by(|a, b| a.2.time_us.total_cmp(&b.2.time_us));
-    let wanted =
-        |path: &AccessPath| options.index_scan != Choice::Always || !matches!(path, AccessPath::FullScan);
+    let wanted = |path: &AccessPath| {
+        options.index_scan != Choice::Always || options.skip_damaged || !matches!(path, AccessPath::FullScan)
+    };
     let chosen = candidates.iter().position(|(path, _, _)| wanted(path)).unwrap_or(0);
     let path = candidates[chosen].0.clone();
     let first = candidates.remove(chosen);

@@ -183,7 +183,12 @@ async fn scan_of(shared: &Shared, access: Access, ranges: Vec<KeyRange>) -> Resu
 async fn leaf_runs(shared: &Shared, index: IndexNo, ranges: &[KeyRange]) -> Result<Vec<(usize, LeafRun)>> {
     let table = &shared.task.table;
     let found = ranges.iter().enumerate().map(async |(no, range)| {
-        let runs = table.leaves(index, range, &shared.scans).await.map_err(crate::Error::from)?;
+        let runs = match shared.task.query.losses() {
+            // Nothing but whole scans is planned where damage is stepped over.
+            Some(losses) => table.sound_leaves(index, losses, &shared.scans).await,
+            None => table.leaves(index, range, &shared.scans).await,
+        };
+        let runs = runs.map_err(crate::Error::from)?;
         Ok::<_, DataFusionError>(runs.into_iter().map(|run| (no, run)).collect::<Vec<_>>())
     });
     let in_hand = if shared.task.query.in_order() { 1 } else { FETCHES_IN_HAND };
@@ -227,8 +232,16 @@ async fn reader(shared: &Shared, work: &Work) -> Result<()> {
         Work::Scan { access, ranges, runs } => {
             while let Some((range, run)) = shared.take(runs) {
                 let mut on_row = |row: &tanada_innodb::Row<'_>| gatherer.borrow_mut().on_row(row);
-                let scan = task.table.scan(access, run, &ranges[*range], &shared.scans, &mut on_row);
-                scan.await.map_err(crate::Error::from)?;
+                match task.query.losses() {
+                    Some(losses) => {
+                        let scan = task.table.scan_sound(access, run, losses, &shared.scans, &mut on_row);
+                        scan.await.map_err(crate::Error::from)?;
+                    }
+                    None => {
+                        let scan = task.table.scan(access, run, &ranges[*range], &shared.scans, &mut on_row);
+                        scan.await.map_err(crate::Error::from)?;
+                    }
+                }
                 if shared.sender.is_empty() {
                     // Somebody waits: behind a selective predicate a full batch would come only at the end.
                     gatherer.borrow_mut().finish()?;

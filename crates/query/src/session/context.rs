@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use datafusion::common::{DataFusionError, Result as DataFusionResult};
 use datafusion::execution::TaskContext;
 use parking_lot::Mutex;
+use tanada_innodb::{Loss, Losses};
 use tanada_io::{Executors, Gate, GateLimits, IoContext};
 
 use crate::cost::Calibration;
@@ -23,6 +24,8 @@ pub struct QueryContext {
     warnings: Mutex<Vec<String>>,
     shown_by_star: Mutex<Shown>,
     watched: Arc<Watched>,
+    /// What scans leave out, if they step over damage.
+    losses: Option<Arc<Losses>>,
 }
 
 impl QueryContext {
@@ -39,8 +42,9 @@ impl QueryContext {
         };
         let gate = Gate::new(GateLimits { ios, bytes: options.io_bytes });
         let io = IoContext::new(gate).observed_by(Arc::clone(&watched) as _);
+        let losses = options.skip_damaged.then(Arc::default);
         let (zero_dates, warnings, shown_by_star) = (Arc::default(), Mutex::default(), Mutex::default());
-        Arc::new(QueryContext { io, executors, options, zero_dates, warnings, shown_by_star, watched })
+        Arc::new(QueryContext { io, executors, options, zero_dates, warnings, shown_by_star, watched, losses })
     }
 
     /// The context of the query that a task belongs to.
@@ -114,6 +118,16 @@ impl QueryContext {
     /// What whoever asked should know.
     pub fn warnings(&self) -> Vec<String> {
         self.warnings.lock().clone()
+    }
+
+    /// Where scans list what they leave out, if they step over damage.
+    pub(crate) fn losses(&self) -> Option<&Losses> {
+        self.losses.as_deref()
+    }
+
+    /// What scans left out so far because it is damaged.
+    pub fn lost(&self) -> Vec<Loss> {
+        self.losses.as_ref().map(|losses| losses.list()).unwrap_or_default()
     }
 
     /// How many such dates there were.

@@ -12,6 +12,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{EmptyRecordBatchStream, ExecutionPlan};
 use futures::StreamExt;
 use parking_lot::Mutex;
+use tanada_innodb::Loss;
 
 use super::context::QueryContext;
 use super::header;
@@ -37,6 +38,8 @@ pub struct QueryReport {
     pub depth_max: u64,
     /// Date values without a calendar date that were shown as NULL.
     pub zero_dates: u64,
+    /// What was left out because it is damaged (`tanada.skip_damaged`).
+    pub lost: Vec<Loss>,
     /// What else whoever asked should know.
     pub warnings: Vec<String>,
 }
@@ -162,6 +165,7 @@ impl QueryResult {
             depth_mean: io.depth_mean,
             depth_max: io.depth_max,
             zero_dates: self.context.zero_dates(),
+            lost: self.context.lost(),
             warnings: self.context.warnings(),
         }
     }
