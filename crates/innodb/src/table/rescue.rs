@@ -2,8 +2,8 @@
 //!
 //! 1. Every page of the file is read and asked what it is.
 //! 2. A leaf is a page of level 0 that names the index and is in use by the descriptor of its extent: pages that were
-//!    given back keep their old content. Where the descriptor is damaged too, one of the neighbours that the page names
-//!    has to name it in turn; a page that was given back has been unlinked.
+//!    given back keep their old content, whole chains of them. Where the descriptor is damaged too, nothing tells them
+//!    apart, and the index is not read.
 //! 3. A page that a leaf or a node of level 1 names, and that is no leaf itself, is lost. So is a page that cannot be
 //!    read in the segment of the leaves; it may have been a part of an off-page value instead, which lie there too.
 //! 4. All leaves are there if exactly one has nothing before it, one nothing behind it, and each is named by its
@@ -85,6 +85,14 @@ pub(super) async fn leaves(
     };
     let uses = tree.space.uses(context).await;
     let survey = Survey { tree, context, id, pages, uses };
+    if let Some(no) = survey.undecided() {
+        let group = PageNo(no.0 - no.0 % tree.space.page_size().0);
+        let what = format!(
+            "the descriptors of extents there are damaged beside a node of index {name}, so that it cannot be told which of its leaves (page {no} \
+             and others) are in use and which were given back"
+        );
+        return Err(tree.space.corrupt(group, &what));
+    }
     let leaves = survey.leaves();
     let mut lost = survey.named_but_no_leaf(&leaves).await;
     let has_off_page = survey.pages.iter().any(|page| matches!(page, Found::OffPage));
@@ -179,22 +187,17 @@ impl Survey<'_> {
         self.uses.get(no.0 as usize).copied().unwrap_or(Use::Unknown)
     }
 
+    /// The leaves that are in use by the descriptors of their extents.
     fn leaves(&self) -> Vec<PageNo> {
-        let is_leaf = |no: &PageNo| {
-            let Some(node) = self.node(*no).filter(|node| node.level == 0) else { return false };
-            match self.uses(*no) {
-                Use::Free => false,
-                Use::Single | Use::Segment(_) => true,
-                Use::Unknown => {
-                    let neighbour = |page: Option<PageNo>| page.and_then(|page| self.node(page));
-                    let is_alone = node.previous.is_none() && node.next.is_none();
-                    is_alone
-                        || neighbour(node.previous).is_some_and(|before| before.next == Some(*no))
-                        || neighbour(node.next).is_some_and(|behind| behind.previous == Some(*no))
-                }
-            }
-        };
+        let is_used = |no: PageNo| matches!(self.uses(no), Use::Single | Use::Segment(_));
+        let is_leaf = |no: &PageNo| self.node(*no).is_some_and(|node| node.level == 0) && is_used(*no);
         (0..self.pages.len() as u32).map(PageNo).filter(is_leaf).collect()
+    }
+
+    /// A leaf of which it is not known whether it is in use.
+    fn undecided(&self) -> Option<PageNo> {
+        let is_undecided = |no: &PageNo| self.node(*no).is_some() && self.uses(*no) == Use::Unknown;
+        (0..self.pages.len() as u32).map(PageNo).find(is_undecided)
     }
 
     /// Pages that a leaf or a node of level 1 names as a leaf, but are none.
