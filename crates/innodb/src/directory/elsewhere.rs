@@ -1,10 +1,12 @@
 //! Files of tables that are not where the tables are listed: what MySQL's dictionary adds to the names of files.
 //!
 //! - A table, or a partition, with DATA DIRECTORY has its file in a folder of its database's name elsewhere.
-//! - General tablespaces and the system tablespace hold tables of any database; which ones, their own dictionary information says.
+//! - General tablespaces and the system tablespace hold tables of any database; which ones, their own dictionary
+//!   information says.
 //!
-//! A database's folder that is mounted alone is completed by the dictionary of the data directory around it, if it is still there. MariaDB needs
-//! none of this: a link (`.isl`) lies in the database's folder for each file elsewhere, and there are no general tablespaces.
+//! A database's folder that is mounted alone is completed by the dictionary of the data directory around it, if it is
+//! still there. MariaDB needs none of this: a link (`.isl`) lies in the database's folder for each file elsewhere, and
+//! there are no general tablespaces.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +26,8 @@ pub(super) struct Shared {
     pub(super) only: Option<String>,
 }
 
-/// Adds to `listing`, which was found at `path`, the files that are elsewhere; returns the tablespaces that tables share.
+/// Adds to `listing`, which was found at `path`, the files that are elsewhere; returns the tablespaces that tables
+/// share.
 pub(super) fn complete(
     listing: &mut Listing,
     path: &Path,
@@ -87,7 +90,8 @@ fn table_of(file: &SpaceFile) -> Option<TableFileName> {
     TableFileName::parse(&file.path.file_stem()?.to_string_lossy())
 }
 
-/// Adds a file of a table. One that lies in the database's folder under the same name takes its place where there is none elsewhere.
+/// Adds a file of a table. One that lies in the database's folder under the same name takes its place where there is
+/// none elsewhere.
 fn add(tables: &mut Tables, dictionary: &TablespaceFiles, disk: &dyn Files, folder: &str, file: &SpaceFile) {
     let Some(TableFileName { table, partition }) = table_of(file) else { return };
     let stem = file.path.file_stem().unwrap_or_default().to_string_lossy();

@@ -41,7 +41,8 @@ pub struct MountOptions {
     pub allow_stale: bool,
     /// Extra files with `CREATE TABLE` statements for tables without SDI or `.frm`, where the tables are (see [`files`](crate::files)).
     pub ddl: Vec<PathBuf>,
-    /// Where files outside of the data directory are now: pairs of a folder or a file as the server knows it, and its place.
+    /// Where files outside of the data directory are now: pairs of a folder or a file as the server knows it, and its
+    /// place.
     pub path_map: Vec<(PathBuf, PathBuf)>,
 }
 
@@ -222,7 +223,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// The database of the server's own tables, which is not listed, but whose tables can be asked for by name; and their names.
+    /// The database of the server's own tables, which is not listed, but whose tables can be asked for by name; and
+    /// their names.
     pub fn system_tables(&self) -> Option<(&str, &[String])> {
         let dictionary = self.dictionary.as_ref().and_then(Dictionary::of_mysql)?;
         (!self.is_single_file).then_some((SYSTEM_DATABASE, dictionary.system_tables()))

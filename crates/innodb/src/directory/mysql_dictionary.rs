@@ -1,7 +1,9 @@
-//! MySQL's dictionary: which file is which tablespace, where the undo tablespaces are, and what lies outside of the data directory.
+//! MySQL's dictionary: which file is which tablespace, where the undo tablespaces are, and what lies outside of the
+//! data directory.
 //!
-//! `mysql.ibd` is a general tablespace whose tables describe all others, and it describes these itself. `tablespaces` has the name of every
-//! tablespace: `database/table` of one that a table has for itself, else a name without a slash. `tablespace_files` has the path of every
+//! `mysql.ibd` is a general tablespace whose tables describe all others, and it describes these itself. `tablespaces`
+//! has the name of every tablespace: `database/table` of one that a table has for itself, else a name without a slash.
+//! `tablespace_files` has the path of every
 //! tablespace's file, relative to the data directory unless it lies elsewhere (`innodb_undo_directory`, `CREATE UNDO TABLESPACE`, DATA DIRECTORY),
 //! and the tablespace's id.
 

@@ -1,10 +1,13 @@
 //! Types of which a `CREATE TABLE` statement does not say how they are stored, told by the rows.
 //!
-//! Until MySQL 5.5 and MariaDB 5.3, TIME, DATETIME and TIMESTAMP were stored in other forms than today, and a table keeps them until it is
-//! rebuilt. `SHOW CREATE TABLE` shows both alike. JSON is a binary form in MySQL 5.7 and text in MariaDB, whose files need not differ else.
+//! Until MySQL 5.5 and MariaDB 5.3, TIME, DATETIME and TIMESTAMP were stored in other forms than today, and a table
+//! keeps them until it is rebuilt. `SHOW CREATE TABLE` shows both alike. JSON is a binary form in MySQL 5.7 and text in
+//! MariaDB, whose files need not differ else.
 //!
-//! 1. Each way to read the undecided columns is tried on the first leaves: lengths have to fit, and all values have to be valid.
-//! 2. If one way is left, it is right. If several are, but give the same values (TIME and midnight), it does not matter.
+//! 1. Each way to read the undecided columns is tried on the first leaves: lengths have to fit, and all values have to
+//!    be valid.
+//! 2. If one way is left, it is right. If several are, but give the same values (TIME and midnight), it does not
+//!    matter.
 //! 3. Else the table is refused: the statement has to say it.
 
 use std::ops::ControlFlow;
@@ -30,7 +33,8 @@ pub(super) struct Undecided {
 }
 
 impl Undecided {
-    /// Of the definition of a statement, in a file that no server is named in; `as_mysql` is what the statement means to MySQL.
+    /// Of the definition of a statement, in a file that no server is named in; `as_mysql` is what the statement means
+    /// to MySQL.
     pub(super) fn new(
         definition: &TableDefinition,
         as_mysql: &TableDefinition,

@@ -3,8 +3,8 @@
 //!
 //! - `crc32` (default since MySQL 5.7 and MariaDB 10.2): crc32c of bytes 4..26 XOR crc32c of bytes 38..size-8, in the header and the trailer.
 //! - `innodb`: a folding hash of the same ranges in the header; the same hash of bytes 0..26 in the trailer (`ut0rnd.h`, `buf0checksum.cc`).
-//! - `crc32`, legacy big-endian (MySQL 5.6 on big-endian machines): the same ranges, but in each the aligned groups of eight bytes enter
-//!   the crc32c in reverse (`ut_crc32_legacy_big_endian`).
+//! - `crc32`, legacy big-endian (MySQL 5.6 on big-endian machines): the same ranges, but in each the aligned groups of
+//!   eight bytes enter the crc32c in reverse (`ut_crc32_legacy_big_endian`).
 //! - `none`: 0xDEADBEEF in both.
 //! - of a page in a file with ROW_FORMAT=COMPRESSED (`page_zip_calc_checksum`), the same settings give, in the header alone, of bytes 4..16, 24..26 and
 //!   from 34 on: the XOR of their crc32c; their adler32; 0xDEADBEEF.
@@ -217,9 +217,15 @@ mod tests {
             let mut page = page.clone();
             page[..4].copy_from_slice(&checksum.to_be_bytes());
             assert!(zip_matches(&page));
-            for (offset, covered) in [(0, true), (5, true), (17, false), (24, true), (30, false), (4095, true)] {
+            for (offset, covered) in
+                [(0, true), (5, true), (17, false), (24, true), (30, false), (4095, true)]
+            {
                 page[offset] ^= 0x10;
-                assert_eq!(zip_matches(&page), offset != 0 && !(covered && covers_content), "offset {offset}");
+                assert_eq!(
+                    zip_matches(&page),
+                    offset != 0 && !(covered && covers_content),
+                    "offset {offset}"
+                );
                 page[offset] ^= 0x10;
             }
         }

@@ -2,12 +2,14 @@
 //!
 //! It is there twice, and neither form is plain text:
 //!
-//! - `generation_expression`: identifiers are UTF-8, but each literal (`_latin1'...'`) is in the character set of its introducer. The JSON around it
-//!   need not be UTF-8 then; what is not has been replaced by U+FFFD before it comes here.
-//! - `generation_expression_utf8`: the same bytes taken for ISO 8859-1 and encoded as UTF-8, with a backslash before each quote and backslash.
-//!   So identifiers beyond ASCII are encoded twice, but no byte is lost.
+//! - `generation_expression`: identifiers are UTF-8, but each literal (`_latin1'...'`) is in the character set of its
+//!   introducer. The JSON around it need not be UTF-8 then; what is not has been replaced by U+FFFD before it comes
+//!   here.
+//! - `generation_expression_utf8`: the same bytes taken for ISO 8859-1 and encoded as UTF-8, with a backslash before
+//!   each quote and backslash. So identifiers beyond ASCII are encoded twice, but no byte is lost.
 //!
-//! 1. The bytes are taken from the first form, or if it lost some, from the second one, which has to agree with what is left of the first.
+//! 1. The bytes are taken from the first form, or if it lost some, from the second one, which has to agree with what is
+//!    left of the first.
 //! 2. Literals are decoded by their character sets. One of bytes becomes a hexadecimal literal.
 
 use super::text::decode;

@@ -25,7 +25,8 @@ const FORM_LEN: usize = 288;
 const FIELD_LEN: usize = 17;
 /// Of a table without VARCHAR columns, by servers before MariaDB 10.2; the layout is that of the next version.
 const VERSION_NO_VARCHAR: u8 = 9;
-/// In the header of every `.frm` since MySQL 5.0. Before, version 9 meant the VARCHAR of that time, which lost its trailing spaces.
+/// In the header of every `.frm` since MySQL 5.0. Before, version 9 meant the VARCHAR of that time, which lost its
+/// trailing spaces.
 const MADE_BY_MYSQL_5: u8 = 5;
 const VERSION_EXPRESSIONS: u8 = 11;
 const ENGINE_INNODB: u8 = 12;

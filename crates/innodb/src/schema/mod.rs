@@ -98,8 +98,8 @@ pub enum ColumnType {
     Set { elements: Vec<String> },
     /// GEOMETRY and its kin: SRID and WKB bytes.
     Geometry,
-    /// VECTOR: packed 4-byte floats. `dimensions` is how many there are (MariaDB) or at most (MySQL); MySQL stores it like a BLOB, MariaDB like a
-    /// VARBINARY.
+    /// VECTOR: packed 4-byte floats. `dimensions` is how many there are (MariaDB) or at most (MySQL); MySQL stores it
+    /// like a BLOB, MariaDB like a VARBINARY.
     Vector { dimensions: u32, is_blob: bool },
     /// UUID of MariaDB (16 bytes).
     Uuid,

@@ -43,7 +43,8 @@ pub(crate) struct SpaceHeader {
     pub(crate) free_limit: u32,
     /// Whether MySQL's dictionary information lies in the space.
     pub(crate) has_sdi: bool,
-    /// Whether the space was created by MySQL 5.0 or earlier, which left the type of all pages but those of B+trees undefined.
+    /// Whether the space was created by MySQL 5.0 or earlier, which left the type of all pages but those of B+trees
+    /// undefined.
     pub(crate) lacks_page_types: bool,
 }
 
@@ -63,7 +64,8 @@ impl SpaceHeader {
         let flags = u32_at(prefix, FSP_FLAGS);
         let names_itself =
             u32_at(prefix, FSP_SPACE) == u32_at(prefix, header::SPACE) && u32_at(prefix, header::NUMBER) == 0;
-        // Such a space has no flags either, since all of them are younger. The checksum of the page is verified as that of any other.
+        // Such a space has no flags either, since all of them are younger. The checksum of the page is verified as that
+        // of any other.
         let lacks_page_types = u16_at(prefix, header::TYPE) != page_type::FSP_HEADER;
         if lacks_page_types && !(names_itself && flags == 0 && u32_at(prefix, FSP_SIZE) != 0) {
             return Err(error(ErrorKind::InvalidInput, "not an InnoDB tablespace"));

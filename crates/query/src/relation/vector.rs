@@ -1,7 +1,7 @@
 //! VECTOR columns: lists of 4-byte floats, and back to the bytes that the servers store and print.
 //!
-//! A list has as many entries as the column's definition says. MySQL takes shorter vectors, too: the entries that they lack are NULL, which no
-//! entry of a vector is.
+//! A list has as many entries as the column's definition says. MySQL takes shorter vectors, too: the entries that they
+//! lack are NULL, which no entry of a vector is.
 
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewArray, FixedSizeListBuilder, PrimitiveBuilder,
