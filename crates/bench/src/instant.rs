@@ -121,7 +121,8 @@ fn statements(rows: u64) -> String {
 
 /// Runs the benchmark; `progress` is given a line about each step.
 ///
-/// # Errors If the server or the program cannot run, or the two tables give different answers.
+/// # Errors
+/// If the server or the program cannot run, or the two tables give different answers.
 pub async fn run(settings: InstantSettings, progress: &(dyn Fn(&str) + Sync)) -> Result<Report> {
     if settings.runs == 0 || settings.warm_runs == 0 {
         return Err(Error::new(ErrorKind::InvalidInput, "at least one run and one warm run are needed"));

@@ -53,7 +53,8 @@ struct Ended {
 impl Mounted<'_> {
     /// Runs `sql` once cold and `warm_runs` times warm.
     ///
-    /// # Errors If the program cannot be started or fails.
+    /// # Errors
+    /// If the program cannot be started or fails.
     pub(crate) fn time(&self, sql: &str, warm_runs: usize) -> Result<Timed> {
         let sql = sql.trim().trim_end_matches(';');
         let text = format!("select 1;\n{}", format!("{sql};\n").repeat(1 + warm_runs));

@@ -6,9 +6,9 @@
 pub mod catalog;
 pub mod cost;
 mod error;
-mod generated;
 pub mod explain;
 pub mod functions;
+mod generated;
 pub mod interruption;
 pub mod lookup;
 pub mod placement;

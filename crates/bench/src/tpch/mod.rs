@@ -103,7 +103,8 @@ impl TpchRun {
 
 /// Runs the benchmark; `progress` is given a line about each step. Blocks.
 ///
-/// # Errors If a build cannot run, a query fails, or two answers differ.
+/// # Errors
+/// If a build cannot run, a query fails, or two answers differ.
 pub fn run(settings: &TpchSettings, progress: &dyn Fn(&str)) -> Result<Report> {
     if settings.runs == 0 || settings.warm_runs == 0 {
         return Err(Error::new(ErrorKind::InvalidInput, "at least one run and one warm run are needed"));

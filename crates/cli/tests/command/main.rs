@@ -43,6 +43,14 @@ impl Outcome {
         assert!(self.stderr.starts_with("tanada: "), "{}", self.stderr);
         self.stderr
     }
+
+    /// The same for a run that may warn before it fails.
+    #[track_caller]
+    fn error_after_warnings(mut self, code: i32) -> String {
+        let is_warning = |line: &&str| line.starts_with("tanada: warning: ");
+        self.stderr = self.stderr.lines().skip_while(is_warning).map(|line| format!("{line}\n")).collect();
+        self.error(code)
+    }
 }
 
 /// Runs `tanada` with `arguments` and `stdin`.

@@ -12,8 +12,9 @@
 //!    left of the first.
 //! 2. Literals are decoded by their character sets. One of bytes becomes a hexadecimal literal.
 
+use tanada_collation::Charset;
+
 use super::text::decode;
-use crate::value::Charset;
 
 const BINARY: &str = "binary";
 
@@ -94,7 +95,8 @@ fn push_literal(text: &mut String, escaped: &[u8]) {
         return;
     }
     let bytes = unescaped_literal(escaped);
-    let is_text = charset != BINARY && Charset::new(&charset).is_ok_and(|set| set.decode(&bytes).is_ok());
+    let is_text =
+        charset != BINARY && Charset::lookup(&charset).is_some_and(|set| set.decode(&bytes).is_some());
     if is_text {
         let literal = decode(&charset, &bytes).replace('\\', "\\\\").replace('\'', "\\'");
         text.push_str(&format!("'{literal}'"));

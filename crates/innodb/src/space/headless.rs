@@ -18,7 +18,7 @@ use tanada_io::Device;
 use super::LARGEST_PAGE;
 use super::header::SpaceHeader;
 use crate::page::checksum::{classic_matches, full_crc32_matches};
-use crate::page::codec::{PageCodec, PageFormat};
+use crate::page::codec::{PageCodec, PageFault, PageFormat};
 use crate::page::compression::Algorithm;
 use crate::page::header::{self, page_type, u16_at, u32_at};
 use crate::{Environment, Error, ErrorKind, PageNo, PageSize, Result, Server, SpaceId};
@@ -104,7 +104,13 @@ impl Images {
                 verify: true,
                 log_end: None,
             };
-            if no.0 > 0 && codec.decode(image, *no).is_ok() {
+            // A compressed page names its space within the stream alone.
+            let named = match codec.decode(image, *no) {
+                Ok(_) => Some(space),
+                Err(PageFault::Misdirected { space, number }) if number == no.0 => Some(space),
+                Err(_) => None,
+            };
+            if let Some(space) = named.filter(|_| no.0 > 0) {
                 *count.entry(space).or_default() += 1;
             }
         }
@@ -129,12 +135,15 @@ impl Images {
         let header = SpaceHeader {
             space,
             page_size: self.page_size,
+            // Pages with ROW_FORMAT=COMPRESSED have checksums of their own, which no format here has.
+            logical_size: self.page_size,
             format,
             server: if has_sdi { Server::MySql } else { Server::MariaDb },
             size_pages: (size_bytes / u64::from(self.page_size.0)) as u32,
             // Any page may have been given to somebody.
             free_limit: u32::MAX,
             has_sdi,
+            lacks_page_types: false,
         };
         Some(Guess { header, sdi_root: has_sdi.then_some(SDI_ROOT) })
     }

@@ -122,10 +122,9 @@ impl Tablespace {
     /// Root pages of the index trees in this space, found from the segment inodes (for files without SDI): (root page, index id), ascending
     /// index id; the SDI index left out, SPATIAL ones not.
     pub async fn index_roots(&self, context: &IoContext) -> Result<Vec<(PageNo, u64)>> {
-        match self.roots(context).await? {
-            Roots { incomplete: true, .. } => Err(self.corrupt(PageNo(2), "the segments cannot be read")),
-            roots => Ok(roots.sound),
-        }
+        // What is wrong with the segments is an error here.
+        self.segments(context).await?;
+        Ok(self.roots(context).await?.sound)
     }
 
     /// The same, with pages that may be roots but are damaged.

@@ -287,14 +287,18 @@ pub(super) fn logic(operator: &str, left: Typed, right: Typed) -> Typed {
 /// `IS NULL`, `IS TRUE`, `IS FALSE`, `IS UNKNOWN`.
 pub(super) fn is(what: &str, operand: Typed) -> Result<Typed, Refusal> {
     let kind = operand.kind.clone();
-    let compute: Box<dyn Fn(&[Datum]) -> Result<Datum, Refusal> + Send + Sync> = match what {
-        "null" => Box::new(|values| Ok(Datum::truth(values[0].is_null()))),
-        "unknown" => Box::new(|values| Ok(Datum::truth(values[0].is_null()))),
-        "true" => Box::new(move |values| Ok(Datum::truth(values[0].condition(&kind)? == Some(true)))),
-        "false" => Box::new(move |values| Ok(Datum::truth(values[0].condition(&kind)? == Some(false)))),
+    let expected = match what {
+        "null" | "unknown" => None,
+        "true" => Some(true),
+        "false" => Some(false),
         other => return Err(Refusal::new(format!("IS {other}"))),
     };
-    Ok(Typed::call(SIGNED, vec![operand], compute))
+    Ok(Typed::call(SIGNED, vec![operand], move |values| {
+        Ok(Datum::truth(match expected {
+            None => values[0].is_null(),
+            expected => values[0].condition(&kind)? == expected,
+        }))
+    }))
 }
 
 #[cfg(test)]

@@ -52,7 +52,8 @@ pub(super) fn check(value: &Typed, column_type: &ColumnType) -> Result<(), Refus
 
 /// `value` as the column shows it.
 ///
-/// # Errors If what the server stores is not known.
+/// # Errors
+/// If what the server stores is not known.
 pub(super) fn stored(
     value: Datum,
     kind: &Kind,

@@ -154,7 +154,7 @@ fn to_integer(operand: Typed, unsigned: bool, mysql: bool) -> Result<Typed, Refu
                 Some(Number::Exact(number)) => number.rounded(0)?.unscaled,
                 Some(Number::Double(number)) => {
                     let rounded = number.round_ties_even();
-                    if !(rounded.abs() < 9e18) || (unsigned && rounded < 0.0) {
+                    if rounded.is_nan() || rounded.abs() >= 9e18 || (unsigned && rounded < 0.0) {
                         return Err(Refusal::new("CAST of a DOUBLE out of range"));
                     }
                     rounded as i128

@@ -112,7 +112,8 @@ impl Collating {
 
     /// Compares two texts.
     ///
-    /// # Errors If the order is not known of letters that decide.
+    /// # Errors
+    /// If the order is not known of letters that decide.
     pub(super) fn compare(&self, left: &str, right: &str) -> Result<Ordering, Refusal> {
         if left == right {
             return Ok(Ordering::Equal);
@@ -120,7 +121,8 @@ impl Collating {
         match self.class() {
             Class::Binary { pads } => {
                 let is_utf8 = self.charset.as_deref().is_some_and(|charset| charset.starts_with("utf8"));
-                if !is_utf8 && !(left.is_ascii() && right.is_ascii()) {
+                let is_ascii = left.is_ascii() && right.is_ascii();
+                if !(is_utf8 || is_ascii) {
                     return Err(Refusal::new("the order of letters of its character set"));
                 }
                 Ok(padded(left.as_bytes(), right.as_bytes(), pads))
@@ -147,7 +149,8 @@ impl Collating {
 
     /// Whether two texts are equal, which is known of more texts than their order.
     ///
-    /// # Errors If it is not known.
+    /// # Errors
+    /// If it is not known.
     pub(super) fn equals(&self, left: &str, right: &str) -> Result<bool, Refusal> {
         let is_plain = |text: &str| text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
         let Class::Folded { pads, .. } = self.class() else {

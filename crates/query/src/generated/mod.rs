@@ -69,7 +69,8 @@ pub struct GeneratedColumn {
 impl GeneratedColumn {
     /// Plans the virtual column at position `column`.
     ///
-    /// # Errors If its expression has a part that is not known to be computed exactly.
+    /// # Errors
+    /// If its expression has a part that is not known to be computed exactly.
     pub fn new(definition: &TableDefinition, column: usize) -> Result<GeneratedColumn, Refusal> {
         let mut parts = plan::Parts::default();
         let expression = plan::planned(definition, column, &mut parts, 0)?;
@@ -90,7 +91,8 @@ impl GeneratedColumn {
 
     /// The value of a row whose values of [`inputs`](Self::inputs) are `row`.
     ///
-    /// # Errors If it cannot be computed exactly for these values, or the server gives an error.
+    /// # Errors
+    /// If it cannot be computed exactly for these values, or the server gives an error.
     pub fn value(&self, row: &[Value<'_>]) -> Result<Value<'static>, Refusal> {
         let row: Vec<Datum> = row.iter().map(input).collect::<Result<_, Refusal>>()?;
         let value = self.expression.value(&row)?;

@@ -125,7 +125,7 @@ fn round(cuts: bool, of: Typed, digits: i64) -> Result<Typed, Refusal> {
         Some(Number::Double(number)) => {
             let factor = 10f64.powi(i32::from(digits));
             let scaled = number * factor;
-            if !(scaled.abs() < 4e15) {
+            if scaled.is_nan() || scaled.abs() >= 4e15 {
                 return Err(Refusal::new("the rounding of a large DOUBLE"));
             }
             let rounded = if cuts { scaled.trunc() } else { scaled.round_ties_even() };

@@ -50,7 +50,8 @@ pub(super) struct CastType {
 
 /// Parses the text of an expression.
 ///
-/// # Errors If it is not of the grammar that is known here.
+/// # Errors
+/// If it is not of the grammar that is known here.
 pub(super) fn parse(text: &str) -> Result<Syntax, Refusal> {
     let mut parser = Parser { tokens: tokens(text)?, at: 0, depth: 0 };
     let syntax = parser.expression(0)?;

@@ -31,7 +31,8 @@ const MAX_BYTES: usize = 1 << 17;
 
 /// The tokens of `text`.
 ///
-/// # Errors If a quote is not closed or a character begins no token.
+/// # Errors
+/// If a quote is not closed or a character begins no token.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Refusal> {
     if text.len() > MAX_BYTES {
         return Err(Refusal::new("the expression is too long"));

@@ -142,11 +142,12 @@ impl InnodbRelation {
     pub fn shape(&self) -> RelationShape {
         let space = self.table.spaces().first();
         let page_bytes = f64::from(space.map_or(16_384, |space| space.page_size().0));
+        let held_bytes = f64::from(space.map_or(16_384, |space| space.logical_page_size().0));
         let cache_bytes = space.map_or(0, |space| space.cache().capacity_bytes());
         RelationShape {
             rows: self.statistics.rows as f64,
             page_bytes,
-            cached_pages: cache_bytes as f64 / page_bytes,
+            cached_pages: cache_bytes as f64 / held_bytes,
             clustered: self.index_shape(IndexNo(0)),
         }
     }

@@ -44,7 +44,16 @@ impl QueryContext {
         let io = IoContext::new(gate).observed_by(Arc::clone(&watched) as _);
         let losses = options.skip_damaged.then(Arc::default);
         let (zero_dates, warnings, shown_by_star) = (Arc::default(), Mutex::default(), Mutex::default());
-        Arc::new(QueryContext { io, executors, options, zero_dates, warnings, shown_by_star, watched, losses })
+        Arc::new(QueryContext {
+            io,
+            executors,
+            options,
+            zero_dates,
+            warnings,
+            shown_by_star,
+            watched,
+            losses,
+        })
     }
 
     /// The context of the query that a task belongs to.

@@ -48,7 +48,8 @@ pub(super) fn named(statement: &Statement) -> BTreeSet<String> {
 
 /// The virtual columns that `plan` shows by stars alone.
 ///
-/// # Errors If the plan cannot be walked.
+/// # Errors
+/// If the plan cannot be walked.
 pub(super) fn shown(plan: &LogicalPlan, columns: &VirtualColumns, named: &BTreeSet<String>) -> Result<Shown> {
     let plan = match plan {
         LogicalPlan::Explain(explain) => explain.plan.as_ref(),
@@ -132,8 +133,8 @@ impl Walk<'_> {
             match node {
                 Expr::Column(column) => {
                     for (input, flow) in inputs {
-                        let origin =
-                            at(input.schema().as_ref(), column).and_then(|at| flow.get(at).cloned().flatten());
+                        let origin = at(input.schema().as_ref(), column)
+                            .and_then(|at| flow.get(at).cloned().flatten());
                         self.used.extend(origin);
                     }
                 }
