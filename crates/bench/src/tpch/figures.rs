@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn one_build_has_no_ratios() {
+    fn figures_of_a_single_build_have_no_ratios() {
         let mut report = Report::new("tpch", &(), Path::new("/"));
         put(&[run(1, "q1", Build::Measured, 1.0, 0.5)], &[&TPCH_ALL[0]], false, &mut report);
         assert_eq!(report.summary["warm_total_seconds"], 0.5);

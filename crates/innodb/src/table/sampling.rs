@@ -49,7 +49,10 @@ pub(super) fn is_skipped(error: &Error) -> bool {
 ///
 /// # Errors
 /// Errors of other kinds.
-async fn those_read<T>(values: impl Stream<Item = Result<T>>, damage: &mut Option<Error>) -> Result<Vec<T>> {
+async fn undamaged_values<T>(
+    values: impl Stream<Item = Result<T>>,
+    damage: &mut Option<Error>,
+) -> Result<Vec<T>> {
     let mut values = pin!(values);
     let mut read = Vec::new();
     while let Some(value) = values.next().await {
@@ -98,13 +101,13 @@ impl Sampled {
         let mut nodes = vec![tree.root];
         while level > 1 {
             let reads = stream::iter(&nodes).map(|no| children(tree, *no, level, id, context));
-            nodes = those_read(reads.buffered(PREFETCH), &mut damage).await?.concat();
+            nodes = undamaged_values(reads.buffered(PREFETCH), &mut damage).await?.concat();
             tree.check_count(nodes.len())?;
             level -= 1;
         }
         let chosen: Vec<PageNo> = spread(&nodes, LEVEL_ONE_NODES);
         let reads = stream::iter(&chosen).map(|no| children(tree, *no, 1, id, context));
-        let families: Vec<Vec<PageNo>> = those_read(reads.buffered(PREFETCH), &mut damage).await?;
+        let families: Vec<Vec<PageNo>> = undamaged_values(reads.buffered(PREFETCH), &mut damage).await?;
         let count: usize = families.iter().map(Vec::len).sum();
         let pairs = families.iter().flat_map(|family| family.windows(2));
         let neighbours = pairs.clone().filter(|pair| pair[0].0 + 1 == pair[1].0).count();
@@ -145,7 +148,7 @@ pub(super) async fn read_leaves(
     }
     let id = tree.id(context).await?;
     let reads = stream::iter(pages).map(|no| tree.node(*no, 0, id, context));
-    those_read(reads.buffered(PREFETCH), damage).await
+    undamaged_values(reads.buffered(PREFETCH), damage).await
 }
 
 /// The children of the node `no` of `level`.
