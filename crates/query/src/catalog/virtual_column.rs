@@ -14,7 +14,7 @@ use datafusion::physical_expr::expressions::{Column, lit};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use tanada_innodb::{ColumnType, RowSink, TableDefinition, Value};
 
-use crate::generated::{GeneratedColumn, Refusal};
+use crate::expression::{GeneratedColumn, Refusal};
 use crate::lookup::key::KeyColumn;
 use crate::relation::ArrowSink;
 use crate::session::context::QueryContext;
