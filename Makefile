@@ -7,7 +7,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 LINTED = driver="$$(rustc --print sysroot)/bin/clippy-driver"; [ ! -x "$$driver" ] || \
 	export RUSTC_WORKSPACE_WRAPPER="$$driver" CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__;
 
-.PHONY: help setup setup-test demo test test-long fuzz format lint tidy bench sim
+.PHONY: help setup setup-test demo test test-long answers answers-known answers-slt fuzz format lint tidy bench sim
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
@@ -32,6 +32,24 @@ test-long: setup-test ## campaigns: 3,000 altered tables and 10,000 statements o
 	scripts/servers
 	TANADA_SERVERS=target/servers TANADA_TABLES=1000 cargo test --profile ci -p tanada-query --test servers -- --nocapture altered_at_random
 	TANADA_SERVERS=target/servers TANADA_STATEMENTS=5000 cargo test --profile ci -p tanada-query --test servers -- --nocapture random_statements
+
+ANSWERS = cargo test --profile ci -p tanada-query --test answers -- --nocapture
+N ?= 100000
+SEED ?= 1
+answers: setup ## random queries against MariaDB, 100,000; N= for another number, SEED= to begin elsewhere (docs/testing.md)
+	@if [ -x /usr/sbin/mariadbd ] || command -v mariadbd >/dev/null; then \
+		TANADA_SEED=$(SEED) TANADA_QUERIES=$(N) TANADA_SHRUNK=60 $(ANSWERS) generated_queries; \
+	else \
+		echo "MariaDB is not installed (scripts/setup --test): answers are checked against themselves, by TLP and NoREC"; \
+		TANADA_SEED=$(SEED) TANADA_QUERIES=$(N) $(ANSWERS) consistent; \
+	fi
+
+answers-known: setup-test ## write anew which recorded queries differ; refuses if more are wrong than before
+	TANADA_WRITE_KNOWN=1 $(ANSWERS) recorded_queries
+
+DIR ?= sqllogictest/test
+answers-slt: setup-test ## all files of a folder in the format of sqllogictest, DIR=
+	TANADA_SLT=$(abspath $(DIR)) $(ANSWERS) collection
 
 format: ## the formatting
 	cargo fmt --all --check
