@@ -1,22 +1,26 @@
 //! MySQL's LOBs in tables with ROW_FORMAT=COMPRESSED (`zlob0first.h`, `zlob0index.h`, `zlob0read.cc`).
 //!
-//! A value is cut into chunks of up to 128 KiB, each a zlib stream. The first page has at 88 the list of their index entries, which lie on it from 136
-//! on and on index pages; data follow the entries there. An entry of 66 bytes names at 6 the next entry (page, offset), at 48 the page where
-//! the stream begins, at 52 a fragment, at 54 the length of the chunk and at 58 that of the stream. A stream goes over data pages, linked
-//! by FIL_PAGE_NEXT, and may end in a fragment: a page of fragments has a directory at its end that names them. After a partial update the list holds the
-//! newest version; older ones hang beside it.
+//! A value is cut into chunks of up to 128 KiB, each a zlib stream. The first page has at 88 the list of their index
+//! entries ([`super::entries`]), which lie on it from 136 on and on index pages; data follow the entries there. An entry
+//! of 66 bytes names at 48 the page where the stream begins, at 52 a fragment, at 54 the length of the chunk and at 58
+//! that of the stream. A stream goes over data pages, linked by FIL_PAGE_NEXT, and may end in a fragment: a page of
+//! fragments has a directory at its end that names them.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use tanada_io::IoContext;
 
+use super::entries::EntryList;
 use super::inflate::Inflater;
 use crate::page::header::{self, link_at, page_type, u16_at, u32_at};
 use crate::{Page, PageNo, Result, Tablespace};
 
-const LIST_FIRST: usize = 88 + 4;
+const LIST: EntryList = EntryList {
+    first_at: 88 + 4,
+    entry_bytes: 66,
+    page_types: [page_type::ZLOB_FIRST, page_type::ZLOB_INDEX],
+};
+/// Where the entries on the first page begin.
 const ENTRIES: usize = 136;
-const ENTRY_BYTES: usize = 66;
-const ENTRY_NEXT: usize = 6;
 const ENTRY_PAGE: usize = 48;
 const ENTRY_FRAGMENT: usize = 52;
 const ENTRY_CHUNK_BYTES: usize = 54;
@@ -56,7 +60,7 @@ pub(super) async fn read(
     value: &mut Vec<u8>,
     context: &IoContext,
 ) -> Result<()> {
-    let chunks = chunks(space, &first, length, context).await?;
+    let chunks = LIST.read(space, &first, length, context, chunk).await?;
     let reads = stream::iter(chunks).map(|chunk| inflated(space, &first, chunk, context));
     let mut reads = reads.buffered(PREFETCH);
     let mut left = length;
@@ -68,42 +72,14 @@ pub(super) async fn read(
     Ok(())
 }
 
-/// The chunks of the value, of `length` bytes or more in all.
-async fn chunks(space: &Tablespace, first: &Page, length: usize, context: &IoContext) -> Result<Vec<Chunk>> {
-    let mut page = first.clone();
-    let mut address = address_at(page.bytes(), LIST_FIRST);
-    let mut chunks = Vec::new();
-    let mut left = length;
-    while left > 0 {
-        let Some((no, offset)) = address else {
-            return Err(space.corrupt(first.number(), &format!("an off-page value ends {left} bytes early")));
-        };
-        if no != page.number() {
-            page = if no == first.number() { first.clone() } else { space.page(no, context).await? };
-            if !matches!(page.page_type(), page_type::ZLOB_FIRST | page_type::ZLOB_INDEX) {
-                let what =
-                    format!("it has type {} where the index of a value should go on", page.page_type());
-                return Err(space.corrupt(no, &what));
-            }
-        }
-        let Some(entry) = page.bytes().get(offset..offset + ENTRY_BYTES) else {
-            return Err(space.corrupt(no, &format!("an index entry of an off-page value at {offset}")));
-        };
-        let (bytes, stream_bytes) =
-            (u32_at(entry, ENTRY_CHUNK_BYTES) as usize, u32_at(entry, ENTRY_STREAM_BYTES) as usize);
-        let start = link_at(entry, ENTRY_PAGE);
-        // An entry without bytes would let the list run in circles for ever.
-        let is_sound = (1..=CHUNK_BYTES).contains(&bytes) && (1..=STREAM_BYTES).contains(&stream_bytes);
-        let Some(start) = start.filter(|_| is_sound) else {
-            let what =
-                format!("an index entry of an off-page value names {bytes} bytes, {stream_bytes} deflated");
-            return Err(space.corrupt(no, &what));
-        };
-        chunks.push(Chunk { page: start, fragment: u16_at(entry, ENTRY_FRAGMENT), bytes, stream_bytes });
-        left = left.saturating_sub(bytes);
-        address = address_at(entry, ENTRY_NEXT);
-    }
-    Ok(chunks)
+/// The chunk that an entry names, with its bytes.
+fn chunk(entry: &[u8], _: usize) -> std::result::Result<(Chunk, usize), String> {
+    let (bytes, stream_bytes) =
+        (u32_at(entry, ENTRY_CHUNK_BYTES) as usize, u32_at(entry, ENTRY_STREAM_BYTES) as usize);
+    let is_sound = (1..=CHUNK_BYTES).contains(&bytes) && (1..=STREAM_BYTES).contains(&stream_bytes);
+    let page = link_at(entry, ENTRY_PAGE).filter(|_| is_sound);
+    let page = page.ok_or_else(|| format!("{bytes} bytes, {stream_bytes} deflated"))?;
+    Ok((Chunk { page, fragment: u16_at(entry, ENTRY_FRAGMENT), bytes, stream_bytes }, bytes))
 }
 
 /// Reads the stream of a chunk and inflates it.
@@ -173,10 +149,5 @@ fn first_data(page_bytes: usize) -> Option<usize> {
         16384 => (100, 200),
         _ => return None,
     };
-    Some(ENTRIES + entries * ENTRY_BYTES + fragments * FRAGMENT_ENTRY_BYTES)
-}
-
-fn address_at(bytes: &[u8], offset: usize) -> Option<(PageNo, usize)> {
-    let page = link_at(bytes, offset)?;
-    Some((page, usize::from(u16_at(bytes, offset + 4))))
+    Some(ENTRIES + entries * LIST.entry_bytes + fragments * FRAGMENT_ENTRY_BYTES)
 }

@@ -7,6 +7,7 @@
 mod chain;
 mod deflated_chain;
 mod deflated_index;
+mod entries;
 mod indexed;
 mod inflate;
 

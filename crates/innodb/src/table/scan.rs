@@ -10,7 +10,7 @@ use super::skipping::offer_skipping;
 use super::{Access, Bookmark, OnRow, Table, bookmark};
 use crate::record::{self, Spans};
 use crate::tree::{KeyRange, Node, Tree};
-use crate::{Error, ErrorKind, IndexNo, PageNo, PageSize, Result, lob};
+use crate::{Error, ErrorKind, IndexNo, PageNo, PageRun, PageSize, Result, lob};
 
 /// Most bytes of a run.
 const RUN_BYTES: u32 = 1 << 20;
@@ -110,10 +110,7 @@ impl Table {
         let id = tree.id(context).await?;
         let pages = tree.space.run(run.first, run.span_pages(), context).await?;
         for offset in &run.offsets {
-            let no = PageNo(run.first.0 + u32::from(*offset));
-            let leaf = Node::new(tree.space.page_of(&pages, u32::from(*offset), context).await?)
-                .map_err(|error| tree.at(no, &error))?;
-            let leaf = tree.check(leaf, 0, id)?;
+            let leaf = leaf_of_run(tree, id, &pages, *offset, context).await?;
             if reader.rows(&leaf, range, on_row).await?.is_break() {
                 break;
             }
@@ -140,16 +137,28 @@ impl Table {
         let pages = tree.space.run(run.first, run.span_pages(), context).await?;
         let mut found = Vec::new();
         for offset in &run.offsets {
-            let no = PageNo(run.first.0 + u32::from(*offset));
-            let leaf = Node::new(tree.space.page_of(&pages, u32::from(*offset), context).await?)
-                .map_err(|error| tree.at(no, &error))?;
-            let leaf = tree.check(leaf, 0, id)?;
+            let leaf = leaf_of_run(tree, id, &pages, *offset, context).await?;
+            let no = leaf.page().number();
             let origins = live_origins(tree, &leaf, range).map_err(|error| tree.at(no, &error))?;
             collect_bookmarks(tree, run.partition, &leaf, &origins, &mut found)
                 .map_err(|error| tree.at(no, &error))?;
         }
         Ok(found)
     }
+}
+
+/// The leaf of index `id` that lies `offset` pages behind the first of a run.
+async fn leaf_of_run(
+    tree: &Tree,
+    id: u64,
+    pages: &PageRun,
+    offset: u16,
+    context: &IoContext,
+) -> Result<Node> {
+    let page = tree.space.page_of(pages, offset.into(), context).await?;
+    let no = page.number();
+    let leaf = Node::new(page).map_err(|error| tree.at(no, &error))?;
+    tree.check(leaf, 0, id)
 }
 
 /// Adds the bookmarks of the entries at `origins`.
