@@ -4,6 +4,7 @@
 //!
 //! - [`Reader`] walks big-endian bytes from outside with every length checked.
 //! - [`ByteSize`] is a number of bytes as people write it (`64 MiB`).
+//! - [`calendar`] turns days since 1970 into dates and back.
 //! - [`Clock`] is time as a part that is handed in; [`MonotonicClock`] is the machine's.
 //! - [`SplitMix64`] is seeded randomness, the same on every machine.
 //!
@@ -19,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod byte_size;
+pub mod calendar;
 mod clock;
 mod random;
 mod reader;

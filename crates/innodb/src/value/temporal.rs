@@ -3,46 +3,13 @@
 //! Since MySQL 5.6 a time is a packed number of fields (`my_time.cc`): big-endian, offset so that it compares as bytes, with up to three
 //! bytes of fraction after it. The `legacy` forms before that are decimal numbers (`hhmmss`, `YYYYMMDDhhmmss`) or plain seconds.
 
+use tanada_base::calendar::{civil_from_days, days_from_civil, is_date};
+
 use super::Value;
 use crate::{Error, ErrorKind, Result};
 
 const MICROS: i64 = 1_000_000;
 const DAY_US: i64 = 86_400 * MICROS;
-
-/// Days since 1970-01-01 of a date of the proleptic Gregorian calendar (Howard Hinnant's algorithm).
-pub(crate) fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let shifted = i64::from((month + 9) % 12);
-    let day_of_year = (153 * shifted + 2) / 5 + i64::from(day) - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
-/// The inverse of [`days_from_civil`].
-pub(crate) fn civil_from_days(days: i64) -> (i64, u32, u32) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = (day_of_year - (153 * shifted + 2) / 5 + 1) as u32;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 } as u32;
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
-}
-
-fn in_calendar(year: i64, month: u32, day: u32) -> bool {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        4 | 6 | 9 | 11 => 30,
-        2 => 28 + u32::from(leap),
-        1..=12 => 31,
-        _ => 0,
-    };
-    (1..=days).contains(&day)
-}
 
 fn big_endian(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
@@ -88,7 +55,7 @@ pub(crate) fn decode_date(bytes: &[u8]) -> Result<Value<'static>> {
 }
 
 fn date(year: i64, month: u32, day: u32) -> Value<'static> {
-    if in_calendar(year, month, day) {
+    if is_date(year, month, day) {
         Value::Date(days_from_civil(year, month, day) as i32)
     } else {
         Value::ZeroDate(format!("{year:04}-{month:02}-{day:02}"))
@@ -108,7 +75,7 @@ pub(crate) struct Fields {
 impl Fields {
     fn value(self, fsp: u8) -> Value<'static> {
         let Fields { year, month, day, second_of_day, micros } = self;
-        if in_calendar(year, month, day) {
+        if is_date(year, month, day) {
             let days = days_from_civil(year, month, day);
             return Value::DateTime(days * DAY_US + second_of_day * MICROS + micros);
         }
@@ -317,17 +284,6 @@ pub(crate) fn encode_legacy_time(micros: i64) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn days_and_dates_agree() {
-        assert_eq!(days_from_civil(1970, 1, 1), 0);
-        assert_eq!(days_from_civil(2000, 2, 29), 11_016);
-        assert_eq!(days_from_civil(0, 1, 1), -719_528);
-        for days in (-720_000..2_932_896).step_by(97) {
-            let (year, month, day) = civil_from_days(days);
-            assert_eq!(days_from_civil(year, month, day), days);
-        }
-    }
 
     #[test]
     fn times_survive_the_round_trip_and_compare_as_bytes() {

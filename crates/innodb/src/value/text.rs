@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
+use tanada_base::calendar::civil_from_days;
+
 use super::Value;
-use super::temporal::{civil_from_days, write_fraction};
+use super::temporal::write_fraction;
 use crate::ColumnType;
 
 /// Significant digits of a FLOAT (`FLT_DIG`).
