@@ -90,8 +90,12 @@ impl Catalog {
         let mut listing = listing::list(&*environment.files, path, &map, &mut warnings).await?;
         let folder = listing.folder(path);
         let log = accept(verify_log(&*environment.files, folder).await, options, &mut warnings)?;
-        let log_end = log.as_ref().and_then(|log| log.end);
-        let log_end = log_end.map(|lsn| LogEnd { lsn, accept_newer: options.allow_stale });
+        let log_end = log.as_ref().and_then(|log| log.end.as_ref());
+        let log_end = log_end.map(|end| LogEnd {
+            lsn: end.lsn,
+            accept_stale: options.allow_stale,
+            pages: end.pages.clone(),
+        });
         let environment = &Arc::new(environment.with_log_end(log_end));
         let dictionary = Dictionary::find(folder, &map, environment, &context, &mut warnings).await?;
         let shared = shared_spaces(&mut listing, path, dictionary.as_ref(), environment);

@@ -7,11 +7,13 @@
 //! Files with ROW_FORMAT=COMPRESSED: the checksum of the page as it is stored; number and tablespace; pages of B+trees are decompressed ([`zip`]).
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::checksum;
 use super::compression::Algorithm;
 use super::header::{self, page_type, u16_at, u32_at, u64_at};
 use super::zip;
+use crate::space::PageLsns;
 use crate::{ErrorKind, Lsn, PageNo, PageSize, SpaceId};
 
 /// How pages of a tablespace are framed.
@@ -42,13 +44,20 @@ pub(crate) enum PageFault {
     UnknownAlgorithm(u64),
     /// The page was changed after the redo log beside its file had ended.
     Newer { lsn: Lsn, log_end: Lsn },
+    /// The redo log beside the file has a later change of the page.
+    Older { lsn: Lsn, logged: Lsn },
 }
+
+/// What to do about a file of another time than the redo log beside it.
+const WAYS_OUT: &str = "copy all files again after a clean shutdown (SET GLOBAL innodb_fast_shutdown = 0; SHUTDOWN), or \
+    this table's under FLUSH TABLES ... FOR EXPORT, or use a prepared backup (mariabackup or xtrabackup --prepare); \
+    --allow-stale reads it as it is";
 
 impl PageFault {
     pub(crate) fn kind(&self) -> ErrorKind {
         match self {
             PageFault::Encrypted | PageFault::UnknownAlgorithm(_) => ErrorKind::Unsupported,
-            PageFault::Newer { .. } => ErrorKind::NotClean,
+            PageFault::Newer { .. } | PageFault::Older { .. } => ErrorKind::NotClean,
             _ => ErrorKind::Corrupt,
         }
     }
@@ -71,17 +80,21 @@ impl fmt::Display for PageFault {
             }
             PageFault::Newer { lsn, log_end } => write!(
                 f,
-                "the page was changed at LSN {lsn}, but the redo log of its directory ends at LSN {log_end}: the file was copied later than the \
-                 log, from a running server, or is of another time or server; copy all files again after a clean shutdown (SET GLOBAL \
-                 innodb_fast_shutdown = 0; SHUTDOWN), or this table's under FLUSH TABLES ... FOR EXPORT, or use a prepared backup (mariabackup or \
-                 xtrabackup --prepare); --allow-stale reads it as it is"
+                "the page was changed at LSN {lsn}, but the redo log of its directory ends at LSN {log_end}: the file \
+                 was copied later than the log, from a running server, or is of another time or server; {WAYS_OUT}"
+            ),
+            PageFault::Older { lsn, logged } => write!(
+                f,
+                "the page was changed last at LSN {lsn}, but the redo log of its directory has a change of it at LSN \
+                 {logged}: the file was copied earlier than the log, from a running server, or is of another time; \
+                 {WAYS_OUT}"
             ),
         }
     }
 }
 
 /// Checks and decompresses the pages of one tablespace.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct PageCodec {
     pub(crate) format: PageFormat,
     /// Of pages in the file.
@@ -91,6 +104,8 @@ pub(crate) struct PageCodec {
     pub(crate) verify: bool,
     /// Where the redo log of the directory ends, if newer pages are refused.
     pub(crate) log_end: Option<Lsn>,
+    /// Pages that the redo log has changes of, if older ones are refused.
+    pub(crate) logged: Option<Arc<PageLsns>>,
 }
 
 impl PageCodec {
@@ -108,16 +123,19 @@ impl PageCodec {
             PageFormat::FullCrc32(algorithm) => self.decode_full_crc32(image, number, algorithm)?,
             PageFormat::Zip(page_size) => self.decode_zip(image, number, page_size)?,
         };
-        self.check_age(image)?;
+        self.check_age(image, number)?;
         Ok(decoded)
     }
 
-    /// Refuses a page that is newer than the redo log. The LSN is where it is on pages of all kinds, compressed ones
-    /// too.
-    fn check_age(&self, image: &[u8]) -> Result<(), PageFault> {
+    /// Refuses a page that is newer than the redo log, or older than a change that the log has. The LSN is where it is
+    /// on pages of all kinds, compressed ones too.
+    pub(crate) fn check_age(&self, image: &[u8], number: PageNo) -> Result<(), PageFault> {
         let lsn = Lsn(u64_at(image, header::LSN));
-        match self.log_end {
-            Some(log_end) if lsn > log_end => Err(PageFault::Newer { lsn, log_end }),
+        if let Some(log_end) = self.log_end.filter(|log_end| lsn > *log_end) {
+            return Err(PageFault::Newer { lsn, log_end });
+        }
+        match self.logged.as_ref().and_then(|logged| logged.get(&number)) {
+            Some(logged) if lsn < *logged => Err(PageFault::Older { lsn, logged: *logged }),
             _ => Ok(()),
         }
     }

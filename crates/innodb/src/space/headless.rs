@@ -103,6 +103,7 @@ impl Images {
                 space: SpaceId(space),
                 verify: true,
                 log_end: None,
+                logged: None,
             };
             // A compressed page names its space within the stream alone.
             let named = match codec.decode(image, *no) {

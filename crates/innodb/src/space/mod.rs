@@ -7,6 +7,7 @@
 //! ([`Tablespace::page_size`]); the cache holds pages of B+trees in the size that the server works with, so that each is decompressed once as long as
 //! it is held, and takes up to sixteen times as much memory there as in the file.
 
+mod age;
 mod cache;
 mod change_buffer;
 mod extents;
@@ -16,6 +17,7 @@ pub(crate) mod ranges;
 mod run;
 mod segment;
 
+pub(crate) use age::{LogEnd, LoggedPages, PageLsns};
 pub use cache::{PageCache, PageCacheCounters};
 pub(crate) use change_buffer::Stale;
 pub(crate) use extents::{SegmentPages, Use};
@@ -25,7 +27,7 @@ pub(crate) use segment::Roots;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use tanada_io::{Buffer, Device, Executors, IoContext, Method};
 
@@ -33,9 +35,8 @@ use crate::files::{Files, HostFiles};
 use crate::page::PageBytes;
 use crate::page::checksum::is_unsealed;
 use crate::page::codec::{PageCodec, PageFault, PageFormat};
-use crate::page::header::u64_at;
 use crate::page::page_type;
-use crate::{Error, ErrorKind, Lsn, Page, PageNo, PageSize, Result, Server, SpaceId};
+use crate::{Error, ErrorKind, Page, PageNo, PageSize, Result, Server, SpaceId};
 use cache::{Claim, FileInstance, PageKey};
 use header::SpaceHeader;
 
@@ -52,17 +53,8 @@ pub struct Environment {
     pub verify_checksums: bool,
     /// Where the files are.
     pub files: Arc<dyn Files>,
-    /// Where the redo log beside the files ends, if it is known.
+    /// The end of the redo log beside the files, and the changes that it has, if there is one.
     pub(crate) log_end: Option<LogEnd>,
-}
-
-/// The end of the redo log of one data directory, which no page of its files may be newer than.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LogEnd {
-    /// The end.
-    pub(crate) lsn: Lsn,
-    /// Whether newer pages are read all the same (`--allow-stale`), with a warning for each file.
-    pub(crate) accept_newer: bool,
 }
 
 impl Environment {
@@ -126,12 +118,14 @@ struct Start {
 
 impl Start {
     fn codec(header: &SpaceHeader, environment: &Environment) -> PageCodec {
+        let log = environment.log_end.as_ref().filter(|log| !log.accept_stale);
         PageCodec {
             format: header.format,
             page_size: header.page_size,
             space: header.space,
             verify: environment.verify_checksums,
-            log_end: environment.log_end.filter(|end| !end.accept_newer).map(|end| end.lsn),
+            log_end: log.map(|log| log.lsn),
+            logged: log.and_then(|log| log.pages.of(header.space).cloned()),
         }
     }
 
@@ -194,7 +188,7 @@ impl Tablespace {
         let page_bytes = header.page_size.bytes();
         // A page number has 32 bits, and FIL_NULL is none.
         let pages = (size_bytes / page_bytes as u64).min(u64::from(u32::MAX)) as u32;
-        Ok(Arc::new(Tablespace {
+        let space = Tablespace {
             path: path.to_owned(),
             device,
             environment: environment.clone(),
@@ -207,7 +201,9 @@ impl Tablespace {
             lacks_checksums,
             loss,
             has_newer: AtomicBool::new(false),
-        }))
+        };
+        space.check_last_changes().await?;
+        Ok(Arc::new(space))
     }
 
     /// Its id.
@@ -390,16 +386,27 @@ impl Tablespace {
     /// Reads the images of `count` pages; the memory is only taken once the I/O may start. Pages that are smaller than the blocks of the device come
     /// with their blocks.
     async fn read_pages(&self, first: PageNo, count: u32, context: &IoContext) -> Result<Images> {
-        let page_bytes = self.page_size().bytes();
-        let block = self.device.alignment().max(1);
-        let offset = u64::from(first.0) * page_bytes as u64;
-        let start = (offset % block as u64) as usize;
-        let (offset, len) =
-            (offset - start as u64, (start + count as usize * page_bytes).next_multiple_of(block));
+        let (offset, start, len) = self.blocks_of(first, count);
         let permit = context.admit(len).await;
         let buffer = self.environment.executors.buffers().allocate(len);
         let buffer = self.device.read(offset, buffer).await?;
         context.observe(&permit, &self.path, offset, len as u64);
+        Ok(Images { buffer, start })
+    }
+
+    /// Where the device's blocks with `count` pages begin, where in them the pages start, and how many bytes they have.
+    fn blocks_of(&self, first: PageNo, count: u32) -> (u64, usize, usize) {
+        let page_bytes = self.page_size().bytes();
+        let block = self.device.alignment().max(1);
+        let offset = u64::from(first.0) * page_bytes as u64;
+        let start = (offset % block as u64) as usize;
+        (offset - start as u64, start, (start + count as usize * page_bytes).next_multiple_of(block))
+    }
+
+    /// Reads the image of a page when the file is opened, which nothing limits yet.
+    async fn read_unadmitted(&self, no: PageNo) -> Result<Images> {
+        let (offset, start, len) = self.blocks_of(no, 1);
+        let buffer = self.device.read(offset, self.environment.executors.buffers().allocate(len)).await?;
         Ok(Images { buffer, start })
     }
 
@@ -423,19 +430,7 @@ impl Tablespace {
         for (at, image) in stored.chunks_exact(self.page_size().bytes()).enumerate() {
             self.note_age(image, PageNo(first.0.saturating_add(at as u32)));
         }
-        Ok(PageRun::new(&self.path, self.codec, first, count, images))
-    }
-
-    /// Warns, once for the file, of a page that is newer than the end of the redo log and is to be read all the same.
-    fn note_age(&self, image: &[u8], no: PageNo) {
-        let Some(LogEnd { lsn: end, accept_newer: true }) = self.environment.log_end else { return };
-        let lsn = Lsn(u64_at(image, crate::page::header::LSN));
-        if lsn > end && !self.has_newer.swap(true, Ordering::Relaxed) {
-            tanada_io::warn(&format!(
-                "{}: stale data accepted: page {no} was changed at LSN {lsn}, but the redo log of its directory ends at LSN {end}",
-                self.path.display()
-            ));
-        }
+        Ok(PageRun::new(&self.path, self.codec.clone(), first, count, images))
     }
 
     /// An error about page `no`, damaged in the way of `what`.

@@ -73,11 +73,18 @@ fn a_file_copied_later_than_the_log_is_refused_unless_accepted() {
     }
 }
 
+/// It was read as of its time.
 #[test]
-fn a_file_older_than_the_log_is_read_as_of_its_time() {
+fn a_file_copied_earlier_than_the_log_is_refused_unless_accepted() {
     for server in SERVERS {
         let folder = directory(server, Some("earlier"));
-        assert_eq!(sum(folder.path(), false).unwrap(), 50_000, "{server}");
+        let error = sum(folder.path(), false).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotClean, "{server}: {error}");
+        for part in ["t.ibd", "page ", "changed last at LSN ", "has a change of it at LSN ", "--allow-stale"]
+        {
+            assert!(error.to_string().contains(part), "{server}: {error}");
+        }
+        assert_eq!(sum(folder.path(), true).unwrap(), 50_000, "{server}");
     }
 }
 

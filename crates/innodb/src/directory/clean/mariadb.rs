@@ -14,8 +14,9 @@
 use std::path::Path;
 
 use super::blocks::{self, BLOCK};
-use super::{LogFile, not_clean};
+use super::{CleanLog, LogFile, READ_BACK, changes, not_clean};
 use crate::page::header::{u32_at, u64_at};
+use crate::space::LoggedPages;
 use crate::{Error, ErrorKind, Lsn, Result};
 
 const FORMAT_10_8: u32 = 0x5068_7973;
@@ -30,8 +31,8 @@ const FILE_CHECKPOINT: u8 = 0xfa;
 /// Type and length, two zeros for space and page, the LSN.
 const FILE_CHECKPOINT_BYTES: usize = 11;
 
-/// Verifies the log `file` of `folder`; returns where it ends.
-pub(super) async fn verify(format: u32, file: &LogFile<'_>, folder: &Path) -> Result<Lsn> {
+/// Verifies the log `file` of `folder`; returns where it ends, and the changes of a log of 10.8 or later.
+pub(super) async fn verify(format: u32, file: &LogFile<'_>, folder: &Path) -> Result<CleanLog> {
     let encrypted_by_header = format == FORMAT_10_8 && u32_at(&file.read(0, BLOCK).await?, ENCRYPTION) != 0;
     if encrypted_by_header || ENCRYPTED.contains(&format) {
         let what = "its redo log is encrypted, so that a clean shutdown cannot be verified; --allow-stale reads the files as they are";
@@ -39,10 +40,15 @@ pub(super) async fn verify(format: u32, file: &LogFile<'_>, folder: &Path) -> Re
     }
     let ends = match format {
         FORMAT_10_8 => match Ring::open(file).await? {
-            Some(ring) => Some(ring.end().await?),
+            Some(ring) => Some(match ring.end().await? {
+                Some(end) => Some(CleanLog::new(end, ring.changes().await?)),
+                None => None,
+            }),
             None => None,
         },
-        FORMAT_10_5 => end_in_blocks(file).await?,
+        FORMAT_10_5 => {
+            end_in_blocks(file).await?.map(|end| Some(CleanLog::new(end?, LoggedPages::default())))
+        }
         _ => {
             return Err(not_clean(
                 folder,
@@ -76,6 +82,8 @@ struct Ring<'a> {
 
 /// Where the ring starts.
 const RING: u64 = 12288;
+/// Behind the records of a mini-transaction: the turn and the checksum.
+const MINI_TRANSACTION_END: usize = 5;
 
 impl Ring<'_> {
     /// `None` if the header or both checkpoints are damaged.
@@ -118,6 +126,36 @@ impl Ring<'_> {
         Ok((at > 0).then(|| Lsn(self.checkpoint + at as u64)))
     }
 
+    /// The changes before the checkpoint, as far back as the ring has them, and no further than [`READ_BACK`].
+    async fn changes(&self) -> Result<LoggedPages> {
+        /// What was written after the checkpoint is over the oldest.
+        const OVERWRITTEN: u64 = 64 << 10;
+        /// Tries to find where a mini-transaction begins.
+        const TRIES: usize = 64 << 10;
+        let mut pages = LoggedPages::default();
+        let back = self.capacity().saturating_sub(OVERWRITTEN).min(READ_BACK);
+        let oldest = self.checkpoint.saturating_sub(back).max(self.first_lsn);
+        let log = self.read(oldest, (self.checkpoint - oldest) as usize).await?;
+        let (mut at, mut tries) = (0, 0);
+        while at < log.len() && tries < TRIES {
+            let lsn = oldest + at as u64;
+            match self.mini_transaction(&log[at..], lsn) {
+                Some(length) => {
+                    let records = &log[at..at + length - MINI_TRANSACTION_END];
+                    changes::add_mariadb(records, Lsn(lsn), record_bytes, &mut pages);
+                    at += length;
+                }
+                None => {
+                    // Pages that were freed in between would be taken for stale.
+                    pages = LoggedPages::default();
+                    at += 1;
+                    tries += 1;
+                }
+            }
+        }
+        Ok(if at < log.len() { LoggedPages::default() } else { pages })
+    }
+
     /// Up to `len` bytes from `lsn` on, not more than the ring holds.
     async fn read(&self, lsn: u64, len: usize) -> Result<Vec<u8>> {
         let len = len.min(usize::try_from(self.capacity()).unwrap_or(usize::MAX));
@@ -148,18 +186,8 @@ fn record_bytes(log: &[u8]) -> Option<usize> {
     if short != 0 {
         return Some(1 + short);
     }
-    let first = u64::from(*log.get(1)?);
-    // Each length starts where the shorter one ends.
-    let (bytes, base, mask) = match first {
-        0..0x80 => (1, 0, 0x7f),
-        0x80..0xc0 => (2, 0x80, 0x3f),
-        0xc0..0xe0 => (3, 0x4080, 0x1f),
-        0xe0..0xf0 => (4, 0x20_4080, 0x0f),
-        0xf0 => (5, 0x1020_4080, 0),
-        _ => return None,
-    };
-    let rest = log.get(2..1 + bytes)?.iter().fold(first & mask, |value, byte| value << 8 | u64::from(*byte));
-    usize::try_from(base + rest + 16).ok()
+    let (length, _) = changes::number(log.get(1..))?;
+    usize::try_from(length).ok()?.checked_add(16)
 }
 
 /// Where a log of 10.5 to 10.7 ends, if that is at its last checkpoint. `None` if the log is damaged.
@@ -202,7 +230,7 @@ mod tests {
         [&[FILE_CHECKPOINT, 0, 0][..], &lsn.to_be_bytes()].concat()
     }
 
-    /// Whether a log of 10.8 with a checkpoint at `lsn`, followed by `log`, is clean.
+    /// Where a log of 10.8 with a checkpoint at `lsn`, followed by `log`, ends, if it is clean.
     fn ring(lsn: u64, log: &[u8]) -> Result<Lsn> {
         let mut file = vec![0; (RING + CAPACITY) as usize];
         file[..4].copy_from_slice(&FORMAT_10_8.to_be_bytes());
@@ -225,7 +253,7 @@ mod tests {
         let path = folder.path().join("ib_logfile0");
         std::fs::write(&path, bytes).unwrap();
         let file = LogFile::open(&HostFiles, &path).unwrap();
-        futures::executor::block_on(verify(format, &file, folder.path()))
+        futures::executor::block_on(verify(format, &file, folder.path())).map(|log| log.lsn)
     }
 
     fn assert_not_clean(result: Result<Lsn>) {

@@ -13,12 +13,14 @@
 //! redo log that lies elsewhere (`innodb_log_group_home_dir`) leaves everything open, so its lack beside a system tablespace is a refusal.
 //!
 //! The end of the redo log is what every page is compared with when it is read ([`LogEnd`](crate::space::LogEnd)): a
-//! page that is newer was copied later than the log, from a running server.
+//! page that is newer was copied later than the log, from a running server. The log before its end tells of pages that
+//! are older than they should be ([`LoggedPages`]): their files were copied earlier.
 //!
 //! The redo log is looked for in the folder and, since the folder may be that of one database, beside it.
 
 mod backup;
 mod blocks;
+mod changes;
 mod mariadb;
 mod mysql;
 mod running;
@@ -27,8 +29,10 @@ mod undo;
 pub(super) use undo::is_undo_file;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::files::{FileKind, Files};
+use crate::space::LoggedPages;
 use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Why files may be read.
@@ -46,9 +50,27 @@ pub(crate) struct LogState {
     /// The data directory, if the files lie in one; else the folder of the files without links.
     folder: PathBuf,
     is_data_directory: bool,
-    /// Where the log ends. `None` without a log, as in a prepared backup.
-    pub(crate) end: Option<Lsn>,
+    /// Where the log ends, and what it has. `None` without a log, as in a prepared backup.
+    pub(crate) end: Option<CleanLog>,
 }
+
+/// A redo log that ends at its last checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CleanLog {
+    /// The end.
+    pub(crate) lsn: Lsn,
+    /// Changes before it, as far back as was read.
+    pub(crate) pages: Arc<LoggedPages>,
+}
+
+impl CleanLog {
+    fn new(lsn: Lsn, pages: LoggedPages) -> CleanLog {
+        CleanLog { lsn, pages: Arc::new(pages) }
+    }
+}
+
+/// Most bytes of a log that are read for the changes in it.
+const READ_BACK: u64 = 16 << 20;
 
 /// Verifies that no server runs on `folder`, a data directory or the folder of one database, and that the redo log ends
 /// at its last checkpoint.
@@ -82,7 +104,7 @@ pub(crate) async fn verify_clean(
     undo: Option<&[PathBuf]>,
 ) -> Result<CleanState> {
     match log.is_data_directory {
-        true => refuse_unfinished(disk, &log.folder, undo, log.end).await,
+        true => refuse_unfinished(disk, &log.folder, undo, log.end.as_ref()).await,
         false => verify_copied_folder(disk, &log.folder, only).await,
     }
 }
@@ -100,8 +122,8 @@ pub(crate) fn data_directory(disk: &dyn Files, folder: &Path) -> Result<Option<P
     Ok(found.map(Path::to_owned))
 }
 
-/// Returns where the redo log ends, if there is one.
-async fn verify_data_directory(disk: &dyn Files, folder: &Path) -> Result<Option<Lsn>> {
+/// Returns the redo log, if there is one.
+async fn verify_data_directory(disk: &dyn Files, folder: &Path) -> Result<Option<CleanLog>> {
     running::refuse_if_locked(disk, folder)?;
     let is_backup = backup::is_prepared(disk, folder).await?;
     let mariadb_log = folder.join("ib_logfile0");
@@ -122,13 +144,13 @@ async fn refuse_unfinished(
     disk: &dyn Files,
     folder: &Path,
     undo: Option<&[PathBuf]>,
-    log_end: Option<Lsn>,
+    log: Option<&CleanLog>,
 ) -> Result<CleanState> {
     let unknown = |why: &dyn std::fmt::Display| {
         let what = "it is not known whether all transactions were finished";
         Ok(CleanState::Unverified(format!("{}: {what}: {why}", folder.display())))
     };
-    match undo::unfinished(disk, folder, undo, log_end).await {
+    match undo::unfinished(disk, folder, undo, log).await {
         Ok(undo::Unfinished { active: 0, prepared: 0, elsewhere: None }) => Ok(CleanState::Verified),
         Ok(undo::Unfinished { active: 0, prepared: 0, elsewhere: Some(what) }) => unknown(&what),
         Ok(undo::Unfinished { active: 0, .. }) => Err(not_clean(
@@ -148,8 +170,8 @@ async fn refuse_unfinished(
     }
 }
 
-/// `ib_logfile0` is MariaDB's log, or that of MySQL before 8.0.30. Returns where it ends; `None` if it is empty.
-async fn verify_log_files(disk: &dyn Files, log: &Path, folder: &Path) -> Result<Option<Lsn>> {
+/// `ib_logfile0` is MariaDB's log, or that of MySQL before 8.0.30. `None` if it is empty.
+async fn verify_log_files(disk: &dyn Files, log: &Path, folder: &Path) -> Result<Option<CleanLog>> {
     let file = LogFile::open(disk, log)?;
     // Preparing a backup leaves an empty file: the server makes a new log.
     if file.len == 0 {

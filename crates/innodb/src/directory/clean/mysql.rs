@@ -10,9 +10,10 @@
 use std::path::{Path, PathBuf};
 
 use super::blocks::{self, BLOCK};
-use super::{LogFile, not_clean, unreadable};
+use super::{CleanLog, LogFile, READ_BACK, changes, not_clean, unreadable};
 use crate::files::Files;
 use crate::page::header::{self, u32_at, u64_at};
+use crate::space::LoggedPages;
 use crate::{Lsn, Result};
 
 /// Where the log lies from 8.0.30 on.
@@ -23,8 +24,8 @@ const CHECKPOINTS: [u64; 2] = [512, 1536];
 /// Header flag: changes were made while logging was off, so a crash loses them (`ALTER INSTANCE DISABLE INNODB REDO_LOG`).
 const CRASH_UNSAFE: u32 = 1 << 1;
 
-/// Verifies a log of 8.0.30 or later; returns where it ends.
-pub(super) async fn verify_folder(disk: &dyn Files, folder: &Path) -> Result<Lsn> {
+/// Verifies a log of 8.0.30 or later; returns where it ends, and the changes in it.
+pub(super) async fn verify_folder(disk: &dyn Files, folder: &Path) -> Result<CleanLog> {
     let redo = folder.join(REDO_FOLDER);
     let entries = disk.entries(&redo).map_err(|error| unreadable(&redo, &error))?;
     let in_use = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).is_some_and(is_in_use);
@@ -58,7 +59,25 @@ pub(super) async fn verify_folder(disk: &dyn Files, folder: &Path) -> Result<Lsn
         return Err(not_clean(folder, "its redo log lacks the file with the last checkpoint"));
     };
     let block_at = LOG_START + (checkpoint - start) / BLOCK as u64 * BLOCK as u64;
-    verify_end(disk, folder, checkpoint, file, block_at).await
+    let end = verify_end(disk, folder, checkpoint, file, block_at).await?;
+    files.sort_unstable_by_key(|(start, _)| *start);
+    Ok(CleanLog::new(end, changes_before(checkpoint, &files).await?))
+}
+
+/// The changes before the checkpoint in files with the LSN that each starts with, in that order.
+async fn changes_before(checkpoint: u64, files: &[(u64, LogFile<'_>)]) -> Result<LoggedPages> {
+    let mut pages = LoggedPages::default();
+    let block = BLOCK as u64;
+    let oldest = checkpoint.saturating_sub(READ_BACK) / block * block;
+    for (start, file) in files.iter().filter(|(start, _)| *start < checkpoint && start % block == 0) {
+        let from = oldest.max(*start);
+        let end = checkpoint.next_multiple_of(block).min(start + file.len.saturating_sub(LOG_START));
+        if from < end {
+            let blocks = file.read(LOG_START + (from - start), (end - from) as usize).await?;
+            changes::add_mysql(&blocks, from, checkpoint, &mut pages);
+        }
+    }
+    Ok(pages)
 }
 
 /// `#ib_redo17`, but not `#ib_redo17_tmp`.
@@ -68,7 +87,7 @@ fn is_in_use(name: &str) -> bool {
 }
 
 /// Verifies a log of before 8.0.30; returns where it ends.
-pub(super) async fn verify_files(disk: &dyn Files, format: u32, folder: &Path) -> Result<Lsn> {
+pub(super) async fn verify_files(disk: &dyn Files, format: u32, folder: &Path) -> Result<CleanLog> {
     let first = LogFile::open(disk, &folder.join("ib_logfile0"))?;
     let mut newest: Option<(u64, u64, u64)> = None;
     for offset in CHECKPOINTS {
@@ -87,7 +106,8 @@ pub(super) async fn verify_files(disk: &dyn Files, format: u32, folder: &Path) -
         _ => return Err(not_clean(folder, "its last checkpoint lies outside of the redo log")),
     };
     let block_at = offset % file.len.max(1) / BLOCK as u64 * BLOCK as u64;
-    verify_end(disk, folder, checkpoint, &file, block_at).await
+    let end = verify_end(disk, folder, checkpoint, &file, block_at).await?;
+    Ok(CleanLog::new(end, LoggedPages::default()))
 }
 
 /// Nothing may follow the checkpoint, whose block lies at `block_at` of `file`. Returns the checkpoint, which is the
@@ -139,7 +159,7 @@ mod tests {
     use crate::{ErrorKind, HostFiles};
 
     fn verify_folder(folder: &Path) -> Result<Lsn> {
-        futures::executor::block_on(super::verify_folder(&HostFiles, folder))
+        futures::executor::block_on(super::verify_folder(&HostFiles, folder)).map(|log| log.lsn)
     }
 
     const START: u64 = 8192;

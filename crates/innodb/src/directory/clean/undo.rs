@@ -11,12 +11,12 @@
 use std::path::{Path, PathBuf};
 
 use super::super::mysql_dictionary::DICTIONARY;
-use super::LogFile;
+use super::{CleanLog, LogFile};
 use crate::files::Files;
 use crate::page::codec::PageCodec;
 use crate::page::header::{self, link_at, u16_at, u32_at};
 use crate::space::header::{PREFIX_BYTES, SpaceHeader};
-use crate::{Error, ErrorKind, Lsn, PageNo, Result, Server, SpaceId};
+use crate::{Error, ErrorKind, PageNo, Result, Server, SpaceId};
 
 const SYSTEM_SPACE: SpaceId = SpaceId(0);
 const TRX_SYS_PAGE: PageNo = PageNo(5);
@@ -45,12 +45,12 @@ pub(super) struct Unfinished {
 /// Counts the unfinished transactions in the system tablespace and the undo tablespaces of `folder`, as far as they lie there.
 ///
 /// # Errors
-/// If a page on the way is damaged, encrypted, or newer than the end of the redo log.
+/// If a page on the way is damaged, encrypted, or of another time than the redo log.
 pub(super) async fn unfinished(
     disk: &dyn Files,
     folder: &Path,
     named: Option<&[PathBuf]>,
-    log_end: Option<Lsn>,
+    log: Option<&CleanLog>,
 ) -> Result<Unfinished> {
     let mut paths = undo_files(disk, folder)?;
     paths.extend(named.into_iter().flatten().filter(|path| disk.is_file(path)).cloned());
@@ -58,7 +58,7 @@ pub(super) async fn unfinished(
     paths.dedup();
     let mut spaces = Vec::new();
     for path in &paths {
-        spaces.push(UndoSpace::open(disk, path, log_end).await?);
+        spaces.push(UndoSpace::open(disk, path, log).await?);
     }
     let mut count = Unfinished { elsewhere: lacking(disk, folder, named, &spaces), ..Unfinished::default() };
     for space in &spaces {
@@ -126,7 +126,7 @@ struct UndoSpace<'a> {
 }
 
 impl UndoSpace<'_> {
-    async fn open<'a>(disk: &'a dyn Files, path: &Path, log_end: Option<Lsn>) -> Result<UndoSpace<'a>> {
+    async fn open<'a>(disk: &'a dyn Files, path: &Path, log: Option<&CleanLog>) -> Result<UndoSpace<'a>> {
         let file = LogFile::open(disk, path)?;
         let header = SpaceHeader::parse(&file.read(0, PREFIX_BYTES).await?, path)?;
         let codec = PageCodec {
@@ -134,7 +134,8 @@ impl UndoSpace<'_> {
             page_size: header.page_size,
             space: header.space,
             verify: true,
-            log_end,
+            log_end: log.map(|log| log.lsn),
+            logged: log.and_then(|log| log.pages.of(header.space).cloned()),
         };
         Ok(UndoSpace { file, codec, server: header.server })
     }

@@ -27,6 +27,7 @@ fn sample(name: &'static str, stored: &[u8], format: PageFormat, space: u32, num
         space: SpaceId(space),
         verify: true,
         log_end: None,
+        logged: None,
     };
     Sample { name, image, codec, number: PageNo(number) }
 }
@@ -110,7 +111,7 @@ fn a_page_read_from_elsewhere_is_refused_by_name() {
             elsewhere,
             PageFault::Misdirected { space: sample.codec.space.0, number: sample.number.0 }
         );
-        let other_space = PageCodec { space: SpaceId(999), ..sample.codec };
+        let other_space = PageCodec { space: SpaceId(999), ..sample.codec.clone() };
         assert!(other_space.decode(&sample.image, sample.number).is_err(), "{}", sample.name);
     }
 }
@@ -120,7 +121,7 @@ fn a_page_read_from_elsewhere_is_refused_by_name() {
 fn a_page_newer_than_the_log_is_refused_in_every_format() {
     for sample in all_samples() {
         let lsn = u64_at(&sample.image, header::LSN);
-        let ending = |log_end| PageCodec { log_end: Some(Lsn(log_end)), ..sample.codec };
+        let ending = |log_end| PageCodec { log_end: Some(Lsn(log_end)), ..sample.codec.clone() };
         assert_eq!(
             ending(lsn).decode(&sample.image, sample.number),
             sample.codec.decode(&sample.image, sample.number),
