@@ -40,7 +40,15 @@ impl Layout {
         index: IndexNo,
         core_fields: Option<usize>,
     ) -> Result<Layout> {
-        if index.0 == 0 { clustered(definition, core_fields) } else { secondary(definition, index) }
+        if index.0 == 0 { clustered(definition, None, core_fields) } else { secondary(definition, index) }
+    }
+
+    /// The layout of the clustered index of a partition of MySQL, which may have had instant columns of its own.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(crate) fn of_mysql_partition(definition: &TableDefinition, partition: usize) -> Result<Layout> {
+        clustered(definition, definition.instant_columns.get(partition).copied().flatten(), None)
     }
 }
 
@@ -82,7 +90,11 @@ fn clustered_parts(definition: &TableDefinition) -> Result<&[IndexPart]> {
     Ok(&index.parts)
 }
 
-fn clustered(definition: &TableDefinition, core_fields: Option<usize>) -> Result<Layout> {
+fn clustered(
+    definition: &TableDefinition,
+    instant_columns: Option<u32>,
+    core_fields: Option<usize>,
+) -> Result<Layout> {
     let parts = clustered_parts(definition)?;
     let mut fields = parts.iter().map(|part| part_shape(definition, part)).collect::<Result<Vec<_>>>()?;
     let mut columns = vec![None; definition.columns.len()];
@@ -112,7 +124,7 @@ fn clustered(definition: &TableDefinition, core_fields: Option<usize>) -> Result
     if definition.row_versions {
         shape = shape.with_versions(&versions);
     }
-    if let Some(before) = definition.instant_columns {
+    if let Some(before) = instant_columns {
         let stored = definition.columns.iter().filter(|column| column.virtual_expression.is_none()).count();
         shape = shape.with_counts(total.saturating_sub(stored.saturating_sub(before as usize)));
     }

@@ -29,6 +29,9 @@ const VERSION_NO_VARCHAR: u8 = 9;
 /// trailing spaces.
 const MADE_BY_MYSQL_5: u8 = 5;
 const VERSION_EXPRESSIONS: u8 = 11;
+/// In the header: the version of the server that wrote it.
+const SERVER_VERSION: usize = 51;
+const MYSQL_57: std::ops::Range<u32> = 50_700..50_800;
 const ENGINE_INNODB: u8 = 12;
 const ENGINE_PARTITION: u8 = 20;
 /// Bytes before the first expression.
@@ -61,7 +64,8 @@ fn definition(frm: Bytes<'_>, database: &str, name: &str) -> Result<TableDefinit
     let extra_len = frm.size16(4)?;
     let extra = Extra::read(frm.slice(HEADER_LEN, extra_len)?)?;
     let form = Form::locate(frm, frm.size32(HEADER_LEN + extra_len)?)?;
-    let fields = form.columns(&extra)?;
+    let is_of_mysql_57 = MYSQL_57.contains(&frm.u32(SERVER_VERSION)?);
+    let fields = form.columns(&extra, is_of_mysql_57)?;
     let (columns, numbers) = shown(fields);
     let row_end = extra
         .row_end
@@ -89,7 +93,7 @@ fn definition(frm: Bytes<'_>, database: &str, name: &str) -> Result<TableDefinit
         stored_fields,
         row_versions: false,
         row_end,
-        instant_columns: None,
+        instant_columns: Vec::new(),
         partitions: vec![Partition { name: String::new(), path: std::path::PathBuf::new() }],
     })
 }
@@ -156,7 +160,8 @@ impl<'a> Form<'a> {
             (next(names)?, next(intervals)?, next(comments)?, next(expressions)?);
         if expressions.len() > 0 && frm.u8(2)? < VERSION_EXPRESSIONS {
             return Err(unsupported(
-                "it has generated columns of before MariaDB 10.2; run ALTER TABLE ... FORCE on the server",
+                "its generated columns are in the form of MySQL 5.7, or of MariaDB before 10.2, which is not read; run ALTER TABLE \
+                 ... FORCE on the server",
             ));
         }
         Ok(Form {
@@ -170,7 +175,7 @@ impl<'a> Form<'a> {
         })
     }
 
-    fn columns(&self, extra: &Extra<'_>) -> Result<Vec<FrmColumn>> {
+    fn columns(&self, extra: &Extra<'_>, is_of_mysql_57: bool) -> Result<Vec<FrmColumn>> {
         let (names, _) = names(self.names)?;
         if names.len() != self.fields {
             return Err(corrupt(format!("{} columns have {} names", self.fields, names.len())));
@@ -183,7 +188,7 @@ impl<'a> Form<'a> {
             let field = self.fields_at.slice(no * FIELD_LEN, FIELD_LEN)?;
             let comment = self.comments.slice(comment_at, field.size16(15)?)?;
             comment_at += comment.len();
-            let mut column = FrmColumn::read(field, name, &intervals, extra.data_type(no))?;
+            let mut column = FrmColumn::read(field, name, &intervals, extra.data_type(no), is_of_mysql_57)?;
             column.column.comment = String::from_utf8_lossy(comment.as_slice()).into_owned();
             column.visibility = extra.visibility(no);
             column.column.invisible = column.visibility.is_invisible();

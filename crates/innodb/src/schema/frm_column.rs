@@ -6,13 +6,14 @@
 use super::frm_bytes::{Bytes, corrupt};
 use super::frm_extra::Visibility;
 use super::text;
-use super::{Collation, Column, ColumnType};
+use super::{Collation, Column, ColumnType, Display};
 use crate::{Error, ErrorKind, Result};
 
 /// Elements of ENUM and SET columns, in the column's character set.
 pub(super) type Interval<'a> = Vec<&'a [u8]>;
 
 const FLAG_SIGNED: u16 = 1;
+const FLAG_ZEROFILL: u16 = 1 << 2;
 const FLAG_MAYBE_NULL: u16 = 1 << 15;
 /// Of ENUM and SET.
 const FLAG_HEXADECIMAL: u16 = 1 << 12;
@@ -22,7 +23,8 @@ const DECIMALS_MASK: u16 = 63;
 const COMPRESSED: u8 = 24;
 const COMPRESSED_BLOB: u8 = 140;
 const COMPRESSED_VARCHAR: u8 = 141;
-const OLD_VIRTUAL: u8 = 245;
+/// JSON of MySQL 5.7; of MariaDB before 10.2, a generated column.
+const JSON_OR_OLD_VIRTUAL: u8 = 245;
 
 pub(super) struct FrmColumn {
     pub(super) column: Column,
@@ -36,6 +38,7 @@ impl FrmColumn {
         name: &[u8],
         intervals: &[Interval<'_>],
         data_type: Option<&str>,
+        is_of_mysql_57: bool,
     ) -> Result<FrmColumn> {
         let name = String::from_utf8_lossy(name).into_owned();
         let raw = RawColumn {
@@ -45,11 +48,15 @@ impl FrmColumn {
             collation_id: u16::from(field.u8(11)?) << 8 | u16::from(field.u8(14)?),
             interval_number: field.u8(12)?,
             is_compressed: field.u8(10)? & 0x7f == COMPRESSED,
+            is_of_mysql_57,
         };
         let column_type =
             raw.column_type(intervals, data_type).map_err(|error| error.within(format!("column {name}")))?;
+        let decimals = u64::from(raw.decimals());
+        let zerofill = raw.flags & FLAG_ZEROFILL != 0;
         let column = Column {
             name,
+            display: Display::of_entry(&column_type, raw.length.into(), Some(decimals), zerofill),
             column_type,
             compressed: raw.is_compressed,
             nullable: raw.flags & FLAG_MAYBE_NULL != 0,
@@ -68,6 +75,7 @@ struct RawColumn {
     collation_id: u16,
     interval_number: u8,
     is_compressed: bool,
+    is_of_mysql_57: bool,
 }
 
 impl RawColumn {
@@ -106,7 +114,10 @@ impl RawColumn {
             code @ (COMPRESSED_BLOB | COMPRESSED_VARCHAR) => {
                 return Err(corrupt(format!("type {code} is that of values in memory")));
             }
-            OLD_VIRTUAL => return Err(unsupported("generated columns of before MariaDB 10.2 are not read")),
+            JSON_OR_OLD_VIRTUAL if self.is_of_mysql_57 => ColumnType::Json,
+            JSON_OR_OLD_VIRTUAL => {
+                return Err(unsupported("generated columns of before MariaDB 10.2 are not read"));
+            }
             code => return Err(unsupported(format!("type {code} is not known"))),
         })
     }
@@ -133,9 +144,14 @@ impl RawColumn {
 
     /// Precision from the display length: digits, point and sign.
     fn decimal(&self, unsigned: bool) -> Result<ColumnType> {
-        let scale = self.narrow(self.flags >> DECIMALS_SHIFT & DECIMALS_MASK, 0, 65)?;
+        let scale = self.narrow(self.decimals(), 0, 65)?;
         let precision = self.length.saturating_sub(u16::from(scale > 0)).saturating_sub(u16::from(!unsigned));
         Ok(ColumnType::Decimal { precision: self.narrow(precision, scale.max(1), 65)?, scale, unsigned })
+    }
+
+    /// Digits after the point; 31 if their number is not fixed.
+    fn decimals(&self) -> u16 {
+        self.flags >> DECIMALS_SHIFT & DECIMALS_MASK
     }
 
     fn collation(&self) -> Result<Collation> {

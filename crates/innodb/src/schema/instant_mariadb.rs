@@ -332,6 +332,7 @@ mod tests {
             compressed: false,
             name: (*name).to_owned(),
             column_type: column_type.clone(),
+            display: Default::default(),
             nullable: *nullable,
             invisible: false,
             virtual_expression: None,
@@ -351,7 +352,7 @@ mod tests {
             columns,
             indexes: vec![primary],
             row_versions: false,
-            instant_columns: None,
+            instant_columns: Vec::new(),
             partitions: Vec::new(),
         }
     }

@@ -8,6 +8,7 @@
 mod collation;
 mod collation_table;
 mod ddl;
+mod display;
 mod expression_text;
 mod frm;
 mod frm_bytes;
@@ -24,6 +25,7 @@ mod text;
 
 pub use ddl::table_from_ddl;
 pub(crate) use ddl::{names_temporal_forms, tables_named};
+pub use display::Display;
 pub use frm::{is_innodb_frm, partition_names, table_from_frm};
 pub use sdi::table_from_sdi;
 pub(crate) use sdi::{SdiTableSpaces, table_and_spaces, table_named_by_sdi};
@@ -116,6 +118,8 @@ pub struct Column {
     pub name: String,
     /// Type.
     pub column_type: ColumnType,
+    /// How its numbers are printed.
+    pub display: Display,
     /// Whether NULL is allowed.
     pub nullable: bool,
     /// Hidden from `SELECT *` (MySQL INVISIBLE, MariaDB INVISIBLE); still selectable by name.
@@ -226,8 +230,9 @@ pub struct TableDefinition {
     pub row_versions: bool,
     /// MariaDB's system versioning: the column that says when a row ceased to be. Only current rows, which it has for ever, are shown.
     pub row_end: Option<ColumnNo>,
-    /// MySQL 8.0.12-8.0.28 instant ADD: number of columns before the first instant ADD.
-    pub instant_columns: Option<u32>,
+    /// MySQL 8.0.12-8.0.28 instant ADD: for each partition the number of columns before its first instant ADD. Empty if
+    /// no partition has had one.
+    pub instant_columns: Vec<Option<u32>>,
     /// Partitions.
     pub partitions: Vec<Partition>,
 }

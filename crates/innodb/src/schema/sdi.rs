@@ -179,7 +179,7 @@ fn definition(table: SdiTable) -> Result<TableDefinition> {
         server: Server::MySql,
         row_format: row_format(table.row_format),
         row_versions: table.columns.iter().any(SdiColumn::has_physical_position),
-        instant_columns: instant_columns(&table.se_private_data, &leaves)?,
+        instant_columns: instant_columns(&table.se_private_data, &leaves),
         columns: columns.visible,
         indexes,
         stored_fields,
@@ -248,16 +248,15 @@ fn roots(index: &SdiIndex, position: usize, leaves: &[Leaf<'_>]) -> Vec<Option<P
     leaves.iter().map(|leaf| of_leaf(leaf).flatten()).collect()
 }
 
-/// Columns before the first instant ADD of MySQL 8.0.12 to 8.0.28. Partitions made later may differ, which the definition cannot say.
-fn instant_columns(table: &str, leaves: &[Leaf<'_>]) -> Result<Option<u32>> {
-    let whole: Option<u32> = private_number(table, "instant_col");
-    let mut per_partition =
-        leaves.iter().map(|leaf| private_number::<u32>(&leaf.partition.se_private_data, "instant_col"));
-    if whole.is_some() && per_partition.any(|own| own.is_some() && own != whole) {
-        let message = "its partitions had columns added instantly at different times; run ALTER TABLE ... FORCE on the server";
-        return Err(Error::new(ErrorKind::Unsupported, message));
-    }
-    Ok(whole)
+/// Columns before the first instant ADD of MySQL 8.0.12 to 8.0.28. Each partition has its own number; one that was made
+/// later has none, as its records have all columns. The number of the whole table counts only without partitions.
+fn instant_columns(table: &str, leaves: &[Leaf<'_>]) -> Vec<Option<u32>> {
+    const KEY: &str = "instant_col";
+    let counts: Vec<Option<u32>> = match leaves {
+        [] => vec![private_number(table, KEY)],
+        leaves => leaves.iter().map(|leaf| private_number(&leaf.partition.se_private_data, KEY)).collect(),
+    };
+    if counts.iter().any(Option::is_some) { counts } else { Vec::new() }
 }
 
 /// The dictionary's columns beside those SQL shows.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::expression_text::expression_text;
 use super::text::{self, decode_base64};
-use super::{Collation, Column, ColumnType};
+use super::{Collation, Column, ColumnType, Display};
 use crate::{Error, ErrorKind, Result};
 
 #[derive(Deserialize)]
@@ -27,6 +27,11 @@ pub(super) struct SdiColumn {
     numeric_precision: u32,
     #[serde(default)]
     numeric_scale: u32,
+    /// Whether a FLOAT or DOUBLE has no fixed number of digits after the point.
+    #[serde(default)]
+    numeric_scale_null: bool,
+    #[serde(default)]
+    is_zerofill: bool,
     #[serde(default)]
     datetime_precision: u32,
     #[serde(default)]
@@ -68,10 +73,13 @@ impl SdiColumn {
     }
 
     pub(super) fn column(&self) -> Result<Column> {
+        let column_type = self.column_type()?;
+        let decimals = (!self.numeric_scale_null).then_some(self.numeric_scale.into());
         Ok(Column {
             compressed: false,
             name: self.name.clone(),
-            column_type: self.column_type()?,
+            display: Display::of_entry(&column_type, self.char_length, decimals, self.is_zerofill),
+            column_type,
             nullable: self.is_nullable,
             invisible: self.hidden == HIDDEN_BY_USER,
             virtual_expression: self

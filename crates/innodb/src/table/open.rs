@@ -178,7 +178,8 @@ async fn open_trees(
     // Partitions have indexes of their own; the definition names those of one.
     let defined_id = |no: usize| if definition.partitions.len() == 1 { definition.indexes[no].id } else { 0 };
     let clustered =
-        clustered_tree(definition, &keys[0], space, clustered_root, defined_id(0), context).await?;
+        clustered_tree(definition, &keys[0], space, clustered_root, (partition, defined_id(0)), context)
+            .await?;
     let mut free: Vec<PageNo> =
         found.iter().map(|(root, _)| *root).filter(|root| *root != clustered_root).collect();
     let mut trees = vec![None; definition.indexes.len()];
@@ -210,24 +211,24 @@ fn verify_order(definition: &TableDefinition) -> Vec<usize> {
     order
 }
 
-/// The clustered index of one partition, which has to fit its definition.
+/// The clustered index `id` of one partition, which has to fit its definition.
 async fn clustered_tree(
     definition: &TableDefinition,
     key: &Arc<KeyShape>,
     space: &Arc<Tablespace>,
     root: PageNo,
-    id: u64,
+    (partition, id): (usize, u64),
     context: &IoContext,
 ) -> Result<Arc<Tree>> {
     let tree = |layout| Arc::new(Tree::new(space.clone(), root, Arc::new(layout), key.clone(), id));
-    let plain = tree(clustered_layout(definition, key, space, root, context).await?);
+    let plain = tree(clustered_layout(definition, key, (space, partition), root, context).await?);
     // MySQL's definition lies in the file itself.
     if definition.server == Server::MySql {
         return Ok(plain);
     }
     let Err(misfit) = fit::check_rows(&plain, context).await else { return Ok(plain) };
     let Some(wider) = with_document_id(definition) else { return Err(misfit) };
-    let wider = tree(clustered_layout(&wider, key, space, root, context).await?);
+    let wider = tree(clustered_layout(&wider, key, (space, partition), root, context).await?);
     fit::check_rows(&wider, context).await.map(|()| wider).map_err(|_| misfit)
 }
 
@@ -245,12 +246,12 @@ fn with_document_id(definition: &TableDefinition) -> Option<TableDefinition> {
 async fn clustered_layout(
     definition: &TableDefinition,
     key: &Arc<KeyShape>,
-    space: &Arc<Tablespace>,
+    (space, partition): (&Arc<Tablespace>, usize),
     root: PageNo,
     context: &IoContext,
 ) -> Result<Layout> {
     if definition.server == Server::MySql {
-        return Layout::new(definition, IndexNo(0), None);
+        return Layout::of_mysql_partition(definition, partition);
     }
     let plain =
         Tree::new(space.clone(), root, Arc::new(Layout::new(definition, IndexNo(0), None)?), key.clone(), 0);

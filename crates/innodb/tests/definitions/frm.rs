@@ -111,3 +111,20 @@ fn a_frm_of_format_9_is_read_like_one_of_format_10() {
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("before MySQL 5.0"), "{error}");
 }
+
+/// MariaDB 10.11 takes such a column for JSON of MySQL 5.7, too, and converts its values from MySQL's form.
+#[test]
+fn json_in_a_frm_of_mysql_5_7_is_read() {
+    let word = |frm: &[u8], at: usize| usize::from(u16::from_le_bytes([frm[at], frm[at + 1]]));
+    let mut frm = std::fs::read(folder().join("prefpk.frm")).unwrap();
+    let extra_end = 64 + word(&frm, 4);
+    let form = word(&frm, extra_end) | word(&frm, extra_end + 2) << 16;
+    let fields = form + 288 + word(&frm, form + 260);
+    let column = (0..).find(|no| frm[fields + 17 * no + 13] == 252).unwrap();
+    frm[fields + 17 * column + 13] = 245;
+    let error = table_from_frm(&frm, "d", "prefpk").unwrap_err();
+    assert!(error.to_string().contains("generated columns"), "{error}");
+    frm[51..55].copy_from_slice(&50_744u32.to_le_bytes());
+    let table = table_from_frm(&frm, "d", "prefpk").unwrap();
+    assert_eq!(table.columns[column].column_type, ColumnType::Json);
+}

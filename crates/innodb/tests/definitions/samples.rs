@@ -133,3 +133,28 @@ fn elements_of_mysql_8_0_11_that_do_not_say_so_are_hidden_by_their_length() {
     }
     assert!(compared > 10, "{compared}");
 }
+
+/// MySQL 8.0.12 to 8.0.28. The number of the table was taken for partitions that have none.
+#[test]
+fn partitions_have_instant_columns_of_their_own() {
+    let path = fixtures::unpacked("cases").join("mysql-9.7/c_dynamic/part_range#p#p0.sdi.json");
+    let objects: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let object = objects.as_array().unwrap().iter().find_map(|object| {
+        let object = object.get("object")?;
+        (object["dd_object_type"] == "Table").then(|| object.clone())
+    });
+    let with = |table: &str, partitions: &[&str]| {
+        let mut object = object.clone().unwrap();
+        object["dd_object"]["se_private_data"] = table.into();
+        for (at, data) in partitions.iter().enumerate() {
+            object["dd_object"]["partitions"][at]["se_private_data"] = (*data).into();
+        }
+        table_from_sdi(object.to_string().as_bytes()).unwrap().unwrap().instant_columns
+    };
+    assert_eq!(with("autoinc=0;", &[]), []);
+    assert_eq!(with("instant_col=2;", &[]), []);
+    assert_eq!(
+        with("instant_col=2;", &["instant_col=2;", "", "instant_col=3;"])[..3],
+        [Some(2), None, Some(3)]
+    );
+}

@@ -158,6 +158,7 @@ mod tests {
         let column = |column_type| Column {
             name: "c".to_string(),
             column_type,
+            display: tanada_innodb::Display::default(),
             nullable: false,
             invisible: false,
             virtual_expression: None,

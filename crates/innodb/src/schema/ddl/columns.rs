@@ -1,6 +1,6 @@
 //! A column in the list of `CREATE TABLE`.
 
-use super::super::{Collation, Column, ColumnType, Server};
+use super::super::{Collation, Column, ColumnType, Display, Server};
 use super::cursor::Cursor;
 use super::keys::RawKey;
 use super::tokens::Kind;
@@ -11,6 +11,7 @@ use crate::{Error, ErrorKind, Result};
 pub(super) struct RawColumn {
     name: String,
     raw_type: RawType,
+    display: Display,
     charset: Option<String>,
     collation: Option<String>,
     nullable: bool,
@@ -25,10 +26,12 @@ pub(super) struct RawColumn {
 pub(super) fn column(cursor: &mut Cursor<'_>, keys: &mut Vec<RawKey>) -> Result<RawColumn> {
     let name = cursor.name()?;
     let is_serial = cursor.word().as_deref() == Some("serial");
-    let raw_type = types::column_type(cursor).map_err(|error| error.within(format!("column {name}")))?;
+    let (raw_type, display) =
+        types::column_type(cursor).map_err(|error| error.within(format!("column {name}")))?;
     let mut column = RawColumn {
         name,
         raw_type,
+        display,
         charset: None,
         collation: None,
         nullable: !is_serial,
@@ -109,6 +112,7 @@ impl RawColumn {
         RawColumn {
             name: name.to_owned(),
             raw_type: RawType::Settled(timestamp),
+            display: Display::default(),
             charset: None,
             collation: None,
             nullable: false,
@@ -129,6 +133,7 @@ impl RawColumn {
         Ok(Column {
             name: self.name,
             column_type: self.raw_type.settle(collation, server)?,
+            display: self.display,
             compressed: self.compressed,
             nullable: self.nullable,
             invisible: self.invisible,

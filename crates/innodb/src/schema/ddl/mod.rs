@@ -201,7 +201,7 @@ fn settle(
         stored_fields,
         row_versions: false,
         row_end,
-        instant_columns: None,
+        instant_columns: Vec::new(),
         partitions: vec![Partition { name: String::new(), path: std::path::PathBuf::new() }],
     })
 }

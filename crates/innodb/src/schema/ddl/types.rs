@@ -1,6 +1,6 @@
 //! Type names -> [`ColumnType`].
 
-use super::super::{Collation, ColumnType, Server};
+use super::super::{Collation, ColumnType, Display, Server};
 use super::cursor::Cursor;
 use super::tokens::{Kind, NEW_TEMPORAL, OLD_TEMPORAL};
 use crate::{Error, ErrorKind, Result};
@@ -55,12 +55,13 @@ impl RawType {
 }
 
 /// Reads a type: name, lengths or elements, and the words that belong to numbers.
-pub(super) fn column_type(cursor: &mut Cursor<'_>) -> Result<RawType> {
+pub(super) fn column_type(cursor: &mut Cursor<'_>) -> Result<(RawType, Display)> {
     let name = cursor.word().ok_or_else(|| cursor.error("a type is missing"))?;
     cursor.skip();
     if let Some(string) = string_type(&name, cursor)? {
-        return Ok(string);
+        return Ok((string, Display::default()));
     }
+    let mut display = Display::default();
     let settled = match name.as_str() {
         "enum" => ColumnType::Enum { elements: elements(cursor)? },
         "set" => ColumnType::Set { elements: elements(cursor)? },
@@ -71,21 +72,26 @@ pub(super) fn column_type(cursor: &mut Cursor<'_>) -> Result<RawType> {
             let numbers = cursor.numbers()?;
             let legacy = cursor.eat(OLD_TEMPORAL);
             cursor.eat(NEW_TEMPORAL);
-            let unsigned = number_words(cursor);
-            plain_type(&name, &numbers, unsigned, legacy, cursor)?
+            let (unsigned, zerofill) = number_words(cursor);
+            let plain = plain_type(&name, &numbers, unsigned, legacy, cursor)?;
+            display = Display::of_declaration(&plain, &numbers, zerofill);
+            plain
         }
     };
-    Ok(RawType::Settled(settled))
+    Ok((RawType::Settled(settled), display))
 }
 
-/// `unsigned`, `signed`, `zerofill`; the latter implies the first.
-fn number_words(cursor: &mut Cursor<'_>) -> bool {
-    let mut unsigned = false;
+/// Whether the words `unsigned`, `signed` and `zerofill` make a number unsigned, and whether they have ZEROFILL, which
+/// implies it.
+fn number_words(cursor: &mut Cursor<'_>) -> (bool, bool) {
+    let (mut unsigned, mut zerofill) = (false, false);
     loop {
-        if cursor.eat("unsigned") || cursor.eat("zerofill") {
+        if cursor.eat("unsigned") {
             unsigned = true;
+        } else if cursor.eat("zerofill") {
+            (unsigned, zerofill) = (true, true);
         } else if !cursor.eat("signed") {
-            return unsigned;
+            return (unsigned, zerofill);
         }
     }
 }
