@@ -2,7 +2,7 @@
 
 use super::datum::{Datum, Decimal, MAX_SCALE, Number, power};
 use super::node::{Node, Typed};
-use super::{Kind, Refusal};
+use super::{Kind, Refusal, Rules};
 
 /// Digits that `/` adds to those of the dividend (`div_precision_increment`).
 const DIVISION_DIGITS: u8 = 4;
@@ -67,7 +67,8 @@ pub(super) fn number_of_branches(operand: &Typed) -> Result<(), Refusal> {
 }
 
 /// `+`, `-`, `*`, `/`, `DIV` and `%`.
-pub(super) fn operation(operator: &str, left: Typed, right: Typed, mysql: bool) -> Result<Typed, Refusal> {
+pub(super) fn operation(operator: &str, left: Typed, right: Typed, rules: &Rules) -> Result<Typed, Refusal> {
+    let mysql = rules.mysql;
     number_of_branches(&left)?;
     number_of_branches(&right)?;
     let kinds = (left.kind.clone(), right.kind.clone());

@@ -8,7 +8,7 @@ use tanada_innodb::ColumnType;
 
 use super::datum::{Datum, Decimal, Number};
 use super::node::{Node, Typed};
-use super::{Kind, Refusal, calendar, conversions, dates};
+use super::{Kind, Refusal, Rules, calendar, conversions, dates};
 
 /// Whether values of this type can be stored into such a column at all.
 pub(super) fn check(value: &Typed, column_type: &ColumnType) -> Result<(), Refusal> {
@@ -58,11 +58,12 @@ pub(super) fn stored(
     value: Datum,
     kind: &Kind,
     column_type: &ColumnType,
-    mysql: bool,
+    rules: &Rules,
 ) -> Result<Datum, Refusal> {
     if value.is_null() {
         return Ok(Datum::Null);
     }
+    let mysql = rules.mysql;
     match column_type {
         ColumnType::Integer { bytes, unsigned } => integer(&value, kind, *bytes, *unsigned),
         ColumnType::Decimal { precision, scale, unsigned } => {
@@ -98,13 +99,13 @@ pub(super) fn stored(
             _ => Err(Refusal::new("a YEAR out of range")),
         },
         // MySQL rounds a fraction of a second up into the next day, MariaDB cuts it.
-        ColumnType::Date => Ok(dates::moment(&value, kind)?.map_or(Datum::Null, |micros| {
+        ColumnType::Date => Ok(dates::moment(&value, kind, rules)?.map_or(Datum::Null, |micros| {
             let micros = conversions::to_fsp(micros, 0, mysql);
             Datum::Date(micros.div_euclid(calendar::DAY))
         })),
-        ColumnType::DateTime { fsp, .. } => Ok(dates::moment(&value, kind)?
+        ColumnType::DateTime { fsp, .. } => Ok(dates::moment(&value, kind, rules)?
             .map_or(Datum::Null, |micros| Datum::DateTime(conversions::to_fsp(micros, *fsp, mysql)))),
-        ColumnType::Time { fsp, .. } => match dates::time(&value, kind)?
+        ColumnType::Time { fsp, .. } => match dates::time(&value, kind, rules)?
             .map(|micros| conversions::to_fsp(micros.abs(), *fsp, mysql) * micros.signum())
         {
             Some(micros) if micros.abs() <= calendar::MAX_TIME => Ok(Datum::Time(micros)),

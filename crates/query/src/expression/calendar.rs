@@ -100,48 +100,6 @@ pub(super) fn rounded(micros: i64, fsp: u8) -> i64 {
     (micros + unit / 2).div_euclid(unit) * unit
 }
 
-/// A date and time that a text spells in the standard way (`2024-01-05`, `2024-01-05 10:11:12.5`), in
-/// microseconds, and whether it has a time. `None` for every other spelling, which the servers may read.
-pub(super) fn parse(text: &str) -> Option<(i64, bool)> {
-    let (date, time) = match text.split_once([' ', 'T']) {
-        Some((date, time)) => (date, Some(time)),
-        None => (text, None),
-    };
-    let number = |text: &str, width: usize| {
-        let is_plain = text.len() == width && text.bytes().all(|byte| byte.is_ascii_digit());
-        if is_plain { text.parse::<i64>().ok() } else { None }
-    };
-    let mut parts = date.split('-');
-    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
-    if parts.next().is_some() {
-        return None;
-    }
-    let day = days(number(year, 4)?, number(month, 2)?, number(day, 2)?)? * DAY;
-    let Some(time) = time else { return Some((day, false)) };
-    Some((day + parse_time(time).filter(|micros| (0..DAY).contains(micros))?, true))
-}
-
-/// A TIME that a text spells in the standard way (`-10:11:12.5`), in microseconds.
-pub(super) fn parse_time(text: &str) -> Option<i64> {
-    let (sign, text) = match text.strip_prefix('-') {
-        Some(rest) => (-1, rest),
-        None => (1, text),
-    };
-    let (clock, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let mut parts = clock.split(':').map(|part| {
-        let is_plain = (2..=3).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
-        if is_plain { part.parse::<i64>().ok() } else { None }
-    });
-    let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
-    let is_plain = fraction.len() <= 6 && fraction.bytes().all(|byte| byte.is_ascii_digit());
-    if parts.next().is_some() || minutes > 59 || seconds > 59 || !is_plain {
-        return None;
-    }
-    let fraction: i64 = format!("{fraction:0<6}").parse().ok()?;
-    let micros = ((hours * 60 + minutes) * 60 + seconds) * SECOND + fraction;
-    (micros <= MAX_TIME).then_some(sign * micros)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,15 +115,6 @@ mod tests {
             assert_eq!(days(year, month, day), Some(number));
         }
         assert_eq!(days(2023, 2, 29), None);
-    }
-
-    #[test]
-    fn texts_are_read_in_the_standard_spelling_alone() {
-        assert_eq!(parse("1970-01-02"), Some((DAY, false)));
-        assert_eq!(parse("1970-01-01 00:00:01.5"), Some((1_500_000, true)));
-        assert_eq!(parse("70-1-2"), None);
-        assert_eq!(parse_time("-01:00:00"), Some(-3600 * SECOND));
-        assert_eq!(parse_time("1"), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::conversions::converted;
 use super::datum::{Datum, Number};
 use super::kind::Collating;
 use super::node::{Node, Typed};
-use super::{Kind, Refusal, calendar};
+use super::{Kind, Refusal, Rules, dates};
 
 /// How two types are compared.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,25 +14,24 @@ enum Way {
     Numbers { as_doubles: bool },
     Texts(Collating),
     Bytes,
-    Moments,
-    Times,
+    Dates(dates::DateWay),
 }
 
 /// The way of comparing values of these types; `None` if one of them is NULL.
-fn way(left: &Kind, right: &Kind) -> Result<Option<Way>, Refusal> {
-    let is_text = |kind: &Kind| matches!(kind, Kind::Text(_) | Kind::Choice(_));
-    let is_moment = |kind: &Kind| matches!(kind, Kind::Date | Kind::DateTime { .. });
-    Ok(Some(match (left, right) {
+fn way(left: &Typed, right: &Typed, rules: &Rules) -> Result<Option<Way>, Refusal> {
+    let (left, right) = match (&left.kind, &right.kind) {
         (Kind::Null, _) | (_, Kind::Null) => return Ok(None),
+        (of, other) => match dates::date_way(left, right, rules)? {
+            Some(way) => return Ok(Some(Way::Dates(way))),
+            None => (of, other),
+        },
+    };
+    let is_text = |kind: &Kind| matches!(kind, Kind::Text(_) | Kind::Choice(_));
+    Ok(Some(match (left, right) {
         (Kind::Bytes, Kind::Bytes) => Way::Bytes,
         (left, right) if is_text(left) && is_text(right) => {
             Way::Texts(left.collating().merged(&right.collating()))
         }
-        (left, right) if is_moment(left) && is_moment(right) => Way::Moments,
-        (left, right) if is_moment(left) && is_text(right) || is_text(left) && is_moment(right) => {
-            Way::Moments
-        }
-        (Kind::Time { .. }, Kind::Time { .. }) => Way::Times,
         (Kind::Year, Kind::Int { .. }) | (Kind::Int { .. }, Kind::Year) | (Kind::Year, Kind::Year) => {
             Way::Numbers { as_doubles: false }
         }
@@ -55,10 +54,10 @@ fn uncomparable(left: &Kind, right: &Kind) -> Refusal {
 }
 
 /// Whether all operands compare in the same way, so that pairs may be compared one by one.
-fn same_way(operands: &[Typed]) -> Result<(), Refusal> {
+fn same_way(operands: &[Typed], rules: &Rules) -> Result<(), Refusal> {
     let mut ways = Vec::new();
     for operand in &operands[1..] {
-        ways.extend(way(&operands[0].kind, &operand.kind)?);
+        ways.extend(way(&operands[0], operand, rules)?);
     }
     match ways.windows(2).all(|pair| pair[0] == pair[1] || matches!(pair, [Way::Texts(_), Way::Texts(_)])) {
         true => Ok(()),
@@ -67,7 +66,12 @@ fn same_way(operands: &[Typed]) -> Result<(), Refusal> {
 }
 
 /// Compares two values that are not NULL.
-fn order(way: &Way, left: (&Datum, &Kind), right: (&Datum, &Kind)) -> Result<Option<Ordering>, Refusal> {
+fn order(
+    way: &Way,
+    left: (&Datum, &Kind),
+    right: (&Datum, &Kind),
+    rules: &Rules,
+) -> Result<Option<Ordering>, Refusal> {
     let number = |(value, kind): (&Datum, &Kind), other: &Kind| match value.number(kind)? {
         Some(Number::Whole(0..=99)) if *other == Kind::Year && *kind != Kind::Year => {
             Err(Refusal::new("a year of two digits"))
@@ -98,34 +102,14 @@ fn order(way: &Way, left: (&Datum, &Kind), right: (&Datum, &Kind)) -> Result<Opt
             (Datum::Bytes(a), Datum::Bytes(b)) => a.cmp(b),
             _ => return Ok(None),
         },
-        Way::Moments => match (moment(left)?, moment(right)?) {
-            (Some(a), Some(b)) => a.cmp(&b),
-            _ => return Ok(None),
-        },
-        Way::Times => match (left.0, right.0) {
-            (Datum::Time(a), Datum::Time(b)) => a.cmp(b),
-            _ => return Ok(None),
-        },
+        Way::Dates(way) => return dates::date_order(*way, left, right, rules),
     }))
 }
 
-fn moment((value, _): (&Datum, &Kind)) -> Result<Option<i64>, Refusal> {
-    match value {
-        Datum::Null => Ok(None),
-        Datum::Date(days) => Ok(Some(days * calendar::DAY)),
-        Datum::DateTime(micros) => Ok(Some(*micros)),
-        Datum::Text(text) => match calendar::parse(text) {
-            Some((micros, _)) => Ok(Some(micros)),
-            None => Err(Refusal::new(format!("a date like '{text}'"))),
-        },
-        other => Err(Refusal::new(format!("{other:?} as a date"))),
-    }
-}
-
 /// `=`, `<>`, `<`, `<=`, `>`, `>=`, `<=>`.
-pub(super) fn comparison(operator: &str, left: Typed, right: Typed) -> Result<Typed, Refusal> {
+pub(super) fn comparison(operator: &str, left: Typed, right: Typed, rules: &Rules) -> Result<Typed, Refusal> {
     let kinds = (left.kind.clone(), right.kind.clone());
-    let way = way(&kinds.0, &kinds.1)?;
+    let (way, rules) = (way(&left, &right, rules)?, *rules);
     let holds: fn(Ordering) -> bool = match operator {
         "=" | "<=>" => Ordering::is_eq,
         "<>" => Ordering::is_ne,
@@ -148,7 +132,7 @@ pub(super) fn comparison(operator: &str, left: Typed, right: Typed) -> Result<Ty
                 }
             }
             (false, false, Some(way)) => {
-                let order = order(way, (left, &kinds.0), (right, &kinds.1))?;
+                let order = order(way, (left, &kinds.0), (right, &kinds.1), &rules)?;
                 Ok(order.map_or(Datum::Null, |order| Datum::truth(holds(order))))
             }
             (left, right, _) if null_safe => Ok(Datum::truth(left && right)),
@@ -159,26 +143,27 @@ pub(super) fn comparison(operator: &str, left: Typed, right: Typed) -> Result<Ty
 }
 
 /// `a BETWEEN b AND c`.
-pub(super) fn between(mut operands: Vec<Typed>) -> Result<Typed, Refusal> {
-    same_way(&operands)?;
+pub(super) fn between(mut operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+    same_way(&operands, rules)?;
     let (Some(high), Some(low), Some(value)) = (operands.pop(), operands.pop(), operands.pop()) else {
         return Err(Refusal::new("BETWEEN takes three values"));
     };
-    let parts = vec![comparison(">=", value.clone(), low)?, comparison("<=", value, high)?];
+    let parts = vec![comparison(">=", value.clone(), low, rules)?, comparison("<=", value, high, rules)?];
     Ok(Typed { node: Node::Logical(false, parts), kind: Kind::Int { unsigned: false } })
 }
 
 /// `a IN (b, ...)`.
-pub(super) fn is_in(operands: Vec<Typed>) -> Result<Typed, Refusal> {
-    same_way(&operands)?;
+pub(super) fn is_in(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+    same_way(&operands, rules)?;
     let Some((value, list)) = operands.split_first() else { return Err(Refusal::new("IN takes a list")) };
-    let parts = list.iter().map(|item| comparison("=", value.clone(), item.clone()));
+    let parts = list.iter().map(|item| comparison("=", value.clone(), item.clone(), rules));
     let parts = parts.collect::<Result<Vec<_>, _>>()?;
     Ok(Typed { node: Node::Logical(true, parts), kind: Kind::Int { unsigned: false } })
 }
 
 /// `GREATEST` and `LEAST`: NULL if one of the operands is.
-pub(super) fn extreme(greatest: bool, operands: Vec<Typed>) -> Result<Typed, Refusal> {
+pub(super) fn extreme(greatest: bool, operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+    let rules = *rules;
     let kinds: Vec<Kind> = operands.iter().map(|operand| operand.kind.clone()).collect();
     let mut common = kinds.first().cloned().unwrap_or(Kind::Null);
     for kind in &kinds[1..] {
@@ -189,18 +174,20 @@ pub(super) fn extreme(greatest: bool, operands: Vec<Typed>) -> Result<Typed, Ref
         common = common.common(kind)?;
     }
     let result = common.clone();
+    let of_common = Typed { node: Node::Input(0), kind: common.clone() };
+    let way = way(&of_common, &of_common, &rules)?;
     let compute = move |values: &[Datum]| {
         if values.iter().any(Datum::is_null) {
             return Ok(Datum::Null);
         }
-        let Some(way) = way(&common, &common)? else { return Ok(Datum::Null) };
+        let Some(way) = &way else { return Ok(Datum::Null) };
         let mut best: Option<Datum> = None;
         for (value, kind) in values.iter().zip(&kinds) {
             let value = converted(value.clone(), kind, &common)?;
             let better = match &best {
                 None => true,
                 Some(best) => {
-                    let order = order(&way, (&value, &common), (best, &common))?;
+                    let order = order(way, (&value, &common), (best, &common), &rules)?;
                     order == Some(if greatest { Ordering::Greater } else { Ordering::Less })
                 }
             };
@@ -214,9 +201,9 @@ pub(super) fn extreme(greatest: bool, operands: Vec<Typed>) -> Result<Typed, Ref
 }
 
 /// `NULLIF`: the first, or NULL if both are equal.
-pub(super) fn null_if(left: Typed, right: Typed) -> Result<Typed, Refusal> {
+pub(super) fn null_if(left: Typed, right: Typed, rules: &Rules) -> Result<Typed, Refusal> {
     let kind = left.kind.clone();
-    let equal = comparison("=", left.clone(), right)?;
+    let equal = comparison("=", left.clone(), right, rules)?;
     let null = Typed { node: Node::Literal(Datum::Null), kind: Kind::Null };
     Ok(Typed { node: Node::Case(vec![(equal, null)], Some(Box::new(left))), kind })
 }

@@ -7,7 +7,7 @@ use super::datum::{Datum, Decimal, Number};
 use super::kind::Collating;
 use super::node::Typed;
 use super::syntax::CastType;
-use super::{Kind, Refusal};
+use super::{Kind, Refusal, Rules};
 
 /// `value` of type `from` as one of `to`, which is the common type of several (see [`Kind::common`]).
 pub(super) fn converted(value: Datum, from: &Kind, to: &Kind) -> Result<Datum, Refusal> {
@@ -38,7 +38,8 @@ pub(super) fn converted(value: Datum, from: &Kind, to: &Kind) -> Result<Datum, R
 }
 
 /// CAST and CONVERT.
-pub(super) fn cast(operand: Typed, wanted: &CastType, mysql: bool) -> Result<Typed, Refusal> {
+pub(super) fn cast(operand: Typed, wanted: &CastType, rules: &Rules) -> Result<Typed, Refusal> {
+    let mysql = rules.mysql;
     let from = operand.kind.clone();
     let fsp = || match wanted.numbers.as_slice() {
         [] => Ok(0),
@@ -82,36 +83,7 @@ pub(super) fn cast(operand: Typed, wanted: &CastType, mysql: bool) -> Result<Typ
             };
             Ok(Typed::call(Kind::Double { fixed: true }, vec![operand], compute))
         }
-        "date" => {
-            let compute = move |values: &[Datum]| {
-                Ok(super::dates::moment(&values[0], &from)?
-                    .map_or(Datum::Null, |micros| Datum::Date(micros.div_euclid(calendar::DAY))))
-            };
-            Ok(Typed::call(Kind::Date, vec![operand], compute))
-        }
-        "datetime" => {
-            let fsp = fsp()?;
-            // MySQL rounds, MariaDB cuts.
-            let compute = move |values: &[Datum]| {
-                let micros = super::dates::moment(&values[0], &from)?;
-                Ok(micros.map_or(Datum::Null, |micros| Datum::DateTime(to_fsp(micros, fsp, mysql))))
-            };
-            Ok(Typed::call(Kind::DateTime { fsp }, vec![operand], compute))
-        }
-        "time" => {
-            let fsp = fsp()?;
-            let compute = move |values: &[Datum]| match super::dates::time(&values[0], &from)? {
-                None => Ok(Datum::Null),
-                Some(micros) => {
-                    let rounded = to_fsp(micros.abs(), fsp, mysql) * micros.signum();
-                    if rounded.abs() > calendar::MAX_TIME {
-                        return Err(Refusal::new("a TIME out of range"));
-                    }
-                    Ok(Datum::Time(rounded))
-                }
-            };
-            Ok(Typed::call(Kind::Time { fsp }, vec![operand], compute))
-        }
+        "date" | "datetime" | "time" => super::dates::cast(operand, &wanted.name, fsp()?, rules),
         other => Err(Refusal::new(format!("CAST of {from:?} to {other}"))),
     }
 }
@@ -148,9 +120,19 @@ fn to_integer(operand: Typed, unsigned: bool, mysql: bool) -> Result<Typed, Refu
         let number = match (&values[0], &from) {
             (Datum::Null, _) => return Ok(Datum::Null),
             (Datum::Text(text), _) => integer_prefix(text, mysql)?,
+            // MySQL rounds a fraction of a second, MariaDB cuts it.
+            (Datum::DateTime(micros), _) => {
+                let micros = to_fsp(*micros, 0, mysql);
+                if calendar::civil(micros.div_euclid(calendar::DAY)).0 > 9999 {
+                    return Err(Refusal::new("a date after the year 9999"));
+                }
+                calendar::date_time_number(micros).into()
+            }
+            (Datum::Time(micros), _) => {
+                calendar::time_number(to_fsp(micros.abs(), 0, mysql) * micros.signum()).into()
+            }
             (value, _) => match value.number(&from)? {
                 Some(Number::Whole(number)) => number,
-                Some(Number::Exact(number)) if from.is_temporal() => without_fraction(number)?,
                 Some(Number::Exact(number)) => number.rounded(0)?.unscaled,
                 Some(Number::Double(number)) => {
                     let rounded = number.round_ties_even();

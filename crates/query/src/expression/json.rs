@@ -5,7 +5,7 @@
 use super::datum::Datum;
 use super::kind::Collating;
 use super::node::Typed;
-use super::{Kind, Refusal};
+use super::{Kind, Refusal, Rules};
 
 /// Deepest nesting of a document; the servers allow 100 (MySQL) and 32 (MariaDB).
 const MAX_DEPTH: usize = 100;
@@ -18,7 +18,8 @@ enum Step {
 }
 
 /// A function of documents; `None` if there is none of that name.
-pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Option<Typed>, Refusal> {
+pub(super) fn function(name: &str, operands: &[Typed], rules: &Rules) -> Result<Option<Typed>, Refusal> {
+    let mysql = rules.mysql;
     let operands = operands.to_vec();
     Ok(Some(match (name, operands.as_slice()) {
         ("json_extract" | "->", [_, _]) => extract(operands, mysql)?,

@@ -35,6 +35,10 @@ pub(super) enum Kind {
     DateTime {
         fsp: u8,
     },
+    /// A stored TIMESTAMP, a moment of UTC. It is planned as the DATETIME that the session's clock shows.
+    Timestamp {
+        fsp: u8,
+    },
     /// JSON of MySQL.
     Json,
 }
@@ -249,9 +253,8 @@ impl Kind {
             ColumnType::Year => Kind::Year,
             ColumnType::Date => Kind::Date,
             ColumnType::Time { fsp, .. } => Kind::Time { fsp: *fsp },
-            ColumnType::DateTime { fsp, .. } | ColumnType::Timestamp { fsp, .. } => {
-                Kind::DateTime { fsp: *fsp }
-            }
+            ColumnType::DateTime { fsp, .. } => Kind::DateTime { fsp: *fsp },
+            ColumnType::Timestamp { fsp, .. } => Kind::Timestamp { fsp: *fsp },
             ColumnType::Char { collation, .. }
             | ColumnType::VarChar { collation, .. }
             | ColumnType::Text { collation, .. } => Kind::Text(Collating::column(collation)),

@@ -22,9 +22,11 @@ mod kind;
 mod node;
 mod numeric;
 mod plan;
+mod rules;
 mod strings;
 mod syntax;
 mod tokens;
+mod zone;
 
 use tanada_innodb::schema::Server;
 use tanada_innodb::{ColumnType, TableDefinition, Value};
@@ -32,6 +34,9 @@ use tanada_innodb::{ColumnType, TableDefinition, Value};
 use datum::Datum;
 use kind::Kind;
 use node::Typed;
+
+pub use rules::Rules;
+pub use zone::Zone;
 
 /// Why a value cannot be computed.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +68,7 @@ pub struct GeneratedColumn {
     expression: Typed,
     column_type: ColumnType,
     inputs: Vec<usize>,
-    mysql: bool,
+    rules: Rules,
 }
 
 impl GeneratedColumn {
@@ -72,16 +77,12 @@ impl GeneratedColumn {
     /// # Errors
     /// If its expression has a part that is not known to be computed exactly.
     pub fn new(definition: &TableDefinition, column: usize) -> Result<GeneratedColumn, Refusal> {
+        let rules = Rules::new(definition.server == Server::MySql);
         let mut parts = plan::Parts::default();
-        let expression = plan::planned(definition, column, &mut parts, 0)?;
+        let expression = plan::planned(definition, column, &rules, &mut parts, 0)?;
         let column_type = definition.columns[column].column_type.clone();
         assign::check(&expression, &column_type)?;
-        Ok(GeneratedColumn {
-            expression,
-            column_type,
-            inputs: parts.inputs,
-            mysql: definition.server == Server::MySql,
-        })
+        Ok(GeneratedColumn { expression, column_type, inputs: parts.inputs, rules })
     }
 
     /// Positions of the stored columns that it is made of.
@@ -96,7 +97,7 @@ impl GeneratedColumn {
     pub fn value(&self, row: &[Value<'_>]) -> Result<Value<'static>, Refusal> {
         let row: Vec<Datum> = row.iter().map(input).collect::<Result<_, Refusal>>()?;
         let value = self.expression.value(&row)?;
-        let stored = assign::stored(value, &self.expression.kind, &self.column_type, self.mysql)?;
+        let stored = assign::stored(value, &self.expression.kind, &self.column_type, &self.rules)?;
         output(stored, &self.column_type)
     }
 }

@@ -3,12 +3,12 @@
 use super::arithmetic::{double, whole};
 use super::datum::{Datum, Decimal, Number};
 use super::node::Typed;
-use super::{Kind, Refusal};
+use super::{Kind, Refusal, Rules};
 
 const SIGNED: Kind = Kind::Int { unsigned: false };
 
 /// A function of numbers; `None` if there is none of that name.
-pub(super) fn function(name: &str, operands: &[Typed]) -> Result<Option<Typed>, Refusal> {
+pub(super) fn function(name: &str, operands: &[Typed], _rules: &Rules) -> Result<Option<Typed>, Refusal> {
     let operands = operands.to_vec();
     Ok(Some(match (name, operands.as_slice()) {
         ("abs", [of]) => abs(of.clone())?,

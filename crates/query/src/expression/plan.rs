@@ -1,15 +1,13 @@
 //! Names resolved, types found: an expression's syntax becomes what is evaluated.
 
 use tanada_innodb::TableDefinition;
-use tanada_innodb::schema::Server;
 
 use super::datum::{Datum, Decimal};
 use super::kind::Collating;
 use super::node::{Node, Typed};
 use super::syntax::{Syntax, parse};
 use super::{
-    Kind, MAX_DEPTH, Refusal, arithmetic, assign, calendar, compare, conversions, dates, json, numeric,
-    strings,
+    Kind, MAX_DEPTH, Refusal, Rules, arithmetic, assign, compare, conversions, dates, json, numeric, strings,
 };
 
 /// Most parts of an expression, with those of virtual columns in it.
@@ -27,6 +25,7 @@ pub(super) struct Parts {
 pub(super) fn planned(
     definition: &TableDefinition,
     column: usize,
+    rules: &Rules,
     parts: &mut Parts,
     depth: usize,
 ) -> Result<Typed, Refusal> {
@@ -35,20 +34,17 @@ pub(super) fn planned(
     }
     let text = definition.columns.get(column).and_then(|column| column.virtual_expression.as_deref());
     let text = text.ok_or_else(|| Refusal::new("it has no expression"))?;
-    Planner { definition, parts, depth }.typed(&parse(text)?)
+    Planner { definition, rules, parts, depth }.typed(&parse(text)?)
 }
 
 struct Planner<'a> {
     definition: &'a TableDefinition,
+    rules: &'a Rules,
     parts: &'a mut Parts,
     depth: usize,
 }
 
 impl Planner<'_> {
-    fn is_mysql(&self) -> bool {
-        self.definition.server == Server::MySql
-    }
-
     fn typed(&mut self, syntax: &Syntax) -> Result<Typed, Refusal> {
         self.parts.count += 1;
         if self.parts.count > MAX_PARTS {
@@ -57,8 +53,8 @@ impl Planner<'_> {
         Ok(match syntax {
             Syntax::Null => Typed { node: Node::Literal(Datum::Null), kind: Kind::Null },
             Syntax::Number(text) => number(text)?,
-            Syntax::Text(text, charset) => literal_text(text, charset.as_deref(), self.is_mysql())?,
-            Syntax::Temporal(word, text) => temporal(word, text)?,
+            Syntax::Text(text, charset) => literal_text(text, charset.as_deref(), self.rules.mysql)?,
+            Syntax::Temporal(word, text) => dates::literal(word, text, self.rules)?,
             Syntax::Column(name) => self.column(name)?,
             Syntax::Interval(..) => return Err(Refusal::new("an interval that is added to nothing")),
             Syntax::Cast(of, wanted) => {
@@ -66,7 +62,7 @@ impl Planner<'_> {
                 if !matches!(wanted.name.as_str(), "char" | "date" | "datetime" | "time") {
                     arithmetic::number_of_branches(&of)?;
                 }
-                conversions::cast(of, wanted, self.is_mysql())?
+                conversions::cast(of, wanted, self.rules)?
             }
             Syntax::Collate(of, name) => {
                 let mut of = self.typed(of)?;
@@ -91,11 +87,11 @@ impl Planner<'_> {
         let column_type = &self.definition.columns[at].column_type;
         let kind = Kind::of_column(column_type)?;
         if self.definition.columns[at].virtual_expression.is_some() {
-            let inner = planned(self.definition, at, self.parts, self.depth + 1)?;
+            let inner = planned(self.definition, at, self.rules, self.parts, self.depth + 1)?;
             assign::check(&inner, column_type)?;
-            let (from, column_type, mysql) = (inner.kind.clone(), column_type.clone(), self.is_mysql());
+            let (from, column_type, rules) = (inner.kind.clone(), column_type.clone(), *self.rules);
             let store = conversions::shared(move |values| {
-                assign::stored(values.first().cloned().unwrap_or(Datum::Null), &from, &column_type, mysql)
+                assign::stored(values.first().cloned().unwrap_or(Datum::Null), &from, &column_type, &rules)
             });
             return Ok(Typed { node: Node::Stored(store, Box::new(inner)), kind });
         }
@@ -103,7 +99,7 @@ impl Planner<'_> {
             self.parts.inputs.push(at);
             self.parts.inputs.len() - 1
         });
-        Ok(Typed { node: Node::Input(slot), kind })
+        Ok(dates::local(Typed { node: Node::Input(slot), kind }, self.rules))
     }
 
     fn case(
@@ -118,7 +114,7 @@ impl Planner<'_> {
         for (condition, result) in whens {
             let condition = self.typed(condition)?;
             let condition = match &operand {
-                Some(operand) => compare::comparison("=", operand.clone(), condition)?,
+                Some(operand) => compare::comparison("=", operand.clone(), condition, self.rules)?,
                 None => condition,
             };
             let result = self.typed(result)?;
@@ -139,7 +135,7 @@ impl Planner<'_> {
         ) = (name, operands)
         {
             let negative = matches!(name, "-" | "date_sub" | "subdate");
-            return dates::shifted(self.typed(date)?, self.typed(count)?, unit, negative);
+            return dates::shifted(self.typed(date)?, self.typed(count)?, unit, negative, self.rules);
         }
         if matches!(
             name,
@@ -155,12 +151,12 @@ impl Planner<'_> {
         match (name, typed.len()) {
             ("+" | "-" | "*" | "/" | "div" | "%", 2) | ("mod", 2) => {
                 let (left, right) = pair(&typed);
-                arithmetic::operation(if name == "mod" { "%" } else { name }, left, right, self.is_mysql())
+                arithmetic::operation(if name == "mod" { "%" } else { name }, left, right, self.rules)
             }
             ("|" | "&" | "^" | "<<" | ">>", 2) | ("~", 1) => arithmetic::bits(name, typed),
             ("=" | "<>" | "<" | "<=" | ">" | ">=" | "<=>", 2) => {
                 let (left, right) = pair(&typed);
-                compare::comparison(name, left, right)
+                compare::comparison(name, left, right, self.rules)
             }
             ("and" | "or" | "xor", 2) => {
                 let (left, right) = pair(&typed);
@@ -172,13 +168,13 @@ impl Planner<'_> {
                 arithmetic::is(&name[3..], typed.remove(0))
             }
             ("isnull", 1) => arithmetic::is("null", typed.remove(0)),
-            ("between", 3) => compare::between(typed),
-            ("in", 2..) => compare::is_in(typed),
+            ("between", 3) => compare::between(typed, self.rules),
+            ("in", 2..) => compare::is_in(typed, self.rules),
             ("like", 2 | 3) => compare::like(typed),
-            ("greatest" | "least", 2..) => compare::extreme(name == "greatest", typed),
+            ("greatest" | "least", 2..) => compare::extreme(name == "greatest", typed, self.rules),
             ("nullif", 2) => {
                 let (left, right) = pair(&typed);
-                compare::null_if(left, right)
+                compare::null_if(left, right, self.rules)
             }
             ("if", 3) => {
                 let (otherwise, result, condition) = (typed.remove(2), typed.remove(1), typed.remove(0));
@@ -197,13 +193,13 @@ impl Planner<'_> {
     }
 
     fn function(&self, name: &str, operands: &[Typed]) -> Result<Typed, Refusal> {
-        let found = match numeric::function(name, operands)? {
+        let found = match numeric::function(name, operands, self.rules)? {
             Some(found) => Some(found),
-            None => match strings::function(name, operands, self.is_mysql())? {
+            None => match strings::function(name, operands, self.rules)? {
                 Some(found) => Some(found),
-                None => match dates::function(name, operands)? {
+                None => match dates::function(name, operands, self.rules)? {
                     Some(found) => Some(found),
-                    None => json::function(name, operands, self.is_mysql())?,
+                    None => json::function(name, operands, self.rules)?,
                 },
             },
         };
@@ -245,22 +241,4 @@ fn literal_text(text: &str, charset: Option<&str>, mysql: bool) -> Result<Typed,
     // A literal is in the connection's character set where none is written; MySQL always writes it.
     let collating = Collating::literal(charset.map(str::to_string));
     Ok(Typed { node: Node::Literal(Datum::Text(text.to_string())), kind: Kind::Text(collating) })
-}
-
-fn temporal(word: &str, text: &str) -> Result<Typed, Refusal> {
-    let odd = || Refusal::new(format!("the literal {word} '{text}'"));
-    let fsp = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
-    let fsp = u8::try_from(fsp).ok().filter(|fsp| *fsp <= 6).ok_or_else(odd)?;
-    let (datum, kind) = match word {
-        "date" => match calendar::parse(text) {
-            Some((micros, false)) => (Datum::Date(micros / calendar::DAY), Kind::Date),
-            _ => return Err(odd()),
-        },
-        "time" => (Datum::Time(calendar::parse_time(text).ok_or_else(odd)?), Kind::Time { fsp }),
-        _ => match calendar::parse(text) {
-            Some((micros, true)) => (Datum::DateTime(micros), Kind::DateTime { fsp }),
-            _ => return Err(odd()),
-        },
-    };
-    Ok(Typed { node: Node::Literal(datum), kind })
 }

@@ -3,14 +3,15 @@
 use super::datum::Datum;
 use super::kind::Collating;
 use super::node::{Node, Typed};
-use super::{Kind, Refusal};
+use super::{Kind, Refusal, Rules};
 
 /// Longest text that a function may give, in characters.
 const MAX_LENGTH: usize = 1 << 24;
 const SIGNED: Kind = Kind::Int { unsigned: false };
 
 /// A function of texts; `None` if there is none of that name.
-pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Option<Typed>, Refusal> {
+pub(super) fn function(name: &str, operands: &[Typed], rules: &Rules) -> Result<Option<Typed>, Refusal> {
+    let mysql = rules.mysql;
     let operands = operands.to_vec();
     Ok(Some(match (name, operands.len()) {
         ("concat", 1..) => concat(operands)?,

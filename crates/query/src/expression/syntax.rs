@@ -314,10 +314,10 @@ impl Parser {
                 self.expect_word("from")?;
                 let of = self.expression(0)?;
                 self.expect(")")?;
-                Ok(Syntax::Call(unit, vec![of]))
+                Ok(Syntax::Call(word, vec![Syntax::Text(unit, None), of]))
             }
             "trim" => self.trim(),
-            "timestampdiff" | "timestampadd" => {
+            "timestampdiff" | "timestampadd" | "get_format" => {
                 let unit = self.word()?;
                 self.expect(",")?;
                 let mut operands = vec![Syntax::Text(unit, None)];

@@ -1,0 +1,26 @@
+//! Whose rules an expression follows, and the settings of the session that its value depends on.
+
+use super::zone::Zone;
+
+/// What values depend on besides their operands. It is passed to the plan of every expression.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rules {
+    /// MySQL's rules hold; otherwise MariaDB's.
+    pub mysql: bool,
+    /// `time_zone`.
+    pub zone: Zone,
+    /// The statement's start in microseconds since 1970-01-01 UTC (`timestamp`); `None` where an expression has no
+    /// statement, as a virtual column.
+    pub now_micros: Option<i64>,
+    /// `default_week_format`: 0 to 7.
+    pub default_week_format: u8,
+    /// `div_precision_increment`: 0 to 30.
+    pub div_precision_increment: u8,
+}
+
+impl Rules {
+    /// The rules of a server with its default settings, the time zone being UTC.
+    pub fn new(mysql: bool) -> Rules {
+        Rules { mysql, zone: Zone::UTC, now_micros: None, default_week_format: 0, div_precision_increment: 4 }
+    }
+}
