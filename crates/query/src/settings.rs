@@ -5,6 +5,7 @@ use std::any::Any;
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
 use datafusion::common::{DataFusionError, Result as DataFusionResult};
 use tanada_base::ByteSize;
+use tanada_innodb::schema::Server;
 use tanada_placement::POLICIES;
 
 /// In which order operators finish their I/O.
@@ -51,6 +52,9 @@ pub struct TanadaOptions {
     pub placement: String,
     /// `placement_bytes_per_second`: most bytes that it copies a second; 0 (default) is no limit.
     pub placement_bytes_per_second: usize,
+    /// `server`: `mysql` (default) or `mariadb`, whose rules expressions follow. The first mount sets it to the server
+    /// that wrote the files, unless it was set before.
+    pub server: Server,
 }
 
 impl Default for TanadaOptions {
@@ -65,7 +69,16 @@ impl Default for TanadaOptions {
             skip_damaged: false,
             placement: "benefit".to_string(),
             placement_bytes_per_second: 0,
+            server: Server::MySql,
         }
+    }
+}
+
+/// The server as the setting spells it.
+pub(crate) fn server_name(server: Server) -> &'static str {
+    match server {
+        Server::MySql => "mysql",
+        Server::MariaDb => "mariadb",
     }
 }
 
@@ -104,6 +117,10 @@ impl ExtensionOptions for TanadaOptions {
             "placement" => self.placement = policy_name(key, value)?,
             "placement_bytes_per_second" => {
                 self.placement_bytes_per_second = bytes(key, value, 1 << 40)?;
+            }
+            "server" => {
+                self.server =
+                    one_of(key, value, &[("mysql", Server::MySql), ("mariadb", Server::MariaDb)])?;
             }
             _ => return Err(wrong(format!("unknown setting 'tanada.{key}'; known are {}", names()))),
         }
@@ -157,6 +174,11 @@ impl ExtensionOptions for TanadaOptions {
                 "placement_bytes_per_second",
                 self.placement_bytes_per_second.to_string(),
                 "most bytes that placement copies a second; 0 (default) is no limit",
+            ),
+            entry(
+                "server",
+                server_name(self.server).to_owned(),
+                "mysql or mariadb: whose rules expressions follow; set by the first mount",
             ),
         ]
     }
@@ -262,6 +284,7 @@ mod tests {
             ("tanada.skip_damaged", "false"),
             ("tanada.placement", "benefit"),
             ("tanada.placement_bytes_per_second", "0"),
+            ("tanada.server", "mysql"),
         ];
         assert_eq!(texts, expected.map(|(key, value)| (key.to_string(), Some(value.to_string()))));
     }
@@ -275,6 +298,7 @@ mod tests {
             ("lookup_join", "never"),
             ("index_scan", "always"),
             ("skip_damaged", "true"),
+            ("server", "mariadb"),
         ] {
             options.set(key, value).unwrap();
             let entry =

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tanada_io::{Gate, GateLimits, IoContext};
 
-use crate::schema::{read_sdi_tables, table_from_sdi};
+use crate::schema::{Server, read_sdi_tables, table_from_sdi};
 use crate::space::LogEnd;
 use crate::{Environment, Error, ErrorKind, Result, Table, TableDefinition, Tablespace};
 use clean::{CleanState, verify_clean, verify_log};
@@ -232,6 +232,24 @@ impl Catalog {
     pub fn system_tables(&self) -> Option<(&str, &[String])> {
         let dictionary = self.dictionary.as_ref().and_then(Dictionary::of_mysql)?;
         (!self.is_single_file).then_some((SYSTEM_DATABASE, dictionary.system_tables()))
+    }
+
+    /// The server that wrote what is mounted: by its dictionary, else by the first table that can be read. Runs on an
+    /// executor's thread.
+    pub async fn server(&self) -> Option<Server> {
+        match &self.dictionary {
+            Some(Dictionary::MySql(_)) => return Some(Server::MySql),
+            Some(Dictionary::MariaDb(_)) => return Some(Server::MariaDb),
+            None => {}
+        }
+        for (database, tables) in &self.databases {
+            for table in tables.keys() {
+                if let Ok(definition) = self.definition(database, table).await {
+                    return Some(definition.server);
+                }
+            }
+        }
+        None
     }
 
     /// Names of the databases (decoded from the file system's spelling), sorted.

@@ -24,7 +24,7 @@ mod volumes;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
 use datafusion::arrow::record_batch::RecordBatch;
@@ -43,7 +43,7 @@ use tanada_volume::directory::Directory;
 
 use crate::catalog::{Database, Databases, InnodbTable};
 use crate::placement::{OnPlaced, PlacedChunk, Recording, Steering, Watched, fingerprint};
-use crate::settings::TanadaOptions;
+use crate::settings::{TanadaOptions, server_name};
 use crate::{Error, ErrorKind, Result};
 use announce::{Text, name_of};
 #[cfg(test)]
@@ -114,6 +114,8 @@ struct Shared {
     recording: RwLock<Option<Recording>>,
     /// Queries so far.
     queries: AtomicU32,
+    /// Whether `tanada.server` was set, by a statement or a mount.
+    is_server_set: AtomicBool,
 }
 
 impl Session {
@@ -147,6 +149,7 @@ impl Session {
             on_placed: RwLock::default(),
             recording: RwLock::default(),
             queries: AtomicU32::new(0),
+            is_server_set: AtomicBool::new(false),
         };
         let shared = Arc::new(shared);
         shared.databases.put_beside(STATUS, StatusSchema::new(Arc::downgrade(&shared)));
@@ -196,10 +199,20 @@ impl Session {
             .shared
             .environment
             .executors
-            .spawn(move || async move { Catalog::open(&path, &options, &environment).await });
-        let catalog = opened.await??;
+            .spawn(move || async move {
+                let catalog = Catalog::open(&path, &options, &environment).await?;
+                let server = catalog.server().await;
+                Ok::<_, tanada_innodb::Error>((catalog, server))
+            });
+        let (catalog, server) = opened.await??;
         let warnings = catalog.warnings();
         let names = self.shared.databases.mount(catalog)?;
+        if let Some(server) = server
+            && !self.shared.is_server_set.swap(true, Ordering::Relaxed)
+        {
+            let key = format!("{}.server", TanadaOptions::PREFIX);
+            self.shared.state.write().config_mut().options_mut().set(&key, server_name(server))?;
+        }
         let all = self.shared.databases.names();
         let is_chosen = self.database().is_some_and(|name| self.is_status(&name));
         if let [only] = all.as_slice()
@@ -307,6 +320,9 @@ impl Session {
         }
         state.config_mut().options_mut().set(key, value)?;
         drop(state);
+        if key.strip_prefix(TanadaOptions::PREFIX) == Some(".server") {
+            self.shared.is_server_set.store(true, Ordering::Relaxed);
+        }
         self.want_placement()
     }
 
