@@ -13,6 +13,7 @@ pub mod interruption;
 pub mod lookup;
 pub mod placement;
 pub mod relation;
+mod rules;
 pub mod scan;
 pub mod session;
 pub mod settings;

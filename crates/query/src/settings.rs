@@ -43,7 +43,8 @@ pub struct TanadaOptions {
     pub lookup_join: Choice,
     /// `index_scan`: `auto` (default), `always` or `never` read a range of an index instead of the whole table.
     pub index_scan: Choice,
-    /// `lookup_memory_bytes`: rows in flight inside look-up joins may take this much; default 64 MiB.
+    /// `lookup_memory_bytes`: rows in flight inside all look-up joins of a query may take this
+    /// much, about; default 64 MiB.
     pub lookup_memory_bytes: usize,
     /// `skip_damaged`: whether pages that are damaged are left out of scans and listed, instead of failing the query;
     /// default false.
@@ -55,6 +56,20 @@ pub struct TanadaOptions {
     /// `server`: `mysql` (default) or `mariadb`, whose rules expressions follow. The first mount sets it to the server
     /// that wrote the files, unless it was set before.
     pub server: Server,
+    /// `group_concat_max_len`: most bytes of a result of GROUP_CONCAT; 0 (default) is the server's default, 1,024 of
+    /// MySQL and 1 MiB of MariaDB.
+    pub group_concat_max_len: usize,
+}
+
+impl TanadaOptions {
+    /// Most bytes of a result of GROUP_CONCAT.
+    pub(crate) fn group_concat_bytes(&self) -> usize {
+        match (self.group_concat_max_len, self.server) {
+            (0, Server::MySql) => 1 << 10,
+            (0, Server::MariaDb) => 1 << 20,
+            (bytes, _) => bytes,
+        }
+    }
 }
 
 impl Default for TanadaOptions {
@@ -70,6 +85,7 @@ impl Default for TanadaOptions {
             placement: "benefit".to_string(),
             placement_bytes_per_second: 0,
             server: Server::MySql,
+            group_concat_max_len: 0,
         }
     }
 }
@@ -119,8 +135,10 @@ impl ExtensionOptions for TanadaOptions {
                 self.placement_bytes_per_second = bytes(key, value, 1 << 40)?;
             }
             "server" => {
-                self.server =
-                    one_of(key, value, &[("mysql", Server::MySql), ("mariadb", Server::MariaDb)])?;
+                self.server = one_of(key, value, &[("mysql", Server::MySql), ("mariadb", Server::MariaDb)])?;
+            }
+            "group_concat_max_len" => {
+                self.group_concat_max_len = bounded(key, value, 0, 1 << 40)?;
             }
             _ => return Err(wrong(format!("unknown setting 'tanada.{key}'; known are {}", names()))),
         }
@@ -179,6 +197,11 @@ impl ExtensionOptions for TanadaOptions {
                 "server",
                 server_name(self.server).to_owned(),
                 "mysql or mariadb: whose rules expressions follow; set by the first mount",
+            ),
+            entry(
+                "group_concat_max_len",
+                self.group_concat_max_len.to_string(),
+                "most bytes of a GROUP_CONCAT; 0 (default) is the server's default",
             ),
         ]
     }
@@ -285,6 +308,7 @@ mod tests {
             ("tanada.placement", "benefit"),
             ("tanada.placement_bytes_per_second", "0"),
             ("tanada.server", "mysql"),
+            ("tanada.group_concat_max_len", "0"),
         ];
         assert_eq!(texts, expected.map(|(key, value)| (key.to_string(), Some(value.to_string()))));
     }

@@ -7,14 +7,13 @@ use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{Constraint, Constraints, DFSchema, Result};
+use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::ProjectionExec;
-use tanada_innodb::schema::Index;
-use tanada_innodb::{Table, TableDefinition};
+use tanada_innodb::Table;
 use tanada_io::Executors;
 use tokio::sync::OnceCell;
 
@@ -35,7 +34,6 @@ pub struct InnodbTable {
     table: Arc<Table>,
     executors: Arc<Executors>,
     schema: SchemaRef,
-    constraints: Constraints,
     relation: OnceCell<Arc<InnodbRelation>>,
 }
 
@@ -43,13 +41,23 @@ impl InnodbTable {
     /// Wraps an open table.
     pub fn new(table: Arc<Table>, executors: Arc<Executors>) -> Arc<InnodbTable> {
         let schema = schema_of(table.definition());
-        let constraints = constraints(table.definition());
-        Arc::new(InnodbTable { table, executors, schema, constraints, relation: OnceCell::new() })
+        Arc::new(InnodbTable { table, executors, schema, relation: OnceCell::new() })
     }
 
     /// The table.
     pub fn table(&self) -> &Arc<Table> {
         &self.table
+    }
+
+    /// Names of the columns of its primary key, none without one.
+    pub(crate) fn primary_key(&self) -> Vec<String> {
+        let definition = self.table.definition();
+        let primary = definition.indexes.iter().find(|index| index.name == "PRIMARY");
+        let parts = primary.into_iter().flat_map(|index| &index.parts);
+        parts
+            .filter_map(|part| definition.columns.get(part.column.0))
+            .map(|column| column.name.clone())
+            .collect()
     }
 
     /// The relation, with statistics; read through `query`'s gate if they were not yet.
@@ -124,14 +132,11 @@ impl InnodbTable {
     }
 }
 
+/// No keys are declared: DataFusion takes them to hold for joined rows and for NULLs, where they do not.
 #[async_trait]
 impl TableProvider for InnodbTable {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
-    }
-
-    fn constraints(&self) -> Option<&Constraints> {
-        Some(&self.constraints)
     }
 
     fn table_type(&self) -> TableType {
@@ -203,24 +208,4 @@ fn unqualified(predicate: &Expr) -> Result<Expr> {
             })
         })
         .data()
-}
-
-/// Primary and unique keys. A key over columns that may be shown as NULL (zero dates among them) is left out: NULLs may repeat.
-fn constraints(definition: &TableDefinition) -> Constraints {
-    let schema = schema_of(definition);
-    let whole = |index: &Index| {
-        let nullable = index.parts.iter().any(|part| schema.field(part.column.0).is_nullable());
-        let prefix = index.parts.iter().any(|part| part.prefix_bytes.is_some());
-        (index.unique && !index.parts.is_empty() && !nullable && !prefix)
-            .then(|| index.parts.iter().map(|part| part.column.0).collect::<Vec<_>>())
-    };
-    let keys = definition.indexes.iter().filter_map(|index| {
-        let columns = whole(index)?;
-        Some(if index.name == "PRIMARY" {
-            Constraint::PrimaryKey(columns)
-        } else {
-            Constraint::Unique(columns)
-        })
-    });
-    Constraints::new_unverified(keys.collect())
 }

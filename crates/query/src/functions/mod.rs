@@ -1,15 +1,17 @@
 //! What MySQL users expect in expressions and DataFusion lacks or does otherwise: `hex`, `if`, `length` in bytes, integers that do not wrap around,
 //! division, dates and times as strings.
 
-mod aggregate;
+mod aggregates;
 mod arithmetic;
 mod clock;
 mod conditional;
 mod division;
 mod floating;
 mod hex;
+mod json_values;
 mod length;
 mod negative;
+pub mod numbers;
 mod quotient;
 mod signed;
 mod simple;
@@ -22,10 +24,14 @@ use std::sync::Arc;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::logical_expr::planner::ExprPlanner;
 
-pub use aggregate::aggregates;
+pub use aggregates::{
+    GROUP_CONCAT, JSON_ARRAYAGG, JSON_OBJECTAGG, aggregates, fixed_deviation, fixed_window, group_concat,
+    json_array, json_object,
+};
 pub use arithmetic::IntegerPlanner;
 pub use division::DivisionPlanner;
 pub use floating::FloatPlanner;
+pub use json_values::quoted as quoted_json;
 pub use negative::NAME as NEGATIVE;
 pub use signed::{SIGNED, UNSIGNED};
 pub use stored_order::StoredOrderRule;
@@ -45,7 +51,33 @@ pub fn functions() -> Vec<Arc<ScalarUDF>> {
     functions.extend(signed::functions());
     functions.extend(clock::functions());
     functions.extend(text::functions());
+    functions.extend(numbers::functions());
+    functions.extend(json_values::functions());
+    functions.push(numbers::unsigned_zero());
     functions.into_iter().map(Arc::new).collect()
+}
+
+/// The function that gives a number for any value.
+pub fn number_function() -> ScalarUDF {
+    let [number, _] = numbers::functions();
+    number
+}
+
+/// The function that makes 0 of -0.0.
+pub fn unsigned_zero_function() -> ScalarUDF {
+    numbers::unsigned_zero()
+}
+
+/// The function that gives 64 bits for any number.
+pub fn bits_function() -> ScalarUDF {
+    let [_, bits] = numbers::functions();
+    bits
+}
+
+/// The function that gives a value as JSON, by MySQL's or MariaDB's spelling.
+pub fn json_value_function(mysql: bool) -> ScalarUDF {
+    let [of_mysql, of_mariadb] = json_values::functions();
+    if mysql { of_mysql } else { of_mariadb }
 }
 
 /// Planners to ask before DataFusion's.

@@ -10,13 +10,14 @@ use std::task::Poll;
 
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::{DataFusionError, Result};
-use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::metrics::{Count, Time};
 use futures::StreamExt;
 use tanada_io::IoContext;
 use tokio::sync::mpsc;
 
 use super::assembly::Assembly;
+use super::budget::{Charge, Share};
+use super::compaction::compacted;
 use super::kind::Kind;
 use super::outer::OuterBatch;
 use super::source::{Gather, LookupSource};
@@ -26,27 +27,6 @@ use crate::session::context::QueryContext;
 const HUNGRY_ROWS: usize = 128;
 /// Bytes that are handed on whatever their number of rows.
 const FULL_BYTES: usize = 1 << 20;
-
-/// Memory that is given back when this goes.
-#[derive(Debug)]
-pub(super) struct Charge {
-    reservation: Arc<MemoryReservation>,
-    bytes: usize,
-}
-
-impl Charge {
-    /// Takes `bytes` of the query's memory, or fails.
-    pub(super) fn take(reservation: &Arc<MemoryReservation>, bytes: usize) -> Result<Charge> {
-        reservation.try_grow(bytes)?;
-        Ok(Charge { reservation: Arc::clone(reservation), bytes })
-    }
-}
-
-impl Drop for Charge {
-    fn drop(&mut self) {
-        self.reservation.shrink(self.bytes);
-    }
-}
 
 /// An output batch on its way to the stream.
 #[derive(Debug)]
@@ -64,7 +44,7 @@ pub(super) struct ChunkContext<S: LookupSource> {
     pub(super) io: IoContext,
     /// Whether the consumer waits.
     pub(super) hungry: AtomicBool,
-    pub(super) reservation: Arc<MemoryReservation>,
+    pub(super) share: Arc<Share>,
     pub(super) batch_rows: usize,
     /// CPU time of the chunks.
     pub(super) compute: Time,
@@ -247,7 +227,8 @@ impl<'a, S: LookupSource> Gathered<'a, S> {
 
     fn push(&mut self, batch: RecordBatch) -> Result<()> {
         if batch.num_rows() > 0 {
-            let charge = Charge::take(&self.context.reservation, batch.get_array_memory_size())?;
+            let batch = compacted(batch)?;
+            let charge = self.context.share.charge(batch.get_array_memory_size());
             self.ready.push(Ready { batch, _charge: charge });
         }
         Ok(())
@@ -276,22 +257,4 @@ async fn timed<F: Future>(future: F, time: Time) -> F::Output {
         }
     })
     .await
-}
-
-#[cfg(test)]
-mod tests {
-    use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
-
-    use super::*;
-
-    #[test]
-    fn a_charge_is_given_back_when_it_goes() {
-        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(100));
-        let reservation = Arc::new(MemoryConsumer::new("test").register(&pool));
-        let charge = Charge::take(&reservation, 60).unwrap();
-        assert!(Charge::take(&reservation, 60).is_err());
-        drop(charge);
-        assert_eq!(reservation.size(), 0);
-        Charge::take(&reservation, 60).unwrap();
-    }
 }

@@ -254,13 +254,14 @@ impl<S: LookupSource> ExecutionPlan for OutOfOrderLookupJoinExec<S> {
         let io = query.io().for_operator(self.spec.priority);
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         let counter = |name: &'static str| MetricBuilder::new(&self.metrics).counter(name, partition);
+        let share = query.lookup_budget().share(consumer.register(task.memory_pool()));
         let context = ChunkContext {
             source: Arc::clone(&self.source),
             assembly: Arc::clone(&self.assembly),
             query,
             io,
             hungry: AtomicBool::new(true),
-            reservation: Arc::new(consumer.register(task.memory_pool())),
+            share,
             batch_rows: task.session_config().batch_size(),
             compute: baseline.elapsed_compute().clone(),
             found: counter("found_rows"),

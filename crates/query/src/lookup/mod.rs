@@ -16,7 +16,9 @@
 //! Above: the session's list of optimizer rules. Below: relations, `tanada-innodb`, `tanada-io`.
 
 mod assembly;
+mod budget;
 mod chunk;
+mod compaction;
 mod estimate;
 mod exec;
 mod inner;
@@ -30,6 +32,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use budget::LookupBudget;
 pub use estimate::Estimate;
 pub use exec::OutOfOrderLookupJoinExec;
 pub use rule::{LookupJoinRule, physical_optimizer_rules};

@@ -17,6 +17,7 @@ use super::pattern::{Candidate, candidates};
 use super::source::LookupSource;
 use crate::cost::{Calibration, CostModel};
 use crate::interruption::InterruptibleJoins;
+use crate::rules::OffsetRule;
 use crate::scan::RelationScanExec;
 use crate::settings::{Choice, Execution, TanadaOptions};
 
@@ -146,6 +147,7 @@ pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + 
     let position =
         rules.iter().position(|rule| rule.name() == "join_selection").map_or(0, |position| position + 1);
     rules.insert(position, Arc::new(LookupJoinRule::default()));
+    rules.insert(position, Arc::new(OffsetRule));
     rules.push(Arc::new(InterruptibleJoins));
     rules
 }

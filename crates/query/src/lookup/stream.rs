@@ -18,7 +18,8 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, Stream, StreamExt};
 use tokio::sync::mpsc;
 
-use super::chunk::{Charge, Chunk, ChunkContext, Ready};
+use super::budget::Charge;
+use super::chunk::{Chunk, ChunkContext, Ready};
 use super::kind::Kind;
 use super::outer::{Grouping, OuterBatch};
 use super::source::LookupSource;
@@ -28,6 +29,8 @@ use crate::explain::IoMetrics;
 const CHUNK_GROUPS: usize = 64;
 /// Memory of a key with its place in a table, about.
 const KEY_BYTES: usize = 64;
+/// Outer rows that are not cut into fewer for lack of memory.
+const LEAST_ROWS: usize = 16;
 /// Output batches that may wait for the consumer.
 const WAITING_BATCHES: usize = 16;
 
@@ -47,7 +50,7 @@ pub(super) struct LookupStream<S: LookupSource> {
     keys: Vec<Arc<dyn PhysicalExpr>>,
     outer: SendableRecordBatchStream,
     outer_ended: bool,
-    /// An outer batch that waits for memory.
+    /// Outer rows that wait for memory.
     waiting: Option<RecordBatch>,
     /// The outer batch that is being cut into chunks.
     current: Option<Current<S>>,
@@ -55,12 +58,10 @@ pub(super) struct LookupStream<S: LookupSource> {
     running: FuturesUnordered<BoxFuture<'static, (usize, Result<()>)>>,
     /// Keys of earlier outer rows, where each is to be looked up once.
     seen: HashSet<S::Key>,
-    seen_bytes: usize,
     /// Groups in flight.
     in_flight: usize,
     /// Most of them.
     window: usize,
-    memory_bytes: usize,
     sender: mpsc::Sender<Ready>,
     receiver: mpsc::Receiver<Ready>,
     metrics: LookupMetrics,
@@ -96,10 +97,8 @@ impl<S: LookupSource> LookupStream<S> {
             current: None,
             running: FuturesUnordered::new(),
             seen: HashSet::new(),
-            seen_bytes: 0,
             in_flight: 0,
             window,
-            memory_bytes: options.lookup_memory_bytes,
             sender,
             receiver,
             metrics,
@@ -110,9 +109,7 @@ impl<S: LookupSource> LookupStream<S> {
 
     /// Whether one more chunk may start. With nothing in flight one always may, or nothing would ever go on.
     fn room(&self) -> bool {
-        self.running.is_empty()
-            || (self.in_flight < self.window
-                && self.context.reservation.size() - self.seen_bytes < self.memory_bytes)
+        self.running.is_empty() || (self.in_flight < self.window && self.context.share.has_room())
     }
 
     /// Starts chunks of the current outer batch while there is room; whether it started any.
@@ -150,20 +147,29 @@ impl<S: LookupSource> LookupStream<S> {
         self.running.len() > before
     }
 
-    /// Encodes the keys of an outer batch; `false` if it has to wait for memory.
-    fn prepare(&mut self, batch: RecordBatch) -> Result<bool> {
+    /// Encodes the keys of an outer batch; `false` if it has to wait for memory. With nothing in flight it is halved until
+    /// a part has room.
+    fn prepare(&mut self, mut batch: RecordBatch) -> Result<bool> {
         let _timer = self.metrics.baseline.elapsed_compute().timer();
-        let rows = batch.num_rows();
-        // Its columns, and per row a key with its place in the groups.
-        let bytes = batch.get_array_memory_size() + rows * KEY_BYTES;
-        let charge = match Charge::take(&self.context.reservation, bytes) {
-            Ok(charge) => Arc::new(charge),
-            Err(_) if !self.running.is_empty() => {
-                self.waiting = Some(batch);
-                return Ok(false);
+        let charge = loop {
+            // Its columns, and per row a key with its place in the groups.
+            let rows = batch.num_rows();
+            match self.context.share.try_charge(batch.get_array_memory_size() + rows * KEY_BYTES) {
+                Ok(charge) => break Arc::new(charge),
+                Err(_) if !self.running.is_empty() => {
+                    self.waiting = Some(joined_with(batch, self.waiting.take())?);
+                    return Ok(false);
+                }
+                Err(error) if rows <= LEAST_ROWS => return Err(error),
+                Err(_) => {
+                    let rest = batch.slice(rows / 2, rows - rows / 2);
+                    self.waiting = Some(joined_with(rest, self.waiting.take())?);
+                    // Copied, so that it holds no more than its own rows.
+                    batch = concat_batches(&batch.schema(), [&batch.slice(0, rows / 2)])?;
+                }
             }
-            Err(error) => return Err(error),
         };
+        let rows = batch.num_rows();
         let mut values = Vec::with_capacity(self.keys.len());
         for key in &self.keys {
             values.push(key.evaluate(&batch)?.into_array(rows)?);
@@ -179,8 +185,7 @@ impl<S: LookupSource> LookupStream<S> {
         if self.context.assembly.kind == Kind::Found {
             // Kept until the end, so not part of what is in flight.
             let bytes = outer.groups() * KEY_BYTES;
-            self.context.reservation.try_grow(bytes)?;
-            self.seen_bytes += bytes;
+            self.context.share.reservation().try_grow(bytes)?;
         }
         self.metrics.outer_rows.add(rows);
         self.metrics.lookups.add(outer.groups());
@@ -300,6 +305,14 @@ impl<S: LookupSource> Drop for LookupStream<S> {
     fn drop(&mut self) {
         self.publish();
     }
+}
+
+/// Rows, and behind them those that waited before.
+fn joined_with(rows: RecordBatch, behind: Option<RecordBatch>) -> Result<RecordBatch> {
+    Ok(match behind {
+        Some(behind) => concat_batches(&rows.schema(), [&rows, &behind])?,
+        None => rows,
+    })
 }
 
 /// Outer rows in flight that keep `depth` I/Os busy: twice as many, since each chain is between two I/Os now and then. An adaptive gate

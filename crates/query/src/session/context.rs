@@ -10,6 +10,7 @@ use tanada_innodb::{Loss, Losses};
 use tanada_io::{Executors, Gate, GateLimits, IoContext};
 
 use crate::cost::Calibration;
+use crate::lookup::LookupBudget;
 use crate::placement::Watched;
 use crate::session::stars::Shown;
 use crate::settings::{Execution, TanadaOptions};
@@ -26,6 +27,7 @@ pub struct QueryContext {
     watched: Arc<Watched>,
     /// What scans leave out, if they step over damage.
     losses: Option<Arc<Losses>>,
+    lookup_budget: Arc<LookupBudget>,
 }
 
 impl QueryContext {
@@ -43,6 +45,7 @@ impl QueryContext {
         let gate = Gate::new(GateLimits { ios, bytes: options.io_bytes });
         let io = IoContext::new(gate).observed_by(Arc::clone(&watched) as _);
         let losses = options.skip_damaged.then(Arc::default);
+        let lookup_budget = LookupBudget::new(options.lookup_memory_bytes);
         let (zero_dates, warnings, shown_by_star) = (Arc::default(), Mutex::default(), Mutex::default());
         Arc::new(QueryContext {
             io,
@@ -53,6 +56,7 @@ impl QueryContext {
             shown_by_star,
             watched,
             losses,
+            lookup_budget,
         })
     }
 
@@ -60,6 +64,11 @@ impl QueryContext {
     pub fn from_task(task: &TaskContext) -> DataFusionResult<Arc<QueryContext>> {
         let context = task.session_config().get_extension::<QueryContext>();
         context.ok_or_else(|| DataFusionError::Internal("the task belongs to no Tanada query".to_string()))
+    }
+
+    /// Memory of all look-up joins.
+    pub(crate) fn lookup_budget(&self) -> &Arc<LookupBudget> {
+        &self.lookup_budget
     }
 
     /// The root I/O context: its counters are those of the whole query. Operators take `for_operator` of it.

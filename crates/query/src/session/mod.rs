@@ -9,12 +9,14 @@ mod answer;
 mod command;
 pub mod context;
 mod explain;
+mod grouping;
 mod status;
 
 mod header;
 mod invisible;
 mod mysql_functions;
 mod result;
+mod right_joins;
 mod spelling;
 mod split;
 pub(crate) mod stars;
@@ -50,6 +52,7 @@ use announce::{Text, name_of};
 pub(crate) use command::tokens;
 use command::{Command, TableName};
 use context::QueryContext;
+use grouping::{Shape, Shapes};
 use invisible::Invisible;
 pub use result::{QueryReport, QueryResult};
 use spelling::INFORMATION_SCHEMA;
@@ -89,6 +92,19 @@ impl Default for SessionOptions {
 struct OddColumns {
     invisible: Invisible,
     generated: VirtualColumns,
+    /// What a grouping has to know of the tables.
+    shapes: Shapes,
+}
+
+impl OddColumns {
+    /// Notes the shape of a table. Of two of one name in different databases nothing is known but their columns.
+    fn note_shape(&mut self, table: &str, shape: Shape) {
+        let known = self.shapes.entry(table.to_lowercase()).or_insert_with(|| shape.clone());
+        if *known != shape {
+            let columns = known.columns.iter().cloned().chain(shape.columns).collect();
+            *known = Shape { columns, ..Shape::default() };
+        }
+    }
 }
 
 /// A session. Cheap to clone; clones share everything. Methods are called on a tokio runtime.
@@ -195,15 +211,11 @@ impl Session {
     ) -> Result<(Vec<String>, Vec<String>)> {
         let (path, options) = (path.to_path_buf(), options.clone());
         let environment = Arc::clone(environment);
-        let opened = self
-            .shared
-            .environment
-            .executors
-            .spawn(move || async move {
-                let catalog = Catalog::open(&path, &options, &environment).await?;
-                let server = catalog.server().await;
-                Ok::<_, tanada_innodb::Error>((catalog, server))
-            });
+        let opened = self.shared.environment.executors.spawn(move || async move {
+            let catalog = Catalog::open(&path, &options, &environment).await?;
+            let server = catalog.server().await;
+            Ok::<_, tanada_innodb::Error>((catalog, server))
+        });
         let (catalog, server) = opened.await??;
         let warnings = catalog.warnings();
         let names = self.shared.databases.mount(catalog)?;
@@ -380,10 +392,12 @@ impl Session {
     ) -> Result<(Option<Statement>, Arc<dyn ExecutionPlan>)> {
         let dialect = state.config_options().sql_parser.dialect;
         let statement = state.sql_to_statement(sql, &dialect)?;
-        let statement = invisible::leave_out(statement, &columns.invisible)?;
+        let statement = invisible::leave_out(right_joins::turned(statement), &columns.invisible)?;
         let named = stars::named(&statement);
         let database = self.database();
-        let statement = mysql_functions::respell(header::name_columns(statement), database.as_deref());
+        let options = state.config_options().extensions.get::<TanadaOptions>().cloned().unwrap_or_default();
+        let statement = grouping::complete(header::name_columns(statement), &columns.shapes, options.server)?;
+        let statement = mysql_functions::respell(statement, database.as_deref());
         let explained = explain::explained(&statement);
         let plan = state.statement_to_plan(statement).await?;
         let reads_only =
@@ -442,6 +456,7 @@ impl Session {
             let generated = defined.iter().filter(|column| column.virtual_expression.is_some());
             let generated = generated.map(|column| column.name.to_lowercase());
             odd.generated.entry(name.table.to_lowercase()).or_default().extend(generated);
+            odd.note_shape(&name.table, Shape::of(table.table().definition()));
         }
         let respelled = spelling::respell(tokens, columns.iter().map(String::as_str));
         Ok((respelled.unwrap_or_else(|| sql.to_string()), odd))

@@ -13,6 +13,7 @@ use crate::Result;
 use crate::catalog::{CATALOG, Databases};
 use crate::functions::{StoredOrderRule, TemporalRule, aggregates, expression_planners, functions};
 use crate::lookup::physical_optimizer_rules;
+use crate::rules;
 use crate::settings::TanadaOptions;
 
 /// Operators named in the message when memory runs out.
@@ -46,12 +47,14 @@ pub(super) fn session_state(
     let mut analyzer = Analyzer::new();
     analyzer.rules.insert(0, Arc::new(TemporalRule));
     analyzer.rules.insert(0, Arc::new(StoredOrderRule));
+    analyzer.rules.splice(0..0, rules::analyzer_rules());
     let mut state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
         .with_expr_planners(expression_planners())
         .with_default_features()
         .with_analyzer_rules(analyzer.rules)
+        .with_optimizer_rules(rules::optimizer_rules())
         .with_physical_optimizer_rules(physical_optimizer_rules())
         .build();
     for function in functions() {

@@ -9,6 +9,18 @@ pub fn double_text(number: f64) -> String {
     spell(number, &format!("{number:e}"))
 }
 
+/// A DOUBLE with a fixed number of digits after the point.
+pub fn fixed_text(number: f64, digits: usize) -> String {
+    // Digits beyond those that read back the same are zeros.
+    let shortest = number.to_string();
+    let shown = shortest.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    if !number.is_finite() || shown > digits {
+        return format!("{number:.digits$}");
+    }
+    let point = if shown == 0 && digits > 0 { "." } else { "" };
+    format!("{shortest}{point}{}", "0".repeat(digits - shown))
+}
+
 /// A FLOAT.
 pub fn float_text(number: f32) -> String {
     let number = f64::from(number);
@@ -68,6 +80,20 @@ mod tests {
         ];
         for (number, text) in cases {
             assert_eq!(double_text(number), text);
+        }
+    }
+
+    #[test]
+    fn doubles_of_fixed_digits() {
+        for (number, digits, text) in [
+            (0.0, 4, "0.0000"),
+            (15.6875, 4, "15.6875"),
+            (3.960_744_879_438_715, 4, "3.9607"),
+            (4_611_686_018_427_387_904.0, 4, "4611686018427388000.0000"),
+            (-0.5, 0, "-0"),
+            (2.0, 10, "2.0000000000"),
+        ] {
+            assert_eq!(fixed_text(number, digits), text);
         }
     }
 

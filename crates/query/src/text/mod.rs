@@ -18,7 +18,7 @@ use crate::relation::types::MYSQL_TYPE;
 use crate::relation::vector;
 use crate::{Error, ErrorKind, Result};
 
-pub use float::{double_text, float_text};
+pub use float::{double_text, fixed_text, float_text};
 
 /// Text of each row of a column (`None` is NULL), spelled as MySQL spells it; bytes, since binary columns are printed raw. Not yet escaped.
 pub fn column_text(field: &Field, array: &ArrayRef) -> Result<Vec<Option<Vec<u8>>>> {
@@ -37,7 +37,10 @@ pub fn column_text(field: &Field, array: &ArrayRef) -> Result<Vec<Option<Vec<u8>
         }
         DataType::Float64 => {
             let values = array.as_primitive::<Float64Type>();
-            rows(array, |row, out| out.push_str(&double_text(values.value(row))))
+            match digits_of_double(mysql_type) {
+                Some(digits) => rows(array, |row, out| out.push_str(&fixed_text(values.value(row), digits))),
+                None => rows(array, |row, out| out.push_str(&double_text(values.value(row)))),
+            }
         }
         DataType::UInt16 if mysql_type == "year" => {
             let values = array.as_primitive::<UInt16Type>();
@@ -114,6 +117,11 @@ fn bits(mysql_type: &str, array: &ArrayRef) -> Result<Vec<Option<Vec<u8>>>> {
 /// Fractional digits of `time(3)`; 0 of `time`; `None` for no MySQL type.
 fn fractional_digits(mysql_type: &str) -> Option<usize> {
     if mysql_type.is_empty() { None } else { Some(argument(mysql_type).unwrap_or(0).min(6)) }
+}
+
+/// Digits after the point of `double(53,4)`; `None` of a plain DOUBLE.
+fn digits_of_double(mysql_type: &str) -> Option<usize> {
+    mysql_type.strip_prefix("double(")?.strip_suffix(')')?.split_once(',')?.1.parse().ok()
 }
 
 fn argument(mysql_type: &str) -> Option<usize> {

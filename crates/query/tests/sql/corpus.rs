@@ -80,7 +80,7 @@ async fn over_a_volume(server: (&'static str, &'static str), way: Way, execution
 }
 
 /// What of `file` gives other answers.
-async fn run_file(session: &Session, file: &Path, server: &str, execution: &str) -> Vec<String> {
+pub async fn run_file(session: &Session, file: &Path, server: &str, execution: &str) -> Vec<String> {
     run(session, &format!("set tanada.execution = '{execution}'")).await.unwrap();
     let mut runner = Runner::new(|| async { Ok(Connection(session.clone())) });
     runner.add_label(server.split('-').next().unwrap());

@@ -1,9 +1,10 @@
 //! Look-up joins give what hash joins give: all join types, keys of all kinds, both execution modes.
 
+use tanada_innodb::MountOptions;
 use tanada_io::Method;
-use tanada_query::Session;
+use tanada_query::{Session, SessionOptions};
 
-use crate::sessions::{EXECUTIONS, SERVERS, mount_cases, run, session, tpch};
+use crate::sessions::{EXECUTIONS, SERVERS, mount_cases, run, session, tpch, tpch_directory};
 
 /// Joins over TPC-H; the index that must be searched where look-ups are forced, or none if only a hash join is right.
 const JOINS: [(&str, Option<&str>); 19] = [
@@ -194,4 +195,35 @@ async fn analyze_shows_the_lookups() {
     {
         assert!(join.contains(metric), "no {metric} in\n{join}");
     }
+}
+
+/// Ten tables, each looked up by the one before: their rows in flight share one budget, and the query ends with what
+/// hash joins give.
+const CHAIN: &str = "select count(*), max(p_name), max(o_comment), max(c_comment), max(ps_comment), min(s_name), \
+    sum(l_quantity), max(a.n_name), min(b.n_name), max(x.r_name), min(y.r_name) \
+    from lineitem join orders on o_orderkey = l_orderkey join customer on c_custkey = o_custkey \
+    join nation a on a.n_nationkey = c_nationkey join region x on x.r_regionkey = a.n_regionkey \
+    join partsupp on ps_partkey = l_partkey and ps_suppkey = l_suppkey join part on p_partkey = ps_partkey \
+    join supplier on s_suppkey = ps_suppkey join nation b on b.n_nationkey = s_nationkey \
+    join region y on y.r_regionkey = b.n_regionkey where l_orderkey < 40000";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chain_of_ten_tables_shares_one_budget() {
+    let options = SessionOptions {
+        executors: 2,
+        method: Method::Threads,
+        cache_bytes: 16 << 20,
+        memory_bytes: 24 << 20,
+        ..SessionOptions::default()
+    };
+    let session = Session::new(options).unwrap();
+    session.mount_innodb(&tpch_directory(SERVERS[1]), &MountOptions::default()).await.unwrap();
+    session.use_database("tpch").unwrap();
+    force(&session, "never", EXECUTIONS[0]).await;
+    let expected = sorted(&session, CHAIN).await;
+    run(&session, "set tanada.lookup_memory_bytes = 4194304").await.unwrap();
+    force(&session, "always", EXECUTIONS[0]).await;
+    let plan = plan(&session, CHAIN).await;
+    assert!(plan.matches("OutOfOrderLookupJoinExec").count() >= 9, "{plan}");
+    assert_eq!(sorted(&session, CHAIN).await, expected, "{plan}");
 }

@@ -13,7 +13,7 @@ mod dates;
 
 use std::ops::ControlFlow;
 
-use crate::functions::{NEGATIVE, SIGNED, SUBSTRING, TEXT, UNSIGNED};
+use crate::functions::{GROUP_CONCAT, NEGATIVE, SIGNED, SUBSTRING, TEXT, UNSIGNED};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
@@ -126,6 +126,14 @@ fn of_function(function: &mut Function, database: Option<&str>) -> Option<Expr> 
             to_string_agg(function);
             return None;
         }
+        "any_value" if function.over.is_none() => {
+            function.name = named("first_value");
+            return None;
+        }
+        "json_objectagg" => {
+            name_of_member(function);
+            return None;
+        }
         "count" => {
             count_of_several(function);
             return None;
@@ -213,7 +221,17 @@ fn to_string_agg(function: &mut Function) {
     });
     let text = text_of(list.args.iter().filter_map(expression_of).collect());
     list.args = vec![argument(text), argument(Expr::value(separator))];
-    function.name = named("string_agg");
+    function.name = named(GROUP_CONCAT);
+}
+
+/// The name of a member of `JSON_OBJECTAGG` is a text.
+fn name_of_member(function: &mut Function) {
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    if let [name, _] = list.args.as_mut_slice()
+        && let Some(expression) = expression_of(name)
+    {
+        *name = argument(as_text(expression));
+    }
 }
 
 fn cast(expr: &Expr, data_type: &DataType) -> Option<Expr> {
@@ -355,11 +373,11 @@ mod tests {
     fn a_separator_becomes_an_argument() {
         assert_eq!(
             respelled("select GROUP_CONCAT(distinct a order by a desc separator '; ') from t"),
-            "SELECT string_agg(DISTINCT mysql_text(a), '; ' ORDER BY a DESC) FROM t"
+            "SELECT group_concat(DISTINCT mysql_text(a), '; ' ORDER BY a DESC) FROM t"
         );
         assert_eq!(
             respelled("select group_concat(a, b) from t"),
-            "SELECT string_agg(mysql_text(a) || mysql_text(b), ',') FROM t"
+            "SELECT group_concat(mysql_text(a) || mysql_text(b), ',') FROM t"
         );
         assert_eq!(respelled("select concat_ws(a, b) from t"), "SELECT concat_ws(a, b) FROM t");
     }

@@ -1,4 +1,5 @@
-//! `SUM` and `AVG` of integers as in MySQL: exact decimals. DataFusion's sum wraps around at 64 bits, and its average is a double.
+//! `SUM` and `AVG` of integers as in MySQL: exact decimals. DataFusion's sum wraps around at 64 bits, and its average
+//! is a double.
 
 use std::sync::Arc;
 
@@ -11,6 +12,8 @@ use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, Signature, Volatility,
 };
+
+use crate::functions::numbers;
 
 /// Wide enough for any integer of 64 bits.
 const WIDE: DataType = DataType::Decimal128(20, 0);
@@ -28,6 +31,12 @@ fn exact(argument: &DataType) -> DataType {
         DataType::Decimal128(precision @ 29.., scale) => DataType::Decimal256(*precision, *scale),
         DataType::Float16 | DataType::Float32 | DataType::Null => DataType::Float64,
         text if text.is_string() => DataType::Float64,
+        // What these become before they are coerced, see `numbers`.
+        DataType::Boolean | DataType::Date32 => WIDE,
+        DataType::Timestamp(unit, _) | DataType::Duration(unit) => {
+            DataType::Decimal128(20, numbers::unit_digits(*unit).cast_signed())
+        }
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => DataType::Float64,
         other => other.clone(),
     }
 }

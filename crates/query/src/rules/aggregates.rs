@@ -1,0 +1,234 @@
+//! Aggregates and window functions in the variant of the server.
+//!
+//! 1. Arguments of SUM, STD and VARIANCE that are no numbers become the numbers that the servers take them for; those
+//!    of the aggregates of bits become 64 bits.
+//! 2. MariaDB's STD, VARIANCE, PERCENT_RANK and CUME_DIST show a fixed number of digits.
+//! 3. GROUP_CONCAT is cut at `group_concat_max_len`; JSON_ARRAYAGG and JSON_OBJECTAGG spell values as the server does.
+//! 4. Aggregates that depend on the order of rows and have none read one table in the order of its primary key.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{Column, DFSchema, Result, not_impl_err};
+use datafusion::datasource::source_as_provider;
+use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{
+    AggregateUDF, Expr, ExprSchemable, LogicalPlan, SortExpr, WindowFunctionDefinition, cast,
+};
+use datafusion::optimizer::AnalyzerRule;
+use tanada_innodb::schema::Server;
+
+use crate::catalog::InnodbTable;
+use crate::functions::{self, numbers};
+use crate::relation::types::MYSQL_TYPE;
+use crate::settings::TanadaOptions;
+
+/// Digits that MariaDB shows more than the argument has.
+const MORE_DIGITS: u8 = 4;
+/// Digits of MariaDB's PERCENT_RANK and CUME_DIST.
+const RANK_DIGITS: u8 = 10;
+
+/// The rule.
+#[derive(Debug)]
+pub(super) struct AggregateRule;
+
+impl AnalyzerRule for AggregateRule {
+    fn name(&self) -> &str {
+        "aggregates_of_the_server"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
+        let options = config.extensions.get::<TanadaOptions>().cloned().unwrap_or_default();
+        plan.transform_up_with_subqueries(|node| {
+            let is_aggregate = matches!(node, LogicalPlan::Aggregate(_) | LogicalPlan::Window(_));
+            let node = node.recompute_schema()?;
+            if !is_aggregate {
+                return Ok(Transformed::yes(node));
+            }
+            let schema = merge_schema(&node.inputs());
+            let order = node.inputs().first().map_or_else(Vec::new, |input| reading_order(input));
+            let names = NamePreserver::new(&node);
+            let variant = Variant { options: &options, schema: &schema, order };
+            let rewritten = node.map_expressions(|expression| {
+                let name = names.save(&expression);
+                let rewritten = expression.transform_up(|inner| variant.of(inner))?;
+                Ok(rewritten.update_data(|expression| name.restore(expression)))
+            })?;
+            rewritten.map_data(LogicalPlan::recompute_schema)
+        })
+        .data()
+    }
+}
+
+struct Variant<'a> {
+    options: &'a TanadaOptions,
+    schema: &'a DFSchema,
+    order: Vec<SortExpr>,
+}
+
+impl Variant<'_> {
+    fn of(&self, expression: Expr) -> Result<Transformed<Expr>> {
+        match expression {
+            Expr::AggregateFunction(mut aggregate) => {
+                self.aggregate(&mut aggregate)?;
+                Ok(Transformed::yes(Expr::AggregateFunction(aggregate)))
+            }
+            Expr::WindowFunction(mut window) => {
+                self.window(&mut window)?;
+                Ok(Transformed::yes(Expr::WindowFunction(window)))
+            }
+            other => Ok(Transformed::no(other)),
+        }
+    }
+
+    fn mysql(&self) -> bool {
+        self.options.server == Server::MySql
+    }
+
+    fn aggregate(&self, aggregate: &mut AggregateFunction) -> Result<()> {
+        let params = &mut aggregate.params;
+        if let Some(func) = self.variant(&aggregate.func, &mut params.args)? {
+            aggregate.func = func;
+        }
+        let depends_on_order = matches!(
+            aggregate.func.name(),
+            functions::GROUP_CONCAT | functions::JSON_ARRAYAGG | functions::JSON_OBJECTAGG
+        );
+        if depends_on_order && params.order_by.is_empty() {
+            params.order_by.clone_from(&self.order);
+        }
+        Ok(())
+    }
+
+    fn window(&self, window: &mut WindowFunction) -> Result<()> {
+        let params = &mut window.params;
+        match &window.fun {
+            WindowFunctionDefinition::AggregateUDF(func) => {
+                if let Some(func) = self.variant(func, &mut params.args)? {
+                    window.fun = WindowFunctionDefinition::AggregateUDF(func);
+                }
+            }
+            WindowFunctionDefinition::WindowUDF(func) => {
+                if !self.mysql() && matches!(func.name(), "percent_rank" | "cume_dist") {
+                    let fixed = functions::fixed_window(Arc::clone(func), RANK_DIGITS);
+                    window.fun = WindowFunctionDefinition::WindowUDF(fixed);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The aggregate to take instead, with other arguments.
+    fn variant(&self, func: &Arc<AggregateUDF>, arguments: &mut [Expr]) -> Result<Option<Arc<AggregateUDF>>> {
+        match (func.name(), arguments) {
+            ("sum" | "avg", [of]) => {
+                self.number(of)?;
+                Ok(None)
+            }
+            ("stddev" | "stddev_pop" | "var" | "var_pop", [of]) => {
+                let digits = numbers::digits_of(self.field(of)?.as_ref());
+                self.number(of)?;
+                if of.get_type(self.schema)? != DataType::Float64 {
+                    *of = cast(of.clone(), DataType::Float64);
+                }
+                Ok(match digits {
+                    Some(digits) if !self.mysql() => {
+                        Some(functions::fixed_deviation(Arc::clone(func), digits + MORE_DIGITS))
+                    }
+                    _ => None,
+                })
+            }
+            ("bit_and" | "bit_or" | "bit_xor", [of]) => {
+                let field = self.field(of)?;
+                let is_binary = matches!(
+                    field.data_type(),
+                    DataType::Binary | DataType::LargeBinary | DataType::BinaryView
+                );
+                if is_binary && self.mysql() {
+                    return not_impl_err!(
+                        "{} of binary strings is not supported",
+                        func.name().to_uppercase()
+                    );
+                }
+                self.number(of)?;
+                if of.get_type(self.schema)? != DataType::UInt64 {
+                    *of = functions::bits_function().call(vec![of.clone()]);
+                }
+                Ok(None)
+            }
+            ("min" | "max", [of]) if self.mysql() => {
+                let field = self.field(of)?;
+                let is_bit = field.metadata().get(MYSQL_TYPE).is_some_and(|name| name.starts_with("bit("));
+                match is_bit {
+                    true => not_impl_err!("MIN and MAX of BIT are not supported; add 0 to the column"),
+                    false => Ok(None),
+                }
+            }
+            (functions::GROUP_CONCAT, _) => {
+                Ok(Some(functions::group_concat(self.options.group_concat_bytes())))
+            }
+            (functions::JSON_ARRAYAGG, [value]) => {
+                self.json(value)?;
+                Ok(Some(functions::json_array(self.mysql())))
+            }
+            (functions::JSON_OBJECTAGG, [_, value]) => {
+                self.json(value)?;
+                Ok(Some(functions::json_object(self.mysql())))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn field(&self, of: &Expr) -> Result<FieldRef> {
+        Ok(of.to_field(self.schema)?.1)
+    }
+
+    fn number(&self, of: &mut Expr) -> Result<()> {
+        if numbers::is_no_number(self.field(of)?.data_type()) {
+            *of = functions::number_function().call(vec![of.clone()]);
+        }
+        Ok(())
+    }
+
+    fn json(&self, value: &mut Expr) -> Result<()> {
+        *value = functions::json_value_function(self.mysql()).call(vec![value.clone()]);
+        Ok(())
+    }
+}
+
+/// The primary key of the one table that an operator reads, through what keeps its rows.
+fn reading_order(plan: &LogicalPlan) -> Vec<SortExpr> {
+    match plan {
+        LogicalPlan::Filter(filter) => reading_order(&filter.input),
+        LogicalPlan::SubqueryAlias(alias) => {
+            let LogicalPlan::TableScan(_) = alias.input.as_ref() else { return Vec::new() };
+            let keys = reading_order(&alias.input).into_iter().map(|key| match key.expr {
+                Expr::Column(column) => {
+                    let expr = Expr::Column(Column::new(Some(alias.alias.clone()), column.name));
+                    SortExpr { expr, ..key }
+                }
+                expr => SortExpr { expr, ..key },
+            });
+            keys.collect()
+        }
+        LogicalPlan::TableScan(scan) => {
+            let Ok(provider) = source_as_provider(&scan.source) else { return Vec::new() };
+            let Some(table) = provider.downcast_ref::<InnodbTable>() else { return Vec::new() };
+            let key = table
+                .primary_key()
+                .into_iter()
+                .map(|name| Expr::Column(Column::new(Some(scan.table_name.clone()), name)).sort(true, true));
+            let key: Vec<SortExpr> = key.collect();
+            let is_read = |key: &SortExpr| match &key.expr {
+                Expr::Column(column) => scan.projected_schema.has_column(column),
+                _ => false,
+            };
+            if key.iter().all(is_read) { key } else { Vec::new() }
+        }
+        _ => Vec::new(),
+    }
+}
