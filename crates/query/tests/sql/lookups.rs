@@ -205,7 +205,7 @@ const CHAIN: &str = "select count(*), max(p_name), max(o_comment), max(c_comment
     join nation a on a.n_nationkey = c_nationkey join region x on x.r_regionkey = a.n_regionkey \
     join partsupp on ps_partkey = l_partkey and ps_suppkey = l_suppkey join part on p_partkey = ps_partkey \
     join supplier on s_suppkey = ps_suppkey join nation b on b.n_nationkey = s_nationkey \
-    join region y on y.r_regionkey = b.n_regionkey where l_orderkey < 40000";
+    join region y on y.r_regionkey = b.n_regionkey where l_orderkey < 6000";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn chain_of_ten_tables_shares_one_budget() {
