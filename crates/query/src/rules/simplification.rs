@@ -3,16 +3,13 @@
 //! `a IN (1) AND a IN (2)` becomes false, `a NOT IN (1) OR a NOT IN (2)` true and `a ^ a` 0, whatever `a` is. Where
 //! `a` may be NULL they are written so that they are computed only of other values.
 
-use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, when};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, when};
 use datafusion::optimizer::AnalyzerRule;
-
-use crate::functions::number_function;
 
 /// The rule.
 #[derive(Debug)]
@@ -41,13 +38,6 @@ fn guarded(expression: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &expression else {
         return Ok(Transformed::no(expression));
     };
-    if op.is_comparison_operator() && (narrows(left, schema) || narrows(right, schema)) {
-        let kept = |side: &Expr| match narrows(side, schema) {
-            true => number_function().call(vec![side.clone()]),
-            false => side.clone(),
-        };
-        return Ok(Transformed::yes(binary_expr(kept(left), *op, kept(right))));
-    }
     let of = match (op, left.as_ref(), right.as_ref()) {
         (Operator::And | Operator::Or, Expr::InList(left), Expr::InList(right))
             if left.expr == right.expr =>
@@ -62,14 +52,4 @@ fn guarded(expression: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
     let is_value = of.clone().is_not_null();
     Ok(Transformed::yes(when(is_value, expression).end()?))
-}
-
-/// Whether a cast takes digits after the point away. DataFusion would take it off a comparison with a literal.
-fn narrows(side: &Expr, schema: &DFSchema) -> bool {
-    let Expr::Cast(cast) = side else { return false };
-    let scale = |of: &Expr| match of.get_type(schema) {
-        Ok(DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale)) => Some(scale),
-        _ => None,
-    };
-    matches!((scale(&cast.expr), scale(side)), (Some(from), Some(to)) if to < from)
 }
