@@ -191,6 +191,7 @@ fn answers(expression: &str, count: usize, rules: &Rules) -> Vec<Result<String, 
     let column = |name: &str, column_type: ColumnType, expression: Option<&str>| Column {
         name: name.to_string(),
         column_type,
+        display: Default::default(),
         nullable: true,
         invisible: false,
         virtual_expression: expression.map(str::to_string),
@@ -210,7 +211,7 @@ fn answers(expression: &str, count: usize, rules: &Rules) -> Vec<Result<String, 
         stored_fields: Vec::new(),
         row_versions: false,
         row_end: None,
-        instant_columns: None,
+        instant_columns: Vec::new(),
         partitions: Vec::new(),
     };
     let mut parts = Parts::default();
