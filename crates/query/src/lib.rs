@@ -3,6 +3,7 @@
 //! Above: the faces (`tanada`). Below: `tanada-innodb`, `tanada-volume`, `tanada-io`. The only library crate that links DataFusion.
 #![forbid(unsafe_code)]
 
+mod binding;
 pub mod catalog;
 pub mod cost;
 mod error;

@@ -8,6 +8,15 @@ use tanada_base::ByteSize;
 use tanada_innodb::schema::Server;
 use tanada_placement::POLICIES;
 
+/// Whose rules scalar expressions of a query follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expressions {
+    /// The engine's, with those functions of MySQL that are respelled for it.
+    Engine,
+    /// The server's (see `tanada.server`): exactly, or an error.
+    Server,
+}
+
 /// In which order operators finish their I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Execution {
@@ -56,6 +65,9 @@ pub struct TanadaOptions {
     /// `server`: `mysql` (default) or `mariadb`, whose rules expressions follow. The first mount sets it to the server
     /// that wrote the files, unless it was set before.
     pub server: Server,
+    /// `expressions`: `engine` (default) or `server`, whose rules scalar expressions follow. With `server` an expression is
+    /// computed as the server computes it, or refused.
+    pub expressions: Expressions,
     /// `group_concat_max_len`: most bytes of a result of GROUP_CONCAT; 0 (default) is the server's default, 1,024 of
     /// MySQL and 1 MiB of MariaDB.
     pub group_concat_max_len: usize,
@@ -85,6 +97,7 @@ impl Default for TanadaOptions {
             placement: "benefit".to_string(),
             placement_bytes_per_second: 0,
             server: Server::MySql,
+            expressions: Expressions::Engine,
             group_concat_max_len: 0,
         }
     }
@@ -136,6 +149,10 @@ impl ExtensionOptions for TanadaOptions {
             }
             "server" => {
                 self.server = one_of(key, value, &[("mysql", Server::MySql), ("mariadb", Server::MariaDb)])?;
+            }
+            "expressions" => {
+                self.expressions =
+                    one_of(key, value, &[("engine", Expressions::Engine), ("server", Expressions::Server)])?;
             }
             "group_concat_max_len" => {
                 self.group_concat_max_len = bounded(key, value, 0, 1 << 40)?;
@@ -197,6 +214,15 @@ impl ExtensionOptions for TanadaOptions {
                 "server",
                 server_name(self.server).to_owned(),
                 "mysql or mariadb: whose rules expressions follow; set by the first mount",
+            ),
+            entry(
+                "expressions",
+                match self.expressions {
+                    Expressions::Engine => "engine",
+                    Expressions::Server => "server",
+                }
+                .to_owned(),
+                "engine (default) or server: scalar expressions exactly as the server computes them, or refused",
             ),
             entry(
                 "group_concat_max_len",
@@ -308,6 +334,7 @@ mod tests {
             ("tanada.placement", "benefit"),
             ("tanada.placement_bytes_per_second", "0"),
             ("tanada.server", "mysql"),
+            ("tanada.expressions", "engine"),
             ("tanada.group_concat_max_len", "0"),
         ];
         assert_eq!(texts, expected.map(|(key, value)| (key.to_string(), Some(value.to_string()))));
@@ -323,6 +350,7 @@ mod tests {
             ("index_scan", "always"),
             ("skip_damaged", "true"),
             ("server", "mariadb"),
+            ("expressions", "server"),
         ] {
             options.set(key, value).unwrap();
             let entry =

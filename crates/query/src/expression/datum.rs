@@ -9,7 +9,7 @@ pub(super) const MAX_SCALE: u8 = 30;
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Datum {
+pub(crate) enum Datum {
     Null,
     Int(i64),
     UInt(u64),
@@ -29,7 +29,7 @@ pub(super) enum Datum {
 
 /// An exact number: `unscaled / 10^scale`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Decimal {
+pub(crate) struct Decimal {
     pub unscaled: i128,
     pub scale: u8,
 }
@@ -170,7 +170,7 @@ impl Datum {
         Datum::Int(i64::from(truth))
     }
 
-    pub(super) fn is_null(&self) -> bool {
+    pub(crate) fn is_null(&self) -> bool {
         *self == Datum::Null
     }
 
@@ -229,7 +229,7 @@ impl Datum {
     }
 
     /// Whether it counts as true; `None` is NULL.
-    pub(super) fn condition(&self, kind: &Kind) -> Result<Option<bool>, Refusal> {
+    pub(crate) fn condition(&self, kind: &Kind) -> Result<Option<bool>, Refusal> {
         Ok(self.number(kind)?.map(|number| match number {
             Number::Whole(number) => number != 0,
             Number::Exact(number) => number.unscaled != 0,

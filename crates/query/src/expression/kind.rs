@@ -2,13 +2,14 @@
 
 use std::cmp::Ordering;
 
+use serde::{Deserialize, Serialize};
 use tanada_innodb::{Collation, ColumnType};
 
 use super::Refusal;
 
 /// The type of an expression.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Kind {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Kind {
     Null,
     Int {
         unsigned: bool,
@@ -44,8 +45,8 @@ pub(super) enum Kind {
 }
 
 /// How a text compares, and how its bytes are.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Collating {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Collating {
     /// The collation; `None` if it is not known.
     pub collation: Option<String>,
     /// The character set; `None` if it is not known.
@@ -56,7 +57,7 @@ pub(super) struct Collating {
 
 impl Collating {
     /// Of a literal.
-    pub(super) fn literal(charset: Option<String>) -> Collating {
+    pub(crate) fn literal(charset: Option<String>) -> Collating {
         Collating { collation: None, charset, strength: 2 }
     }
 
@@ -243,7 +244,7 @@ fn folded(left: &str, right: &str, pads: bool, by_weights: bool) -> Result<Order
 
 impl Kind {
     /// The type of a column's values.
-    pub(super) fn of_column(column_type: &ColumnType) -> Result<Kind, Refusal> {
+    pub(crate) fn of_column(column_type: &ColumnType) -> Result<Kind, Refusal> {
         Ok(match column_type {
             ColumnType::Integer { unsigned, .. } => Kind::Int { unsigned: *unsigned },
             ColumnType::Decimal { scale, .. } => Kind::Decimal { scale: *scale },
@@ -286,7 +287,7 @@ impl Kind {
     }
 
     /// Whether values of this type are dates or times.
-    pub(super) fn is_temporal(&self) -> bool {
+    pub(crate) fn is_temporal(&self) -> bool {
         matches!(self, Kind::Date | Kind::Time { .. } | Kind::DateTime { .. })
     }
 

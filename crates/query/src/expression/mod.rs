@@ -13,6 +13,7 @@
 mod arithmetic;
 mod assign;
 mod calendar;
+mod call;
 mod compare;
 mod conversions;
 mod dates;
@@ -31,9 +32,10 @@ mod zone;
 use tanada_innodb::schema::Server;
 use tanada_innodb::{ColumnType, TableDefinition, Value};
 
-use datum::Datum;
-use kind::Kind;
-use node::Typed;
+pub(crate) use call::call;
+pub(crate) use datum::Datum;
+pub(crate) use kind::{Collating, Kind};
+pub(crate) use node::{Node, Typed};
 
 pub use rules::Rules;
 pub use zone::Zone;
@@ -95,7 +97,7 @@ impl GeneratedColumn {
     /// # Errors
     /// If it cannot be computed exactly for these values, or the server gives an error.
     pub fn value(&self, row: &[Value<'_>]) -> Result<Value<'static>, Refusal> {
-        let row: Vec<Datum> = row.iter().map(input).collect::<Result<_, Refusal>>()?;
+        let row: Vec<Datum> = row.iter().map(datum_of).collect::<Result<_, Refusal>>()?;
         let value = self.expression.value(&row)?;
         let stored = assign::stored(value, &self.expression.kind, &self.column_type, &self.rules)?;
         output(stored, &self.column_type)
@@ -103,7 +105,7 @@ impl GeneratedColumn {
 }
 
 /// A stored value.
-fn input(value: &Value<'_>) -> Result<Datum, Refusal> {
+pub(crate) fn datum_of(value: &Value<'_>) -> Result<Datum, Refusal> {
     Ok(match value {
         Value::Null => Datum::Null,
         Value::Int(number) => Datum::Int(*number),
@@ -125,6 +127,25 @@ fn input(value: &Value<'_>) -> Result<Datum, Refusal> {
         Value::ZeroDate(text) => return Err(Refusal::new(format!("a date {text}, which no calendar has"))),
         #[allow(unreachable_patterns, reason = "kinds of values that are added are refused")]
         other => return Err(Refusal::new(format!("{other:?}"))),
+    })
+}
+
+/// A value of an expression's type.
+pub(crate) fn value_of(datum: Datum, kind: &Kind) -> Result<Value<'static>, Refusal> {
+    let decimal = |number: i128| value_of(Datum::Decimal(datum::Decimal::whole(number)), kind);
+    Ok(match (datum, kind) {
+        (Datum::Decimal(number), Kind::Decimal { scale }) => {
+            let number = number.rounded(*scale)?;
+            Value::Decimal(tanada_innodb::Decimal {
+                high: number.unscaled >> 127,
+                low: number.unscaled as u128,
+                scale: number.scale,
+            })
+        }
+        (Datum::Int(number), Kind::Decimal { .. }) => return decimal(number.into()),
+        (Datum::UInt(number), Kind::Decimal { .. }) => return decimal(number.into()),
+        (Datum::DateTime(micros), _) => Value::DateTime(micros),
+        (datum, _) => output(datum, &ColumnType::Json)?,
     })
 }
 

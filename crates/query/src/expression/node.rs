@@ -8,17 +8,17 @@ use super::datum::Datum;
 use super::{Kind, Refusal};
 
 /// Computes a value from those of the operands.
-pub(super) type Compute = Arc<dyn Fn(&[Datum]) -> Result<Datum, Refusal> + Send + Sync>;
+pub(crate) type Compute = Arc<dyn Fn(&[Datum]) -> Result<Datum, Refusal> + Send + Sync>;
 
 /// An expression with its type.
 #[derive(Debug, Clone)]
-pub(super) struct Typed {
+pub(crate) struct Typed {
     pub node: Node,
     pub kind: Kind,
 }
 
 #[derive(Clone)]
-pub(super) enum Node {
+pub(crate) enum Node {
     /// A position in the row.
     Input(usize),
     Literal(Datum),
@@ -50,7 +50,7 @@ impl fmt::Debug for Node {
 
 impl Typed {
     /// A function of `operands`.
-    pub(super) fn call(
+    pub(crate) fn call(
         kind: Kind,
         operands: Vec<Typed>,
         compute: impl Fn(&[Datum]) -> Result<Datum, Refusal> + Send + Sync + 'static,
@@ -67,7 +67,7 @@ impl Typed {
     }
 
     /// Its value for a row.
-    pub(super) fn value(&self, row: &[Datum]) -> Result<Datum, Refusal> {
+    pub(crate) fn value(&self, row: &[Datum]) -> Result<Datum, Refusal> {
         match &self.node {
             Node::Input(slot) => row.get(*slot).cloned().ok_or_else(|| Refusal::new("a column is missing")),
             Node::Literal(datum) => Ok(datum.clone()),

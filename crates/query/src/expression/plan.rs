@@ -137,77 +137,81 @@ impl Planner<'_> {
             let negative = matches!(name, "-" | "date_sub" | "subdate");
             return dates::shifted(self.typed(date)?, self.typed(count)?, unit, negative, self.rules);
         }
-        if matches!(
-            name,
-            "negative" | "abs" | "floor" | "ceil" | "ceiling" | "sign" | "sqrt" | "pow" | "power" | "not"
-        ) {
-            for operand in operands {
-                arithmetic::number_of_branches(&self.typed(operand)?)?;
-            }
-        }
-        let mut typed: Vec<Typed> =
+        let typed: Vec<Typed> =
             operands.iter().map(|operand| self.typed(operand)).collect::<Result<_, _>>()?;
-        let pair = |typed: &[Typed]| (typed[0].clone(), typed[1].clone());
-        match (name, typed.len()) {
-            ("+" | "-" | "*" | "/" | "div" | "%", 2) | ("mod", 2) => {
-                let (left, right) = pair(&typed);
-                arithmetic::operation(if name == "mod" { "%" } else { name }, left, right, self.rules)
-            }
-            ("|" | "&" | "^" | "<<" | ">>", 2) | ("~", 1) => arithmetic::bits(name, typed),
-            ("=" | "<>" | "<" | "<=" | ">" | ">=" | "<=>", 2) => {
-                let (left, right) = pair(&typed);
-                compare::comparison(name, left, right, self.rules)
-            }
-            ("and" | "or" | "xor", 2) => {
-                let (left, right) = pair(&typed);
-                Ok(arithmetic::logic(name, left, right))
-            }
-            ("not", 1) => Ok(arithmetic::not(typed.remove(0))),
-            ("negative", 1) => arithmetic::negative(typed.remove(0)),
-            ("is null" | "is true" | "is false" | "is unknown", 1) => {
-                arithmetic::is(&name[3..], typed.remove(0))
-            }
-            ("isnull", 1) => arithmetic::is("null", typed.remove(0)),
-            ("between", 3) => compare::between(typed, self.rules),
-            ("in", 2..) => compare::is_in(typed, self.rules),
-            ("like", 2 | 3) => compare::like(typed),
-            ("greatest" | "least", 2..) => compare::extreme(name == "greatest", typed, self.rules),
-            ("nullif", 2) => {
-                let (left, right) = pair(&typed);
-                compare::null_if(left, right, self.rules)
-            }
-            ("if", 3) => {
-                let (otherwise, result, condition) = (typed.remove(2), typed.remove(1), typed.remove(0));
-                let kind = result.kind.common(&otherwise.kind)?;
-                Ok(Typed { node: Node::Case(vec![(condition, result)], Some(Box::new(otherwise))), kind })
-            }
-            ("coalesce" | "ifnull" | "nvl", 1..) => {
-                let mut kind = Kind::Null;
-                for operand in &typed {
-                    kind = kind.common(&operand.kind)?;
-                }
-                Ok(Typed { node: Node::Coalesce(typed), kind })
-            }
-            _ => self.function(name, &typed),
-        }
-    }
-
-    fn function(&self, name: &str, operands: &[Typed]) -> Result<Typed, Refusal> {
-        let found = match numeric::function(name, operands, self.rules)? {
-            Some(found) => Some(found),
-            None => match strings::function(name, operands, self.rules)? {
-                Some(found) => Some(found),
-                None => match dates::function(name, operands, self.rules)? {
-                    Some(found) => Some(found),
-                    None => json::function(name, operands, self.rules)?,
-                },
-            },
-        };
-        found.ok_or_else(|| Refusal::new(format!("{name} of {} values", operands.len())))
+        called(name, typed, self.rules)
     }
 }
 
-fn number(text: &str) -> Result<Typed, Refusal> {
+/// A function or operator of typed operands.
+///
+/// # Errors
+/// If there is none of this name, or it is not computed exactly here.
+pub(super) fn called(name: &str, mut typed: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+    if matches!(
+        name,
+        "negative" | "abs" | "floor" | "ceil" | "ceiling" | "sign" | "sqrt" | "pow" | "power" | "not"
+    ) {
+        typed.iter().try_for_each(arithmetic::number_of_branches)?;
+    }
+    let pair = |typed: &[Typed]| (typed[0].clone(), typed[1].clone());
+    match (name, typed.len()) {
+        ("+" | "-" | "*" | "/" | "div" | "%", 2) | ("mod", 2) => {
+            let (left, right) = pair(&typed);
+            arithmetic::operation(if name == "mod" { "%" } else { name }, left, right, rules)
+        }
+        ("|" | "&" | "^" | "<<" | ">>", 2) | ("~", 1) => arithmetic::bits(name, typed),
+        ("=" | "<>" | "<" | "<=" | ">" | ">=" | "<=>", 2) => {
+            let (left, right) = pair(&typed);
+            compare::comparison(name, left, right, rules)
+        }
+        ("and" | "or" | "xor", 2) => {
+            let (left, right) = pair(&typed);
+            Ok(arithmetic::logic(name, left, right))
+        }
+        ("not", 1) => Ok(arithmetic::not(typed.remove(0))),
+        ("negative", 1) => arithmetic::negative(typed.remove(0)),
+        ("is null" | "is true" | "is false" | "is unknown", 1) => arithmetic::is(&name[3..], typed.remove(0)),
+        ("isnull", 1) => arithmetic::is("null", typed.remove(0)),
+        ("between", 3) => compare::between(typed, rules),
+        ("in", 2..) => compare::is_in(typed, rules),
+        ("like", 2 | 3) => compare::like(typed),
+        ("greatest" | "least", 2..) => compare::extreme(name == "greatest", typed, rules),
+        ("nullif", 2) => {
+            let (left, right) = pair(&typed);
+            compare::null_if(left, right, rules)
+        }
+        ("if", 3) => {
+            let (otherwise, result, condition) = (typed.remove(2), typed.remove(1), typed.remove(0));
+            let kind = result.kind.common(&otherwise.kind)?;
+            Ok(Typed { node: Node::Case(vec![(condition, result)], Some(Box::new(otherwise))), kind })
+        }
+        ("coalesce" | "ifnull" | "nvl", 1..) => {
+            let mut kind = Kind::Null;
+            for operand in &typed {
+                kind = kind.common(&operand.kind)?;
+            }
+            Ok(Typed { node: Node::Coalesce(typed), kind })
+        }
+        _ => function(name, &typed, rules),
+    }
+}
+
+fn function(name: &str, operands: &[Typed], rules: &Rules) -> Result<Typed, Refusal> {
+    let found = match numeric::function(name, operands, rules)? {
+        Some(found) => Some(found),
+        None => match strings::function(name, operands, rules)? {
+            Some(found) => Some(found),
+            None => match dates::function(name, operands, rules)? {
+                Some(found) => Some(found),
+                None => json::function(name, operands, rules)?,
+            },
+        },
+    };
+    found.ok_or_else(|| Refusal::new(format!("{name} of {} values", operands.len())))
+}
+
+pub(super) fn number(text: &str) -> Result<Typed, Refusal> {
     if text.contains(['e', 'E']) {
         let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
         let number = number.ok_or_else(|| Refusal::new("a number out of range"))?;
@@ -228,7 +232,7 @@ fn number(text: &str) -> Result<Typed, Refusal> {
     }
 }
 
-fn literal_text(text: &str, charset: Option<&str>, mysql: bool) -> Result<Typed, Refusal> {
+pub(super) fn literal_text(text: &str, charset: Option<&str>, mysql: bool) -> Result<Typed, Refusal> {
     // MySQL's dictionary encodes some texts twice; what may be such a one is not guessed at.
     let bytes: Option<Vec<u8>> = text.chars().map(|letter| u8::try_from(u32::from(letter)).ok()).collect();
     if mysql && !text.is_ascii() && bytes.is_some_and(|bytes| std::str::from_utf8(&bytes).is_ok()) {

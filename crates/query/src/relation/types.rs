@@ -9,6 +9,8 @@ use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
 use tanada_innodb::{Column, ColumnType};
 
 use super::vector::vector_type;
+use crate::binding::KIND;
+use crate::expression::Kind;
 
 /// Metadata key of the MySQL type, e.g. `time(3)`.
 pub const MYSQL_TYPE: &str = "mysql.type";
@@ -17,8 +19,13 @@ pub const MYSQL_TYPE: &str = "mysql.type";
 pub fn field(column: &Column) -> Field {
     let nullable =
         column.nullable || column.virtual_expression.is_some() || has_zero_dates(&column.column_type);
-    Field::new(&column.name, data_type(&column.column_type), nullable)
-        .with_metadata(HashMap::from([(MYSQL_TYPE.to_string(), mysql_type(&column.column_type))]))
+    let mut metadata = HashMap::from([(MYSQL_TYPE.to_string(), mysql_type(&column.column_type))]);
+    if let Ok(kind) = Kind::of_column(&column.column_type)
+        && let Ok(kind) = serde_json::to_string(&kind)
+    {
+        metadata.insert(KIND.to_string(), kind);
+    }
+    Field::new(&column.name, data_type(&column.column_type), nullable).with_metadata(metadata)
 }
 
 /// The Arrow type of a MySQL type.

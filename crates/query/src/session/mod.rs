@@ -8,6 +8,7 @@ mod announce;
 mod answer;
 mod command;
 pub mod context;
+mod dialect;
 mod explain;
 mod grouping;
 mod status;
@@ -32,20 +33,25 @@ use std::time::Instant;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::TableReference;
 use datafusion::common::config::ConfigExtension;
+use datafusion::execution::FunctionRegistry;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
+use datafusion::logical_expr::ScalarUDF;
 use datafusion::logical_expr::var_provider::VarType;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::parser::Statement;
 use parking_lot::RwLock;
+use tanada_innodb::schema::Server;
 use tanada_innodb::{Catalog, Environment, Files, MountOptions, PageCache, PageCacheCounters};
 use tanada_io::{ExecutorOptions, Executors, Method};
 use tanada_volume::directory::Directory;
 
+use crate::binding::ServerCall;
 use crate::catalog::{Database, Databases, InnodbTable};
+use crate::expression::Rules;
 use crate::placement::{OnPlaced, PlacedChunk, Recording, Steering, Watched, fingerprint};
-use crate::settings::{TanadaOptions, server_name};
+use crate::settings::{Expressions, TanadaOptions, server_name};
 use crate::{Error, ErrorKind, Result};
 use announce::{Text, name_of};
 #[cfg(test)]
@@ -390,14 +396,15 @@ impl Session {
         columns: &OddColumns,
         state: &SessionState,
     ) -> Result<(Option<Statement>, Arc<dyn ExecutionPlan>)> {
-        let dialect = state.config_options().sql_parser.dialect;
-        let statement = state.sql_to_statement(sql, &dialect)?;
+        let statement = self.parsed(sql, state)?;
         let statement = invisible::leave_out(right_joins::turned(statement), &columns.invisible)?;
         let named = stars::named(&statement);
         let database = self.database();
         let options = state.config_options().extensions.get::<TanadaOptions>().cloned().unwrap_or_default();
+        let lowers = options.expressions == Expressions::Server;
         let statement = grouping::complete(header::name_columns(statement), &columns.shapes, options.server)?;
-        let statement = mysql_functions::respell(statement, database.as_deref());
+        let statement = mysql_functions::respell(statement, database.as_deref(), lowers);
+        let statement = if lowers { crate::binding::lower(statement)? } else { statement };
         let explained = explain::explained(&statement);
         let plan = state.statement_to_plan(statement).await?;
         let reads_only =
@@ -418,7 +425,21 @@ impl Session {
         let variables = Variables(Arc::clone(state.config().options()));
         state.execution_props_mut().add_var_provider(VarType::System, Arc::new(variables));
         state.mark_start_execution();
+        let call =
+            ServerCall::new(Rules::new(context.options().server == Server::MySql), Arc::clone(context));
+        // A function of this name is only replaced.
+        let _ = state.register_udf(Arc::new(ScalarUDF::from(call)));
         state
+    }
+
+    /// The statement's syntax tree, by the precedence of the server's operators if its expressions are the server's.
+    fn parsed(&self, sql: &str, state: &SessionState) -> Result<Statement> {
+        match self.options().expressions {
+            Expressions::Server => dialect::parse(sql),
+            Expressions::Engine => {
+                Ok(state.sql_to_statement(sql, &state.config_options().sql_parser.dialect)?)
+            }
+        }
     }
 
     /// The statement with names spelled as in its tables, which are opened here: whoever names a table that cannot be read is told why. Beside it
@@ -429,8 +450,7 @@ impl Session {
         tokens: &[datafusion::sql::sqlparser::tokenizer::Token],
     ) -> Result<(String, OddColumns)> {
         let state = self.shared.state.read().clone();
-        let dialect = state.config_options().sql_parser.dialect;
-        let statement = state.sql_to_statement(sql, &dialect)?;
+        let statement = self.parsed(sql, &state)?;
         let mut columns: Vec<String> = Vec::new();
         let mut odd = OddColumns::default();
         for reference in state.resolve_table_references(&statement)? {

@@ -10,6 +10,7 @@ use datafusion::optimizer::Analyzer;
 use datafusion::prelude::SessionConfig;
 
 use crate::Result;
+use crate::binding::BindingRule;
 use crate::catalog::{CATALOG, Databases};
 use crate::functions::{StoredOrderRule, TemporalRule, aggregates, expression_planners, functions};
 use crate::lookup::physical_optimizer_rules;
@@ -48,6 +49,7 @@ pub(super) fn session_state(
     analyzer.rules.insert(0, Arc::new(TemporalRule));
     analyzer.rules.insert(0, Arc::new(StoredOrderRule));
     analyzer.rules.splice(0..0, rules::analyzer_rules());
+    analyzer.rules.insert(0, Arc::new(BindingRule));
     let mut state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)

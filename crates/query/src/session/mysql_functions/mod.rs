@@ -23,15 +23,21 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut, visit_expressions_mut,
 };
 
-/// Respells the functions of a statement, run with this default database.
-pub(super) fn respell(mut statement: Statement, database: Option<&str>) -> Statement {
+/// Respells the functions of a statement, run with this default database; only aggregates if its scalar expressions are
+/// lowered afterwards (see `binding`).
+pub(super) fn respell(mut statement: Statement, database: Option<&str>, lowers: bool) -> Statement {
     let mut inner = &mut statement;
     while let Statement::Explain(explain) = inner {
         inner = explain.statement.as_mut();
     }
     if let Statement::Statement(sql) = inner {
         let _: ControlFlow<()> = visit_expressions_mut(sql.as_mut(), |expression| {
-            if let Some(respelled) = respelled(expression, database) {
+            let respelled = match expression {
+                Expr::Function(function) if lowers => aggregate(function, database),
+                _ if lowers => None,
+                _ => respelled(expression, database),
+            };
+            if let Some(respelled) = respelled {
                 *expression = respelled;
             }
             ControlFlow::Continue(())
@@ -119,11 +125,36 @@ fn respelled(expression: &mut Expr, database: Option<&str>) -> Option<Expr> {
     }
 }
 
+/// Aggregates, as they are before scalar expressions are lowered.
+fn aggregate(function: &mut Function, database: Option<&str>) -> Option<Expr> {
+    let name = function.name.to_string().to_ascii_lowercase();
+    match name.as_str() {
+        "group_concat" => to_string_agg(function, |texts| call("concat", texts)),
+        "count" => count_of_several(function),
+        "stddev" | "std" => function.name = named("stddev_pop"),
+        "variance" => function.name = named("var_pop"),
+        "avg" => {
+            let [mut sum, mut count] = [function.clone(), function.clone()];
+            sum.name = named("sum");
+            count.name = named("count");
+            return Some(operation(Expr::Function(sum), BinaryOperator::Divide, Expr::Function(count)));
+        }
+        "database" | "schema" if plain_arguments(function)?.is_empty() => {
+            return Some(database.map_or_else(|| Expr::value(Value::Null), text));
+        }
+        "version" if plain_arguments(function)?.is_empty() => {
+            return Some(text(concat!(env!("CARGO_PKG_VERSION"), "-tanada")));
+        }
+        _ => {}
+    }
+    None
+}
+
 fn of_function(function: &mut Function, database: Option<&str>) -> Option<Expr> {
     let name = function.name.to_string().to_ascii_lowercase();
     match name.as_str() {
         "group_concat" => {
-            to_string_agg(function);
+            to_string_agg(function, text_of);
             return None;
         }
         "any_value" if function.over.is_none() => {
@@ -209,7 +240,7 @@ fn named(name: &str) -> ObjectName {
     ObjectName::from(vec![Ident::new(name)])
 }
 
-fn to_string_agg(function: &mut Function) {
+fn to_string_agg(function: &mut Function, text_of: impl Fn(Vec<Expr>) -> Expr) {
     let FunctionArguments::List(list) = &mut function.args else { return };
     let mut separator = Value::SingleQuotedString(",".to_owned());
     list.clauses.retain(|clause| match clause {
@@ -366,7 +397,7 @@ mod tests {
 
     fn respelled(sql: &str) -> String {
         let mut statements = DFParser::parse_sql_with_dialect(sql, &MySqlDialect {}).unwrap();
-        respell(statements.pop_front().unwrap(), Some("d")).to_string()
+        respell(statements.pop_front().unwrap(), Some("d"), false).to_string()
     }
 
     #[test]

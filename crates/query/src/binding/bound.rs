@@ -1,0 +1,193 @@
+//! A function that computes an expression of the server's row by row.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, NullArray};
+use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use tanada_innodb::{RowSink, Value};
+
+use super::call::{is_condition, truth_field};
+use super::field::{arrow_type, field_of};
+use super::unsupported;
+use crate::Error;
+use crate::expression::{Datum, Kind, Node, Refusal, Rules, Typed, call, datum_of, value_of};
+use crate::lookup::key::KeyColumn;
+use crate::relation::ArrowSink;
+use crate::session::context::QueryContext;
+
+/// A literal operand.
+pub(super) fn literal(value: &ScalarValue, kind: Kind) -> Result<Typed> {
+    let array = value.to_array()?;
+    let datum = Column::new(&array)?.datum(0).map_err(|refusal| unsupported("a literal", &refusal))?;
+    Ok(Typed { node: Node::Literal(datum), kind })
+}
+
+/// The operand at a position of the row.
+pub(super) fn input(slot: usize, kind: Kind) -> Typed {
+    Typed { node: Node::Input(slot), kind }
+}
+
+/// Plans a call by the name that the syntax tree has for it.
+pub(super) fn typed_call(name: &str, operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+    call(name, operands, rules)
+}
+
+/// An expression over inputs, which are the arguments of the function.
+#[derive(Debug)]
+pub(crate) struct BoundCall {
+    /// What it computes.
+    pub(super) typed: Typed,
+    /// As text: two expressions of the same text and inputs are the same.
+    text: String,
+    is_condition: bool,
+    /// Which inputs may be zero dates, which are NULL in Arrow.
+    pub(super) dates: Vec<bool>,
+    field: FieldRef,
+    query: Arc<QueryContext>,
+    signature: Signature,
+}
+
+impl BoundCall {
+    /// The expression over `inputs`.
+    pub(super) fn expression(
+        name: &str,
+        typed: Typed,
+        inputs: Vec<Expr>,
+        dates: Vec<bool>,
+        query: &Arc<QueryContext>,
+    ) -> Expr {
+        let is_condition = is_condition(name);
+        let field = if is_condition { truth_field(name) } else { field_of(name, &typed.kind, true) };
+        let function = BoundCall {
+            text: format!("{name} {typed:?}"),
+            typed,
+            is_condition,
+            dates,
+            field: Arc::new(field),
+            query: Arc::clone(query),
+            signature: Signature::variadic_any(Volatility::Immutable),
+        };
+        let inputs = match inputs.is_empty() {
+            // A function of nothing is computed once for a batch without rows.
+            true => vec![Expr::Literal(ScalarValue::Null, None)],
+            false => inputs,
+        };
+        ScalarUDF::from(function).call(inputs)
+    }
+
+    fn array(&self, columns: &[Column], rows: usize) -> Result<ArrayRef> {
+        let refused = |refusal: &Refusal| unsupported(self.name(), refusal);
+        let mut row = vec![Datum::Null; columns.len()];
+        let mut value = |at: usize| -> Result<Datum, Refusal> {
+            for ((slot, column), is_date) in row.iter_mut().zip(columns).zip(&self.dates) {
+                *slot = column.datum(at)?;
+                // What is NULL here may be a zero date, of which the server computes something else.
+                if *is_date && slot.is_null() && self.query.zero_dates() > 0 {
+                    return Err(Refusal::new("there are dates that no calendar has"));
+                }
+            }
+            self.typed.value(&row)
+        };
+        if self.is_condition {
+            let truths = (0..rows).map(|at| {
+                value(at)
+                    .and_then(|datum| datum.condition(&self.typed.kind))
+                    .map_err(|refusal| refused(&refusal))
+            });
+            return Ok(Arc::new(truths.collect::<Result<BooleanArray>>()?));
+        }
+        if self.typed.kind == Kind::Null {
+            return Ok(Arc::new(NullArray::new(rows)));
+        }
+        let schema = Arc::new(Schema::new(vec![Arc::clone(&self.field)]));
+        let mut sink = ArrowSink::new(&schema, &[0], Arc::default());
+        for at in 0..rows {
+            let value = value(at).and_then(|datum| value_of(datum, &self.typed.kind));
+            sink.push(0, value.map_err(|refusal| refused(&refusal))?).map_err(Error::from)?;
+            sink.end_row();
+        }
+        Ok(Arc::clone(sink.finish()?.column(0)))
+    }
+}
+
+impl PartialEq for BoundCall {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text && self.field == other.field && Arc::ptr_eq(&self.query, &other.query)
+    }
+}
+
+impl Eq for BoundCall {}
+
+impl Hash for BoundCall {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for BoundCall {
+    fn name(&self) -> &str {
+        self.field.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.field.data_type().clone())
+    }
+
+    fn return_field_from_args(&self, _: ReturnFieldArgs) -> Result<FieldRef> {
+        Ok(Arc::clone(&self.field))
+    }
+
+    /// The literals in it are part of the name: two calls with others are not the same column.
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        let args: Vec<String> = args.iter().map(|arg| arg.schema_name().to_string()).collect();
+        Ok(format!("{}[{}]({})", self.name(), self.text, args.join(",")))
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let constant = arguments.args.iter().all(|argument| matches!(argument, ColumnarValue::Scalar(_)));
+        let rows = if constant { 1 } else { arguments.number_rows };
+        let columns = arguments.args.iter().take(self.dates.len());
+        let columns =
+            columns.map(|argument| Column::new(&argument.to_array(rows)?)).collect::<Result<Vec<_>>>()?;
+        let array = self.array(&columns, rows)?;
+        debug_assert!(
+            self.is_condition || *array.data_type() == arrow_type(&self.typed.kind),
+            "the type of a result is that of its field"
+        );
+        Ok(match constant {
+            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?),
+            false => ColumnarValue::Array(array),
+        })
+    }
+}
+
+/// Values of an input.
+enum Column {
+    Nulls,
+    Values(KeyColumn),
+}
+
+impl Column {
+    fn new(array: &ArrayRef) -> Result<Column> {
+        match array.data_type() {
+            DataType::Null => Ok(Column::Nulls),
+            _ => Ok(Column::Values(KeyColumn::new(array, None)?)),
+        }
+    }
+
+    fn datum(&self, row: usize) -> Result<Datum, Refusal> {
+        match self {
+            Column::Nulls => Ok(Datum::Null),
+            Column::Values(values) => datum_of(&values.value(row).unwrap_or(Value::Null)),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The servers' types in Arrow fields.
+
+use std::collections::HashMap;
+
+use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
+use datafusion::common::ScalarValue;
+
+use crate::expression::{Collating, Kind, Refusal};
+use crate::relation::types::MYSQL_TYPE;
+
+/// Metadata key of the type of an expression, a [`Kind`] as JSON.
+pub(crate) const KIND: &str = "tanada.kind";
+
+/// The server's type of the values of a field.
+///
+/// # Errors
+/// If the Arrow type has no counterpart.
+pub(crate) fn kind_of(field: &Field) -> Result<Kind, Refusal> {
+    if let Some(kind) = field.metadata().get(KIND)
+        && let Ok(kind) = serde_json::from_str(kind)
+    {
+        return Ok(kind);
+    }
+    let mysql_type = field.metadata().get(MYSQL_TYPE).map_or("", String::as_str);
+    if matches!(mysql_type, "uuid" | "inet4" | "inet6" | "geometry") || mysql_type.starts_with("vector") {
+        return Err(Refusal::new(format!("a value of type {mysql_type}")));
+    }
+    of_arrow(field.data_type())
+}
+
+/// The type of what has no metadata: a result of the engine's own operators.
+fn of_arrow(data_type: &DataType) -> Result<Kind, Refusal> {
+    Ok(match data_type {
+        DataType::Null => Kind::Null,
+        DataType::Boolean | DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
+            Kind::Int { unsigned: false }
+        }
+        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
+            Kind::Int { unsigned: true }
+        }
+        DataType::Decimal32(_, scale)
+        | DataType::Decimal64(_, scale)
+        | DataType::Decimal128(_, scale)
+        | DataType::Decimal256(_, scale) => Kind::Decimal { scale: u8::try_from(*scale).unwrap_or(0) },
+        DataType::Float64 => Kind::Double { fixed: false },
+        DataType::Float32 => Kind::Float,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+            Kind::Text(Collating { collation: None, charset: Some("utf8mb4".to_string()), strength: 1 })
+        }
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            Kind::Bytes
+        }
+        DataType::Date32 => Kind::Date,
+        DataType::Timestamp(unit, _) => Kind::DateTime { fsp: digits(*unit) },
+        DataType::Duration(unit) => Kind::Time { fsp: digits(*unit) },
+        DataType::Dictionary(_, values) => of_arrow(values)?,
+        other => return Err(Refusal::new(format!("a value of type {other}"))),
+    })
+}
+
+fn digits(unit: TimeUnit) -> u8 {
+    match unit {
+        TimeUnit::Second => 0,
+        TimeUnit::Millisecond => 3,
+        TimeUnit::Microsecond | TimeUnit::Nanosecond => 6,
+    }
+}
+
+/// The type of a literal without metadata.
+pub(super) fn kind_of_literal(value: &ScalarValue) -> Result<Kind, Refusal> {
+    Ok(match of_arrow(&value.data_type())? {
+        Kind::Text(_) => Kind::Text(Collating::literal(Some("utf8mb4".to_string()))),
+        kind => kind,
+    })
+}
+
+/// The Arrow type in which values of a server's type are computed.
+pub(super) fn arrow_type(kind: &Kind) -> DataType {
+    match kind {
+        Kind::Null => DataType::Null,
+        Kind::Int { unsigned: false } => DataType::Int64,
+        Kind::Int { unsigned: true } | Kind::Bit => DataType::UInt64,
+        Kind::Year => DataType::UInt16,
+        Kind::Decimal { scale } => DataType::Decimal128(38, scale.cast_signed()),
+        Kind::Double { .. } => DataType::Float64,
+        Kind::Float => DataType::Float32,
+        Kind::Text(_) | Kind::Choice(_) | Kind::Json => DataType::Utf8View,
+        Kind::Bytes => DataType::BinaryView,
+        Kind::Date => DataType::Date32,
+        Kind::Time { .. } => DataType::Duration(TimeUnit::Microsecond),
+        Kind::DateTime { .. } | Kind::Timestamp { .. } => DataType::Timestamp(TimeUnit::Microsecond, None),
+    }
+}
+
+/// How a value of a server's type is printed (see [`MYSQL_TYPE`]).
+fn mysql_type(kind: &Kind) -> Option<String> {
+    let with_fsp = |name: &str, fsp: u8| if fsp == 0 { name.to_string() } else { format!("{name}({fsp})") };
+    Some(match kind {
+        Kind::Year => "year".to_string(),
+        Kind::Bit => "bit(64)".to_string(),
+        Kind::Date => "date".to_string(),
+        Kind::Time { fsp } => with_fsp("time", *fsp),
+        Kind::DateTime { fsp } | Kind::Timestamp { fsp } => with_fsp("datetime", *fsp),
+        Kind::Json => "json".to_string(),
+        _ => return None,
+    })
+}
+
+/// A field of values of a server's type.
+pub(crate) fn field_of(name: &str, kind: &Kind, nullable: bool) -> Field {
+    let metadata = metadata_of(kind);
+    Field::new(name, arrow_type(kind), nullable || *kind == Kind::Null).with_metadata(metadata)
+}
+
+/// The metadata of a field of values of a server's type.
+pub(crate) fn metadata_of(kind: &Kind) -> HashMap<String, String> {
+    let mut metadata = HashMap::new();
+    if let Ok(text) = serde_json::to_string(kind) {
+        metadata.insert(KIND.to_string(), text);
+    }
+    if let Some(text) = mysql_type(kind) {
+        metadata.insert(MYSQL_TYPE.to_string(), text);
+    }
+    metadata
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_keep_the_type_of_an_expression() {
+        let collating =
+            Collating { collation: Some("latin1_bin".into()), charset: Some("latin1".into()), strength: 0 };
+        for kind in [Kind::Text(collating), Kind::Time { fsp: 3 }, Kind::Decimal { scale: 4 }, Kind::Null] {
+            assert_eq!(kind_of(&field_of("c", &kind, true)).unwrap(), kind);
+        }
+        let plain = Field::new("c", DataType::Timestamp(TimeUnit::Millisecond, None), true);
+        assert_eq!(kind_of(&plain).unwrap(), Kind::DateTime { fsp: 3 });
+    }
+}

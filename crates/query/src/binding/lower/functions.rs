@@ -1,0 +1,203 @@
+//! Calls of functions: aggregates and windows stay the engine's, all others become the server's.
+
+use datafusion::sql::sqlparser::ast::{
+    CharacterLength, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Value, WindowSpec, WindowType,
+};
+
+use super::expression::{call, condition, shifted, value, values};
+use super::unsupported;
+use crate::Result;
+
+/// Functions that the engine computes over rows.
+const AGGREGATES: [&str; 31] = [
+    "any_value",
+    "avg",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "count",
+    "first_value",
+    "group_concat",
+    "grouping",
+    "json_arrayagg",
+    "json_objectagg",
+    "last_value",
+    "max",
+    "min",
+    "std",
+    "stddev",
+    "stddev_pop",
+    "stddev_samp",
+    "string_agg",
+    "sum",
+    "var_pop",
+    "var_samp",
+    "variance",
+    "row_number",
+    "rank",
+    "dense_rank",
+    "percent_rank",
+    "cume_dist",
+    "ntile",
+    "lag",
+    "lead",
+];
+
+/// Aggregates of numbers.
+const OF_NUMBERS: [&str; 9] =
+    ["sum", "avg", "std", "stddev", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "variance"];
+
+/// A call.
+pub(super) fn function(mut function: Function) -> Result<Expr> {
+    let name = function.name.to_string().replace('`', "").to_ascii_lowercase();
+    if function.over.is_some() || AGGREGATES.contains(&name.as_str()) || is_internal(&name) {
+        lower_arguments(&mut function, OF_NUMBERS.contains(&name.as_str()))?;
+        if let Some(WindowType::WindowSpec(window)) = &mut function.over {
+            lower_window(window)?;
+        }
+        return Ok(Expr::Function(function));
+    }
+    let arguments = arguments(&function, &name)?;
+    scalar(&name, arguments)
+}
+
+/// Functions of the engine that earlier steps put in: their meaning is not the server's to say.
+fn is_internal(name: &str) -> bool {
+    matches!(name, "struct" | "nth_value" | "array_agg" | super::super::call::NAME)
+        || name.starts_with("tanada_")
+}
+
+/// Whether it is a row of values that are not NULL, as COUNT(DISTINCT a, b) takes it.
+pub(super) fn is_row(expression: &Expr) -> bool {
+    match expression {
+        Expr::Case { conditions, .. } => conditions.iter().all(|when| match &when.result {
+            Expr::Function(of) => of.name.to_string() == "struct",
+            _ => false,
+        }),
+        _ => false,
+    }
+}
+
+fn lower_arguments(function: &mut Function, of_numbers: bool) -> Result<()> {
+    if function.name.to_string() == super::super::call::NAME {
+        return Ok(());
+    }
+    if let FunctionArguments::List(list) = &mut function.args {
+        for argument in &mut list.args {
+            if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expression)) = argument {
+                let lowered = value(expression.clone())?;
+                *expression = if of_numbers { call("number of", vec![lowered]) } else { lowered };
+            }
+        }
+        for clause in &mut list.clauses {
+            use datafusion::sql::sqlparser::ast::FunctionArgumentClause::OrderBy;
+            if let OrderBy(keys) = clause {
+                keys.iter_mut().try_for_each(super::sort_key)?;
+            }
+        }
+    }
+    if let Some(filter) = &mut function.filter {
+        **filter = condition(filter.as_ref().clone())?;
+    }
+    Ok(())
+}
+
+fn lower_window(window: &mut WindowSpec) -> Result<()> {
+    for key in &mut window.partition_by {
+        *key = value(key.clone())?;
+    }
+    window.order_by.iter_mut().try_for_each(super::sort_key)
+}
+
+/// The arguments of a call without any clause.
+fn arguments(function: &Function, name: &str) -> Result<Vec<Expr>> {
+    let list = match &function.args {
+        FunctionArguments::List(list) => list,
+        FunctionArguments::None => return Ok(Vec::new()),
+        FunctionArguments::Subquery(_) => return Err(unsupported(format!("{name} of a subquery"))),
+    };
+    if !list.clauses.is_empty() || list.duplicate_treatment.is_some() || function.filter.is_some() {
+        return Err(unsupported(format!("{name} with a clause in its parentheses")));
+    }
+    list.args
+        .iter()
+        .map(|argument| match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expression)) => Ok(expression.clone()),
+            other => Err(unsupported(format!("the argument {other} of {name}"))),
+        })
+        .collect()
+}
+
+fn scalar(name: &str, mut arguments: Vec<Expr>) -> Result<Expr> {
+    match (name, arguments.as_slice()) {
+        ("date_add" | "adddate" | "date_sub" | "subdate", [date, Expr::Interval(interval)]) => {
+            let sign = if matches!(name, "date_add" | "adddate") { "+" } else { "-" };
+            shifted(sign, date.clone(), interval.clone())
+        }
+        ("if", [_, _, _]) => {
+            let rest = arguments.split_off(1);
+            let holds = arguments.pop().map(condition).transpose()?;
+            Ok(call(
+                "case",
+                holds.into_iter().map(Ok).chain(rest.into_iter().map(value)).collect::<Result<_>>()?,
+            ))
+        }
+        ("nvl2", [of, _, _]) => {
+            let is_there = condition(Expr::IsNotNull(Box::new(of.clone())))?;
+            let rest = values(arguments.split_off(1))?;
+            Ok(call("case", std::iter::once(is_there).chain(rest).collect()))
+        }
+        ("timestampadd" | "timestampdiff", [Expr::Identifier(unit), _, _]) => {
+            let unit = unit.value.to_ascii_lowercase();
+            let unit = unit.strip_prefix("sql_tsi_").unwrap_or(&unit);
+            let unit = Expr::value(Value::SingleQuotedString(unit.to_string()));
+            let rest = values(arguments.split_off(1))?;
+            Ok(call(name, std::iter::once(unit).chain(rest).collect()))
+        }
+        ("get_format", [Expr::Identifier(kind), _]) => {
+            let kind = Expr::value(Value::SingleQuotedString(kind.value.to_ascii_lowercase()));
+            let rest = values(arguments.split_off(1))?;
+            Ok(call(name, std::iter::once(kind).chain(rest).collect()))
+        }
+        ("trim", [_]) => Ok(call("trim both", values(arguments)?)),
+        _ => Ok(call(name, values(arguments)?)),
+    }
+}
+
+/// CAST and CONVERT: `cast:type:numbers:charset`.
+pub(super) fn cast(operand: Expr, data_type: &DataType) -> Result<Expr> {
+    let length = |length: &Option<CharacterLength>| match length {
+        Some(CharacterLength::IntegerLength { length, .. }) => length.to_string(),
+        _ => String::new(),
+    };
+    let fsp = |fsp: &Option<u64>| fsp.map_or(String::new(), |fsp| fsp.to_string());
+    let (name, numbers) = match data_type {
+        DataType::Signed | DataType::SignedInteger | DataType::Int(None) | DataType::Integer(None) => {
+            ("signed", String::new())
+        }
+        DataType::Unsigned | DataType::UnsignedInteger => ("unsigned", String::new()),
+        DataType::Decimal(of) | DataType::Dec(of) | DataType::Numeric(of) => ("decimal", digits(of)),
+        DataType::Char(of) | DataType::Character(of) | DataType::Varchar(of) | DataType::Nvarchar(of) => {
+            ("char", length(of))
+        }
+        DataType::Binary(of) => ("binary", of.map_or(String::new(), |length| length.to_string())),
+        DataType::Date => ("date", String::new()),
+        DataType::Datetime(of) | DataType::Timestamp(of, _) => ("datetime", fsp(of)),
+        DataType::Time(of, _) => ("time", fsp(of)),
+        DataType::Double(_) | DataType::DoublePrecision => ("double", String::new()),
+        DataType::Float(_) | DataType::Real => ("float", String::new()),
+        DataType::JSON => ("json", String::new()),
+        other if other.to_string().eq_ignore_ascii_case("year") => ("year", String::new()),
+        other => return Err(unsupported(format!("CAST to {other}"))),
+    };
+    Ok(call(&format!("cast:{name}:{numbers}:"), vec![value(operand)?]))
+}
+
+fn digits(of: &ExactNumberInfo) -> String {
+    match of {
+        ExactNumberInfo::None => String::new(),
+        ExactNumberInfo::Precision(precision) => precision.to_string(),
+        ExactNumberInfo::PrecisionAndScale(precision, scale) => format!("{precision},{scale}"),
+    }
+}

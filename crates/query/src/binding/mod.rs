@@ -1,0 +1,32 @@
+//! Expressions of queries, computed by the rules of the server whose files are read.
+//!
+//! 1. [`lower`] turns each scalar operator and function of a statement's syntax tree into a call of one function,
+//!    [`ServerCall`], which DataFusion plans without rules of its own.
+//! 2. [`BindingRule`], the first rule of the analyzer, finds the servers' types of the operands ([`kind_of`]) and
+//!    replaces each call: by the engine's own operator where it means the same ([`native`]), so that push-down, hash joins
+//!    and speed stay; else by a [`BoundCall`], which evaluates the expression row by row (see `expression`).
+//! 3. What neither computes exactly is an error.
+//!
+//! Types travel in the metadata of Arrow fields, since an Arrow type says nothing of collations or fractional digits.
+
+mod bound;
+mod call;
+mod field;
+pub(crate) mod lower;
+mod native;
+mod rule;
+
+pub(crate) use bound::BoundCall;
+pub(crate) use call::ServerCall;
+pub(crate) use field::{KIND, field_of, kind_of};
+pub(crate) use lower::lower;
+pub(crate) use rule::BindingRule;
+
+use crate::expression::Refusal;
+use crate::{Error, ErrorKind};
+
+/// The error for an expression that is not computed here.
+fn unsupported(what: &str, refusal: &Refusal) -> datafusion::common::DataFusionError {
+    let message = format!("{what} is not supported here: {refusal}");
+    Error::new(ErrorKind::Unsupported, message).into()
+}

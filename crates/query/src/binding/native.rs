@@ -1,0 +1,185 @@
+//! Calls that the engine's own operators compute as the servers do.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::{Between, Case, Expr, Operator, binary_expr, cast, lit};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+
+use super::rule::Argument;
+use crate::expression::Kind;
+use crate::functions::expression_planners;
+use crate::relation::types::MYSQL_TYPE;
+
+/// Most digits of an engine's DECIMAL.
+const MAX_DIGITS: u8 = 38;
+
+/// The engine's expression for a call; `None` if it would mean something else, or is not known to mean the same.
+pub(super) fn expression(name: &str, operands: &[Argument], schema: &DFSchema) -> Result<Option<Expr>> {
+    let expression = |no: usize| operands[no].expression.clone();
+    match (name, operands) {
+        ("=" | "<>" | "<" | "<=" | ">" | ">=", [left, right]) if compares(left, right) => {
+            operation(name, expression(0), expression(1), schema).map(Some)
+        }
+        ("<=>", [left, right])
+            if compares(left, right) && left.field.data_type() == right.field.data_type() =>
+        {
+            Ok(Some(binary_expr(expression(0), Operator::IsNotDistinctFrom, expression(1))))
+        }
+        ("between", [value, low, high]) if compares(value, low) && compares(value, high) => {
+            let (low, high) = (Box::new(expression(1)), Box::new(expression(2)));
+            Ok(Some(Expr::Between(Between { expr: Box::new(expression(0)), negated: false, low, high })))
+        }
+        ("in", [value, list @ ..]) if list.iter().all(|item| compares(value, item)) => {
+            let list = list.iter().map(|item| item.expression.clone()).collect();
+            Ok(Some(Expr::InList(InList::new(Box::new(expression(0)), list, false))))
+        }
+        ("+" | "-" | "*", [left, right]) if is_plain_number(left) && is_plain_number(right) => {
+            operation(name, expression(0), expression(1), schema).map(Some)
+        }
+        ("/", [left, right]) if is_exact(left) && is_exact(right) => {
+            operation(name, expression(0), expression(1), schema).map(Some)
+        }
+        ("condition", [of]) if *of.field.data_type() == DataType::Boolean => Ok(Some(expression(0))),
+        ("condition", [of]) if is_plain_number(of) => {
+            operation("<>", expression(0), lit(0i64), schema).map(Some)
+        }
+        ("number of", [of]) if is_plain_number(of) => Ok(Some(expression(0))),
+        ("number of", [of]) if *of.field.data_type() == DataType::Boolean => {
+            Ok(Some(cast(expression(0), DataType::Int64)))
+        }
+        ("year" | "month" | "day" | "dayofmonth", [of])
+            if matches!(of.field.data_type(), DataType::Date32 | DataType::Timestamp(..))
+                && of.kind.as_ref().is_ok_and(Kind::is_temporal) =>
+        {
+            let part = if name == "dayofmonth" { "day" } else { name };
+            let part = lit(part);
+            let extracted = datafusion::functions::datetime::date_part().call(vec![part, expression(0)]);
+            Ok(Some(cast(extracted, DataType::Int64)))
+        }
+        ("case", operands) => Ok(case(operands)),
+        _ => Ok(None),
+    }
+}
+
+/// A number that the engine computes with as the servers do.
+fn is_plain_number(of: &Argument) -> bool {
+    let is_number =
+        matches!(of.kind, Ok(Kind::Int { .. } | Kind::Decimal { .. } | Kind::Double { .. } | Kind::Float));
+    is_number && !matches!(of.field.data_type(), DataType::Boolean | DataType::Decimal256(..))
+}
+
+fn is_exact(of: &Argument) -> bool {
+    is_plain_number(of) && matches!(of.kind, Ok(Kind::Int { .. } | Kind::Decimal { .. }))
+}
+
+/// A type whose values travel as text or as a number of two digits, which another rule knows how to compare.
+fn is_special(of: &Argument) -> bool {
+    of.field
+        .metadata()
+        .get(MYSQL_TYPE)
+        .is_some_and(|name| matches!(name.as_str(), "uuid" | "inet4" | "inet6" | "year"))
+}
+
+/// Whether the engine compares two values as the servers do.
+fn compares(left: &Argument, right: &Argument) -> bool {
+    if is_special(left) || is_special(right) {
+        return true;
+    }
+    if is_plain_number(left) && is_plain_number(right) {
+        return true;
+    }
+    let (Ok(left_kind), Ok(right_kind)) = (&left.kind, &right.kind) else { return false };
+    match (left_kind, right_kind) {
+        (Kind::Date | Kind::DateTime { .. }, Kind::Date | Kind::DateTime { .. })
+        | (Kind::Time { .. }, Kind::Time { .. })
+        | (Kind::Bytes, Kind::Bytes) => true,
+        (Kind::Date | Kind::DateTime { .. }, Kind::Text(_)) => is_date_text(right),
+        (Kind::Text(_), Kind::Date | Kind::DateTime { .. }) => is_date_text(left),
+        _ => false,
+    }
+}
+
+/// A literal of one spelling that both servers and the engine read as the same date: `2024-01-31 10:11:12.5`.
+fn is_date_text(of: &Argument) -> bool {
+    let (ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text))) =
+        of.literal().unwrap_or(&ScalarValue::Null)
+    else {
+        return false;
+    };
+    let shape: Vec<u8> =
+        text.bytes().map(|byte| if byte.is_ascii_digit() { b'0' } else { byte }).take(26).collect();
+    shape == b"0000-00-00" || shape == b"0000-00-00 00:00:00"
+}
+
+/// The engine's operator, by the planners that know of overflow, quotients and dates.
+fn operation(name: &str, left: Expr, right: Expr, schema: &DFSchema) -> Result<Expr> {
+    let (operator, engine) = match name {
+        "=" => (BinaryOperator::Eq, Operator::Eq),
+        "<>" => (BinaryOperator::NotEq, Operator::NotEq),
+        "<" => (BinaryOperator::Lt, Operator::Lt),
+        "<=" => (BinaryOperator::LtEq, Operator::LtEq),
+        ">" => (BinaryOperator::Gt, Operator::Gt),
+        ">=" => (BinaryOperator::GtEq, Operator::GtEq),
+        "+" => (BinaryOperator::Plus, Operator::Plus),
+        "-" => (BinaryOperator::Minus, Operator::Minus),
+        "*" => (BinaryOperator::Multiply, Operator::Multiply),
+        _ => (BinaryOperator::Divide, Operator::Divide),
+    };
+    let mut raw = RawBinaryExpr { op: operator, left, right };
+    for planner in expression_planners() {
+        raw = match planner.plan_binary_op(raw, schema)? {
+            PlannerResult::Planned(planned) => return Ok(planned),
+            PlannerResult::Original(raw) => raw,
+        };
+    }
+    Ok(binary_expr(raw.left, engine, raw.right))
+}
+
+/// CASE over results of one type, or of exact numbers.
+fn case(operands: &[Argument]) -> Option<Expr> {
+    let pairs = operands.chunks_exact(2);
+    let otherwise = pairs.remainder().first();
+    let results: Vec<&Argument> = pairs.clone().map(|pair| &pair[1]).chain(otherwise).collect();
+    let target = target(&results)?;
+    let converted = |of: &Argument| match of.field.data_type() == &target {
+        true => Box::new(of.expression.clone()),
+        false => Box::new(cast(of.expression.clone(), target.clone())),
+    };
+    let whens = pairs.map(|pair| (Box::new(pair[0].expression.clone()), converted(&pair[1]))).collect();
+    Some(Expr::Case(Case { expr: None, when_then_expr: whens, else_expr: otherwise.map(converted) }))
+}
+
+/// The type of the results of a CASE; `None` if the engine has none that prints as the servers' does.
+fn target(results: &[&Argument]) -> Option<DataType> {
+    let (mut whole, mut scale, mut decimal, mut any) = (0u8, 0u8, false, false);
+    let mut of_integers: Option<DataType> = None;
+    for result in results {
+        match (&result.kind, result.field.data_type()) {
+            (Ok(Kind::Null), _) => continue,
+            (Ok(Kind::Decimal { .. }), DataType::Decimal128(digits, places)) => {
+                let places = u8::try_from(*places).ok()?;
+                whole = whole.max(digits.checked_sub(places)?);
+                scale = scale.max(places);
+                decimal = true;
+            }
+            (Ok(Kind::Int { unsigned: false }), data_type) if data_type.is_signed_integer() => {
+                whole = whole.max(19);
+                of_integers = Some(DataType::Int64);
+            }
+            _ => return None,
+        }
+        any = true;
+    }
+    if !any {
+        return None;
+    }
+    match (decimal, of_integers) {
+        (false, integers) => integers,
+        (true, _) => {
+            let digits = whole.checked_add(scale).filter(|digits| *digits <= MAX_DIGITS)?;
+            Some(DataType::Decimal128(digits, scale.cast_signed()))
+        }
+    }
+}

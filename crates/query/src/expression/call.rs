@@ -1,0 +1,112 @@
+//! Calls of queries: names as the syntax tree has them (see `binding::lower`), operands with their types.
+//!
+//! A name may have more behind a colon: the type of a CAST, the unit of an interval, a collation.
+
+use super::datum::{Datum, Number};
+use super::kind::Collating;
+use super::node::{Node, Typed};
+use super::syntax::CastType;
+use super::{Kind, Refusal, Rules, arithmetic, conversions, dates, plan};
+
+/// The expression `name(operands)`.
+///
+/// # Errors
+/// If it is not computed exactly here.
+pub(crate) fn call(name: &str, mut operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+    if let Some((of, rest)) = name.split_once(':') {
+        return match (of, operands.as_slice()) {
+            ("cast", [_]) => conversions::cast(operands.remove(0), &cast_type(rest)?, rules),
+            ("collate", [_]) => collated(operands.remove(0), rest),
+            ("literal", [text]) => dates::literal(rest, literal_text(text)?, rules),
+            ("text", [text]) => plan::literal_text(literal_text(text)?, Some(rest), false),
+            ("date_add" | "date_sub", [_, _]) => {
+                let (count, date) = (operands.remove(1), operands.remove(0));
+                dates::shifted(date, count, rest, of == "date_sub", rules)
+            }
+            _ => Err(Refusal::new(format!("{of} of {} values", operands.len()))),
+        };
+    }
+    match (name, operands.as_slice()) {
+        ("number", [text]) => plan::number(literal_text(text)?),
+        ("number of", [_]) => Ok(number_of(operands.remove(0))),
+        ("condition", [_]) => {
+            Ok(Typed { node: Node::Logical(false, operands), kind: Kind::Int { unsigned: false } })
+        }
+        ("xor", [_, _]) => {
+            let (right, left) = (operands.remove(1), operands.remove(0));
+            Ok(arithmetic::logic("xor", left, right))
+        }
+        ("case", [_, _, ..]) => case(operands),
+        _ => plan::called(name, operands, rules),
+    }
+}
+
+fn literal_text(of: &Typed) -> Result<&str, Refusal> {
+    match of.literal() {
+        Some(Datum::Text(text)) => Ok(text),
+        _ => Err(Refusal::new("a literal without a text")),
+    }
+}
+
+/// `name:numbers:charset`.
+fn cast_type(written: &str) -> Result<CastType, Refusal> {
+    let mut parts = written.split(':');
+    let mut next = || parts.next().unwrap_or_default();
+    let (name, numbers, charset) = (next().to_string(), next(), next());
+    let numbers = numbers.split(',').filter(|number| !number.is_empty()).map(str::parse);
+    let numbers = numbers.collect::<Result<_, _>>().map_err(|_| Refusal::new("the length of a CAST"))?;
+    let charset = Some(charset.to_string()).filter(|charset| !charset.is_empty());
+    Ok(CastType { name, numbers, charset })
+}
+
+fn collated(mut of: Typed, name: &str) -> Result<Typed, Refusal> {
+    let (Kind::Text(collating) | Kind::Choice(collating)) = &of.kind else {
+        return Err(Refusal::new("COLLATE of what is no text"));
+    };
+    let charset = collating.charset.clone().or_else(|| name.split_once('_').map(|(set, _)| set.to_string()));
+    of.kind = Kind::Text(Collating { collation: Some(name.to_string()), charset, strength: 0 });
+    Ok(of)
+}
+
+/// CASE of conditions, each followed by a result, and the result otherwise.
+fn case(operands: Vec<Typed>) -> Result<Typed, Refusal> {
+    let mut kind = Kind::Null;
+    let (mut whens, mut operands) = (Vec::new(), operands.into_iter());
+    let mut otherwise = None;
+    while let Some(first) = operands.next() {
+        let result = match operands.next() {
+            Some(result) => {
+                whens.push((first, result.clone()));
+                result
+            }
+            None => {
+                otherwise = Some(Box::new(first.clone()));
+                first
+            }
+        };
+        kind = kind.common(&result.kind)?;
+    }
+    Ok(Typed { node: Node::Case(whens, otherwise), kind })
+}
+
+/// The number that an aggregate of numbers takes of a value: a text's is a double, a date's its digits.
+fn number_of(of: Typed) -> Typed {
+    let from = of.kind.clone();
+    let kind = match &from {
+        Kind::Text(_) | Kind::Choice(_) | Kind::Json | Kind::Bytes => Kind::Double { fixed: false },
+        Kind::Year | Kind::Bit => Kind::Int { unsigned: true },
+        Kind::Date | Kind::Time { fsp: 0 } | Kind::DateTime { fsp: 0 } => Kind::Int { unsigned: false },
+        Kind::Time { fsp } | Kind::DateTime { fsp } => Kind::Decimal { scale: *fsp },
+        other => other.clone(),
+    };
+    let unsigned = kind == Kind::Int { unsigned: true };
+    Typed::call(kind, vec![of], move |values| {
+        let Some(value) = values.first() else { return Ok(Datum::Null) };
+        Ok(match value.number(&from)? {
+            None => Datum::Null,
+            Some(Number::Whole(number)) => arithmetic::whole(number, unsigned)?,
+            Some(Number::Exact(number)) => Datum::Decimal(number),
+            Some(Number::Double(number)) => Datum::Double(number),
+        })
+    })
+}

@@ -1,0 +1,229 @@
+//! The servers' SQL as the parser is to read it: MySQL's dialect with the precedence of both servers' grammars.
+//!
+//! From the loosest operator to the tightest: OR (`||`), XOR, AND, NOT, comparisons and IS, then BETWEEN, IN, LIKE and
+//! REGEXP, `|`, `&`, shifts, sums, products with DIV and MOD, `^`, signs, `->`.
+
+use std::any::TypeId;
+
+use datafusion::sql::parser::{DFParserBuilder, Statement};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr};
+use datafusion::sql::sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+use crate::{Error, ErrorKind, Result};
+
+/// Deepest nesting that is parsed.
+const MAX_DEPTH: usize = 128;
+
+/// Parses one statement.
+///
+/// # Errors
+/// `InvalidInput` if it is none, or several.
+pub(super) fn parse(sql: &str) -> Result<Statement> {
+    let invalid = |error: &dyn std::fmt::Display| Error::new(ErrorKind::InvalidInput, format!("{error}"));
+    let mut statements = DFParserBuilder::new(sql)
+        .with_dialect(&ServerDialect(MySqlDialect {}))
+        .with_recursion_limit(MAX_DEPTH)
+        .build()
+        .and_then(|mut parser| parser.parse_statements())?;
+    match (statements.pop_front(), statements.is_empty()) {
+        (Some(statement), true) => Ok(statement),
+        (None, _) => Err(invalid(&"there is no statement")),
+        (Some(_), false) => Err(invalid(&"several statements where one is expected")),
+    }
+}
+
+/// MySQL's dialect but for precedence.
+#[derive(Debug)]
+struct ServerDialect(MySqlDialect);
+
+/// Precedence of operators, larger is tighter.
+mod precedence {
+    pub(super) const OR: u8 = 5;
+    pub(super) const XOR: u8 = 7;
+    pub(super) const AND: u8 = 10;
+    pub(super) const NOT: u8 = 15;
+    pub(super) const COMPARISON: u8 = 18;
+    pub(super) const PREDICATE: u8 = 20;
+    pub(super) const BIT_OR: u8 = 24;
+    pub(super) const BIT_AND: u8 = 25;
+    pub(super) const SHIFT: u8 = 26;
+    pub(super) const SUM: u8 = 30;
+    pub(super) const PRODUCT: u8 = 40;
+    pub(super) const BIT_XOR: u8 = 45;
+    pub(super) const POSTFIX: u8 = 60;
+    pub(super) const PERIOD: u8 = 100;
+}
+
+impl ServerDialect {
+    /// Precedence of an operator that is written as a word.
+    fn of_word(keyword: Keyword, parser: &Parser) -> Option<u8> {
+        Some(match keyword {
+            Keyword::OR => precedence::OR,
+            Keyword::XOR => precedence::XOR,
+            Keyword::AND => precedence::AND,
+            Keyword::IS => precedence::COMPARISON,
+            Keyword::BETWEEN | Keyword::IN | Keyword::LIKE | Keyword::RLIKE | Keyword::REGEXP => {
+                precedence::PREDICATE
+            }
+            Keyword::NOT => match &parser.peek_nth_token_ref(1).token {
+                Token::Word(word) if word.keyword != Keyword::NOT => Self::of_word(word.keyword, parser)
+                    .filter(|precedence| *precedence == precedence::PREDICATE)?,
+                _ => return None,
+            },
+            Keyword::DIV | Keyword::MOD => precedence::PRODUCT,
+            _ => return None,
+        })
+    }
+}
+
+/// Implements methods of the dialect that are true of the servers.
+macro_rules! supports {
+    ($($method:ident),* $(,)?) => {
+        $(fn $method(&self) -> bool {
+            true
+        })*
+    };
+}
+
+impl Dialect for ServerDialect {
+    fn dialect(&self) -> TypeId {
+        TypeId::of::<MySqlDialect>()
+    }
+
+    fn is_identifier_start(&self, letter: char) -> bool {
+        self.0.is_identifier_start(letter)
+    }
+
+    fn is_identifier_part(&self, letter: char) -> bool {
+        self.0.is_identifier_part(letter)
+    }
+
+    fn is_delimited_identifier_start(&self, letter: char) -> bool {
+        self.0.is_delimited_identifier_start(letter)
+    }
+
+    fn identifier_quote_style(&self, identifier: &str) -> Option<char> {
+        self.0.identifier_quote_style(identifier)
+    }
+
+    supports!(
+        supports_string_literal_backslash_escape,
+        supports_string_literal_concatenation,
+        ignores_wildcard_escapes,
+        supports_numeric_prefix,
+        supports_bitwise_shift_operators,
+        supports_multiline_comment_hints,
+        supports_bang_not_operator,
+        require_interval_qualifier,
+        supports_limit_comma,
+        supports_table_hints,
+        requires_single_line_comment_whitespace,
+        supports_match_against,
+        supports_select_modifiers,
+        supports_set_names,
+        supports_comma_separated_set_assignments,
+        supports_data_type_signed_suffix,
+        supports_cross_join_constraint,
+        supports_double_ampersand_operator,
+        supports_binary_kw_as_cast,
+        supports_comment_optimizer_hint,
+    );
+
+    fn is_table_factor_alias(&self, explicit: bool, keyword: &Keyword, parser: &mut Parser) -> bool {
+        self.0.is_table_factor_alias(explicit, keyword, parser)
+    }
+
+    fn prec_value(&self, operator: Precedence) -> u8 {
+        match operator {
+            Precedence::Or => precedence::OR,
+            Precedence::Xor => precedence::XOR,
+            Precedence::And => precedence::AND,
+            Precedence::UnaryNot => precedence::NOT,
+            Precedence::Is | Precedence::Eq => precedence::COMPARISON,
+            Precedence::Between | Precedence::Like => precedence::PREDICATE,
+            Precedence::Pipe => precedence::BIT_OR,
+            Precedence::Ampersand => precedence::BIT_AND,
+            Precedence::PlusMinus => precedence::SUM,
+            Precedence::MulDivModOp => precedence::PRODUCT,
+            Precedence::Caret => precedence::BIT_XOR,
+            Precedence::Period => precedence::PERIOD,
+            _ => precedence::POSTFIX,
+        }
+    }
+
+    fn get_next_precedence(&self, parser: &Parser) -> Option<std::result::Result<u8, ParserError>> {
+        let precedence = match &parser.peek_token_ref().token {
+            Token::Word(word) => Self::of_word(word.keyword, parser)?,
+            Token::StringConcat => precedence::OR,
+            Token::Overlap => precedence::AND,
+            Token::ShiftLeft | Token::ShiftRight => precedence::SHIFT,
+            Token::Caret => precedence::BIT_XOR,
+            Token::Arrow | Token::LongArrow => precedence::POSTFIX,
+            _ => return None,
+        };
+        Some(Ok(precedence))
+    }
+
+    fn parse_infix(
+        &self,
+        parser: &mut Parser,
+        left: &Expr,
+        precedence: u8,
+    ) -> Option<std::result::Result<Expr, ParserError>> {
+        let operator = match parser.peek_token_ref().token {
+            Token::Word(ref word) if word.keyword == Keyword::DIV => BinaryOperator::MyIntegerDivide,
+            Token::Word(ref word) if word.keyword == Keyword::MOD => BinaryOperator::Modulo,
+            _ => return None,
+        };
+        parser.advance_token();
+        let right = parser.parse_subexpr(precedence);
+        Some(right.map(|right| Expr::BinaryOp {
+            left: Box::new(left.clone()),
+            op: operator,
+            right: Box::new(right),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grouped(expression: &str) -> String {
+        fn show(expression: &Expr) -> String {
+            match expression {
+                Expr::BinaryOp { left, op, right } => format!("({} {op} {})", show(left), show(right)),
+                Expr::UnaryOp { op, expr } => format!("({op} {})", show(expr)),
+                Expr::Between { expr, low, high, .. } => {
+                    format!("({} between {} and {})", show(expr), show(low), show(high))
+                }
+                Expr::IsNull(of) => format!("({} is null)", show(of)),
+                other => other.to_string(),
+            }
+        }
+        let Statement::Statement(statement) = parse(&format!("select {expression}")).unwrap() else {
+            panic!("no statement")
+        };
+        let datafusion::sql::sqlparser::ast::Statement::Query(query) = *statement else { panic!("no query") };
+        let Some(select) = query.body.as_select() else { panic!("no select") };
+        match &select.projection[0] {
+            datafusion::sql::sqlparser::ast::SelectItem::UnnamedExpr(of) => show(of),
+            other => other.to_string(),
+        }
+    }
+
+    #[test]
+    fn operators_bind_as_in_the_servers_grammars() {
+        assert_eq!(grouped("7 DIV 2 + 1"), "((7 DIV 2) + 1)");
+        assert_eq!(grouped("a - b MOD 3 * 2"), "(a - ((b % 3) * 2))");
+        assert_eq!(grouped("2 * 3 ^ 1"), "(2 * (3 ^ 1))");
+        assert_eq!(grouped("1 | 2 & 3 << 1 + 1"), "(1 | (2 & (3 << (1 + 1))))");
+        assert_eq!(grouped("a || b XOR c AND d"), "(a || (b XOR (c AND d)))");
+        assert_eq!(grouped("a = b BETWEEN 1 AND 2"), "(a = (b between 1 and 2))");
+        assert_eq!(grouped("NOT a = 1 AND b"), "((NOT (a = 1)) AND b)");
+        assert_eq!(grouped("a = b IS NULL"), "((a = b) is null)");
+    }
+}
