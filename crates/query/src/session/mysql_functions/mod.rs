@@ -130,6 +130,8 @@ fn aggregate(function: &mut Function, database: Option<&str>) -> Option<Expr> {
     let name = function.name.to_string().to_ascii_lowercase();
     match name.as_str() {
         "group_concat" => to_string_agg(function, |texts| call("concat", texts)),
+        "any_value" if function.over.is_none() => function.name = named("first_value"),
+        "json_objectagg" => name_of_member(function),
         "count" => count_of_several(function),
         "stddev" | "std" => function.name = named("stddev_pop"),
         "variance" => function.name = named("var_pop"),
