@@ -42,7 +42,7 @@ fn of_arrow(data_type: &DataType) -> Result<Kind, Refusal> {
         | DataType::Decimal64(_, scale)
         | DataType::Decimal128(_, scale)
         | DataType::Decimal256(_, scale) => Kind::Decimal { scale: u8::try_from(*scale).unwrap_or(0) },
-        DataType::Float64 => Kind::Double { fixed: false },
+        DataType::Float64 => Kind::Double { decimals: None },
         DataType::Float32 => Kind::Float,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
             Kind::Text(Collating { collation: None, charset: Some("utf8mb4".to_string()), strength: 1 })
@@ -79,13 +79,13 @@ pub(super) fn arrow_type(kind: &Kind) -> DataType {
     match kind {
         Kind::Null => DataType::Null,
         Kind::Int { unsigned: false } => DataType::Int64,
-        Kind::Int { unsigned: true } | Kind::Bit => DataType::UInt64,
+        Kind::Int { unsigned: true } | Kind::Bit { .. } => DataType::UInt64,
         Kind::Year => DataType::UInt16,
         Kind::Decimal { scale } => DataType::Decimal128(38, scale.cast_signed()),
         Kind::Double { .. } => DataType::Float64,
         Kind::Float => DataType::Float32,
         Kind::Text(_) | Kind::Choice(_) | Kind::Json => DataType::Utf8View,
-        Kind::Bytes => DataType::BinaryView,
+        Kind::Bytes | Kind::Hex => DataType::BinaryView,
         Kind::Date => DataType::Date32,
         Kind::Time { .. } => DataType::Duration(TimeUnit::Microsecond),
         Kind::DateTime { .. } | Kind::Timestamp { .. } => DataType::Timestamp(TimeUnit::Microsecond, None),
@@ -97,7 +97,7 @@ fn mysql_type(kind: &Kind) -> Option<String> {
     let with_fsp = |name: &str, fsp: u8| if fsp == 0 { name.to_string() } else { format!("{name}({fsp})") };
     Some(match kind {
         Kind::Year => "year".to_string(),
-        Kind::Bit => "bit(64)".to_string(),
+        Kind::Bit { bits } => format!("bit({bits})"),
         Kind::Date => "date".to_string(),
         Kind::Time { fsp } => with_fsp("time", *fsp),
         Kind::DateTime { fsp } | Kind::Timestamp { fsp } => with_fsp("datetime", *fsp),

@@ -158,7 +158,7 @@ impl Typed {
             Node::Call(_, operands) | Node::Logical(_, operands) | Node::Coalesce(operands) => {
                 operands.iter_mut().for_each(|operand| operand.for_each_input(change));
             }
-            Node::Stored(_, inner) => inner.for_each_input(change),
+            Node::Stored(_, inner) | Node::Truth(inner) => inner.for_each_input(change),
             Node::Case(whens, otherwise) => {
                 for (holds, result) in whens {
                     holds.for_each_input(change);

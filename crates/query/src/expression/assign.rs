@@ -4,6 +4,7 @@
 //! texts are the number that they begin with, dates the number of their digits. A virtual value that does
 //! not fit is cut or the nearest that does: reading is never strict.
 
+use datafusion::arrow::datatypes::i256;
 use tanada_innodb::ColumnType;
 
 use super::datum::{Datum, Decimal, Number};
@@ -31,23 +32,35 @@ pub(super) fn check(value: &Typed, column_type: &ColumnType) -> Result<(), Refus
             kind.is_number() || is_text || kind.is_temporal() || *kind == Kind::Json
         }
         ColumnType::Float | ColumnType::Double => kind.is_number() || is_text || kind.is_temporal(),
-        ColumnType::Bit { .. } => matches!(kind, Kind::Int { .. } | Kind::Bit),
+        ColumnType::Bit { .. } => matches!(kind, Kind::Int { .. } | Kind::Bit { .. }),
         ColumnType::Year => matches!(kind, Kind::Int { .. } | Kind::Year),
         ColumnType::Date | ColumnType::DateTime { .. } => {
             matches!(kind, Kind::Date | Kind::DateTime { .. }) || is_text
         }
         ColumnType::Time { .. } => matches!(kind, Kind::Time { .. } | Kind::DateTime { .. }) || is_text,
-        ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. } => {
-            !matches!(kind, Kind::Bytes | Kind::Bit)
-        }
+        ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. } => !matches!(
+            kind,
+            Kind::Bytes | Kind::Hex | Kind::Bit { .. } | Kind::Float | Kind::Double { decimals: Some(_) }
+        ),
         ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. } => {
-            !matches!(kind, Kind::Bit | Kind::Float | Kind::Json)
+            !matches!(kind, Kind::Bit { .. } | Kind::Float | Kind::Json | Kind::Double { decimals: Some(_) })
         }
         ColumnType::Enum { .. } => is_text || matches!(kind, Kind::Choice(_)),
         ColumnType::Json => *kind == Kind::Json,
         _ => false,
     };
     if fits { Ok(()) } else { refused() }
+}
+
+/// Whether a value is a zero that was computed and is stored as text: it shows digits after the point or not, by the
+/// server, the operator and what it is put into.
+pub(super) fn is_unclear(expression: &Typed, value: &Datum, column_type: &ColumnType) -> bool {
+    let is_number = matches!(
+        column_type,
+        ColumnType::Integer { .. } | ColumnType::Decimal { .. } | ColumnType::Float | ColumnType::Double
+    );
+    let computed = !matches!(expression.node, Node::Input(_) | Node::Literal(_));
+    computed && !is_number && matches!(value, Datum::Decimal(number) if number.is_zero())
 }
 
 /// `value` as the column shows it.
@@ -67,17 +80,14 @@ pub(super) fn stored(
     match column_type {
         ColumnType::Integer { bytes, unsigned } => integer(&value, kind, *bytes, *unsigned),
         ColumnType::Decimal { precision, scale, unsigned } => {
-            if *precision > 38 {
-                return Err(Refusal::digits());
-            }
             let number = match value.number_to_store(kind)? {
                 Stored::Number(Number::Double(number)) => decimal_of_double(number)?,
                 Stored::Number(number) => number.to_decimal().ok_or_else(Refusal::digits)?,
                 Stored::Text(text) => Decimal::prefix(&text).ok_or_else(Refusal::digits)?,
             };
-            let number = conversions::clamped(number.rounded(*scale)?, *precision)?;
+            let number = number.rounded(*scale)?.clamped(*precision)?;
             Ok(Datum::Decimal(if *unsigned {
-                Decimal { unscaled: number.unscaled.max(0), ..number }
+                if number.signum() < 0 { Decimal { unscaled: i256::ZERO, ..number } } else { number }
             } else {
                 number
             }))
@@ -136,6 +146,7 @@ impl Datum {
             {
                 Ok(Stored::Text(text.clone()))
             }
+            (_, Kind::Json) => Err(Refusal::new("this document stored as a number")),
             (value, kind) => match value.number(kind)? {
                 Some(number) => Ok(Stored::Number(number)),
                 None => Err(Refusal::new("NULL as a number")),
@@ -154,21 +165,21 @@ fn as_double(value: &Datum, kind: &Kind) -> Result<f64, Refusal> {
 
 /// The shortest digits that read back as the double.
 fn decimal_of_double(number: f64) -> Result<Decimal, Refusal> {
-    Decimal::prefix(&format!("{number:e}")).ok_or_else(Refusal::digits)
+    Decimal::of_double(number).ok_or_else(Refusal::digits)
 }
 
 fn integer(value: &Datum, kind: &Kind, bytes: u8, unsigned: bool) -> Result<Datum, Refusal> {
     let number = match value.number_to_store(kind)? {
         Stored::Number(Number::Whole(number)) => number,
         Stored::Number(Number::Exact(number)) if kind.is_temporal() => conversions::without_fraction(number)?,
-        Stored::Number(Number::Exact(number)) => number.rounded(0)?.unscaled,
+        Stored::Number(Number::Exact(number)) => number.saturated(),
         Stored::Number(Number::Double(number)) => {
             let rounded = number.round_ties_even();
             // Beyond 64 bits the nearest number that fits is stored whichever it is.
             rounded.clamp(-1e30, 1e30) as i128
         }
         Stored::Text(text) if has_two_points(&text) => return Err(Refusal::new("a number with two points")),
-        Stored::Text(text) => Decimal::prefix(&text).ok_or_else(Refusal::digits)?.rounded(0)?.unscaled,
+        Stored::Text(text) => Decimal::prefix(&text).ok_or_else(Refusal::digits)?.saturated(),
     };
     let bits = 8 * u32::from(bytes);
     let (least, most) =

@@ -6,7 +6,7 @@ use super::datum::{Datum, Number};
 use super::kind::Collating;
 use super::node::{Node, Typed};
 use super::syntax::CastType;
-use super::{Kind, Refusal, Rules, arithmetic, conversions, dates, plan};
+use super::{Kind, Refusal, Rules, arithmetic, cast, dates, plan};
 
 /// The expression `name(operands)`.
 ///
@@ -15,7 +15,7 @@ use super::{Kind, Refusal, Rules, arithmetic, conversions, dates, plan};
 pub(crate) fn call(name: &str, mut operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
     if let Some((of, rest)) = name.split_once(':') {
         return match (of, operands.as_slice()) {
-            ("cast", [_]) => conversions::cast(operands.remove(0), &cast_type(rest)?, rules),
+            ("cast", [_]) => cast::cast(operands.remove(0), &cast_type(rest)?, rules),
             ("collate", [_]) => collated(operands.remove(0), rest),
             ("literal", [text]) => dates::literal(rest, literal_text(text)?, rules),
             ("text", [text]) => plan::literal_text(literal_text(text)?, Some(rest), false),
@@ -27,7 +27,7 @@ pub(crate) fn call(name: &str, mut operands: Vec<Typed>, rules: &Rules) -> Resul
         };
     }
     match (name, operands.as_slice()) {
-        ("number", [text]) => plan::number(literal_text(text)?),
+        ("number", [text]) => plan::number(literal_text(text)?, rules),
         ("number of", [_]) => Ok(number_of(operands.remove(0))),
         ("condition", [_]) => {
             Ok(Typed { node: Node::Logical(false, operands), kind: Kind::Int { unsigned: false } })
@@ -36,7 +36,7 @@ pub(crate) fn call(name: &str, mut operands: Vec<Typed>, rules: &Rules) -> Resul
             let (right, left) = (operands.remove(1), operands.remove(0));
             Ok(arithmetic::logic("xor", left, right))
         }
-        ("case", [_, _, ..]) => case(operands),
+        ("case", [_, _, ..]) => case(operands, rules),
         _ => plan::called(name, operands, rules),
     }
 }
@@ -60,16 +60,17 @@ fn cast_type(written: &str) -> Result<CastType, Refusal> {
 }
 
 fn collated(mut of: Typed, name: &str) -> Result<Typed, Refusal> {
-    let (Kind::Text(collating) | Kind::Choice(collating)) = &of.kind else {
+    if !matches!(of.kind, Kind::Text(_) | Kind::Choice(_)) {
         return Err(Refusal::new("COLLATE of what is no text"));
-    };
+    }
+    let collating = of.kind.collating();
     let charset = collating.charset.clone().or_else(|| name.split_once('_').map(|(set, _)| set.to_string()));
     of.kind = Kind::Text(Collating { collation: Some(name.to_string()), charset, strength: 0 });
     Ok(of)
 }
 
 /// CASE of conditions, each followed by a result, and the result otherwise.
-fn case(operands: Vec<Typed>) -> Result<Typed, Refusal> {
+fn case(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
     let mut kind = Kind::Null;
     let (mut whens, mut operands) = (Vec::new(), operands.into_iter());
     let mut otherwise = None;
@@ -80,23 +81,26 @@ fn case(operands: Vec<Typed>) -> Result<Typed, Refusal> {
                 result
             }
             None => {
-                otherwise = Some(Box::new(first.clone()));
+                otherwise = Some(first.clone());
                 first
             }
         };
-        kind = kind.common(&result.kind)?;
+        kind = kind.common(&result.kind, rules.mysql)?;
     }
-    Ok(Typed { node: Node::Case(whens, otherwise), kind })
+    Ok(plan::conditional(whens, otherwise, kind, rules))
 }
 
 /// The number that an aggregate of numbers takes of a value: a text's is a double, a date's its digits.
 fn number_of(of: Typed) -> Typed {
     let from = of.kind.clone();
     let kind = match &from {
-        Kind::Text(_) | Kind::Choice(_) | Kind::Json | Kind::Bytes => Kind::Double { fixed: false },
-        Kind::Year | Kind::Bit => Kind::Int { unsigned: true },
-        Kind::Date | Kind::Time { fsp: 0 } | Kind::DateTime { fsp: 0 } => Kind::Int { unsigned: false },
-        Kind::Time { fsp } | Kind::DateTime { fsp } => Kind::Decimal { scale: *fsp },
+        Kind::Text(_) | Kind::Choice(_) | Kind::Json | Kind::Bytes => Kind::Double { decimals: None },
+        Kind::Year | Kind::Bit { .. } | Kind::Hex => Kind::Int { unsigned: true },
+        Kind::Date
+        | Kind::Time { fsp: 0 }
+        | Kind::DateTime { fsp: 0 }
+        | Kind::Timestamp { fsp: 0 } => Kind::Int { unsigned: false },
+        Kind::Time { fsp } | Kind::DateTime { fsp } | Kind::Timestamp { fsp } => Kind::Decimal { scale: *fsp },
         other => other.clone(),
     };
     let unsigned = kind == Kind::Int { unsigned: true };

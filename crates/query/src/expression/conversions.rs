@@ -1,90 +1,102 @@
-//! Values from one type of expressions to another: the branches of an IF, and CAST.
+//! Values from one type of expressions to another: the branches of an IF, and texts and bytes for functions.
 
 use std::sync::Arc;
 
 use super::calendar;
-use super::datum::{Datum, Decimal, Number};
-use super::kind::Collating;
-use super::node::Typed;
-use super::syntax::CastType;
-use super::{Kind, Refusal, Rules};
+use super::datum::{Datum, Decimal, Number, byte_letters};
+use super::node::{Node, Typed};
+use super::{Kind, Refusal};
 
 /// `value` of type `from` as one of `to`, which is the common type of several (see [`Kind::common`]).
 pub(super) fn converted(value: Datum, from: &Kind, to: &Kind) -> Result<Datum, Refusal> {
-    if let (Datum::Decimal(number), Kind::Decimal { scale }) = (&value, to)
-        && number.scale > *scale
-    {
-        return Err(Refusal::new("a quotient out of an IF or COALESCE"));
-    }
     if value.is_null() || from == to {
         return Ok(value);
     }
     Ok(match to {
-        Kind::Decimal { .. } => match value.number(from)? {
-            Some(Number::Whole(number)) => Datum::Decimal(Decimal::whole(number)),
-            Some(Number::Exact(number)) => Datum::Decimal(number),
+        Kind::Decimal { scale } => match value.number(from)? {
+            // The digits that a quotient has beyond its type's stay.
+            Some(Number::Exact(number)) if number.scale > *scale => Datum::Decimal(number),
+            Some(Number::Exact(number)) => Datum::Decimal(number.rounded(*scale)?),
+            Some(Number::Whole(number)) => Datum::Decimal(Decimal::whole(number).rounded(*scale)?),
             _ => return Err(Refusal::new("a DOUBLE as a DECIMAL")),
         },
         Kind::Double { .. } => {
             value.number(from)?.map_or(Datum::Null, |number| Datum::Double(number.to_f64()))
         }
+        Kind::Float => match value {
+            Datum::Float(_) => value,
+            value => value.number(from)?.map_or(Datum::Null, |number| Datum::Float(number.to_f64() as f32)),
+        },
         Kind::Text(_) => value.text(from)?.map_or(Datum::Null, Datum::Text),
+        Kind::Bytes => bytes_of(&value, from)?.map_or(Datum::Null, Datum::Bytes),
         Kind::DateTime { .. } => match value {
             Datum::Date(days) => Datum::DateTime(days * calendar::DAY),
             other => other,
+        },
+        Kind::Int { unsigned: true } => match value.whole(from)? {
+            Some(number) => super::arithmetic::whole(number, true)?,
+            None => Datum::Null,
         },
         _ => value,
     })
 }
 
-/// CAST and CONVERT.
-pub(super) fn cast(operand: Typed, wanted: &CastType, rules: &Rules) -> Result<Typed, Refusal> {
-    let mysql = rules.mysql;
-    let from = operand.kind.clone();
-    let fsp = || match wanted.numbers.as_slice() {
-        [] => Ok(0),
-        [fsp @ 0..=6] => Ok(*fsp as u8),
-        _ => Err(Refusal::new("digits of a time")),
-    };
-    match wanted.name.as_str() {
-        "signed" | "unsigned" => to_integer(operand, wanted.name == "unsigned", mysql),
-        "decimal" => {
-            let (precision, scale) = match wanted.numbers.as_slice() {
-                [] => (10, 0),
-                [precision] => (*precision, 0),
-                [precision, scale] => (*precision, *scale),
-                _ => return Err(Refusal::new("digits of a DECIMAL")),
-            };
-            if precision > 38 || scale > 30 {
-                return Err(Refusal::digits());
-            }
-            let (precision, scale) = (precision as u8, scale as u8);
-            if from.scale().is_none() && !matches!(from, Kind::Text(_)) {
-                return Err(Refusal::new(format!("{from:?} as a DECIMAL")));
-            }
-            let compute = move |values: &[Datum]| match exact(&values[0], &from)? {
-                None => Ok(Datum::Null),
-                Some(number) => Ok(Datum::Decimal(clamped(number.rounded(scale)?, precision)?)),
-            };
-            Ok(Typed::call(Kind::Decimal { scale }, vec![operand], compute))
+/// A branch of a CASE or COALESCE as their common type. CASE and IF of MySQL leave exact numbers their own digits.
+pub(super) fn branch(of: Typed, kind: &Kind, keeps_digits: bool) -> Typed {
+    if of.kind == *kind || of.kind == Kind::Null {
+        return of;
+    }
+    let (from, to) = (of.kind.clone(), kind.clone());
+    Typed::call(kind.clone(), vec![of], move |values| match (&values[0], &to) {
+        (Datum::Decimal(_), Kind::Decimal { .. }) if keeps_digits => Ok(values[0].clone()),
+        (value, Kind::Decimal { .. }) if keeps_digits => match value.number(&from)? {
+            Some(Number::Whole(number)) => Ok(Datum::Decimal(Decimal::whole(number))),
+            _ => converted(value.clone(), &from, &to),
+        },
+        (value, to) => converted(value.clone(), &from, to),
+    })
+}
+
+/// Refuses operands whose text is not known.
+pub(super) fn textual(of: &Typed, mysql: bool) -> Result<(), Refusal> {
+    match &of.kind {
+        // A FLOAT out of an IF is the text of its double in some places.
+        Kind::Float if mysql && !matches!(of.node, Node::Input(_)) => {
+            Err(Refusal::new("a computed FLOAT as text"))
         }
-        "char" => to_text(operand, wanted),
-        "binary" if wanted.numbers.is_empty() => {
-            let collating = from.collating();
-            let compute = move |values: &[Datum]| match values[0].text(&from)? {
-                None => Ok(Datum::Null),
-                Some(text) => Ok(Datum::Bytes(collating.bytes(&text)?)),
-            };
-            Ok(Typed::call(Kind::Bytes, vec![operand], compute))
+        _ => Ok(()),
+    }
+}
+
+/// The bytes of a value as text in its character set; `None` is NULL.
+pub(super) fn bytes_of(value: &Datum, kind: &Kind) -> Result<Option<Vec<u8>>, Refusal> {
+    Ok(Some(match (value, kind) {
+        (Datum::Null, _) => return Ok(None),
+        (Datum::Bytes(bytes), _) => bytes.clone(),
+        (Datum::UInt(number), Kind::Bit { bits }) => {
+            let length = usize::from(*bits).div_ceil(8).min(8);
+            number.to_be_bytes()[8 - length..].to_vec()
         }
-        "double" | "real" if !matches!(from, Kind::Float) => {
-            let compute = move |values: &[Datum]| {
-                Ok(values[0].number(&from)?.map_or(Datum::Null, |number| Datum::Double(number.to_f64())))
-            };
-            Ok(Typed::call(Kind::Double { fixed: true }, vec![operand], compute))
-        }
-        "date" | "datetime" | "time" => super::dates::cast(operand, &wanted.name, fsp()?, rules),
-        other => Err(Refusal::new(format!("CAST of {from:?} to {other}"))),
+        (value, kind) => match value.text(kind)? {
+            Some(text) => kind.collating().bytes(&text)?,
+            None => return Ok(None),
+        },
+    }))
+}
+
+/// The letters of a value as text; of bytes each is a letter. `None` is NULL.
+pub(super) fn letters_of(value: &Datum, kind: &Kind, binary: bool) -> Result<Option<String>, Refusal> {
+    match binary {
+        true => Ok(bytes_of(value, kind)?.map(|bytes| byte_letters(&bytes))),
+        false => value.text(kind),
+    }
+}
+
+/// What [`letters_of`] has made letters of.
+pub(super) fn of_letters(text: String, binary: bool) -> Datum {
+    match binary {
+        true => Datum::Bytes(text.chars().map(|letter| u32::from(letter) as u8).collect()),
+        false => Datum::Text(text),
     }
 }
 
@@ -96,107 +108,26 @@ pub(super) fn to_fsp(micros: i64, fsp: u8, rounds: bool) -> i64 {
 
 /// As an exact number; a text is what it begins with.
 pub(super) fn exact(value: &Datum, kind: &Kind) -> Result<Option<Decimal>, Refusal> {
-    if let (Datum::Text(text), Kind::Text(_)) = (value, kind) {
-        return Decimal::prefix(text).ok_or_else(Refusal::digits).map(Some);
-    }
-    match value.number(kind)? {
-        None => Ok(None),
-        Some(number) => number.to_decimal().ok_or_else(|| Refusal::new("a DOUBLE as a DECIMAL")).map(Some),
-    }
-}
-
-/// The nearest number of at most `precision` digits.
-pub(super) fn clamped(number: Decimal, precision: u8) -> Result<Decimal, Refusal> {
-    let most = super::datum::power(precision)? - 1;
-    Ok(Decimal { unscaled: number.unscaled.clamp(-most, most), ..number })
-}
-
-fn to_integer(operand: Typed, unsigned: bool, mysql: bool) -> Result<Typed, Refusal> {
-    let from = operand.kind.clone();
-    if matches!(from, Kind::Json | Kind::Choice(_) | Kind::Bytes) {
-        return Err(Refusal::new(format!("CAST of {from:?} to an integer")));
-    }
-    let compute = move |values: &[Datum]| {
-        let number = match (&values[0], &from) {
-            (Datum::Null, _) => return Ok(Datum::Null),
-            (Datum::Text(text), _) => integer_prefix(text, mysql)?,
-            // MySQL rounds a fraction of a second, MariaDB cuts it.
-            (Datum::DateTime(micros), _) => {
-                let micros = to_fsp(*micros, 0, mysql);
-                if calendar::civil(micros.div_euclid(calendar::DAY)).0 > 9999 {
-                    return Err(Refusal::new("a date after the year 9999"));
-                }
-                calendar::date_time_number(micros).into()
-            }
-            (Datum::Time(micros), _) => {
-                calendar::time_number(to_fsp(micros.abs(), 0, mysql) * micros.signum()).into()
-            }
-            (value, _) => match value.number(&from)? {
-                Some(Number::Whole(number)) => number,
-                Some(Number::Exact(number)) => number.rounded(0)?.unscaled,
-                Some(Number::Double(number)) => {
-                    let rounded = number.round_ties_even();
-                    if rounded.is_nan() || rounded.abs() >= 9e18 || (unsigned && rounded < 0.0) {
-                        return Err(Refusal::new("CAST of a DOUBLE out of range"));
-                    }
-                    rounded as i128
-                }
-                None => return Ok(Datum::Null),
-            },
-        };
-        let is_whole = matches!(from, Kind::Int { .. } | Kind::Bit | Kind::Year);
-        let (signed_fits, unsigned_fits) = (i64::try_from(number), u64::try_from(number));
-        match (unsigned, signed_fits, unsigned_fits) {
-            (false, Ok(number), _) => Ok(Datum::Int(number)),
-            (true, _, Ok(number)) => Ok(Datum::UInt(number)),
-            // Integers keep their 64 bits.
-            (true, Ok(number), _) if is_whole => Ok(Datum::UInt(number as u64)),
-            (false, _, Ok(number)) if is_whole => Ok(Datum::Int(number as i64)),
-            _ => Err(Refusal::new("CAST of a number out of range")),
+    match (value, kind) {
+        (Datum::Text(text), Kind::Text(_)) => Decimal::prefix(text).ok_or_else(Refusal::digits).map(Some),
+        (Datum::Bytes(bytes), Kind::Bytes) => {
+            Decimal::prefix(&byte_letters(bytes)).ok_or_else(Refusal::digits).map(Some)
         }
-    };
-    Ok(Typed::call(Kind::Int { unsigned }, vec![operand], compute))
+        _ => match value.number(kind)? {
+            None => Ok(None),
+            Some(Number::Double(number)) => Decimal::of_double(number).ok_or_else(Refusal::digits).map(Some),
+            Some(number) => Ok(number.to_decimal()),
+        },
+    }
 }
 
 /// The number of a date and time; MySQL rounds a fraction of a second, MariaDB cuts it, in some places.
 pub(super) fn without_fraction(number: Decimal) -> Result<i128, Refusal> {
     let whole = number.truncated(0)?;
     match whole.rounded(number.scale)? == number {
-        true => Ok(whole.unscaled),
+        true => Ok(whole.saturated()),
         false => Err(Refusal::new("a fraction of a second as a whole number")),
     }
-}
-
-/// The integer that a text begins with.
-fn integer_prefix(text: &str, _mysql: bool) -> Result<i128, Refusal> {
-    let text = text.trim_start_matches([' ', '\t', '\n', '\r', '\u{b}', '\u{c}']);
-    let sign = usize::from(text.starts_with(['-', '+']));
-    let end = text[sign..].find(|digit: char| !digit.is_ascii_digit()).map_or(text.len(), |end| sign + end);
-    if end == sign {
-        return Ok(0);
-    }
-    text[..end].trim_start_matches('+').parse().map_err(|_| Refusal::digits())
-}
-
-fn to_text(operand: Typed, wanted: &CastType) -> Result<Typed, Refusal> {
-    let from = operand.kind.clone();
-    if matches!(from, Kind::Bytes | Kind::Bit) {
-        return Err(Refusal::new(format!("CAST of {from:?} to CHAR")));
-    }
-    let length = match wanted.numbers.as_slice() {
-        [] => usize::MAX,
-        [length] => *length as usize,
-        _ => return Err(Refusal::new("a length")),
-    };
-    let charset = wanted.charset.clone();
-    let converts = charset.as_deref().is_some_and(|charset| !charset.starts_with("utf8mb4"));
-    let compute = move |values: &[Datum]| match values[0].text(&from)? {
-        None => Ok(Datum::Null),
-        Some(text) if converts && !text.is_ascii() => Err(Refusal::new("another character set")),
-        Some(text) => Ok(Datum::Text(text.chars().take(length).collect())),
-    };
-    let kind = Kind::Text(Collating { collation: None, charset, strength: 1 });
-    Ok(Typed::call(kind, vec![operand], compute))
 }
 
 /// A function of operands, as the closures of a plan are.

@@ -1,11 +1,10 @@
 //! Values while an expression is evaluated, and how they become numbers and texts.
 
+pub(crate) use super::decimal::Decimal;
+
 use super::calendar;
 use super::{Kind, Refusal};
-use crate::text::double_text;
-
-/// Most digits after the point that a DECIMAL keeps.
-pub(super) const MAX_SCALE: u8 = 30;
+use crate::text::{double_text, float_text};
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,115 +24,6 @@ pub(crate) enum Datum {
     DateTime(i64),
     /// Microseconds.
     Time(i64),
-}
-
-/// An exact number: `unscaled / 10^scale`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Decimal {
-    pub unscaled: i128,
-    pub scale: u8,
-}
-
-impl Decimal {
-    /// A whole number.
-    pub(super) fn whole(number: i128) -> Decimal {
-        Decimal { unscaled: number, scale: 0 }
-    }
-
-    /// The number with `scale` digits, rounded half away from zero.
-    pub(super) fn rounded(self, scale: u8) -> Result<Decimal, Refusal> {
-        if scale >= self.scale {
-            let factor = power(scale - self.scale)?;
-            let unscaled = self.unscaled.checked_mul(factor).ok_or_else(Refusal::digits)?;
-            return Ok(Decimal { unscaled, scale });
-        }
-        let divisor = power(self.scale - scale)?;
-        let (quotient, remainder) = (self.unscaled / divisor, self.unscaled % divisor);
-        let up = remainder.unsigned_abs() >= divisor.unsigned_abs().div_ceil(2);
-        let unscaled = quotient + if up { self.unscaled.signum() } else { 0 };
-        Ok(Decimal { unscaled, scale })
-    }
-
-    /// The number cut to `scale` digits.
-    pub(super) fn truncated(self, scale: u8) -> Result<Decimal, Refusal> {
-        if scale >= self.scale {
-            return self.rounded(scale);
-        }
-        Ok(Decimal { unscaled: self.unscaled / power(self.scale - scale)?, scale })
-    }
-
-    /// Both with the digits of the longer one.
-    pub(super) fn aligned(self, other: Decimal) -> Result<(Decimal, Decimal), Refusal> {
-        let scale = self.scale.max(other.scale);
-        Ok((self.rounded(scale)?, other.rounded(scale)?))
-    }
-
-    /// The nearest double, as reading the digits gives it.
-    pub(super) fn to_f64(self) -> f64 {
-        self.text().parse().unwrap_or(f64::NAN)
-    }
-
-    /// Its digits.
-    pub(super) fn text(self) -> String {
-        let digits = self.unscaled.unsigned_abs().to_string();
-        let sign = if self.unscaled < 0 { "-" } else { "" };
-        let scale = usize::from(self.scale);
-        if scale == 0 {
-            return format!("{sign}{digits}");
-        }
-        let padded = format!("{digits:0>width$}", width = scale + 1);
-        let (whole, fraction) = padded.split_at(padded.len() - scale);
-        format!("{sign}{whole}.{fraction}")
-    }
-
-    /// The number that `text` (`-12.5e3`) begins with, digits of it exactly; zero if with none. `None` if it has too
-    /// many digits.
-    pub(super) fn prefix(text: &str) -> Option<Decimal> {
-        let text = text.trim_start_matches([' ', '\t', '\n', '\r', '\u{b}', '\u{c}']);
-        let bytes = text.as_bytes();
-        let mut at = usize::from(matches!(bytes.first(), Some(b'-' | b'+')));
-        let negative = bytes.first() == Some(&b'-');
-        let (mut unscaled, mut scale, mut point, mut any) = (0i128, 0i64, false, false);
-        while let Some(byte) = bytes.get(at) {
-            match byte {
-                b'0'..=b'9' => {
-                    unscaled = unscaled.checked_mul(10)?.checked_add(i128::from(byte - b'0'))?;
-                    scale += i64::from(point);
-                    any = true;
-                }
-                b'.' if !point => point = true,
-                _ => break,
-            }
-            at += 1;
-        }
-        if any && matches!(bytes.get(at), Some(b'e' | b'E')) {
-            let rest = &text[at + 1..];
-            let sign = usize::from(rest.starts_with(['-', '+']));
-            let end =
-                rest[sign..].find(|digit: char| !digit.is_ascii_digit()).map_or(rest.len(), |end| sign + end);
-            if end > sign {
-                scale = scale.checked_sub(rest[..end].trim_start_matches('+').parse().ok()?)?;
-            }
-        }
-        if unscaled == 0 {
-            return Some(Decimal::whole(0));
-        }
-        while scale < 0 {
-            unscaled = unscaled.checked_mul(10)?;
-            scale += 1;
-        }
-        while scale > i64::from(MAX_SCALE) && unscaled % 10 == 0 {
-            unscaled /= 10;
-            scale -= 1;
-        }
-        let scale = u8::try_from(scale).ok().filter(|scale| *scale <= 38)?;
-        Some(Decimal { unscaled: if negative { -unscaled } else { unscaled }, scale })
-    }
-}
-
-/// Ten to the power of `digits`.
-pub(super) fn power(digits: u8) -> Result<i128, Refusal> {
-    10i128.checked_pow(u32::from(digits)).ok_or_else(Refusal::digits)
 }
 
 /// A number in one of the three ways of computing.
@@ -178,16 +68,21 @@ impl Datum {
     pub(super) fn number(&self, kind: &Kind) -> Result<Option<Number>, Refusal> {
         Ok(Some(match self {
             Datum::Null => return Ok(None),
-            _ if matches!(kind, Kind::Json | Kind::Choice(_) | Kind::Bytes) => {
-                return Err(Refusal::new(format!("{kind:?} as a number")));
-            }
             Datum::Int(number) => Number::Whole((*number).into()),
             Datum::UInt(number) => Number::Whole((*number).into()),
             Datum::Decimal(number) => Number::Exact(*number),
             Datum::Double(number) => Number::Double(*number),
             Datum::Float(number) => Number::Double(f64::from(*number)),
-            Datum::Text(text) => Number::Double(double_prefix(text)),
-            Datum::Bytes(_) => return Err(Refusal::new("bytes as a number")),
+            Datum::Text(text) => match kind {
+                Kind::Choice(choice) => match choice.number(text) {
+                    Some(number) => Number::Whole(number.into()),
+                    None => return Err(Refusal::new("the number of a text that is no element")),
+                },
+                Kind::Json => Number::Double(super::json::number(text)?),
+                _ => Number::Double(double_prefix(text)),
+            },
+            Datum::Bytes(bytes) if *kind == Kind::Hex => Number::Whole(hex_number(bytes)?.into()),
+            Datum::Bytes(bytes) => Number::Double(double_prefix(&byte_letters(bytes))),
             Datum::Date(days) => Number::Whole(calendar::date_number(*days).into()),
             Datum::DateTime(micros) => fractional(calendar::date_time_number(*micros), *micros, kind),
             Datum::Time(micros) => fractional(calendar::time_number(*micros), *micros, kind),
@@ -198,30 +93,26 @@ impl Datum {
     pub(super) fn text(&self, kind: &Kind) -> Result<Option<String>, Refusal> {
         Ok(Some(match self {
             Datum::Null => return Ok(None),
-            Datum::Int(_) | Datum::UInt(_) if *kind == Kind::Bit => {
+            Datum::Int(_) | Datum::UInt(_) if matches!(kind, Kind::Bit { .. }) => {
                 return Err(Refusal::new("a BIT as text"));
             }
             Datum::UInt(year) if *kind == Kind::Year => format!("{year:04}"),
             Datum::Int(number) => number.to_string(),
             Datum::UInt(number) => number.to_string(),
-            // A computed zero shows digits or not, by the server, the operator and what it is put into.
-            Datum::Decimal(number)
-                if number.unscaled == 0 && kind.scale().is_some_and(|scale| number.scale != scale) =>
-            {
-                return Err(Refusal::new("the digits of a computed zero"));
-            }
-            Datum::Decimal(number) => number.text(),
-            Datum::Double(_) if *kind == (Kind::Double { fixed: true }) => {
-                return Err(Refusal::new("a rounded DOUBLE as text"));
-            }
-            Datum::Double(number) if *number == 0.0 && number.is_sign_negative() => {
-                return Err(Refusal::new("a negative zero as text"));
-            }
-            Datum::Double(number) => double_text(*number),
-            // Some of the servers' ways of making it a text go by its double.
-            Datum::Float(_) => return Err(Refusal::new("a FLOAT as text")),
+            Datum::Decimal(number) => match kind.scale() {
+                Some(scale) if scale < number.scale => number.rounded(scale)?.text(),
+                _ => number.text(),
+            },
+            Datum::Double(number) => match kind {
+                Kind::Double { decimals: Some(decimals) } => fixed_text(*number, *decimals),
+                _ => double_text(*number),
+            },
+            Datum::Float(number) => float_text(*number),
             Datum::Text(text) => text.clone(),
-            Datum::Bytes(_) => return Err(Refusal::new("bytes as text")),
+            Datum::Bytes(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) => text.to_string(),
+                Err(_) => return Err(Refusal::new("bytes as text")),
+            },
             Datum::Date(days) => calendar::date_text(*days),
             Datum::DateTime(micros) => calendar::date_time_text(*micros, kind.fsp()),
             Datum::Time(micros) => calendar::time_text(*micros, kind.fsp()),
@@ -230,20 +121,90 @@ impl Datum {
 
     /// Whether it counts as true; `None` is NULL.
     pub(crate) fn condition(&self, kind: &Kind) -> Result<Option<bool>, Refusal> {
+        // Of a document other than a number the servers say different things in different places.
+        if let (Datum::Text(text), Kind::Json) = (self, kind)
+            && !text.starts_with(|sign: char| sign.is_ascii_digit() || sign == '-')
+        {
+            return Err(Refusal::new("a document as a condition"));
+        }
         Ok(self.number(kind)?.map(|number| match number {
             Number::Whole(number) => number != 0,
-            Number::Exact(number) => number.unscaled != 0,
+            Number::Exact(number) => !number.is_zero(),
             Number::Double(number) => number != 0.0,
         }))
     }
 
     /// As a whole number, rounded as the servers round arguments; `None` is NULL.
     pub(super) fn whole(&self, kind: &Kind) -> Result<Option<i128>, Refusal> {
-        match self.number(kind)? {
-            None => Ok(None),
-            Some(Number::Whole(number)) => Ok(Some(number)),
-            Some(Number::Exact(number)) => Ok(Some(number.rounded(0)?.unscaled)),
-            Some(Number::Double(_)) => Err(Refusal::new("a DOUBLE or a text as a whole number")),
+        match self {
+            Datum::Text(text) if !matches!(kind, Kind::Choice(_) | Kind::Json) => {
+                return Ok(Some(integer_prefix(text)));
+            }
+            Datum::Bytes(bytes) if *kind != Kind::Hex => {
+                return Ok(Some(integer_prefix(&byte_letters(bytes))));
+            }
+            _ => {}
+        }
+        Ok(match self.number(kind)? {
+            None => None,
+            Some(Number::Whole(number)) => Some(number),
+            Some(Number::Exact(number)) => Some(number.saturated()),
+            Some(Number::Double(number)) => Some(signed(number.round_ties_even())),
+        })
+    }
+}
+
+/// The nearest signed integer of 64 bits.
+pub(super) fn signed(number: f64) -> i128 {
+    // A cast takes the nearest that there is.
+    (number as i64).into()
+}
+
+/// Bytes as the letters of those numbers.
+pub(super) fn byte_letters(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| char::from(*byte)).collect()
+}
+
+/// The number of a literal of hexadecimal digits.
+fn hex_number(bytes: &[u8]) -> Result<u64, Refusal> {
+    let significant = bytes.iter().position(|byte| *byte != 0).map_or(&[][..], |at| &bytes[at..]);
+    match significant.len() <= 8 {
+        true => Ok(significant.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))),
+        false => Err(Refusal::new("the number of more than 64 bits")),
+    }
+}
+
+/// The integer that a text begins with, the nearest that 64 bits hold; 0 if it begins with none.
+pub(super) fn integer_prefix(text: &str) -> i128 {
+    let text = text.trim_start_matches([' ', '\t', '\n', '\r', '\u{b}', '\u{c}']);
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let mut number = 0i128;
+    for digit in digits.bytes().take_while(u8::is_ascii_digit) {
+        number = (number * 10 + i128::from(digit - b'0')).min(u64::MAX.into());
+    }
+    if negative { (-number).max(i64::MIN.into()) } else { number }
+}
+
+/// A double with `decimals` digits after the point.
+fn fixed_text(number: f64, decimals: u8) -> String {
+    // The shortest digits that read back as the number are filled with zeros, as the servers do.
+    let width = usize::from(decimals);
+    let Some(exact) = Decimal::of_double(number) else { return double_text(number) };
+    match exact.scale <= decimals {
+        true if exact.scale == 0 && width > 0 => format!("{}.{}", exact.text(), "0".repeat(width)),
+        true => {
+            let text = exact.text();
+            format!("{text}{}", "0".repeat(width - usize::from(exact.scale)))
+        }
+        false => {
+            let text = format!("{number:.width$}");
+            match text.strip_prefix('-') {
+                Some(rest) if rest.bytes().all(|byte| matches!(byte, b'0' | b'.')) => rest.to_string(),
+                _ => text,
+            }
         }
     }
 }
@@ -259,7 +220,7 @@ fn fractional(whole: i64, micros: i64, kind: &Kind) -> Number {
                 _ => -(micros.unsigned_abs() as i64 % 1_000_000),
             };
             let unscaled = i128::from(whole) * 1_000_000 + i128::from(fraction);
-            let exact = Decimal { unscaled, scale: 6 };
+            let exact = Decimal::new(unscaled, 6);
             Number::Exact(exact.truncated(fsp).unwrap_or(exact))
         }
     }
@@ -285,23 +246,13 @@ pub(super) fn double_prefix(text: &str) -> f64 {
             end = exponent;
         }
     }
-    if any { text[..end].parse().unwrap_or(0.0) } else { 0.0 }
+    let number: f64 = if any { text[..end].parse().unwrap_or(0.0) } else { 0.0 };
+    number.clamp(f64::MIN, f64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn decimals_round_half_away_from_zero() {
-        let rounded = |text: &str, scale| Decimal::prefix(text).unwrap().rounded(scale).unwrap().text();
-        assert_eq!(rounded("2.5", 0), "3");
-        assert_eq!(rounded("-2.5", 0), "-3");
-        assert_eq!(rounded("-0.449", 1), "-0.4");
-        assert_eq!(rounded("1.5", 3), "1.500");
-        assert_eq!(rounded("12e-1x", 1), "1.2");
-        assert_eq!(rounded("abc", 0), "0");
-    }
 
     #[test]
     fn texts_are_the_numbers_they_begin_with() {
@@ -310,5 +261,22 @@ mod tests {
         {
             assert_eq!(double_prefix(text), number, "{text}");
         }
+    }
+
+    #[test]
+    fn doubles_are_filled_with_zeros() {
+        assert_eq!(fixed_text(2.5, 2), "2.50");
+        assert_eq!(fixed_text(1e18, 2), "1000000000000000000.00");
+        assert_eq!(fixed_text(1e30, 0), "1000000000000000000000000000000");
+        assert_eq!(fixed_text(-0.001, 2), "0.00");
+        assert_eq!(fixed_text(0.855, 3), "0.855");
+    }
+
+    #[test]
+    fn integers_that_texts_begin_with_are_bounded() {
+        assert_eq!(integer_prefix(" 12abc"), 12);
+        assert_eq!(integer_prefix("-1.9"), -1);
+        assert_eq!(integer_prefix("99999999999999999999"), i128::from(u64::MAX));
+        assert_eq!(integer_prefix("-99999999999999999999"), i128::from(i64::MIN));
     }
 }

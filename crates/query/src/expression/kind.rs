@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
+use tanada_collation::{Charset, Encoded};
 use tanada_innodb::{Collation, ColumnType};
 
 use super::Refusal;
@@ -15,20 +16,24 @@ pub(crate) enum Kind {
         unsigned: bool,
     },
     Year,
-    Bit,
+    Bit {
+        bits: u8,
+    },
     /// With as many digits after the point as its text shows.
     Decimal {
         scale: u8,
     },
-    /// `fixed` if its text would show a fixed number of digits.
+    /// Its text shows `decimals` digits after the point, or as many as the number has.
     Double {
-        fixed: bool,
+        decimals: Option<u8>,
     },
     Float,
     Text(Collating),
     /// ENUM and SET: a text, and another number.
-    Choice(Collating),
+    Choice(Choice),
     Bytes,
+    /// A literal of hexadecimal digits or bits: bytes that count as an unsigned integer.
+    Hex,
     Date,
     Time {
         fsp: u8,
@@ -40,8 +45,34 @@ pub(crate) enum Kind {
     Timestamp {
         fsp: u8,
     },
-    /// JSON of MySQL.
+    /// JSON of MySQL, and what MariaDB's functions of documents give.
     Json,
+}
+
+/// What an ENUM or SET may be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Choice {
+    pub collating: Collating,
+    pub elements: Vec<String>,
+    pub is_set: bool,
+}
+
+impl Choice {
+    /// The number of an ENUM's element, or the bits of a SET's; 0 of an empty text. `None` if it is no element.
+    pub(super) fn number(&self, text: &str) -> Option<u64> {
+        if text.is_empty() {
+            return Some(0);
+        }
+        let place = |text: &str| self.elements.iter().position(|element| element == text);
+        if !self.is_set {
+            return place(text).map(|at| at as u64 + 1);
+        }
+        let mut bits = 0;
+        for part in text.split(',') {
+            bits |= 1u64.checked_shl(u32::try_from(place(part)?).ok()?)?;
+        }
+        Some(bits)
+    }
 }
 
 /// How a text compares, and how its bytes are.
@@ -86,14 +117,41 @@ impl Collating {
 
     /// The bytes of `text` in its character set.
     pub(super) fn bytes(&self, text: &str) -> Result<Vec<u8>, Refusal> {
-        let charset = self.charset.as_deref();
-        let is_wide = charset
-            .is_some_and(|charset| charset.starts_with("utf16") || matches!(charset, "ucs2" | "utf32"));
-        let is_utf8 = charset.is_some_and(|charset| charset.starts_with("utf8"));
-        match !is_wide && (is_utf8 || text.is_ascii()) {
-            true => Ok(text.as_bytes().to_vec()),
-            false => Err(Refusal::new("bytes of a text in its character set")),
+        let Some(name) = self.charset.as_deref() else {
+            return match text.is_ascii() {
+                true => Ok(text.as_bytes().to_vec()),
+                false => Err(Refusal::new("bytes of a text in its character set")),
+            };
+        };
+        match Charset::lookup(name).map(|charset| charset.encode(text)) {
+            Some(Encoded::Bytes(bytes)) => Ok(bytes.into_owned()),
+            _ => Err(Refusal::new("bytes of a text in its character set")),
         }
+    }
+
+    /// The text of `bytes` in its character set.
+    pub(super) fn text(&self, bytes: &[u8]) -> Result<String, Refusal> {
+        let name = self.charset.as_deref().unwrap_or("utf8mb4");
+        let text = Charset::lookup(name).and_then(|charset| Some(charset.decode(bytes)?.into_owned()));
+        text.ok_or_else(|| Refusal::new("bytes that are no text"))
+    }
+
+    /// Whether letters compare without case; `None` if that is not known.
+    pub(super) fn folds(&self, mysql: bool) -> Option<bool> {
+        if let Some(collation) = self.known(mysql) {
+            return Some(collation.compare("a", "A").is_eq());
+        }
+        match self.class() {
+            Class::Binary { .. } => Some(false),
+            Class::Folded { .. } => Some(true),
+            Class::Unknown => None,
+        }
+    }
+
+    /// The collation of a server, if it is known.
+    fn known(&self, mysql: bool) -> Option<&'static tanada_collation::Collation> {
+        let server = if mysql { tanada_collation::Server::MySql } else { tanada_collation::Server::MariaDb };
+        tanada_collation::Collation::lookup(server, self.collation.as_deref()?)
     }
 
     fn class(&self) -> Class {
@@ -119,9 +177,12 @@ impl Collating {
     ///
     /// # Errors
     /// If the order is not known of letters that decide.
-    pub(super) fn compare(&self, left: &str, right: &str) -> Result<Ordering, Refusal> {
+    pub(super) fn compare(&self, left: &str, right: &str, mysql: bool) -> Result<Ordering, Refusal> {
         if left == right {
             return Ok(Ordering::Equal);
+        }
+        if let Some(collation) = self.known(mysql) {
+            return Ok(collation.compare(left, right));
         }
         match self.class() {
             Class::Binary { pads } => {
@@ -156,10 +217,13 @@ impl Collating {
     ///
     /// # Errors
     /// If it is not known.
-    pub(super) fn equals(&self, left: &str, right: &str) -> Result<bool, Refusal> {
+    pub(super) fn equals(&self, left: &str, right: &str, mysql: bool) -> Result<bool, Refusal> {
+        if let Some(collation) = self.known(mysql) {
+            return Ok(collation.compare(left, right).is_eq());
+        }
         let is_plain = |text: &str| text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
         let Class::Folded { pads, .. } = self.class() else {
-            return self.compare(left, right).map(Ordering::is_eq).or_else(|refusal| {
+            return self.compare(left, right, mysql).map(Ordering::is_eq).or_else(|refusal| {
                 // What differs without case and spaces differs in every collation.
                 let core = |text: &str| text.trim_end_matches(' ').to_ascii_uppercase();
                 match is_plain(left) && is_plain(right) && core(left) != core(right) {
@@ -176,15 +240,6 @@ impl Collating {
         }
         let cut = |text: &str| if pads { text.trim_end_matches(' ').to_string() } else { text.to_string() };
         Ok(cut(left).eq_ignore_ascii_case(&cut(right)))
-    }
-
-    /// Whether letters compare without case; `None` if that is not known.
-    pub(super) fn folds(&self) -> Option<bool> {
-        match self.class() {
-            Class::Binary { .. } => Some(false),
-            Class::Folded { .. } => Some(true),
-            Class::Unknown => None,
-        }
     }
 }
 
@@ -249,8 +304,8 @@ impl Kind {
             ColumnType::Integer { unsigned, .. } => Kind::Int { unsigned: *unsigned },
             ColumnType::Decimal { scale, .. } => Kind::Decimal { scale: *scale },
             ColumnType::Float => Kind::Float,
-            ColumnType::Double => Kind::Double { fixed: false },
-            ColumnType::Bit { .. } => Kind::Bit,
+            ColumnType::Double => Kind::Double { decimals: None },
+            ColumnType::Bit { bits } => Kind::Bit { bits: *bits },
             ColumnType::Year => Kind::Year,
             ColumnType::Date => Kind::Date,
             ColumnType::Time { fsp, .. } => Kind::Time { fsp: *fsp },
@@ -261,9 +316,11 @@ impl Kind {
             | ColumnType::Text { collation, .. } => Kind::Text(Collating::column(collation)),
             ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. } => Kind::Bytes,
             ColumnType::Json => Kind::Json,
-            ColumnType::Enum { .. } | ColumnType::Set { .. } => {
-                Kind::Choice(Collating { collation: None, charset: None, strength: 1 })
-            }
+            ColumnType::Enum { elements } | ColumnType::Set { elements } => Kind::Choice(Choice {
+                collating: Collating { collation: None, charset: None, strength: 1 },
+                elements: elements.clone(),
+                is_set: matches!(column_type, ColumnType::Set { .. }),
+            }),
             other => {
                 return Err(Refusal::new(format!(
                     "a column of type {}",
@@ -279,7 +336,7 @@ impl Kind {
             self,
             Kind::Int { .. }
                 | Kind::Year
-                | Kind::Bit
+                | Kind::Bit { .. }
                 | Kind::Decimal { .. }
                 | Kind::Double { .. }
                 | Kind::Float
@@ -302,7 +359,7 @@ impl Kind {
     /// Digits after the point of an exact number; `None` for a double or what becomes one.
     pub(super) fn scale(&self) -> Option<u8> {
         match self {
-            Kind::Null | Kind::Int { .. } | Kind::Year | Kind::Bit | Kind::Date => Some(0),
+            Kind::Null | Kind::Int { .. } | Kind::Year | Kind::Bit { .. } | Kind::Date | Kind::Hex => Some(0),
             Kind::Decimal { scale } => Some(*scale),
             Kind::Time { fsp } | Kind::DateTime { fsp } => Some(*fsp),
             _ => None,
@@ -312,7 +369,7 @@ impl Kind {
     /// How its text compares.
     pub(super) fn collating(&self) -> Collating {
         match self {
-            Kind::Text(collating) | Kind::Choice(collating) => collating.clone(),
+            Kind::Text(collating) | Kind::Choice(Choice { collating, .. }) => collating.clone(),
             Kind::Json => Collating {
                 collation: Some("utf8mb4_bin".to_string()),
                 charset: Some("utf8mb4".to_string()),
@@ -322,21 +379,60 @@ impl Kind {
         }
     }
 
+    /// Digits after the point that a double computed of it shows; `None` for as many as it has.
+    pub(super) fn decimals(&self) -> Option<u8> {
+        match self {
+            Kind::Double { decimals } => *decimals,
+            Kind::Choice(_) => None,
+            kind => kind.scale(),
+        }
+    }
+
+    /// Whether values are texts or bytes.
+    pub(super) fn is_string(&self) -> bool {
+        matches!(self, Kind::Text(_) | Kind::Choice(_) | Kind::Bytes | Kind::Hex | Kind::Json)
+    }
+
+    /// Whether its text is bytes of no character set.
+    pub(super) fn is_binary(&self) -> bool {
+        matches!(self, Kind::Bytes | Kind::Hex | Kind::Bit { .. })
+    }
+
     /// The one type that both sides of an IF, COALESCE or GREATEST become.
-    pub(super) fn common(&self, other: &Kind) -> Result<Kind, Refusal> {
-        use Kind::{Bytes, Choice, Date, DateTime, Decimal, Double, Int, Json, Null, Text, Time};
+    pub(super) fn common(&self, other: &Kind, mysql: bool) -> Result<Kind, Refusal> {
+        use Kind::{Bit, Choice, Date, DateTime, Decimal, Double, Float, Int, Json, Null, Text, Time, Year};
         let mixed = || Refusal::new(format!("{self:?} mixed with {other:?}"));
+        let text = |left: &Kind, right: &Kind| match left.is_binary() || right.is_binary() {
+            true => Kind::Bytes,
+            false => Text(left.collating().merged(&right.collating())),
+        };
         Ok(match (self, other) {
+            // MariaDB's ENUMs out of an IF are texts.
+            (Null, Choice(choice)) | (Choice(choice), Null) if !mysql => Text(choice.collating.clone()),
             (Null, other) | (other, Null) => other.clone(),
-            (left, right) if left == right && !matches!(left, Text(_) | Choice(_)) => left.clone(),
-            (Json | Bytes | Kind::Year | Kind::Bit | Kind::Float, _)
-            | (_, Json | Bytes | Kind::Year | Kind::Bit | Kind::Float) => {
-                return Err(mixed());
-            }
-            (Int { .. }, Int { .. }) => Decimal { scale: 0 },
-            (Double { fixed }, number) | (number, Double { fixed }) if number.is_number() => {
-                let both = matches!((self, other), (Double { fixed: false }, Double { fixed: false }));
-                Double { fixed: *fixed || !both }
+            (Choice(left), Choice(_)) if self == other && !mysql => Text(left.collating.clone()),
+            (Bit { .. }, Bit { .. }) if mysql => return Err(mixed()),
+            (Bit { .. }, Bit { .. }) => Int { unsigned: true },
+            (left, right) if left == right && !matches!(left, Text(_)) => left.clone(),
+            // MySQL makes a BIT beside a number bytes in some places.
+            (Bit { .. }, number) | (number, Bit { .. }) if number.is_number() && mysql => return Err(mixed()),
+            (Json, number) | (number, Json) if !number.is_string() => return Err(mixed()),
+            (Int { .. } | Year | Bit { .. }, Int { .. } | Year | Bit { .. }) => match (self, other) {
+                (Int { unsigned }, Year | Bit { .. }) | (Year | Bit { .. }, Int { unsigned }) => {
+                    if *unsigned { Int { unsigned: true } } else { Decimal { scale: 0 } }
+                }
+                (Int { .. }, Int { .. }) => Decimal { scale: 0 },
+                _ => Int { unsigned: true },
+            },
+            // Of MySQL's FLOAT beside an integer the order matters.
+            (Float, Int { .. } | Year) | (Int { .. } | Year, Float) if mysql => return Err(mixed()),
+            (left, right)
+                if left.is_number()
+                    && right.is_number()
+                    && (matches!(left, Double { .. } | Float) || matches!(right, Double { .. } | Float)) =>
+            {
+                let decimals = left.decimals().zip(right.decimals()).map(|(left, right)| left.max(right));
+                Double { decimals }
             }
             (left, right) if left.is_number() && right.is_number() => {
                 Decimal { scale: left.scale().unwrap_or(0).max(right.scale().unwrap_or(0)) }
@@ -346,7 +442,7 @@ impl Kind {
             (Date | DateTime { .. }, Time { .. }) | (Time { .. }, Date | DateTime { .. }) => {
                 return Err(mixed());
             }
-            (left, right) => Text(left.collating().merged(&right.collating())),
+            (left, right) => text(left, right),
         })
     }
 }
@@ -362,24 +458,23 @@ mod tests {
 
     #[test]
     fn texts_compare_by_collation() {
-        let compare = |name: &str, left: &str, right: &str| collating(name).compare(left, right).ok();
+        let compare = |name: &str, left: &str, right: &str| collating(name).compare(left, right, true).ok();
         assert_eq!(compare("utf8mb4_bin", "a", "A"), Some(Ordering::Greater));
         assert_eq!(compare("utf8mb4_bin", "a", "a  "), Some(Ordering::Equal));
         assert_eq!(compare("utf8mb4_0900_ai_ci", "a", "A"), Some(Ordering::Equal));
         assert_eq!(compare("utf8mb4_0900_ai_ci", "a", "a "), Some(Ordering::Less));
         assert_eq!(compare("utf8mb4_general_ci", "a_b", "aZb"), Some(Ordering::Greater));
-        assert_eq!(compare("utf8mb4_0900_ai_ci", "a_b", "aZb"), None);
-        assert_eq!(compare("utf8mb4_general_ci", "é", "e"), None);
-        assert_eq!(collating("utf8mb4_0900_ai_ci").equals("a_b", "azb"), Ok(false));
+        assert_eq!(compare("utf8mb4_general_ci", "é", "e"), Some(Ordering::Equal));
+        assert_eq!(collating("utf8mb4_0900_ai_ci").equals("a_b", "azb", true), Ok(false));
     }
 
     #[test]
     fn literals_compare_by_an_unknown_collation() {
         let literal = Collating::literal(None);
-        assert_eq!(literal.compare("a", "a").unwrap(), Ordering::Equal);
-        assert_eq!(literal.compare("a", "b").unwrap(), Ordering::Less);
-        assert!(literal.compare("a", "A").is_err());
-        assert!(literal.compare("a", "B").is_err());
-        assert_eq!(literal.equals("a", "B"), Ok(false));
+        assert_eq!(literal.compare("a", "a", true).unwrap(), Ordering::Equal);
+        assert_eq!(literal.compare("a", "b", true).unwrap(), Ordering::Less);
+        assert!(literal.compare("a", "A", true).is_err());
+        assert!(literal.compare("a", "B", true).is_err());
+        assert_eq!(literal.equals("a", "B", true), Ok(false));
     }
 }

@@ -14,10 +14,12 @@ mod arithmetic;
 mod assign;
 mod calendar;
 mod call;
+mod cast;
 mod compare;
 mod conversions;
 mod dates;
 mod datum;
+mod decimal;
 mod json;
 mod kind;
 mod node;
@@ -26,9 +28,12 @@ mod plan;
 mod rules;
 mod strings;
 mod syntax;
+#[cfg(test)]
+mod tests;
 mod tokens;
 mod zone;
 
+use datafusion::arrow::datatypes::i256;
 use tanada_innodb::schema::Server;
 use tanada_innodb::{ColumnType, TableDefinition, Value};
 
@@ -81,7 +86,7 @@ impl GeneratedColumn {
     pub fn new(definition: &TableDefinition, column: usize) -> Result<GeneratedColumn, Refusal> {
         let rules = Rules::new(definition.server == Server::MySql);
         let mut parts = plan::Parts::default();
-        let expression = plan::planned(definition, column, &rules, &mut parts, 0)?;
+        let expression = plan::planned(&definition.columns, column, &rules, &mut parts, 0)?;
         let column_type = definition.columns[column].column_type.clone();
         assign::check(&expression, &column_type)?;
         Ok(GeneratedColumn { expression, column_type, inputs: parts.inputs, rules })
@@ -99,6 +104,9 @@ impl GeneratedColumn {
     pub fn value(&self, row: &[Value<'_>]) -> Result<Value<'static>, Refusal> {
         let row: Vec<Datum> = row.iter().map(datum_of).collect::<Result<_, Refusal>>()?;
         let value = self.expression.value(&row)?;
+        if assign::is_unclear(&self.expression, &value, &self.column_type) {
+            return Err(Refusal::new("the digits of a computed zero"));
+        }
         let stored = assign::stored(value, &self.expression.kind, &self.column_type, &self.rules)?;
         output(stored, &self.column_type)
     }
@@ -112,13 +120,10 @@ pub(crate) fn datum_of(value: &Value<'_>) -> Result<Datum, Refusal> {
         Value::UInt(number) => Datum::UInt(*number),
         Value::Float(number) => Datum::Float(*number),
         Value::Double(number) => Datum::Double(*number),
-        Value::Decimal(decimal) => {
-            let unscaled = decimal.low.cast_signed();
-            if decimal.high != unscaled >> 127 {
-                return Err(Refusal::digits());
-            }
-            Datum::Decimal(datum::Decimal { unscaled, scale: decimal.scale })
-        }
+        Value::Decimal(decimal) => Datum::Decimal(datum::Decimal {
+            unscaled: i256::from_parts(decimal.low, decimal.high),
+            scale: decimal.scale,
+        }),
         Value::Text(text) => Datum::Text(text.to_string()),
         Value::Bytes(bytes) => Datum::Bytes(bytes.to_vec()),
         Value::Date(days) => Datum::Date((*days).into()),
@@ -136,11 +141,8 @@ pub(crate) fn value_of(datum: Datum, kind: &Kind) -> Result<Value<'static>, Refu
     Ok(match (datum, kind) {
         (Datum::Decimal(number), Kind::Decimal { scale }) => {
             let number = number.rounded(*scale)?;
-            Value::Decimal(tanada_innodb::Decimal {
-                high: number.unscaled >> 127,
-                low: number.unscaled as u128,
-                scale: number.scale,
-            })
+            let (low, high) = number.unscaled.to_parts();
+            Value::Decimal(tanada_innodb::Decimal { high, low, scale: number.scale })
         }
         (Datum::Int(number), Kind::Decimal { .. }) => return decimal(number.into()),
         (Datum::UInt(number), Kind::Decimal { .. }) => return decimal(number.into()),
@@ -157,11 +159,10 @@ fn output(datum: Datum, column_type: &ColumnType) -> Result<Value<'static>, Refu
         Datum::UInt(number) => Value::UInt(number),
         Datum::Double(number) => Value::Double(number),
         Datum::Float(number) => Value::Float(number),
-        Datum::Decimal(number) => Value::Decimal(tanada_innodb::Decimal {
-            high: number.unscaled >> 127,
-            low: number.unscaled as u128,
-            scale: number.scale,
-        }),
+        Datum::Decimal(number) => {
+            let (low, high) = number.unscaled.to_parts();
+            Value::Decimal(tanada_innodb::Decimal { high, low, scale: number.scale })
+        }
         Datum::Text(text) => Value::Text(text.into()),
         Datum::Bytes(bytes) => Value::Bytes(bytes.into()),
         Datum::Date(days) => {

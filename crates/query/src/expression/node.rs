@@ -32,6 +32,8 @@ pub(crate) enum Node {
     Case(Vec<(Typed, Typed)>, Option<Box<Typed>>),
     /// The first that is not NULL.
     Coalesce(Vec<Typed>),
+    /// What is true or false, as JSON tells from 1 and 0.
+    Truth(Box<Typed>),
 }
 
 impl fmt::Debug for Node {
@@ -44,6 +46,7 @@ impl fmt::Debug for Node {
             Node::Logical(until, operands) => write!(f, "until {until} {operands:?}"),
             Node::Case(whens, otherwise) => write!(f, "case {whens:?} else {otherwise:?}"),
             Node::Coalesce(operands) => write!(f, "coalesce {operands:?}"),
+            Node::Truth(inner) => write!(f, "{inner:?}"),
         }
     }
 }
@@ -58,10 +61,33 @@ impl Typed {
         Typed { node: Node::Call(Arc::new(compute), operands), kind }
     }
 
+    /// The same, as what is true or false.
+    pub(super) fn truth(of: Typed) -> Typed {
+        let kind = of.kind.clone();
+        Typed { node: Node::Truth(Box::new(of)), kind }
+    }
+
+    /// Whether no column is in it.
+    pub(super) fn is_constant(&self) -> bool {
+        match &self.node {
+            Node::Literal(_) => true,
+            Node::Input(_) => false,
+            Node::Call(_, operands) | Node::Logical(_, operands) | Node::Coalesce(operands) => {
+                operands.iter().all(Typed::is_constant)
+            }
+            Node::Stored(_, inner) | Node::Truth(inner) => inner.is_constant(),
+            Node::Case(whens, otherwise) => {
+                whens.iter().all(|(condition, result)| condition.is_constant() && result.is_constant())
+                    && otherwise.as_ref().is_none_or(|otherwise| otherwise.is_constant())
+            }
+        }
+    }
+
     /// The literal, if it is one.
     pub(super) fn literal(&self) -> Option<&Datum> {
         match &self.node {
             Node::Literal(datum) => Some(datum),
+            Node::Truth(inner) => inner.literal(),
             _ => None,
         }
     }
@@ -77,6 +103,7 @@ impl Typed {
                 compute(&values)
             }
             Node::Stored(store, inner) => store(&[inner.value(row)?]),
+            Node::Truth(inner) => inner.value(row),
             Node::Logical(until, operands) => {
                 let mut result = Some(!until);
                 for operand in operands {

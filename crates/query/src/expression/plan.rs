@@ -1,13 +1,14 @@
 //! Names resolved, types found: an expression's syntax becomes what is evaluated.
 
-use tanada_innodb::TableDefinition;
+use tanada_innodb::Column;
 
 use super::datum::{Datum, Decimal};
 use super::kind::Collating;
 use super::node::{Node, Typed};
 use super::syntax::{Syntax, parse};
 use super::{
-    Kind, MAX_DEPTH, Refusal, Rules, arithmetic, assign, compare, conversions, dates, json, numeric, strings,
+    Kind, MAX_DEPTH, Refusal, Rules, arithmetic, assign, cast, compare, conversions, dates, json, numeric,
+    strings,
 };
 
 /// Most parts of an expression, with those of virtual columns in it.
@@ -23,7 +24,7 @@ pub(super) struct Parts {
 
 /// The expression of a virtual column; what it is made of is added to `parts`.
 pub(super) fn planned(
-    definition: &TableDefinition,
+    columns: &[Column],
     column: usize,
     rules: &Rules,
     parts: &mut Parts,
@@ -32,14 +33,30 @@ pub(super) fn planned(
     if depth > MAX_DEPTH {
         return Err(Refusal::new("it is made of itself"));
     }
-    let text = definition.columns.get(column).and_then(|column| column.virtual_expression.as_deref());
+    let text = columns.get(column).and_then(|column| column.virtual_expression.as_deref());
     let text = text.ok_or_else(|| Refusal::new("it has no expression"))?;
-    Planner { definition, rules, parts, depth }.typed(&parse(text)?)
+    Planner { columns, rules, connection: None, parts, depth }.typed(&parse(text)?)
+}
+
+/// An expression of a query over `columns`, whose literals compare by `connection`; inputs are the columns' positions.
+#[cfg(test)]
+pub(super) fn query(
+    text: &str,
+    columns: &[Column],
+    rules: &Rules,
+    connection: Collating,
+) -> Result<(Typed, Vec<usize>), Refusal> {
+    let mut parts = Parts::default();
+    let mut planner = Planner { columns, rules, connection: Some(connection), parts: &mut parts, depth: 0 };
+    let typed = planner.typed(&parse(text)?)?;
+    Ok((typed, parts.inputs))
 }
 
 struct Planner<'a> {
-    definition: &'a TableDefinition,
+    columns: &'a [Column],
     rules: &'a Rules,
+    /// How literals compare; `None` if the connection is not known, as that of a column's expression.
+    connection: Option<Collating>,
     parts: &'a mut Parts,
     depth: usize,
 }
@@ -52,7 +69,16 @@ impl Planner<'_> {
         }
         Ok(match syntax {
             Syntax::Null => Typed { node: Node::Literal(Datum::Null), kind: Kind::Null },
-            Syntax::Number(text) => number(text)?,
+            Syntax::Number(text) => number(text, self.rules)?,
+            Syntax::Hex(bytes, is_number) => hex(bytes, *is_number || self.rules.mysql),
+            Syntax::Truth(truth) => Typed::truth(Typed {
+                node: Node::Literal(Datum::truth(*truth)),
+                kind: Kind::Int { unsigned: false },
+            }),
+            Syntax::Text(text, None) if self.connection.is_some() => Typed {
+                node: Node::Literal(Datum::Text(text.clone())),
+                kind: self.connection.clone().map_or(Kind::Null, Kind::Text),
+            },
             Syntax::Text(text, charset) => literal_text(text, charset.as_deref(), self.rules.mysql)?,
             Syntax::Temporal(word, text) => dates::literal(word, text, self.rules)?,
             Syntax::Column(name) => self.column(name)?,
@@ -62,7 +88,7 @@ impl Planner<'_> {
                 if !matches!(wanted.name.as_str(), "char" | "date" | "datetime" | "time") {
                     arithmetic::number_of_branches(&of)?;
                 }
-                conversions::cast(of, wanted, self.rules)?
+                cast::cast(of, wanted, self.rules)?
             }
             Syntax::Collate(of, name) => {
                 let mut of = self.typed(of)?;
@@ -82,16 +108,20 @@ impl Planner<'_> {
     }
 
     fn column(&mut self, name: &str) -> Result<Typed, Refusal> {
-        let found = self.definition.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
+        let found = self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
         let at = found.ok_or_else(|| Refusal::new(format!("there is no column {name}")))?;
-        let column_type = &self.definition.columns[at].column_type;
+        let column_type = &self.columns[at].column_type;
         let kind = Kind::of_column(column_type)?;
-        if self.definition.columns[at].virtual_expression.is_some() {
-            let inner = planned(self.definition, at, self.rules, self.parts, self.depth + 1)?;
+        if self.columns[at].virtual_expression.is_some() {
+            let inner = planned(self.columns, at, self.rules, self.parts, self.depth + 1)?;
             assign::check(&inner, column_type)?;
-            let (from, column_type, rules) = (inner.kind.clone(), column_type.clone(), *self.rules);
+            let (from, column_type, rules) = (inner.clone(), column_type.clone(), *self.rules);
             let store = conversions::shared(move |values| {
-                assign::stored(values.first().cloned().unwrap_or(Datum::Null), &from, &column_type, &rules)
+                let value = values.first().cloned().unwrap_or(Datum::Null);
+                if assign::is_unclear(&from, &value, &column_type) {
+                    return Err(Refusal::new("the digits of a computed zero"));
+                }
+                assign::stored(value, &from.kind, &column_type, &rules)
             });
             return Ok(Typed { node: Node::Stored(store, Box::new(inner)), kind });
         }
@@ -118,14 +148,14 @@ impl Planner<'_> {
                 None => condition,
             };
             let result = self.typed(result)?;
-            kind = kind.common(&result.kind)?;
+            kind = kind.common(&result.kind, self.rules.mysql)?;
             planned.push((condition, result));
         }
         let otherwise = otherwise.map(|otherwise| self.typed(otherwise)).transpose()?;
         if let Some(otherwise) = &otherwise {
-            kind = kind.common(&otherwise.kind)?;
+            kind = kind.common(&otherwise.kind, self.rules.mysql)?;
         }
-        Ok(Typed { node: Node::Case(planned, otherwise.map(Box::new)), kind })
+        Ok(conditional(planned, otherwise, kind, self.rules))
     }
 
     fn call(&mut self, name: &str, operands: &[Syntax]) -> Result<Typed, Refusal> {
@@ -137,9 +167,40 @@ impl Planner<'_> {
             let negative = matches!(name, "-" | "date_sub" | "subdate");
             return dates::shifted(self.typed(date)?, self.typed(count)?, unit, negative, self.rules);
         }
-        let typed: Vec<Typed> =
-            operands.iter().map(|operand| self.typed(operand)).collect::<Result<_, _>>()?;
+        let is_row = |of: &Syntax| matches!(of, Syntax::Call(name, _) if name == "row");
+        if name == "in" && operands.iter().all(is_row) {
+            let items = operands[1..].iter().map(|item| self.call("=", &[operands[0].clone(), item.clone()]));
+            let parts = items.collect::<Result<Vec<_>, _>>()?;
+            let kind = Kind::Int { unsigned: false };
+            return Ok(Typed::truth(Typed { node: Node::Logical(true, parts), kind }));
+        }
+        if let [Syntax::Call(left, lefts), Syntax::Call(right, rights)] = operands
+            && left == "row"
+            && right == "row"
+        {
+            let mut typed = |of: &[Syntax]| of.iter().map(|of| self.typed(of)).collect::<Result<Vec<_>, _>>();
+            let (lefts, rights) = (typed(lefts)?, typed(rights)?);
+            return compare::rows(name, lefts, rights, self.rules);
+        }
+        let typed = operands.iter().map(|operand| self.typed(operand)).collect::<Result<_, _>>()?;
         called(name, typed, self.rules)
+    }
+}
+
+/// What is of a double's type is one; MariaDB shows a negative zero as 0 wherever it is computed.
+fn as_double(of: Typed, mysql: bool) -> Typed {
+    match (of.node, of.kind) {
+        (Node::Call(compute, operands), kind @ Kind::Double { .. }) => {
+            Typed::call(kind, operands, move |values| {
+                Ok(match compute(values)? {
+                    Datum::Double(number) if !mysql => Datum::Double(number + 0.0),
+                    Datum::Int(number) => Datum::Double(number as f64),
+                    Datum::UInt(number) => Datum::Double(number as f64),
+                    other => other,
+                })
+            })
+        }
+        (node, kind) => Typed { node, kind },
     }
 }
 
@@ -147,35 +208,42 @@ impl Planner<'_> {
 ///
 /// # Errors
 /// If there is none of this name, or it is not computed exactly here.
-pub(super) fn called(name: &str, mut typed: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+pub(super) fn called(name: &str, typed: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
     if matches!(
         name,
         "negative" | "abs" | "floor" | "ceil" | "ceiling" | "sign" | "sqrt" | "pow" | "power" | "not"
     ) {
         typed.iter().try_for_each(arithmetic::number_of_branches)?;
     }
+    Ok(as_double(operator(name, typed, rules)?, rules.mysql))
+}
+
+fn operator(name: &str, mut typed: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+    let mysql = rules.mysql;
     let pair = |typed: &[Typed]| (typed[0].clone(), typed[1].clone());
     match (name, typed.len()) {
         ("+" | "-" | "*" | "/" | "div" | "%", 2) | ("mod", 2) => {
             let (left, right) = pair(&typed);
             arithmetic::operation(if name == "mod" { "%" } else { name }, left, right, rules)
         }
-        ("|" | "&" | "^" | "<<" | ">>", 2) | ("~", 1) => arithmetic::bits(name, typed),
+        ("|" | "&" | "^" | "<<" | ">>", 2) | ("~", 1) => arithmetic::bits(name, typed, mysql),
         ("=" | "<>" | "<" | "<=" | ">" | ">=" | "<=>", 2) => {
             let (left, right) = pair(&typed);
             compare::comparison(name, left, right, rules)
         }
         ("and" | "or" | "xor", 2) => {
             let (left, right) = pair(&typed);
-            Ok(arithmetic::logic(name, left, right))
+            Ok(Typed::truth(arithmetic::logic(name, left, right)))
         }
-        ("not", 1) => Ok(arithmetic::not(typed.remove(0))),
-        ("negative", 1) => arithmetic::negative(typed.remove(0)),
-        ("is null" | "is true" | "is false" | "is unknown", 1) => arithmetic::is(&name[3..], typed.remove(0)),
-        ("isnull", 1) => arithmetic::is("null", typed.remove(0)),
+        ("not", 1) => Ok(Typed::truth(arithmetic::not(typed.remove(0)))),
+        ("negative", 1) => arithmetic::negative(typed.remove(0), mysql),
+        ("is null" | "is true" | "is false" | "is unknown", 1) => {
+            arithmetic::is(&name[3..], typed.remove(0)).map(Typed::truth)
+        }
+        ("isnull", 1) => arithmetic::is("null", typed.remove(0)).map(Typed::truth),
         ("between", 3) => compare::between(typed, rules),
         ("in", 2..) => compare::is_in(typed, rules),
-        ("like", 2 | 3) => compare::like(typed),
+        ("like", 2 | 3) => compare::like(typed, rules),
         ("greatest" | "least", 2..) => compare::extreme(name == "greatest", typed, rules),
         ("nullif", 2) => {
             let (left, right) = pair(&typed);
@@ -183,18 +251,41 @@ pub(super) fn called(name: &str, mut typed: Vec<Typed>, rules: &Rules) -> Result
         }
         ("if", 3) => {
             let (otherwise, result, condition) = (typed.remove(2), typed.remove(1), typed.remove(0));
-            let kind = result.kind.common(&otherwise.kind)?;
-            Ok(Typed { node: Node::Case(vec![(condition, result)], Some(Box::new(otherwise))), kind })
+            let kind = result.kind.common(&otherwise.kind, mysql)?;
+            Ok(conditional(vec![(condition, result)], Some(otherwise), kind, rules))
+        }
+        ("nvl2", 3) if !mysql => {
+            let (otherwise, result, of) = (typed.remove(2), typed.remove(1), typed.remove(0));
+            let condition = arithmetic::not(arithmetic::is("null", of)?);
+            let kind = result.kind.common(&otherwise.kind, mysql)?;
+            Ok(conditional(vec![(condition, result)], Some(otherwise), kind, rules))
         }
         ("coalesce" | "ifnull" | "nvl", 1..) => {
             let mut kind = Kind::Null;
             for operand in &typed {
-                kind = kind.common(&operand.kind)?;
+                kind = kind.common(&operand.kind, mysql)?;
             }
-            Ok(Typed { node: Node::Coalesce(typed), kind })
+            if let (Kind::Choice(choice), true) = (&kind, mysql && typed.len() > 1) {
+                kind = Kind::Text(choice.collating.clone());
+            }
+            let operands = typed.into_iter().map(|of| conversions::branch(of, &kind, false)).collect();
+            Ok(Typed { node: Node::Coalesce(operands), kind })
         }
         _ => function(name, &typed, rules),
     }
+}
+
+/// A CASE whose branches become one type.
+pub(super) fn conditional(
+    whens: Vec<(Typed, Typed)>,
+    otherwise: Option<Typed>,
+    kind: Kind,
+    rules: &Rules,
+) -> Typed {
+    let branch = |of: Typed| conversions::branch(of, &kind, rules.mysql);
+    let whens = whens.into_iter().map(|(condition, result)| (condition, branch(result))).collect();
+    let otherwise = otherwise.map(|otherwise| Box::new(branch(otherwise)));
+    Typed { node: Node::Case(whens, otherwise), kind }
 }
 
 fn function(name: &str, operands: &[Typed], rules: &Rules) -> Result<Typed, Refusal> {
@@ -211,24 +302,37 @@ fn function(name: &str, operands: &[Typed], rules: &Rules) -> Result<Typed, Refu
     found.ok_or_else(|| Refusal::new(format!("{name} of {} values", operands.len())))
 }
 
-pub(super) fn number(text: &str) -> Result<Typed, Refusal> {
+/// A literal of hexadecimal digits or bits.
+fn hex(bytes: &[u8], is_number: bool) -> Typed {
+    let kind = if is_number { Kind::Hex } else { Kind::Bytes };
+    Typed { node: Node::Literal(Datum::Bytes(bytes.to_vec())), kind }
+}
+
+pub(super) fn number(text: &str, rules: &Rules) -> Result<Typed, Refusal> {
     if text.contains(['e', 'E']) {
         let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
         let number = number.ok_or_else(|| Refusal::new("a number out of range"))?;
-        return Ok(Typed { node: Node::Literal(Datum::Double(number)), kind: Kind::Double { fixed: false } });
+        let number = if rules.mysql { number } else { number + 0.0 };
+        return Ok(Typed {
+            node: Node::Literal(Datum::Double(number)),
+            kind: Kind::Double { decimals: None },
+        });
     }
+    let decimal = |scale: u8| {
+        let number = Decimal::prefix(text).ok_or_else(Refusal::digits)?.rounded(scale)?;
+        Ok(Typed { node: Node::Literal(Datum::Decimal(number)), kind: Kind::Decimal { scale } })
+    };
     if text.contains('.') {
         let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
         let scale =
             u8::try_from(fraction.len()).ok().filter(|scale| *scale <= 30).ok_or_else(Refusal::digits)?;
-        let number = Decimal::prefix(text).ok_or_else(Refusal::digits)?.rounded(scale)?;
-        return Ok(Typed { node: Node::Literal(Datum::Decimal(number)), kind: Kind::Decimal { scale } });
+        return decimal(scale);
     }
     let literal = |datum, unsigned| Typed { node: Node::Literal(datum), kind: Kind::Int { unsigned } };
     match (text.parse::<i64>(), text.parse::<u64>()) {
         (Ok(number), _) => Ok(literal(Datum::Int(number), false)),
         (_, Ok(number)) => Ok(literal(Datum::UInt(number), true)),
-        _ => Err(Refusal::digits()),
+        _ => decimal(0),
     }
 }
 

@@ -21,6 +21,10 @@ pub(super) enum Syntax {
     Number(String),
     /// A string, and the character set of its introducer.
     Text(String, Option<String>),
+    /// Bytes of a literal of hexadecimal digits or bits, and whether it is a number to MariaDB (`0x41`, `b'1'`).
+    Hex(Vec<u8>, bool),
+    /// TRUE or FALSE.
+    Truth(bool),
     /// `DATE'...'`, `TIME'...'`, `TIMESTAMP'...'`: the word and the text.
     Temporal(String, String),
     /// A column.
@@ -200,8 +204,8 @@ impl Parser {
         if least > PREDICATE {
             return Ok(None);
         }
-        let negated =
-            self.word_at(self.at) == "not" && matches!(self.word_at(self.at + 1), "in" | "between" | "like");
+        let negated = self.word_at(self.at) == "not"
+            && matches!(self.word_at(self.at + 1), "in" | "between" | "like" | "regexp" | "rlike");
         self.at += usize::from(negated);
         if self.eat_word("between") {
             let low = self.expression(BIT_OR)?;
@@ -217,6 +221,10 @@ impl Parser {
             let mut operands = vec![left.clone()];
             operands.extend(self.arguments()?);
             return Ok(Some(negate(negated, Syntax::Call("in".to_string(), operands))));
+        }
+        if self.eat_word("regexp") || self.eat_word("rlike") {
+            let operands = vec![left.clone(), self.expression(BIT_OR)?];
+            return Ok(Some(negate(negated, Syntax::Call("regexp".to_string(), operands))));
         }
         if self.eat_word("like") {
             let pattern = self.expression(BIT_OR)?;
@@ -254,6 +262,7 @@ impl Parser {
         match token {
             Token::Number(number) => Ok(Syntax::Number(number)),
             Token::Text { text, charset } => Ok(Syntax::Text(text, charset)),
+            Token::Hex { bytes, is_number } => Ok(Syntax::Hex(bytes, is_number)),
             Token::Name(name) if self.eat("(") => {
                 Ok(Syntax::Call(name.to_ascii_lowercase(), self.arguments()?))
             }
@@ -269,6 +278,11 @@ impl Parser {
             }
             Token::Symbol("(") => {
                 let inner = self.expression(0)?;
+                if self.eat(",") {
+                    let mut parts = vec![inner];
+                    parts.extend(self.arguments()?);
+                    return Ok(Syntax::Call("row".to_string(), parts));
+                }
                 self.expect(")")?;
                 Ok(inner)
             }
@@ -287,8 +301,13 @@ impl Parser {
         }
         match word.as_str() {
             "null" => return Ok(Syntax::Null),
-            "true" => return Ok(Syntax::Number("1".to_string())),
-            "false" => return Ok(Syntax::Number("0".to_string())),
+            "true" => return Ok(Syntax::Truth(true)),
+            "false" => return Ok(Syntax::Truth(false)),
+            "binary" => {
+                let of = self.expression(SIGN)?;
+                let wanted = CastType { name: "binary".to_string(), ..CastType::default() };
+                return Ok(Syntax::Cast(Box::new(of), wanted));
+            }
             "case" => return self.case(),
             "interval" => {
                 let count = self.expression(0)?;

@@ -16,6 +16,8 @@ pub(super) enum Token {
     Number(String),
     /// A string, and the character set of its introducer.
     Text { text: String, charset: Option<String> },
+    /// Bytes in hexadecimal digits or bits, and whether they are a number to MariaDB (`0x41` and `b'1'`, not `x'41'`).
+    Hex { bytes: Vec<u8>, is_number: bool },
     /// An operator or punctuation.
     Symbol(&'static str),
 }
@@ -73,6 +75,16 @@ fn token(rest: &str, first: char) -> Result<(Token, usize), Refusal> {
             let (text, length) = escaped(rest)?;
             Ok((Token::Text { text, charset: None }, length))
         }
+        '0' if rest.starts_with("0x") => {
+            let length = rest[2..].bytes().take_while(u8::is_ascii_hexdigit).count();
+            Ok((Token::Hex { bytes: digits(&rest[2..2 + length], 16)?, is_number: true }, 2 + length))
+        }
+        'x' | 'X' | 'b' | 'B' if rest[1..].starts_with('\'') => {
+            let (text, length) = quoted(&rest[1..], '\'')?;
+            let bits = matches!(first, 'b' | 'B');
+            let bytes = digits(&text, if bits { 2 } else { 16 })?;
+            Ok((Token::Hex { bytes, is_number: bits }, 1 + length))
+        }
         '0'..='9' => number(rest),
         '.' if rest[1..].starts_with(|next: char| next.is_ascii_digit()) => number(rest),
         'a'..='z' | 'A'..='Z' | '_' => {
@@ -86,6 +98,17 @@ fn token(rest: &str, first: char) -> Result<(Token, usize), Refusal> {
             None => Err(Refusal::new(format!("`{first}` is not known"))),
         },
     }
+}
+
+/// The bytes that digits of base 16 or 2 spell, the first filled with zeros.
+fn digits(text: &str, base: u32) -> Result<Vec<u8>, Refusal> {
+    let width = if base == 16 { 2 } else { 8 };
+    let padded = format!("{}{text}", "0".repeat(text.len().next_multiple_of(width) - text.len()));
+    let bytes = padded.as_bytes().chunks(width).map(|digits| {
+        let digits = std::str::from_utf8(digits).ok()?;
+        u8::from_str_radix(digits, base).ok()
+    });
+    bytes.collect::<Option<_>>().ok_or_else(|| Refusal::new("a literal of odd digits"))
 }
 
 /// What is between two quotes (doubled ones stand for one), and the length with the quotes.

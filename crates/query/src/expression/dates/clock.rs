@@ -79,7 +79,7 @@ pub(super) fn unix_timestamp(operands: &[Typed], rules: &Rules) -> Result<Typed,
         if fsp == 0 {
             return Ok(Datum::Int(micros.div_euclid(SECOND)));
         }
-        Ok(Datum::Decimal(Decimal { unscaled: micros.into(), scale: 6 }.truncated(fsp)?))
+        Ok(Datum::Decimal(Decimal::new(micros.into(), 6).truncated(fsp)?))
     };
     if let Some(stored) = stored(of) {
         return Ok(Typed::call(kind, vec![stored.clone()], move |values| match values[0] {
@@ -139,7 +139,7 @@ pub(super) fn from_unixtime(of: Typed, rules: &Rules) -> Result<Typed, Refusal> 
             true => END_OF_MYSQL_MICROS,
             false => END_OF_TIMESTAMPS * SECOND + SECOND - 1,
         };
-        match i64::try_from(exact.rounded(6)?.unscaled).ok().filter(|micros| (0..=most).contains(micros)) {
+        match i64::try_from(exact.rounded(6)?.units()).ok().filter(|micros| (0..=most).contains(micros)) {
             None => Ok(Datum::Null),
             Some(micros) => Ok(Datum::DateTime(rules.zone.local(micros)?)),
         }

@@ -48,7 +48,7 @@ pub(in crate::expression) fn way(left: &Typed, right: &Typed, rules: &Rules) -> 
                 is_lenient: !(rules.mysql && is_constant),
             }
         }
-        Kind::Year | Kind::Bit => return refused(),
+        Kind::Year | Kind::Bit { .. } => return refused(),
         kind if kind.is_number() && !rules.mysql && is_time => Way::Times,
         kind if kind.is_number() && !rules.mysql => Way::Moments { by_days: false, is_lenient: true },
         kind if kind.is_number() => match constant(other) {

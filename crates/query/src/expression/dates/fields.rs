@@ -109,7 +109,7 @@ fn time_to_sec(of: Typed, rules: &Rules) -> Result<Typed, Refusal> {
             }
             Some(micros) if fsp == 0 => Datum::Int(micros / SECOND),
             Some(micros) => {
-                let exact = Decimal { unscaled: micros.into(), scale: 6 };
+                let exact = Decimal::new(micros.into(), 6);
                 Datum::Decimal(exact.truncated(fsp)?)
             }
         })

@@ -87,7 +87,7 @@ impl Unit {
             (Some(&MICRO), _) => 6,
             _ if !self.is_second => 0,
             (_, Kind::Decimal { scale }) => (*scale).min(6),
-            (_, Kind::Int { .. } | Kind::Null | Kind::Year | Kind::Bit) => 0,
+            (_, Kind::Int { .. } | Kind::Null | Kind::Year | Kind::Bit { .. }) => 0,
             _ => 6,
         }
     }
@@ -128,7 +128,7 @@ fn whole(count: &Datum, kind: &Kind) -> Result<i64, Refusal> {
         (value, kind) => match value.number(kind)? {
             Some(Number::Double(number)) if number.abs() < 1e15 => number.round_ties_even() as i128,
             Some(Number::Double(_)) => return Err(long()),
-            Some(number) => number.to_decimal().ok_or_else(long)?.rounded(0)?.unscaled,
+            Some(number) => number.to_decimal().ok_or_else(long)?.rounded(0)?.units(),
             None => 0,
         },
     };
@@ -162,7 +162,7 @@ fn seconds(count: &Datum, kind: &Kind) -> Result<i64, Refusal> {
     if exact.scale > 6 {
         return Err(Refusal::new("an interval of less than microseconds"));
     }
-    let micros = i64::try_from(exact.rounded(6)?.unscaled).map_err(|_| long())?;
+    let micros = i64::try_from(exact.rounded(6)?.units()).map_err(|_| long())?;
     if micros.abs() < 1 << 60 { Ok(micros) } else { Err(long()) }
 }
 
@@ -251,7 +251,7 @@ pub(in crate::expression) fn shifted(
         Kind::Time { fsp } if !rules.mysql || !unit.has_days() => Kind::Time { fsp: digits.max(*fsp) },
         Kind::Time { fsp } => Kind::DateTime { fsp: digits.max(*fsp) },
         Kind::Null | Kind::Text(_) => text(),
-        kind if kind.is_number() && !matches!(kind, Kind::Year | Kind::Bit) => text(),
+        kind if kind.is_number() && !matches!(kind, Kind::Year | Kind::Bit { .. }) => text(),
         other => return Err(Refusal::new(format!("{other:?} plus an interval"))),
     };
     // MariaDB shows the digits of the operand, MySQL all or none.

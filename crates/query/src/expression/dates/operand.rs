@@ -45,7 +45,8 @@ pub(in crate::expression) fn date(
             }
             None => None,
         },
-        (value, kind) if kind.is_number() && !matches!(kind, Kind::Bit) => match seconds(value, kind)? {
+        (value, kind) if kind.is_number() && !matches!(kind, Kind::Bit { .. }) => match seconds(value, kind)?
+        {
             Some((0, ..0)) if rules.mysql => return Err(Refusal::new("a negative number as a date")),
             None | Some((_, ..0)) => None,
             Some((number, micros)) => of_number(number, micros, rules)?,
@@ -82,7 +83,7 @@ pub(in crate::expression) fn time(value: &Datum, kind: &Kind, rules: &Rules) -> 
             spelling::time(text, rules)?.map(|spelled| spelled.micros)
         }
         (value, Kind::Year) => value.whole(kind)?.map(|_| 0),
-        (value, kind) if kind.is_number() && !matches!(kind, Kind::Bit) => {
+        (value, kind) if kind.is_number() && !matches!(kind, Kind::Bit { .. }) => {
             let Some((number, micros)) = seconds(value, kind)? else { return Ok(None) };
             match number {
                 10_000_000_000.. => of_number(number, micros, rules)?.map(|(civil, _)| civil.micros),
@@ -156,7 +157,7 @@ fn seconds(value: &Datum, kind: &Kind) -> Result<Option<(i64, i64)>, Refusal> {
     if exact.scale > 6 {
         return Err(Refusal::new("a number of more than six digits behind the point as a date"));
     }
-    let scaled = exact.rounded(6)?.unscaled;
+    let scaled = exact.rounded(6)?.units();
     let whole = i64::try_from(scaled / i128::from(SECOND)).map_err(|_| far())?;
     Ok(Some((whole, (scaled % i128::from(SECOND)) as i64)))
 }
@@ -258,6 +259,7 @@ pub(super) fn constant(of: &Typed) -> Option<Result<Datum, Refusal>> {
         match &of.node {
             Node::Input(_) | Node::Stored(..) => false,
             Node::Literal(_) => true,
+            Node::Truth(inner) => is_constant(inner),
             Node::Call(_, operands) | Node::Logical(_, operands) | Node::Coalesce(operands) => {
                 operands.iter().all(is_constant)
             }

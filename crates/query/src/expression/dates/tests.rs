@@ -216,7 +216,7 @@ fn answers(expression: &str, count: usize, rules: &Rules) -> Vec<Result<String, 
         partitions: Vec::new(),
     };
     let mut parts = Parts::default();
-    let typed = match planned(&definition, NAMES.len(), rules, &mut parts, 0) {
+    let typed = match planned(&definition.columns, NAMES.len(), rules, &mut parts, 0) {
         Ok(typed) => typed,
         Err(refusal) => return vec![Err(refusal); count],
     };

@@ -75,7 +75,7 @@ fn sec_to_time(of: Typed, rules: &Rules) -> Result<Typed, Refusal> {
     Ok(Typed::call(Kind::Time { fsp }, vec![of], move |values| {
         let Some(exact) = exact(&values[0], &from)? else { return Ok(Datum::Null) };
         let exact = if rules.mysql { exact.rounded(6)? } else { exact.truncated(6)?.rounded(6)? };
-        let micros = i64::try_from(exact.unscaled.clamp(-(1 << 60), 1 << 60)).unwrap_or(i64::MAX);
+        let micros = i64::try_from(exact.units().clamp(-(1 << 60), 1 << 60)).unwrap_or(i64::MAX);
         Ok(Datum::Time(clipped(micros.abs(), &rules) * micros.signum()))
     }))
 }
@@ -243,7 +243,7 @@ pub(super) fn of_parts(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Ref
         if seconds.scale > 6 {
             return Err(Refusal::new("seconds of more than six digits"));
         }
-        let seconds = seconds.rounded(6)?.unscaled;
+        let seconds = seconds.rounded(6)?.units();
         if !(0..60).contains(&minute) || !(0..i128::from(60 * SECOND)).contains(&seconds) {
             return Ok(Datum::Null);
         }

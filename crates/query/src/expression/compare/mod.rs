@@ -1,0 +1,289 @@
+//! Comparisons: which of the ways of comparing a pair of types takes, and `IN`, `BETWEEN`, `GREATEST`, `LEAST`.
+
+mod pattern;
+mod way;
+
+pub(super) use pattern::{like, matches, same as same_letter};
+
+use std::cmp::Ordering;
+
+use super::conversions::{self, converted};
+use super::datum::Datum;
+use super::node::{Node, Typed};
+use super::{Kind, Refusal, Rules};
+use way::{Way, order};
+
+const TRUTH: Kind = Kind::Int { unsigned: false };
+
+/// `=`, `<>`, `<`, `<=`, `>`, `>=`, `<=>`.
+pub(super) fn comparison(operator: &str, left: Typed, right: Typed, rules: &Rules) -> Result<Typed, Refusal> {
+    let way = way::of(&left, &right, rules)?;
+    Ok(compared(operator, left, right, way, rules))
+}
+
+fn compared(operator: &str, left: Typed, right: Typed, way: Option<Way>, rules: &Rules) -> Typed {
+    let (kinds, rules) = ((left.kind.clone(), right.kind.clone()), *rules);
+    let holds: fn(Ordering) -> bool = match operator {
+        "=" | "<=>" => Ordering::is_eq,
+        "<>" => Ordering::is_ne,
+        "<" => Ordering::is_lt,
+        "<=" => Ordering::is_le,
+        ">" => Ordering::is_gt,
+        _ => Ordering::is_ge,
+    };
+    let null_safe = operator == "<=>";
+    let (by_equality, negated) = (matches!(operator, "=" | "<=>" | "<>"), operator == "<>");
+    let compute = move |values: &[Datum]| {
+        let (left, right) = (&values[0], &values[1]);
+        match (left.is_null(), right.is_null(), &way) {
+            (false, false, Some(Way::Texts(collating))) if by_equality => {
+                match (left.text(&kinds.0)?, right.text(&kinds.1)?) {
+                    (Some(left), Some(right)) => {
+                        Ok(Datum::truth(collating.equals(&left, &right, rules.mysql)? != negated))
+                    }
+                    _ => Ok(Datum::Null),
+                }
+            }
+            (false, false, Some(way)) => {
+                let order = order(way, (left, &kinds.0), (right, &kinds.1), &rules)?;
+                Ok(match order {
+                    Some(order) => Datum::truth(holds(order)),
+                    None if null_safe => Datum::truth(false),
+                    None => Datum::Null,
+                })
+            }
+            (left, right, _) if null_safe => Ok(Datum::truth(left && right)),
+            _ => Ok(Datum::Null),
+        }
+    };
+    Typed::truth(Typed::call(TRUTH, vec![left, right], compute))
+}
+
+/// Rows: `(a, b) = (c, d)` and the other operators.
+pub(super) fn rows(
+    operator: &str,
+    left: Vec<Typed>,
+    right: Vec<Typed>,
+    rules: &Rules,
+) -> Result<Typed, Refusal> {
+    if left.len() != right.len() || left.is_empty() {
+        return Err(Refusal::new("rows of different lengths"));
+    }
+    let all = |until: bool, parts: Vec<Typed>| {
+        Typed::truth(Typed { node: Node::Logical(until, parts), kind: TRUTH })
+    };
+    let pairs = || left.iter().cloned().zip(right.iter().cloned());
+    match operator {
+        "=" | "<=>" | "<>" => {
+            let parts = pairs().map(|(left, right)| comparison(operator, left, right, rules));
+            Ok(all(operator == "<>", parts.collect::<Result<_, _>>()?))
+        }
+        _ => {
+            // The first pair that differs decides; the last pair decides whether equal rows are included.
+            let strict = &operator[..1];
+            let mut result = None;
+            for (left, right) in pairs().rev() {
+                result = Some(match result {
+                    None => comparison(operator, left, right, rules)?,
+                    Some(rest) => {
+                        let less = comparison(strict, left.clone(), right.clone(), rules)?;
+                        let equal = comparison("=", left, right, rules)?;
+                        all(true, vec![less, all(false, vec![equal, rest])])
+                    }
+                });
+            }
+            result.ok_or_else(|| Refusal::new("a row of nothing"))
+        }
+    }
+}
+
+/// `a BETWEEN b AND c`.
+pub(super) fn between(mut operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+    let is_text = |of: &Typed| of.kind.is_string();
+    let is_number = |of: &Typed| of.kind.is_number();
+    // One number makes numbers of all.
+    let as_numbers = operands.iter().any(is_number)
+        && operands.iter().any(is_text)
+        && operands.iter().all(|of| is_number(of) || is_text(of) || of.kind == Kind::Null)
+        && !matches!(operands[0].kind, Kind::Year);
+    if rules.mysql && operands.iter().any(|of| of.kind == Kind::Json) {
+        return Err(Refusal::new("a document in BETWEEN"));
+    }
+    let (Some(high), Some(low), Some(value)) = (operands.pop(), operands.pop(), operands.pop()) else {
+        return Err(Refusal::new("BETWEEN takes three values"));
+    };
+    let pair = |operator: &str, left: Typed, right: Typed| match as_numbers {
+        true if left.kind != Kind::Null && right.kind != Kind::Null => {
+            Ok(compared(operator, left, right, Some(Way::Numbers { as_doubles: true }), rules))
+        }
+        _ => comparison(operator, left, right, rules),
+    };
+    let parts = vec![pair(">=", value.clone(), low)?, pair("<=", value, high)?];
+    Ok(Typed::truth(Typed { node: Node::Logical(false, parts), kind: TRUTH }))
+}
+
+/// `a IN (b, ...)`: each item is compared in its own way.
+pub(super) fn is_in(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+    let Some((value, list)) = operands.split_first() else { return Err(Refusal::new("IN takes a list")) };
+    if rules.mysql
+        && value.kind == Kind::Year
+        && list.iter().any(|item| item.kind != Kind::Year)
+        && list.len() > 1
+    {
+        return Err(Refusal::new("a list of years"));
+    }
+    let has_document = value.kind == Kind::Json || list.iter().any(|item| item.kind == Kind::Json);
+    if rules.mysql && has_document && list.len() > 1 {
+        return Err(Refusal::new("a list of documents"));
+    }
+    let parts = list.iter().map(|item| comparison("=", value.clone(), item.clone(), rules));
+    let parts = parts.collect::<Result<Vec<_>, _>>()?;
+    Ok(Typed::truth(Typed { node: Node::Logical(true, parts), kind: TRUTH }))
+}
+
+/// `GREATEST` and `LEAST`: NULL if one of the operands is.
+pub(super) fn extreme(greatest: bool, operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+    let kinds: Vec<Kind> = operands.iter().map(|operand| operand.kind.clone()).collect();
+    let mut common = kinds.first().cloned().unwrap_or(Kind::Null);
+    let has_text = kinds.iter().any(Kind::is_string);
+    let has_number = kinds.iter().any(Kind::is_number);
+    let has_time = kinds.iter().any(Kind::is_temporal);
+    if has_time && (has_text || has_number) || kinds.contains(&Kind::Json) {
+        return Err(Refusal::new("the greatest of values of several types"));
+    }
+    for kind in &kinds[1..] {
+        common = common.common(kind, rules.mysql)?;
+    }
+    // MariaDB compares numbers and texts as numbers, MySQL as texts.
+    if has_text && has_number && !rules.mysql {
+        let decimals = |kind: &Kind| match kind {
+            Kind::Choice(_) => Some(0),
+            kind => kind.decimals(),
+        };
+        let most = kinds.iter().try_fold(0, |most: u8, kind| decimals(kind).map(|own| most.max(own)));
+        common = Kind::Double { decimals: most };
+    }
+    let shown = Typed { node: Node::Literal(Datum::Null), kind: common.clone() };
+    let way = way::of(&shown, &shown, rules)?;
+    let (result, rules) = (common.clone(), *rules);
+    let compute = move |values: &[Datum]| {
+        if values.iter().any(Datum::is_null) {
+            return Ok(Datum::Null);
+        }
+        let Some(way) = &way else { return Ok(Datum::Null) };
+        let mut best: Option<Datum> = None;
+        for (value, kind) in values.iter().zip(&kinds) {
+            let value = converted(value.clone(), kind, &common)?;
+            let better = match &best {
+                None => true,
+                Some(best) => {
+                    let order = order(way, (&value, &common), (best, &common), &rules)?;
+                    order == Some(if greatest { Ordering::Greater } else { Ordering::Less })
+                }
+            };
+            if better {
+                best = Some(value);
+            }
+        }
+        Ok(best.unwrap_or(Datum::Null))
+    };
+    Ok(Typed::call(result, operands, compute))
+}
+
+/// `NULLIF`: the first, or NULL if both are equal.
+pub(super) fn null_if(left: Typed, right: Typed, rules: &Rules) -> Result<Typed, Refusal> {
+    let kind = match &left.kind {
+        // MariaDB's ENUM out of it is a text.
+        Kind::Choice(choice) if !rules.mysql => Kind::Text(choice.collating.clone()),
+        kind => kind.clone(),
+    };
+    let equal = comparison("=", left.clone(), right, rules)?;
+    let null = Typed { node: Node::Literal(Datum::Null), kind: Kind::Null };
+    Ok(Typed { node: Node::Case(vec![(equal, null)], Some(Box::new(left))), kind })
+}
+
+/// `INTERVAL(n, a, b, ...)`: how many of the others, which ascend, are not greater than the first.
+pub(super) fn interval(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+    let kinds: Vec<Kind> = operands.iter().map(|operand| operand.kind.clone()).collect();
+    let exact = kinds.iter().all(|kind| super::arithmetic::exact_scale(kind, rules.mysql).is_some());
+    let rules = *rules;
+    Ok(Typed::call(TRUTH, operands, move |values| {
+        if values[0].is_null() {
+            return Ok(Datum::Int(-1));
+        }
+        let way = Way::Numbers { as_doubles: !exact };
+        let mut count = 0;
+        for (value, kind) in values.iter().zip(&kinds).skip(1) {
+            if !value.is_null() {
+                let order = order(&way, (value, kind), (&values[0], &kinds[0]), &rules)?;
+                if order == Some(Ordering::Greater) {
+                    break;
+                }
+            }
+            count += 1;
+        }
+        Ok(Datum::Int(count))
+    }))
+}
+
+/// `STRCMP`: -1, 0 or 1.
+pub(super) fn strcmp(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+    let kinds: Vec<Kind> = operands.iter().map(|operand| operand.kind.clone()).collect();
+    let way = match kinds.iter().any(Kind::is_binary) {
+        true => Way::Bytes,
+        false => Way::Texts(kinds[0].collating().merged(&kinds[1].collating())),
+    };
+    for operand in &operands {
+        conversions::textual(operand, rules.mysql)?;
+    }
+    if rules.mysql && kinds.iter().any(Kind::is_number) && kinds.iter().any(Kind::is_string) {
+        return Err(Refusal::new("STRCMP of a number and a text"));
+    }
+    let rules = *rules;
+    Ok(Typed::call(TRUTH, operands, move |values| {
+        if values.iter().any(Datum::is_null) {
+            return Ok(Datum::Null);
+        }
+        let order = order(&way, (&values[0], &kinds[0]), (&values[1], &kinds[1]), &rules)?;
+        Ok(order.map_or(Datum::Null, |order| Datum::Int(order as i64)))
+    }))
+}
+
+/// `FIELD`: the position of the first among the others, 0 if it is none of them.
+pub(super) fn field(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+    let kinds: Vec<Kind> = operands.iter().map(|operand| operand.kind.clone()).collect();
+    let is_text = |kind: &Kind| kind.is_string() || kind.is_temporal() || *kind == Kind::Null;
+    let texts = kinds.iter().all(is_text);
+    let exact = kinds.iter().all(|kind| super::arithmetic::exact_scale(kind, rules.mysql).is_some());
+    let way = match (texts, kinds.iter().any(Kind::is_binary)) {
+        (true, true) => Way::Bytes,
+        (true, false) => {
+            let mut collating = kinds[0].collating();
+            for kind in &kinds[1..] {
+                collating = collating.merged(&kind.collating());
+            }
+            Way::Texts(collating)
+        }
+        _ => Way::Numbers { as_doubles: !exact },
+    };
+    let rules = *rules;
+    Ok(Typed::call(TRUTH, operands, move |values| {
+        if values[0].is_null() {
+            return Ok(Datum::Int(0));
+        }
+        for (at, (value, kind)) in values.iter().zip(&kinds).enumerate().skip(1) {
+            let same = match &way {
+                _ if value.is_null() => false,
+                Way::Texts(collating) => match (values[0].text(&kinds[0])?, value.text(kind)?) {
+                    (Some(left), Some(right)) => collating.equals(&left, &right, rules.mysql)?,
+                    _ => false,
+                },
+                way => order(way, (&values[0], &kinds[0]), (value, kind), &rules)? == Some(Ordering::Equal),
+            };
+            if same {
+                return Ok(Datum::Int(at as i64));
+            }
+        }
+        Ok(Datum::Int(0))
+    }))
+}

@@ -1,0 +1,170 @@
+//! How a pair of types is compared.
+
+use std::cmp::Ordering;
+
+use super::super::conversions::bytes_of;
+use super::super::datum::{Datum, Decimal, Number};
+use super::super::kind::Collating;
+use super::super::node::{Node, Typed};
+use super::super::{Kind, Refusal, Rules, dates, json};
+
+/// How two types are compared.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Way {
+    Numbers {
+        as_doubles: bool,
+    },
+    /// Years, of which a constant may have two digits.
+    Years,
+    Texts(Collating),
+    Bytes,
+    Dates(dates::DateWay),
+    /// Documents of MySQL; in MariaDB an extracted part with a text.
+    Documents,
+}
+
+/// The way of comparing these values; `None` if one of them is NULL.
+pub(super) fn of(left: &Typed, right: &Typed, rules: &Rules) -> Result<Option<Way>, Refusal> {
+    if left.kind == Kind::Null || right.kind == Kind::Null {
+        return Ok(None);
+    }
+    if let Some(way) = dates::date_way(left, right, rules)? {
+        return Ok(Some(Way::Dates(way)));
+    }
+    let is_text = |kind: &Kind| matches!(kind, Kind::Text(_) | Kind::Choice(_));
+    Ok(Some(match (&left.kind, &right.kind) {
+        (Kind::Json, _) | (_, Kind::Json) => documents(left, right, rules)?,
+        (a, b) if is_text(a) && is_text(b) => Way::Texts(a.collating().merged(&b.collating())),
+        (Kind::Year, _) | (_, Kind::Year) => years(left, right),
+        (Kind::Choice(_), number) | (number, Kind::Choice(_)) if number.is_number() => {
+            Way::Numbers { as_doubles: number.scale().is_none() }
+        }
+        (Kind::Hex, number) | (number, Kind::Hex) if number.is_number() => {
+            Way::Numbers { as_doubles: number.scale().is_none() }
+        }
+        (a, b) if a.is_number() && b.is_number() => {
+            Way::Numbers { as_doubles: a.scale().is_none() || b.scale().is_none() }
+        }
+        (a, _) if a.is_number() => number_with_text(left, right, rules),
+        (_, b) if b.is_number() => number_with_text(right, left, rules),
+        _ => Way::Bytes,
+    }))
+}
+
+fn uncomparable(left: &Typed, right: &Typed) -> Refusal {
+    Refusal::new(format!("a comparison of {:?} with {:?}", left.kind, right.kind))
+}
+
+fn years(left: &Typed, right: &Typed) -> Way {
+    let pair = [(left, right), (right, left)];
+    let short = pair.iter().any(|(year, other)| {
+        year.kind == Kind::Year && matches!(year.node, Node::Input(_)) && other.is_constant()
+    });
+    match short {
+        true => Way::Years,
+        false => {
+            let exact = |of: &Typed| of.kind.scale().is_some();
+            Way::Numbers { as_doubles: !(exact(left) && exact(right)) }
+        }
+    }
+}
+
+/// MariaDB reads a constant text beside an exact number as an exact number, MySQL beside a column or a DECIMAL.
+fn number_with_text(number: &Typed, text: &Typed, rules: &Rules) -> Way {
+    let is_exact = match &number.kind {
+        Kind::Bit { .. } => false,
+        Kind::Decimal { .. } => true,
+        kind => kind.scale().is_some() && (!rules.mysql || matches!(number.node, Node::Input(_))),
+    };
+    Way::Numbers { as_doubles: !(is_exact && text.is_constant()) }
+}
+
+fn documents(left: &Typed, right: &Typed, rules: &Rules) -> Result<Way, Refusal> {
+    let other = if left.kind == Kind::Json { right } else { left };
+    if rules.mysql && matches!(other.node, Node::Truth(_)) {
+        return Err(uncomparable(left, right));
+    }
+    match &other.kind {
+        Kind::Json if rules.mysql => Ok(Way::Documents),
+        Kind::Text(_) | Kind::Choice(_) => Ok(Way::Documents),
+        Kind::Json => Ok(Way::Texts(other.kind.collating())),
+        kind if kind.is_number() && rules.mysql => Ok(Way::Documents),
+        kind if kind.is_number() => Ok(Way::Numbers { as_doubles: true }),
+        _ => Err(uncomparable(left, right)),
+    }
+}
+
+/// A number as it takes part in an exact comparison: rounded to the digits of its type.
+fn exact(value: &Datum, kind: &Kind, rounds: bool) -> Result<Option<Decimal>, Refusal> {
+    match (value, kind) {
+        (Datum::Text(text), Kind::Text(_)) => Decimal::prefix(text).ok_or_else(Refusal::digits).map(Some),
+        (Datum::Decimal(number), Kind::Decimal { scale }) if rounds && number.scale > *scale => {
+            number.rounded(*scale).map(Some)
+        }
+        _ => Ok(value.number(kind)?.and_then(Number::to_decimal)),
+    }
+}
+
+/// Compares two values that are not NULL; `None` if the comparison gives NULL.
+pub(super) fn order(
+    way: &Way,
+    left: (&Datum, &Kind),
+    right: (&Datum, &Kind),
+    rules: &Rules,
+) -> Result<Option<Ordering>, Refusal> {
+    Ok(Some(match way {
+        Way::Numbers { as_doubles: false } => {
+            // Beside a text all digits of a quotient count.
+            let rounds = !left.1.is_string() && !right.1.is_string();
+            match (exact(left.0, left.1, rounds)?, exact(right.0, right.1, rounds)?) {
+                (Some(a), Some(b)) => a.compare(b)?,
+                _ => return by_doubles(left, right),
+            }
+        }
+        Way::Numbers { .. } => return by_doubles(left, right),
+        Way::Years => match (year(left)?, year(right)?) {
+            (Some(a), Some(b)) => a.compare(b)?,
+            _ => return by_doubles(left, right),
+        },
+        Way::Texts(collating) => match (left.0.text(left.1)?, right.0.text(right.1)?) {
+            (Some(a), Some(b)) => collating.compare(&a, &b, rules.mysql)?,
+            _ => return Ok(None),
+        },
+        Way::Bytes => match (bytes_of(left.0, left.1)?, bytes_of(right.0, right.1)?) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            _ => return Ok(None),
+        },
+        Way::Dates(way) => return dates::date_order(*way, left, right, rules),
+        Way::Documents => return json::order(left, right, rules.mysql),
+    }))
+}
+
+fn by_doubles(left: (&Datum, &Kind), right: (&Datum, &Kind)) -> Result<Option<Ordering>, Refusal> {
+    match (left.0.number(left.1)?, right.0.number(right.1)?) {
+        (Some(a), Some(b)) => Ok(a.to_f64().partial_cmp(&b.to_f64())),
+        _ => Ok(None),
+    }
+}
+
+/// A year, or a constant that is compared with one: of two digits it is of 1970 to 2069.
+fn year((value, kind): (&Datum, &Kind)) -> Result<Option<Decimal>, Refusal> {
+    let Some(number) = exact(value, kind, true)? else {
+        return match value.number(kind)? {
+            Some(Number::Double(number)) => Ok(Decimal::of_double(number)),
+            _ => Ok(None),
+        };
+    };
+    if *kind == Kind::Year {
+        return Ok(Some(number));
+    }
+    let is_text =
+        matches!(value, Datum::Text(text) if text.starts_with(|digit: char| digit.is_ascii_digit()));
+    let number = number.rounded(0)?;
+    let added = match number.saturated() {
+        0 if is_text => 2000,
+        1..=69 => 2000,
+        70..=99 => 1900,
+        _ => 0,
+    };
+    number.plus(Decimal::whole(added)).map(Some)
+}

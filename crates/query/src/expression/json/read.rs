@@ -1,0 +1,203 @@
+//! Parts and properties of documents.
+
+use super::super::datum::Datum;
+use super::super::node::Typed;
+use super::super::strings::ascii;
+use super::super::{Kind, Refusal};
+use super::document::{Json, JsonText, Parsed, parse};
+use super::{SIGNED, at_path, document_kind, of_document, path_of, text_kind};
+
+pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Option<Typed>, Refusal> {
+    let operands = operands.to_vec();
+    Ok(Some(match (name, operands.len()) {
+        ("json_extract", 2..) | ("->", 2) => extract(operands, mysql)?,
+        ("->>", 2) => unquote(extract(operands, mysql)?, mysql)?,
+        ("json_unquote", 1) => unquote(operands.into_iter().next().ok_or_else(missing)?, mysql)?,
+        ("json_value", 2) => value(operands, mysql)?,
+        ("json_query", 2) if !mysql => {
+            of_document(operands, Kind::Json, mysql, |document, values, kinds| {
+                Ok(match at_path(document, values, kinds)? {
+                    Some(found @ (Json::Array(_) | Json::Object(_))) => Datum::Text(found.spelled()),
+                    _ => Datum::Null,
+                })
+            })?
+        }
+        ("json_exists", 2) if !mysql => of_document(operands, SIGNED, mysql, |document, values, kinds| {
+            Ok(match path_of(&values[0], &kinds[0])? {
+                Some(path) => Datum::truth(!path.find(&document).is_empty()),
+                None => Datum::Null,
+            })
+        })?,
+        ("json_length", 1 | 2) => of_document(operands, SIGNED, mysql, |document, values, kinds| {
+            Ok(match at_path(document, values, kinds)? {
+                None => Datum::Null,
+                Some(Json::Array(elements)) => Datum::Int(elements.len() as i64),
+                Some(Json::Object(members)) => Datum::Int(members.len() as i64),
+                Some(_) => Datum::Int(1),
+            })
+        })?,
+        ("json_depth", 1) => {
+            of_document(operands, SIGNED, mysql, |document, _, _| Ok(Datum::Int(document.depth() as i64)))?
+        }
+        ("json_keys", 1 | 2) => of_document(operands, Kind::Json, mysql, |document, values, kinds| {
+            Ok(match at_path(document, values, kinds)? {
+                Some(Json::Object(members)) => {
+                    let mut keys: Vec<JsonText> = Vec::new();
+                    for (name, _) in members {
+                        if !keys.iter().any(|key| key.text == name.text) {
+                            keys.push(name);
+                        }
+                    }
+                    Datum::Text(Json::Array(keys.into_iter().map(Json::Text).collect()).spelled())
+                }
+                _ => Datum::Null,
+            })
+        })?,
+        ("json_type", 1) => of_document(operands, ascii(), mysql, move |document, _, _| {
+            Ok(Datum::Text(type_name(&document, mysql).to_string()))
+        })?,
+        ("json_valid", 1) => valid(operands, mysql)?,
+        ("json_pretty" | "json_detailed", 1) if mysql == (name == "json_pretty") || !mysql => {
+            of_document(operands, ascii(), mysql, move |document, _, _| {
+                let mut out = String::new();
+                match mysql {
+                    true => document.pretty(&mut out, 0),
+                    false => detailed(&document, &mut out, 0),
+                }
+                Ok(Datum::Text(out))
+            })?
+        }
+        ("json_compact", 1) if !mysql => of_document(operands, Kind::Json, mysql, |document, _, _| {
+            let mut out = String::new();
+            document.write(&mut out, ",", ":");
+            Ok(Datum::Text(out))
+        })?,
+        ("json_loose", 1) if !mysql => {
+            of_document(operands, Kind::Json, mysql, |document, _, _| Ok(Datum::Text(document.spelled())))?
+        }
+        _ => return Ok(None),
+    }))
+}
+
+fn missing() -> Refusal {
+    Refusal::new("an operand is missing")
+}
+
+fn extract(operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {
+    of_document(operands, Kind::Json, mysql, |document, values, kinds| {
+        let (mut found, mut several) = (Vec::new(), values.len() > 1);
+        for (value, kind) in values.iter().zip(kinds) {
+            let Some(path) = path_of(value, kind)? else { return Ok(Datum::Null) };
+            several |= path.has_wildcard();
+            found.extend(path.find(&document).into_iter().cloned());
+        }
+        Ok(match (found.is_empty(), several) {
+            (true, _) => Datum::Null,
+            (false, true) => Datum::Text(Json::Array(found).spelled()),
+            (false, false) => Datum::Text(found.remove(0).spelled()),
+        })
+    })
+}
+
+fn unquote(of: Typed, mysql: bool) -> Result<Typed, Refusal> {
+    document_kind(&of, mysql)?;
+    let from = of.kind.clone();
+    Ok(Typed::call(text_kind(&from, mysql), vec![of], move |values| {
+        let Some(text) = values[0].text(&from)? else { return Ok(Datum::Null) };
+        if text.len() < 2 || !text.starts_with('"') || !text.ends_with('"') {
+            return Ok(Datum::Text(text));
+        }
+        match serde_json::from_str::<String>(&text) {
+            Ok(inner) => Ok(Datum::Text(inner)),
+            Err(_) => Err(Refusal::new("a damaged JSON string")),
+        }
+    }))
+}
+
+fn value(operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {
+    document_kind(&operands[0], mysql)?;
+    let kinds: Vec<Kind> = operands.iter().map(|operand| operand.kind.clone()).collect();
+    Ok(Typed::call(text_kind(&kinds[0], mysql), operands, move |values| {
+        let Some(text) = values[0].text(&kinds[0])? else { return Ok(Datum::Null) };
+        let printed = mysql && kinds[0] == Kind::Json;
+        let document = match parse(&text, mysql && !printed)? {
+            Parsed::Document(document) => document,
+            Parsed::Invalid if text.trim_start().starts_with(['{', '[', '"']) => {
+                return Err(Refusal::new("a text that is no JSON"));
+            }
+            Parsed::Invalid => return Ok(Datum::Null),
+        };
+        Ok(match at_path(document, &values[1..], &kinds[1..])? {
+            None | Some(Json::Null) => Datum::Null,
+            Some(Json::Text(text)) => Datum::Text(text.text),
+            Some(Json::Truth(truth)) if !mysql => Datum::Text(i32::from(truth).to_string()),
+            Some(Json::Array(_) | Json::Object(_)) if !mysql => Datum::Null,
+            Some(found) => Datum::Text(found.spelled()),
+        })
+    }))
+}
+
+fn type_name(document: &Json, mysql: bool) -> &'static str {
+    match document {
+        Json::Null => "NULL",
+        Json::Truth(_) => "BOOLEAN",
+        Json::Text(_) => "STRING",
+        Json::Array(_) => "ARRAY",
+        Json::Object(_) => "OBJECT",
+        Json::Number(number) => match mysql {
+            false if number.contains('.') => "DOUBLE",
+            false => "INTEGER",
+            true if number.contains(['.', 'e', 'E']) => "DOUBLE",
+            true if number.parse::<i64>().is_ok() => "INTEGER",
+            true => "UNSIGNED INTEGER",
+        },
+    }
+}
+
+fn valid(operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {
+    let kind = operands[0].kind.clone();
+    super::textual(&operands[0], mysql)?;
+    Ok(Typed::truth(Typed::call(SIGNED, operands, move |values| {
+        let Some(text) = values[0].text(&kind)? else { return Ok(Datum::Null) };
+        if mysql && !matches!(kind, Kind::Text(_) | Kind::Json) {
+            return Ok(Datum::truth(false));
+        }
+        Ok(Datum::truth(matches!(parse(&text, mysql)?, Parsed::Document(_))))
+    })))
+}
+
+/// Over several lines, as MariaDB writes it: the value of a member begins on a line of its own if it is nested.
+fn detailed(document: &Json, out: &mut String, depth: usize) {
+    let indent = |out: &mut String, depth: usize| {
+        out.push('\n');
+        out.push_str(&"    ".repeat(depth));
+    };
+    match document {
+        Json::Array(elements) if !elements.is_empty() => {
+            out.push('[');
+            for (at, element) in elements.iter().enumerate() {
+                out.push_str(if at > 0 { "," } else { "" });
+                indent(out, depth + 1);
+                detailed(element, out, depth + 1);
+            }
+            indent(out, depth);
+            out.push(']');
+        }
+        Json::Object(members) => {
+            out.push('{');
+            for (at, (name, value)) in members.iter().enumerate() {
+                out.push_str(if at > 0 { "," } else { "" });
+                indent(out, depth + 1);
+                Json::Text(name.clone()).write(out, ", ", ": ");
+                out.push_str(": ");
+                if matches!(value, Json::Array(_) | Json::Object(_)) {
+                    indent(out, depth + 1);
+                }
+                detailed(value, out, depth + 1);
+            }
+            indent(out, depth);
+            out.push('}');
+        }
+        other => other.write(out, ", ", ": "),
+    }
+}

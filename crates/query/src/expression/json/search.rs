@@ -1,0 +1,173 @@
+//! What documents contain.
+
+use super::super::datum::Datum;
+use super::super::node::Typed;
+use super::super::{Kind, Refusal};
+use super::document::Json;
+use super::{Found, SIGNED, at_path, document, document_kind, of_document, path_of};
+
+pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Option<Typed>, Refusal> {
+    let operands = operands.to_vec();
+    Ok(Some(match (name, operands.len()) {
+        ("json_contains", 2 | 3) => {
+            document_kind(&operands[1], mysql)?;
+            Typed::truth(of_document(operands, SIGNED, mysql, move |target, values, kinds| {
+                let Found::Document(candidate) = document(&values[0], &kinds[0], mysql)? else {
+                    return Ok(Datum::Null);
+                };
+                if values[1..].first().is_some_and(Datum::is_null) {
+                    return Ok(Datum::Null);
+                }
+                Ok(match at_path(target, &values[1..], &kinds[1..])? {
+                    Some(target) => Datum::truth(contains(&target, &candidate)),
+                    // A path that leads to nothing.
+                    None if mysql => Datum::Null,
+                    None => Datum::truth(false),
+                })
+            })?)
+        }
+        ("json_contains_path", 3..) => {
+            Typed::truth(of_document(operands, SIGNED, mysql, |document, values, kinds| {
+                let Some(how) = values[0].text(&kinds[0])? else { return Ok(Datum::Null) };
+                let all = is_all(&how)?;
+                let mut found = 0;
+                for (value, kind) in values.iter().zip(kinds).skip(1) {
+                    let Some(path) = path_of(value, kind)? else { return Ok(Datum::Null) };
+                    found += usize::from(!path.find(&document).is_empty());
+                }
+                Ok(Datum::truth(if all { found + 1 == values.len() } else { found > 0 }))
+            })?)
+        }
+        ("json_overlaps", 2) => {
+            document_kind(&operands[1], mysql)?;
+            Typed::truth(of_document(operands, SIGNED, mysql, move |left, values, kinds| {
+                Ok(match document(&values[0], &kinds[0], mysql)? {
+                    Found::Null => Datum::Null,
+                    Found::Document(right) => Datum::truth(overlaps(&left, &right)),
+                })
+            })?)
+        }
+        ("json_equals", 2) if !mysql => {
+            document_kind(&operands[1], mysql)?;
+            Typed::truth(of_document(operands, SIGNED, mysql, move |left, values, kinds| {
+                Ok(match document(&values[0], &kinds[0], mysql)? {
+                    Found::Null => Datum::Null,
+                    Found::Document(right) => Datum::truth(left.equals(&right)),
+                })
+            })?)
+        }
+        ("json_search", 3 | 4) => search(operands, mysql)?,
+        _ => return Ok(None),
+    }))
+}
+
+fn is_all(how: &str) -> Result<bool, Refusal> {
+    match how.to_ascii_lowercase().as_str() {
+        "all" => Ok(true),
+        "one" => Ok(false),
+        _ => Err(Refusal::new("neither 'one' nor 'all', which is an error of the server")),
+    }
+}
+
+/// Whether a document contains another: an array each of its elements, an object each of its members.
+fn contains(target: &Json, candidate: &Json) -> bool {
+    match (target, candidate) {
+        (Json::Array(_), Json::Array(wanted)) => wanted.iter().all(|wanted| contains(target, wanted)),
+        (Json::Array(elements), wanted) => elements.iter().any(|element| contains(element, wanted)),
+        (Json::Object(members), Json::Object(wanted)) => wanted.iter().all(|(name, wanted)| {
+            members.iter().any(|(other, value)| other.text == name.text && contains(value, wanted))
+        }),
+        (target, candidate) => target.equals(candidate),
+    }
+}
+
+fn overlaps(left: &Json, right: &Json) -> bool {
+    match (left, right) {
+        (Json::Array(left), Json::Array(right)) => {
+            left.iter().any(|left| right.iter().any(|right| left.equals(right)))
+        }
+        (Json::Array(elements), other) | (other, Json::Array(elements)) => {
+            elements.iter().any(|element| element.equals(other))
+        }
+        (Json::Object(left), Json::Object(right)) => left.iter().any(|(name, value)| {
+            right.iter().any(|(other, found)| other.text == name.text && value.equals(found))
+        }),
+        (left, right) => left.equals(right),
+    }
+}
+
+/// `JSON_SEARCH`: paths to strings that are like a pattern of no wildcards in names.
+fn search(operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {
+    let has_escape = operands.get(3).is_some_and(|escape| escape.kind != Kind::Null);
+    if has_escape {
+        return Err(Refusal::new("JSON_SEARCH with an escape"));
+    }
+    of_document(operands, Kind::Json, mysql, move |document, values, kinds| {
+        let (Some(how), Some(pattern)) = (values[0].text(&kinds[0])?, values[1].text(&kinds[1])?) else {
+            return Ok(Datum::Null);
+        };
+        let mut paths = Vec::new();
+        walk(&document, "$", &pattern, mysql, &mut paths)?;
+        if !is_all(&how)? {
+            paths.truncate(1);
+        }
+        let texts = |path: String| Json::Text(super::document::JsonText::new(&path));
+        Ok(match paths.len() {
+            0 => Datum::Null,
+            1 => Datum::Text(texts(paths.remove(0)).spelled()),
+            _ => Datum::Text(Json::Array(paths.into_iter().map(texts).collect()).spelled()),
+        })
+    })
+}
+
+fn walk(
+    document: &Json,
+    path: &str,
+    pattern: &str,
+    mysql: bool,
+    paths: &mut Vec<String>,
+) -> Result<(), Refusal> {
+    match document {
+        Json::Array(elements) => {
+            for (at, element) in elements.iter().enumerate() {
+                walk(element, &format!("{path}[{at}]"), pattern, mysql, paths)?;
+            }
+        }
+        Json::Object(members) => {
+            for (name, value) in members {
+                let is_plain =
+                    name.text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+                        && !name.text.starts_with(|digit: char| digit.is_ascii_digit())
+                        && !name.text.is_empty();
+                let step = match (is_plain, mysql) {
+                    (true, _) => name.text.clone(),
+                    (false, true) => format!("\"{}\"", name.text),
+                    (false, false) => return Err(Refusal::new("a path of a name with odd letters")),
+                };
+                walk(value, &format!("{path}.{step}"), pattern, mysql, paths)?;
+            }
+        }
+        // MySQL compares by code points, MariaDB without case and numbers, too.
+        Json::Text(text) => {
+            let (exact, folded) = (like(&text.text, pattern), like(&fold(&text.text), &fold(pattern)));
+            match (mysql, text.text.is_ascii() && pattern.is_ascii()) {
+                (true, _) if exact => paths.push(path.to_string()),
+                (false, true) if folded => paths.push(path.to_string()),
+                (false, false) => return Err(Refusal::new("JSON_SEARCH of letters that are not ASCII")),
+                _ => {}
+            }
+        }
+        Json::Number(number) if !mysql && like(number, pattern) => paths.push(path.to_string()),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn fold(text: &str) -> String {
+    text.to_ascii_lowercase()
+}
+
+fn like(text: &str, pattern: &str) -> bool {
+    super::super::compare::matches(text, pattern, Some('\\'), |left, right| Ok(left == right))
+        .unwrap_or(false)
+}
