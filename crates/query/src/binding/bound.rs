@@ -15,7 +15,7 @@ use super::call::{is_condition, truth_field};
 use super::field::{arrow_type, field_of};
 use super::unsupported;
 use crate::Error;
-use crate::expression::{Datum, Kind, Node, Refusal, Rules, Typed, call, datum_of, value_of};
+use crate::expression::{Datum, Kind, Node, Refusal, Rules, Typed, call, datum_of, local, value_of};
 use crate::lookup::key::KeyColumn;
 use crate::relation::ArrowSink;
 use crate::session::context::QueryContext;
@@ -27,9 +27,9 @@ pub(super) fn literal(value: &ScalarValue, kind: Kind) -> Result<Typed> {
     Ok(Typed { node: Node::Literal(datum), kind })
 }
 
-/// The operand at a position of the row.
-pub(super) fn input(slot: usize, kind: Kind) -> Typed {
-    Typed { node: Node::Input(slot), kind }
+/// The operand at a position of the row; a TIMESTAMP is shown by the session's clock.
+pub(super) fn input(slot: usize, kind: Kind, rules: &Rules) -> Typed {
+    local(Typed { node: Node::Input(slot), kind }, rules)
 }
 
 /// Plans a call by the name that the syntax tree has for it.

@@ -101,13 +101,15 @@ impl ScalarUDFImpl for ServerCall {
         let mut operands = Vec::new();
         for (no, field) in args.arg_fields.iter().enumerate().skip(1) {
             let kind = match args.scalar_arguments[no] {
-                Some(value) if !field.metadata().contains_key(super::KIND) => kind_of_literal(value),
+                Some(value) if !field.metadata().contains_key(super::KIND) => {
+                    kind_of_literal(value, &self.rules)
+                }
                 _ => kind_of(field),
             };
             let kind = kind.map_err(|refusal| unsupported(name, &refusal))?;
             operands.push(match args.scalar_arguments[no] {
                 Some(value) => literal(value, kind)?,
-                None => input(no - 1, kind),
+                None => input(no - 1, kind, &self.rules),
             });
         }
         let typed = typed_call(name, operands, &self.rules).map_err(|refusal| unsupported(name, &refusal))?;

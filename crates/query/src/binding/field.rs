@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
 use datafusion::common::ScalarValue;
 
-use crate::expression::{Collating, Kind, Refusal};
+use crate::expression::{Collating, Kind, Refusal, Rules};
 use crate::relation::types::MYSQL_TYPE;
 
 /// Metadata key of the type of an expression, a [`Kind`] as JSON.
@@ -66,10 +66,14 @@ fn digits(unit: TimeUnit) -> u8 {
     }
 }
 
-/// The type of a literal without metadata.
-pub(super) fn kind_of_literal(value: &ScalarValue) -> Result<Kind, Refusal> {
+/// The type of a literal without metadata; a text's collation is the connection's, which is the server's default.
+pub(super) fn kind_of_literal(value: &ScalarValue, rules: &Rules) -> Result<Kind, Refusal> {
+    let collation = if rules.mysql { "utf8mb4_0900_ai_ci" } else { "utf8mb4_general_ci" };
     Ok(match of_arrow(&value.data_type())? {
-        Kind::Text(_) => Kind::Text(Collating::literal(Some("utf8mb4".to_string()))),
+        Kind::Text(_) => {
+            let of_charset = Collating::literal(Some("utf8mb4".to_string()));
+            Kind::Text(Collating { collation: Some(collation.to_string()), ..of_charset })
+        }
         kind => kind,
     })
 }

@@ -13,12 +13,12 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, OrderByExpr, OrderByKind, Query, Select,
-    SelectItem, TableWithJoins, VisitMut, Visitor, VisitorMut,
+    SelectItem, TableWithJoins, VisitMut, VisitorMut,
 };
 
 use crate::{Error, ErrorKind, Result};
 
-pub(crate) use expression::{condition, value};
+use expression::{condition, value};
 
 /// Lowers all expressions of a statement.
 ///
@@ -135,16 +135,4 @@ fn is_name(expression: &Expr) -> bool {
 /// Whether it is the number of a column of the result.
 fn is_position(expression: &Expr) -> bool {
     matches!(expression, Expr::Value(_))
-}
-
-/// Whether an expression has a subquery in it.
-pub(super) fn has_subquery(expression: &Expr) -> bool {
-    struct Found;
-    impl Visitor for Found {
-        type Break = ();
-        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-            ControlFlow::Break(())
-        }
-    }
-    datafusion::sql::sqlparser::ast::Visit::visit(expression, &mut Found).is_break()
 }

@@ -2,9 +2,9 @@
 //!
 //! 1. [`lower`] turns each scalar operator and function of a statement's syntax tree into a call of one function,
 //!    [`ServerCall`], which DataFusion plans without rules of its own.
-//! 2. [`BindingRule`], the first rule of the analyzer, finds the servers' types of the operands ([`kind_of`]) and
-//!    replaces each call: by the engine's own operator where it means the same ([`native`]), so that push-down, hash joins
-//!    and speed stay; else by a [`BoundCall`], which evaluates the expression row by row (see `expression`).
+//! 2. [`BindingRule`], the first rule of the analyzer, finds the servers' types of the operands (`field`) and
+//!    replaces each call: by the engine's own operator where it means the same (`native`), so that push-down, hash joins
+//!    and speed stay; else by a `BoundCall`, which evaluates the expression row by row (see `expression`).
 //! 3. What neither computes exactly is an error.
 //!
 //! Types travel in the metadata of Arrow fields, since an Arrow type says nothing of collations or fractional digits.
@@ -12,13 +12,12 @@
 mod bound;
 mod call;
 mod field;
-pub(crate) mod lower;
+mod lower;
 mod native;
 mod rule;
 
-pub(crate) use bound::BoundCall;
 pub(crate) use call::ServerCall;
-pub(crate) use field::{KIND, field_of, kind_of};
+pub(crate) use field::KIND;
 pub(crate) use lower::lower;
 pub(crate) use rule::BindingRule;
 

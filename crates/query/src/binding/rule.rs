@@ -13,7 +13,7 @@ use super::bound::{BoundCall, input, literal, typed_call};
 use super::call::ServerCall;
 use super::field::{kind_of, kind_of_literal};
 use super::{KIND, native, unsupported};
-use crate::expression::{Kind, Node, Refusal, Typed};
+use crate::expression::{Kind, Node, Refusal, Rules, Typed};
 
 /// Replaces each [`ServerCall`] by what computes it.
 #[derive(Debug)]
@@ -53,15 +53,17 @@ fn bind(expression: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let [Expr::Literal(ScalarValue::Utf8(Some(name)), _), arguments @ ..] = function.args.as_slice() else {
         return internal_err!("a call without a name");
     };
-    let operands =
-        arguments.iter().map(|argument| Argument::new(argument, schema)).collect::<Result<Vec<_>>>()?;
+    let operands = arguments
+        .iter()
+        .map(|argument| Argument::new(argument, schema, &call.rules))
+        .collect::<Result<Vec<_>>>()?;
     if let Some(native) = native::expression(name, &operands, schema)? {
         return Ok(Transformed::yes(native));
     }
     let mut inputs = Inputs::default();
     let mut typed = Vec::new();
     for operand in operands {
-        typed.push(inputs.operand(operand).map_err(|refusal| unsupported(name, &refusal))?);
+        typed.push(inputs.operand(operand, &call.rules).map_err(|refusal| unsupported(name, &refusal))?);
     }
     let typed = typed_call(name, typed, &call.rules).map_err(|refusal| unsupported(name, &refusal))?;
     let bound = BoundCall::expression(name, typed, inputs.expressions, inputs.dates, &call.query);
@@ -76,13 +78,13 @@ pub(super) struct Argument {
 }
 
 impl Argument {
-    fn new(expression: &Expr, schema: &DFSchema) -> Result<Argument> {
+    fn new(expression: &Expr, schema: &DFSchema, rules: &Rules) -> Result<Argument> {
         let field = expression.to_field(schema)?.1;
         let kind = match expression {
             Expr::Literal(value, metadata)
                 if metadata.as_ref().is_none_or(|metadata| !metadata.inner().contains_key(KIND)) =>
             {
-                kind_of_literal(value)
+                kind_of_literal(value, rules)
             }
             _ => kind_of(&field),
         };
@@ -107,7 +109,7 @@ struct Inputs {
 
 impl Inputs {
     /// The operand over these inputs; a bound expression in it is taken apart, and evaluated as a part of the whole.
-    fn operand(&mut self, argument: Argument) -> Result<Typed, Refusal> {
+    fn operand(&mut self, argument: Argument, rules: &Rules) -> Result<Typed, Refusal> {
         if let Expr::Literal(value, _) = &argument.expression {
             return literal(value, argument.kind?)
                 .map_err(|error| Refusal::new(format!("a literal: {error}")));
@@ -123,10 +125,10 @@ impl Inputs {
             return Ok(moved(bound.typed.clone(), &slots));
         }
         let kind = argument.kind?;
-        let is_date =
-            matches!(kind, Kind::Date | Kind::DateTime { .. }) && has_zero_dates(&argument.expression);
+        let is_date = matches!(kind, Kind::Date | Kind::DateTime { .. } | Kind::Timestamp { .. })
+            && has_zero_dates(&argument.expression);
         let slot = self.slot(argument.expression, is_date);
-        Ok(input(slot, kind))
+        Ok(input(slot, kind, rules))
     }
 
     fn slot(&mut self, expression: Expr, is_date: bool) -> usize {

@@ -96,11 +96,12 @@ fn number_of(of: Typed) -> Typed {
     let kind = match &from {
         Kind::Text(_) | Kind::Choice(_) | Kind::Json | Kind::Bytes => Kind::Double { decimals: None },
         Kind::Year | Kind::Bit { .. } | Kind::Hex => Kind::Int { unsigned: true },
-        Kind::Date
-        | Kind::Time { fsp: 0 }
-        | Kind::DateTime { fsp: 0 }
-        | Kind::Timestamp { fsp: 0 } => Kind::Int { unsigned: false },
-        Kind::Time { fsp } | Kind::DateTime { fsp } | Kind::Timestamp { fsp } => Kind::Decimal { scale: *fsp },
+        Kind::Date | Kind::Time { fsp: 0 } | Kind::DateTime { fsp: 0 } | Kind::Timestamp { fsp: 0 } => {
+            Kind::Int { unsigned: false }
+        }
+        Kind::Time { fsp } | Kind::DateTime { fsp } | Kind::Timestamp { fsp } => {
+            Kind::Decimal { scale: *fsp }
+        }
         other => other.clone(),
     };
     let unsigned = kind == Kind::Int { unsigned: true };

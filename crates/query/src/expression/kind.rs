@@ -345,13 +345,13 @@ impl Kind {
 
     /// Whether values of this type are dates or times.
     pub(crate) fn is_temporal(&self) -> bool {
-        matches!(self, Kind::Date | Kind::Time { .. } | Kind::DateTime { .. })
+        matches!(self, Kind::Date | Kind::Time { .. } | Kind::DateTime { .. } | Kind::Timestamp { .. })
     }
 
     /// Fractional digits of a time.
     pub(super) fn fsp(&self) -> u8 {
         match self {
-            Kind::Time { fsp } | Kind::DateTime { fsp } => *fsp,
+            Kind::Time { fsp } | Kind::DateTime { fsp } | Kind::Timestamp { fsp } => *fsp,
             _ => 0,
         }
     }
@@ -361,7 +361,7 @@ impl Kind {
         match self {
             Kind::Null | Kind::Int { .. } | Kind::Year | Kind::Bit { .. } | Kind::Date | Kind::Hex => Some(0),
             Kind::Decimal { scale } => Some(*scale),
-            Kind::Time { fsp } | Kind::DateTime { fsp } => Some(*fsp),
+            Kind::Time { fsp } | Kind::DateTime { fsp } | Kind::Timestamp { fsp } => Some(*fsp),
             _ => None,
         }
     }
@@ -454,6 +454,12 @@ mod tests {
     fn collating(collation: &str) -> Collating {
         let charset = collation.split_once('_').map(|(charset, _)| charset.to_string());
         Collating { collation: Some(collation.to_string()), charset, strength: 1 }
+    }
+
+    #[test]
+    fn a_stored_timestamp_keeps_its_digits() {
+        let text = crate::expression::datum::Datum::DateTime(1_500_000).text(&Kind::Timestamp { fsp: 3 });
+        assert_eq!(text, Ok(Some("1970-01-01 00:00:01.500".to_string())));
     }
 
     #[test]

@@ -38,6 +38,7 @@ use tanada_innodb::schema::Server;
 use tanada_innodb::{ColumnType, TableDefinition, Value};
 
 pub(crate) use call::call;
+pub(crate) use dates::local;
 pub(crate) use datum::Datum;
 pub(crate) use kind::{Collating, Kind};
 pub(crate) use node::{Node, Typed};

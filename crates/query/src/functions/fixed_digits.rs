@@ -150,7 +150,7 @@ fn rewrite(expression: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 return refused();
             }
             let is_compared = matches!(&other, Expr::InList(_) | Expr::Between(_))
-                || matches!(&other, Expr::BinaryExpr(binary) if binary.op.is_comparison_operator());
+                || matches!(&other, Expr::BinaryExpr(binary) if is_comparison(binary.op));
             // The engine gives some results the type of an operand.
             let keeps_type = matches!(&other, Expr::BinaryExpr(_))
                 || matches!(&other, Expr::ScalarFunction(function) if function.name() == "coalesce");
@@ -281,4 +281,9 @@ fn type_of(expression: &Expr, schema: &DFSchema) -> Option<String> {
         Expr::OuterReferenceColumn(field, _) => field.metadata().get(MYSQL_TYPE).cloned(),
         _ => None,
     }
+}
+
+fn is_comparison(operator: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
+    matches!(operator, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
 }

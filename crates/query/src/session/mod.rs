@@ -425,8 +425,12 @@ impl Session {
         let variables = Variables(Arc::clone(state.config().options()));
         state.execution_props_mut().add_var_provider(VarType::System, Arc::new(variables));
         state.mark_start_execution();
-        let call =
-            ServerCall::new(Rules::new(context.options().server == Server::MySql), Arc::clone(context));
+        let now = state.execution_props().query_execution_start_time;
+        let rules = Rules {
+            now_micros: now.map(|now| now.timestamp_micros()),
+            ..Rules::new(context.options().server == Server::MySql)
+        };
+        let call = ServerCall::new(rules, Arc::clone(context));
         // A function of this name is only replaced.
         let _ = state.register_udf(Arc::new(ScalarUDF::from(call)));
         state

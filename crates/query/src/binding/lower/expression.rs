@@ -205,7 +205,8 @@ pub(crate) fn value(expression: Expr) -> Result<Expr> {
             call(&format!("cast:char::{}", charset.to_string().to_lowercase()), vec![value(*expr)?])
         }
         Expr::Extract { field, expr, .. } => {
-            call(&field.to_string().to_ascii_lowercase(), vec![value(*expr)?])
+            let unit = Value::SingleQuotedString(field.to_string().to_ascii_lowercase());
+            call("extract", vec![Expr::value(unit), value(*expr)?])
         }
         Expr::Ceil { expr, field } => call("ceil", rounded(*expr, field)?),
         Expr::Floor { expr, field } => call("floor", rounded(*expr, field)?),
@@ -288,10 +289,7 @@ pub(super) fn shifted(name: &str, date: Expr, interval: Interval) -> Result<Expr
         return Err(unsupported("an INTERVAL of several units"));
     }
     let name = if name == "+" { "date_add" } else { "date_sub" };
-    let count = match *interval.value {
-        Expr::Value(of) => literal::count(of),
-        other => other,
-    };
+    let count = *interval.value;
     Ok(call(&format!("{name}:{}", unit.to_string().to_ascii_lowercase()), values(vec![date, count])?))
 }
 

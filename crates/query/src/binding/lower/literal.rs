@@ -60,22 +60,3 @@ pub(super) fn introduced(prefix: &str, value: Expr) -> Result<Expr> {
         _ => Err(unsupported(format!("the introducer {prefix}"))),
     }
 }
-
-/// The count of an INTERVAL: a whole number in quotes is that number.
-pub(super) fn count(of: ValueWithSpan) -> Expr {
-    match &of.value {
-        Value::SingleQuotedString(count) if count.trim().parse::<i64>().is_ok() => {
-            let number = count.trim();
-            let (sign, digits) = (number.starts_with('-'), number.trim_start_matches(['-', '+']));
-            let digits = Expr::value(Value::Number(digits.to_string(), false));
-            match sign {
-                true => Expr::UnaryOp {
-                    op: datafusion::sql::sqlparser::ast::UnaryOperator::Minus,
-                    expr: Box::new(digits),
-                },
-                false => digits,
-            }
-        }
-        _ => Expr::Value(of),
-    }
-}

@@ -13,7 +13,7 @@ const END_OF_TIMESTAMPS: i64 = 2_147_483_647;
 const END_OF_MYSQL_MICROS: i64 = 32_536_771_199_999_999;
 
 /// A TIMESTAMP as the date and time that the session's clock showed.
-pub(in crate::expression) fn local(stored: Typed, rules: &Rules) -> Typed {
+pub(crate) fn local(stored: Typed, rules: &Rules) -> Typed {
     let Kind::Timestamp { fsp } = stored.kind else { return stored };
     let zone = rules.zone;
     Typed::call(Kind::DateTime { fsp }, vec![stored], move |values| match values[0] {

@@ -24,7 +24,7 @@ use super::node::Typed;
 use super::{Refusal, Rules};
 
 pub(super) use cast::{cast, literal};
-pub(super) use clock::local;
+pub(crate) use clock::local;
 pub(super) use compare::{Way as DateWay, order as date_order, way as date_way};
 pub(super) use interval::shifted;
 pub(super) use operand::{moment, time};

@@ -196,7 +196,6 @@ fn answers(expression: &str, count: usize, rules: &Rules) -> Vec<Result<String, 
         invisible: false,
         virtual_expression: expression.map(str::to_string),
         compressed: false,
-        display: Default::default(),
         comment: String::new(),
     };
     let mut columns: Vec<Column> =
