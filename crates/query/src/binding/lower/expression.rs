@@ -1,8 +1,9 @@
 //! Expressions, as values or as conditions.
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CeilFloorKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, Interval, ObjectName, TrimWhereField, UnaryOperator, Value,
+    BinaryOperator, CaseWhen, CeilFloorKind, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName, TrimWhereField, UnaryOperator,
+    Value,
 };
 
 use super::literal;
@@ -184,16 +185,7 @@ pub(crate) fn value(expression: Expr) -> Result<Expr> {
         }
         Expr::Case { .. } if functions::is_row(&expression) => expression,
         Expr::Case { operand, conditions, else_result, .. } => {
-            let mut operands = Vec::new();
-            for when in conditions {
-                let holds = match &operand {
-                    Some(of) => call("=", values(vec![of.as_ref().clone(), when.condition])?),
-                    None => condition(when.condition)?,
-                };
-                operands.extend([holds, value(when.result)?]);
-            }
-            operands.extend(else_result.map(|otherwise| value(*otherwise)).transpose()?);
-            call("case", operands)
+            case(operand.as_deref(), conditions, else_result.as_deref())?
         }
         Expr::Collate { expr, collation } => {
             let name = collation.to_string().replace(['`', '\'', '"'], "").to_lowercase();
@@ -228,6 +220,20 @@ pub(crate) fn value(expression: Expr) -> Result<Expr> {
         Expr::Tuple(parts) => Expr::Tuple(values(parts)?),
         other => return Err(unsupported(format!("the expression `{other}`"))),
     })
+}
+
+/// CASE as a call of conditions and results in turn, and the result otherwise.
+fn case(operand: Option<&Expr>, conditions: Vec<CaseWhen>, otherwise: Option<&Expr>) -> Result<Expr> {
+    let mut operands = Vec::new();
+    for when in conditions {
+        let holds = match operand {
+            Some(of) => call("=", values(vec![of.clone(), when.condition])?),
+            None => condition(when.condition)?,
+        };
+        operands.extend([holds, value(when.result)?]);
+    }
+    operands.extend(otherwise.map(|otherwise| value(otherwise.clone())).transpose()?);
+    Ok(call("case", operands))
 }
 
 fn rounded(expression: Expr, field: CeilFloorKind) -> Result<Vec<Expr>> {

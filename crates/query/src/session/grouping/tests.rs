@@ -1,3 +1,5 @@
+//! Columns that are neither grouped nor aggregated, on both servers.
+
 use datafusion::sql::parser::DFParser;
 use datafusion::sql::sqlparser::dialect::MySqlDialect;
 use tanada_innodb::schema::Server;
