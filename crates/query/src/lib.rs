@@ -22,5 +22,7 @@ pub mod text;
 pub mod volume;
 
 pub use error::{Error, ErrorKind, Result};
-pub use session::{QueryReport, QueryResult, Session, SessionOptions};
+pub use session::{
+    QueryProgress, QueryReport, QueryResult, QueryWatch, Session, SessionOptions, StatementText,
+};
 pub use tanada_innodb::{Loss, LostRows};

@@ -3,15 +3,19 @@
 //! - `tsv` follows `mysql --batch`: a header line, tabs, `NULL`, and `\n \t \\ \0` escaped in header and values.
 //! - `csv` follows RFC 4180: CRLF, quotes where needed; NULL is an empty field, an empty text is `""`.
 //! - `json` is one array of objects per statement, one row per line.
-//! - `table` draws boxes; column widths come from the first rows.
+//! - `table` draws boxes; column widths come from the first rows. On a terminal wide cells are folded, and a result with
+//!   more columns than fit is turned on its side.
+//! - `vertical` writes a line per column, as `\G` does in the servers' clients.
 //!
 //! Values are spelled as MySQL spells them (see [`tanada_query::text`]). `tsv` and `csv` write binary strings byte by byte, as the server's client
 //! does; `json` and `table` write them as `0x` and hexadecimal digits. A statement without columns (`USE`, `SET`) writes nothing.
 
 mod csv;
+mod fold;
 mod json;
 mod table;
 mod tsv;
+mod vertical;
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -27,6 +31,8 @@ use crate::failure::Outcome;
 pub enum Format {
     /// Boxes, for people
     Table,
+    /// A line per column, as \G shows it
+    Vertical,
     /// As `mysql --batch`
     Tsv,
     /// RFC 4180
@@ -46,10 +52,11 @@ pub trait ResultWriter {
 }
 
 impl Format {
-    /// A writer for one statement's result.
-    pub fn writer(self) -> Box<dyn ResultWriter> {
+    /// A writer for one statement's result, for a terminal of `width` columns if there is one.
+    pub fn writer(self, width: Option<usize>) -> Box<dyn ResultWriter> {
         match self {
-            Format::Table => Box::new(table::TableWriter::default()),
+            Format::Table => Box::new(table::TableWriter::new(width)),
+            Format::Vertical => Box::new(vertical::VerticalWriter::default()),
             Format::Tsv => Box::new(tsv::TsvWriter::default()),
             Format::Csv => Box::new(csv::CsvWriter),
             Format::Json => Box::new(json::JsonWriter::default()),
@@ -120,7 +127,7 @@ mod tests {
         let first = batch(vec![Some(1), None], vec![Some("tab\tline\nback\\zero\0"), None]);
         let second = batch(vec![Some(-3)], vec![Some("say \"hi\", ü")]);
         let mut out = Vec::new();
-        let mut writer = format.writer();
+        let mut writer = format.writer(None);
         writer.begin(&first.schema(), &mut out).unwrap();
         writer.batch(&first, &mut out).unwrap();
         writer.batch(&second, &mut out).unwrap();
@@ -166,9 +173,9 @@ mod tests {
 
     #[test]
     fn a_statement_without_columns_writes_nothing() {
-        for format in [Format::Table, Format::Tsv, Format::Csv, Format::Json] {
+        for format in [Format::Table, Format::Vertical, Format::Tsv, Format::Csv, Format::Json] {
             let mut out = Vec::new();
-            let mut writer = format.writer();
+            let mut writer = format.writer(None);
             writer.begin(&Arc::new(Schema::empty()), &mut out).unwrap();
             writer.end(&mut out).unwrap();
             assert!(out.is_empty(), "{format:?}");

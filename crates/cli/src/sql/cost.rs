@@ -6,7 +6,12 @@ use tanada_query::QueryReport;
 /// `66 rows, 0.184 s, 3,210 I/Os (50.2 MiB), depth 57.3 mean 256 max, 12 cache hits`.
 pub fn line(report: &QueryReport) -> String {
     let seconds = report.elapsed.as_secs_f64();
-    let mut line = format!("{}, {seconds:.3} s", counted(report.rows, "row"));
+    let mut line = counted(report.rows, "row");
+    let warnings = report.warnings.len() as u64 + u64::from(report.zero_dates > 0);
+    if warnings > 0 {
+        line += &format!(", {}", counted(warnings, "warning"));
+    }
+    line += &format!(", {seconds:.3} s");
     if report.ios > 0 {
         line += &format!(
             ", {} ({}), depth {:.1} mean {} max",
@@ -23,7 +28,7 @@ pub fn line(report: &QueryReport) -> String {
 }
 
 /// `1 row`, `2,000 rows`.
-fn counted(count: u64, noun: &str) -> String {
+pub fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
@@ -58,6 +63,9 @@ mod tests {
         let mut report =
             QueryReport { rows: 1, elapsed: Duration::from_millis(1234), ..QueryReport::default() };
         assert_eq!(line(&report), "1 row, 1.234 s");
+        report.warnings.push("a warning".to_owned());
+        assert_eq!(line(&report), "1 row, 1 warning, 1.234 s");
+        report.warnings.clear();
         report = QueryReport {
             ios: 3210,
             bytes: 3210 * 16384,

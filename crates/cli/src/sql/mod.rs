@@ -2,11 +2,12 @@
 
 mod cost;
 mod interrupt;
+mod running;
 mod shell;
 mod statement;
 mod words;
 
-use std::io::{IsTerminal, Read};
+use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -14,11 +15,13 @@ use tanada_query::Session;
 use tanada_query::placement::Recording;
 use tokio::runtime::Runtime;
 
+use statement::Display;
+
 use crate::failure::{Failure, Outcome, one_line};
 use crate::format::Format;
 use crate::interruption::interruptible;
 use crate::options::MountArguments;
-use crate::output::writable;
+use crate::output::{count, writable};
 
 /// Arguments of `tanada sql`.
 #[derive(Debug, Args)]
@@ -49,6 +52,9 @@ pub struct SqlArguments {
     /// Record what is read from where as a trace for tanada simulate; what a query read is there at its end
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Go on after a statement that fails; its error names the line where it begins, and the exit code is 1 in the end
+    #[arg(long)]
+    force: bool,
     /// After each statement, say on stderr what it cost (the shell does so anyway)
     #[arg(long)]
     timing: bool,
@@ -87,7 +93,7 @@ pub fn run(runtime: &Runtime, arguments: SqlArguments) -> Outcome {
     let outcome = match text {
         // Interrupted, what was read and learned so far is kept all the same.
         Some(text) => runtime
-            .block_on(interruptible(run_all(&session, &text, format, arguments.timing)))
+            .block_on(interruptible(run_all(&session, &text, format, &arguments)))
             .and_then(|outcome| outcome),
         None => shell::run(runtime, &session, format),
     };
@@ -106,18 +112,32 @@ pub fn run(runtime: &Runtime, arguments: SqlArguments) -> Outcome {
     outcome.and(closed).and(recorded)
 }
 
-/// Runs the statements of `text` in order until one fails.
-async fn run_all(session: &Session, text: &str, format: Format, timing: bool) -> Outcome {
+/// Runs the statements of `text` in order until one fails, or all of them with `--force`.
+async fn run_all(session: &Session, text: &str, format: Format, arguments: &SqlArguments) -> Outcome {
     let mut out = std::io::BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
-    let mut is_short = false;
-    for sql in Session::split(text)? {
-        let report = statement::run(session, &sql, format, &mut out).await?;
-        is_short |= statement::warn(&report);
-        if timing {
-            eprintln!("{}", cost::line(&report));
+    let display = Display::new(format);
+    let (mut is_short, mut failed) = (false, 0);
+    for statement in Session::statements(text)? {
+        match statement::run(session, &statement, display, &mut out).await {
+            Ok(report) => {
+                is_short |= statement::warn(&report);
+                if arguments.timing {
+                    eprintln!("{}", cost::line(&report));
+                }
+            }
+            Err(failure) if arguments.force && !failure.is_broken_pipe() => {
+                out.flush()?;
+                statement::show_at(&statement, &failure);
+                failed += 1;
+            }
+            Err(failure) => return Err(failure),
         }
     }
-    if is_short { Err(Failure::rows_missing()) } else { Ok(()) }
+    match (failed, is_short) {
+        (0, false) => Ok(()),
+        (0, true) => Err(Failure::rows_missing()),
+        (failed, _) => Err(Failure::failed(format!("{} failed", count(failed, "statement")))),
+    }
 }
 
 fn file_text(path: &Path) -> Outcome<String> {

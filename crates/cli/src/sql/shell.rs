@@ -12,6 +12,7 @@ use tanada_query::Session;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
+use super::statement::Display;
 use super::words::Words;
 use super::{cost, interrupt, statement};
 use crate::failure::{Failure, Outcome};
@@ -19,7 +20,7 @@ use crate::format::Format;
 
 const MAX_HISTORY_LINES: usize = 10_000;
 
-const HELP: &str = r"Statements end with ; and may have several lines.
+const HELP: &str = r"Statements end with ; and may have several lines. \G instead of ; shows each column on a line of its own.
   show databases; use NAME; show tables; describe TABLE;
   explain SELECT ...;                          the plan, and why
   explain analyze SELECT ...;                  the plan with rows, I/Os, bytes and depth per operator
@@ -96,13 +97,13 @@ fn read_line(typed: &mut String, line: &str) -> Input {
     if is_complete(typed) { Input::Statements(std::mem::take(typed)) } else { Input::Incomplete }
 }
 
-/// Whether `text` ends with a semicolon that ends a statement, not one within quotes or a comment.
+/// Whether `text` ends with a terminator (`;`, `\g`, `\G`) that ends a statement, not one within quotes or a comment.
 fn is_complete(text: &str) -> bool {
     // A word put behind the text becomes a statement of its own exactly if the text before it was closed.
     let closed = Session::split(text).is_ok_and(|before| {
         Session::split(&format!("{text}\nx")).is_ok_and(|with_word| with_word.len() == before.len() + 1)
     });
-    closed && text.contains(';')
+    closed && [";", r"\g", r"\G"].iter().any(|end| text.contains(end))
 }
 
 /// Runs what was typed; a failed statement is shown and ends this input, not the shell.
@@ -113,18 +114,19 @@ fn run_typed(
     format: Format,
     interrupts: &Notify,
 ) -> Outcome {
-    let statements = match Session::split(text) {
+    let statements = match Session::statements(text) {
         Ok(statements) => statements,
         Err(error) => {
             statement::show(&error.into());
             return Ok(());
         }
     };
-    for sql in statements {
+    let display = Display::new(format);
+    for statement in statements {
         let mut out = BufWriter::new(std::io::stdout().lock());
         let outcome = runtime.block_on(async {
             tokio::select! {
-                outcome = statement::run(session, &sql, format, &mut out) => Some(outcome),
+                outcome = statement::run(session, &statement, display, &mut out) => Some(outcome),
                 _ = interrupts.notified() => None,
             }
         });

@@ -110,3 +110,27 @@ fn timing_goes_to_stderr() {
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "n\n5\n"));
     assert!(outcome.stderr.starts_with("1 row, ") && outcome.stderr.contains("I/O"), "{}", outcome.stderr);
 }
+
+#[test]
+fn statements_after_a_failed_one_are_run_if_forced() {
+    let text = "select 1 as a;\nselect wrong from nation;\n\nselect 2 as b;\n";
+    let outcome = sql(&["-c", text]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (1, "a\n1\n"));
+    let outcome = sql(&["-c", text, "--force"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (1, "a\n1\nb\n2\n"));
+    let lines: Vec<&str> = outcome.stderr.lines().collect();
+    assert!(lines[0].starts_with("tanada: line 2: "), "{lines:?}");
+    assert_eq!(lines[1..], ["tanada: 1 statement failed"]);
+}
+
+#[test]
+fn a_statement_that_ends_with_backslash_g_shows_a_line_per_column() {
+    let text = r"select 1 as a, null as longer\G select 2 as b\g";
+    let stars = "*".repeat(27);
+    let expected = format!("{stars} 1. row {stars}\n     a: 1\nlonger: NULL\nb\n2\n");
+    assert_eq!(sql(&["-c", text]).output(), expected);
+    assert_eq!(
+        sql(&["-c", "select 1 as a", "--format", "vertical"]).output(),
+        format!("{stars} 1. row {stars}\na: 1\n")
+    );
+}

@@ -105,8 +105,14 @@ fn a_session_in_the_shell() {
     terminal.wait_for("|       25 |");
     terminal.wait_for("tpch> ");
 
-    // Hours of work; Ctrl-C reaches the query once it runs, and the prompt, harmlessly, before and after.
+    terminal.type_text("select n_nationkey, n_name from nation where n_nationkey = 1\\G\r");
+    terminal.wait_for("1. row");
+    terminal.wait_for("     n_name: ARGENTINA");
+    terminal.wait_for("tpch> ");
+
+    // Hours of work; a line says how far it is, and Ctrl-C reaches the query once it runs, and the prompt, harmlessly, before and after.
     terminal.type_text("select count(*) from lineitem a, lineitem b where a.l_comment < b.l_comment;\r");
+    terminal.wait_for(" %, ");
     let cancelled = (0..200).any(|_| {
         terminal.type_text("\x03");
         terminal.shows_within("cancelled", Duration::from_millis(300))

@@ -20,6 +20,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use parking_lot::Mutex;
 
+use super::advance::Advance;
 use super::choice::ScanChoice;
 use super::gather::Decoding;
 use super::path::{AccessPath, index_name};
@@ -47,6 +48,7 @@ pub struct RelationScanExec {
 struct Execution {
     begun: HashSet<usize>,
     running: Weak<Running>,
+    advance: Arc<Advance>,
 }
 
 impl RelationScanExec {
@@ -116,6 +118,12 @@ impl RelationScanExec {
         &self.choice
     }
 
+    /// Rows taken from it so far, and the share of it that is done, 0 to 1.
+    pub(crate) fn advance(&self) -> (u64, f64) {
+        let execution = self.execution.lock();
+        (execution.advance.rows(), execution.advance.share())
+    }
+
     /// The scan that all partitions share; begun anew when a partition is executed again. `None` if the other partitions have had all rows.
     fn running(&self, partition: usize, task: &TaskContext) -> Result<Option<Arc<Running>>> {
         let mut execution = self.execution.lock();
@@ -129,6 +137,7 @@ impl RelationScanExec {
         }
         let query = QueryContext::from_task(task)?;
         let decoding = Arc::new(Decoding::new(&self.relation, &self.projection, &self.filters)?);
+        execution.advance = Arc::default();
         let compute = BaselineMetrics::new(&self.metrics, partition).elapsed_compute().clone();
         let scan = ScanTask {
             table: Arc::clone(self.relation.table()),
@@ -137,6 +146,7 @@ impl RelationScanExec {
             limit: self.limit,
             query,
             compute,
+            advance: Arc::clone(&execution.advance),
         };
         let running = Running::start(scan, IoMetrics::new(&self.metrics, partition));
         execution.running = Arc::downgrade(&running);

@@ -4,6 +4,7 @@
 //! 2. [`path`] turns that into ranges or keys of each index, [`choice`] weighs them against a full scan.
 //! 3. [`exec`] is the operator, [`reader`] what runs on the executors' threads, [`gather`] decodes, filters and cuts batches, after [`prefilter`] has dropped what cannot pass.
 
+mod advance;
 mod choice;
 mod constraint;
 mod exec;

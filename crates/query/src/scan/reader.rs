@@ -25,6 +25,7 @@ use futures::stream::FuturesUnordered;
 use tanada_innodb::{Access, IndexNo, Key, KeyRange, LeafRun, Table};
 use tanada_io::{IoContext, JoinHandle};
 
+use super::advance::Advance;
 use super::gather::{Decoding, Gatherer};
 use super::path::{AccessPath, everything};
 use crate::explain::IoMetrics;
@@ -51,12 +52,15 @@ pub(super) struct ScanTask {
     pub query: Arc<QueryContext>,
     /// CPU time of reading, decoding and filtering.
     pub compute: Time,
+    /// How far the scan is.
+    pub advance: Arc<Advance>,
 }
 
 /// A scan under way. Dropping it cancels.
 #[derive(Debug)]
 pub(super) struct Running {
     receiver: Receiver<Result<RecordBatch>>,
+    advance: Arc<Advance>,
     finished: Arc<AtomicBool>,
     scans: IoContext,
     metrics: IoMetrics,
@@ -66,6 +70,7 @@ pub(super) struct Running {
 impl Running {
     pub(super) fn start(task: ScanTask, metrics: IoMetrics) -> Arc<Running> {
         let (sender, receiver) = async_channel::bounded(BATCHES_WAITING);
+        let advance = Arc::clone(&task.advance);
         let finished = Arc::new(AtomicBool::new(false));
         let scans = task.query.io().for_operator(0);
         let fetches = scans.for_operator(FETCH_PRIORITY);
@@ -87,13 +92,16 @@ impl Running {
             done.store(true, Ordering::Release);
             shared.sender.close();
         });
-        Arc::new(Running { receiver, finished, scans, metrics, _driver: driver })
+        Arc::new(Running { receiver, advance, finished, scans, metrics, _driver: driver })
     }
 
     /// The next batch; `None` at the end.
     pub(super) async fn next(&self) -> Option<Result<RecordBatch>> {
         match self.receiver.recv().await {
-            Ok(batch) => Some(batch),
+            Ok(batch) => {
+                self.advance.taken(batch.as_ref().map_or(0, RecordBatch::num_rows));
+                Some(batch)
+            }
             Err(_) => {
                 self.metrics.record(&self.scans.counters().snapshot());
                 let whole = self.finished.load(Ordering::Acquire);
@@ -136,6 +144,7 @@ enum Work {
 
 async fn drive(shared: &Arc<Shared>) -> Result<()> {
     let work = Arc::new(Timed::new(plan(shared), &shared.task.compute).await?);
+    shared.task.advance.begin(work.pieces());
     let in_order = shared.task.query.in_order();
     let executors = shared.task.query.executors();
     let workers = if in_order { 1 } else { executors.threads().min(work.pieces()).max(1) };
@@ -249,6 +258,7 @@ async fn reader(shared: &Shared, work: &Work) -> Result<()> {
                 if !shared.flush(&gatherer).await? {
                     return Ok(());
                 }
+                task.advance.piece_done();
             }
         }
         Work::Bookmarks { index, access, ranges, runs } => {
@@ -266,6 +276,7 @@ async fn reader(shared: &Shared, work: &Work) -> Result<()> {
                 if !shared.all(fetches).await? {
                     return Ok(());
                 }
+                task.advance.piece_done();
             }
         }
         Work::Lookups { access, keys } => {
@@ -273,6 +284,7 @@ async fn reader(shared: &Shared, work: &Work) -> Result<()> {
                 let mut on_row = |row: &tanada_innodb::Row<'_>| gatherer.borrow_mut().on_row(row);
                 let lookup = task.table.lookup(access, key, &shared.fetches, &mut on_row);
                 lookup.await.map_err(crate::Error::from)?;
+                task.advance.piece_done();
                 shared.flush(&gatherer).await
             });
             if !shared.all(lookups).await? {
@@ -320,6 +332,7 @@ impl Shared {
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(rows)))
                 .unwrap_or_default()
                 .min(rows);
+            self.task.advance.made(taken);
             if taken == 0 || self.sender.send(Ok(batch.slice(0, taken))).await.is_err() {
                 return Ok(false);
             }

@@ -16,6 +16,7 @@ mod status;
 mod header;
 mod invisible;
 mod mysql_functions;
+mod progress;
 mod result;
 mod right_joins;
 mod spelling;
@@ -60,8 +61,10 @@ use command::{Command, TableName};
 use context::QueryContext;
 use grouping::{Shape, Shapes};
 use invisible::Invisible;
+pub use progress::{QueryProgress, QueryWatch};
 pub use result::{QueryReport, QueryResult};
 use spelling::INFORMATION_SCHEMA;
+pub use split::StatementText;
 use stars::VirtualColumns;
 use status::{STATUS, StatusSchema};
 use variables::Variables;
@@ -268,6 +271,14 @@ impl Session {
 
     /// Splits a text into statements (quotes, comments and MySQL backticks respected; empty ones dropped).
     pub fn split(sql: &str) -> Result<Vec<String>> {
+        Ok(split::split(sql)?.into_iter().map(|statement| statement.sql).collect())
+    }
+
+    /// [`split`](Self::split) with the place of each statement and how its result is to be shown.
+    ///
+    /// # Errors
+    /// If a quote or a comment is not closed.
+    pub fn statements(sql: &str) -> Result<Vec<StatementText>> {
         split::split(sql)
     }
 

@@ -16,6 +16,7 @@ use tanada_innodb::Loss;
 
 use super::context::QueryContext;
 use super::header;
+use super::progress::QueryWatch;
 use crate::Result;
 use crate::placement::Ending;
 
@@ -49,17 +50,24 @@ pub struct QueryResult {
     stream: SendableRecordBatchStream,
     plan: Option<Arc<dyn ExecutionPlan>>,
     context: Arc<QueryContext>,
-    progress: Arc<Progress>,
+    clock: Arc<Clock>,
     /// Behind the stream: whoever watches the query learns of its end when all of it was dropped.
     ending: Option<Ending>,
 }
 
 /// What the stream noted.
 #[derive(Debug)]
-struct Progress {
+pub(super) struct Clock {
     begun: Instant,
     ended: Mutex<Option<Instant>>,
     rows: AtomicU64,
+}
+
+impl Clock {
+    /// From the beginning to the end of the stream, or to now.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.ended.lock().unwrap_or_else(Instant::now).duration_since(self.begun)
+    }
 }
 
 /// The schema with names as they are shown.
@@ -88,10 +96,10 @@ impl QueryResult {
         context: Arc<QueryContext>,
         begun: Instant,
     ) -> QueryResult {
-        let progress = Arc::new(Progress { begun, ended: Mutex::default(), rows: AtomicU64::new(0) });
-        let noted = Arc::clone(&progress);
+        let clock = Arc::new(Clock { begun, ended: Mutex::default(), rows: AtomicU64::new(0) });
+        let noted = Arc::clone(&clock);
         let schema = shown(&stream.schema());
-        let end = Arc::clone(&progress);
+        let end = Arc::clone(&clock);
         let renamed = (stream.schema() != schema).then(|| Arc::clone(&schema));
         let counted = stream
             .map(move |batch| match &renamed {
@@ -108,7 +116,7 @@ impl QueryResult {
                 std::task::Poll::Ready(None)
             }));
         let stream = Box::pin(RecordBatchStreamAdapter::new(schema, counted));
-        QueryResult { stream, plan, context, progress, ending: None }
+        QueryResult { stream, plan, context, clock, ending: None }
     }
 
     /// Tells the query's watchers of its end.
@@ -148,17 +156,25 @@ impl QueryResult {
     /// Stops the query and its I/O; what it cost can still be asked for.
     pub fn cancel(&mut self) {
         self.stream = Box::pin(EmptyRecordBatchStream::new(self.schema()));
-        self.progress.ended.lock().get_or_insert_with(Instant::now);
+        self.clock.ended.lock().get_or_insert_with(Instant::now);
         self.ending = None;
+    }
+
+    /// Whoever holds it can ask how far the query is.
+    pub fn watch(&self) -> QueryWatch {
+        QueryWatch {
+            plan: self.plan.clone(),
+            context: Arc::clone(&self.context),
+            clock: Arc::clone(&self.clock),
+        }
     }
 
     /// What it cost until now.
     pub fn report(&self) -> QueryReport {
         let io = self.context.io().counters().snapshot();
-        let ended = self.progress.ended.lock().unwrap_or_else(Instant::now);
         QueryReport {
-            elapsed: ended.duration_since(self.progress.begun),
-            rows: self.progress.rows.load(Ordering::Relaxed),
+            elapsed: self.clock.elapsed(),
+            rows: self.clock.rows.load(Ordering::Relaxed),
             ios: io.ios,
             bytes: io.bytes,
             cache_hits: io.cache_hits,
@@ -188,7 +204,7 @@ impl std::fmt::Debug for QueryResult {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("QueryResult")
             .field("schema", &self.schema())
-            .field("progress", &self.progress)
+            .field("clock", &self.clock)
             .finish_non_exhaustive()
     }
 }

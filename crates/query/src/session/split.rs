@@ -1,33 +1,43 @@
-//! A text into statements, at semicolons that are not inside quotes or comments.
+//! A text into statements, at terminators that are not inside quotes or comments: `;`, and `\g` and `\G` of the
+//! servers' clients.
 
 use crate::{Error, ErrorKind, Result};
 
-/// Splits; statements that are empty but for comments are dropped. The semicolon itself is left out.
-pub(super) fn split(sql: &str) -> Result<Vec<String>> {
-    let bytes = sql.as_bytes();
+/// A statement of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatementText {
+    /// The statement without its terminator.
+    pub sql: String,
+    /// The line of the text in which its first word or sign stands, from 1.
+    pub line: usize,
+    /// Whether it ends with `\G`: each column of its result is to be shown on a line of its own.
+    pub is_vertical: bool,
+}
+
+/// Splits; statements that are empty but for comments are dropped. The terminator itself is left out.
+pub(super) fn split(sql: &str) -> Result<Vec<StatementText>> {
     let mut statements = Vec::new();
     let mut start = 0;
-    let mut has_code = false;
+    let mut first_code = None;
     let mut at = 0;
-    while at < bytes.len() {
-        let rest = &sql[at..];
-        let (kind, length) = piece(rest)?;
+    let statement = |start: usize, end: usize, code: usize, is_vertical| StatementText {
+        sql: sql[start..end].trim().to_string(),
+        line: sql[..code].matches('\n').count() + 1,
+        is_vertical,
+    };
+    while at < sql.len() {
+        let (kind, length) = piece(&sql[at..])?;
         match kind {
-            Piece::End => {
-                if has_code {
-                    statements.push(sql[start..at].trim().to_string());
-                }
+            Piece::End { is_vertical } => {
+                statements.extend(first_code.take().map(|code| statement(start, at, code, is_vertical)));
                 start = at + length;
-                has_code = false;
             }
-            Piece::Code => has_code = true,
+            Piece::Code => first_code = first_code.or(Some(at)),
             Piece::Comment | Piece::Space => {}
         }
         at += length;
     }
-    if has_code {
-        statements.push(sql[start..].trim().to_string());
-    }
+    statements.extend(first_code.map(|code| statement(start, sql.len(), code, false)));
     Ok(statements)
 }
 
@@ -35,7 +45,7 @@ enum Piece {
     Code,
     Comment,
     Space,
-    End,
+    End { is_vertical: bool },
 }
 
 /// The kind and the length of what `rest` (not empty) begins with.
@@ -43,7 +53,9 @@ fn piece(rest: &str) -> Result<(Piece, usize)> {
     let line = || rest.find('\n').unwrap_or(rest.len());
     let first = rest.chars().next().unwrap_or(' ');
     Ok(match first {
-        ';' => (Piece::End, 1),
+        ';' => (Piece::End { is_vertical: false }, 1),
+        '\\' if rest.starts_with(r"\g") => (Piece::End { is_vertical: false }, 2),
+        '\\' if rest.starts_with(r"\G") => (Piece::End { is_vertical: true }, 2),
         '\'' | '"' | '`' => (Piece::Code, quoted(rest, first)?),
         '#' => (Piece::Comment, line()),
         // Two dashes begin a comment only before a space or the end, as in MySQL: 5--3 is 8.
@@ -83,24 +95,38 @@ fn open(what: &str, end: &str) -> Error {
 mod tests {
     use super::*;
 
+    fn texts(sql: &str) -> Vec<String> {
+        split(sql).unwrap().into_iter().map(|statement| statement.sql).collect()
+    }
+
     #[test]
     fn semicolons_in_quotes_and_comments_do_not_split() {
         let sql =
             "select ';' as `a;b`; -- a; comment\nselect \"x\\\";\" # more; of it\n; /* ; */ ;select 'it''s;'";
         let expected =
             ["select ';' as `a;b`", "-- a; comment\nselect \"x\\\";\" # more; of it", "select 'it''s;'"];
-        assert_eq!(split(sql).unwrap(), expected);
+        assert_eq!(texts(sql), expected);
     }
 
     #[test]
     fn comments_alone_are_no_statement() {
-        assert_eq!(split(" ; -- nothing\n/* here */ # at all").unwrap(), Vec::<String>::new());
-        assert_eq!(split("select 5--3").unwrap(), ["select 5--3"]);
+        assert_eq!(texts(" ; -- nothing\n/* here */ # at all"), Vec::<String>::new());
+        assert_eq!(texts("select 5--3"), ["select 5--3"]);
     }
 
     #[test]
     fn open_quotes_are_an_error() {
         assert_eq!(split("select 'a").unwrap_err().to_string(), "a quote is not closed; add '");
         assert_eq!(split("/* a").unwrap_err().to_string(), "a comment is not closed; add */");
+    }
+
+    #[test]
+    fn terminators_of_the_servers_clients_end_statements() {
+        let sql = "-- first\nselect 1\\G select '\\G',\n\n2\\g\n# x\nselect 3";
+        let found = split(sql).unwrap();
+        let found: Vec<_> = found.iter().map(|one| (one.sql.as_str(), one.line, one.is_vertical)).collect();
+        let expected =
+            [("-- first\nselect 1", 2, true), ("select '\\G',\n\n2", 2, false), ("# x\nselect 3", 6, false)];
+        assert_eq!(found, expected);
     }
 }
