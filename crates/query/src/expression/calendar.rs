@@ -1,29 +1,48 @@
 //! Dates and times: their numbers, texts and parts.
 
-use tanada_base::calendar;
-
 /// Microseconds of a day.
 pub(super) const DAY: i64 = 86_400_000_000;
 const SECOND: i64 = 1_000_000;
 /// The longest TIME, in microseconds.
 pub(super) const MAX_TIME: i64 = (838 * 3600 + 59 * 60 + 59) * SECOND;
 
-/// Year, month and day of days since 1970-01-01.
+/// Year, month and day of days since 1970-01-01 (the proleptic Gregorian calendar).
 pub(super) fn civil(days: i64) -> (i64, i64, i64) {
-    let (year, month, day) = calendar::civil_from_days(days);
-    (year, month.into(), day.into())
+    // Days are counted from 0000-03-01, so that a leap day ends its year.
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
 /// Days since 1970-01-01 of a date; `None` if no calendar has it or the server does not.
 pub(super) fn days(year: i64, month: i64, day: i64) -> Option<i64> {
-    let (month, day) = (u32::try_from(month).ok()?, u32::try_from(day).ok()?);
-    let is_date = (0..=9999).contains(&year) && calendar::is_date(year, month, day);
-    is_date.then(|| calendar::days_from_civil(year, month, day))
+    if !(0..=9999).contains(&year)
+        || !(1..=12).contains(&month)
+        || !(1..=month_days(year, month)).contains(&day)
+    {
+        return None;
+    }
+    let shifted_year = if month <= 2 { year - 1 } else { year };
+    let era = shifted_year.div_euclid(400);
+    let year_of_era = shifted_year.rem_euclid(400);
+    let of_year = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5 + day - 1;
+    Some(era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + of_year - 719_468)
 }
 
 /// Days of a month.
 pub(super) fn month_days(year: i64, month: i64) -> i64 {
-    u32::try_from(month).map_or(0, |month| calendar::month_days(year, month).into())
+    match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
 }
 
 /// Hours, minutes, seconds and microseconds of a span that is not negative.

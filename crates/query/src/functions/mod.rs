@@ -6,7 +6,6 @@ mod arithmetic;
 mod clock;
 mod conditional;
 mod division;
-mod fixed_digits;
 mod floating;
 mod hex;
 mod json_values;
@@ -31,7 +30,6 @@ pub use aggregates::{
 };
 pub use arithmetic::IntegerPlanner;
 pub use division::DivisionPlanner;
-pub use fixed_digits::FixedDigitsRule;
 pub use floating::FloatPlanner;
 pub use json_values::quoted as quoted_json;
 pub use negative::NAME as NEGATIVE;

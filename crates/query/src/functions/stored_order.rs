@@ -24,7 +24,6 @@ use tanada_innodb::value::{address_key, address_text};
 
 use super::simple::Simple;
 use crate::relation::types::MYSQL_TYPE;
-use crate::{Error, ErrorKind};
 
 /// Name of the function that gives the stored bytes of a UUID, INET6 or INET4.
 const KEY: &str = "stored_key";
@@ -181,11 +180,6 @@ fn compared(left: Expr, operator: Operator, right: Expr, schema: &DFSchema) -> R
         same_type(&left, &right, schema)?;
     }
     let ordered = matches!(operator, Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq);
-    let is_short_year = |side: &Expr| mysql_type(side, schema).as_deref() == Some(SHORT_YEAR);
-    if ordered && (is_short_year(&left) || is_short_year(&right)) {
-        let what = "the order of a YEAR(2) and another value depends on how the server reads it; use =";
-        return Err(Error::new(ErrorKind::Unsupported, what).into());
-    }
     let side = |of: Expr, other: &Expr| -> Result<Expr> {
         let of_address = address(other, schema).or_else(|| address(&of, schema));
         match (of_address, text(&of)) {
@@ -219,7 +213,7 @@ fn respelled(of: &Expr, item: Expr, schema: &DFSchema) -> Result<Expr> {
             }
         };
     }
-    if !mysql_type(of, schema).is_some_and(|name| is_year(&name)) {
+    if mysql_type(of, schema).as_deref() != Some("year") {
         return Ok(item);
     }
     let year = match (&item, text(&item)) {
@@ -263,14 +257,7 @@ fn key(column: Expr) -> Expr {
 
 fn is_special(expression: &Expr, schema: &DFSchema) -> bool {
     let name = mysql_type(expression, schema);
-    name.is_some_and(|name| is_year(&name) || address_type(&name).is_some())
-}
-
-/// YEAR(2) prints two digits and is a number of two digits, but is compared with other years by its century.
-pub(super) const SHORT_YEAR: &str = "year(2)";
-
-fn is_year(mysql_type: &str) -> bool {
-    mysql_type == "year" || mysql_type == SHORT_YEAR
+    name.is_some_and(|name| name == "year" || address_type(&name).is_some())
 }
 
 /// The type of a column of UUIDs or addresses.

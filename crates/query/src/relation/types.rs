@@ -19,7 +19,7 @@ pub const MYSQL_TYPE: &str = "mysql.type";
 pub fn field(column: &Column) -> Field {
     let nullable =
         column.nullable || column.virtual_expression.is_some() || has_zero_dates(&column.column_type);
-    let mut metadata = HashMap::from([(MYSQL_TYPE.to_string(), declared_type(column))]);
+    let mut metadata = HashMap::from([(MYSQL_TYPE.to_string(), mysql_type(&column.column_type))]);
     if let Ok(kind) = Kind::of_column(&column.column_type)
         && let Ok(kind) = serde_json::to_string(&kind)
     {
@@ -61,27 +61,7 @@ pub fn data_type(column_type: &ColumnType) -> DataType {
     }
 }
 
-/// The type of a column as `DESCRIBE` prints it: with the digits of FLOAT(M,D) and the width of a ZEROFILL number.
-pub fn declared_type(column: &Column) -> String {
-    let display = &column.display;
-    let plain = mysql_type(&column.column_type);
-    let name = match (&column.column_type, display.width, display.decimals) {
-        (ColumnType::Float | ColumnType::Double, Some(width), Some(decimals)) => {
-            format!("{plain}({width},{decimals})")
-        }
-        (ColumnType::Integer { .. }, Some(width), _) => {
-            format!("{}({width})", plain.trim_end_matches(" unsigned"))
-        }
-        (ColumnType::Decimal { .. }, ..) if display.zerofill => {
-            plain.trim_end_matches(" unsigned").to_string()
-        }
-        (ColumnType::Year, Some(width), _) => format!("{plain}({width})"),
-        _ => plain,
-    };
-    if display.zerofill { format!("{name} unsigned zerofill") } else { name }
-}
-
-/// A type as `DESCRIBE` prints it.
+/// The type as `DESCRIBE` prints it.
 pub fn mysql_type(column_type: &ColumnType) -> String {
     let unsigned =
         |name: &str, unsigned: bool| if unsigned { format!("{name} unsigned") } else { name.to_string() };
@@ -178,8 +158,6 @@ pub fn is_large(column_type: &ColumnType) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tanada_innodb::Display;
-
     use super::*;
 
     #[test]
@@ -187,7 +165,7 @@ mod tests {
         let column = |column_type| Column {
             name: "c".to_string(),
             column_type,
-            display: Display::default(),
+            display: tanada_innodb::Display::default(),
             nullable: false,
             invisible: false,
             virtual_expression: None,
@@ -202,18 +180,6 @@ mod tests {
         assert!(date.is_nullable(), "a zero date is shown as NULL");
         let decimal = field(&column(ColumnType::Decimal { precision: 65, scale: 30, unsigned: false }));
         assert_eq!(decimal.data_type(), &DataType::Decimal256(65, 30));
-        let shown = |column_type, width, decimals, zerofill| {
-            let display = Display { width, decimals, zerofill };
-            declared_type(&Column { display, ..column(column_type) })
-        };
-        let integer = ColumnType::Integer { bytes: 4, unsigned: true };
-        let decimal = ColumnType::Decimal { precision: 8, scale: 2, unsigned: true };
-        assert_eq!(shown(ColumnType::Float, Some(5), Some(2), false), "float(5,2)");
-        assert_eq!(shown(ColumnType::Double, Some(22), None, true), "double unsigned zerofill");
-        assert_eq!(shown(integer.clone(), Some(5), None, true), "int(5) unsigned zerofill");
-        assert_eq!(shown(integer, None, None, false), "int unsigned");
-        assert_eq!(shown(decimal, Some(9), None, true), "decimal(8,2) unsigned zerofill");
-        assert_eq!(shown(ColumnType::Year, Some(2), None, false), "year(2)");
         let set = ColumnType::Set { elements: vec!["it's".to_string(), "b".to_string()] };
         assert_eq!(mysql_type(&set), "set('it''s','b')");
     }

@@ -8,7 +8,7 @@ use datafusion::arrow::record_batch::RecordBatch;
 use tanada_innodb::schema::IndexKind;
 use tanada_innodb::{TableDefinition, TableStatistics};
 
-use crate::relation::types::{MYSQL_TYPE, declared_type};
+use crate::relation::types::{MYSQL_TYPE, mysql_type};
 use crate::{Error, ErrorKind, Result};
 
 /// One column of names.
@@ -40,7 +40,7 @@ pub(super) fn columns(definition: &TableDefinition) -> Result<RecordBatch> {
     };
     table(vec![
         ("Field", text(columns.iter().map(|column| Some(column.name.clone())))),
-        ("Type", text(columns.iter().map(|column| Some(declared_type(column))))),
+        ("Type", text(columns.iter().map(|column| Some(mysql_type(&column.column_type))))),
         ("Null", text(columns.iter().map(|column| Some(yes(column.nullable))))),
         ("Key", text((0..columns.len()).map(|number| Some(key(number).to_string())))),
         ("Extra", text(columns.iter().map(|column| Some(extra(column))))),

@@ -12,9 +12,7 @@ use datafusion::prelude::SessionConfig;
 use crate::Result;
 use crate::binding::BindingRule;
 use crate::catalog::{CATALOG, Databases};
-use crate::functions::{
-    FixedDigitsRule, StoredOrderRule, TemporalRule, aggregates, expression_planners, functions,
-};
+use crate::functions::{StoredOrderRule, TemporalRule, aggregates, expression_planners, functions};
 use crate::lookup::physical_optimizer_rules;
 use crate::rules;
 use crate::settings::TanadaOptions;
@@ -50,7 +48,6 @@ pub(super) fn session_state(
     let mut analyzer = Analyzer::new();
     analyzer.rules.insert(0, Arc::new(TemporalRule));
     analyzer.rules.insert(0, Arc::new(StoredOrderRule));
-    analyzer.rules.insert(0, Arc::new(FixedDigitsRule));
     analyzer.rules.splice(0..0, rules::analyzer_rules());
     analyzer.rules.insert(0, Arc::new(BindingRule));
     let mut state = SessionStateBuilder::new()

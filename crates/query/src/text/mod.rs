@@ -1,10 +1,9 @@
 //! Values as `mysql --batch` prints them.
 //!
 //! The field's metadata (see [`crate::relation::types::MYSQL_TYPE`]) decides where the Arrow type does not say enough: fractional digits,
-//! BIT (raw bytes, most significant first), YEAR (four digits), the digits of FLOAT(M,D), ZEROFILL. Types that MySQL does not have are printed as Arrow prints them.
+//! BIT (raw bytes, most significant first), YEAR (four digits). Types that MySQL does not have are printed as Arrow prints them.
 
 mod float;
-mod number;
 mod temporal;
 
 use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
@@ -20,7 +19,6 @@ use crate::relation::vector;
 use crate::{Error, ErrorKind, Result};
 
 pub use float::{double_text, fixed_text, float_text};
-pub use number::NumberFormat;
 
 /// Text of each row of a column (`None` is NULL), spelled as MySQL spells it; bytes, since binary columns are printed raw. Not yet escaped.
 pub fn column_text(field: &Field, array: &ArrayRef) -> Result<Vec<Option<Vec<u8>>>> {
@@ -28,7 +26,6 @@ pub fn column_text(field: &Field, array: &ArrayRef) -> Result<Vec<Option<Vec<u8>
     if let Some(values) = vector::stored(array) {
         return Ok(values.iter().map(|value| value.map(<[u8]>::to_vec)).collect());
     }
-    let format = NumberFormat::of_type(mysql_type);
     let text = match array.data_type() {
         DataType::Boolean => {
             let values = array.as_boolean();
@@ -36,15 +33,18 @@ pub fn column_text(field: &Field, array: &ArrayRef) -> Result<Vec<Option<Vec<u8>
         }
         DataType::Float32 => {
             let values = array.as_primitive::<Float32Type>();
-            rows(array, |row, out| out.push_str(&format.float(values.value(row))))
+            rows(array, |row, out| out.push_str(&float_text(values.value(row))))
         }
         DataType::Float64 => {
             let values = array.as_primitive::<Float64Type>();
-            rows(array, |row, out| out.push_str(&format.double(values.value(row))))
+            match digits_of_double(mysql_type) {
+                Some(digits) => rows(array, |row, out| out.push_str(&fixed_text(values.value(row), digits))),
+                None => rows(array, |row, out| out.push_str(&double_text(values.value(row)))),
+            }
         }
-        DataType::UInt16 if mysql_type.starts_with("year") => {
+        DataType::UInt16 if mysql_type == "year" => {
             let values = array.as_primitive::<UInt16Type>();
-            rows(array, |row, out| out.push_str(&format.year(values.value(row))))
+            rows(array, |row, out| out.push_str(&format!("{:04}", values.value(row))))
         }
         DataType::UInt64 if mysql_type.starts_with("bit(") => return bits(mysql_type, array),
         DataType::Decimal32(precision, scale) => decimal::<Decimal32Type>(array, *precision, *scale),
@@ -82,10 +82,7 @@ pub fn column_text(field: &Field, array: &ArrayRef) -> Result<Vec<Option<Vec<u8>
             rows(array, |row, out| out.push_str(&formatter.value(row).to_string()))
         }
     };
-    Ok(match format.is_zerofill() {
-        true => text.into_iter().map(|text| text.map(|text| format.filled(text))).collect(),
-        false => text,
-    })
+    Ok(text)
 }
 
 /// Prints each row that is not NULL.
@@ -120,6 +117,11 @@ fn bits(mysql_type: &str, array: &ArrayRef) -> Result<Vec<Option<Vec<u8>>>> {
 /// Fractional digits of `time(3)`; 0 of `time`; `None` for no MySQL type.
 fn fractional_digits(mysql_type: &str) -> Option<usize> {
     if mysql_type.is_empty() { None } else { Some(argument(mysql_type).unwrap_or(0).min(6)) }
+}
+
+/// Digits after the point of `double(53,4)`; `None` of a plain DOUBLE.
+fn digits_of_double(mysql_type: &str) -> Option<usize> {
+    mysql_type.strip_prefix("double(")?.strip_suffix(')')?.split_once(',')?.1.parse().ok()
 }
 
 fn argument(mysql_type: &str) -> Option<usize> {

@@ -3,7 +3,6 @@
 use datafusion::arrow::array::{ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type, TimeUnit};
-use tanada_base::calendar::civil_from_days;
 
 use crate::Result;
 
@@ -35,7 +34,7 @@ fn ticks_per_second(unit: TimeUnit) -> i64 {
 
 /// `2024-02-29`, of days since 1970-01-01.
 pub fn date(days: i64, out: &mut String) {
-    let (year, month, day) = civil_from_days(days);
+    let (year, month, day) = civil(days);
     out.push_str(&format!("{year:04}-{month:02}-{day:02}"));
 }
 
@@ -71,6 +70,24 @@ fn fraction(ticks: u64, per_second: i64, digits: usize, out: &mut String) {
     let nanos = ticks * (1_000_000_000 / per_second.unsigned_abs());
     let all = format!("{nanos:09}");
     out.push_str(&format!(".{}", &all[..digits.min(9)]));
+}
+
+/// Year, month and day of days since 1970-01-01 in the Gregorian calendar.
+///
+/// Counts from 0000-03-01, so that the leap day ends a year: 400 years are 146,097 days, and the months from March on have lengths that
+/// repeat every five, 153 days.
+fn civil(days: i64) -> (i64, i64, i64) {
+    const DAYS_TO_EPOCH: i64 = 719_468;
+    let days = days + DAYS_TO_EPOCH;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    (year, month, day)
 }
 
 #[cfg(test)]

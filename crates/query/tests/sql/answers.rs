@@ -8,11 +8,6 @@ pub type Row = Vec<Option<String>>;
 /// Header and rows of a file.
 pub fn read(path: &Path) -> (Vec<String>, Vec<Row>) {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    parse(&text)
-}
-
-/// Header and rows of a text.
-pub fn parse(text: &str) -> (Vec<String>, Vec<Row>) {
     let mut lines = text.split_terminator('\n');
     let header = lines.next().unwrap_or_default().split('\t').map(str::to_string).collect();
     (header, lines.map(|line| line.split('\t').map(field).collect()).collect())

@@ -8,7 +8,6 @@ mod answers;
 mod cases;
 mod commands;
 mod corpus;
-mod displays;
 mod engine_faults;
 mod errors;
 #[path = "../../../innodb/tests/fixtures/mod.rs"]

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{Result, plan_err};
 use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::functions_aggregate::sum::sum_udaf;
@@ -13,13 +13,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, Signature, Volatility,
 };
 
-use crate::functions::fixed_digits::digits_of;
 use crate::functions::numbers;
-use crate::relation::types::MYSQL_TYPE;
-
-/// Digits that an average has more than its argument, and most that a number shows.
-const QUOTIENT_DIGITS: usize = 4;
-const MAX_DIGITS: usize = 30;
 
 /// Wide enough for any integer of 64 bits.
 const WIDE: DataType = DataType::Decimal128(20, 0);
@@ -80,17 +74,6 @@ impl AggregateUDFImpl for Exact {
 
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
         self.inner.return_type(arguments)
-    }
-
-    /// A sum shows the digits of a FLOAT(M,D) or DOUBLE(M,D), an average four more.
-    fn return_field(&self, arguments: &[FieldRef]) -> Result<FieldRef> {
-        let types: Vec<DataType> = arguments.iter().map(|field| field.data_type().clone()).collect();
-        let field = Field::new(self.name(), self.return_type(&types)?, true);
-        let digits = arguments.first().and_then(|field| digits_of(field.metadata().get(MYSQL_TYPE)));
-        let Some(digits) = digits else { return Ok(Arc::new(field)) };
-        let shown = digits + if self.name() == "avg" { QUOTIENT_DIGITS } else { 0 };
-        let name = format!("double(53,{})", shown.min(MAX_DIGITS));
-        Ok(Arc::new(field.with_metadata([(MYSQL_TYPE.to_string(), name)].into())))
     }
 
     fn accumulator(&self, arguments: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
