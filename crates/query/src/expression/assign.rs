@@ -240,7 +240,7 @@ fn string(value: &Datum, kind: &Kind, column_type: &ColumnType) -> Result<Datum,
 
 /// The text, if the column's character set has all of its letters.
 fn text_for(value: &Datum, kind: &Kind, charset: &str) -> Result<String, Refusal> {
-    let text = value.text(kind)?.unwrap_or_default();
+    let text = text_to_store(value, kind)?;
     let has_all = match charset {
         "utf8mb4" | "utf16" | "utf16le" | "utf32" => true,
         "utf8mb3" | "utf8" | "ucs2" => text.chars().all(|letter| letter <= '\u{ffff}'),
@@ -252,6 +252,14 @@ fn text_for(value: &Datum, kind: &Kind, charset: &str) -> Result<String, Refusal
 fn bytes_of(value: &Datum, kind: &Kind) -> Result<Vec<u8>, Refusal> {
     match value {
         Datum::Bytes(bytes) => Ok(bytes.clone()),
-        value => kind.collating().bytes(&value.text(kind)?.unwrap_or_default()),
+        value => kind.collating().bytes(&text_to_store(value, kind)?),
+    }
+}
+
+/// The text that is stored of a value. MariaDB stores all digits of a quotient, of which a query shows some.
+fn text_to_store(value: &Datum, kind: &Kind) -> Result<String, Refusal> {
+    match value {
+        Datum::Decimal(number) => Ok(number.text()),
+        value => Ok(value.text(kind)?.unwrap_or_default()),
     }
 }
