@@ -18,7 +18,6 @@ use parking_lot::Mutex;
 use tanada_io::BufferPool;
 use tanada_volume::{Attributes, ClassInfo, Object, Volume};
 
-use crate::notify::Notify;
 use crate::written::{Purpose, Written, WrittenBytes};
 use crate::{Error, ErrorKind, Result};
 
@@ -54,8 +53,6 @@ pub(crate) struct Objects {
     next: AtomicU64,
     buffers: Arc<BufferPool>,
     retired: Mutex<Vec<(ObjectKind, u64)>>,
-    /// Wakes the workers, who delete retired objects.
-    work: OnceLock<Notify>,
     /// The database is closed: numbers are another opening's to give.
     takes_none: AtomicBool,
     steward: OnceLock<Steward>,
@@ -90,7 +87,6 @@ impl Objects {
             next,
             buffers,
             retired,
-            work: OnceLock::new(),
             takes_none,
             steward,
             written,
@@ -292,11 +288,6 @@ impl Objects {
         Lease { held: Arc::new(held) }
     }
 
-    /// Notifies `work` of every retired object whose last lease is dropped.
-    pub(crate) fn notify_of_retired(&self, work: &Notify) {
-        let _ = self.work.set(work.clone());
-    }
-
     /// A retired object that nobody reads any more; each is given once, unless it is given back.
     pub(crate) fn take_retired(&self) -> Option<(ObjectKind, u64)> {
         self.retired.lock().pop()
@@ -344,8 +335,6 @@ impl Drop for Held {
     fn drop(&mut self) {
         if self.is_retired.load(Ordering::Acquire) {
             self.objects.retired.lock().push((self.kind, self.no));
-            // The workers may have looked before this lease was dropped.
-            self.objects.work.get().into_iter().for_each(Notify::notify);
         }
     }
 }

@@ -115,7 +115,6 @@ impl Core {
         let Some(writing) = &core.writing else { return };
         // Whoever is held back looks again.
         writing.log.tell_failure(&core.background.progress);
-        core.objects.notify_of_retired(&core.background.work);
         let spawn = |task: Task| {
             let noticed = core.background.work.notified();
             core.background.tasks.spawn(&*core.environment, run(Arc::downgrade(core), noticed, task));
