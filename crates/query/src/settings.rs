@@ -13,7 +13,7 @@ use tanada_placement::POLICIES;
 pub enum Expressions {
     /// The engine's, with those functions of MySQL that are respelled for it.
     Engine,
-    /// The server's (see `tanada.server`): exactly, or an error.
+    /// The server's (see `tanada.server`), or an error; decision 18 lists what still differs.
     Server,
 }
 
@@ -222,7 +222,7 @@ impl ExtensionOptions for TanadaOptions {
                     Expressions::Server => "server",
                 }
                 .to_owned(),
-                "engine (default) or server: scalar expressions exactly as the server computes them, or refused",
+                "engine (default) or server: whose rules scalar expressions follow",
             ),
             entry(
                 "group_concat_max_len",

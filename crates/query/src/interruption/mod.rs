@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn one_partition_tells_which_left_rows_matched() {
+    fn left_joins_by_nested_loops_run_in_one_partition() {
         assert_eq!(right_partitions(JoinType::Left), 1);
         assert_eq!(right_partitions(JoinType::LeftAnti), 1);
         assert_eq!(right_partitions(JoinType::Inner), 3);
