@@ -128,26 +128,31 @@ impl Core {
         // What it removes is there already.
         let may_forget = is_loaded || tree.may_forget(edit);
         drop(tree);
-        let install = |_: &DatabaseRecord| -> Result<(Arc<TreeState>, Arc<TreeState>)> {
+        let install = |_: &DatabaseRecord| -> Result<()> {
             let end = begin();
-            let mut view = store.view.write();
-            let after = Arc::new(view.tree.apply_opened(edit, &opened)?);
-            let before = std::mem::replace(&mut view.tree, after.clone());
-            end();
-            if may_forget {
-                view.known_since = self.snapshots.visible();
-            }
-            Ok((before, after))
+            let (before, after) = {
+                let mut view = store.view.write();
+                let after = Arc::new(view.tree.apply_opened(edit, &opened)?);
+                let before = std::mem::replace(&mut view.tree, after.clone());
+                end();
+                if may_forget {
+                    view.known_since = self.snapshots.visible();
+                }
+                (before, after)
+            };
+            // At once: the caller may be dropped while the manifest is written anew.
+            let dropped = before.retire_dropped(&after);
+            self.release_segments(writing, &dropped);
+            Ok(())
         };
         let make = || {
             let edit = Record::Edit { store: store.no, edit: edit.clone() };
             Some([edit].into_iter().chain(others()).collect())
         };
-        let Some(installed) = writing.manifest.append_made(made, make, install).await? else { return Ok(()) };
-        let (before, after) = installed?;
-        let dropped = before.retire_dropped(&after);
-        self.release_segments(writing, &dropped);
-        Ok(())
+        match writing.manifest.append_made(made, make, install).await? {
+            Some(installed) => installed,
+            None => Ok(()),
+        }
     }
 
     /// Takes a store out of the database: it is there until that is durable, and gone for everybody from then on.
