@@ -26,6 +26,8 @@ pub enum ErrorKind {
     Corrupted,
     /// The parts do not belong to this volume.
     WrongVolume,
+    /// A key is missing, or another one has its identifier: bring the right one.
+    MissingKey,
     /// The volume was written by a later version of the program.
     FutureFormat,
     /// A device failed. What was not yet durable may be lost; open the volume anew.

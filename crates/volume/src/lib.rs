@@ -56,6 +56,7 @@ mod parts;
 mod relocation;
 mod settings;
 mod statistics;
+pub mod transform;
 mod volume;
 mod waiting;
 
