@@ -115,8 +115,58 @@ impl From<DataFusionError> for Error {
             DataFusionError::IoError(_) | DataFusionError::ObjectStore(_) => ErrorKind::Io,
             _ => ErrorKind::Internal,
         };
-        Error::new(kind, one_line(&root.message()))
+        let message = one_line(&root.message());
+        if kind == ErrorKind::Resources || kind == ErrorKind::Io || !shows_engine(&message) {
+            return Error::new(kind, message);
+        }
+        match kind {
+            ErrorKind::NotFound | ErrorKind::InvalidInput => Error::new(ErrorKind::Unsupported, NOT_RUN),
+            ErrorKind::Internal => Error::new(kind, FAULT),
+            kind => Error::new(kind, NOT_RUN),
+        }
     }
+}
+
+/// Said instead of what only those understand who know the engine below.
+const NOT_RUN: &str = "the statement combines types or clauses in a way that is not supported";
+
+/// Said of an inconsistency that the engine below found in itself.
+const FAULT: &str = "the statement could not be run: a fault of Tanada, which a report would help to mend";
+
+/// Words of the engine below, none of SQL.
+const ENGINE_WORDS: [&str; 27] = [
+    "Utf8",
+    "Int8",
+    "Int16",
+    "Int32",
+    "Int64",
+    "Float32",
+    "Float64",
+    "Decimal128",
+    "Decimal256",
+    "Date32",
+    "Timestamp(",
+    "Time64",
+    "Binary(",
+    "DataFusion",
+    "datafusion",
+    "Arrow",
+    "arrow",
+    "LogicalPlan",
+    "ExecutionPlan",
+    "ScalarFunction",
+    "AggregateFunction",
+    "coerc",
+    "signature",
+    "schema",
+    "sqltorel",
+    "__",
+    "::",
+];
+
+/// Whether a message tells of the engine below.
+fn shows_engine(message: &str) -> bool {
+    ENGINE_WORDS.iter().any(|word| message.contains(word))
 }
 
 /// The innermost error of DataFusion: contexts, shared and collected ones taken off.
@@ -168,6 +218,21 @@ mod tests {
         assert_eq!(error.to_string(), "space 5, page 7: checksum mismatch");
         let again = Error::from(DataFusionError::from(error));
         assert_eq!(again.kind(), ErrorKind::Data);
+    }
+
+    #[test]
+    fn messages_hide_the_engine_below() {
+        for message in [
+            "Cannot coerce arithmetic expression Utf8 + Date32 to valid types",
+            "type_coercion: There isn't a common type to coerce Int64 and List(Utf8)",
+            "Schema error: No field named t.__number",
+            "Invalid argument error: column types must match schema types, expected Int64 but found Utf8",
+        ] {
+            let error = Error::from(DataFusionError::Plan(message.into()));
+            assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Unsupported, NOT_RUN));
+            let error = Error::from(DataFusionError::Internal(message.into()));
+            assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Internal, FAULT));
+        }
     }
 
     #[test]

@@ -13,11 +13,13 @@ pub mod functions;
 pub mod interruption;
 pub mod lookup;
 pub mod placement;
+mod recursion;
 pub mod relation;
 mod rules;
 pub mod scan;
 pub mod session;
 pub mod settings;
+mod subquery;
 pub mod text;
 pub mod volume;
 

@@ -114,7 +114,7 @@ fn database_name(disk: &dyn Files, path: &Path) -> String {
         .unwrap_or_else(|| "database".to_owned())
 }
 
-fn entries(disk: &dyn Files, folder: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn entries(disk: &dyn Files, folder: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = disk.entries(folder).map_err(|error| unreadable(folder, &error))?;
     paths.sort();
     Ok(paths)

@@ -4,6 +4,7 @@
 //! harms no other. A table's definition is read (`definition`) and its files are opened when it is first asked for.
 
 mod belonging;
+mod beside;
 mod clean;
 mod definition;
 mod dictionary;
@@ -26,6 +27,7 @@ use tanada_io::{Gate, GateLimits, IoContext};
 use crate::schema::{Server, read_sdi_tables, table_from_sdi};
 use crate::space::LogEnd;
 use crate::{Environment, Error, ErrorKind, Result, Table, TableDefinition, Tablespace};
+pub use beside::Beside;
 use clean::{CleanState, verify_clean, verify_log};
 use definition::Sources;
 use dictionary::Dictionary;
@@ -58,6 +60,8 @@ pub struct Catalog {
     /// Tables that were asked for. The inner lock is held while a table opens, so that it opens once.
     open: Mutex<HashMap<(String, String), Arc<OpenTable>>>,
     warnings: Vec<String>,
+    /// Where the files of each database lie.
+    folders: BTreeMap<String, PathBuf>,
 }
 
 type OpenTable = futures::lock::Mutex<Option<Arc<Table>>>;
@@ -116,6 +120,7 @@ impl Catalog {
             ddl: options.ddl.clone(),
             open: Mutex::default(),
             warnings,
+            folders: BTreeMap::new(),
         };
         catalog.add(listing, shared, path).await;
         if catalog.listed() == 0 {
@@ -161,6 +166,9 @@ impl Catalog {
     }
 
     fn add_files(&mut self, database: String, tables: Tables) {
+        if let Some(files) = tables.values().next() {
+            self.folders.insert(database.clone(), files.folder.clone());
+        }
         let files = &*self.environment.files;
         let unknown =
             self.dictionary.as_ref().and_then(|dictionary| dictionary.unknown(files, &database, &tables));

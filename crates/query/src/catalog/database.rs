@@ -8,7 +8,7 @@ use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::common::DataFusionError;
 use datafusion::logical_expr::TableType;
 use parking_lot::Mutex;
-use tanada_innodb::Catalog;
+use tanada_innodb::{Beside, Catalog};
 use tanada_io::Executors;
 
 use super::InnodbTable;
@@ -49,6 +49,25 @@ impl Database {
         let table = InnodbTable::new(opened.await??, Arc::clone(&self.executors));
         // Two who opened it at once get the same one.
         Ok(Some(Arc::clone(self.open.lock().entry(name).or_insert(table))))
+    }
+
+    /// What is called `name` and is no table of InnoDB.
+    ///
+    /// # Errors
+    /// If the database's folder cannot be read.
+    pub async fn beside(&self, name: &str) -> Result<Option<Beside>> {
+        let (catalog, database, wanted) = (Arc::clone(&self.catalog), self.name.clone(), name.to_string());
+        let found = self.executors.spawn(move || async move { catalog.beside(&database, &wanted).await });
+        Ok(found.await??)
+    }
+
+    /// Names of its views, sorted.
+    ///
+    /// # Errors
+    /// If the executors have ended.
+    pub async fn views(&self) -> Result<Vec<String>> {
+        let (catalog, database) = (Arc::clone(&self.catalog), self.name.clone());
+        Ok(self.executors.spawn(move || async move { catalog.views(&database).await }).await?)
     }
 
     fn spelling(&self, name: &str) -> Option<String> {

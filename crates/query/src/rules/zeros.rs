@@ -7,10 +7,10 @@
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Column, DFSchema, Result};
+use datafusion::common::{Column, DFSchema, JoinType, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator};
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::functions::unsigned_zero_function;
@@ -31,6 +31,16 @@ impl AnalyzerRule for ZeroRule {
                 LogicalPlan::Sort(mut sort) => {
                     sort.expr.iter_mut().for_each(|key| take_sign(&mut key.expr, &schema));
                     return Ok(Transformed::yes(LogicalPlan::Sort(sort)));
+                }
+                LogicalPlan::Join(mut join) if is_semi(join.join_type) => {
+                    for (left, right) in &mut join.on {
+                        take_sign(left, &schema);
+                        take_sign(right, &schema);
+                    }
+                    let filter =
+                        join.filter.take().map(|filter| filter.transform_up(|part| equality(part, &schema)));
+                    join.filter = filter.transpose()?.map(|filter| filter.data);
+                    LogicalPlan::Join(join)
                 }
                 node => node,
             };
@@ -87,6 +97,23 @@ fn rewritten(expression: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 take_sign(value, schema);
             }
             Transformed::yes(Expr::Case(case))
+        }
+        other => Transformed::no(other),
+    })
+}
+
+/// Whether a join is one that IN and EXISTS become.
+fn is_semi(kind: JoinType) -> bool {
+    use JoinType::{LeftAnti, LeftMark, LeftSemi, RightAnti, RightMark, RightSemi};
+    matches!(kind, LeftSemi | LeftAnti | LeftMark | RightSemi | RightAnti | RightMark)
+}
+
+fn equality(expression: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    Ok(match expression {
+        Expr::BinaryExpr(mut binary) if matches!(binary.op, Operator::Eq | Operator::IsNotDistinctFrom) => {
+            take_sign(&mut binary.left, schema);
+            take_sign(&mut binary.right, schema);
+            Transformed::yes(Expr::BinaryExpr(binary))
         }
         other => Transformed::no(other),
     })

@@ -136,9 +136,9 @@ impl Session {
         let context = self.query_context()?;
         let database = self.database();
         let text = Text { fingerprint: fingerprint(&tokens, database.as_deref()), name: name_of(sql) };
-        let (sql, invisible) = self.respelled(sql, &tokens).await?;
+        let prepared = self.prepared(sql, &tokens).await?;
         let state = self.state_for(&context);
-        let (explained, mut plan) = self.planned(&sql, &invisible, &state).await?;
+        let (explained, mut plan) = self.planned(prepared, &state).await?;
         if let Some(statement) = explained {
             plan = plan_of(statement, &state).await?;
         }

@@ -11,14 +11,42 @@ use tanada_innodb::{TableDefinition, TableStatistics};
 use crate::relation::types::{MYSQL_TYPE, mysql_type};
 use crate::{Error, ErrorKind, Result};
 
+/// The servers' number of an error without one of its own.
+const UNKNOWN_ERROR: u64 = 1105;
+
 /// One column of names.
 pub(super) fn names(header: &str, names: &[String]) -> Result<RecordBatch> {
     table(vec![(header, text(names.iter().map(|name| Some(name.clone()))))])
 }
 
-/// `SHOW COLUMNS`
-pub(super) fn columns(definition: &TableDefinition) -> Result<RecordBatch> {
-    let columns = &definition.columns;
+/// `SHOW FULL TABLES`
+pub(super) fn tables(header: &str, names: &[String], views: &[String]) -> Result<RecordBatch> {
+    let kind = |name: &String| if views.contains(name) { "VIEW" } else { "BASE TABLE" }.to_string();
+    table(vec![
+        (header, text(names.iter().map(|name| Some(name.clone())))),
+        ("Table_type", text(names.iter().map(|name| Some(kind(name))))),
+    ])
+}
+
+/// `SHOW WARNINGS`; they have no numbers of their own.
+pub(super) fn warnings(messages: &[String]) -> Result<RecordBatch> {
+    table(vec![
+        ("Level", text(messages.iter().map(|_| Some("Warning".to_string())))),
+        ("Code", numbers(messages.iter().map(|_| Some(UNKNOWN_ERROR)))),
+        ("Message", text(messages.iter().map(|message| Some(message.clone())))),
+    ])
+}
+
+/// `SHOW COUNT(*) WARNINGS`
+pub(super) fn counted(count: usize) -> Result<RecordBatch> {
+    table(vec![("@@session.warning_count", numbers([Some(count as u64)].into_iter()))])
+}
+
+/// `SHOW COLUMNS` of the columns whose names are `shown`.
+pub(super) fn columns(definition: &TableDefinition, shown: &[String]) -> Result<RecordBatch> {
+    let all = definition.columns.iter().enumerate();
+    let (positions, columns): (Vec<usize>, Vec<&tanada_innodb::Column>) =
+        all.filter(|(_, column)| shown.contains(&column.name)).unzip();
     let key = |number: usize| {
         let first =
             |index: &&tanada_innodb::Index| index.parts.first().is_some_and(|part| part.column.0 == number);
@@ -42,7 +70,7 @@ pub(super) fn columns(definition: &TableDefinition) -> Result<RecordBatch> {
         ("Field", text(columns.iter().map(|column| Some(column.name.clone())))),
         ("Type", text(columns.iter().map(|column| Some(mysql_type(&column.column_type))))),
         ("Null", text(columns.iter().map(|column| Some(yes(column.nullable))))),
-        ("Key", text((0..columns.len()).map(|number| Some(key(number).to_string())))),
+        ("Key", text(positions.iter().map(|number| Some(key(*number).to_string())))),
         ("Extra", text(columns.iter().map(|column| Some(extra(column))))),
     ])
 }

@@ -3,6 +3,7 @@
 use datafusion::sql::sqlparser::dialect::MySqlDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
+use super::set::{Assignment, assignments};
 use crate::{Error, ErrorKind, Result};
 
 /// A statement.
@@ -10,16 +11,18 @@ use crate::{Error, ErrorKind, Result};
 pub(super) enum Command {
     /// `USE db`
     Use(String),
-    /// `SET key = value`
-    Set { key: String, value: String },
-    /// `SHOW DATABASES`
-    ShowDatabases,
-    /// `SHOW TABLES [FROM db]`
-    ShowTables { database: Option<String> },
-    /// `SHOW COLUMNS FROM t`, `DESCRIBE t`
-    ShowColumns(TableName),
+    /// `SET ...`
+    Set(Vec<Assignment>),
+    /// `SHOW DATABASES [LIKE pattern]`
+    ShowDatabases { pattern: Option<String> },
+    /// `SHOW [FULL] TABLES [FROM db] [LIKE pattern]`
+    ShowTables { database: Option<String>, full: bool, pattern: Option<String> },
+    /// `SHOW COLUMNS FROM t [LIKE pattern]`, `DESCRIBE t`
+    ShowColumns { table: TableName, pattern: Option<String> },
     /// `SHOW INDEX FROM t`
     ShowIndex(TableName),
+    /// `SHOW WARNINGS`, and with `counted` `SHOW COUNT(*) WARNINGS`.
+    ShowWarnings { counted: bool },
     /// `SHOW VARIABLES [LIKE pattern]`
     ShowVariables { pattern: Option<String> },
     /// Whatever DataFusion plans.
@@ -51,22 +54,34 @@ pub(super) fn recognise(tokens: &[Token]) -> Result<Command> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["USE", _] => Ok(Command::Use(name(plain[1])?)),
-        ["SET", ..] => set(&plain[1..]),
-        ["SHOW", "DATABASES" | "SCHEMAS"] => Ok(Command::ShowDatabases),
-        ["SHOW", "TABLES"] | ["SHOW", "FULL", "TABLES"] => Ok(Command::ShowTables { database: None }),
-        ["SHOW", "TABLES", "FROM" | "IN", _] => Ok(Command::ShowTables { database: Some(name(plain[3])?) }),
+        ["SET", ..] => Ok(Command::Set(assignments(&plain[1..])?)),
+        ["SHOW", "DATABASES" | "SCHEMAS", ..] => Ok(Command::ShowDatabases { pattern: like(&plain[2..])? }),
+        ["SHOW", "FULL", "TABLES", ..] => show_tables(&plain[3..], true),
+        ["SHOW", "TABLES", ..] => show_tables(&plain[2..], false),
         ["SHOW", "COLUMNS" | "FIELDS", "FROM" | "IN", ..] => {
-            Ok(Command::ShowColumns(table_name(&plain[3..])?))
+            let (name, rest) = until_like(&plain[3..]);
+            Ok(Command::ShowColumns { table: table_name(name)?, pattern: like(rest)? })
         }
+        ["SHOW", "WARNINGS" | "ERRORS", ..] => Ok(Command::ShowWarnings { counted: false }),
+        ["SHOW", "COUNT", "(", "*", ")", "WARNINGS"] => Ok(Command::ShowWarnings { counted: true }),
         ["SHOW", "INDEX" | "INDEXES" | "KEYS", "FROM" | "IN", ..] => {
             Ok(Command::ShowIndex(table_name(&plain[3..])?))
         }
         ["SHOW", "VARIABLES", ..] => variables(&plain[2..]),
         ["SHOW", "SESSION" | "LOCAL" | "GLOBAL", "VARIABLES", ..] => variables(&plain[3..]),
         ["DESCRIBE" | "DESC" | "EXPLAIN", _] | ["DESCRIBE" | "DESC" | "EXPLAIN", _, ".", _] => {
-            Ok(Command::ShowColumns(table_name(&plain[1..])?))
+            Ok(Command::ShowColumns { table: table_name(&plain[1..])?, pattern: None })
         }
-        ["SELECT" | "WITH" | "VALUES" | "TABLE" | "EXPLAIN" | "DESCRIBE" | "DESC" | "SHOW" | "(", ..] => {
+        // What Tanada has beside the servers: SHOW tanada.name, SHOW ALL.
+        ["SHOW", "ALL"] | ["SHOW", "TANADA" | "DATAFUSION", ..] => Ok(Command::Query),
+        ["SHOW", rest @ ..] => Err(Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "SHOW {} is not run; use DATABASES, TABLES, COLUMNS, INDEX, VARIABLES or WARNINGS",
+                rest.first().copied().unwrap_or_default()
+            ),
+        )),
+        ["SELECT" | "WITH" | "VALUES" | "TABLE" | "EXPLAIN" | "DESCRIBE" | "DESC" | "(", ..] => {
             Ok(Command::Query)
         }
         [] => Err(Error::new(ErrorKind::InvalidInput, "there is no statement")),
@@ -80,7 +95,7 @@ pub(super) fn recognise(tokens: &[Token]) -> Result<Command> {
 }
 
 /// The token in upper case if it is a bare word, else as it is.
-fn keyword(token: &Token) -> String {
+pub(super) fn keyword(token: &Token) -> String {
     match token {
         Token::Word(word) if word.quote_style.is_none() => word.value.to_ascii_uppercase(),
         token => token.to_string(),
@@ -108,53 +123,49 @@ fn table_name(tokens: &[&Token]) -> Result<TableName> {
     }
 }
 
+/// `[FROM db] [LIKE pattern]`
+fn show_tables(tokens: &[&Token], full: bool) -> Result<Command> {
+    let (database, rest) = match tokens {
+        [from, database, rest @ ..] if matches!(keyword(from).as_str(), "FROM" | "IN") => {
+            (Some(name(database)?), rest)
+        }
+        rest => (None, rest),
+    };
+    Ok(Command::ShowTables { database, full, pattern: like(rest)? })
+}
+
+/// What stands before LIKE, and LIKE with its pattern.
+fn until_like<'a, 'b>(tokens: &'a [&'b Token]) -> (&'a [&'b Token], &'a [&'b Token]) {
+    let at = tokens.iter().position(|token| matches!(keyword(token).as_str(), "LIKE" | "WHERE"));
+    tokens.split_at(at.unwrap_or(tokens.len()))
+}
+
 /// `[LIKE pattern]`
-fn variables(tokens: &[&Token]) -> Result<Command> {
-    let pattern = match tokens {
-        [] => None,
+fn like(tokens: &[&Token]) -> Result<Option<String>> {
+    match tokens {
+        [] => Ok(None),
         [like, Token::SingleQuotedString(pattern) | Token::DoubleQuotedString(pattern)]
             if keyword(like) == "LIKE" =>
         {
-            Some(pattern.clone())
+            Ok(Some(pattern.clone()))
         }
-        _ => {
-            let message = "write SHOW VARIABLES or SHOW VARIABLES LIKE 'pattern'";
-            return Err(Error::new(ErrorKind::InvalidInput, message));
+        [first, ..] if keyword(first) == "WHERE" => {
+            let message = "SHOW with WHERE is not run; use LIKE 'pattern'";
+            Err(Error::new(ErrorKind::Unsupported, message))
         }
-    };
-    Ok(Command::ShowVariables { pattern })
+        _ => Err(Error::new(ErrorKind::InvalidInput, "only LIKE 'pattern' may stand here")),
+    }
 }
 
-/// `[SESSION] key = value` or `key TO value`; dots in the key, `@@` or `@@session.` in front of it.
-fn set(tokens: &[&Token]) -> Result<Command> {
-    let usage = || Error::new(ErrorKind::InvalidInput, "write SET tanada.name = value");
-    let tokens = match tokens {
-        [first, rest @ ..] if keyword(first) == "SESSION" => rest,
-        tokens => tokens,
-    };
-    let sign = tokens
-        .iter()
-        .position(|token| matches!(token, Token::Eq | Token::Assignment) || keyword(token) == "TO");
-    let sign = sign.ok_or_else(usage)?;
-    let key: String = tokens[..sign].iter().map(|token| token.to_string()).collect();
-    let key = key.to_ascii_lowercase();
-    let key = match key.strip_prefix("@@") {
-        Some(name) => name.strip_prefix("session.").or_else(|| name.strip_prefix("local.")).unwrap_or(name),
-        None => &key,
-    };
-    let given = &tokens[sign + 1..];
-    let value: String = given
-        .iter()
-        .map(|token| match token {
-            Token::SingleQuotedString(text) | Token::DoubleQuotedString(text) => text.clone(),
-            token => token.to_string(),
-        })
-        .collect();
-    // What is empty in quotes is a value, which the setting may refuse.
-    if key.is_empty() || given.is_empty() {
-        return Err(usage());
+/// `[LIKE pattern]`
+fn variables(tokens: &[&Token]) -> Result<Command> {
+    match like(tokens) {
+        Ok(pattern) => Ok(Command::ShowVariables { pattern }),
+        Err(_) => {
+            let message = "write SHOW VARIABLES or SHOW VARIABLES LIKE 'pattern'";
+            Err(Error::new(ErrorKind::InvalidInput, message))
+        }
     }
-    Ok(Command::Set { key: key.to_owned(), value })
 }
 
 #[cfg(test)]
@@ -173,10 +184,20 @@ mod tests {
         };
         let cases = [
             ("use `my db`", Command::Use("my db".to_string())),
-            ("show databases;", Command::ShowDatabases),
-            ("SHOW TABLES FROM x", Command::ShowTables { database: Some("x".to_string()) }),
-            ("describe a.b", Command::ShowColumns(table(Some("a"), "b"))),
-            ("show columns from t in d", Command::ShowColumns(table(Some("d"), "t"))),
+            ("show databases;", Command::ShowDatabases { pattern: None }),
+            (
+                "SHOW FULL TABLES FROM x LIKE 'a%'",
+                Command::ShowTables {
+                    database: Some("x".to_string()),
+                    full: true,
+                    pattern: Some("a%".to_string()),
+                },
+            ),
+            ("describe a.b", Command::ShowColumns { table: table(Some("a"), "b"), pattern: None }),
+            (
+                "show columns from t in d",
+                Command::ShowColumns { table: table(Some("d"), "t"), pattern: None },
+            ),
             ("show index from `t`", Command::ShowIndex(table(None, "t"))),
             ("show variables", Command::ShowVariables { pattern: None }),
             (
@@ -184,6 +205,7 @@ mod tests {
                 Command::ShowVariables { pattern: Some("tanada.%".to_string()) },
             ),
             ("show tanada.placement", Command::Query),
+            ("show count(*) warnings", Command::ShowWarnings { counted: true }),
             ("set Tanada.execution = 'in_order'", set_to("tanada.execution", "in_order")),
             ("set @@tanada.execution = 'in_order'", set_to("tanada.execution", "in_order")),
             ("set @@Session.tanada.io_depth := 8", set_to("tanada.io_depth", "8")),
@@ -198,7 +220,7 @@ mod tests {
     }
 
     fn set_to(key: &str, value: &str) -> Command {
-        Command::Set { key: key.to_string(), value: value.to_string() }
+        Command::Set(vec![Assignment::Setting { key: key.to_string(), value: value.to_string() }])
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub struct QueryContext {
     executors: Arc<Executors>,
     options: TanadaOptions,
     zero_dates: Arc<AtomicU64>,
-    warnings: Mutex<Vec<String>>,
+    warnings: Arc<Mutex<Vec<String>>>,
     shown_by_star: Mutex<Shown>,
     watched: Arc<Watched>,
     /// What scans leave out, if they step over damage.
@@ -46,7 +46,7 @@ impl QueryContext {
         let io = IoContext::new(gate).observed_by(Arc::clone(&watched) as _);
         let losses = options.skip_damaged.then(Arc::default);
         let lookup_budget = LookupBudget::new(options.lookup_memory_bytes);
-        let (zero_dates, warnings, shown_by_star) = (Arc::default(), Mutex::default(), Mutex::default());
+        let (zero_dates, warnings, shown_by_star) = (Arc::default(), Arc::default(), Mutex::default());
         Arc::new(QueryContext {
             io,
             executors,
@@ -131,6 +131,11 @@ impl QueryContext {
     /// Notes what whoever asked should know.
     pub(crate) fn warn(&self, warnings: Vec<String>) {
         self.warnings.lock().extend(warnings);
+    }
+
+    /// The list of warnings alone, which may outlive the query.
+    pub(super) fn warning_list(&self) -> Arc<Mutex<Vec<String>>> {
+        Arc::clone(&self.warnings)
     }
 
     /// What whoever asked should know.

@@ -120,6 +120,7 @@ impl Dialect for ServerDialect {
         require_interval_qualifier,
         supports_limit_comma,
         supports_table_hints,
+        supports_group_by_with_modifier,
         requires_single_line_comment_whitespace,
         supports_match_against,
         supports_select_modifiers,

@@ -1,7 +1,7 @@
 //! A session: mounts, settings, and SQL statements in, batches and a report out.
 //!
 //! A statement goes this way: 1. it is told apart ([`command`]): the session answers `USE`, `SET`, `SHOW` and `DESCRIBE` itself and refuses
-//! whatever writes; 2. tables it names are opened, so that their errors are told as they are; 3. names are respelled ([`spelling`]); 4. it is
+//! whatever writes; 2. tables it names are opened, so that their errors are told as they are; 3. names are resolved ([`names`]); 4. it is
 //! planned and started with a [`context::QueryContext`] of its own.
 
 mod announce;
@@ -10,16 +10,16 @@ mod command;
 pub mod context;
 mod dialect;
 mod explain;
-mod grouping;
 mod status;
 
 mod header;
-mod invisible;
 mod mysql_functions;
+mod names;
+mod planning;
 mod progress;
 mod result;
-mod right_joins;
-mod spelling;
+mod set;
+mod shown;
 mod split;
 pub(crate) mod stars;
 mod state;
@@ -31,18 +31,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
+use datafusion::arrow::array::StringArray;
+use datafusion::arrow::compute::kernels::comparison::ilike;
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::common::TableReference;
 use datafusion::common::config::ConfigExtension;
 use datafusion::execution::FunctionRegistry;
-use datafusion::execution::context::SQLOptions;
-use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
+use datafusion::execution::{SendableRecordBatchStream, SessionState};
 use datafusion::logical_expr::ScalarUDF;
-use datafusion::logical_expr::var_provider::VarType;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
-use datafusion::sql::parser::Statement;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tanada_innodb::schema::Server;
 use tanada_innodb::{Catalog, Environment, Files, MountOptions, PageCache, PageCacheCounters};
 use tanada_io::{ExecutorOptions, Executors, Method};
@@ -52,22 +49,20 @@ use crate::binding::ServerCall;
 use crate::catalog::{Database, Databases, InnodbTable};
 use crate::expression::Rules;
 use crate::placement::{OnPlaced, PlacedChunk, Recording, Steering, Watched, fingerprint};
-use crate::settings::{Expressions, TanadaOptions, server_name};
+use crate::settings::{TanadaOptions, server_name};
 use crate::{Error, ErrorKind, Result};
 use announce::{Text, name_of};
 #[cfg(test)]
 pub(crate) use command::tokens;
 use command::{Command, TableName};
 use context::QueryContext;
-use grouping::{Shape, Shapes};
-use invisible::Invisible;
 pub use progress::{QueryProgress, QueryWatch};
 pub use result::{QueryReport, QueryResult};
-use spelling::INFORMATION_SCHEMA;
 pub use split::StatementText;
-use stars::VirtualColumns;
 use status::{STATUS, StatusSchema};
-use variables::Variables;
+
+/// The schema that describes the others.
+const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// Resources of a session.
 #[derive(Debug, Clone)]
@@ -96,26 +91,6 @@ impl Default for SessionOptions {
     }
 }
 
-/// Columns of a statement's tables that a `*` does not show as it shows others.
-#[derive(Default)]
-struct OddColumns {
-    invisible: Invisible,
-    generated: VirtualColumns,
-    /// What a grouping has to know of the tables.
-    shapes: Shapes,
-}
-
-impl OddColumns {
-    /// Notes the shape of a table. Of two of one name in different databases nothing is known but their columns.
-    fn note_shape(&mut self, table: &str, shape: Shape) {
-        let known = self.shapes.entry(table.to_lowercase()).or_insert_with(|| shape.clone());
-        if *known != shape {
-            let columns = known.columns.iter().cloned().chain(shape.columns).collect();
-            *known = Shape { columns, ..Shape::default() };
-        }
-    }
-}
-
 /// A session. Cheap to clone; clones share everything. Methods are called on a tokio runtime.
 #[derive(Clone)]
 pub struct Session {
@@ -139,6 +114,10 @@ struct Shared {
     recording: RwLock<Option<Recording>>,
     /// Queries so far.
     queries: AtomicU32,
+    /// Warnings of the query before.
+    warnings: RwLock<Arc<Mutex<Vec<String>>>>,
+    /// Variables that were set.
+    variables: RwLock<variables::Set>,
     /// Whether `tanada.server` was set, by a statement or a mount.
     is_server_set: AtomicBool,
 }
@@ -174,6 +153,8 @@ impl Session {
             on_placed: RwLock::default(),
             recording: RwLock::default(),
             queries: AtomicU32::new(0),
+            warnings: RwLock::default(),
+            variables: RwLock::default(),
             is_server_set: AtomicBool::new(false),
         };
         let shared = Arc::new(shared);
@@ -292,50 +273,20 @@ impl Session {
                 let database = self.database();
                 let text =
                     Text { fingerprint: fingerprint(&tokens, database.as_deref()), name: name_of(sql) };
-                let (sql, columns) = self.respelled(sql, &tokens).await?;
-                return self.query(&sql, text, &columns, context, begun).await;
+                let prepared = self.prepared(sql, &tokens).await?;
+                return self.query(prepared, text, context, begun).await;
             }
             Command::Use(name) => {
                 self.use_database(&name)?;
                 None
             }
-            Command::Set { key, value } => {
-                self.set(&key, &value).await?;
+            Command::Set(assignments) => {
+                for assignment in assignments {
+                    self.assign(assignment).await?;
+                }
                 None
             }
-            Command::ShowDatabases => Some(answer::names("Database", &self.database_names())?),
-            Command::ShowTables { database } if self.is_status_or_default(database.as_deref()) => {
-                Some(answer::names("Tables_in_tanada", &StatusSchema::names())?)
-            }
-            Command::ShowColumns(name) if self.is_status_or_default(name.database.as_deref()) => {
-                let schema =
-                    StatusSchema::schema(&name.table).ok_or_else(|| no_table(&name.table, STATUS))?;
-                Some(answer::fields(&schema)?)
-            }
-            Command::ShowIndex(name) if self.is_status_or_default(name.database.as_deref()) => {
-                StatusSchema::schema(&name.table).ok_or_else(|| no_table(&name.table, STATUS))?;
-                let message = format!(
-                    "tables of database '{STATUS}' have no indexes; DESCRIBE {} shows its columns",
-                    name.table
-                );
-                return Err(Error::new(ErrorKind::Unsupported, message));
-            }
-            Command::ShowTables { database } => {
-                let database = self.database_or_default(database.as_deref())?;
-                Some(answer::names(&format!("Tables_in_{}", database.name()), &database.tables())?)
-            }
-            Command::ShowColumns(table) => {
-                Some(answer::columns(self.table(&table).await?.table().definition())?)
-            }
-            Command::ShowIndex(table) => {
-                let table = self.table(&table).await?;
-                let statistics = table.relation(&context).await?.statistics();
-                Some(answer::indexes(table.table().definition(), statistics)?)
-            }
-            Command::ShowVariables { pattern } => {
-                let state = self.state_for(&context);
-                Some(answer::variables(&variables::listed(state.config_options(), pattern.as_deref())?)?)
-            }
+            shown => Some(self.shown(shown, &context).await?),
         };
         Ok(QueryResult::new(stream_of(answer), None, context, begun))
     }
@@ -378,63 +329,12 @@ impl Session {
         state.config_options().extensions.get::<TanadaOptions>().cloned().unwrap_or_default()
     }
 
-    async fn query(
-        &self,
-        sql: &str,
-        text: Text,
-        columns: &OddColumns,
-        context: Arc<QueryContext>,
-        begun: Instant,
-    ) -> Result<QueryResult> {
-        let state = self.state_for(&context);
-        let (explained, plan) = self.planned(sql, columns, &state).await?;
-        let placement = match explained {
-            Some(inner) => self.planned_placement(inner, text.clone(), &state, &context).await?,
-            None => None,
-        };
-        let ending = self.announce(text, &plan, &context).await;
-        let mut stream = execute_stream(Arc::clone(&plan), Arc::new(TaskContext::from(&state)))?;
-        if let Some(placement) = placement {
-            stream = explain::with_row(stream, "placement", &placement);
-        }
-        Ok(QueryResult::new(stream, Some(plan), context, begun).ending_with(ending))
-    }
-
-    /// The plan of a query that only reads, and of an `EXPLAIN` what it explains.
-    async fn planned(
-        &self,
-        sql: &str,
-        columns: &OddColumns,
-        state: &SessionState,
-    ) -> Result<(Option<Statement>, Arc<dyn ExecutionPlan>)> {
-        let statement = self.parsed(sql, state)?;
-        let statement = invisible::leave_out(right_joins::turned(statement), &columns.invisible)?;
-        let named = stars::named(&statement);
-        let database = self.database();
-        let options = state.config_options().extensions.get::<TanadaOptions>().cloned().unwrap_or_default();
-        let lowers = options.expressions == Expressions::Server;
-        let statement = grouping::complete(header::name_columns(statement), &columns.shapes, options.server)?;
-        let statement = mysql_functions::respell(statement, database.as_deref(), lowers);
-        let statement = if lowers { crate::binding::lower(statement)? } else { statement };
-        let explained = explain::explained(&statement);
-        let plan = state.statement_to_plan(statement).await?;
-        let reads_only =
-            SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-        reads_only.verify_plan(&plan)?;
-        if let Some(context) = state.config().get_extension::<QueryContext>() {
-            context.show_by_star(stars::shown(&plan, &columns.generated, &named)?);
-        }
-        Ok((explained, state.create_physical_plan(&plan).await?))
-    }
-
     /// The session's state for one query.
     fn state_for(&self, context: &Arc<QueryContext>) -> SessionState {
         let mut state = self.shared.state.read().clone();
         let config = state.config_mut();
         config.set_extension(Arc::clone(context));
         config.options_mut().catalog.default_schema = self.database().unwrap_or_default();
-        let variables = Variables(Arc::clone(state.config().options()));
-        state.execution_props_mut().add_var_provider(VarType::System, Arc::new(variables));
         state.mark_start_execution();
         let now = state.execution_props().query_execution_start_time;
         let rules = Rules {
@@ -447,56 +347,6 @@ impl Session {
         state
     }
 
-    /// The statement's syntax tree, by the precedence of the server's operators if its expressions are the server's.
-    fn parsed(&self, sql: &str, state: &SessionState) -> Result<Statement> {
-        match self.options().expressions {
-            Expressions::Server => dialect::parse(sql),
-            Expressions::Engine => {
-                Ok(state.sql_to_statement(sql, &state.config_options().sql_parser.dialect)?)
-            }
-        }
-    }
-
-    /// The statement with names spelled as in its tables, which are opened here: whoever names a table that cannot be read is told why. Beside it
-    /// their invisible columns.
-    async fn respelled(
-        &self,
-        sql: &str,
-        tokens: &[datafusion::sql::sqlparser::tokenizer::Token],
-    ) -> Result<(String, OddColumns)> {
-        let state = self.shared.state.read().clone();
-        let statement = self.parsed(sql, &state)?;
-        let mut columns: Vec<String> = Vec::new();
-        let mut odd = OddColumns::default();
-        for reference in state.resolve_table_references(&statement)? {
-            if reference.schema().is_none() && reference.table().eq_ignore_ascii_case("dual") {
-                continue;
-            }
-            if let Some(schema) = self.system_schema(&reference) {
-                columns.extend(system_columns(&state, schema, &reference).await);
-                continue;
-            }
-            let name = TableName {
-                database: reference.schema().map(str::to_string),
-                table: reference.table().to_string(),
-            };
-            let table = self.table(&name).await?;
-            let defined = &table.table().definition().columns;
-            columns.extend(defined.iter().map(|column| column.name.clone()));
-            let hidden = defined.iter().filter(|column| column.invisible).map(|column| column.name.clone());
-            let hidden: Vec<String> = hidden.collect();
-            if !hidden.is_empty() {
-                odd.invisible.insert(name.table.to_lowercase(), hidden);
-            }
-            let generated = defined.iter().filter(|column| column.virtual_expression.is_some());
-            let generated = generated.map(|column| column.name.to_lowercase());
-            odd.generated.entry(name.table.to_lowercase()).or_default().extend(generated);
-            odd.note_shape(&name.table, Shape::of(table.table().definition()));
-        }
-        let respelled = spelling::respell(tokens, columns.iter().map(String::as_str));
-        Ok((respelled.unwrap_or_else(|| sql.to_string()), odd))
-    }
-
     /// Whether `name` is the engine's own schema, and no database of that name hides it.
     fn is_status(&self, name: &str) -> bool {
         name.eq_ignore_ascii_case(STATUS) && self.shared.databases.database(name).is_none()
@@ -506,15 +356,6 @@ impl Session {
     fn is_status_or_default(&self, name: Option<&str>) -> bool {
         let default = self.database();
         name.or(default.as_deref()).is_some_and(|name| self.is_status(name))
-    }
-
-    /// The schema of a table that is no database's.
-    fn system_schema(&self, reference: &TableReference) -> Option<&'static str> {
-        let default = self.database();
-        let schema = reference.schema().or(default.as_deref())?;
-        let is_status = self.is_status(schema);
-        let is_information = schema.eq_ignore_ascii_case(INFORMATION_SCHEMA);
-        is_status.then_some(STATUS).or(is_information.then_some(INFORMATION_SCHEMA))
     }
 
     async fn table(&self, name: &TableName) -> Result<Arc<InnodbTable>> {
@@ -552,16 +393,23 @@ impl std::fmt::Debug for Session {
     }
 }
 
-fn no_table(table: &str, database: &str) -> Error {
-    Error::new(ErrorKind::NotFound, format!("no table '{table}' in database '{database}'; see SHOW TABLES"))
+/// The names that are like `pattern`, as the servers compare them here: without regard to case.
+fn liked(names: Vec<String>, pattern: Option<&str>) -> Result<Vec<String>> {
+    let Some(pattern) = pattern else { return Ok(names) };
+    let column: StringArray = names.iter().map(|name| Some(name.as_str())).collect();
+    let is_like = ilike(&column, &StringArray::new_scalar(pattern))
+        .map_err(datafusion::common::DataFusionError::from)?;
+    let kept = names.into_iter().zip(&is_like).filter(|(_, is_like)| *is_like == Some(true));
+    Ok(kept.map(|(name, _)| name).collect())
 }
 
-/// Columns of a table of `schema`; none if there is no such table, which planning will tell.
-async fn system_columns(state: &SessionState, schema: &str, reference: &TableReference) -> Vec<String> {
-    let wanted = TableReference::partial(schema, reference.table().to_ascii_lowercase());
-    let Ok(schema) = state.schema_for_ref(wanted.clone()) else { return Vec::new() };
-    let Ok(Some(table)) = schema.table(wanted.table()).await else { return Vec::new() };
-    table.schema().fields().iter().map(|field| field.name().clone()).collect()
+/// The header of a list of names that are like a pattern.
+fn headed(header: &str, pattern: Option<&str>) -> String {
+    pattern.map_or_else(|| header.to_string(), |pattern| format!("{header} ({pattern})"))
+}
+
+fn no_table(table: &str, database: &str) -> Error {
+    Error::new(ErrorKind::NotFound, format!("no table '{table}' in database '{database}'; see SHOW TABLES"))
 }
 
 /// A stream of one batch, or of none.

@@ -119,6 +119,24 @@ impl QueryResult {
         QueryResult { stream, plan, context, clock, ending: None }
     }
 
+    /// Names the columns.
+    pub(super) fn under(mut self, header: Option<Vec<String>>) -> QueryResult {
+        let schema = self.stream.schema();
+        let Some(header) = header.filter(|header| header.len() == schema.fields().len()) else {
+            return self;
+        };
+        let fields = schema.fields().iter().zip(header);
+        let fields = fields.map(|(field, name)| field.as_ref().clone().with_name(name));
+        let schema: SchemaRef =
+            Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()));
+        let none = Box::pin(EmptyRecordBatchStream::new(Arc::clone(&schema)));
+        let stream = std::mem::replace(&mut self.stream, none);
+        let renamed = Arc::clone(&schema);
+        let stream = stream.map(move |batch| batch.and_then(|batch| named(batch, &renamed)));
+        self.stream = Box::pin(RecordBatchStreamAdapter::new(schema, stream));
+        self
+    }
+
     /// Tells the query's watchers of its end.
     pub(super) fn ending_with(mut self, ending: Ending) -> QueryResult {
         let watched = Arc::clone(&ending.0);

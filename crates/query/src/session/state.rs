@@ -14,8 +14,10 @@ use crate::binding::BindingRule;
 use crate::catalog::{CATALOG, Databases};
 use crate::functions::{StoredOrderRule, TemporalRule, aggregates, expression_planners, functions};
 use crate::lookup::physical_optimizer_rules;
+use crate::recursion::RecursionRule;
 use crate::rules;
 use crate::settings::TanadaOptions;
+use crate::subquery::{SubqueryPlanner, SubqueryRule};
 
 /// Operators named in the message when memory runs out.
 const NAMED_CONSUMERS: std::num::NonZeroUsize = std::num::NonZeroUsize::MIN;
@@ -46,9 +48,13 @@ pub(super) fn session_state(
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(pool)).build_arc()?;
 
     let mut analyzer = Analyzer::new();
+    analyzer.rules.insert(0, Arc::new(RecursionRule));
     analyzer.rules.insert(0, Arc::new(TemporalRule));
     analyzer.rules.insert(0, Arc::new(StoredOrderRule));
     analyzer.rules.splice(0..0, rules::analyzer_rules());
+    // Rules behind it see joins instead of subqueries.
+    analyzer.rules.insert(0, Arc::new(SubqueryRule));
+    // Types are known before anything else looks at expressions.
     analyzer.rules.insert(0, Arc::new(BindingRule));
     let mut state = SessionStateBuilder::new()
         .with_config(config)
@@ -57,12 +63,13 @@ pub(super) fn session_state(
         .with_default_features()
         .with_analyzer_rules(analyzer.rules)
         .with_optimizer_rules(rules::optimizer_rules())
+        .with_query_planner(Arc::new(SubqueryPlanner))
         .with_physical_optimizer_rules(physical_optimizer_rules())
         .build();
     for function in functions() {
         state.register_udf(function)?;
     }
-    for aggregate in aggregates() {
+    for aggregate in aggregates().into_iter().chain(crate::subquery::aggregates()) {
         state.register_udaf(aggregate)?;
     }
     state.catalog_list().register_catalog(CATALOG.to_string(), Arc::clone(databases) as _);

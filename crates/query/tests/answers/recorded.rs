@@ -19,6 +19,10 @@ const MAX_SHOWN: usize = 40;
 /// The database of the script with setup and queries.
 const REPORTED: &str = "reported";
 
+/// The recorder's server had this character set; the one of a server without a configuration is latin1.
+const CHARSET: &str =
+    "set names utf8mb4; set character_set_server = utf8mb4, collation_server = utf8mb4_general_ci;\n";
+
 struct Recorded {
     category: String,
     database: String,
@@ -94,7 +98,7 @@ fn data_directory(folder: &Path) -> PathBuf {
     let server = Server::start(Kind::MariaDb, folder);
     let setup = format!("create database {REPORTED}; use {REPORTED}; {}", reported().0);
     for sql in [unpacked("app.sql.zst"), unpacked("txt.sql.zst"), setup] {
-        let refusals = server.run(&sql).refusals;
+        let refusals = server.run(&format!("{CHARSET}{sql}")).refusals;
         assert!(refusals.is_empty(), "{refusals:?}");
     }
     server.stop(false)

@@ -1,0 +1,361 @@
+//! A SELECT with groups as two queries.
+//!
+//! ```sql
+//! SELECT a, b, sum(c) + 1 FROM t GROUP BY a HAVING max(d) > 2 ORDER BY a
+//! -- becomes
+//! SELECT g.group_1, g.any_1, g.aggregate_1 + 1
+//! FROM (SELECT a AS group_1, first_value(b) AS any_1, sum(c) AS aggregate_1, max(d) AS aggregate_2
+//!       FROM t GROUP BY a) g
+//! WHERE g.aggregate_2 > 2 ORDER BY g.group_1
+//! ```
+//!
+//! So HAVING, ORDER BY, window functions and subqueries see plain columns. A column that is not grouped has the value
+//! of any row of its group: the servers' rule, unless ONLY_FULL_GROUP_BY is set, when MySQL takes only columns that
+//! depend on the groups.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, GroupByExpr, Ident, OrderBy, OrderByExpr, OrderByOptions, Query, Select, SelectItem, SetExpr,
+    Value, VisitMut, VisitorMut,
+};
+
+use super::expression::{is_aggregate, is_called, only_argument};
+use super::order::Key;
+use super::quantified::{call, derived, query_of, select_of};
+use super::query::Output;
+use super::scope::Scope;
+use super::select::{Clauses, Groups, both, finish};
+use super::{Names, invalid, quoted};
+use crate::{Error, Result};
+
+/// The aggregate that takes a row's value.
+const ANY_ROW: &str = "first_value";
+
+impl Names<'_> {
+    /// Writes a SELECT with groups; `select` has its FROM and WHERE.
+    pub(super) fn grouped(
+        &mut self,
+        select: &mut Select,
+        order_by: &mut Option<OrderBy>,
+        clauses: Clauses,
+        scope: &Scope,
+    ) -> Result<Vec<Output>> {
+        let Clauses { mut items, outputs, groups, mut having, mut keys } = clauses;
+        if groups.has_rollup && !keys.is_empty() && !self.is_mysql() {
+            return Err(invalid("Incorrect usage of CUBE/ROLLUP and ORDER BY"));
+        }
+        let alias = self.alias("grouped");
+        let mut grouping = Grouping::new(self, groups, alias.clone(), scope);
+        for (no, item) in items.iter_mut().enumerate() {
+            grouping.place = Place::Item(no + 1);
+            grouping.rewrite(&mut item.expression)?;
+        }
+        if let Some(having) = &mut having {
+            grouping.place = Place::Having;
+            grouping.rewrite(having)?;
+        }
+        for (no, (key, _)) in keys.iter_mut().enumerate() {
+            if let Key::Expression(expression) = key {
+                grouping.place = Place::Order(no + 1);
+                grouping.rewrite(expression)?;
+            }
+        }
+        for window in &mut select.named_window {
+            grouping.place = Place::Having;
+            if let ControlFlow::Break(error) = VisitMut::visit(window, &mut grouping) {
+                return Err(error);
+            }
+        }
+        if grouping.groups.has_rollup && keys.is_empty() && select.distinct.is_none() {
+            keys = grouping.order_of_rollup();
+        }
+        if grouping.groups.is_given && grouping.groups.expressions.is_empty() {
+            // Groups of constants alone: one group, but none of no rows.
+            let counted = grouping.slot(call("count", Expr::value(Value::Number("1".to_string(), false))));
+            let some = Expr::BinaryOp {
+                left: Box::new(counted),
+                op: datafusion::sql::sqlparser::ast::BinaryOperator::Gt,
+                right: Box::new(Expr::value(Value::Number("0".to_string(), false))),
+            };
+            having = Some(both(Some(some), having.unwrap_or(Expr::value(Value::Boolean(true)))));
+        }
+        let inner = grouping.query(select);
+        select.from = vec![derived(Box::new(inner), alias)];
+        select.selection = having;
+        finish(self, select, order_by, items, outputs, keys)
+    }
+}
+
+/// Where an expression stands, for messages.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Item(usize),
+    Order(usize),
+    Having,
+}
+
+/// The inner query, as it comes together.
+struct Grouping<'s> {
+    scope: &'s Scope,
+    alias: Ident,
+    groups: Groups,
+    /// The groups in the form in which expressions are compared.
+    compared: Vec<Expr>,
+    /// Columns of the inner query behind the groups, and what they are called.
+    slots: Vec<(Expr, Ident)>,
+    /// Subqueries around.
+    queries: usize,
+    place: Place,
+    /// Columns that the groups decide, if others are refused.
+    determined: Option<Vec<Expr>>,
+    is_mysql: bool,
+    has_group_by: bool,
+}
+
+impl<'s> Grouping<'s> {
+    fn new(names: &Names<'_>, mut groups: Groups, alias: Ident, scope: &'s Scope) -> Grouping<'s> {
+        if !groups.has_rollup {
+            groups.expressions.retain(|group| !is_constant(group));
+        }
+        let strict = names.context.only_full_group_by;
+        let determined = strict.then(|| determined(&groups.expressions, scope));
+        Grouping {
+            scope,
+            alias,
+            compared: groups.expressions.iter().map(comparable).collect(),
+            has_group_by: groups.is_given,
+            groups,
+            slots: Vec::new(),
+            queries: 0,
+            place: Place::Having,
+            determined,
+            is_mysql: names.is_mysql(),
+        }
+    }
+
+    fn rewrite(&mut self, expression: &mut Expr) -> Result<()> {
+        match expression.visit(self) {
+            ControlFlow::Break(error) => Err(error),
+            ControlFlow::Continue(()) => Ok(()),
+        }
+    }
+
+    fn column(&self, name: Ident) -> Expr {
+        Expr::CompoundIdentifier(vec![self.alias.clone(), name])
+    }
+
+    /// A column of the inner query that is `expression`.
+    fn slot(&mut self, expression: Expr) -> Expr {
+        let known = self.slots.iter().find(|(slot, _)| *slot == expression).map(|(_, name)| name.clone());
+        let name = known.unwrap_or_else(|| {
+            let name = quoted(&format!("value_{}", self.slots.len() + 1));
+            self.slots.push((expression, name.clone()));
+            name
+        });
+        self.column(name)
+    }
+
+    fn group_name(no: usize) -> Ident {
+        quoted(&format!("group_{}", no + 1))
+    }
+
+    /// What takes the place of a part of an expression.
+    fn replacement(&mut self, expression: &Expr) -> Result<Option<Expr>> {
+        let form = comparable(expression);
+        if let Some(no) = self.compared.iter().position(|group| *group == form) {
+            return Ok(Some(self.column(Self::group_name(no))));
+        }
+        match expression {
+            Expr::Function(function) if self.queries == 0 && is_aggregate(function) => {
+                Ok(Some(self.slot(expression.clone())))
+            }
+            Expr::Function(function) if self.queries == 0 && is_called(function, "grouping") => {
+                let known = only_argument(function).is_some_and(|of| self.compared.contains(&comparable(of)));
+                match known && self.groups.has_rollup {
+                    true => Ok(Some(self.slot(expression.clone()))),
+                    false => Err(invalid("Argument #1 of GROUPING function is not in GROUP BY")),
+                }
+            }
+            Expr::Function(function) if self.is_mysql && is_called(function, "any_value") => {
+                Ok(only_argument(function).map(|of| self.slot(call(ANY_ROW, of.clone()))))
+            }
+            column if self.scope.has(column) => {
+                self.check(column)?;
+                Ok(Some(self.slot(call(ANY_ROW, column.clone()))))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// MySQL's ONLY_FULL_GROUP_BY.
+    fn check(&self, column: &Expr) -> Result<()> {
+        let Some(determined) = &self.determined else { return Ok(()) };
+        if determined.contains(column) {
+            return Ok(());
+        }
+        let name = self.scope.shown(column);
+        let (number, list) = match self.place {
+            Place::Item(no) => (no, "SELECT list"),
+            Place::Order(no) => (no, "ORDER BY clause"),
+            Place::Having => (1, "HAVING clause"),
+        };
+        Err(invalid(match self.has_group_by {
+            true => format!(
+                "Expression #{number} of {list} is not in GROUP BY clause and contains nonaggregated column \
+                 '{name}' which is not functionally dependent on columns in GROUP BY clause; this is incompatible \
+                 with sql_mode=only_full_group_by"
+            ),
+            false => format!(
+                "In aggregated query without GROUP BY, expression #{number} of {list} contains nonaggregated \
+                 column '{name}'; this is incompatible with sql_mode=only_full_group_by"
+            ),
+        }))
+    }
+
+    /// The servers sort what they roll up: each sum behind its parts.
+    fn order_of_rollup(&mut self) -> Vec<(Key, OrderByExpr)> {
+        let mut keys = Vec::new();
+        for (no, group) in self.groups.expressions.clone().into_iter().enumerate() {
+            let is_sum = self.slot(call("grouping", group));
+            for expression in [is_sum, self.column(Self::group_name(no))] {
+                let options = OrderByOptions { asc: None, nulls_first: None };
+                let by = OrderByExpr { expr: expression.clone(), options, with_fill: None };
+                keys.push((Key::Expression(Box::new(expression)), by));
+            }
+        }
+        keys
+    }
+
+    /// The inner query; takes FROM and WHERE from `select`.
+    fn query(self, select: &mut Select) -> Query {
+        let groups = self.groups.expressions;
+        let named = |(no, expr): (usize, &Expr)| SelectItem::ExprWithAlias {
+            expr: expr.clone(),
+            alias: Self::group_name(no),
+        };
+        let mut projection: Vec<SelectItem> = groups.iter().enumerate().map(named).collect();
+        let slots = self.slots.into_iter();
+        projection.extend(slots.map(|(expr, alias)| SelectItem::ExprWithAlias { expr, alias }));
+        if projection.is_empty() {
+            let counted = call("count", Expr::value(Value::Number("1".to_string(), false)));
+            projection.push(SelectItem::ExprWithAlias { expr: counted, alias: quoted("value_1") });
+        }
+        let mut inner = select_of(projection);
+        inner.from = std::mem::take(&mut select.from);
+        inner.selection = select.selection.take();
+        let by = match self.groups.has_rollup {
+            true => vec![Expr::Rollup(groups.into_iter().map(|group| vec![group]).collect())],
+            false => groups,
+        };
+        inner.group_by = GroupByExpr::Expressions(by, Vec::new());
+        query_of(SetExpr::Select(Box::new(inner)))
+    }
+}
+
+impl VisitorMut for Grouping<'_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.queries += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.queries -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
+        match self.replacement(expression) {
+            Ok(None) => ControlFlow::Continue(()),
+            // The columns of the inner query are none of the scope's, so they are not replaced again.
+            Ok(Some(replaced)) => {
+                *expression = replaced;
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
+
+/// Names of functions in lower case: they are the same in any.
+fn comparable(expression: &Expr) -> Expr {
+    struct Lower;
+    impl VisitorMut for Lower {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
+            if let Expr::Function(function) = expression {
+                for part in &mut function.name.0 {
+                    if let datafusion::sql::sqlparser::ast::ObjectNamePart::Identifier(name) = part {
+                        name.value = name.value.to_ascii_lowercase();
+                    }
+                }
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut form = expression.clone();
+    let _: ControlFlow<()> = form.visit(&mut Lower);
+    form
+}
+
+fn is_constant(expression: &Expr) -> bool {
+    match expression {
+        Expr::Value(_) => true,
+        Expr::Nested(inner) => is_constant(inner),
+        Expr::UnaryOp { expr, .. } => is_constant(expr),
+        _ => false,
+    }
+}
+
+/// The columns that have one value in each group: by the groups, by constants, by keys and by equalities.
+fn determined(groups: &[Expr], scope: &Scope) -> Vec<Expr> {
+    let mut known: Vec<Expr> = groups.iter().filter(|group| scope.has(group)).cloned().collect();
+    for (one, other) in &scope.equalities {
+        for (column, value) in [(one, other), (other, one)] {
+            if scope.has(column) && is_constant(value) {
+                known.push(column.clone());
+            }
+        }
+    }
+    loop {
+        let before = known.len();
+        for (one, other) in &scope.equalities {
+            for (from, to) in [(one, other), (other, one)] {
+                if known.contains(from) && scope.has(to) && !known.contains(to) {
+                    known.push(to.clone());
+                }
+            }
+        }
+        for relation in &scope.relations {
+            let column = |no: &usize| relation.columns.get(*no).map(|column| &column.expression);
+            let is_known = |key: &Vec<usize>| {
+                key.iter().all(|no| column(no).is_some_and(|column| known.contains(column)))
+            };
+            if relation.keys.iter().any(is_known) {
+                let rest = relation.columns.iter().map(|column| &column.expression);
+                let rest: Vec<Expr> = rest.filter(|column| !known.contains(column)).cloned().collect();
+                known.extend(rest);
+            }
+        }
+        if known.len() == before {
+            return known;
+        }
+    }
+}
+
+impl Scope {
+    /// A column as messages name it.
+    fn shown(&self, column: &Expr) -> String {
+        for relation in &self.relations {
+            if let Some(found) = relation.columns.iter().find(|known| known.expression == *column) {
+                let database = relation.database.iter().map(String::as_str);
+                let parts = database.chain([relation.name.as_str(), found.name.as_str()]);
+                return parts.collect::<Vec<_>>().join(".");
+            }
+        }
+        column.to_string()
+    }
+}

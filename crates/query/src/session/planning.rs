@@ -1,0 +1,229 @@
+//! From a query's text to its plan: its tables are opened, its names resolved, its functions respelled.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use datafusion::common::TableReference;
+use datafusion::execution::context::SQLOptions;
+use datafusion::execution::{SessionState, TaskContext};
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{ObjectName, Statement as SqlStatement};
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+use super::announce::Text;
+use super::command::TableName;
+use super::context::QueryContext;
+use super::names::{self, NamedTable, TableColumn};
+use super::stars::VirtualColumns;
+use super::{INFORMATION_SCHEMA, QueryResult, STATUS, Session, dialect, explain, mysql_functions, stars};
+use crate::catalog::Database;
+use crate::settings::Expressions;
+use crate::{Error, ErrorKind, Result};
+use tanada_innodb::Beside;
+
+/// Most views that a statement may be made of.
+const MAX_VIEWS: usize = 256;
+
+/// A query whose names are resolved.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    statement: Statement,
+    /// Names of its columns, if it is not explained.
+    header: Option<Vec<String>>,
+    /// Virtual columns of its tables.
+    generated: VirtualColumns,
+    /// Columns that its text names.
+    named: std::collections::BTreeSet<String>,
+}
+
+/// Tables of a statement as they are found.
+#[derive(Default)]
+struct Found {
+    tables: HashMap<String, NamedTable>,
+    /// How many views were opened.
+    views: usize,
+    generated: VirtualColumns,
+}
+
+impl Session {
+    /// Reads a query and resolves its names. Its tables are opened, so that one that cannot be read says why.
+    pub(super) async fn prepared(&self, sql: &str, tokens: &[Token]) -> Result<Prepared> {
+        let state = self.shared.state.read().clone();
+        let statement = dialect::parse(sql)?;
+        let relations = names::relations(&statement);
+        let mut found = Found::default();
+        for name in &relations.tables {
+            let is_common = name.0.len() == 1
+                && relations.common.contains(&name.to_string().replace('`', "").to_lowercase());
+            match self.find(&state, name, &mut found).await {
+                Err(_) if is_common => {}
+                other => other?,
+            }
+        }
+        let named = stars::named(&statement);
+        let options = self.options();
+        let variables = |name: &str| self.variable(name);
+        let context = names::Context {
+            tables: found.tables,
+            server: options.server,
+            only_full_group_by: self.is_mode("ONLY_FULL_GROUP_BY"),
+            tokens,
+            variables: &variables,
+        };
+        let names::Named { statement, header } = names::resolve(statement, context)?;
+        Ok(Prepared { statement, header, generated: found.generated, named })
+    }
+
+    /// Finds a table.
+    async fn find(&self, state: &SessionState, name: &ObjectName, found: &mut Found) -> Result<()> {
+        let key = names::table_key(name);
+        let parts: Vec<&str> =
+            name.0.iter().filter_map(|part| part.as_ident().map(|ident| ident.value.as_str())).collect();
+        let (database, table) = match parts.as_slice() {
+            [table] => (None, *table),
+            [database, table] => (Some(*database), *table),
+            _ => return Err(Error::new(ErrorKind::InvalidInput, format!("'{name}' is no table's name"))),
+        };
+        if database.is_none() && table.eq_ignore_ascii_case("dual") || found.tables.contains_key(&key) {
+            return Ok(());
+        }
+        if let Some(schema) = self.system_schema(database) {
+            let columns = system_columns(state, schema, table).await;
+            let columns = columns.ok_or_else(|| super::no_table(table, schema))?;
+            let columns = columns.into_iter().map(|name| TableColumn { name, invisible: false });
+            let table = NamedTable {
+                database: schema.to_string(),
+                name: table.to_ascii_lowercase(),
+                columns: columns.collect(),
+                ..NamedTable::default()
+            };
+            found.tables.insert(key, table);
+            return Ok(());
+        }
+        let name = TableName { database: database.map(str::to_string), table: table.to_string() };
+        let home = self.database_or_default(name.database.as_deref())?;
+        let Some(opened) = home.open_table(&name.table).await? else {
+            return self.find_beside(state, &home, &name.table, key, found).await;
+        };
+        let definition = opened.table().definition();
+        let generated = definition.columns.iter().filter(|column| column.virtual_expression.is_some());
+        let generated = generated.map(|column| column.name.to_lowercase());
+        found.generated.entry(definition.name.to_lowercase()).or_default().extend(generated);
+        found.tables.insert(key, NamedTable::of(definition));
+        Ok(())
+    }
+
+    /// Finds a view and the tables that it is made of; whoever names a table of another engine is told.
+    async fn find_beside(
+        &self,
+        state: &SessionState,
+        home: &Database,
+        name: &str,
+        key: String,
+        found: &mut Found,
+    ) -> Result<()> {
+        let database = home.name();
+        let query = match home.beside(name).await? {
+            Some(Beside::View(query)) => query,
+            Some(Beside::Engine(engine)) => {
+                let message =
+                    format!("table {database}.{name} is of {engine}; only tables of InnoDB are read");
+                return Err(Error::new(ErrorKind::Unsupported, message));
+            }
+            None => return Err(super::no_table(name, database)),
+        };
+        if found.views >= MAX_VIEWS {
+            let message = format!("view {database}.{name} is made of too many views");
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        found.views += 1;
+        let statement = dialect::parse(&query)?;
+        for table in &names::relations(&statement).tables {
+            Box::pin(self.find(state, table, found)).await?;
+        }
+        let view = match &statement {
+            Statement::Statement(sql) => match sql.as_ref() {
+                SqlStatement::Query(query) => Some(query.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some(view) = view else {
+            let message = format!("view {database}.{name} is no query that is read here");
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        };
+        let table = NamedTable {
+            database: database.to_string(),
+            name: name.to_string(),
+            view: Some(view),
+            ..NamedTable::default()
+        };
+        found.tables.insert(key, table);
+        Ok(())
+    }
+
+    /// Plans and starts a query.
+    pub(super) async fn query(
+        &self,
+        prepared: Prepared,
+        text: Text,
+        context: Arc<QueryContext>,
+        begun: Instant,
+    ) -> Result<QueryResult> {
+        *self.shared.warnings.write() = context.warning_list();
+        let state = self.state_for(&context);
+        let header = prepared.header.clone();
+        let (explained, plan) = self.planned(prepared, &state).await?;
+        let placement = match explained {
+            Some(inner) => self.planned_placement(inner, text.clone(), &state, &context).await?,
+            None => None,
+        };
+        let ending = self.announce(text, &plan, &context).await;
+        let mut stream = execute_stream(Arc::clone(&plan), Arc::new(TaskContext::from(&state)))?;
+        if let Some(placement) = placement {
+            stream = explain::with_row(stream, "placement", &placement);
+        }
+        Ok(QueryResult::new(stream, Some(plan), context, begun).under(header).ending_with(ending))
+    }
+
+    /// The plan of a query that only reads, and of an `EXPLAIN` what it explains.
+    pub(super) async fn planned(
+        &self,
+        prepared: Prepared,
+        state: &SessionState,
+    ) -> Result<(Option<Statement>, Arc<dyn ExecutionPlan>)> {
+        let Prepared { statement, generated, named, .. } = prepared;
+        let database = self.database();
+        let lowers = self.options().expressions == Expressions::Server;
+        let statement = mysql_functions::respell(statement, database.as_deref(), lowers);
+        let statement = if lowers { crate::binding::lower(statement)? } else { statement };
+        let explained = explain::explained(&statement);
+        let plan = state.statement_to_plan(statement).await?;
+        let reads_only =
+            SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+        reads_only.verify_plan(&plan)?;
+        if let Some(context) = state.config().get_extension::<QueryContext>() {
+            context.show_by_star(stars::shown(&plan, &generated, &named)?);
+        }
+        Ok((explained, state.create_physical_plan(&plan).await?))
+    }
+
+    /// The schema of a table that is no database's; `database` is the one that is named.
+    pub(super) fn system_schema(&self, database: Option<&str>) -> Option<&'static str> {
+        let default = self.database();
+        let schema = database.or(default.as_deref())?;
+        let is_status = self.is_status(schema);
+        let is_information = schema.eq_ignore_ascii_case(INFORMATION_SCHEMA);
+        is_status.then_some(STATUS).or(is_information.then_some(INFORMATION_SCHEMA))
+    }
+}
+
+/// Columns of a table of `schema`, if there is such a table.
+async fn system_columns(state: &SessionState, schema: &str, table: &str) -> Option<Vec<String>> {
+    let wanted = TableReference::partial(schema, table.to_ascii_lowercase());
+    let schema = state.schema_for_ref(wanted.clone()).ok()?;
+    let table = schema.table(wanted.table()).await.ok()??;
+    Some(table.schema().fields().iter().map(|field| field.name().clone()).collect())
+}

@@ -1,0 +1,93 @@
+//! Answers of SHOW and DESCRIBE: what is asked for is found here, [`answer`] makes rows of it.
+
+use std::sync::Arc;
+
+use datafusion::arrow::record_batch::RecordBatch;
+
+use super::command::{Command, TableName};
+use super::context::QueryContext;
+use super::status::{STATUS, StatusSchema};
+use super::{Session, answer, headed, liked, no_table, variables};
+use crate::{Error, ErrorKind, Result};
+
+impl Session {
+    /// The answer to a SHOW or DESCRIBE.
+    pub(super) async fn shown(&self, command: Command, context: &Arc<QueryContext>) -> Result<RecordBatch> {
+        match command {
+            Command::ShowDatabases { pattern } => {
+                let names = liked(self.database_names(), pattern.as_deref())?;
+                answer::names(&headed("Database", pattern.as_deref()), &names)
+            }
+            Command::ShowWarnings { counted } => {
+                let warnings = self.shared.warnings.read().lock().clone();
+                if counted { answer::counted(warnings.len()) } else { answer::warnings(&warnings) }
+            }
+            Command::ShowTables { database, full, pattern } => {
+                self.shown_tables(database.as_deref(), full, pattern.as_deref()).await
+            }
+            Command::ShowColumns { table, pattern } => self.shown_columns(&table, pattern.as_deref()).await,
+            Command::ShowIndex(name) if self.is_status_or_default(name.database.as_deref()) => {
+                StatusSchema::schema(&name.table).ok_or_else(|| no_table(&name.table, STATUS))?;
+                let message = format!(
+                    "tables of database '{STATUS}' have no indexes; DESCRIBE {} shows its columns",
+                    name.table
+                );
+                Err(Error::new(ErrorKind::Unsupported, message))
+            }
+            Command::ShowIndex(table) => {
+                let table = self.table(&table).await?;
+                let statistics = table.relation(context).await?.statistics();
+                answer::indexes(table.table().definition(), statistics)
+            }
+            Command::ShowVariables { pattern } => {
+                let state = self.state_for(context);
+                answer::variables(&variables::listed(
+                    state.config_options(),
+                    self.system_variables(),
+                    pattern.as_deref(),
+                )?)
+            }
+            Command::Use(_) | Command::Set(_) | Command::Query => {
+                Err(Error::new(ErrorKind::InvalidInput, "only SHOW and DESCRIBE show something"))
+            }
+        }
+    }
+
+    async fn shown_tables(
+        &self,
+        database: Option<&str>,
+        full: bool,
+        pattern: Option<&str>,
+    ) -> Result<RecordBatch> {
+        let mut views = Vec::new();
+        let (database, tables) = match self.is_status_or_default(database) {
+            true => (STATUS.to_string(), StatusSchema::names()),
+            false => {
+                let database = self.database_or_default(database)?;
+                views = database.views().await?;
+                let mut tables = database.tables();
+                tables.extend(views.iter().cloned());
+                tables.sort_unstable();
+                (database.name().to_string(), tables)
+            }
+        };
+        let header = headed(&format!("Tables_in_{database}"), pattern);
+        let tables = liked(tables, pattern)?;
+        match full {
+            true => answer::tables(&header, &tables, &views),
+            false => answer::names(&header, &tables),
+        }
+    }
+
+    async fn shown_columns(&self, name: &TableName, pattern: Option<&str>) -> Result<RecordBatch> {
+        if self.is_status_or_default(name.database.as_deref()) {
+            let schema = StatusSchema::schema(&name.table).ok_or_else(|| no_table(&name.table, STATUS))?;
+            return answer::fields(&schema);
+        }
+        let table = self.table(name).await?;
+        let definition = table.table().definition();
+        let names = definition.columns.iter().map(|column| column.name.clone()).collect();
+        let shown = liked(names, pattern)?;
+        answer::columns(definition, &shown)
+    }
+}
