@@ -83,7 +83,14 @@ fn lower_select(select: &mut Select) -> Result<()> {
         lower_joins(table)?;
     }
     if let GroupByExpr::Expressions(keys, _) = &mut select.group_by {
-        keys.iter_mut().filter(|key| !is_position(key)).try_for_each(|key| in_place(key, value))?;
+        for key in keys.iter_mut().filter(|key| !is_position(key)) {
+            match key {
+                Expr::Rollup(parts) => {
+                    parts.iter_mut().flatten().try_for_each(|part| in_place(part, value))?;
+                }
+                key => in_place(key, value)?,
+            }
+        }
     }
     for clause in [&mut select.selection, &mut select.having].into_iter().flatten() {
         in_place(clause, condition)?;

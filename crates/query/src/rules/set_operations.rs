@@ -10,8 +10,12 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{Column, JoinType, NullEquality, Result};
 use datafusion::functions_window::expr_fn::row_number;
-use datafusion::logical_expr::{Distinct, Expr, ExprFunctionExt, Join, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{
+    Distinct, Expr, ExprFunctionExt, ExprSchemable, Join, LogicalPlan, LogicalPlanBuilder,
+};
 use datafusion::optimizer::AnalyzerRule;
+
+use crate::{Error, ErrorKind};
 
 /// Names of the numbers.
 const COPY: [&str; 2] = ["__left_copy", "__right_copy"];
@@ -27,20 +31,46 @@ impl AnalyzerRule for SetOperationsRule {
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|node| match node {
-            LogicalPlan::Join(join) if counts_copies(&join) => counted(join).map(Transformed::yes),
+            LogicalPlan::Join(join) if is_set_operation(&join) => {
+                check_types(&join)?;
+                match counts_copies(&join) {
+                    true => counted(join).map(Transformed::yes),
+                    false => Ok(Transformed::no(LogicalPlan::Join(join))),
+                }
+            }
             node => Ok(Transformed::no(node)),
         })
         .data()
     }
 }
 
-/// Whether a join stands for a set operation with ALL. Nothing else joins NULL to NULL before optimization; one without
-/// ALL has a DISTINCT on its left.
-fn counts_copies(join: &Join) -> bool {
+/// Whether a join stands for EXCEPT or INTERSECT: nothing else joins NULL to NULL before optimization.
+fn is_set_operation(join: &Join) -> bool {
     matches!(join.join_type, JoinType::LeftAnti | JoinType::LeftSemi)
         && join.null_equality == NullEquality::NullEqualsNull
-        && !matches!(join.left.as_ref(), LogicalPlan::Distinct(Distinct::All(_)))
-        && !is_counted(&join.left)
+}
+
+/// The servers give rows the common types of both sides, DataFusion those of the left side.
+fn check_types(join: &Join) -> Result<()> {
+    for (left, right) in &join.on {
+        let left = left.get_type(join.left.schema())?;
+        let right = right.get_type(join.right.schema())?;
+        let is_same = left == right
+            || left.is_integer() && right.is_integer()
+            || left.is_string() && right.is_string()
+            || left.is_null()
+            || right.is_null();
+        if !is_same {
+            let message = "EXCEPT and INTERSECT of columns of different types are not run; use CAST";
+            return Err(Error::new(ErrorKind::Unsupported, message).into());
+        }
+    }
+    Ok(())
+}
+
+/// Whether it counts copies: a set operation without ALL has a DISTINCT on its left.
+fn counts_copies(join: &Join) -> bool {
+    !matches!(join.left.as_ref(), LogicalPlan::Distinct(Distinct::All(_))) && !is_counted(&join.left)
 }
 
 fn is_counted(plan: &LogicalPlan) -> bool {

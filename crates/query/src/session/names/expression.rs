@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Value, VisitMut,
-    VisitorMut,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
+    Ident, Value, VisitMut, VisitorMut,
 };
 
 use super::item::Item;
@@ -34,6 +34,9 @@ const AGGREGATES: [&str; 18] = [
     "json_arrayagg",
     "json_objectagg",
 ];
+
+/// The user, as a client on the server's machine is called.
+const USER: &str = "root@localhost";
 
 /// Functions whose first argument is a word of their own.
 const WITH_A_WORD: [&str; 3] = ["timestampdiff", "timestampadd", "get_format"];
@@ -116,6 +119,12 @@ impl VisitorMut for Resolving<'_, '_, '_> {
     type Break = Error;
 
     fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
+        if let Expr::Function(function) = expression
+            && is_called(function, "group_concat")
+            && let Err(error) = place_positions(function, self.names.is_mysql())
+        {
+            return ControlFlow::Break(error);
+        }
         match self.replacement(expression) {
             Ok(Some(replaced)) => {
                 // A leaf in its place, until it is left again.
@@ -202,9 +211,40 @@ impl Resolving<'_, '_, '_> {
                 let one = super::quantified::Quantifier::Row;
                 Some(self.names.quantified(left, op, query, one, self.around)?)
             }
-            Expr::Function(function) => of_connection(function),
+            Expr::BinaryOp { left, op, right } if is_row(left) && is_row(right) => {
+                let Some(mut parts) = super::quantified::of_rows(left, op, right) else { return Ok(None) };
+                self.part(&mut parts)?;
+                Some(parts)
+            }
+            Expr::InList { expr, list, negated } if is_row(expr) => {
+                let equal = super::quantified::equal_to_any(expr, list);
+                let mut equal = if *negated { super::quantified::not(equal) } else { equal };
+                self.part(&mut equal)?;
+                Some(equal)
+            }
+            Expr::Function(function) => self.function(function)?,
             _ => None,
         })
+    }
+
+    fn function(&self, function: &Function) -> Result<Option<Expr>> {
+        if is_called(function, "any_value") && !self.names.is_mysql() {
+            return Err(invalid("FUNCTION any_value does not exist"));
+        }
+        let has_default = matches!(&function.args, FunctionArguments::List(list) if list.args.len() > 2);
+        if has_default
+            && !self.names.is_mysql()
+            && (is_called(function, "lag") || is_called(function, "lead"))
+        {
+            return Err(invalid("You have an error in your SQL syntax: LAG and LEAD take no default"));
+        }
+        if function.over.is_some() && !matches!(self.clause, Clause::Select | Clause::Order) {
+            return Err(invalid(match self.names.is_mysql() {
+                true => format!("You cannot use the window function '{}' in this context.'", function.name),
+                false => "Window function is allowed only in SELECT list and ORDER BY clause".to_string(),
+            }));
+        }
+        Ok(of_connection(function))
     }
 
     /// Resolves a part of what is replaced.
@@ -269,6 +309,34 @@ impl Resolving<'_, '_, '_> {
     }
 }
 
+/// Numbers in the ORDER BY of a GROUP_CONCAT are positions of its arguments.
+fn place_positions(function: &mut Function, is_mysql: bool) -> Result<()> {
+    let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
+    let of_argument = |argument: &FunctionArg| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(of)) => Some(of.clone()),
+        _ => None,
+    };
+    let arguments: Vec<Option<Expr>> = list.args.iter().map(of_argument).collect();
+    for clause in &mut list.clauses {
+        let FunctionArgumentClause::OrderBy(keys) = clause else { continue };
+        for key in keys {
+            let Some(number) = super::order::as_position(&key.expr) else { continue };
+            let no = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+            match no.and_then(|no| arguments.get(no)) {
+                Some(Some(argument)) => key.expr = argument.clone(),
+                _ => {
+                    let clause = Clause::Order.text(match is_mysql {
+                        true => tanada_innodb::schema::Server::MySql,
+                        false => tanada_innodb::schema::Server::MariaDb,
+                    });
+                    return Err(invalid(format!("Unknown column '{number}' in '{clause}'")));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 /// What a function tells of the connection: the only one, which has written nothing.
 fn of_connection(function: &Function) -> Option<Expr> {
     let has_none = match &function.args {
@@ -277,6 +345,10 @@ fn of_connection(function: &Function) -> Option<Expr> {
     };
     let number = |number: &str| Expr::value(Value::Number(number.to_string(), false));
     match function.name.to_string().to_ascii_lowercase().as_str() {
+        "user" | "session_user" | "system_user" if has_none => {
+            Some(Expr::value(Value::SingleQuotedString(USER.to_string())))
+        }
+        "last_insert_id" if !has_none => only_argument(function).cloned(),
         "connection_id" if has_none => Some(number("1")),
         "last_insert_id" if has_none => Some(number("0")),
         "row_count" if has_none => {
@@ -301,6 +373,13 @@ fn is_row(expression: &Expr) -> bool {
         Expr::Function(function) => is_called(function, "row"),
         _ => false,
     }
+}
+
+/// Whether an expression is the comparison that IN, ANY and ALL have become: it stands in a query of its own, but means
+/// what it would mean outside of it.
+pub(super) fn is_comparison_with_rows(expression: &Expr) -> bool {
+    let Expr::Function(function) = expression else { return false };
+    is_called(function, crate::subquery::ANY_TRUE) || is_called(function, crate::subquery::SINGLE_VALUE)
 }
 
 /// Whether an expression has an aggregate of its own query.
@@ -339,10 +418,16 @@ fn finds(expression: &Expr, is_it: &mut dyn FnMut(&Expr) -> bool) -> bool {
         }
 
         fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
+            self.queries = self.queries.wrapping_sub(usize::from(is_comparison_with_rows(expression)));
             match self.queries == 0 && (self.is_it)(expression) {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
+        }
+
+        fn post_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
+            self.queries = self.queries.wrapping_add(usize::from(is_comparison_with_rows(expression)));
+            ControlFlow::Continue(())
         }
     }
     expression.visit(&mut Finding { is_it, queries: 0 }).is_break()

@@ -20,14 +20,17 @@ use datafusion::sql::sqlparser::ast::{
     Value, VisitMut, VisitorMut,
 };
 
-use super::expression::{is_aggregate, is_called, only_argument};
+use super::expression::{is_aggregate, is_called, is_comparison_with_rows, only_argument};
 use super::order::Key;
 use super::quantified::{call, derived, query_of, select_of};
 use super::query::Output;
 use super::scope::Scope;
 use super::select::{Clauses, Groups, both, finish};
-use super::{Names, invalid, quoted};
+use super::{Names, invalid, quoted, unsupported};
 use crate::{Error, Result};
+
+/// Begin of the names of columns below WITH ROLLUP.
+const COLUMN: &str = "column_";
 
 /// The aggregate that takes a row's value.
 const ANY_ROW: &str = "first_value";
@@ -46,7 +49,8 @@ impl Names<'_> {
             return Err(invalid("Incorrect usage of CUBE/ROLLUP and ORDER BY"));
         }
         let alias = self.alias("grouped");
-        let mut grouping = Grouping::new(self, groups, alias.clone(), scope);
+        let rolled = self.alias("rolled");
+        let mut grouping = Grouping::new(self, groups, [alias.clone(), rolled], scope);
         for (no, item) in items.iter_mut().enumerate() {
             grouping.place = Place::Item(no + 1);
             grouping.rewrite(&mut item.expression)?;
@@ -70,8 +74,12 @@ impl Names<'_> {
         if grouping.groups.has_rollup && keys.is_empty() && select.distinct.is_none() {
             keys = grouping.order_of_rollup();
         }
-        if grouping.groups.is_given && grouping.groups.expressions.is_empty() {
-            // Groups of constants alone: one group, but none of no rows.
+        let is_empty_without_rows = match grouping.groups.has_rollup {
+            true => !grouping.is_mysql,
+            false => grouping.groups.is_given && grouping.groups.expressions.is_empty(),
+        };
+        if is_empty_without_rows {
+            // Groups of constants alone, and MariaDB's sums of all: one group, but none of no rows.
             let counted = grouping.slot(call("count", Expr::value(Value::Number("1".to_string(), false))));
             let some = Expr::BinaryOp {
                 left: Box::new(counted),
@@ -80,7 +88,7 @@ impl Names<'_> {
             };
             having = Some(both(Some(some), having.unwrap_or(Expr::value(Value::Boolean(true)))));
         }
-        let inner = grouping.query(select);
+        let inner = grouping.query(select)?;
         select.from = vec![derived(Box::new(inner), alias)];
         select.selection = having;
         finish(self, select, order_by, items, outputs, keys)
@@ -99,6 +107,8 @@ enum Place {
 struct Grouping<'s> {
     scope: &'s Scope,
     alias: Ident,
+    /// What the rows below WITH ROLLUP are called.
+    rolled: Ident,
     groups: Groups,
     /// The groups in the form in which expressions are compared.
     compared: Vec<Expr>,
@@ -114,7 +124,12 @@ struct Grouping<'s> {
 }
 
 impl<'s> Grouping<'s> {
-    fn new(names: &Names<'_>, mut groups: Groups, alias: Ident, scope: &'s Scope) -> Grouping<'s> {
+    fn new(
+        names: &Names<'_>,
+        mut groups: Groups,
+        [alias, rolled]: [Ident; 2],
+        scope: &'s Scope,
+    ) -> Grouping<'s> {
         if !groups.has_rollup {
             groups.expressions.retain(|group| !is_constant(group));
         }
@@ -123,6 +138,7 @@ impl<'s> Grouping<'s> {
         Grouping {
             scope,
             alias,
+            rolled,
             compared: groups.expressions.iter().map(comparable).collect(),
             has_group_by: groups.is_given,
             groups,
@@ -228,28 +244,93 @@ impl<'s> Grouping<'s> {
     }
 
     /// The inner query; takes FROM and WHERE from `select`.
-    fn query(self, select: &mut Select) -> Query {
-        let groups = self.groups.expressions;
+    fn query(self, select: &mut Select) -> Result<Query> {
+        let mut from = std::mem::take(&mut select.from);
+        let mut selection = select.selection.take();
+        let (mut groups, mut slots) = (self.groups.expressions, self.slots);
+        if self.groups.has_rollup {
+            let forms: Vec<Expr> = groups.iter().map(comparable).collect();
+            if forms.iter().enumerate().any(|(no, form)| forms[..no].contains(form)) {
+                return Err(unsupported("WITH ROLLUP of the same expression twice is not run"));
+            }
+            // Groups become columns of their own first: sums and parts are told apart by them.
+            let mut rolled = Rolled { scope: self.scope, alias: self.rolled.clone(), columns: Vec::new() };
+            for (no, group) in groups.iter_mut().enumerate() {
+                let name = Self::group_name(no);
+                rolled.columns.push((group.clone(), name.clone()));
+                *group = Expr::CompoundIdentifier(vec![self.rolled.clone(), name]);
+            }
+            for (slot, _) in &mut slots {
+                rolled.take(slot, &forms, &groups);
+            }
+            let named = |(expr, alias)| SelectItem::ExprWithAlias { expr, alias };
+            let mut rows = select_of(rolled.columns.into_iter().map(named).collect());
+            rows.from = std::mem::take(&mut from);
+            rows.selection = selection.take();
+            from = vec![derived(Box::new(query_of(SetExpr::Select(Box::new(rows)))), self.rolled)];
+        }
         let named = |(no, expr): (usize, &Expr)| SelectItem::ExprWithAlias {
             expr: expr.clone(),
             alias: Self::group_name(no),
         };
         let mut projection: Vec<SelectItem> = groups.iter().enumerate().map(named).collect();
-        let slots = self.slots.into_iter();
-        projection.extend(slots.map(|(expr, alias)| SelectItem::ExprWithAlias { expr, alias }));
+        projection.extend(slots.into_iter().map(|(expr, alias)| SelectItem::ExprWithAlias { expr, alias }));
         if projection.is_empty() {
             let counted = call("count", Expr::value(Value::Number("1".to_string(), false)));
             projection.push(SelectItem::ExprWithAlias { expr: counted, alias: quoted("value_1") });
         }
         let mut inner = select_of(projection);
-        inner.from = std::mem::take(&mut select.from);
-        inner.selection = select.selection.take();
+        inner.from = from;
+        inner.selection = selection;
         let by = match self.groups.has_rollup {
             true => vec![Expr::Rollup(groups.into_iter().map(|group| vec![group]).collect())],
             false => groups,
         };
         inner.group_by = GroupByExpr::Expressions(by, Vec::new());
-        query_of(SetExpr::Select(Box::new(inner)))
+        Ok(query_of(SetExpr::Select(Box::new(inner))))
+    }
+}
+
+/// The rows below WITH ROLLUP: the groups, and each column that is aggregated.
+struct Rolled<'s> {
+    scope: &'s Scope,
+    alias: Ident,
+    columns: Vec<(Expr, Ident)>,
+}
+
+impl Rolled<'_> {
+    /// Has `slot` read these rows; `groups` are its columns of what was `compared`.
+    fn take(&mut self, slot: &mut Expr, compared: &[Expr], groups: &[Expr]) {
+        if let Expr::Function(function) = &*slot
+            && is_called(function, "grouping")
+            && let Some(of) = only_argument(function)
+            && let Some(no) = compared.iter().position(|group| *group == comparable(of))
+            && let Some(group) = groups.get(no)
+        {
+            *slot = call("grouping", group.clone());
+            return;
+        }
+        let _: ControlFlow<()> = slot.visit(self);
+    }
+}
+
+impl VisitorMut for Rolled<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
+        if self.scope.has(expression) {
+            let known = self
+                .columns
+                .iter()
+                .find(|(column, name)| column == expression && name.value.starts_with(COLUMN));
+            let name = known.map(|(_, name)| name.clone()).unwrap_or_else(|| {
+                let name = quoted(&format!("{COLUMN}{}", self.columns.len()));
+                self.columns.push((expression.clone(), name.clone()));
+                name
+            });
+            *expression = Expr::CompoundIdentifier(vec![self.alias.clone(), name]);
+        }
+        ControlFlow::Continue(())
     }
 }
 
@@ -266,7 +347,13 @@ impl VisitorMut for Grouping<'_> {
         ControlFlow::Continue(())
     }
 
+    fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
+        self.queries = self.queries.wrapping_add(usize::from(is_comparison_with_rows(expression)));
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
+        self.queries = self.queries.wrapping_sub(usize::from(is_comparison_with_rows(expression)));
         match self.replacement(expression) {
             Ok(None) => ControlFlow::Continue(()),
             // The columns of the inner query are none of the scope's, so they are not replaced again.

@@ -98,9 +98,7 @@ impl Names<'_> {
         if let Some(wanted) = wanted
             && wanted.len() != items.len()
         {
-            return Err(invalid(
-                "The used SELECT statements have a different number of columns, or a list of names has",
-            ));
+            return Err(invalid("The used SELECT statements have a different number of columns"));
         }
         let mut outputs: Vec<Output> = Vec::with_capacity(items.len());
         for (no, item) in items.iter().enumerate() {

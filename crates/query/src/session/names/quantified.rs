@@ -51,19 +51,14 @@ impl Names<'_> {
             .iter()
             .map(|column| Expr::CompoundIdentifier(vec![alias.clone(), quoted(&column.emitted)]))
             .collect();
-        let right = match columns.as_slice() {
-            [only] => only.clone(),
-            _ => Expr::Tuple(columns),
+        let compared = match parts.as_slice() {
+            [_] => {
+                comparison(left.clone(), operator.clone(), columns.into_iter().next().unwrap_or(left.clone()))
+            }
+            _ => by_parts(&parts, operator, &columns)
+                .unwrap_or_else(|| comparison(Expr::Tuple(parts), operator.clone(), Expr::Tuple(columns))),
         };
-        let left = match parts.as_slice() {
-            [_] => left.clone(),
-            _ => Expr::Tuple(parts),
-        };
-        let compared = Expr::Nested(Box::new(Expr::BinaryOp {
-            left: Box::new(left),
-            op: operator.clone(),
-            right: Box::new(right),
-        }));
+        let compared = Expr::Nested(Box::new(compared));
         let aggregated = match quantifier {
             Quantifier::Any => call(ANY_TRUE, compared),
             Quantifier::All => call(ANY_TRUE, not(compared)),
@@ -86,6 +81,56 @@ impl Names<'_> {
             Quantifier::Any | Quantifier::Row => scalar,
         })
     }
+}
+
+fn comparison(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
+}
+
+/// `(a, b) = (c, d)` as `a = c AND b = d`, and `<>` as the contrary; `None` for other operators and lengths.
+pub(super) fn by_parts(left: &[Expr], operator: &BinaryOperator, right: &[Expr]) -> Option<Expr> {
+    if left.len() != right.len() {
+        return None;
+    }
+    let link = match operator {
+        BinaryOperator::Eq | BinaryOperator::Spaceship => BinaryOperator::And,
+        BinaryOperator::NotEq => BinaryOperator::Or,
+        _ => return None,
+    };
+    let part = |(left, right): (&Expr, &Expr)| {
+        let (one, other) = (row(left), row(right));
+        let whole = match one.len() {
+            1 => None,
+            _ => by_parts(&one, operator, &other),
+        };
+        Expr::Nested(Box::new(
+            whole.unwrap_or_else(|| comparison(left.clone(), operator.clone(), right.clone())),
+        ))
+    };
+    let parts = left.iter().zip(right).map(part);
+    parts.reduce(|all, part| comparison(all, link.clone(), part)).map(|all| Expr::Nested(Box::new(all)))
+}
+
+/// The comparison of two rows part by part, if it is one.
+pub(super) fn of_rows(left: &Expr, operator: &BinaryOperator, right: &Expr) -> Option<Expr> {
+    let (left, right) = (row(left), row(right));
+    if left.len() < 2 { None } else { by_parts(&left, operator, &right) }
+}
+
+/// `row = (1, 2) OR row = (3, 4)`, which `row IN ((1, 2), (3, 4))` is.
+pub(super) fn equal_to_any(row: &Expr, list: &[Expr]) -> Expr {
+    let equal = |item: &Expr| Expr::BinaryOp {
+        left: Box::new(row.clone()),
+        op: BinaryOperator::Eq,
+        right: Box::new(item.clone()),
+    };
+    let either = |one: Expr, other: Expr| Expr::BinaryOp {
+        left: Box::new(one),
+        op: BinaryOperator::Or,
+        right: Box::new(other),
+    };
+    let any = list.iter().map(equal).reduce(either);
+    Expr::Nested(Box::new(any.unwrap_or(Expr::value(datafusion::sql::sqlparser::ast::Value::Boolean(false)))))
 }
 
 pub(super) fn not(expression: Expr) -> Expr {

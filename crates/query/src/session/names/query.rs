@@ -1,7 +1,7 @@
 //! Queries: WITH, set operations, parentheses, ORDER BY and LIMIT behind them.
 
 use datafusion::sql::sqlparser::ast::{
-    Cte, Expr, LimitClause, OrderBy, OrderByKind, Query, SetExpr, TableAlias, Values, With,
+    Cte, Expr, LimitClause, LockType, OrderBy, OrderByKind, Query, SetExpr, TableAlias, Values, With,
 };
 
 use super::from::table_alias;
@@ -67,9 +67,10 @@ impl Names<'_> {
         if let Some(with) = &mut query.with {
             self.with(with, &mut around)?;
         }
-        for lock in std::mem::take(&mut query.locks) {
-            // Nothing is written here, so locks are granted.
-            drop(lock);
+        // Nothing is written here, so locks are granted.
+        let locks = std::mem::take(&mut query.locks);
+        if !self.is_mysql() && locks.iter().any(|lock| matches!(lock.lock_type, LockType::Share)) {
+            return Err(invalid("You have an error in your SQL syntax: FOR SHARE is MySQL's"));
         }
         refuse_foreign(query)?;
         let mut order_by = query.order_by.take();
@@ -180,6 +181,12 @@ impl Names<'_> {
 
     /// VALUES: its columns are called `column_0` by MySQL, by the texts of the first row by MariaDB.
     fn values(&mut self, values: &mut Values, around: &Surroundings<'_>) -> Result<Vec<Output>> {
+        if values.explicit_row != self.is_mysql() {
+            return Err(invalid(match self.is_mysql() {
+                true => "You have an error in your SQL syntax: VALUES takes rows as ROW(...)",
+                false => "You have an error in your SQL syntax: VALUES takes rows as (...)",
+            }));
+        }
         let width = values.rows.first().map_or(0, |row| row.content.len());
         for row in &mut values.rows {
             if row.content.len() != width {

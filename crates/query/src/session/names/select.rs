@@ -81,6 +81,11 @@ impl Names<'_> {
         let aggregates = items.iter().any(|item| has_aggregate(&item.expression))
             || having.as_ref().is_some_and(has_aggregate)
             || keys.iter().any(|(key, _)| matches!(key, Key::Expression(key) if has_aggregate(key)));
+        let is_single = !groups.is_given
+            && (items.iter().any(|item| has_aggregate(&item.expression))
+                || having.as_ref().is_some_and(has_aggregate));
+        // A single row has no order.
+        let keys = if is_single { Vec::new() } else { keys };
         let clauses = Clauses { items, outputs, groups, having, keys };
         match clauses.groups.is_given || aggregates {
             true => self.grouped(select, order_by, clauses, &scope),
