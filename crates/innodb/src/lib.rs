@@ -20,8 +20,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use files::{FileKind, Files, HostFiles, Lock};
 pub use page::{Lsn, Page, PageNo, PageSize, SpaceId};
 pub use schema::{
-    Collation, Column, ColumnNo, ColumnType, Display, Index, IndexNo, IndexPart, Partition, RowFormat,
-    Server, TableDefinition,
+    Collation, Column, ColumnNo, ColumnType, Declaration, DefaultValue, Display, Index, IndexNo, IndexPart,
+    Partition, RowFormat, Server, TableDefinition,
 };
 pub use space::{Environment, PageCache, PageCacheCounters, PageRange, PageRun, Tablespace};
 pub use table::{

@@ -1,11 +1,12 @@
-//! What a database's folder has beside tables of InnoDB: views of MariaDB, and tables of other engines.
+//! What a database has beside tables of InnoDB: views, and tables of other engines.
 //!
-//! A view is a `.frm` file that begins with `TYPE=VIEW`: lines of `name=value`, in which `query` is the text of its
-//! query with full names.
+//! MySQL's dictionary has the text of each view's query, and the names of its columns. A view of MariaDB is a `.frm` file
+//! that begins with `TYPE=VIEW`: lines of `name=value`, in which `query` is the text of its query with full names.
 
 use std::path::{Path, PathBuf};
 
 use super::Catalog;
+use super::dictionary::Dictionary;
 use super::file_name::decode;
 use crate::Result;
 use crate::files::Files;
@@ -29,8 +30,13 @@ const MAX_VIEW_BYTES: usize = 1 << 20;
 /// Something that is named like a table, but is no table of InnoDB.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Beside {
-    /// A view, by the text of its query.
-    View(String),
+    /// A view.
+    View {
+        /// The text of its query.
+        query: String,
+        /// Names of its columns; empty if they are those of the query.
+        columns: Vec<String>,
+    },
     /// A table of another engine.
     Engine(&'static str),
 }
@@ -41,6 +47,12 @@ impl Catalog {
     /// # Errors
     /// If the folder or the file cannot be read.
     pub async fn beside(&self, database: &str, name: &str) -> Result<Option<Beside>> {
+        if let Some(dictionary) = self.dictionary.as_ref().and_then(Dictionary::of_mysql) {
+            let views = dictionary.views(database, &self.environment, &self.context).await?;
+            if let Some((_, query, columns)) = views.into_iter().find(|(view, _, _)| view == name) {
+                return Ok(Some(Beside::View { query, columns }));
+            }
+        }
         let Some(folder) = self.folders.get(database) else { return Ok(None) };
         let files = &*self.environment.files;
         let mut engine = None;
@@ -59,13 +71,18 @@ impl Catalog {
         if let Some(path) = view
             && let Some(query) = read_view(files, &path).await?
         {
-            return Ok(Some(Beside::View(query)));
+            return Ok(Some(Beside::View { query, columns: Vec::new() }));
         }
         Ok(engine.map(Beside::Engine))
     }
 
     /// Names of the views of `database`, sorted; none where they cannot be read. Runs on an executor's thread.
     pub async fn views(&self, database: &str) -> Vec<String> {
+        if let Some(dictionary) = self.dictionary.as_ref().and_then(Dictionary::of_mysql) {
+            let views =
+                dictionary.views(database, &self.environment, &self.context).await.unwrap_or_default();
+            return views.into_iter().map(|(name, _, _)| name).collect();
+        }
         let Some(folder) = self.folders.get(database) else { return Vec::new() };
         let files = &*self.environment.files;
         let mut names = Vec::new();

@@ -91,6 +91,49 @@ impl TablespaceFiles {
         Ok(found)
     }
 
+    /// The views of a database: name, text of the query, names of the columns.
+    ///
+    /// # Errors
+    /// If the dictionary cannot be read or is not as known.
+    pub(super) async fn views(
+        &self,
+        database: &str,
+        environment: &Arc<Environment>,
+        context: &IoContext,
+    ) -> Result<Vec<(String, String, Vec<String>)>> {
+        let dictionary = Reader { path: &self.path, environment, context };
+        let objects = dictionary.objects().await?;
+        let schemas = dictionary.rows(&objects, "schemata", &["id", "name"]).await?;
+        let Some(id) = schemas.into_iter().find_map(|row| match <[String; 2]>::try_from(row) {
+            Ok([id, name]) => (name == database).then_some(id),
+            Err(_) => None,
+        }) else {
+            return Ok(Vec::new());
+        };
+        let fields = ["schema_id", "id", "name", "type", "view_definition_utf8"];
+        let tables = dictionary.rows(&objects, "tables", &fields).await?;
+        let views: Vec<[String; 5]> = tables
+            .into_iter()
+            .filter_map(|row| <[String; 5]>::try_from(row).ok())
+            .filter(|[schema, _, _, kind, _]| *schema == id && kind == "VIEW")
+            .collect();
+        let mut columns: BTreeMap<&str, BTreeMap<u32, String>> =
+            views.iter().map(|[_, id, ..]| (id.as_str(), BTreeMap::new())).collect();
+        for row in dictionary.rows(&objects, "columns", &["table_id", "ordinal_position", "name"]).await? {
+            let [table, position, name] = <[String; 3]>::try_from(row).unwrap_or_default();
+            if let Some(columns) = columns.get_mut(table.as_str()) {
+                columns.insert(position.parse().unwrap_or(u32::MAX), name);
+            }
+        }
+        let named = views.iter().map(|[_, id, name, _, query]| {
+            let columns = columns.remove(id.as_str()).unwrap_or_default();
+            (name.clone(), query.clone(), columns.into_values().collect())
+        });
+        let mut named: Vec<_> = named.collect();
+        named.sort_unstable();
+        Ok(named)
+    }
+
     /// The dictionary's file.
     pub(super) fn path(&self) -> &Path {
         &self.path

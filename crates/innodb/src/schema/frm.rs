@@ -11,12 +11,14 @@
 //! instant ALTER did to the stored order is in the clustered index ([`super::instant_mariadb`]).
 
 use super::frm_bytes::{Bytes, corrupt, names};
-use super::frm_column::{FrmColumn, Interval};
+use super::frm_column::{FieldExpressions, FrmColumn, Interval};
+use super::frm_default::DefaultRow;
 use super::frm_extra::Extra;
 use super::frm_key::{self, FrmKey};
 use super::layout;
 use super::{
-    Column, ColumnNo, ColumnType, Index, IndexKind, IndexPart, Partition, RowFormat, Server, TableDefinition,
+    Collation, Column, ColumnNo, ColumnType, DefaultValue, Index, IndexKind, IndexPart, Partition, RowFormat,
+    Server, TableDefinition,
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -38,6 +40,8 @@ const ENGINE_PARTITION: u8 = 20;
 const EXPRESSIONS_BASE: usize = 16;
 const EXPRESSION_HEADER: usize = 6;
 const GENERATED_VIRTUAL: u8 = 0;
+const GENERATED_STORED: u8 = 1;
+const DEFAULT: u8 = 2;
 /// Field number of an expression that belongs to the table.
 const NO_FIELD: u16 = u16::MAX;
 
@@ -65,7 +69,7 @@ fn definition(frm: Bytes<'_>, database: &str, name: &str) -> Result<TableDefinit
     let extra = Extra::read(frm.slice(HEADER_LEN, extra_len)?)?;
     let form = Form::locate(frm, frm.size32(HEADER_LEN + extra_len)?)?;
     let is_of_mysql_57 = MYSQL_57.contains(&frm.u32(SERVER_VERSION)?);
-    let fields = form.columns(&extra, is_of_mysql_57)?;
+    let fields = form.columns(&extra, is_of_mysql_57, DefaultRow::locate(frm).ok())?;
     let (columns, numbers) = shown(fields);
     let row_end = extra
         .row_end
@@ -94,6 +98,7 @@ fn definition(frm: Bytes<'_>, database: &str, name: &str) -> Result<TableDefinit
         row_versions: false,
         row_end,
         instant_columns: Vec::new(),
+        collation: Collation::with_id(u16::from(frm.u8(41)?) << 8 | u16::from(frm.u8(38)?)),
         partitions: vec![Partition { name: String::new(), path: std::path::PathBuf::new() }],
     })
 }
@@ -175,13 +180,18 @@ impl<'a> Form<'a> {
         })
     }
 
-    fn columns(&self, extra: &Extra<'_>, is_of_mysql_57: bool) -> Result<Vec<FrmColumn>> {
+    fn columns(
+        &self,
+        extra: &Extra<'_>,
+        is_of_mysql_57: bool,
+        mut defaults: Option<DefaultRow<'_>>,
+    ) -> Result<Vec<FrmColumn>> {
         let (names, _) = names(self.names)?;
         if names.len() != self.fields {
             return Err(corrupt(format!("{} columns have {} names", self.fields, names.len())));
         }
         let intervals = self.intervals()?;
-        let mut expressions = self.virtual_expressions()?;
+        let mut expressions = self.expressions()?;
         let mut comment_at = 0;
         let mut columns = Vec::with_capacity(self.fields);
         for (no, name) in names.into_iter().enumerate() {
@@ -192,7 +202,13 @@ impl<'a> Form<'a> {
             column.column.comment = String::from_utf8_lossy(comment.as_slice()).into_owned();
             column.visibility = extra.visibility(no);
             column.column.invisible = column.visibility.is_invisible();
-            column.column.virtual_expression = expressions.get_mut(no).and_then(Option::take);
+            // What only DESCRIBE shows keeps no table from being read.
+            let default = defaults.as_mut().and_then(|row| row.next(&column.entry()).ok());
+            if default.is_none() {
+                defaults = None;
+            }
+            let of_field = expressions.get_mut(no).map(std::mem::take).unwrap_or_default();
+            column.declare(default.unwrap_or(DefaultValue::Unknown), of_field);
             columns.push(column);
         }
         Ok(columns)
@@ -209,9 +225,9 @@ impl<'a> Form<'a> {
         Ok(intervals)
     }
 
-    /// The expression of each column that is generated and not stored.
-    fn virtual_expressions(&self) -> Result<Vec<Option<String>>> {
-        let mut expressions = vec![None; self.fields];
+    /// The expressions of each column.
+    fn expressions(&self) -> Result<Vec<FieldExpressions>> {
+        let mut expressions = vec![FieldExpressions::default(); self.fields];
         let list = self.expressions;
         let mut at = EXPRESSIONS_BASE;
         while at < list.len() {
@@ -222,12 +238,18 @@ impl<'a> Form<'a> {
             at += EXPRESSION_HEADER + name_len;
             let text = list.slice(at, text_len)?;
             at += text_len;
-            if kind == GENERATED_VIRTUAL && field != NO_FIELD {
-                let slot = expressions.get_mut(usize::from(field));
-                let slot = slot.ok_or_else(|| {
-                    corrupt(format!("an expression belongs to column {field}, which is not there"))
-                })?;
-                *slot = Some(String::from_utf8_lossy(text.as_slice()).into_owned());
+            if !matches!(kind, GENERATED_VIRTUAL | GENERATED_STORED | DEFAULT) || field == NO_FIELD {
+                continue;
+            }
+            let slot = expressions.get_mut(usize::from(field));
+            let slot = slot.ok_or_else(|| {
+                corrupt(format!("an expression belongs to column {field}, which is not there"))
+            })?;
+            let text = Some(String::from_utf8_lossy(text.as_slice()).into_owned());
+            match kind {
+                GENERATED_VIRTUAL => slot.generated = text,
+                GENERATED_STORED => slot.stored = text,
+                _ => slot.default = text,
             }
         }
         Ok(expressions)

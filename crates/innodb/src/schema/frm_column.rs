@@ -4,9 +4,10 @@
 //! code at 13, length of the comment at 15 (2).
 
 use super::frm_bytes::{Bytes, corrupt};
+use super::frm_default::Entry;
 use super::frm_extra::Visibility;
 use super::text;
-use super::{Collation, Column, ColumnType, Display};
+use super::{Collation, Column, ColumnType, Declaration, DefaultValue, Display};
 use crate::{Error, ErrorKind, Result};
 
 /// Elements of ENUM and SET columns, in the column's character set.
@@ -14,11 +15,22 @@ pub(super) type Interval<'a> = Vec<&'a [u8]>;
 
 const FLAG_SIGNED: u16 = 1;
 const FLAG_ZEROFILL: u16 = 1 << 2;
+const FLAG_NO_DEFAULT: u16 = 1 << 14;
 const FLAG_MAYBE_NULL: u16 = 1 << 15;
 /// Of ENUM and SET.
 const FLAG_HEXADECIMAL: u16 = 1 << 12;
 const DECIMALS_SHIFT: u32 = 8;
 const DECIMALS_MASK: u16 = 63;
+/// At 10: AUTO_INCREMENT.
+const NEXT_NUMBER: u8 = 15;
+/// At 10: the first TIMESTAMP of a table of before MySQL 4.1.
+const TIMESTAMP_OLD: u8 = 18;
+/// At 10: DEFAULT CURRENT_TIMESTAMP.
+const TIMESTAMP_DEFAULT: u8 = 21;
+/// At 10: ON UPDATE CURRENT_TIMESTAMP.
+const TIMESTAMP_UPDATE: u8 = 22;
+/// At 10: both.
+const TIMESTAMP_BOTH: u8 = 23;
 /// At 10, for a column that the server compresses; the type is then that of the values.
 const COMPRESSED: u8 = 24;
 const COMPRESSED_BLOB: u8 = 140;
@@ -29,6 +41,17 @@ const JSON_OR_OLD_VIRTUAL: u8 = 245;
 pub(super) struct FrmColumn {
     pub(super) column: Column,
     pub(super) visibility: Visibility,
+    raw: RawColumn,
+}
+
+/// Expressions of a column.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FieldExpressions {
+    /// Of a generated column that is not stored.
+    pub(super) generated: Option<String>,
+    /// Of one that is.
+    pub(super) stored: Option<String>,
+    pub(super) default: Option<String>,
 }
 
 impl FrmColumn {
@@ -49,6 +72,8 @@ impl FrmColumn {
             interval_number: field.u8(12)?,
             is_compressed: field.u8(10)? & 0x7f == COMPRESSED,
             is_of_mysql_57,
+            position: usize::from(field.u16(5)?) | usize::from(field.u8(7)?) << 16,
+            special_use: field.u8(10)? & 0x7f,
         };
         let column_type =
             raw.column_type(intervals, data_type).map_err(|error| error.within(format!("column {name}")))?;
@@ -63,9 +88,82 @@ impl FrmColumn {
             invisible: false,
             virtual_expression: None,
             comment: String::new(),
+            declaration: Declaration::default(),
         };
-        Ok(FrmColumn { column, visibility: Visibility::VISIBLE })
+        Ok(FrmColumn { column, visibility: Visibility::VISIBLE, raw })
     }
+
+    /// What its default is read by.
+    pub(super) fn entry(&self) -> Entry<'_> {
+        Entry {
+            column_type: &self.column.column_type,
+            position: self.raw.position,
+            length: self.raw.length,
+            nullable: self.column.nullable,
+            compressed: self.raw.is_compressed,
+            has_none: self.raw.flags & FLAG_NO_DEFAULT != 0,
+        }
+    }
+
+    /// Fills in how it is declared.
+    pub(super) fn declare(&mut self, default: DefaultValue, expressions: FieldExpressions) {
+        let raw = &self.raw;
+        let column = &mut self.column;
+        let fsp = match column.column_type {
+            ColumnType::DateTime { fsp, .. } | ColumnType::Timestamp { fsp, .. } if fsp > 0 => {
+                fsp.to_string()
+            }
+            _ => String::new(),
+        };
+        let now = || format!("current_timestamp({fsp})");
+        let is_now = matches!(raw.special_use, TIMESTAMP_DEFAULT | TIMESTAMP_BOTH | TIMESTAMP_OLD);
+        let is_generated = expressions.generated.is_some() || expressions.stored.is_some();
+        let default = match (expressions.default, default) {
+            _ if is_generated || raw.special_use == NEXT_NUMBER => DefaultValue::None,
+            (Some(text), _) => DefaultValue::Expression(default_expression(text)),
+            _ if is_now => DefaultValue::Expression(now()),
+            (None, DefaultValue::Value(digits)) if column.display.zerofill => {
+                let width = usize::from(column.display.width.unwrap_or_default());
+                DefaultValue::Value(format!("{digits:0>width$}"))
+            }
+            (None, DefaultValue::Value(number)) => DefaultValue::Value(match column.display.decimals {
+                Some(decimals) => with_decimals(&number, usize::from(decimals)),
+                None => number,
+            }),
+            (None, default) => default,
+        };
+        column.declaration = Declaration {
+            type_text: raw.type_text(&column.column_type).unwrap_or_default(),
+            default,
+            on_update: matches!(raw.special_use, TIMESTAMP_UPDATE | TIMESTAMP_BOTH | TIMESTAMP_OLD).then(now),
+            auto_increment: raw.special_use == NEXT_NUMBER,
+            stored_expression: expressions.stored,
+            collation: match column.column_type {
+                ColumnType::Enum { .. } | ColumnType::Set { .. } => raw.collation().ok(),
+                _ => None,
+            },
+        };
+        column.virtual_expression = expressions.generated;
+    }
+}
+
+/// The default of a FLOAT(M,D) with its D digits.
+fn with_decimals(number: &str, decimals: usize) -> String {
+    number.parse::<f64>().map_or_else(|_| number.to_owned(), |number| format!("{number:.decimals$}"))
+}
+
+/// The text of a default's expression as the server prints it: in parentheses, unless it is a call or a literal.
+fn default_expression(text: String) -> String {
+    let is_literal =
+        text.starts_with('\'') && text.ends_with('\'') && !text.contains("' ") || text.parse::<f64>().is_ok();
+    let name = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
+    let mut depth = 0_i32;
+    let closes = text[name..].char_indices().find_map(|(at, c)| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        (depth == 0).then_some(name + at + c.len_utf8())
+    });
+    let is_call = name > 0 && text[name..].starts_with('(') && closes == Some(text.len());
+    if is_literal || is_call || name == text.len() { text } else { format!("({text})") }
 }
 
 struct RawColumn {
@@ -76,9 +174,45 @@ struct RawColumn {
     interval_number: u8,
     is_compressed: bool,
     is_of_mysql_57: bool,
+    /// Where its default lies in the row of defaults, from 1.
+    position: usize,
+    special_use: u8,
 }
 
 impl RawColumn {
+    /// The type as MariaDB spells it; `None` where the type alone says it.
+    fn type_text(&self, column_type: &ColumnType) -> Option<String> {
+        let mut text = match column_type {
+            ColumnType::Integer { bytes, .. } => {
+                let name = match bytes {
+                    1 => "tinyint",
+                    2 => "smallint",
+                    3 => "mediumint",
+                    4 => "int",
+                    _ => "bigint",
+                };
+                format!("{name}({})", self.length)
+            }
+            ColumnType::Decimal { precision, scale, .. } => format!("decimal({precision},{scale})"),
+            ColumnType::Float | ColumnType::Double => {
+                let name = if *column_type == ColumnType::Float { "float" } else { "double" };
+                match self.decimals() {
+                    decimals @ 0..=30 => format!("{name}({},{decimals})", self.length),
+                    _ => name.to_owned(),
+                }
+            }
+            ColumnType::Year => return Some(format!("year({})", self.length)),
+            _ => return None,
+        };
+        if self.flags & FLAG_SIGNED == 0 {
+            text.push_str(" unsigned");
+        }
+        if self.flags & FLAG_ZEROFILL != 0 {
+            text.push_str(" zerofill");
+        }
+        Some(text)
+    }
+
     fn column_type(&self, intervals: &[Interval<'_>], data_type: Option<&str>) -> Result<ColumnType> {
         if let Some(named) = data_type.and_then(|name| self.named_type(name)) {
             return Ok(named);

@@ -325,7 +325,7 @@ impl<'a> Values<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{Column, IndexKind, IndexPart, RowFormat, Server, layout};
+    use crate::schema::{Column, Declaration, IndexKind, IndexPart, RowFormat, Server, layout};
 
     fn table(columns: &[(&str, ColumnType, bool)]) -> TableDefinition {
         let column = |(name, column_type, nullable): &(&str, ColumnType, bool)| Column {
@@ -336,6 +336,7 @@ mod tests {
             nullable: *nullable,
             invisible: false,
             virtual_expression: None,
+            declaration: Declaration::default(),
             comment: String::new(),
         };
         let columns: Vec<Column> = columns.iter().map(column).collect();
@@ -353,6 +354,7 @@ mod tests {
             indexes: vec![primary],
             row_versions: false,
             instant_columns: Vec::new(),
+            collation: None,
             partitions: Vec::new(),
         }
     }

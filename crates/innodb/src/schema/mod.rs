@@ -8,11 +8,13 @@
 mod collation;
 mod collation_table;
 mod ddl;
+mod declaration;
 mod display;
 mod expression_text;
 mod frm;
 mod frm_bytes;
 mod frm_column;
+mod frm_default;
 mod frm_extra;
 mod frm_key;
 pub(crate) mod instant_mariadb;
@@ -25,6 +27,7 @@ mod text;
 
 pub use ddl::table_from_ddl;
 pub(crate) use ddl::{names_temporal_forms, tables_named};
+pub use declaration::{Declaration, DefaultValue};
 pub use display::Display;
 pub use frm::{is_innodb_frm, partition_names, table_from_frm};
 pub use sdi::table_from_sdi;
@@ -130,6 +133,8 @@ pub struct Column {
     pub compressed: bool,
     /// Comment.
     pub comment: String,
+    /// What DESCRIBE says beyond this.
+    pub declaration: Declaration,
 }
 
 /// One physical field of the clustered record after the key and the system columns, in stored order. Dropped columns are included, a key column of
@@ -218,6 +223,8 @@ pub struct TableDefinition {
     pub name: String,
     /// Who wrote it.
     pub server: Server,
+    /// Default collation of its texts, where the definition says it.
+    pub collation: Option<Collation>,
     /// Row format (a hint on MariaDB: each index page's header decides REDUNDANT or not).
     pub row_format: RowFormat,
     /// Columns in SQL order (invisible ones included, dropped ones not).

@@ -12,7 +12,8 @@ use serde::Deserialize;
 use super::layout::{FTS_DOC_ID, HIDDEN_CLUSTERED, held_in_full, prefix_bytes};
 use super::sdi_column::{SdiColumn, private_number, private_value};
 use super::{
-    Column, ColumnNo, Index, IndexKind, IndexPart, Partition, RowFormat, Server, StoredField, TableDefinition,
+    Collation, Column, ColumnNo, Index, IndexKind, IndexPart, Partition, RowFormat, Server, StoredField,
+    TableDefinition,
 };
 use crate::{Error, ErrorKind, PageNo, Result, SpaceId};
 
@@ -31,6 +32,8 @@ struct SdiTable {
     engine: String,
     #[serde(default)]
     row_format: u8,
+    #[serde(default)]
+    collation_id: u16,
     #[serde(default)]
     se_private_data: String,
     columns: Vec<SdiColumn>,
@@ -174,6 +177,7 @@ fn definition(table: SdiTable) -> Result<TableDefinition> {
     let stored_fields = columns.stored_fields(&indexes[0])?;
     Ok(TableDefinition {
         row_end: None,
+        collation: Collation::with_id(table.collation_id),
         database: table.schema_ref,
         name: table.name,
         server: Server::MySql,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::expression_text::expression_text;
 use super::text::{self, decode_base64};
-use super::{Collation, Column, ColumnType, Display};
+use super::{Collation, Column, ColumnType, Declaration, DefaultValue, Display};
 use crate::{Error, ErrorKind, Result};
 
 #[derive(Deserialize)]
@@ -46,6 +46,20 @@ pub(super) struct SdiColumn {
     elements: Vec<SdiColumnElement>,
     #[serde(default)]
     collation_id: u16,
+    #[serde(default)]
+    has_no_default: bool,
+    #[serde(default)]
+    default_value_utf8: String,
+    #[serde(default)]
+    default_value_utf8_null: bool,
+    #[serde(default)]
+    default_option: String,
+    #[serde(default)]
+    update_option: String,
+    #[serde(default)]
+    is_auto_increment: bool,
+    #[serde(default)]
+    column_type_utf8: String,
 }
 
 #[derive(Deserialize)]
@@ -86,7 +100,27 @@ impl SdiColumn {
                 .is_virtual
                 .then(|| expression_text(&self.generation_expression, &self.generation_expression_utf8)),
             comment: self.comment.clone(),
+            declaration: self.declaration(),
         })
+    }
+
+    fn declaration(&self) -> Declaration {
+        let is_generated = !self.generation_expression.is_empty();
+        let default = match () {
+            () if is_generated || self.has_no_default || self.is_auto_increment => DefaultValue::None,
+            () if !self.default_option.is_empty() => DefaultValue::Expression(self.default_option.clone()),
+            () if self.default_value_utf8_null => DefaultValue::Null,
+            () => DefaultValue::Value(self.default_value_utf8.clone()),
+        };
+        Declaration {
+            type_text: self.column_type_utf8.clone(),
+            default,
+            on_update: (!self.update_option.is_empty()).then(|| self.update_option.clone()),
+            auto_increment: self.is_auto_increment,
+            stored_expression: (is_generated && !self.is_virtual)
+                .then(|| expression_text(&self.generation_expression, &self.generation_expression_utf8)),
+            collation: matches!(self.type_code, 22 | 23).then(|| self.collation().ok()).flatten(),
+        }
     }
 
     pub(super) fn column_type(&self) -> Result<ColumnType> {

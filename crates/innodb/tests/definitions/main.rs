@@ -5,6 +5,7 @@
 mod fixtures;
 
 mod catalog;
+mod declared;
 mod foreign;
 mod frm;
 mod hostile;

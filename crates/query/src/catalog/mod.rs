@@ -26,8 +26,8 @@ pub struct Databases {
     by_name: RwLock<BTreeMap<String, Arc<Database>>>,
     /// Databases of the servers' own tables, which are not listed, but found by their names.
     unlisted: RwLock<BTreeMap<String, Arc<Database>>>,
-    /// A schema that is no database, and its name.
-    beside: RwLock<Option<(String, Arc<dyn SchemaProvider>)>>,
+    /// Schemas that are no databases, and their names.
+    beside: RwLock<Vec<(String, Arc<dyn SchemaProvider>)>>,
 }
 
 impl Databases {
@@ -43,7 +43,7 @@ impl Databases {
 
     /// Has `schema` beside the databases; one of its name hides it.
     pub fn put_beside(&self, name: &str, schema: Arc<dyn SchemaProvider>) {
-        *self.beside.write() = Some((name.to_string(), schema));
+        self.beside.write().push((name.to_string(), schema));
     }
 
     /// Adds the databases of a mount; gives their names.
@@ -96,7 +96,7 @@ impl CatalogProvider for Databases {
         let database = self.database(name).map(|database| database as Arc<dyn SchemaProvider>);
         database.or_else(|| {
             let beside = self.beside.read();
-            let named = beside.as_ref().filter(|(own, _)| own.eq_ignore_ascii_case(name));
+            let named = beside.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
             named.map(|(_, schema)| Arc::clone(schema))
         })
     }

@@ -171,6 +171,7 @@ mod tests {
             virtual_expression: None,
             compressed: false,
             comment: String::new(),
+            declaration: tanada_innodb::Declaration::default(),
         };
         let time = field(&column(ColumnType::Time { fsp: 3, legacy: false }));
         assert_eq!(time.data_type(), &DataType::Duration(TimeUnit::Millisecond));

@@ -8,7 +8,8 @@ use datafusion::arrow::record_batch::RecordBatch;
 use tanada_innodb::schema::IndexKind;
 use tanada_innodb::{TableDefinition, TableStatistics};
 
-use crate::relation::types::{MYSQL_TYPE, mysql_type};
+use super::described::{self, yes};
+use crate::relation::types::MYSQL_TYPE;
 use crate::{Error, ErrorKind, Result};
 
 /// The servers' number of an error without one of its own.
@@ -42,37 +43,36 @@ pub(super) fn counted(count: usize) -> Result<RecordBatch> {
     table(vec![("@@session.warning_count", numbers([Some(count as u64)].into_iter()))])
 }
 
-/// `SHOW COLUMNS` of the columns whose names are `shown`.
-pub(super) fn columns(definition: &TableDefinition, shown: &[String]) -> Result<RecordBatch> {
+/// `SHOW COLUMNS` of the columns whose names are `shown`; with `full`, `SHOW FULL COLUMNS`.
+pub(super) fn columns(definition: &TableDefinition, shown: &[String], full: bool) -> Result<RecordBatch> {
     let all = definition.columns.iter().enumerate();
     let (positions, columns): (Vec<usize>, Vec<&tanada_innodb::Column>) =
         all.filter(|(_, column)| shown.contains(&column.name)).unzip();
-    let key = |number: usize| {
-        let first =
-            |index: &&tanada_innodb::Index| index.parts.first().is_some_and(|part| part.column.0 == number);
-        let primary = definition.indexes.iter().filter(|index| index.name == "PRIMARY");
-        if primary.flat_map(|index| &index.parts).any(|part| part.column.0 == number) {
-            return "PRI";
-        }
-        match definition.indexes.iter().filter(first).any(|index| index.unique && index.parts.len() == 1) {
-            true => "UNI",
-            false if definition.indexes.iter().any(|index| first(&index)) => "MUL",
-            false => "",
-        }
+    let of_each = |of: &dyn Fn(&tanada_innodb::Column) -> Option<String>| {
+        text(columns.iter().map(|column| of(column)).collect::<Vec<_>>().into_iter())
     };
-    let extra = |column: &tanada_innodb::Column| {
-        let mut words = Vec::new();
-        words.extend(column.virtual_expression.as_ref().map(|_| "VIRTUAL GENERATED"));
-        words.extend(column.invisible.then_some("INVISIBLE"));
-        words.join(" ")
+    let collation = |column: &tanada_innodb::Column| {
+        let collation = column.declaration.text_collation(&column.column_type);
+        collation.map(|collation| collation.name.clone())
     };
-    table(vec![
-        ("Field", text(columns.iter().map(|column| Some(column.name.clone())))),
-        ("Type", text(columns.iter().map(|column| Some(mysql_type(&column.column_type))))),
-        ("Null", text(columns.iter().map(|column| Some(yes(column.nullable))))),
-        ("Key", text(positions.iter().map(|number| Some(key(*number).to_string())))),
-        ("Extra", text(columns.iter().map(|column| Some(extra(column))))),
-    ])
+    let mut answer = vec![
+        ("Field", of_each(&|column| Some(column.name.clone()))),
+        ("Type", of_each(&|column| Some(described::type_text(column)))),
+    ];
+    if full {
+        answer.push(("Collation", of_each(&collation)));
+    }
+    answer.extend([
+        ("Null", of_each(&|column| Some(yes(column.nullable)))),
+        ("Key", text(positions.iter().map(|no| Some(described::key(definition, *no).to_string())))),
+        ("Default", of_each(&|column| described::default_text(column, definition.server))),
+        ("Extra", of_each(&|column| Some(described::extra(column, definition.server)))),
+    ]);
+    if full {
+        answer.push(("Privileges", of_each(&|_| Some("select,insert,update,references".to_string()))));
+        answer.push(("Comment", of_each(&|column| Some(column.comment.clone()))));
+    }
+    table(answer)
 }
 
 /// `SHOW COLUMNS` of a table that is no file's.
@@ -84,6 +84,7 @@ pub(super) fn fields(schema: &Schema) -> Result<RecordBatch> {
         ("Type", text(fields.iter().map(|field| kind(field)))),
         ("Null", text(fields.iter().map(|field| Some(yes(field.is_nullable()))))),
         ("Key", text(fields.iter().map(|_| Some(String::new())))),
+        ("Default", text(fields.iter().map(|_| None))),
         ("Extra", text(fields.iter().map(|_| Some(String::new())))),
     ])
 }
@@ -131,10 +132,6 @@ pub(super) fn indexes(definition: &TableDefinition, statistics: &TableStatistics
         ),
         ("Index_type", text(parts.iter().map(|(_, index, _, _)| Some(kind(index.kind))))),
     ])
-}
-
-fn yes(yes: bool) -> String {
-    if yes { "YES" } else { "NO" }.to_string()
 }
 
 fn yes_or_blank(yes: bool) -> String {

@@ -17,14 +17,16 @@ pub(super) enum Command {
     ShowDatabases { pattern: Option<String> },
     /// `SHOW [FULL] TABLES [FROM db] [LIKE pattern]`
     ShowTables { database: Option<String>, full: bool, pattern: Option<String> },
-    /// `SHOW COLUMNS FROM t [LIKE pattern]`, `DESCRIBE t`
-    ShowColumns { table: TableName, pattern: Option<String> },
+    /// `SHOW [FULL] COLUMNS FROM t [LIKE pattern]`, `DESCRIBE t`
+    ShowColumns { table: TableName, full: bool, pattern: Option<String> },
     /// `SHOW INDEX FROM t`
     ShowIndex(TableName),
     /// `SHOW WARNINGS`, and with `counted` `SHOW COUNT(*) WARNINGS`.
     ShowWarnings { counted: bool },
     /// `SHOW VARIABLES [LIKE pattern]`
     ShowVariables { pattern: Option<String> },
+    /// Begin and end of transactions, which change nothing where all files stay as they are.
+    Transaction,
     /// Whatever DataFusion plans.
     Query,
 }
@@ -58,10 +60,8 @@ pub(super) fn recognise(tokens: &[Token]) -> Result<Command> {
         ["SHOW", "DATABASES" | "SCHEMAS", ..] => Ok(Command::ShowDatabases { pattern: like(&plain[2..])? }),
         ["SHOW", "FULL", "TABLES", ..] => show_tables(&plain[3..], true),
         ["SHOW", "TABLES", ..] => show_tables(&plain[2..], false),
-        ["SHOW", "COLUMNS" | "FIELDS", "FROM" | "IN", ..] => {
-            let (name, rest) = until_like(&plain[3..]);
-            Ok(Command::ShowColumns { table: table_name(name)?, pattern: like(rest)? })
-        }
+        ["SHOW", "COLUMNS" | "FIELDS", "FROM" | "IN", ..] => show_columns(&plain[3..], false),
+        ["SHOW", "FULL", "COLUMNS" | "FIELDS", "FROM" | "IN", ..] => show_columns(&plain[4..], true),
         ["SHOW", "WARNINGS" | "ERRORS", ..] => Ok(Command::ShowWarnings { counted: false }),
         ["SHOW", "COUNT", "(", "*", ")", "WARNINGS"] => Ok(Command::ShowWarnings { counted: true }),
         ["SHOW", "INDEX" | "INDEXES" | "KEYS", "FROM" | "IN", ..] => {
@@ -70,7 +70,7 @@ pub(super) fn recognise(tokens: &[Token]) -> Result<Command> {
         ["SHOW", "VARIABLES", ..] => variables(&plain[2..]),
         ["SHOW", "SESSION" | "LOCAL" | "GLOBAL", "VARIABLES", ..] => variables(&plain[3..]),
         ["DESCRIBE" | "DESC" | "EXPLAIN", _] | ["DESCRIBE" | "DESC" | "EXPLAIN", _, ".", _] => {
-            Ok(Command::ShowColumns { table: table_name(&plain[1..])?, pattern: None })
+            Ok(Command::ShowColumns { table: table_name(&plain[1..])?, full: false, pattern: None })
         }
         // What Tanada has beside the servers: SHOW tanada.name, SHOW ALL.
         ["SHOW", "ALL"] | ["SHOW", "TANADA" | "DATAFUSION", ..] => Ok(Command::Query),
@@ -84,6 +84,9 @@ pub(super) fn recognise(tokens: &[Token]) -> Result<Command> {
         ["SELECT" | "WITH" | "VALUES" | "TABLE" | "EXPLAIN" | "DESCRIBE" | "DESC" | "(", ..] => {
             Ok(Command::Query)
         }
+        ["BEGIN" | "COMMIT" | "ROLLBACK"]
+        | ["BEGIN" | "COMMIT" | "ROLLBACK", "WORK"]
+        | ["START", "TRANSACTION", ..] => Ok(Command::Transaction),
         [] => Err(Error::new(ErrorKind::InvalidInput, "there is no statement")),
         [first, ..] => Err(Error::new(
             ErrorKind::Unsupported,
@@ -132,6 +135,12 @@ fn show_tables(tokens: &[&Token], full: bool) -> Result<Command> {
         rest => (None, rest),
     };
     Ok(Command::ShowTables { database, full, pattern: like(rest)? })
+}
+
+/// `t [LIKE pattern]`
+fn show_columns(tokens: &[&Token], full: bool) -> Result<Command> {
+    let (name, rest) = until_like(tokens);
+    Ok(Command::ShowColumns { table: table_name(name)?, full, pattern: like(rest)? })
 }
 
 /// What stands before LIKE, and LIKE with its pattern.
@@ -193,10 +202,19 @@ mod tests {
                     pattern: Some("a%".to_string()),
                 },
             ),
-            ("describe a.b", Command::ShowColumns { table: table(Some("a"), "b"), pattern: None }),
+            (
+                "describe a.b",
+                Command::ShowColumns { table: table(Some("a"), "b"), full: false, pattern: None },
+            ),
+            (
+                "show full fields from t like 'x'",
+                Command::ShowColumns { table: table(None, "t"), full: true, pattern: Some("x".to_string()) },
+            ),
+            ("begin", Command::Transaction),
+            ("start transaction read only", Command::Transaction),
             (
                 "show columns from t in d",
-                Command::ShowColumns { table: table(Some("d"), "t"), pattern: None },
+                Command::ShowColumns { table: table(Some("d"), "t"), full: false, pattern: None },
             ),
             ("show index from `t`", Command::ShowIndex(table(None, "t"))),
             ("show variables", Command::ShowVariables { pattern: None }),

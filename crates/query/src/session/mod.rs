@@ -8,11 +8,14 @@ mod announce;
 mod answer;
 mod command;
 pub mod context;
+mod described;
 mod dialect;
 mod explain;
+mod forms;
 mod status;
 
 mod header;
+mod information;
 mod mysql_functions;
 mod names;
 mod planning;
@@ -56,6 +59,7 @@ use announce::{Text, name_of};
 pub(crate) use command::tokens;
 use command::{Command, TableName};
 use context::QueryContext;
+use information::{INFORMATION, InformationSchema};
 pub use progress::{QueryProgress, QueryWatch};
 pub use result::{QueryReport, QueryResult};
 pub use split::StatementText;
@@ -159,6 +163,7 @@ impl Session {
         };
         let shared = Arc::new(shared);
         shared.databases.put_beside(STATUS, StatusSchema::new(Arc::downgrade(&shared)));
+        shared.databases.put_beside(INFORMATION, InformationSchema::new(Arc::downgrade(&shared)));
         Ok(Session { shared })
     }
 
@@ -286,6 +291,7 @@ impl Session {
                 }
                 None
             }
+            Command::Transaction => None,
             shown => Some(self.shown(shown, &context).await?),
         };
         Ok(QueryResult::new(stream_of(answer), None, context, begun))

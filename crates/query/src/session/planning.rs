@@ -15,9 +15,12 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 use super::announce::Text;
 use super::command::TableName;
 use super::context::QueryContext;
+use super::information::{INFORMATION, InformationSchema};
 use super::names::{self, NamedTable, TableColumn};
 use super::stars::VirtualColumns;
-use super::{INFORMATION_SCHEMA, QueryResult, STATUS, Session, dialect, explain, mysql_functions, stars};
+use super::{
+    INFORMATION_SCHEMA, QueryResult, STATUS, Session, dialect, explain, forms, mysql_functions, stars,
+};
 use crate::catalog::Database;
 use crate::settings::Expressions;
 use crate::{Error, ErrorKind, Result};
@@ -51,7 +54,8 @@ impl Session {
     /// Reads a query and resolves its names. Its tables are opened, so that one that cannot be read says why.
     pub(super) async fn prepared(&self, sql: &str, tokens: &[Token]) -> Result<Prepared> {
         let state = self.shared.state.read().clone();
-        let statement = dialect::parse(sql)?;
+        let respelled = forms::respelled(tokens, self.options().server);
+        let statement = dialect::parse(respelled.as_deref().unwrap_or(sql))?;
         let relations = names::relations(&statement);
         let mut found = Found::default();
         for name in &relations.tables {
@@ -90,13 +94,20 @@ impl Session {
             return Ok(());
         }
         if let Some(schema) = self.system_schema(database) {
-            let columns = system_columns(state, schema, table).await;
-            let columns = columns.ok_or_else(|| super::no_table(table, schema))?;
+            let information = InformationSchema::schema(table, self.options().server)
+                .filter(|_| schema == INFORMATION_SCHEMA);
+            let own = information.as_ref().map(|_| INFORMATION);
+            let columns = match information {
+                Some(of) => Some(of.fields().iter().map(|field| field.name().clone()).collect()),
+                None => system_columns(state, schema, table).await,
+            };
+            let columns: Vec<String> = columns.ok_or_else(|| super::no_table(table, schema))?;
             let columns = columns.into_iter().map(|name| TableColumn { name, invisible: false });
             let table = NamedTable {
                 database: schema.to_string(),
                 name: table.to_ascii_lowercase(),
                 columns: columns.collect(),
+                schema: own,
                 ..NamedTable::default()
             };
             found.tables.insert(key, table);
@@ -125,8 +136,8 @@ impl Session {
         found: &mut Found,
     ) -> Result<()> {
         let database = home.name();
-        let query = match home.beside(name).await? {
-            Some(Beside::View(query)) => query,
+        let (query, columns) = match home.beside(name).await? {
+            Some(Beside::View { query, columns }) => (query, columns),
             Some(Beside::Engine(engine)) => {
                 let message =
                     format!("table {database}.{name} is of {engine}; only tables of InnoDB are read");
@@ -158,6 +169,7 @@ impl Session {
             database: database.to_string(),
             name: name.to_string(),
             view: Some(view),
+            view_columns: columns,
             ..NamedTable::default()
         };
         found.tables.insert(key, table);

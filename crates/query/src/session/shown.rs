@@ -25,7 +25,9 @@ impl Session {
             Command::ShowTables { database, full, pattern } => {
                 self.shown_tables(database.as_deref(), full, pattern.as_deref()).await
             }
-            Command::ShowColumns { table, pattern } => self.shown_columns(&table, pattern.as_deref()).await,
+            Command::ShowColumns { table, full, pattern } => {
+                self.shown_columns(&table, full, pattern.as_deref()).await
+            }
             Command::ShowIndex(name) if self.is_status_or_default(name.database.as_deref()) => {
                 StatusSchema::schema(&name.table).ok_or_else(|| no_table(&name.table, STATUS))?;
                 let message = format!(
@@ -47,7 +49,7 @@ impl Session {
                     pattern.as_deref(),
                 )?)
             }
-            Command::Use(_) | Command::Set(_) | Command::Query => {
+            Command::Use(_) | Command::Set(_) | Command::Transaction | Command::Query => {
                 Err(Error::new(ErrorKind::InvalidInput, "only SHOW and DESCRIBE show something"))
             }
         }
@@ -79,7 +81,12 @@ impl Session {
         }
     }
 
-    async fn shown_columns(&self, name: &TableName, pattern: Option<&str>) -> Result<RecordBatch> {
+    async fn shown_columns(
+        &self,
+        name: &TableName,
+        full: bool,
+        pattern: Option<&str>,
+    ) -> Result<RecordBatch> {
         if self.is_status_or_default(name.database.as_deref()) {
             let schema = StatusSchema::schema(&name.table).ok_or_else(|| no_table(&name.table, STATUS))?;
             return answer::fields(&schema);
@@ -88,6 +95,6 @@ impl Session {
         let definition = table.table().definition();
         let names = definition.columns.iter().map(|column| column.name.clone()).collect();
         let shown = liked(names, pattern)?;
-        answer::columns(definition, &shown)
+        answer::columns(definition, &shown, full)
     }
 }

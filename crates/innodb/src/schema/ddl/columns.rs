@@ -1,6 +1,6 @@
 //! A column in the list of `CREATE TABLE`.
 
-use super::super::{Collation, Column, ColumnType, Display, Server};
+use super::super::{Collation, Column, ColumnType, Declaration, Display, Server};
 use super::cursor::Cursor;
 use super::keys::RawKey;
 use super::tokens::Kind;
@@ -139,6 +139,7 @@ impl RawColumn {
             invisible: self.invisible,
             virtual_expression: self.expression.filter(|_| !self.stored),
             comment: self.comment,
+            declaration: Declaration::default(),
         })
     }
 }

@@ -202,6 +202,7 @@ fn settle(
         row_versions: false,
         row_end,
         instant_columns: Vec::new(),
+        collation: Some(options.collation.clone()),
         partitions: vec![Partition { name: String::new(), path: std::path::PathBuf::new() }],
     })
 }

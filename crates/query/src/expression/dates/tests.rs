@@ -197,11 +197,13 @@ fn answers(expression: &str, count: usize, rules: &Rules) -> Vec<Result<String, 
         virtual_expression: expression.map(str::to_string),
         compressed: false,
         comment: String::new(),
+        declaration: Default::default(),
     };
     let mut columns: Vec<Column> =
         NAMES.iter().zip(&types).map(|(name, of)| column(name, of.clone(), None)).collect();
     columns.push(column("computed", ColumnType::Date, Some(expression)));
     let definition = TableDefinition {
+        collation: None,
         database: "d".to_string(),
         name: "t".to_string(),
         server: if rules.mysql { Server::MySql } else { Server::MariaDb },

@@ -168,6 +168,7 @@ fn columns(mysql: bool) -> Vec<Column> {
             virtual_expression: None,
             compressed: false,
             comment: String::new(),
+            declaration: Default::default(),
         })
         .collect()
 }

@@ -267,7 +267,9 @@ impl Names<'_> {
         let shown = given.unwrap_or(written);
         if let Some(view) = &table.view {
             let mut query = view.clone();
-            let output = self.query(&mut query, &Surroundings::default())?;
+            let names = (!table.view_columns.is_empty()).then(|| table.view_columns.clone());
+            let around = Surroundings { names, ..Surroundings::default() };
+            let output = self.query(&mut query, &around)?;
             let (relation, emitted) = self.derived(&shown, &output, database)?;
             *factor =
                 TableFactor::Derived { lateral: false, subquery: query, alias: Some(emitted), sample: None };
@@ -287,7 +289,9 @@ impl Names<'_> {
             keys: table.keys.clone(),
         };
         *name = ObjectName(
-            [&table.database, &table.name].map(|part| ObjectNamePart::Identifier(quoted(part))).into(),
+            [table.schema.unwrap_or(&table.database), &table.name]
+                .map(|part| ObjectNamePart::Identifier(quoted(part)))
+                .into(),
         );
         *alias = Some(table_alias(unique));
         Ok(Scope::of(relation))

@@ -18,6 +18,10 @@ pub(in crate::session) struct NamedTable {
     pub partitions: Vec<String>,
     /// Its indexes.
     pub indexes: Vec<String>,
+    /// The schema under which the engine finds it, if that is not its database.
+    pub schema: Option<&'static str>,
+    /// Names of a view's columns; empty if they are those of its query.
+    pub view_columns: Vec<String>,
     /// The query of a view, whose columns are its own.
     pub view: Option<Box<Query>>,
 }
@@ -58,6 +62,8 @@ impl NamedTable {
                 .filter(|name| !name.is_empty())
                 .collect(),
             indexes: definition.indexes.iter().map(|index| index.name.clone()).collect(),
+            schema: None,
+            view_columns: Vec::new(),
             view: None,
         }
     }

@@ -242,6 +242,13 @@ impl Session {
                 return Err(Error::new(ErrorKind::Unsupported, message));
             }
             Change::Shown => switched(value, default),
+            Change::TimeZone => match value.to_ascii_uppercase().as_str() {
+                "SYSTEM" | "UTC" | "+00:00" | "-00:00" | "+0:00" => value.to_string(),
+                _ => {
+                    let message = format!("time_zone cannot be set to '{value}': times are shown in UTC");
+                    return Err(Error::new(ErrorKind::Unsupported, message));
+                }
+            },
             Change::Mode => modes(value)?,
             Change::Charset => charset(&name, value, server)?,
         };
@@ -304,6 +311,8 @@ fn charset(name: &str, value: &str, server: Server) -> Result<String> {
     }
     match value.as_str() {
         "utf8mb4" | "utf8" | "utf8mb3" => Ok(value),
+        // Results are sent as they are.
+        "null" if name == "character_set_results" => Ok(value),
         _ => Err(refused()),
     }
 }

@@ -11,6 +11,8 @@ pub(super) enum Change {
     Shown,
     /// Answers depend on it, so no other value is taken.
     Refused,
+    /// The time zone, in which only UTC is.
+    TimeZone,
     /// The modes of SQL.
     Mode,
     /// A character set or collation of the connection.
@@ -72,7 +74,7 @@ const fn of_mariadb(name: &'static str, value: &'static str, change: Change) -> 
     SystemVariable { name, mysql: None, mariadb: Some(value), change }
 }
 
-use Change::{Charset, Mode, Never, Refused, Shown};
+use Change::{Charset, Mode, Never, Refused, Shown, TimeZone};
 
 /// Sorted by name.
 const VARIABLES: [SystemVariable; 84] = [
@@ -157,9 +159,9 @@ const VARIABLES: [SystemVariable; 84] = [
     both("sql_warnings", "0", Shown),
     both("storage_engine", "InnoDB", Shown),
     both("system_time_zone", "UTC", Never),
-    both("time_zone", "SYSTEM", Refused),
-    both("transaction_isolation", "REPEATABLE-READ", Shown),
-    both("transaction_read_only", "0", Shown),
+    both("time_zone", "SYSTEM", TimeZone),
+    of_mysql("transaction_isolation", "REPEATABLE-READ", Shown),
+    of_mysql("transaction_read_only", "0", Shown),
     of_mariadb("tx_isolation", "REPEATABLE-READ", Shown),
     of_mariadb("tx_read_only", "0", Shown),
     both("unique_checks", "1", Shown),

@@ -1,0 +1,83 @@
+//! DESCRIBE, SHOW FULL COLUMNS, information_schema and views, as the server prints them.
+
+use crate::rows::{mount, run};
+use crate::server::{Kind, Server};
+
+/// Tables with defaults of all kinds, and views.
+const SETUP: &str = "
+create database s character set utf8mb4; use s;
+create table k(id int unsigned auto_increment primary key, t1 tinyint default 5, t2 tinyint(1) not null default 0,
+  s smallint unsigned zerofill default 7, m mediumint default -3, b bigint unsigned not null default 18446744073709551615,
+  d decimal(10,3) default 1.5, d2 decimal(5,0) unsigned not null default 12, f float default 1.25, f2 double default 1e10,
+  f3 float(7,2) default 2.5, v varchar(20) not null default 'it''s', v2 varchar(300) default '', c char(5) default 'ab',
+  bn binary(3) default 'abc', vb varbinary(10) default 'xy', tx text, bl blob not null, dt date default '2020-01-02',
+  tm time default '12:30:00', tm3 time(3) default '-01:02:03.500', dtm datetime default '2021-02-03 04:05:06',
+  dtm6 datetime(6) not null default current_timestamp(6) on update current_timestamp(6),
+  ts timestamp not null default current_timestamp, ts2 timestamp null default null on update current_timestamp,
+  y year default 2024, e enum('a','b,c','d') default 'b,c', st set('x','y','z') not null default 'x,z',
+  bi bit(5) default b'101', g1 int as (t1 + 1) virtual, g2 int as (t1 * 2) stored, nn int not null comment 'note',
+  unique key u1 (nn), key k1 (v, c), unique key u2 (m, t1), unique(e));
+create table k2(a int not null, b int not null, c int, x varchar(5) character set latin1 collate latin1_bin default 'q',
+  inv int invisible default 3, unique key (a, b), key (c));
+create table k3(a int default (1 + 2), b varchar(20) default (concat('a','b')), t text default ('abc'));
+insert into k2 (a, b, c) values (1, 2, 3), (2, 3, 3), (3, 3, null);
+create view v1 as select c, count(*) n, sum(a) s from k2 group by c;
+create view v2 (p, q) as select a, x from k2 where b > 2 order by a desc;
+create view v3 as select v2.p, v1.n from v2 join v1 on v1.c = v2.p;
+";
+
+const QUESTIONS: [&str; 11] = [
+    "describe k",
+    "describe k2",
+    "describe k3",
+    "show full columns from k",
+    "show full columns from k2",
+    "select column_name, ordinal_position, column_default, is_nullable, data_type, character_maximum_length, \
+     character_octet_length, numeric_precision, numeric_scale, datetime_precision, character_set_name, \
+     collation_name, column_type, column_key, extra, column_comment from information_schema.columns \
+     where table_name in ('k', 'k2', 'k3') and table_schema = 's' order by table_name, ordinal_position",
+    "select table_name, table_type, engine, row_format, table_collation from information_schema.tables \
+     where table_schema = 's' order by table_name",
+    "select index_name, seq_in_index, column_name, collation, non_unique, nullable, index_type \
+     from information_schema.statistics where table_schema = 's' and table_name = 'k2' order by seq_in_index, column_name",
+    "select * from v1 order by c",
+    "select p, q, p + 1 from v2 order by p",
+    "select * from v3",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn columns_and_views_are_described_as_the_server_describes_them() {
+    for kind in [Kind::MariaDb, Kind::MySql] {
+        if let Err(error) = kind.unpacked() {
+            eprintln!("not run on {kind:?}: {error}");
+            continue;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let server = Server::start(kind, folder.path());
+        let made = server.run(SETUP);
+        assert!(made.refusals.is_empty(), "{:?}", made.refusals);
+        let mut expected = Vec::new();
+        for question in QUESTIONS {
+            let answer = server.run(&format!("use s; {question};"));
+            assert!(answer.refusals.is_empty(), "{question}: {:?}", answer.refusals);
+            expected.push(answer.answers);
+        }
+        let session = mount(&server.stop(false), false).await;
+        session.use_database("s").unwrap();
+        for (question, expected) in QUESTIONS.iter().zip(expected) {
+            let expected = String::from_utf8(expected).unwrap();
+            let rows: Vec<&str> = expected.lines().skip(1).collect();
+            let found = run(&session, question).await.unwrap();
+            assert_eq!(printed(&found.rows), rows, "{question}");
+        }
+    }
+}
+
+/// Rows as `--batch` prints them.
+fn printed(rows: &[Vec<Option<Vec<u8>>>]) -> Vec<String> {
+    let field = |value: &Option<Vec<u8>>| match value {
+        None => "NULL".to_owned(),
+        Some(bytes) => String::from_utf8_lossy(bytes).replace('\\', "\\\\").replace('\n', "\\n"),
+    };
+    rows.iter().map(|row| row.iter().map(field).collect::<Vec<_>>().join("\t")).collect()
+}
