@@ -86,6 +86,11 @@ impl Collation {
         matches!(self.rule, Rule::CodePoints | Rule::Bytes)
     }
 
+    /// Whether the character set has every character of `text`.
+    pub fn holds(&self, text: &str) -> bool {
+        text.is_ascii() || !matches!(self.charset.encode(text), Encoded::Absent)
+    }
+
     /// Compares two texts.
     pub fn compare(&self, a: &str, b: &str) -> Ordering {
         if a == b {

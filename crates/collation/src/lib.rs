@@ -21,13 +21,16 @@
 
 mod charset;
 mod collation;
+mod find;
 mod names;
+mod pattern;
 mod sort_key;
 mod stored;
 mod weights;
 
 pub use charset::{Charset, Encoded};
 pub use collation::Collation;
+pub use pattern::Pattern;
 
 /// The server whose tables are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

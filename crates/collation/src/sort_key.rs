@@ -1,6 +1,7 @@
 //! Sort keys: byte strings that compare as their texts do in a collation, and are equal where these are.
 //!
-//! Weights are written high byte first, level by level. In a collation that does not pad, a level ends with the weight
+//! Weights are written high byte first, level by level; those of `..._general_ci`, which are code points of capital
+//! letters, as UTF-8, so that a key of ASCII is about as long as its text. In a collation that does not pad, a level ends with the weight
 //! 0, which no character has there, unless it is the last. One that pads compares the end of a text with infinitely
 //! many spaces, which plain weights cannot express. So each run of weights of the space is written as one such weight
 //! and what follows it:
@@ -14,9 +15,11 @@
 //! A text that does not end with spaces ends with a run of none. Lengths up to 254 take a byte, greater ones FF and
 //! four bytes.
 
+use std::sync::LazyLock;
+
 use crate::Collation;
 use crate::collation::{Rule, space_of};
-use crate::weights::UNICODE_9_0_0;
+use crate::weights::{Family, GENERAL, GENERAL_5_0, Level, UNICODE_9_0_0};
 
 const LESSER: u8 = 1;
 const END: u8 = 2;
@@ -30,10 +33,13 @@ impl Collation {
     pub fn sort_key(&self, text: &str, out: &mut Vec<u8>) {
         match self.rule {
             Rule::Unicode(family, levels) => {
+                if self.ascii_key(family, levels, text, out) {
+                    return;
+                }
+                let write = if is_general(family) { write_as_utf8 } else { write_wide };
                 for (at, level) in levels.iter().enumerate() {
                     let last = at + 1 == levels.len();
                     let weights = family.weights(*level, text);
-                    let write = |weight: u16, out: &mut Vec<u8>| out.extend(weight.to_be_bytes());
                     let pads = self.pads_at(family, *level);
                     write_level(weights, pads.then(|| space_of(family, *level)), last, write, out);
                 }
@@ -74,8 +80,78 @@ impl Collation {
         }
     }
 
-    fn write_bytes(&self, weights: impl Iterator<Item = u16>, space: u16, out: &mut Vec<u8>) {
+    /// Writes the key of an ASCII text in a collation of one level; false if it is another one, or has characters of no
+    /// weight or of several.
+    fn ascii_key(
+        &self,
+        family: &'static LazyLock<Family>,
+        levels: &[usize],
+        text: &str,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let ([level], true) = (levels, text.is_ascii()) else { return false };
+        let Some(weights) = family.level(*level).map(Level::ascii) else { return false };
+        let start = out.len();
+        let is_narrow = is_general(family);
+        let text = if self.pads { text.trim_end_matches(' ') } else { text };
+        out.reserve(2 * text.len() + 3);
+        let mut spaces = 0u32;
+        let space = weights[0x20];
+        for byte in text.bytes() {
+            let weight = weights[usize::from(byte & 0x7f)];
+            if weight == 0 || is_narrow && weight > 0x7f {
+                out.truncate(start);
+                return false;
+            }
+            if self.pads {
+                if weight == space {
+                    spaces += 1;
+                    continue;
+                }
+                if spaces > 0 {
+                    write_weight(space, is_narrow, out);
+                    write_run(spaces, weight < space, out);
+                    spaces = 0;
+                }
+            }
+            write_weight(weight, is_narrow, out);
+        }
+        if self.pads {
+            write_weight(space, is_narrow, out);
+            out.push(END);
+        }
+        true
+    }
+
+    pub(crate) fn write_bytes(&self, weights: impl Iterator<Item = u16>, space: u16, out: &mut Vec<u8>) {
         write_level(weights, self.pads().then_some(space), true, |weight, out| out.push(weight as u8), out);
+    }
+}
+
+/// Whether the weights are code points of capital letters.
+fn is_general(family: &'static LazyLock<Family>) -> bool {
+    std::ptr::eq(family, &GENERAL) || std::ptr::eq(family, &GENERAL_5_0)
+}
+
+fn write_wide(weight: u16, out: &mut Vec<u8>) {
+    out.extend(weight.to_be_bytes());
+}
+
+/// As UTF-8, surrogates among them: its bytes are in the order of the code points.
+fn write_as_utf8(weight: u16, out: &mut Vec<u8>) {
+    let six = |shift: u16| 0x80 | (weight >> shift & 0x3f) as u8;
+    match weight {
+        0..0x80 => out.push(weight as u8),
+        0x80..0x800 => out.extend([0xc0 | (weight >> 6) as u8, six(0)]),
+        _ => out.extend([0xe0 | (weight >> 12) as u8, six(6), six(0)]),
+    }
+}
+
+#[inline]
+fn write_weight(weight: u16, is_narrow: bool, out: &mut Vec<u8>) {
+    match is_narrow {
+        true => out.push(weight as u8),
+        false => out.extend(weight.to_be_bytes()),
     }
 }
 
@@ -84,7 +160,7 @@ fn write_level(
     weights: impl Iterator<Item = u16>,
     space: Option<u16>,
     last: bool,
-    write: impl Fn(u16, &mut Vec<u8>),
+    write: fn(u16, &mut Vec<u8>),
     out: &mut Vec<u8>,
 ) {
     let Some(space) = space else {

@@ -20,6 +20,18 @@ impl Collation {
         }
     }
 
+    /// Appends the sort key of the stored string `bytes`, as [`sort_key`](Collation::sort_key) does that of a text.
+    pub fn sort_key_of_stored(&self, bytes: &[u8], out: &mut Vec<u8>) {
+        match self.rule {
+            Rule::SingleByte(weights) => {
+                let space = u16::from(weights.first[0x20]);
+                self.write_bytes(weights.of(bytes.iter().copied()), space, out);
+            }
+            Rule::Bytes => self.write_bytes(bytes.iter().map(|byte| u16::from(*byte)), 0x20, out),
+            _ => self.sort_key(&self.text(bytes), out),
+        }
+    }
+
     fn compare_bytes(&self, a: &[u8], b: &[u8]) -> Ordering {
         if !self.pads() {
             return a.cmp(b);

@@ -9,8 +9,7 @@ mod level;
 use std::str::Chars;
 use std::sync::LazyLock;
 
-use level::Found;
-pub(crate) use level::Level;
+pub(crate) use level::{Found, Level};
 
 /// Weights of all code points at up to three levels (base letters, accents, case), and of sequences that weigh as one.
 #[derive(Debug, Default)]
