@@ -15,7 +15,7 @@ use super::scan::{LeafReader, collect_bookmarks};
 use super::skipping::offer_skipping;
 use super::{Access, Bookmark, OnRow, Table};
 use crate::record::Spans;
-use crate::tree::{Key, Node, Position, Seek, Tree};
+use crate::tree::{Key, Node, Position, Seek, Sought, Tree};
 use crate::{Error, ErrorKind, Result};
 
 /// Bookmarks of one key that are fetched at once; the gate decides how many I/Os that makes.
@@ -103,7 +103,7 @@ impl Table {
         let parts = self
             .trees_of(access.index())
             .map_or(0, |trees| trees.first().map_or(0, |tree| tree.layout.key_fields));
-        let whole = key.parts().count() == parts && key.parts().all(|part| part.is_some());
+        let whole = key.parts().count() == parts && key.parts().all(|part| part != Sought::Null);
         let unique = index.unique || access.index().0 == 0;
         whole && unique && index.parts.iter().all(|part| part.prefix_bytes.is_none())
     }

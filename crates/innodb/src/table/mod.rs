@@ -177,6 +177,27 @@ impl Table {
         })
     }
 
+    /// Whether the index keeps part `part`, texts, in the order of their collation, so that a range of texts in that order
+    /// is a range of keys.
+    pub fn ordered_by_collation(&self, index: IndexNo, part: usize) -> bool {
+        self.part(index, part).is_some_and(|(column_type, key, prefix)| {
+            let is_text = matches!(
+                column_type,
+                ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. }
+            );
+            // Without their spaces at the end, unequal values are equal in the index.
+            let whole = matches!(key.order, Order::Bytes | Order::Padded(_) | Order::Collated(_));
+            is_text && whole && prefix.is_none() && self.searchable(index, part)
+        })
+    }
+
+    /// Whether key part `part` of `index` can be searched with the sort keys of texts, given as bytes.
+    pub fn searchable_by_sort_key(&self, index: IndexNo, part: usize) -> bool {
+        self.part(index, part).is_some_and(|(_, key, prefix)| {
+            key.order.has_sort_keys() && prefix.is_none() && self.searchable(index, part)
+        })
+    }
+
     fn part(&self, index: IndexNo, part: usize) -> Option<(&ColumnType, &KeyPart, Option<u32>)> {
         self.trees_of(index).ok()?;
         let declared = self.definition.indexes.get(index.0)?.parts.get(part)?;

@@ -9,11 +9,16 @@ use crate::value::Encoder;
 use crate::{Result, Value};
 
 const NULL: u16 = u16::MAX;
+/// Set in the length of a sort key.
+const SORT_KEY: u16 = 1 << 15;
+/// Most bytes of a part.
+const MAX_LENGTH: u16 = SORT_KEY - 2;
 
 /// Leading key parts of an index in comparable form.
 ///
-/// One allocation: for each part its length (two bytes, big-endian; all ones for NULL) and its stored form. Keys are ordered by these bytes, which is
-/// the order of the index only where all parts have a fixed length and are compared by their bytes.
+/// One allocation: for each part its length (two bytes, big-endian; all ones for NULL) and its stored form, or its sort
+/// key with the highest bit of the length set. Keys are ordered by these bytes, which is the order of the index only
+/// where all parts have a fixed length and are compared by their bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(Box<[u8]>);
 
@@ -29,24 +34,34 @@ impl Key {
     }
 }
 
-/// The parts of a [`Key`]: `None` is NULL.
+/// A part of a [`Key`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sought<'a> {
+    Null,
+    /// The stored form of a value.
+    Stored(&'a [u8]),
+    /// The sort key of a text.
+    SortKey(&'a [u8]),
+}
+
+/// The parts of a [`Key`].
 #[derive(Debug, Clone)]
 pub(crate) struct KeyParts<'a>(&'a [u8]);
 
 impl<'a> Iterator for KeyParts<'a> {
-    type Item = Option<&'a [u8]>;
+    type Item = Sought<'a>;
 
     #[inline]
-    fn next(&mut self) -> Option<Option<&'a [u8]>> {
+    fn next(&mut self) -> Option<Sought<'a>> {
         let (length, rest) = self.0.split_first_chunk::<2>()?;
         let length = u16::from_be_bytes(*length);
         if length == NULL {
             self.0 = rest;
-            return Some(None);
+            return Some(Sought::Null);
         }
-        let (part, rest) = rest.split_at_checked(usize::from(length))?;
+        let (part, rest) = rest.split_at_checked(usize::from(length & !SORT_KEY))?;
         self.0 = rest;
-        Some(Some(part))
+        Some(if length & SORT_KEY == 0 { Sought::Stored(part) } else { Sought::SortKey(part) })
     }
 }
 
@@ -64,11 +79,21 @@ impl KeyBuilder {
         match part {
             None => self.0.extend_from_slice(&NULL.to_be_bytes()),
             Some(part) => {
-                let part = &part[..part.len().min(usize::from(NULL - 1))];
+                let part = &part[..part.len().min(usize::from(MAX_LENGTH))];
                 self.0.extend_from_slice(&(part.len() as u16).to_be_bytes());
                 self.0.extend_from_slice(part);
             }
         }
+    }
+
+    /// Adds a sort key; false if it is too long.
+    fn push_sort_key(&mut self, key: &[u8]) -> bool {
+        let Some(length) = u16::try_from(key.len()).ok().filter(|length| *length <= MAX_LENGTH) else {
+            return false;
+        };
+        self.0.extend_from_slice(&(length | SORT_KEY).to_be_bytes());
+        self.0.extend_from_slice(key);
+        true
     }
 
     pub(crate) fn finish(self) -> Key {
@@ -119,10 +144,11 @@ impl KeyShape {
     pub(crate) fn compare(&self, page: &[u8], spans: &[Span], key: &Key) -> Ordering {
         for ((part, span), sought) in self.parts.iter().zip(spans).zip(key.parts()) {
             let order = match (span.is_null(), sought) {
-                (true, None) => Ordering::Equal,
-                (true, Some(_)) => Ordering::Less,
-                (false, None) => Ordering::Greater,
-                (false, Some(sought)) => part.order.compare(span.bytes(page), sought),
+                (true, Sought::Null) => Ordering::Equal,
+                (true, _) => Ordering::Less,
+                (false, Sought::Null) => Ordering::Greater,
+                (false, Sought::Stored(sought)) => part.order.compare(span.bytes(page), sought),
+                (false, Sought::SortKey(key)) => part.order.compare_to_sort_key(span.bytes(page), key),
             };
             if order.is_ne() {
                 return if part.descending { order.reverse() } else { order };
@@ -132,12 +158,17 @@ impl KeyShape {
     }
 
     /// Encodes leading parts; `None` if no row can have these values. The key ends before a value of which there are
-    /// several stored forms.
+    /// several stored forms. Bytes for a text are its sort key.
     pub(crate) fn encode(&self, values: &[Value<'_>]) -> Result<Option<Key>> {
         let mut key = KeyBuilder::with_capacity(16 * values.len());
         for (part, value) in self.parts.iter().zip(values) {
             match (value, &part.encoder) {
                 (Value::Null, _) => key.push(None),
+                (Value::Bytes(bytes), Some(_)) if part.order.has_sort_keys() => {
+                    if !key.push_sort_key(bytes) {
+                        break;
+                    }
+                }
                 (value, Some(encoder)) if encoder.is_ambiguous(value) => break,
                 (value, Some(encoder)) => match encoder.encode(value)? {
                     Some(stored) => key.push(Some(&stored)),
@@ -162,8 +193,13 @@ mod tests {
 
     #[test]
     fn parts_come_back() {
-        let parts = [Some(&b"ab"[..]), None, Some(b""), Some(b"c")];
-        assert_eq!(key(&parts).parts().collect::<Vec<_>>(), parts);
+        let mut key = key(&[Some(b"ab"), None, Some(b"")]).0.into_vec();
+        let mut builder = KeyBuilder::default();
+        assert!(builder.push_sort_key(b"c"));
+        assert!(!builder.push_sort_key(&[0; 0x8000]));
+        key.extend(builder.finish().0);
+        let parts = [Sought::Stored(b"ab"), Sought::Null, Sought::Stored(b""), Sought::SortKey(b"c")];
+        assert_eq!(KeyParts(&key).collect::<Vec<_>>(), parts);
     }
 
     #[test]

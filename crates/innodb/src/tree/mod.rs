@@ -12,7 +12,7 @@ mod order;
 
 pub(crate) use descent::{Position, Seek, Tree};
 pub use key::{Key, KeyRange};
-pub(crate) use key::{KeyBuilder, KeyPart, KeyShape};
+pub(crate) use key::{KeyBuilder, KeyPart, KeyShape, Sought};
 pub(crate) use node::Node;
 pub(crate) use order::Order;
 

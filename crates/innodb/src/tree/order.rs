@@ -17,8 +17,8 @@ use crate::{Collation, ColumnType, Server};
 pub(crate) enum Order {
     /// Byte by byte.
     Bytes,
-    /// Byte by byte, padded with spaces.
-    Padded,
+    /// Byte by byte, padded with spaces, as this collation does.
+    Padded(&'static Weights),
     /// Byte by byte, spaces at the end left out (CHAR in a collation that does not pad).
     Trimmed,
     /// By a collation.
@@ -58,7 +58,7 @@ impl Order {
     pub(crate) fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
         match self {
             Order::Bytes => a.cmp(b),
-            Order::Padded => padded(a, b),
+            Order::Padded(_) => padded(a, b),
             Order::Trimmed => trim(a).cmp(trim(b)),
             Order::Collated(weights) => weights.compare_stored(a, b),
             Order::CollatedTrimmed(weights) => weights.compare_stored(trim(a), trim(b)),
@@ -66,6 +66,25 @@ impl Order {
             Order::Double => number(a, f64::from_le_bytes).total_cmp(&number(b, f64::from_le_bytes)),
             Order::Unknown => Ordering::Equal,
         }
+    }
+}
+
+impl Order {
+    /// Whether texts are ordered as their sort keys are.
+    pub(crate) fn has_sort_keys(self) -> bool {
+        matches!(self, Order::Padded(_) | Order::Collated(_) | Order::CollatedTrimmed(_))
+    }
+
+    /// Compares the stored form `a` with the sort key of a text; orders without such keys call everything equal.
+    pub(crate) fn compare_to_sort_key(self, a: &[u8], key: &[u8]) -> Ordering {
+        let (weights, a) = match self {
+            Order::Padded(weights) | Order::Collated(weights) => (weights, a),
+            Order::CollatedTrimmed(weights) => (weights, trim(a)),
+            _ => return Ordering::Equal,
+        };
+        let mut own = Vec::with_capacity(2 * a.len() + 3);
+        weights.sort_key_of_stored(a, &mut own);
+        own.as_slice().cmp(key)
     }
 }
 
@@ -78,7 +97,7 @@ fn of_collation(server: Server, collation: &Collation, is_char: bool) -> Order {
     match (by_bytes, weights.pads(), is_char, server) {
         (true, false, false, _) => Order::Bytes,
         (true, false, true, Server::MySql) => Order::Trimmed,
-        (true, ..) => Order::Padded,
+        (true, ..) => Order::Padded(weights),
         (false, _, true, _) if collation.min_bytes > 1 => Order::Unknown,
         (false, false, true, Server::MySql) => Order::CollatedTrimmed(weights),
         (false, false, true, Server::MariaDb) => Order::Unknown,
@@ -138,6 +157,21 @@ mod tests {
         let (hangul, han) = ("\u{ac00}".as_bytes(), "\u{4e00}".as_bytes());
         for (server, expected) in [(Server::MySql, Ordering::Less), (Server::MariaDb, Ordering::Greater)] {
             assert_eq!(varchar(server, "utf8mb4_0900_ai_ci").compare(hangul, han), expected);
+        }
+    }
+
+    #[test]
+    fn stored_strings_compare_with_sort_keys_as_with_texts() {
+        for name in ["utf8mb4_general_ci", "utf8mb4_bin", "latin1_swedish_ci", "utf8mb4_unicode_ci"] {
+            let order = varchar(Server::MariaDb, name);
+            let weights = Weights::lookup(Server::MariaDb, name).unwrap();
+            let texts = ["a", "A ", "b", "b  c", "b\t", "", "z"];
+            for (own, other) in texts.iter().flat_map(|own| texts.map(|other| (own, other))) {
+                let mut key = Vec::new();
+                weights.sort_key(other, &mut key);
+                let expected = order.compare(own.as_bytes(), other.as_bytes());
+                assert_eq!(order.compare_to_sort_key(own.as_bytes(), &key), expected, "{name} {own} {other}");
+            }
         }
     }
 
