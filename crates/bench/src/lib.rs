@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod answer;
+pub mod collation;
 mod error;
 pub mod fio;
 pub mod instant;

@@ -38,6 +38,8 @@ enum Benchmark {
     Tpch(queries::TpchArguments),
     /// Scans of a table with instantly added and dropped columns, beside the same table rebuilt
     Instant(queries::InstantArguments),
+    /// Filters, groups and joins of texts by collation, beside the same by bytes, and beside MariaDB
+    Collation(queries::CollationArguments),
     /// The pre-query placement evaluation: nine queries on a small fast class, under every policy
     Pst(Box<PstArguments>),
     /// YCSB on the key-value engine, beside RocksDB or fjall
@@ -227,6 +229,7 @@ pub async fn run(arguments: BenchArguments) -> Outcome {
         Benchmark::Ooode(arguments) => (&arguments.common.json, &None),
         Benchmark::Tpch(arguments) => (&arguments.json, &None),
         Benchmark::Instant(arguments) => (&arguments.json, &None),
+        Benchmark::Collation(arguments) => (&arguments.json, &None),
         Benchmark::Pst(arguments) => (&arguments.json, &arguments.html),
         Benchmark::Volume(arguments) => (&arguments.json, &None),
         Benchmark::Ycsb(arguments) => (&arguments.common.json, &arguments.common.html),
@@ -241,6 +244,7 @@ pub async fn run(arguments: BenchArguments) -> Outcome {
         Benchmark::Ooode(arguments) => ooode(*arguments).await,
         Benchmark::Tpch(arguments) => blocking(move || queries::tpch(arguments)).await,
         Benchmark::Instant(arguments) => queries::instant(arguments).await,
+        Benchmark::Collation(arguments) => queries::collation(arguments).await,
         Benchmark::Pst(arguments) => pst(*arguments).await,
         Benchmark::Volume(arguments) => volume(arguments).await,
         Benchmark::Ycsb(arguments) => blocking(move || keyvalue::ycsb(*arguments)).await,

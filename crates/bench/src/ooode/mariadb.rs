@@ -141,6 +141,33 @@ impl MariaDb {
         split_time(&output?)
     }
 
+    /// Runs each of `queries` once and then `runs` times on one started server; gives the server's own times of the
+    /// latter, and the answers with their header lines.
+    pub(crate) async fn warm_runs(
+        &mut self,
+        database: &str,
+        queries: &[String],
+        runs: usize,
+    ) -> Result<Vec<(Vec<f64>, String)>> {
+        self.start().await?;
+        let mut measured = Vec::with_capacity(queries.len());
+        for query in queries {
+            self.client(database, query).await?;
+            let timed = format!(
+                "set @begun = sysdate(6); {query}; select timestampdiff(microsecond, @begun, sysdate(6))"
+            );
+            let (mut seconds, mut answer) = (Vec::with_capacity(runs), String::new());
+            for _ in 0..runs {
+                let (time, rows) = split_time(&self.client(database, &timed).await?)?;
+                seconds.push(time);
+                answer = rows;
+            }
+            measured.push((seconds, answer));
+        }
+        self.stop().await;
+        Ok(measured)
+    }
+
     async fn start(&mut self) -> Result<()> {
         let log_path = self.log();
         let log =

@@ -1,9 +1,10 @@
-//! `tanada bench tpch` and `tanada bench instant`: the arguments, and what they are as settings.
+//! `tanada bench tpch`, `tanada bench instant` and `tanada bench collation`: the arguments, and what they are as settings.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use tanada_base::ByteSize;
+use tanada_bench::collation::CollationSettings;
 use tanada_bench::instant::InstantSettings;
 use tanada_bench::sample::SAMPLES;
 use tanada_bench::tpch::TpchSettings;
@@ -91,6 +92,34 @@ pub struct InstantArguments {
     work: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada bench collation --quick
+  tanada bench collation --rows 2000000 --json collation.json
+
+It needs the packages mariadb-server and mariadb-client.")]
+pub struct CollationArguments {
+    /// Under a minute, on small tables
+    #[arg(long)]
+    quick: bool,
+    /// Write environment, settings, every run and the summary to FILE; - is stdout
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Rows of each table
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..=100_000_000))]
+    rows: Option<u64>,
+    /// Rounds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: Option<u32>,
+    /// Page cache, and the server's buffer pool
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    cache: ByteSize,
+    /// A folder for the server's files; without it that for temporary files
+    #[arg(long, value_name = "DIR")]
+    work: Option<PathBuf>,
+}
+
 /// This very program, whose queries are measured.
 fn program() -> Outcome<PathBuf> {
     std::env::current_exe()
@@ -137,5 +166,19 @@ pub async fn instant(arguments: InstantArguments) -> Outcome {
     settings.cache_bytes = arguments.cache.bytes();
     settings.work = arguments.work;
     let report = interruptible(tanada_bench::instant::run(settings, &progress)).await?.map_err(failure)?;
+    publish(&report, arguments.json.as_deref())
+}
+
+/// Runs `tanada bench collation`.
+pub async fn collation(arguments: CollationArguments) -> Outcome {
+    let mut settings = CollationSettings::new(program()?);
+    if arguments.quick {
+        settings = settings.quick();
+    }
+    settings.rows = arguments.rows.unwrap_or(settings.rows);
+    settings.runs = arguments.runs.map_or(settings.runs, |runs| runs as usize);
+    settings.cache_bytes = arguments.cache.bytes();
+    settings.work = arguments.work;
+    let report = interruptible(tanada_bench::collation::run(settings, &progress)).await?.map_err(failure)?;
     publish(&report, arguments.json.as_deref())
 }
