@@ -5,6 +5,7 @@
 
 mod binding;
 pub mod catalog;
+mod collation;
 pub mod cost;
 mod error;
 pub mod explain;

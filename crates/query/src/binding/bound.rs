@@ -13,6 +13,7 @@ use tanada_innodb::{RowSink, Value};
 
 use super::call::{is_condition, truth_field};
 use super::field::{arrow_type, field_of};
+use super::rule::Inputs;
 use super::unsupported;
 use crate::Error;
 use crate::expression::{Datum, Kind, Node, Refusal, Rules, Typed, call, datum_of, local, value_of};
@@ -42,8 +43,8 @@ pub(super) fn typed_call(name: &str, operands: Vec<Typed>, rules: &Rules) -> Res
 pub(crate) struct BoundCall {
     /// What it computes.
     pub(super) typed: Typed,
-    /// As text: two expressions of the same text and inputs are the same.
-    text: String,
+    /// As text, with the names of its parts: two expressions of the same text and inputs are the same.
+    pub(super) text: String,
     is_condition: bool,
     /// Which inputs may be zero dates, which are NULL in Arrow.
     pub(super) dates: Vec<bool>,
@@ -54,28 +55,22 @@ pub(crate) struct BoundCall {
 
 impl BoundCall {
     /// The expression over `inputs`.
-    pub(super) fn expression(
-        name: &str,
-        typed: Typed,
-        inputs: Vec<Expr>,
-        dates: Vec<bool>,
-        query: &Arc<QueryContext>,
-    ) -> Expr {
+    pub(super) fn expression(name: &str, typed: Typed, inputs: Inputs, query: &Arc<QueryContext>) -> Expr {
         let is_condition = is_condition(name);
         let field = if is_condition { truth_field(name) } else { field_of(name, &typed.kind, true) };
         let function = BoundCall {
-            text: format!("{name} {typed:?}"),
+            text: format!("{name} {typed:?} {:?}", inputs.parts),
             typed,
             is_condition,
-            dates,
+            dates: inputs.dates,
             field: Arc::new(field),
             query: Arc::clone(query),
             signature: Signature::variadic_any(Volatility::Immutable),
         };
-        let inputs = match inputs.is_empty() {
+        let inputs = match inputs.expressions.is_empty() {
             // A function of nothing is computed once for a batch without rows.
             true => vec![Expr::Literal(ScalarValue::Null, None)],
-            false => inputs,
+            false => inputs.expressions,
         };
         ScalarUDF::from(function).call(inputs)
     }

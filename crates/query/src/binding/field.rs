@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
 use datafusion::common::ScalarValue;
 
-use crate::expression::{Collating, Kind, Refusal, Rules};
+use crate::expression::{Collating, IMPLICIT, Kind, Refusal, Rules};
 use crate::relation::types::MYSQL_TYPE;
 
 /// Metadata key of the type of an expression, a [`Kind`] as JSON.
@@ -44,9 +44,11 @@ fn of_arrow(data_type: &DataType) -> Result<Kind, Refusal> {
         | DataType::Decimal256(_, scale) => Kind::Decimal { scale: u8::try_from(*scale).unwrap_or(0) },
         DataType::Float64 => Kind::Double { decimals: None },
         DataType::Float32 => Kind::Float,
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
-            Kind::Text(Collating { collation: None, charset: Some("utf8mb4".to_string()), strength: 1 })
-        }
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Kind::Text(Collating {
+            collation: None,
+            charset: Some("utf8mb4".to_string()),
+            strength: IMPLICIT,
+        }),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
             Kind::Bytes
         }
@@ -68,12 +70,8 @@ fn digits(unit: TimeUnit) -> u8 {
 
 /// The type of a literal without metadata; a text's collation is the connection's, which is the server's default.
 pub(super) fn kind_of_literal(value: &ScalarValue, rules: &Rules) -> Result<Kind, Refusal> {
-    let collation = if rules.mysql { "utf8mb4_0900_ai_ci" } else { "utf8mb4_general_ci" };
     Ok(match of_arrow(&value.data_type())? {
-        Kind::Text(_) => {
-            let of_charset = Collating::literal(Some("utf8mb4".to_string()));
-            Kind::Text(Collating { collation: Some(collation.to_string()), ..of_charset })
-        }
+        Kind::Text(_) => Kind::Text(Collating::connection(rules.server())),
         kind => kind,
     })
 }

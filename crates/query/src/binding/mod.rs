@@ -16,8 +16,9 @@ mod lower;
 mod native;
 mod rule;
 
+pub(crate) use bound::BoundCall;
 pub(crate) use call::ServerCall;
-pub(crate) use field::KIND;
+pub(crate) use field::{KIND, kind_of};
 pub(crate) use lower::lower;
 pub(crate) use rule::BindingRule;
 

@@ -2,7 +2,7 @@
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::expr::{InList, Like};
 use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Between, Case, Expr, Operator, binary_expr, cast, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
@@ -58,6 +58,7 @@ pub(super) fn expression(name: &str, operands: &[Argument], schema: &DFSchema) -
             let extracted = datafusion::functions::datetime::date_part().call(vec![part, expression(0)]);
             Ok(Some(cast(extracted, DataType::Int64)))
         }
+        ("like", [text, pattern, escape @ ..]) => Ok(like(text, pattern, escape)),
         ("case", operands) => Ok(case(operands)),
         _ => Ok(None),
     }
@@ -95,6 +96,10 @@ fn compares(left: &Argument, right: &Argument) -> bool {
         (Kind::Date | Kind::DateTime { .. }, Kind::Date | Kind::DateTime { .. })
         | (Kind::Time { .. }, Kind::Time { .. })
         | (Kind::Bytes, Kind::Bytes) => true,
+        // By their collations, which a later rule sees to.
+        (Kind::Text(_), Kind::Text(_) | Kind::Null) | (Kind::Null, Kind::Text(_)) => true,
+        (Kind::Choice(_), Kind::Text(_)) => right.literal().is_some(),
+        (Kind::Text(_), Kind::Choice(_)) => left.literal().is_some(),
         (Kind::Date | Kind::DateTime { .. }, Kind::Text(_)) => is_date_text(right),
         (Kind::Text(_), Kind::Date | Kind::DateTime { .. }) => is_date_text(left),
         _ => false,
@@ -135,6 +140,23 @@ fn operation(name: &str, left: Expr, right: Expr, schema: &DFSchema) -> Result<E
         };
     }
     Ok(binary_expr(raw.left, engine, raw.right))
+}
+
+/// LIKE of texts, which a later rule matches by their collations.
+fn like(text: &Argument, pattern: &Argument, escape: &[Argument]) -> Option<Expr> {
+    let is_text = |of: &Argument| matches!(of.kind, Ok(Kind::Text(_)));
+    let escape_char = match escape {
+        [] => None,
+        [escape] => {
+            let mut letters = escape.literal()?.try_as_str().flatten()?.chars();
+            Some(letters.next().filter(|_| letters.next().is_none())?)
+        }
+        _ => return None,
+    };
+    (is_text(text) && is_text(pattern)).then(|| {
+        let (text, pattern) = (Box::new(text.expression.clone()), Box::new(pattern.expression.clone()));
+        Expr::Like(Like::new(false, text, pattern, escape_char, false))
+    })
 }
 
 /// CASE over results of one type, or of exact numbers.

@@ -8,12 +8,15 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
+use tanada_innodb::schema::Server;
 
 use super::bound::{BoundCall, input, literal, typed_call};
 use super::call::ServerCall;
 use super::field::{kind_of, kind_of_literal};
 use super::{KIND, native, unsupported};
+use crate::collation::Texts;
 use crate::expression::{Kind, Node, Refusal, Rules, Typed};
+use crate::settings::TanadaOptions;
 
 /// Replaces each [`ServerCall`] by what computes it.
 #[derive(Debug)]
@@ -24,12 +27,14 @@ impl AnalyzerRule for BindingRule {
         "server_expressions"
     }
 
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(bind_plan).data()
+    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
+        let server = config.extensions.get::<TanadaOptions>().cloned().unwrap_or_default().server;
+        plan.transform_up_with_subqueries(|plan| bind_plan(plan, server)).data()
     }
 }
 
-fn bind_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+fn bind_plan(plan: LogicalPlan, server: Server) -> Result<Transformed<LogicalPlan>> {
+    let texts = Texts::of(&plan, server);
     let schema = match plan.inputs().as_slice() {
         [] => plan.schema().as_ref().clone(),
         inputs => merge_schema(inputs),
@@ -38,14 +43,14 @@ fn bind_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let names = NamePreserver::new(&plan);
     let bound = plan.map_expressions(|expression| {
         let name = names.save(&expression);
-        let bound = expression.transform_up(|node| bind(node, &schema))?;
+        let bound = expression.transform_up(|node| bind(node, &schema, &texts))?;
         Ok(bound.update_data(|expression| if sorts { expression } else { name.restore(expression) }))
     })?;
     // The type of a bound expression may be narrower than what it was planned with.
     bound.map_data(LogicalPlan::recompute_schema)
 }
 
-fn bind(expression: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+fn bind(expression: Expr, schema: &DFSchema, texts: &Texts) -> Result<Transformed<Expr>> {
     let Expr::ScalarFunction(function) = &expression else { return Ok(Transformed::no(expression)) };
     let Some(call) = function.func.inner().downcast_ref::<ServerCall>() else {
         return Ok(Transformed::no(expression));
@@ -55,7 +60,7 @@ fn bind(expression: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     };
     let operands = arguments
         .iter()
-        .map(|argument| Argument::new(argument, schema, &call.rules))
+        .map(|argument| Argument::new(argument, schema, texts, &call.rules))
         .collect::<Result<Vec<_>>>()?;
     if let Some(native) = native::expression(name, &operands, schema)? {
         return Ok(Transformed::yes(native));
@@ -66,7 +71,7 @@ fn bind(expression: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         typed.push(inputs.operand(operand, &call.rules).map_err(|refusal| unsupported(name, &refusal))?);
     }
     let typed = typed_call(name, typed, &call.rules).map_err(|refusal| unsupported(name, &refusal))?;
-    let bound = BoundCall::expression(name, typed, inputs.expressions, inputs.dates, &call.query);
+    let bound = BoundCall::expression(name, typed, inputs, &call.query);
     Ok(Transformed::yes(bound))
 }
 
@@ -78,13 +83,17 @@ pub(super) struct Argument {
 }
 
 impl Argument {
-    fn new(expression: &Expr, schema: &DFSchema, rules: &Rules) -> Result<Argument> {
+    fn new(expression: &Expr, schema: &DFSchema, texts: &Texts, rules: &Rules) -> Result<Argument> {
         let field = expression.to_field(schema)?.1;
         let kind = match expression {
             Expr::Literal(value, metadata)
                 if metadata.as_ref().is_none_or(|metadata| !metadata.inner().contains_key(KIND)) =>
             {
                 kind_of_literal(value, rules)
+            }
+            // The engine's aggregates and set operations say nothing of collations.
+            _ if !field.metadata().contains_key(KIND) && field.data_type().is_string() => {
+                texts.collating(expression).map_or_else(|| kind_of(&field), |own| Ok(Kind::Text(own)))
             }
             _ => kind_of(&field),
         };
@@ -102,9 +111,12 @@ impl Argument {
 
 /// The columns and other expressions of the engine that a bound expression reads.
 #[derive(Default)]
-struct Inputs {
-    expressions: Vec<Expr>,
-    dates: Vec<bool>,
+pub(super) struct Inputs {
+    pub(super) expressions: Vec<Expr>,
+    /// Which of them may be zero dates.
+    pub(super) dates: Vec<bool>,
+    /// Texts of the bound expressions that were taken apart.
+    pub(super) parts: Vec<String>,
 }
 
 impl Inputs {
@@ -122,6 +134,7 @@ impl Inputs {
                 .zip(&bound.dates)
                 .map(|(input, is_date)| self.slot(input.clone(), *is_date))
                 .collect();
+            self.parts.push(bound.text.clone());
             return Ok(moved(bound.typed.clone(), &slots));
         }
         let kind = argument.kind?;

@@ -2,8 +2,8 @@
 //!
 //! A name may have more behind a colon: the type of a CAST, the unit of an interval, a collation.
 
+use super::collating::{COERCIBLE, Collating};
 use super::datum::{Datum, Number};
-use super::kind::Collating;
 use super::node::{Node, Typed};
 use super::syntax::CastType;
 use super::{Kind, Refusal, Rules, arithmetic, cast, dates, plan};
@@ -16,9 +16,11 @@ pub(crate) fn call(name: &str, mut operands: Vec<Typed>, rules: &Rules) -> Resul
     if let Some((of, rest)) = name.split_once(':') {
         return match (of, operands.as_slice()) {
             ("cast", [_]) => cast::cast(operands.remove(0), &cast_type(rest)?, rules),
-            ("collate", [_]) => collated(operands.remove(0), rest),
+            ("collate", [_]) => collated(operands.remove(0), rest, rules),
             ("literal", [text]) => dates::literal(rest, literal_text(text)?, rules),
-            ("text", [text]) => plan::literal_text(literal_text(text)?, Some(rest), false),
+            ("text", [text]) => {
+                introduced(plan::literal_text(literal_text(text)?, Some(rest), false)?, rest, rules)
+            }
             ("date_add" | "date_sub", [_, _]) => {
                 let (count, date) = (operands.remove(1), operands.remove(0));
                 dates::shifted(date, count, rest, of == "date_sub", rules)
@@ -41,6 +43,12 @@ pub(crate) fn call(name: &str, mut operands: Vec<Typed>, rules: &Rules) -> Resul
     }
 }
 
+/// A literal in a character set compares by the default collation of that set.
+fn introduced(literal: Typed, charset: &str, rules: &Rules) -> Result<Typed, Refusal> {
+    let collating = Collating::of_charset(charset, rules.server(), COERCIBLE);
+    Ok(Typed { kind: Kind::Text(collating), ..literal })
+}
+
 fn literal_text(of: &Typed) -> Result<&str, Refusal> {
     match of.literal() {
         Some(Datum::Text(text)) => Ok(text),
@@ -59,13 +67,11 @@ fn cast_type(written: &str) -> Result<CastType, Refusal> {
     Ok(CastType { name, numbers, charset })
 }
 
-fn collated(mut of: Typed, name: &str) -> Result<Typed, Refusal> {
+fn collated(mut of: Typed, name: &str, rules: &Rules) -> Result<Typed, Refusal> {
     if !matches!(of.kind, Kind::Text(_) | Kind::Choice(_)) {
         return Err(Refusal::new("COLLATE of what is no text"));
     }
-    let collating = of.kind.collating();
-    let charset = collating.charset.clone().or_else(|| name.split_once('_').map(|(set, _)| set.to_string()));
-    of.kind = Kind::Text(Collating { collation: Some(name.to_string()), charset, strength: 0 });
+    of.kind = Kind::Text(Collating::collate(name, of.kind.collating().charset, rules.server()));
     Ok(of)
 }
 

@@ -2,10 +2,10 @@
 
 use datafusion::arrow::datatypes::i256;
 
+use super::collating::{Collating, IMPLICIT};
 use super::conversions::{bytes_of, exact, textual, to_fsp};
 use super::datum::{Datum, Decimal, Number, integer_prefix, signed};
 use super::decimal::{MAX_DIGITS, MAX_SCALE, MAX_SCALE_MARIADB};
-use super::kind::Collating;
 use super::node::Typed;
 use super::syntax::CastType;
 use super::{Kind, Refusal, Rules, calendar, json};
@@ -148,7 +148,11 @@ fn to_text(operand: Typed, wanted: &CastType, rules: &Rules) -> Result<Typed, Re
         (wanted.name, wanted.charset) = ("binary".to_string(), None);
         return cast(operand, &wanted, rules);
     }
-    let target = Collating { collation: None, charset, strength: 1 };
+    let target = match (charset, rules.connection()) {
+        (Some(charset), Some(_)) => Collating::of_charset(&charset, rules.server(), IMPLICIT),
+        (None, Some(connection)) => Collating { strength: IMPLICIT, ..connection },
+        (charset, None) => Collating { collation: None, charset, strength: IMPLICIT },
+    };
     let kind = Kind::Text(target.clone());
     let binary = from.is_binary();
     let compute = move |values: &[Datum]| {

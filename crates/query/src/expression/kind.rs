@@ -1,12 +1,11 @@
 //! Types of expressions, as far as they decide what is computed.
 
-use std::cmp::Ordering;
-
 use serde::{Deserialize, Serialize};
-use tanada_collation::{Charset, Encoded};
-use tanada_innodb::{Collation, ColumnType};
+use tanada_innodb::ColumnType;
+use tanada_innodb::schema::Server;
 
 use super::Refusal;
+use super::collating::{Collating, IMPLICIT};
 
 /// The type of an expression.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,231 +74,9 @@ impl Choice {
     }
 }
 
-/// How a text compares, and how its bytes are.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Collating {
-    /// The collation; `None` if it is not known.
-    pub collation: Option<String>,
-    /// The character set; `None` if it is not known.
-    pub charset: Option<String>,
-    /// 0 with COLLATE, 1 of a column, 2 of a literal, 3 of a number.
-    pub strength: u8,
-}
-
-impl Collating {
-    /// Of a literal.
-    pub(crate) fn literal(charset: Option<String>) -> Collating {
-        Collating { collation: None, charset, strength: 2 }
-    }
-
-    /// Of the text of a number or date.
-    pub(super) fn number() -> Collating {
-        Collating { collation: None, charset: None, strength: 3 }
-    }
-
-    fn column(collation: &Collation) -> Collating {
-        let (name, charset) = (Some(collation.name.clone()), Some(collation.charset.clone()));
-        Collating { collation: name, charset, strength: 1 }
-    }
-
-    /// Of what two texts are put together to.
-    pub(super) fn merged(&self, other: &Collating) -> Collating {
-        match self.strength.cmp(&other.strength) {
-            Ordering::Less => self.clone(),
-            Ordering::Greater => other.clone(),
-            Ordering::Equal => Collating {
-                collation: self.collation.clone().filter(|_| self.collation == other.collation),
-                charset: self.charset.clone().filter(|_| self.charset == other.charset),
-                strength: self.strength,
-            },
-        }
-    }
-
-    /// The bytes of `text` in its character set.
-    pub(super) fn bytes(&self, text: &str) -> Result<Vec<u8>, Refusal> {
-        let Some(name) = self.charset.as_deref() else {
-            return match text.is_ascii() {
-                true => Ok(text.as_bytes().to_vec()),
-                false => Err(Refusal::new("bytes of a text in its character set")),
-            };
-        };
-        match Charset::lookup(name).map(|charset| charset.encode(text)) {
-            Some(Encoded::Bytes(bytes)) => Ok(bytes.into_owned()),
-            _ => Err(Refusal::new("bytes of a text in its character set")),
-        }
-    }
-
-    /// The text of `bytes` in its character set.
-    pub(super) fn text(&self, bytes: &[u8]) -> Result<String, Refusal> {
-        let name = self.charset.as_deref().unwrap_or("utf8mb4");
-        let text = Charset::lookup(name).and_then(|charset| Some(charset.decode(bytes)?.into_owned()));
-        text.ok_or_else(|| Refusal::new("bytes that are no text"))
-    }
-
-    /// Whether letters compare without case; `None` if that is not known.
-    pub(super) fn folds(&self, mysql: bool) -> Option<bool> {
-        if let Some(collation) = self.known(mysql) {
-            return Some(collation.compare("a", "A").is_eq());
-        }
-        match self.class() {
-            Class::Binary { .. } => Some(false),
-            Class::Folded { .. } => Some(true),
-            Class::Unknown => None,
-        }
-    }
-
-    /// The collation of a server, if it is known.
-    fn known(&self, mysql: bool) -> Option<&'static tanada_collation::Collation> {
-        let server = if mysql { tanada_collation::Server::MySql } else { tanada_collation::Server::MariaDb };
-        tanada_collation::Collation::lookup(server, self.collation.as_deref()?)
-    }
-
-    fn class(&self) -> Class {
-        let Some(name) = self.collation.as_deref() else { return Class::Unknown };
-        let rest = name.split_once('_').map_or("", |(_, rest)| rest);
-        match rest {
-            "0900_bin" => Class::Binary { pads: false },
-            "bin" => Class::Binary { pads: true },
-            "nopad_bin" => Class::Binary { pads: false },
-            "general_ci" => Class::Folded { pads: true, by_weights: false },
-            "swedish_ci" if self.charset.as_deref() == Some("latin1") => {
-                Class::Folded { pads: true, by_weights: false }
-            }
-            "0900_ai_ci" => Class::Folded { pads: false, by_weights: true },
-            "unicode_ci" | "unicode_520_ci" | "uca1400_ai_ci" => {
-                Class::Folded { pads: true, by_weights: true }
-            }
-            _ => Class::Unknown,
-        }
-    }
-
-    /// Compares two texts.
-    ///
-    /// # Errors
-    /// If the order is not known of letters that decide.
-    pub(super) fn compare(&self, left: &str, right: &str, mysql: bool) -> Result<Ordering, Refusal> {
-        if left == right {
-            return Ok(Ordering::Equal);
-        }
-        if let Some(collation) = self.known(mysql) {
-            return Ok(collation.compare(left, right));
-        }
-        match self.class() {
-            Class::Binary { pads } => {
-                let is_utf8 = self.charset.as_deref().is_some_and(|charset| charset.starts_with("utf8"));
-                let is_ascii = left.is_ascii() && right.is_ascii();
-                if !(is_utf8 || is_ascii) {
-                    return Err(Refusal::new("the order of letters of its character set"));
-                }
-                Ok(padded(left.as_bytes(), right.as_bytes(), pads))
-            }
-            Class::Folded { pads, by_weights } => folded(left, right, pads, by_weights),
-            Class::Unknown => {
-                let ways = [
-                    Ok(padded(left.as_bytes(), right.as_bytes(), true)),
-                    Ok(padded(left.as_bytes(), right.as_bytes(), false)),
-                    folded(left, right, true, true),
-                    folded(left, right, false, true),
-                ];
-                let [first, rest @ ..] = ways;
-                let first = first?;
-                for other in rest {
-                    if other? != first {
-                        return Err(Refusal::new("texts that compare differently by collation"));
-                    }
-                }
-                Ok(first)
-            }
-        }
-    }
-
-    /// Whether two texts are equal, which is known of more texts than their order.
-    ///
-    /// # Errors
-    /// If it is not known.
-    pub(super) fn equals(&self, left: &str, right: &str, mysql: bool) -> Result<bool, Refusal> {
-        if let Some(collation) = self.known(mysql) {
-            return Ok(collation.compare(left, right).is_eq());
-        }
-        let is_plain = |text: &str| text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-        let Class::Folded { pads, .. } = self.class() else {
-            return self.compare(left, right, mysql).map(Ordering::is_eq).or_else(|refusal| {
-                // What differs without case and spaces differs in every collation.
-                let core = |text: &str| text.trim_end_matches(' ').to_ascii_uppercase();
-                match is_plain(left) && is_plain(right) && core(left) != core(right) {
-                    true => Ok(false),
-                    false => Err(refusal),
-                }
-            });
-        };
-        if left == right {
-            return Ok(true);
-        }
-        if !is_plain(left) || !is_plain(right) {
-            return Err(Refusal::new("the order of letters that are not ASCII"));
-        }
-        let cut = |text: &str| if pads { text.trim_end_matches(' ').to_string() } else { text.to_string() };
-        Ok(cut(left).eq_ignore_ascii_case(&cut(right)))
-    }
-}
-
-/// What a collation does to ASCII.
-enum Class {
-    Binary {
-        pads: bool,
-    },
-    /// Without case; `by_weights` if punctuation is ordered by the Unicode collation algorithm.
-    Folded {
-        pads: bool,
-        by_weights: bool,
-    },
-    Unknown,
-}
-
-fn padded(left: &[u8], right: &[u8], pads: bool) -> Ordering {
-    let common = left.len().min(right.len());
-    let start = left[..common].cmp(&right[..common]);
-    if !pads || start.is_ne() {
-        return start.then(left.len().cmp(&right.len()));
-    }
-    let rest = |bytes: &[u8]| bytes[common..].iter().find(|byte| **byte != b' ').map(|byte| byte.cmp(&b' '));
-    match (rest(left), rest(right)) {
-        (Some(order), _) => order,
-        (None, Some(order)) => order.reverse(),
-        (None, None) => Ordering::Equal,
-    }
-}
-
-/// Printable ASCII without case.
-fn folded(left: &str, right: &str, pads: bool, by_weights: bool) -> Result<Ordering, Refusal> {
-    let is_plain = |text: &str| text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-    if !is_plain(left) || !is_plain(right) {
-        return Err(Refusal::new("the order of letters that are not ASCII"));
-    }
-    let cut = |text: &str| {
-        let text = if pads { text.trim_end_matches(' ') } else { text };
-        text.to_ascii_uppercase().into_bytes()
-    };
-    let (left, right) = (cut(left), cut(right));
-    let differing = left.iter().zip(&right).find(|(left, right)| left != right);
-    let Some((a, b)) = differing else {
-        let order = left.len().cmp(&right.len());
-        // In a collation that pads, what follows is compared with a space.
-        let longer = if order.is_lt() { &right } else { &left };
-        let next = longer.get(left.len().min(right.len()));
-        let is_clear = !pads || order.is_eq() || by_weights || next.is_some_and(|byte| *byte > b' ');
-        return if is_clear { Ok(order) } else { Err(Refusal::new("the order of spaces")) };
-    };
-    let is_common = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b' ';
-    match by_weights && !(is_common(a) && is_common(b)) {
-        true => Err(Refusal::new("the order of punctuation")),
-        false => Ok(a.cmp(b)),
-    }
-}
-
 impl Kind {
-    /// The type of a column's values.
-    pub(crate) fn of_column(column_type: &ColumnType) -> Result<Kind, Refusal> {
+    /// The type of the values of a column of `server`.
+    pub(crate) fn of_column(column_type: &ColumnType, server: Server) -> Result<Kind, Refusal> {
         Ok(match column_type {
             ColumnType::Integer { unsigned, .. } => Kind::Int { unsigned: *unsigned },
             ColumnType::Decimal { scale, .. } => Kind::Decimal { scale: *scale },
@@ -313,11 +90,11 @@ impl Kind {
             ColumnType::Timestamp { fsp, .. } => Kind::Timestamp { fsp: *fsp },
             ColumnType::Char { collation, .. }
             | ColumnType::VarChar { collation, .. }
-            | ColumnType::Text { collation, .. } => Kind::Text(Collating::column(collation)),
+            | ColumnType::Text { collation, .. } => Kind::Text(Collating::column(&collation.name, server)),
             ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. } => Kind::Bytes,
             ColumnType::Json => Kind::Json,
             ColumnType::Enum { elements } | ColumnType::Set { elements } => Kind::Choice(Choice {
-                collating: Collating { collation: None, charset: None, strength: 1 },
+                collating: Collating { collation: None, charset: None, strength: IMPLICIT },
                 elements: elements.clone(),
                 is_set: matches!(column_type, ColumnType::Set { .. }),
             }),
@@ -370,11 +147,7 @@ impl Kind {
     pub(super) fn collating(&self) -> Collating {
         match self {
             Kind::Text(collating) | Kind::Choice(Choice { collating, .. }) => collating.clone(),
-            Kind::Json => Collating {
-                collation: Some("utf8mb4_bin".to_string()),
-                charset: Some("utf8mb4".to_string()),
-                strength: 1,
-            },
+            Kind::Json => Collating::named("utf8mb4_bin", IMPLICIT),
             _ => Collating::number(),
         }
     }
@@ -403,8 +176,8 @@ impl Kind {
         use Kind::{Bit, Choice, Date, DateTime, Decimal, Double, Float, Int, Json, Null, Text, Time, Year};
         let mixed = || Refusal::new(format!("{self:?} mixed with {other:?}"));
         let text = |left: &Kind, right: &Kind| match left.is_binary() || right.is_binary() {
-            true => Kind::Bytes,
-            false => Text(left.collating().merged(&right.collating())),
+            true => Ok(Kind::Bytes),
+            false => left.collating().mixed(&right.collating(), "coalesce").map(Text),
         };
         Ok(match (self, other) {
             // MariaDB's ENUMs out of an IF are texts.
@@ -442,7 +215,7 @@ impl Kind {
             (Date | DateTime { .. }, Time { .. }) | (Time { .. }, Date | DateTime { .. }) => {
                 return Err(mixed());
             }
-            (left, right) => text(left, right),
+            (left, right) => text(left, right)?,
         })
     }
 }
@@ -451,36 +224,9 @@ impl Kind {
 mod tests {
     use super::*;
 
-    fn collating(collation: &str) -> Collating {
-        let charset = collation.split_once('_').map(|(charset, _)| charset.to_string());
-        Collating { collation: Some(collation.to_string()), charset, strength: 1 }
-    }
-
     #[test]
     fn a_stored_timestamp_keeps_its_digits() {
         let text = crate::expression::datum::Datum::DateTime(1_500_000).text(&Kind::Timestamp { fsp: 3 });
         assert_eq!(text, Ok(Some("1970-01-01 00:00:01.500".to_string())));
-    }
-
-    #[test]
-    fn texts_compare_by_collation() {
-        let compare = |name: &str, left: &str, right: &str| collating(name).compare(left, right, true).ok();
-        assert_eq!(compare("utf8mb4_bin", "a", "A"), Some(Ordering::Greater));
-        assert_eq!(compare("utf8mb4_bin", "a", "a  "), Some(Ordering::Equal));
-        assert_eq!(compare("utf8mb4_0900_ai_ci", "a", "A"), Some(Ordering::Equal));
-        assert_eq!(compare("utf8mb4_0900_ai_ci", "a", "a "), Some(Ordering::Less));
-        assert_eq!(compare("utf8mb4_general_ci", "a_b", "aZb"), Some(Ordering::Greater));
-        assert_eq!(compare("utf8mb4_general_ci", "é", "e"), Some(Ordering::Equal));
-        assert_eq!(collating("utf8mb4_0900_ai_ci").equals("a_b", "azb", true), Ok(false));
-    }
-
-    #[test]
-    fn literals_compare_by_an_unknown_collation() {
-        let literal = Collating::literal(None);
-        assert_eq!(literal.compare("a", "a", true).unwrap(), Ordering::Equal);
-        assert_eq!(literal.compare("a", "b", true).unwrap(), Ordering::Less);
-        assert!(literal.compare("a", "A", true).is_err());
-        assert!(literal.compare("a", "B", true).is_err());
-        assert_eq!(literal.equals("a", "B", true), Ok(false));
     }
 }

@@ -15,6 +15,7 @@ mod assign;
 mod calendar;
 mod call;
 mod cast;
+mod collating;
 mod compare;
 mod conversions;
 mod dates;
@@ -38,9 +39,10 @@ use tanada_innodb::schema::Server;
 use tanada_innodb::{ColumnType, TableDefinition, Value};
 
 pub(crate) use call::call;
+pub(crate) use collating::{Collating, IMPLICIT, NUMERIC};
 pub(crate) use dates::local;
 pub(crate) use datum::Datum;
-pub(crate) use kind::{Collating, Kind};
+pub(crate) use kind::Kind;
 pub(crate) use node::{Node, Typed};
 
 pub use rules::Rules;

@@ -2,8 +2,8 @@
 
 use tanada_innodb::Column;
 
+use super::collating::Collating;
 use super::datum::{Datum, Decimal};
-use super::kind::Collating;
 use super::node::{Node, Typed};
 use super::syntax::{Syntax, parse};
 use super::{
@@ -97,7 +97,7 @@ impl Planner<'_> {
                     .charset
                     .clone()
                     .or_else(|| name.split_once('_').map(|(set, _)| set.to_string()));
-                of.kind = Kind::Text(Collating { collation: Some(name.clone()), charset, strength: 0 });
+                of.kind = Kind::Text(Collating::collate(name, charset, self.rules.server()));
                 of
             }
             Syntax::Case(operand, whens, otherwise) => {
@@ -111,7 +111,7 @@ impl Planner<'_> {
         let found = self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
         let at = found.ok_or_else(|| Refusal::new(format!("there is no column {name}")))?;
         let column_type = &self.columns[at].column_type;
-        let kind = Kind::of_column(column_type)?;
+        let kind = Kind::of_column(column_type, self.rules.server())?;
         if self.columns[at].virtual_expression.is_some() {
             let inner = planned(self.columns, at, self.rules, self.parts, self.depth + 1)?;
             assign::check(&inner, column_type)?;
@@ -138,11 +138,18 @@ impl Planner<'_> {
         whens: &[(Syntax, Syntax)],
         otherwise: Option<&Syntax>,
     ) -> Result<Typed, Refusal> {
-        let operand = operand.map(|operand| self.typed(operand)).transpose()?;
+        let mut compared = Vec::new();
+        for syntax in operand.into_iter().chain(whens.iter().map(|(condition, _)| condition)) {
+            compared.push(self.typed(syntax)?);
+        }
+        if operand.is_some() {
+            compared = compare::alike(compared, "case")?;
+        }
+        let mut compared = compared.into_iter();
+        let operand = if operand.is_some() { compared.next() } else { None };
         let mut kind = Kind::Null;
         let mut planned = Vec::new();
-        for (condition, result) in whens {
-            let condition = self.typed(condition)?;
+        for (condition, (_, result)) in compared.zip(whens) {
             let condition = match &operand {
                 Some(operand) => compare::comparison("=", operand.clone(), condition, self.rules)?,
                 None => condition,

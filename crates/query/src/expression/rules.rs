@@ -1,5 +1,8 @@
 //! Whose rules an expression follows, and the settings of the session that its value depends on.
 
+use tanada_innodb::schema::Server;
+
+use super::collating::Collating;
 use super::zone::Zone;
 
 /// What values depend on besides their operands. It is passed to the plan of every expression.
@@ -22,5 +25,15 @@ impl Rules {
     /// The rules of a server with its default settings, the time zone being UTC.
     pub fn new(mysql: bool) -> Rules {
         Rules { mysql, zone: Zone::UTC, now_micros: None, default_week_format: 0, div_precision_increment: 4 }
+    }
+
+    /// The server.
+    pub(crate) fn server(&self) -> Server {
+        if self.mysql { Server::MySql } else { Server::MariaDb }
+    }
+
+    /// How literals of a statement compare; `None` where an expression has no statement.
+    pub(super) fn connection(&self) -> Option<Collating> {
+        self.now_micros.map(|_| Collating::connection(self.server()))
     }
 }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::common::{JoinSide, NullEquality, Result};
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Column, Literal};
 use datafusion::physical_expr::utils::split_conjunction;
-use datafusion::physical_expr::{PhysicalExpr, PhysicalExprRef};
+use datafusion::physical_expr::{PhysicalExpr, PhysicalExprRef, ScalarFunctionExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
@@ -25,6 +26,7 @@ use super::inner::{InnerPlan, substitute};
 use super::key::{exact_type, searchable_type, widens};
 use super::kind::Kind;
 use super::source::{InnodbSource, KeyPart};
+use crate::collation::{SORT_KEY, collation_of};
 use crate::relation::InnodbRelation;
 use crate::scan::RelationScanExec;
 
@@ -55,6 +57,8 @@ struct Condition {
     outer: PhysicalExprRef,
     /// The relation's column, if it is compared as it is stored or as a wider number.
     column: Option<usize>,
+    /// Whether sort keys of the column's collation are compared.
+    keyed: bool,
     /// The output of the inner side.
     output: usize,
 }
@@ -89,7 +93,7 @@ fn candidates_of_side<'a>(
     let candidate = |(no, index): (usize, &Index)| {
         // Made anew for each index: conditions may add outputs of their own.
         let mut side = inner_side(inner)?;
-        let conditions = conditions(join, outer_side, &mut side.plan)?;
+        let conditions = conditions(join, outer_side, &mut side.plan, relation.schema())?;
         let (parts, exact) =
             key_parts(&relation, IndexNo(no), index, &conditions, &side.plan, join, outer_side)?;
         let rechecked = conditions.iter().enumerate().filter(|(no, _)| !exact.contains(no));
@@ -171,7 +175,12 @@ impl InnerPlan {
 }
 
 /// The equalities of a join; an inner side that is no plain output becomes one more output.
-fn conditions(join: &HashJoinExec, outer_side: JoinSide, plan: &mut InnerPlan) -> Option<Vec<Condition>> {
+fn conditions(
+    join: &HashJoinExec,
+    outer_side: JoinSide,
+    plan: &mut InnerPlan,
+    schema: &Schema,
+) -> Option<Vec<Condition>> {
     let mut conditions = Vec::with_capacity(join.on().len());
     for (left, right) in join.on() {
         let (outer, inner) = if outer_side == JoinSide::Left { (left, right) } else { (right, left) };
@@ -183,9 +192,10 @@ fn conditions(join: &HashJoinExec, outer_side: JoinSide, plan: &mut InnerPlan) -
                 plan.outputs.len() - 1
             }
         };
+        let keyed = keyed_column(&resolved, schema);
         let compared = resolved.downcast_ref::<CastExpr>().map_or(&resolved, CastExpr::expr);
-        let column = compared.downcast_ref::<Column>().map(Column::index);
-        conditions.push(Condition { outer: Arc::clone(outer), column, output });
+        let column = keyed.or_else(|| compared.downcast_ref::<Column>().map(Column::index));
+        conditions.push(Condition { outer: Arc::clone(outer), column, keyed: keyed.is_some(), output });
     }
     steady(&join.on().iter().flat_map(|(l, r)| [Arc::clone(l), Arc::clone(r)]).collect::<Vec<_>>())
         .then_some(conditions)
@@ -217,6 +227,14 @@ fn key_parts(
         match condition {
             Some(condition) => {
                 let value = conditions[condition].outer.data_type(&outer.schema()).ok()?;
+                if conditions[condition].keyed {
+                    if value != DataType::Binary || !relation.table().searchable_by_sort_key(no, position) {
+                        break;
+                    }
+                    exact.push(condition);
+                    parts.push(KeyPart::Outer(condition));
+                    continue;
+                }
                 if value != stored && !widens(&stored, &value) || !searchable_type(&value) {
                     break;
                 }
@@ -225,7 +243,13 @@ fn key_parts(
                 }
                 parts.push(KeyPart::Outer(condition));
             }
-            None => match constant(plan, part.column.0) {
+            None => match constant(plan, part.column.0, relation.schema()) {
+                Some(value)
+                    if value.data_type() == DataType::Binary
+                        && relation.table().searchable_by_sort_key(no, position) =>
+                {
+                    parts.push(KeyPart::Constant(value));
+                }
                 Some(value) if value.data_type() == stored && searchable_type(&stored) => {
                     parts.push(KeyPart::Constant(value));
                 }
@@ -236,10 +260,21 @@ fn key_parts(
     parts.iter().any(|part| matches!(part, KeyPart::Outer(_))).then_some((parts, exact))
 }
 
+/// The column whose sort key, in its own collation, an expression is.
+fn keyed_column(expression: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<usize> {
+    let call = expression.downcast_ref::<ScalarFunctionExpr>().filter(|call| call.name() == SORT_KEY)?;
+    let [column, name] = call.args() else { return None };
+    let column = column.downcast_ref::<Column>()?.index();
+    let name = name.downcast_ref::<Literal>()?.value().try_as_str().flatten()?;
+    let own = collation_of(schema.fields().get(column)?)?;
+    (own == name).then_some(column)
+}
+
 /// The constant that a predicate compares a column with.
-fn constant(plan: &InnerPlan, column: usize) -> Option<datafusion::common::ScalarValue> {
+fn constant(plan: &InnerPlan, column: usize, schema: &Schema) -> Option<datafusion::common::ScalarValue> {
     let is_column = |side: &Arc<dyn PhysicalExpr>| {
-        side.downcast_ref::<Column>().is_some_and(|side| side.index() == column)
+        let plain = side.downcast_ref::<Column>().map(Column::index);
+        plain.or_else(|| keyed_column(side, schema)) == Some(column)
     };
     for predicate in plan.predicates.iter().flat_map(split_conjunction) {
         let Some(comparison) = predicate.downcast_ref::<BinaryExpr>() else { continue };

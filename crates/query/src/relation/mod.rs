@@ -172,7 +172,8 @@ impl InnodbRelation {
 
 /// Arrow fields of all columns of a table.
 pub fn schema_of(definition: &TableDefinition) -> SchemaRef {
-    Arc::new(Schema::new(definition.columns.iter().map(types::field).collect::<Vec<Field>>()))
+    let field = |column| types::field(column, definition.server);
+    Arc::new(Schema::new(definition.columns.iter().map(field).collect::<Vec<Field>>()))
 }
 
 /// Sampled rows under all fields, and which columns have all their values there.

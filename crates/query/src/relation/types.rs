@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
+use tanada_innodb::schema::Server;
 use tanada_innodb::{Column, ColumnType};
 
 use super::vector::vector_type;
@@ -15,12 +16,12 @@ use crate::expression::Kind;
 /// Metadata key of the MySQL type, e.g. `time(3)`.
 pub const MYSQL_TYPE: &str = "mysql.type";
 
-/// The field of a column. Nullable even where the column is not if its values can be zero dates, which are shown as NULL.
-pub fn field(column: &Column) -> Field {
+/// The field of a column of `server`. Nullable even where the column is not if its values can be zero dates, which are shown as NULL.
+pub fn field(column: &Column, server: Server) -> Field {
     let nullable =
         column.nullable || column.virtual_expression.is_some() || has_zero_dates(&column.column_type);
     let mut metadata = HashMap::from([(MYSQL_TYPE.to_string(), mysql_type(&column.column_type))]);
-    if let Ok(kind) = Kind::of_column(&column.column_type)
+    if let Ok(kind) = Kind::of_column(&column.column_type, server)
         && let Ok(kind) = serde_json::to_string(&kind)
     {
         metadata.insert(KIND.to_string(), kind);
@@ -173,6 +174,7 @@ mod tests {
             comment: String::new(),
             declaration: tanada_innodb::Declaration::default(),
         };
+        let field = |column: &Column| field(column, Server::MySql);
         let time = field(&column(ColumnType::Time { fsp: 3, legacy: false }));
         assert_eq!(time.data_type(), &DataType::Duration(TimeUnit::Millisecond));
         assert_eq!(time.metadata()[MYSQL_TYPE], "time(3)");

@@ -9,6 +9,7 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 
+use crate::collation::{collation_of, keyed_column, keyed_text};
 use crate::relation::InnodbRelation;
 
 /// Most values of a column that are looked up one by one.
@@ -23,6 +24,8 @@ pub(super) struct Constraint {
     pub lower: Option<Bound<ScalarValue>>,
     /// Not more than.
     pub upper: Option<Bound<ScalarValue>>,
+    /// Whether the bounds are in the order of the column's collation.
+    pub collated: bool,
     /// Which of the predicates it was taken from.
     pub predicates: Vec<usize>,
 }
@@ -70,8 +73,14 @@ impl Constraint {
             (own @ None, others) => *own = others,
             (Some(_), None) => {}
         }
-        self.lower = self.lower.take().or(other.lower);
-        self.upper = self.upper.take().or(other.upper);
+        // Bounds in two orders do not make a range.
+        if self.lower.is_none() && self.upper.is_none() {
+            self.collated = other.collated;
+        }
+        if self.collated == other.collated {
+            self.lower = self.lower.take().or(other.lower);
+            self.upper = self.upper.take().or(other.upper);
+        }
     }
 }
 
@@ -86,34 +95,27 @@ fn constraint(relation: &InnodbRelation, predicate: &Expr) -> Option<(usize, Con
             (values.len() <= MAX_VALUES).then(|| (column, Constraint::values(values)))
         }
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
-            if let (Some(column), Expr::Literal(value, _)) = (column_no(relation, left), right.as_ref()) {
-                return Some((column, comparison(*op, literal(relation, column, value)?)?));
+            if let Some(side) = Side::of(relation, left) {
+                return Some((side.column, side.bounded(comparison(*op, side.literal(relation, right)?)?)));
             }
-            if let (Expr::Literal(value, _), Some(column)) = (left.as_ref(), column_no(relation, right)) {
-                return Some((column, comparison(op.swap()?, literal(relation, column, value)?)?));
-            }
-            None
+            let side = Side::of(relation, right)?;
+            Some((side.column, side.bounded(comparison(op.swap()?, side.literal(relation, left)?)?)))
         }
         Expr::Between(between) if !between.negated => {
-            let column = column_no(relation, &between.expr)?;
-            let (Expr::Literal(low, _), Expr::Literal(high, _)) =
-                (between.low.as_ref(), between.high.as_ref())
-            else {
-                return None;
-            };
-            let mut constraint = Constraint::lower(Bound::Included(literal(relation, column, low)?));
-            constraint.upper = Some(Bound::Included(literal(relation, column, high)?));
-            Some((column, constraint))
+            let side = Side::of(relation, &between.expr)?;
+            let (low, high) = (side.literal(relation, &between.low)?, side.literal(relation, &between.high)?);
+            let mut constraint = Constraint::lower(Bound::Included(low));
+            constraint.upper = Some(Bound::Included(high));
+            Some((side.column, side.bounded(constraint)))
         }
         Expr::InList(list) if !list.negated && list.list.len() <= MAX_VALUES => {
-            let column = column_no(relation, &list.expr)?;
+            let side = Side::of(relation, &list.expr)?;
             let values = list.list.iter().filter_map(|item| match item {
                 // NULL in a list equals nothing.
                 Expr::Literal(value, _) if value.is_null() => None,
-                Expr::Literal(value, _) => Some(literal(relation, column, value)),
-                _ => Some(None),
+                item => Some(side.literal(relation, item)),
             });
-            Some((column, Constraint::values(values.collect::<Option<Vec<_>>>()?)))
+            Some((side.column, Constraint::values(values.collect::<Option<Vec<_>>>()?)))
         }
         Expr::IsNull(inner) => {
             let column = column_no(relation, inner)?;
@@ -142,6 +144,42 @@ fn column_no(relation: &InnodbRelation, expression: &Expr) -> Option<usize> {
     match expression {
         Expr::Column(column) => relation.schema().index_of(&column.name).ok(),
         _ => None,
+    }
+}
+
+/// A column that is compared with literals.
+struct Side {
+    column: usize,
+    /// Whether sort keys are compared, by the column's own collation.
+    keyed: bool,
+}
+
+impl Side {
+    fn of(relation: &InnodbRelation, expression: &Expr) -> Option<Side> {
+        if let Some(column) = column_no(relation, expression) {
+            return Some(Side { column, keyed: false });
+        }
+        let (column, collation) = keyed_column(expression)?;
+        let column = relation.schema().index_of(&column.name).ok()?;
+        let own = collation_of(relation.schema().field(column))?;
+        (own == collation).then_some(Side { column, keyed: true })
+    }
+
+    /// The value of the column that a literal means.
+    fn literal(&self, relation: &InnodbRelation, expression: &Expr) -> Option<ScalarValue> {
+        match (self.keyed, expression) {
+            (true, expression) => literal(
+                relation,
+                self.column,
+                &ScalarValue::Utf8View(Some(keyed_text(expression)?.to_string())),
+            ),
+            (false, Expr::Literal(value, _)) => literal(relation, self.column, value),
+            _ => None,
+        }
+    }
+
+    fn bounded(&self, constraint: Constraint) -> Constraint {
+        Constraint { collated: self.keyed, ..constraint }
     }
 }
 

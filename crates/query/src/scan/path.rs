@@ -124,7 +124,11 @@ fn selection(
         equal_parts += 1;
     }
     let last = last.filter(|(position, constraint)| {
-        table.ordered(no, *position) && (constraint.lower.is_some() || constraint.upper.is_some())
+        let ordered = match constraint.collated {
+            true => table.ordered_by_collation(no, *position),
+            false => table.ordered(no, *position),
+        };
+        ordered && (constraint.lower.is_some() || constraint.upper.is_some())
     });
     if equal_parts == 0 && last.is_none() {
         return Ok(None);

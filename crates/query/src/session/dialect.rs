@@ -6,7 +6,7 @@
 use std::any::TypeId;
 
 use datafusion::sql::parser::{DFParserBuilder, Statement};
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr};
 use datafusion::sql::sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -53,6 +53,7 @@ mod precedence {
     pub(super) const SUM: u8 = 30;
     pub(super) const PRODUCT: u8 = 40;
     pub(super) const BIT_XOR: u8 = 45;
+    pub(super) const SIGN: u8 = 50;
     pub(super) const POSTFIX: u8 = 60;
     pub(super) const PERIOD: u8 = 100;
 }
@@ -168,6 +169,23 @@ impl Dialect for ServerDialect {
         Some(Ok(precedence))
     }
 
+    fn parse_prefix(&self, parser: &mut Parser) -> Option<std::result::Result<Expr, ParserError>> {
+        // `BINARY of` binds as signs do.
+        match &parser.peek_token_ref().token {
+            Token::Word(word) if word.keyword == Keyword::BINARY && word.quote_style.is_none() => {}
+            _ => return None,
+        }
+        parser.advance_token();
+        let operand = parser.parse_subexpr(precedence::SIGN);
+        Some(operand.map(|operand| Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(operand),
+            data_type: DataType::Binary(None),
+            array: false,
+            format: None,
+        }))
+    }
+
     fn parse_infix(
         &self,
         parser: &mut Parser,
@@ -226,5 +244,6 @@ mod tests {
         assert_eq!(grouped("a = b BETWEEN 1 AND 2"), "(a = (b between 1 and 2))");
         assert_eq!(grouped("NOT a = 1 AND b"), "((NOT (a = 1)) AND b)");
         assert_eq!(grouped("a = b IS NULL"), "((a = b) is null)");
+        assert_eq!(grouped("BINARY a = b"), "(CAST(a AS BINARY) = b)");
     }
 }

@@ -129,7 +129,7 @@ impl InformationSchema {
                 Server::MySql if FILE_NAMES.contains(name) => "utf8mb3_bin",
                 _ => "utf8mb3_general_ci",
             };
-            field(&Column {
+            let column = Column {
                 name: (*name).to_string(),
                 column_type: match (data_type, Collation::with_name(collation)) {
                     (DataType::Utf8, Some(collation)) => ColumnType::VarChar { length: 64, collation },
@@ -142,7 +142,8 @@ impl InformationSchema {
                 compressed: false,
                 comment: String::new(),
                 declaration: Declaration::default(),
-            })
+            };
+            field(&column, server)
         };
         Some(Arc::new(Schema::new(columns.iter().map(of).collect::<Vec<_>>())))
     }

@@ -12,6 +12,7 @@ use datafusion::prelude::SessionConfig;
 use crate::Result;
 use crate::binding::BindingRule;
 use crate::catalog::{CATALOG, Databases};
+use crate::collation::{self, CollationRule};
 use crate::functions::{StoredOrderRule, TemporalRule, aggregates, expression_planners, functions};
 use crate::lookup::physical_optimizer_rules;
 use crate::recursion::RecursionRule;
@@ -50,6 +51,7 @@ pub(super) fn session_state(
     let mut analyzer = Analyzer::new();
     analyzer.rules.insert(0, Arc::new(RecursionRule));
     analyzer.rules.insert(0, Arc::new(TemporalRule));
+    analyzer.rules.insert(0, Arc::new(CollationRule));
     analyzer.rules.insert(0, Arc::new(StoredOrderRule));
     analyzer.rules.splice(0..0, rules::analyzer_rules());
     // Rules behind it see joins instead of subqueries.
@@ -69,7 +71,12 @@ pub(super) fn session_state(
     for function in functions() {
         state.register_udf(function)?;
     }
-    for aggregate in aggregates().into_iter().chain(crate::subquery::aggregates()) {
+    for function in collation::functions() {
+        state.register_udf(Arc::new(function))?;
+    }
+    for aggregate in
+        aggregates().into_iter().chain(crate::subquery::aggregates()).chain(collation::aggregates())
+    {
         state.register_udaf(aggregate)?;
     }
     state.catalog_list().register_catalog(CATALOG.to_string(), Arc::clone(databases) as _);

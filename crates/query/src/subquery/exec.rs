@@ -43,7 +43,7 @@ pub(super) type Slot = Arc<Mutex<Option<RecordBatch>>>;
 
 /// The table of the values, as plans name it.
 #[derive(Debug)]
-pub(super) struct DomainTable {
+pub(crate) struct DomainTable {
     domain: u64,
     schema: SchemaRef,
 }

@@ -26,5 +26,6 @@ mod semi;
 mod values;
 
 pub(crate) use aggregates::{ANY_TRUE, SINGLE_VALUE, aggregates};
+pub(crate) use exec::DomainTable;
 pub(crate) use planner::SubqueryPlanner;
 pub(crate) use rule::SubqueryRule;

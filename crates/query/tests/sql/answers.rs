@@ -13,7 +13,7 @@ pub fn read(path: &Path) -> (Vec<String>, Vec<Row>) {
     (header, lines.map(|line| line.split('\t').map(field).collect()).collect())
 }
 
-fn field(text: &str) -> Option<String> {
+pub fn field(text: &str) -> Option<String> {
     if text == "NULL" {
         return None;
     }

@@ -6,6 +6,7 @@
 mod addresses;
 mod answers;
 mod cases;
+mod collations;
 mod commands;
 mod corpus;
 mod engine_faults;

@@ -171,6 +171,9 @@ pub(crate) fn value(expression: Expr) -> Result<Expr> {
         Expr::Between { expr, negated, low, high } => {
             not(negated, call("between", values(vec![*expr, *low, *high])?))
         }
+        Expr::InList { expr, list, negated } if is_row(&expr) && list.iter().all(is_row) => {
+            not(negated, one_of_rows(*expr, list)?)
+        }
         Expr::InList { expr, list, negated } => {
             let operands = std::iter::once(*expr).chain(list).collect();
             not(negated, call("in", values(operands)?))
@@ -220,6 +223,20 @@ pub(crate) fn value(expression: Expr) -> Result<Expr> {
         Expr::Tuple(parts) => Expr::Tuple(values(parts)?),
         other => return Err(unsupported(format!("the expression `{other}`"))),
     })
+}
+
+fn is_row(expression: &Expr) -> bool {
+    matches!(expression, Expr::Tuple(_))
+}
+
+/// `(a, b) IN ((c, d), ...)` as comparisons of rows, of which one holds.
+fn one_of_rows(row: Expr, list: Vec<Expr>) -> Result<Expr> {
+    let equal = |other| binary(row.clone(), &BinaryOperator::Eq, other);
+    let either =
+        |left, right| Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::Or, right: Box::new(right) };
+    let rows = list.into_iter().map(equal).collect::<Result<Vec<_>>>()?;
+    let any = rows.into_iter().reduce(either).ok_or_else(|| unsupported("an empty list"))?;
+    Ok(Expr::Nested(Box::new(any)))
 }
 
 /// CASE as a call of conditions and results in turn, and the result otherwise.

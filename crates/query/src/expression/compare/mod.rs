@@ -3,12 +3,14 @@
 mod pattern;
 mod way;
 
-pub(super) use pattern::{like, matches, same as same_letter};
+pub(super) use pattern::{like, matches};
 
 use std::cmp::Ordering;
 
+use super::collating::Collating;
 use super::conversions::{self, converted};
 use super::datum::Datum;
+use super::kind::Choice;
 use super::node::{Node, Typed};
 use super::{Kind, Refusal, Rules};
 use way::{Way, order};
@@ -17,7 +19,7 @@ const TRUTH: Kind = Kind::Int { unsigned: false };
 
 /// `=`, `<>`, `<`, `<=`, `>`, `>=`, `<=>`.
 pub(super) fn comparison(operator: &str, left: Typed, right: Typed, rules: &Rules) -> Result<Typed, Refusal> {
-    let way = way::of(&left, &right, rules)?;
+    let way = way::of(&left, &right, operator, rules)?;
     Ok(compared(operator, left, right, way, rules))
 }
 
@@ -39,7 +41,7 @@ fn compared(operator: &str, left: Typed, right: Typed, way: Option<Way>, rules: 
             (false, false, Some(Way::Texts(collating))) if by_equality => {
                 match (left.text(&kinds.0)?, right.text(&kinds.1)?) {
                     (Some(left), Some(right)) => {
-                        Ok(Datum::truth(collating.equals(&left, &right, rules.mysql)? != negated))
+                        Ok(Datum::truth(collating.equals(&left, &right)? != negated))
                     }
                     _ => Ok(Datum::Null),
                 }
@@ -97,8 +99,35 @@ pub(super) fn rows(
     }
 }
 
+/// Operands that are compared with each other: if they are texts, by the collation of them all.
+pub(super) fn alike(operands: Vec<Typed>, operation: &str) -> Result<Vec<Typed>, Refusal> {
+    let is_text = |of: &Typed| matches!(of.kind, Kind::Text(_) | Kind::Choice(_));
+    if !operands.iter().all(|of| is_text(of) || of.kind == Kind::Null) {
+        return Ok(operands);
+    }
+    let mut all: Option<Collating> = None;
+    for operand in operands.iter().filter(|of| is_text(of)) {
+        let own = operand.kind.collating();
+        all = Some(match all {
+            None => own,
+            Some(all) => all.compared(&own, operation)?,
+        });
+    }
+    let Some(all) = all else { return Ok(operands) };
+    let with_all = |operand: Typed| {
+        let kind = match operand.kind {
+            Kind::Text(_) => Kind::Text(all.clone()),
+            Kind::Choice(choice) => Kind::Choice(Choice { collating: all.clone(), ..choice }),
+            other => other,
+        };
+        Typed { kind, ..operand }
+    };
+    Ok(operands.into_iter().map(with_all).collect())
+}
+
 /// `a BETWEEN b AND c`.
-pub(super) fn between(mut operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+pub(super) fn between(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+    let mut operands = alike(operands, "between")?;
     let is_text = |of: &Typed| of.kind.is_string();
     let is_number = |of: &Typed| of.kind.is_number();
     // One number makes numbers of all.
@@ -124,6 +153,7 @@ pub(super) fn between(mut operands: Vec<Typed>, rules: &Rules) -> Result<Typed, 
 
 /// `a IN (b, ...)`: each item is compared in its own way.
 pub(super) fn is_in(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+    let operands = alike(operands, "in")?;
     let Some((value, list)) = operands.split_first() else { return Err(Refusal::new("IN takes a list")) };
     if rules.mysql
         && value.kind == Kind::Year
@@ -164,7 +194,12 @@ pub(super) fn extreme(greatest: bool, operands: Vec<Typed>, rules: &Rules) -> Re
         common = Kind::Double { decimals: most };
     }
     let shown = Typed { node: Node::Literal(Datum::Null), kind: common.clone() };
-    let way = way::of(&shown, &shown, rules)?;
+    let way = match &common {
+        // Texts without a common collation are ordered by the bytes of their character set.
+        Kind::Text(collating) => Some(Way::Texts(collating.clone())),
+        _ => way::of(&shown, &shown, "greatest", rules)?,
+    };
+    let takes_last = greatest && rules.mysql && matches!(way, Some(Way::Texts(_)));
     let (result, rules) = (common.clone(), *rules);
     let compute = move |values: &[Datum]| {
         if values.iter().any(Datum::is_null) {
@@ -178,7 +213,9 @@ pub(super) fn extreme(greatest: bool, operands: Vec<Typed>, rules: &Rules) -> Re
                 None => true,
                 Some(best) => {
                     let order = order(way, (&value, &common), (best, &common), &rules)?;
-                    order == Some(if greatest { Ordering::Greater } else { Ordering::Less })
+                    // Of equal texts MySQL's GREATEST takes the last.
+                    let is_last = takes_last && order == Some(Ordering::Equal);
+                    is_last || order == Some(if greatest { Ordering::Greater } else { Ordering::Less })
                 }
             };
             if better {
@@ -231,7 +268,7 @@ pub(super) fn strcmp(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refus
     let kinds: Vec<Kind> = operands.iter().map(|operand| operand.kind.clone()).collect();
     let way = match kinds.iter().any(Kind::is_binary) {
         true => Way::Bytes,
-        false => Way::Texts(kinds[0].collating().merged(&kinds[1].collating())),
+        false => Way::Texts(kinds[0].collating().compared(&kinds[1].collating(), "strcmp")?),
     };
     for operand in &operands {
         conversions::textual(operand, rules.mysql)?;
@@ -260,7 +297,7 @@ pub(super) fn field(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusa
         (true, false) => {
             let mut collating = kinds[0].collating();
             for kind in &kinds[1..] {
-                collating = collating.merged(&kind.collating());
+                collating = collating.compared(&kind.collating(), "field")?;
             }
             Way::Texts(collating)
         }
@@ -275,7 +312,7 @@ pub(super) fn field(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusa
             let same = match &way {
                 _ if value.is_null() => false,
                 Way::Texts(collating) => match (values[0].text(&kinds[0])?, value.text(kind)?) {
-                    (Some(left), Some(right)) => collating.equals(&left, &right, rules.mysql)?,
+                    (Some(left), Some(right)) => collating.equals(&left, &right)?,
                     _ => false,
                 },
                 way => order(way, (&values[0], &kinds[0]), (value, kind), &rules)? == Some(Ordering::Equal),

@@ -2,7 +2,6 @@
 
 use super::super::conversions::{letters_of, textual};
 use super::super::datum::Datum;
-use super::super::kind::Collating;
 use super::super::node::Typed;
 use super::super::{Kind, Refusal, Rules};
 
@@ -20,41 +19,22 @@ pub(in super::super) fn like(operands: Vec<Typed>, rules: &Rules) -> Result<Type
         textual(operand, mysql)?;
     }
     let binary = kinds[..2].iter().any(Kind::is_binary);
-    let collating = kinds[0].collating().merged(&kinds[1].collating());
+    let collating = kinds[0].collating().compared(&kinds[1].collating(), "like")?;
     let compute = move |values: &[Datum]| {
         let text = letters_of(&values[0], &kinds[0], binary)?;
         let pattern = letters_of(&values[1], &kinds[1], binary)?;
         let (Some(text), Some(pattern)) = (text, pattern) else { return Ok(Datum::Null) };
         let found = match binary {
-            true => matches(&text, &pattern, escape, |a, b| Ok(a == b))?,
-            false => matches(&text, &pattern, escape, |a, b| same(&collating, a, b, mysql))?,
+            true => matches(&text, &pattern, escape),
+            false => collating.like(&text, &pattern, escape)?,
         };
         Ok(Datum::truth(found))
     };
     Ok(Typed::truth(Typed::call(Kind::Int { unsigned: false }, operands, compute)))
 }
 
-/// Whether two letters are one to a collation.
-pub(in super::super) fn same(
-    collating: &Collating,
-    left: char,
-    right: char,
-    mysql: bool,
-) -> Result<bool, Refusal> {
-    if left == right {
-        return Ok(true);
-    }
-    let (mut a, mut b) = ([0; 4], [0; 4]);
-    collating.equals(left.encode_utf8(&mut a), right.encode_utf8(&mut b), mysql)
-}
-
-/// Whether a text matches a pattern with `%` and `_`.
-pub(in super::super) fn matches(
-    text: &str,
-    pattern: &str,
-    escape: Option<char>,
-    same: impl Fn(char, char) -> Result<bool, Refusal>,
-) -> Result<bool, Refusal> {
+/// Whether letters, or bytes as letters, match a pattern with `%` and `_`.
+pub(in super::super) fn matches(text: &str, pattern: &str, escape: Option<char>) -> bool {
     enum Part {
         Letter(char),
         One,
@@ -81,7 +61,7 @@ pub(in super::super) fn matches(
                 continue;
             }
             Some(Part::One) => true,
-            Some(Part::Letter(letter)) => same(text[at], *letter)?,
+            Some(Part::Letter(letter)) => text[at] == *letter,
             None => false,
         };
         match (fits, back) {
@@ -90,10 +70,10 @@ pub(in super::super) fn matches(
                 back = Some((after, reached + 1));
                 (at, part) = (reached + 1, after);
             }
-            (false, None) => return Ok(false),
+            (false, None) => return false,
         }
     }
-    Ok(parts[part.min(parts.len())..].iter().all(|part| matches!(part, Part::Any)))
+    parts[part.min(parts.len())..].iter().all(|part| matches!(part, Part::Any))
 }
 
 #[cfg(test)]
@@ -101,7 +81,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str, pattern: &str) -> bool {
-        matches(text, pattern, Some('\\'), |a, b| Ok(a == b)).unwrap()
+        matches(text, pattern, Some('\\'))
     }
 
     #[test]

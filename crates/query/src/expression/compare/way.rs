@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
+use super::super::collating::Collating;
 use super::super::conversions::bytes_of;
 use super::super::datum::{Datum, Decimal, Number};
-use super::super::kind::Collating;
 use super::super::node::{Node, Typed};
 use super::super::{Kind, Refusal, Rules, dates, json};
 
@@ -24,7 +24,12 @@ pub(super) enum Way {
 }
 
 /// The way of comparing these values; `None` if one of them is NULL.
-pub(super) fn of(left: &Typed, right: &Typed, rules: &Rules) -> Result<Option<Way>, Refusal> {
+pub(super) fn of(
+    left: &Typed,
+    right: &Typed,
+    operation: &str,
+    rules: &Rules,
+) -> Result<Option<Way>, Refusal> {
     if left.kind == Kind::Null || right.kind == Kind::Null {
         return Ok(None);
     }
@@ -34,7 +39,7 @@ pub(super) fn of(left: &Typed, right: &Typed, rules: &Rules) -> Result<Option<Wa
     let is_text = |kind: &Kind| matches!(kind, Kind::Text(_) | Kind::Choice(_));
     Ok(Some(match (&left.kind, &right.kind) {
         (Kind::Json, _) | (_, Kind::Json) => documents(left, right, rules)?,
-        (a, b) if is_text(a) && is_text(b) => Way::Texts(a.collating().merged(&b.collating())),
+        (a, b) if is_text(a) && is_text(b) => Way::Texts(a.collating().compared(&b.collating(), operation)?),
         (Kind::Year, _) | (_, Kind::Year) => years(left, right),
         (Kind::Choice(_), number) | (number, Kind::Choice(_)) if number.is_number() => {
             Way::Numbers { as_doubles: number.scale().is_none() }
@@ -127,7 +132,7 @@ pub(super) fn order(
             _ => return by_doubles(left, right),
         },
         Way::Texts(collating) => match (left.0.text(left.1)?, right.0.text(right.1)?) {
-            (Some(a), Some(b)) => collating.compare(&a, &b, rules.mysql)?,
+            (Some(a), Some(b)) => collating.compare(&a, &b)?,
             _ => return Ok(None),
         },
         Way::Bytes => match (bytes_of(left.0, left.1)?, bytes_of(right.0, right.1)?) {

@@ -5,8 +5,8 @@ use super::fields::day_of_year;
 use super::operand::{date, moment, time};
 use super::weeks::{Mode, week};
 use crate::expression::calendar::{self, DAY};
+use crate::expression::collating::Collating;
 use crate::expression::datum::Datum;
-use crate::expression::kind::Collating;
 use crate::expression::node::Typed;
 use crate::expression::{Kind, Refusal, Rules};
 

@@ -22,8 +22,8 @@ pub(in super::super) fn order(
             })
         };
         let (Some(a), Some(b)) = (said(left)?, said(right)?) else { return Ok(None) };
-        let collating = left.1.collating().merged(&right.1.collating());
-        return collating.compare(&a, &b, false).map(Some);
+        let collating = left.1.collating().compared(&right.1.collating(), "=")?;
+        return collating.compare(&a, &b).map(Some);
     }
     documents(&value(left)?, &value(right)?).map(Some)
 }

@@ -168,6 +168,5 @@ fn fold(text: &str) -> String {
 }
 
 fn like(text: &str, pattern: &str) -> bool {
-    super::super::compare::matches(text, pattern, Some('\\'), |left, right| Ok(left == right))
-        .unwrap_or(false)
+    super::super::compare::matches(text, pattern, Some('\\'))
 }

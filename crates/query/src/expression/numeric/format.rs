@@ -1,8 +1,8 @@
 //! `FORMAT`: digits in groups of three.
 
+use super::super::collating::Collating;
 use super::super::datum::{Datum, Decimal, Number};
 use super::super::decimal::{MAX_SCALE, MAX_SCALE_MARIADB};
-use super::super::kind::Collating;
 use super::super::node::Typed;
 use super::super::{Kind, Refusal, conversions};
 use super::rounding;

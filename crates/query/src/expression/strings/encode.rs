@@ -5,9 +5,9 @@ use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 
 use super::super::arithmetic::bits_of;
+use super::super::collating::Collating;
 use super::super::conversions::{bytes_of, textual};
 use super::super::datum::Datum;
-use super::super::kind::Collating;
 use super::super::node::Typed;
 use super::super::{Kind, Refusal};
 
@@ -53,7 +53,7 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
 
 /// The type of a text of ASCII letters.
 pub(in super::super) fn ascii() -> Kind {
-    Kind::Text(Collating { collation: None, charset: Some("utf8mb4".to_string()), strength: 2 })
+    Kind::Text(Collating::literal(Some("utf8mb4".to_string())))
 }
 
 /// A function of the bytes of a text; NULL of NULL.

@@ -14,9 +14,9 @@ mod sets;
 
 pub(super) use encode::ascii;
 
+use super::collating::Collating;
 use super::conversions::{letters_of, of_letters, textual};
 use super::datum::Datum;
-use super::kind::Collating;
 use super::node::Typed;
 use super::{Kind, Refusal, Rules, compare};
 
@@ -90,9 +90,8 @@ impl Texts {
             let (binary, collating) = (operand.kind.is_binary(), operand.kind.collating());
             texts = Some(match texts {
                 None => Texts { binary, collating },
-                Some(texts) => {
-                    Texts { binary: binary || texts.binary, collating: texts.collating.merged(&collating) }
-                }
+                Some(texts) if binary || texts.binary => Texts { binary: true, collating },
+                Some(texts) => Texts { binary, collating: texts.collating.mixed(&collating, "concat")? },
             });
         }
         texts.ok_or_else(|| Refusal::new("a function of no texts"))

@@ -46,7 +46,7 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
     let folds = match flags.chars().last() {
         Some(flag) => Some(flag == 'i'),
         None if common.binary => Some(false),
-        None => common.collating.folds(mysql),
+        None => common.collating.folds(),
     };
     let kind = match job {
         Job::Is | Job::Position => super::SIGNED,

@@ -1,10 +1,11 @@
 //! Texts looked for in texts.
 
-use super::super::compare::same_letter;
+use tanada_collation::Server;
+
 use super::super::datum::Datum;
 use super::super::node::Typed;
 use super::super::{Kind, Refusal};
-use super::{Texts, number_of_texts, texts};
+use super::{number_of_texts, texts};
 
 pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Option<Typed>, Refusal> {
     let mut operands = operands.to_vec();
@@ -13,19 +14,21 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
             if name == "locate" {
                 operands.swap(0, 1);
             }
+            let server = if mysql { Server::MySql } else { Server::MariaDb };
+            // MySQL searches by the collation of the text that is searched, whatever the other one's is.
+            let searched = operands[0].kind.collating();
             number_of_texts(operands, &[0, 1], mysql, move |texts, numbers, common| {
                 let from = match numbers.first() {
                     None => 0,
                     Some(from) if *from < 1 => return Ok(Datum::Int(0)),
                     Some(from) => usize::try_from(*from - 1).unwrap_or(usize::MAX),
                 };
-                let found = match mysql || common.binary || texts[1].is_empty() {
-                    true => {
-                        let text: Vec<char> = texts[0].chars().collect();
-                        let part: Vec<char> = texts[1].chars().collect();
-                        position(&text, &part, from, common, mysql)?
+                let found = match common.binary || texts[1].is_empty() {
+                    true => position(&texts[0], &texts[1], from, mysql),
+                    false => {
+                        let collating = if mysql { &searched } else { &common.collating };
+                        collating.find(server, &texts[0], &texts[1], from)?
                     }
-                    false => position_of_bytes(&texts[0], &texts[1], from, common)?,
                 };
                 Ok(Datum::Int(found.map_or(0, |at| at as i64 + 1)))
             })?
@@ -34,21 +37,16 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
             if (mysql || operands[0].is_constant())
                 && matches!(&operands[1].kind, Kind::Choice(of) if of.is_set) =>
         {
-            element(operands, mysql)?
+            element(operands)?
         }
         ("find_in_set", 2) => number_of_texts(operands, &[0, 1], mysql, move |texts, _, common| {
             let (part, list) = (&texts[0], &texts[1]);
-            if list.is_empty() || part.contains(',') {
-                return Ok(Datum::Int(0));
-            }
-            let part: Vec<char> = part.chars().collect();
-            for (at, element) in list.split(',').enumerate() {
-                let element: Vec<char> = element.chars().collect();
-                if element.len() == part.len() && begins(&element, &part, common, mysql)? {
-                    return Ok(Datum::Int(at as i64 + 1));
-                }
-            }
-            Ok(Datum::Int(0))
+            let found = match common.binary {
+                false => common.collating.find_in_set(part, list)?,
+                true if list.is_empty() => None,
+                true => list.split(',').position(|element| element == part).map(|at| at + 1),
+            };
+            Ok(Datum::Int(found.map_or(0, |at| at as i64)))
         })?,
         ("substring_index", 3) => texts(operands, &[0, 1], mysql, |texts, numbers| {
             Ok(Some(before(&texts[0], &texts[1], numbers[0])))
@@ -58,72 +56,36 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
     }))
 }
 
-/// The first position of `part` from `from` on.
-fn position(
-    text: &[char],
-    part: &[char],
-    from: usize,
-    common: &Texts,
-    mysql: bool,
-) -> Result<Option<usize>, Refusal> {
+/// The first position of the letters of `part` from `from` on.
+fn position(text: &str, part: &str, from: usize, mysql: bool) -> Option<usize> {
     if part.is_empty() {
+        let length = text.chars().count();
         // Behind the end MySQL finds nothing in one place more than MariaDB.
-        let last = if mysql { text.len() } else { text.len().saturating_sub(usize::from(from > 0)) };
-        return Ok((from <= last).then_some(from));
+        let last = if mysql { length } else { length.saturating_sub(usize::from(from > 0)) };
+        return (from <= last).then_some(from);
     }
-    for at in from..text.len() {
-        if text.len() - at < part.len() {
-            break;
-        }
-        if begins(&text[at..], part, common, mysql)? {
-            return Ok(Some(at));
-        }
-    }
-    Ok(None)
-}
-
-/// The first position from `from` on where MariaDB finds `part`: as many bytes of the text are compared with it.
-fn position_of_bytes(text: &str, part: &str, from: usize, common: &Texts) -> Result<Option<usize>, Refusal> {
-    for (at, (start, _)) in text.char_indices().enumerate().skip(from) {
-        let Some(piece) = text.get(start..start + part.len()) else { continue };
-        if common.collating.equals(piece, part, false)? {
-            return Ok(Some(at));
-        }
-    }
-    Ok(None)
+    let mut starts = text.char_indices().enumerate().skip(from);
+    starts.find(|(_, (start, _))| text[*start..].starts_with(part)).map(|(at, _)| at)
 }
 
 /// `FIND_IN_SET` of a constant in a SET: the position of its element.
-fn element(operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {
+fn element(operands: Vec<Typed>) -> Result<Typed, Refusal> {
     let kinds: Vec<Kind> = operands.iter().map(|operand| operand.kind.clone()).collect();
     let Kind::Choice(choice) = &kinds[1] else { return Err(Refusal::new("what is no SET")) };
-    let (elements, collating) = (choice.elements.clone(), choice.collating.merged(&kinds[0].collating()));
+    let (elements, collating) =
+        (choice.elements.clone(), choice.collating.compared(&kinds[0].collating(), "find_in_set")?);
     Ok(Typed::call(Kind::Int { unsigned: false }, operands, move |values| {
         let (Some(part), Some(list)) = (values[0].text(&kinds[0])?, values[1].text(&kinds[1])?) else {
             return Ok(Datum::Null);
         };
         for (at, element) in elements.iter().enumerate() {
-            if collating.equals(element, &part, mysql)? {
+            if collating.equals(element, &part)? {
                 let is_in = list.split(',').any(|found| found == element);
                 return Ok(Datum::Int(if is_in { at as i64 + 1 } else { 0 }));
             }
         }
         Ok(Datum::Int(0))
     }))
-}
-
-/// Whether a text begins with another, letter by letter in the collation.
-fn begins(text: &[char], part: &[char], common: &Texts, mysql: bool) -> Result<bool, Refusal> {
-    for (left, right) in text.iter().zip(part) {
-        let same = match common.binary {
-            true => left == right,
-            false => same_letter(&common.collating, *left, *right, mysql)?,
-        };
-        if !same {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// What is before the n-th separator, or behind the n-th from the end, counted as the separators are found from the

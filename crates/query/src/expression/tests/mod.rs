@@ -2,13 +2,13 @@
 //! both for each row of the table below (between `¦`), `ERROR` where the server gives an error or the answer is not
 //! computed here.
 
-use tanada_collation::Charset;
 use tanada_innodb::{Collation, Column, ColumnType};
 
 use super::calendar;
+use super::collating::Collating;
 use super::conversions::bytes_of;
 use super::datum::{Datum, Decimal};
-use super::kind::{Collating, Kind};
+use super::kind::Kind;
 use super::plan;
 use super::{Refusal, Rules, dates};
 
@@ -189,13 +189,9 @@ fn printed(value: &Datum, kind: &Kind) -> Result<String, Refusal> {
 
 fn computed(expression: &str, rows: usize, mysql: bool) -> Result<String, Refusal> {
     let columns = columns(mysql);
-    let name = if mysql { "utf8mb4_0900_ai_ci" } else { "utf8mb4_general_ci" };
-    let connection = Collating {
-        collation: Some(name.to_string()),
-        charset: Charset::lookup("utf8mb4").map(|_| "utf8mb4".to_string()),
-        strength: 2,
-    };
-    let (typed, inputs) = plan::query(expression, &columns, &Rules::new(mysql), connection)?;
+    let rules = Rules::new(mysql);
+    let connection = Collating::connection(rules.server());
+    let (typed, inputs) = plan::query(expression, &columns, &rules, connection)?;
     let values = (0..rows).map(|row| {
         let row: Vec<Datum> = inputs
             .iter()

@@ -1,4 +1,6 @@
 //! `GROUP_CONCAT` over a text and a separator: distinct texts once, in an order, cut at `group_concat_max_len`.
+//!
+//! A third argument, if there is one, decides which texts are distinct.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -39,6 +41,7 @@ impl AggregateUDFImpl for GroupConcat {
     fn coerce_types(&self, arguments: &[DataType]) -> Result<Vec<DataType>> {
         match arguments {
             [_, _] => Ok(vec![DataType::Utf8, DataType::Utf8]),
+            [_, _, key] => Ok(vec![DataType::Utf8, DataType::Utf8, key.clone()]),
             _ => plan_err!("GROUP_CONCAT takes a text and a separator"),
         }
     }
@@ -87,9 +90,9 @@ impl Accumulator for Texts {
             return Ok(ScalarValue::Utf8(None));
         }
         let mut seen = HashSet::new();
-        let rows = self
-            .rows
-            .ordered(|row| !is_distinct || row.first().is_none_or(|text| seen.insert(text.clone())))?;
+        let rows = self.rows.ordered(|row| {
+            !is_distinct || row.get(2).or(row.first()).is_none_or(|key| seen.insert(key.clone()))
+        })?;
         let mut joined = String::new();
         for (no, row) in rows.into_iter().enumerate() {
             if no > 0 {

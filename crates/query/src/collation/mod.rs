@@ -1,0 +1,38 @@
+//! Texts compared, ordered and grouped by the servers' collations.
+//!
+//! DataFusion compares texts by bytes. An analyzer rule ([`CollationRule`]) gives it other values to compare, before
+//! types are coerced:
+//!
+//! - comparisons, joins, IN, ORDER BY and windows take [`sort_key`](sort_key::NAME) of their texts, byte strings that
+//!   compare as the texts do, so that hash joins and sorts stay as they are;
+//! - GROUP BY, DISTINCT and what becomes of UNION, EXCEPT and INTERSECT group by the keys and show the text that was
+//!   read first;
+//! - MIN and MAX choose by the keys; LIKE is matched character by character.
+//!
+//! How a text compares is found bottom-up over the logical plan ([`comparing`]). Where it is not known, or its order is
+//! not, and it matters, the query is refused.
+
+mod choice;
+mod chosen;
+mod comparing;
+mod correlated;
+mod grouping;
+mod index;
+mod like;
+mod operators;
+mod rule;
+mod search;
+mod sliding;
+mod sort_key;
+
+pub use chosen::aggregates;
+pub(crate) use comparing::{Texts, collation_of};
+pub use rule::CollationRule;
+pub(crate) use sort_key::{NAME as SORT_KEY, keyed_column, keyed_text};
+
+use datafusion::logical_expr::ScalarUDF;
+
+/// Functions that the rule calls.
+pub fn functions() -> Vec<ScalarUDF> {
+    vec![sort_key::function(), like::function(), choice::function()]
+}

@@ -1,0 +1,147 @@
+//! Texts compare, join, group and sort by collation: answers of MySQL 9.7 and MariaDB 10.11 on the same tables.
+//!
+//! The fixture holds the tables `words`, `marks` and `codes` of both servers, questions, and what each server printed.
+
+use tanada_innodb::MountOptions;
+use tanada_io::Method;
+use tanada_query::Session;
+
+use crate::answers::{Row, field};
+use crate::fixtures::unpacked;
+use crate::sessions::{run, session};
+
+/// What is refused by the engine's expressions, and answered by the servers: functions, COLLATE, rows, an ENUM in other
+/// letters.
+const REFUSED_BY_ENGINE: [&str; 12] = [
+    "field(",
+    "strcmp(",
+    "find_in_set(",
+    "locate(",
+    "greatest(",
+    " collate ",
+    " binary ",
+    "json_extract(",
+    ", k) = (",
+    "e = 'BETA'",
+    "'ALPHA'",
+    "concat(g, u)",
+];
+
+/// What is refused by the server's expressions, and answered by the servers.
+const REFUSED_BY_SERVER: [&str; 4] = ["e = 'BETA'", "'ALPHA'", "concat(g, u)", "regexp '^MALM'"];
+
+async fn words(server: &str) -> Session {
+    let session = session(Method::Threads);
+    let options = MountOptions { allow_stale: true, ..MountOptions::default() };
+    session.mount_innodb(&unpacked("collations").join(server).join("words"), &options).await.unwrap();
+    session.use_database("words").unwrap();
+    session
+}
+
+/// Questions and a server's answers; `None` where the server refuses.
+fn questions(server: &str) -> Vec<(String, Option<String>)> {
+    let read = |name: String| std::fs::read_to_string(unpacked("collations").join(name)).unwrap();
+    let answers: Vec<Option<String>> = serde_json::from_str(&read(format!("{server}.json"))).unwrap();
+    let questions = read("questions.sql".to_string());
+    let questions: Vec<String> = questions.lines().map(str::to_string).collect();
+    assert_eq!(questions.len(), answers.len());
+    questions.into_iter().zip(answers).collect()
+}
+
+/// How an answer differs from the server's; `None` if it does not.
+async fn difference(
+    session: &Session,
+    sql: &str,
+    expected: Option<&str>,
+    refused: &[&str],
+) -> Option<String> {
+    let found = match (run(session, sql).await, expected) {
+        (Err(_), None) => return None,
+        (Err(_), Some(_)) if refused.iter().any(|part| sql.contains(part)) => return None,
+        (Err(error), Some(_)) => return Some(format!("refused: {error}")),
+        (Ok(found), None) => return Some(format!("{:?} where the server refuses", found.rows)),
+        (Ok(found), Some(_)) => found.rows,
+    };
+    let expected = expected.unwrap_or_default();
+    let rows: Vec<Row> = expected.lines().map(|line| line.split('\t').map(field).collect()).collect();
+    let ordered = sql.contains("order by");
+    let sorted = |mut rows: Vec<Row>| {
+        if !ordered {
+            rows.sort();
+        }
+        rows
+    };
+    let (found, rows) = (sorted(found), sorted(rows));
+    (found != rows).then(|| format!("found {found:?}\n  expected {rows:?}"))
+}
+
+async fn assert_answers(server: &str) {
+    let session = words(server).await;
+    let mut wrong = Vec::new();
+    for (expressions, refused) in [("engine", &REFUSED_BY_ENGINE[..]), ("server", &REFUSED_BY_SERVER[..])] {
+        run(&session, &format!("set tanada.expressions = '{expressions}'")).await.unwrap();
+        for (sql, expected) in questions(server) {
+            if let Some(difference) = difference(&session, &sql, expected.as_deref(), refused).await {
+                wrong.push(format!("{expressions}: {sql}\n  {difference}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} on {server}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn texts_of_mysql_compare_by_collation() {
+    assert_answers("mysql-9.7").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn texts_of_mariadb_compare_by_collation() {
+    assert_answers("mariadb-10.11").await;
+}
+
+/// Queries that give the same rows.
+const SAME_ROWS: [(&str, &str); 8] = [
+    // Aggregates keep the character set.
+    ("select hex(max(l)) from words", "select hex(l) from words order by l desc, id limit 1"),
+    // Parts of calls are told apart.
+    ("select count(*) from words where hex(greatest(g, 'c')) = hex(least(g, 'c'))", "select 0"),
+    (
+        "select length(group_concat(distinct g separator ',')) - length(group_concat(distinct g separator '')) + 1 \
+         from words",
+        "select count(distinct g) from words",
+    ),
+    // NULL is an empty text where an aggregate has an order.
+    (
+        "select group_concat(id order by if(id in (11, 18), null, g), id) from words",
+        "select group_concat(id order by if(id in (11, 18), '', ifnull(g, '')), id) from words",
+    ),
+    // The first query's text is shown.
+    (
+        "select g from words where id = 12 union select g from words where id = 11",
+        "select g from words where id = 12",
+    ),
+    (
+        "select g from words where id = 11 union select g from words where id = 12",
+        "select g from words where id = 11",
+    ),
+    (
+        "select id from words where (g, k) in (('ZURICH', 1), ('A', 2)) order by id",
+        "select id from words where g = 'ZURICH' and k = 1 or g = 'A' and k = 2 order by id",
+    ),
+    (
+        "select id from words w where g > (select min(g) from marks m where m.v > w.k) order by id",
+        "select w.id from words w where exists (select 1 from marks m where m.v > w.k and m.g < w.g) order by 1",
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn results_of_texts_keep_their_collations() {
+    for server in ["mysql-9.7", "mariadb-10.11"] {
+        let session = words(server).await;
+        run(&session, "set tanada.expressions = 'server'").await.unwrap();
+        for (sql, same) in SAME_ROWS {
+            let (found, expected) = (run(&session, sql).await.unwrap(), run(&session, same).await.unwrap());
+            assert_eq!(found.rows, expected.rows, "{server}: {sql}");
+        }
+    }
+}
