@@ -171,13 +171,7 @@ pub(crate) fn value(expression: Expr) -> Result<Expr> {
         Expr::Between { expr, negated, low, high } => {
             not(negated, call("between", values(vec![*expr, *low, *high])?))
         }
-        Expr::InList { expr, list, negated } if is_row(&expr) && list.iter().all(is_row) => {
-            not(negated, one_of_rows(*expr, list)?)
-        }
-        Expr::InList { expr, list, negated } => {
-            let operands = std::iter::once(*expr).chain(list).collect();
-            not(negated, call("in", values(operands)?))
-        }
+        Expr::InList { expr, list, negated } => not(negated, in_list(*expr, list)?),
         Expr::Like { negated, any: false, expr, pattern, escape_char } => {
             let mut operands = values(vec![*expr, *pattern])?;
             operands.extend(escape_char.map(Expr::Value));
@@ -227,6 +221,14 @@ pub(crate) fn value(expression: Expr) -> Result<Expr> {
 
 fn is_row(expression: &Expr) -> bool {
     matches!(expression, Expr::Tuple(_))
+}
+
+/// `of IN (list)`.
+fn in_list(of: Expr, list: Vec<Expr>) -> Result<Expr> {
+    if is_row(&of) && list.iter().all(is_row) {
+        return one_of_rows(of, list);
+    }
+    Ok(call("in", values(std::iter::once(of).chain(list).collect())?))
 }
 
 /// `(a, b) IN ((c, d), ...)` as comparisons of rows, of which one holds.
