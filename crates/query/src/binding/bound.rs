@@ -21,6 +21,11 @@ use crate::lookup::key::KeyColumn;
 use crate::relation::ArrowSink;
 use crate::session::context::QueryContext;
 
+/// Digits of a word of MariaDB's decimals, of which quotients have whole ones.
+const WORD_DIGITS: u8 = 9;
+/// Sums of operands with more digits after the point go on with those digits alone, which leaves room for their whole part.
+const MAX_CARRIED_SCALE: u8 = 15;
+
 /// A literal operand.
 pub(super) fn literal(value: &ScalarValue, kind: Kind) -> Result<Typed> {
     let array = value.to_array()?;
@@ -54,6 +59,37 @@ pub(crate) struct BoundCall {
 }
 
 impl BoundCall {
+    /// The bound call that an expression is, if it is one.
+    pub(super) fn of(expression: &Expr) -> Option<&BoundCall> {
+        match expression {
+            Expr::ScalarFunction(function) => function.func.inner().downcast_ref::<BoundCall>(),
+            _ => None,
+        }
+    }
+
+    /// The operand of a sum with the digits that MariaDB carries on from quotients, and the digits that its type shows.
+    pub(crate) fn carried(expression: &Expr) -> Option<(Expr, u8)> {
+        let bound = BoundCall::of(expression)?;
+        let (Kind::Decimal { scale }, Expr::ScalarFunction(function)) = (&bound.typed.kind, expression)
+        else {
+            return None;
+        };
+        let kind = Kind::Decimal { scale: scale.saturating_add(WORD_DIGITS).max(2 * WORD_DIGITS) };
+        if *scale > MAX_CARRIED_SCALE {
+            return None;
+        }
+        let all = BoundCall {
+            text: format!("{} with all digits", bound.text),
+            is_condition: false,
+            dates: bound.dates.clone(),
+            field: Arc::new(field_of(bound.name(), &kind, true)),
+            query: Arc::clone(&bound.query),
+            signature: bound.signature.clone(),
+            typed: Typed { node: bound.typed.node.clone(), kind },
+        };
+        Some((ScalarUDF::from(all).call(function.args.clone()), *scale))
+    }
+
     /// The expression over `inputs`.
     pub(super) fn expression(name: &str, typed: Typed, inputs: Inputs, query: &Arc<QueryContext>) -> Expr {
         let is_condition = is_condition(name);

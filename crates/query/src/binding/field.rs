@@ -7,6 +7,7 @@ use datafusion::common::ScalarValue;
 
 use crate::expression::{Collating, IMPLICIT, Kind, Refusal, Rules};
 use crate::relation::types::MYSQL_TYPE;
+use crate::text::digits_of_double;
 
 /// Metadata key of the type of an expression, a [`Kind`] as JSON.
 pub(crate) const KIND: &str = "tanada.kind";
@@ -25,7 +26,10 @@ pub(crate) fn kind_of(field: &Field) -> Result<Kind, Refusal> {
     if matches!(mysql_type, "uuid" | "inet4" | "inet6" | "geometry") || mysql_type.starts_with("vector") {
         return Err(Refusal::new(format!("a value of type {mysql_type}")));
     }
-    of_arrow(field.data_type())
+    match (digits_of_double(mysql_type), field.data_type()) {
+        (Some(digits), DataType::Float64) => Ok(Kind::Double { decimals: u8::try_from(digits).ok() }),
+        (_, data_type) => of_arrow(data_type),
+    }
 }
 
 /// The type of what has no metadata: a result of the engine's own operators.
@@ -104,6 +108,7 @@ fn mysql_type(kind: &Kind) -> Option<String> {
         Kind::Time { fsp } => with_fsp("time", *fsp),
         Kind::DateTime { fsp } | Kind::Timestamp { fsp } => with_fsp("datetime", *fsp),
         Kind::Json => "json".to_string(),
+        Kind::Double { decimals: Some(decimals) } => format!("double(53,{decimals})"),
         _ => return None,
     })
 }
@@ -137,6 +142,8 @@ mod tests {
         for kind in [Kind::Text(collating), Kind::Time { fsp: 3 }, Kind::Decimal { scale: 4 }, Kind::Null] {
             assert_eq!(kind_of(&field_of("c", &kind, true)).unwrap(), kind);
         }
+        let fixed = field_of("c", &Kind::Double { decimals: Some(2) }, true);
+        assert_eq!(fixed.metadata().get(MYSQL_TYPE).map(String::as_str), Some("double(53,2)"));
         let plain = Field::new("c", DataType::Timestamp(TimeUnit::Millisecond, None), true);
         assert_eq!(kind_of(&plain).unwrap(), Kind::DateTime { fsp: 3 });
     }

@@ -4,19 +4,28 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{InList, Like};
 use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{Between, Case, Expr, Operator, binary_expr, cast, lit};
+use datafusion::logical_expr::{Between, Case, Expr, ExprSchemable, Operator, binary_expr, cast, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
+use super::bound::BoundCall;
 use super::rule::Argument;
-use crate::expression::Kind;
-use crate::functions::expression_planners;
+use crate::expression::{Kind, Rules};
+use crate::functions::{expression_planners, finite_function};
 use crate::relation::types::MYSQL_TYPE;
 
 /// Most digits of an engine's DECIMAL.
 const MAX_DIGITS: u8 = 38;
 
 /// The engine's expression for a call; `None` if it would mean something else, or is not known to mean the same.
-pub(super) fn expression(name: &str, operands: &[Argument], schema: &DFSchema) -> Result<Option<Expr>> {
+pub(super) fn expression(
+    name: &str,
+    operands: &[Argument],
+    schema: &DFSchema,
+    rules: &Rules,
+) -> Result<Option<Expr>> {
+    if !rules.mysql && (name == "/" || operands.iter().any(carries_digits)) {
+        return Ok(None);
+    }
     let expression = |no: usize| operands[no].expression.clone();
     match (name, operands) {
         ("=" | "<>" | "<" | "<=" | ">" | ">=", [left, right]) if compares(left, right) => {
@@ -64,10 +73,17 @@ pub(super) fn expression(name: &str, operands: &[Argument], schema: &DFSchema) -
     }
 }
 
-/// A number that the engine computes with as the servers do.
+/// A quotient, or what is made of one: MariaDB goes on with more digits than its type shows.
+fn carries_digits(of: &Argument) -> bool {
+    matches!(of.kind, Ok(Kind::Decimal { .. })) && BoundCall::of(&of.expression).is_some()
+}
+
+/// A number that the engine computes with as the servers do: the digits that a double shows are not its concern.
 fn is_plain_number(of: &Argument) -> bool {
-    let is_number =
-        matches!(of.kind, Ok(Kind::Int { .. } | Kind::Decimal { .. } | Kind::Double { .. } | Kind::Float));
+    let is_number = matches!(
+        of.kind,
+        Ok(Kind::Int { .. } | Kind::Decimal { .. } | Kind::Double { decimals: None } | Kind::Float)
+    );
     is_number && !matches!(of.field.data_type(), DataType::Boolean | DataType::Decimal256(..))
 }
 
@@ -139,7 +155,11 @@ fn operation(name: &str, left: Expr, right: Expr, schema: &DFSchema) -> Result<E
             PlannerResult::Original(raw) => raw,
         };
     }
-    Ok(binary_expr(raw.left, engine, raw.right))
+    let is_double = |operand: &Expr| operand.get_type(schema).is_ok_and(|of| of.is_floating());
+    let computes = matches!(engine, Operator::Plus | Operator::Minus | Operator::Multiply);
+    let is_double = computes && (is_double(&raw.left) || is_double(&raw.right));
+    let result = binary_expr(raw.left, engine, raw.right);
+    Ok(if is_double { finite_function().call(vec![result]) } else { result })
 }
 
 /// LIKE of texts, which a later rule matches by their collations.

@@ -62,7 +62,7 @@ fn bind(expression: Expr, schema: &DFSchema, texts: &Texts) -> Result<Transforme
         .iter()
         .map(|argument| Argument::new(argument, schema, texts, &call.rules))
         .collect::<Result<Vec<_>>>()?;
-    if let Some(native) = native::expression(name, &operands, schema)? {
+    if let Some(native) = native::expression(name, &operands, schema, &call.rules)? {
         return Ok(Transformed::yes(native));
     }
     let mut inputs = Inputs::default();

@@ -68,6 +68,11 @@ pub fn unsigned_zero_function() -> ScalarUDF {
     numbers::unsigned_zero()
 }
 
+/// The function that refuses doubles out of range.
+pub fn finite_function() -> ScalarUDF {
+    numbers::finite()
+}
+
 /// The function that gives 64 bits for any number.
 pub fn bits_function() -> ScalarUDF {
     let [_, bits] = numbers::functions();

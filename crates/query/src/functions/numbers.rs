@@ -11,7 +11,7 @@ use datafusion::arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Field, FieldRef, Float32Type, Float64Type, Int64Type,
     TimeUnit,
 };
-use datafusion::common::{Result, plan_err};
+use datafusion::common::{Result, exec_err, plan_err};
 use datafusion::logical_expr::ScalarUDF;
 
 use super::simple::Simple;
@@ -23,6 +23,8 @@ pub const NUMBER: &str = "mysql_number";
 /// Name of the function that gives 64 bits for any number.
 pub const BITS: &str = "mysql_bits";
 
+/// Name of the function that refuses doubles out of range.
+const FINITE: &str = "finite_double";
 /// Name of the function that makes 0 of -0.0.
 const UNSIGNED_ZERO: &str = "unsigned_zero";
 
@@ -39,6 +41,26 @@ pub(super) fn unsigned_zero() -> ScalarUDF {
                 array.as_primitive::<Float64Type>().unary::<_, Float64Type>(|number| number + 0.0),
             )),
             _ => plan_err!("a zero is of one value"),
+        },
+    )
+}
+
+/// The function that passes doubles on and refuses those out of range, which are errors of the servers.
+pub(super) fn finite() -> ScalarUDF {
+    Simple::function(
+        FINITE,
+        |types| types.first().cloned().map_or_else(|| plan_err!("a double is one value"), Ok),
+        |arrays, _| match arrays {
+            [array] => {
+                let numbers = array.as_primitive::<Float64Type>();
+                match numbers.iter().flatten().all(f64::is_finite) {
+                    true => Ok(Arc::clone(array)),
+                    false => {
+                        exec_err!("a DOUBLE value is out of range, which is an error of the servers, too")
+                    }
+                }
+            }
+            _ => plan_err!("a double is one value"),
         },
     )
 }

@@ -3,25 +3,30 @@
 //! 1. Arguments of SUM, STD and VARIANCE that are no numbers become the numbers that the servers take them for; those
 //!    of the aggregates of bits become 64 bits.
 //! 2. MariaDB's STD, VARIANCE, PERCENT_RANK and CUME_DIST show a fixed number of digits.
-//! 3. GROUP_CONCAT is cut at `group_concat_max_len`; JSON_ARRAYAGG and JSON_OBJECTAGG spell values as the server does.
-//! 4. Aggregates that depend on the order of rows and have none read one table in the order of its primary key.
+//! 3. MariaDB's SUM and AVG of quotients add all digits that these carry on, and round at last.
+//! 4. GROUP_CONCAT is cut at `group_concat_max_len`; JSON_ARRAYAGG and JSON_OBJECTAGG spell values as the server does.
+//! 5. Aggregates that depend on the order of rows and have none read one table in the order of its primary key.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, DFSchema, Result, not_impl_err};
 use datafusion::datasource::source_as_provider;
-use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
+use datafusion::logical_expr::expr::{AggregateFunction, Alias, WindowFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    AggregateUDF, Expr, ExprSchemable, LogicalPlan, SortExpr, WindowFunctionDefinition, cast,
+    AggregateUDF, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, SortExpr, WindowFunctionDefinition,
+    cast,
 };
 use datafusion::optimizer::AnalyzerRule;
 use tanada_innodb::schema::Server;
 
+use crate::binding::BoundCall;
 use crate::catalog::InnodbTable;
 use crate::functions::{self, numbers};
 use crate::relation::types::MYSQL_TYPE;
@@ -44,6 +49,7 @@ impl AnalyzerRule for AggregateRule {
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
         let options = config.extensions.get::<TanadaOptions>().cloned().unwrap_or_default();
         plan.transform_up_with_subqueries(|node| {
+            let is_window = matches!(node, LogicalPlan::Window(_));
             let is_aggregate = matches!(node, LogicalPlan::Aggregate(_) | LogicalPlan::Window(_));
             let node = node.recompute_schema()?;
             if !is_aggregate {
@@ -52,13 +58,16 @@ impl AnalyzerRule for AggregateRule {
             let schema = merge_schema(&node.inputs());
             let order = node.inputs().first().map_or_else(Vec::new, |input| reading_order(input));
             let names = NamePreserver::new(&node);
-            let variant = Variant { options: &options, schema: &schema, order };
+            let sums = RefCell::default();
+            let variant = Variant { options: &options, schema: &schema, order, sums };
             let rewritten = node.map_expressions(|expression| {
                 let name = names.save(&expression);
+                let expression = if is_window { expression } else { variant.with_all_digits(expression) };
                 let rewritten = expression.transform_up(|inner| variant.of(inner))?;
                 Ok(rewritten.update_data(|expression| name.restore(expression)))
             })?;
-            rewritten.map_data(LogicalPlan::recompute_schema)
+            let sums = variant.sums.into_inner();
+            rewritten.map_data(LogicalPlan::recompute_schema)?.map_data(|plan| rounded(plan, &sums))
         })
         .data()
     }
@@ -68,6 +77,27 @@ struct Variant<'a> {
     options: &'a TanadaOptions,
     schema: &'a DFSchema,
     order: Vec<SortExpr>,
+    /// Names of sums with more digits than they show, and how many they show.
+    sums: RefCell<BTreeMap<String, u8>>,
+}
+
+/// The aggregate with those sums rounded to the digits that they show.
+fn rounded(plan: LogicalPlan, sums: &BTreeMap<String, u8>) -> Result<LogicalPlan> {
+    if sums.is_empty() {
+        return Ok(plan);
+    }
+    let columns = plan.schema().iter().map(|(qualifier, field)| {
+        let column = Expr::Column(Column::from((qualifier, field)));
+        match sums.get(field.name()).filter(|_| qualifier.is_none()) {
+            Some(digits) => {
+                let shown = DataType::Decimal128(DECIMAL128_MAX_PRECISION, digits.cast_signed());
+                cast(column, shown).alias(field.name())
+            }
+            None => column,
+        }
+    });
+    let columns: Vec<Expr> = columns.collect();
+    LogicalPlanBuilder::from(plan).project(columns)?.build()
 }
 
 impl Variant<'_> {
@@ -87,6 +117,33 @@ impl Variant<'_> {
 
     fn mysql(&self) -> bool {
         self.options.server == Server::MySql
+    }
+
+    /// A sum of quotients with all of their digits.
+    fn with_all_digits(&self, expression: Expr) -> Expr {
+        if self.mysql() {
+            return expression;
+        }
+        let name = expression.schema_name().to_string();
+        let Expr::Alias(alias) = expression else { return self.carried(expression, &name) };
+        let expr = Box::new(self.carried(*alias.expr, &name));
+        Expr::Alias(Alias { expr, ..alias })
+    }
+
+    fn carried(&self, expression: Expr, name: &str) -> Expr {
+        let Expr::AggregateFunction(mut sum) = expression else { return expression };
+        let more = match sum.func.name() {
+            "sum" => 0,
+            "avg" => MORE_DIGITS,
+            _ => return Expr::AggregateFunction(sum),
+        };
+        if let ([of], false) = (sum.params.args.as_mut_slice(), sum.params.distinct)
+            && let Some((operand, digits)) = BoundCall::carried(of)
+        {
+            *of = operand;
+            self.sums.borrow_mut().insert(name.to_owned(), digits.saturating_add(more));
+        }
+        Expr::AggregateFunction(sum)
     }
 
     fn aggregate(&self, aggregate: &mut AggregateFunction) -> Result<()> {

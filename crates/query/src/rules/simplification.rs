@@ -6,6 +6,7 @@
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr::{Alias, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, when};
@@ -39,11 +40,10 @@ fn guarded(expression: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         return Ok(Transformed::no(expression));
     };
     let of = match (op, left.as_ref(), right.as_ref()) {
-        (Operator::And | Operator::Or, Expr::InList(left), Expr::InList(right))
-            if left.expr == right.expr =>
-        {
-            left.expr.as_ref()
-        }
+        (Operator::And | Operator::Or, left, right) => match (in_list(left), in_list(right)) {
+            (Some(left), Some(right)) if left.expr == right.expr => left.expr.as_ref(),
+            _ => return Ok(Transformed::no(expression)),
+        },
         (Operator::BitwiseXor, left, right) if left == right => left,
         _ => return Ok(Transformed::no(expression)),
     };
@@ -52,4 +52,13 @@ fn guarded(expression: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
     let is_value = of.clone().is_not_null();
     Ok(Transformed::yes(when(is_value, expression).end()?))
+}
+
+/// The list of `a IN (1)`, `a NOT IN (1)` and `NOT a IN (1)`.
+fn in_list(expression: &Expr) -> Option<&InList> {
+    match expression {
+        Expr::InList(list) => Some(list),
+        Expr::Not(inner) | Expr::Alias(Alias { expr: inner, .. }) => in_list(inner),
+        _ => None,
+    }
 }

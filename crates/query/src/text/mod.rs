@@ -120,7 +120,7 @@ fn fractional_digits(mysql_type: &str) -> Option<usize> {
 }
 
 /// Digits after the point of `double(53,4)`; `None` of a plain DOUBLE.
-fn digits_of_double(mysql_type: &str) -> Option<usize> {
+pub fn digits_of_double(mysql_type: &str) -> Option<usize> {
     mysql_type.strip_prefix("double(")?.strip_suffix(')')?.split_once(',')?.1.parse().ok()
 }
 
