@@ -68,7 +68,7 @@ impl BoundCall {
     }
 
     /// The operand of a sum with the digits that MariaDB carries on from quotients, and the digits that its type shows.
-    pub(crate) fn carried(expression: &Expr) -> Option<(Expr, u8)> {
+    pub(super) fn carried(expression: &Expr) -> Option<(Expr, u8)> {
         let bound = BoundCall::of(expression)?;
         let (Kind::Decimal { scale }, Expr::ScalarFunction(function)) = (&bound.typed.kind, expression)
         else {

@@ -64,6 +64,19 @@ fn of_arrow(data_type: &DataType) -> Result<Kind, Refusal> {
     })
 }
 
+/// The digits after the point that a decimal's type shows, if its values have more.
+pub(super) fn shown_digits(field: &Field) -> Option<u8> {
+    let kind = field.metadata().get(KIND).and_then(|kind| serde_json::from_str(kind).ok());
+    match (field.data_type(), kind) {
+        (DataType::Decimal128(_, has) | DataType::Decimal256(_, has), Some(Kind::Decimal { scale }))
+            if *has > scale.cast_signed() =>
+        {
+            Some(scale)
+        }
+        _ => None,
+    }
+}
+
 fn digits(unit: TimeUnit) -> u8 {
     match unit {
         TimeUnit::Second => 0,

@@ -8,6 +8,7 @@ use datafusion::logical_expr::{Between, Case, Expr, ExprSchemable, Operator, bin
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::bound::BoundCall;
+use super::field::shown_digits;
 use super::rule::Argument;
 use crate::expression::{Kind, Rules};
 use crate::functions::{expression_planners, finite_function};
@@ -68,6 +69,8 @@ pub(super) fn expression(
             Ok(Some(cast(extracted, DataType::Int64)))
         }
         ("like", [text, pattern, escape @ ..]) => Ok(like(text, pattern, escape)),
+        ("ranking", [_]) if rules.mysql => Ok(Some(expression(0))),
+        ("ranking", [_]) => Ok(Some(cast(expression(0), DataType::Int64))),
         ("case", operands) => Ok(case(operands)),
         _ => Ok(None),
     }
@@ -75,7 +78,8 @@ pub(super) fn expression(
 
 /// A quotient, or what is made of one: MariaDB goes on with more digits than its type shows.
 fn carries_digits(of: &Argument) -> bool {
-    matches!(of.kind, Ok(Kind::Decimal { .. })) && BoundCall::of(&of.expression).is_some()
+    let is_bound = BoundCall::of(&of.expression).is_some();
+    matches!(of.kind, Ok(Kind::Decimal { .. })) && (is_bound || shown_digits(&of.field).is_some())
 }
 
 /// A number that the engine computes with as the servers do: the digits that a double shows are not its concern.
@@ -129,9 +133,15 @@ fn is_date_text(of: &Argument) -> bool {
     else {
         return false;
     };
-    let shape: Vec<u8> =
-        text.bytes().map(|byte| if byte.is_ascii_digit() { b'0' } else { byte }).take(26).collect();
-    shape == b"0000-00-00" || shape == b"0000-00-00 00:00:00"
+    let shape: String =
+        text.chars().map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).take(27).collect();
+    match shape.strip_prefix("0000-00-00 00:00:00") {
+        Some("") => true,
+        Some(fraction) => fraction.strip_prefix('.').is_some_and(|digits| {
+            (1..=6).contains(&digits.len()) && digits.bytes().all(|digit| digit == b'0')
+        }),
+        None => shape == "0000-00-00",
+    }
 }
 
 /// The engine's operator, by the planners that know of overflow, quotients and dates.

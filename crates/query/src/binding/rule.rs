@@ -1,7 +1,8 @@
 //! The rule that binds calls to their operands.
 
+use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -10,10 +11,11 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 use tanada_innodb::schema::Server;
 
+use super::aggregates::of_server;
 use super::bound::{BoundCall, input, literal, typed_call};
 use super::call::ServerCall;
 use super::field::{kind_of, kind_of_literal};
-use super::{KIND, native, unsupported};
+use super::{KIND, native, plans, unsupported};
 use crate::collation::Texts;
 use crate::expression::{Kind, Node, Refusal, Rules, Typed};
 use crate::settings::TanadaOptions;
@@ -29,21 +31,38 @@ impl AnalyzerRule for BindingRule {
 
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
         let server = config.extensions.get::<TanadaOptions>().cloned().unwrap_or_default().server;
-        plan.transform_up_with_subqueries(|plan| bind_plan(plan, server)).data()
+        // What is above an aggregate is bound to its digits.
+        let plan = plan.transform_up_with_subqueries(|node| {
+            bind_plan(node, server)?.transform_data(|node| of_server(node, config))
+        });
+        plans::shown(plan?.data)
     }
 }
 
 fn bind_plan(plan: LogicalPlan, server: Server) -> Result<Transformed<LogicalPlan>> {
+    let plan = match plan {
+        LogicalPlan::Union(union) => plans::with_common_types(union)?,
+        LogicalPlan::RecursiveQuery(query) => plans::with_types_of_beginning(query)?,
+        LogicalPlan::Aggregate(aggregate) => {
+            plans::with_keys_below(aggregate, |input| Ok(bind_plan(input, server)?.data))?
+        }
+        other => other,
+    };
     let texts = Texts::of(&plan, server);
     let schema = match plan.inputs().as_slice() {
         [] => plan.schema().as_ref().clone(),
         inputs => merge_schema(inputs),
     };
     let sorts = matches!(plan, LogicalPlan::Sort(_));
+    let projects = matches!(plan, LogicalPlan::Projection(_));
     let names = NamePreserver::new(&plan);
     let bound = plan.map_expressions(|expression| {
         let name = names.save(&expression);
         let bound = expression.transform_up(|node| bind(node, &schema, &texts))?;
+        let bound = match projects && plans::is_column(&bound.data) {
+            true => bound,
+            false => bound.transform_data(|expression| plans::rounded(expression, &schema))?,
+        };
         Ok(bound.update_data(|expression| if sorts { expression } else { name.restore(expression) }))
     })?;
     // The type of a bound expression may be narrower than what it was planned with.
@@ -79,7 +98,7 @@ fn bind(expression: Expr, schema: &DFSchema, texts: &Texts) -> Result<Transforme
 pub(super) struct Argument {
     pub(super) expression: Expr,
     pub(super) kind: Result<Kind, Refusal>,
-    pub(super) field: datafusion::arrow::datatypes::FieldRef,
+    pub(super) field: FieldRef,
 }
 
 impl Argument {

@@ -30,6 +30,7 @@ pub(crate) fn call(name: &str, mut operands: Vec<Typed>, rules: &Rules) -> Resul
     }
     match (name, operands.as_slice()) {
         ("number", [text]) => plan::number(literal_text(text)?, rules),
+        ("ranking", [of]) => Ok(Typed { node: of.node.clone(), kind: Kind::Int { unsigned: rules.mysql } }),
         ("number of", [_]) => Ok(number_of(operands.remove(0))),
         ("condition", [_]) => {
             Ok(Typed { node: Node::Logical(false, operands), kind: Kind::Int { unsigned: false } })
@@ -111,10 +112,12 @@ fn number_of(of: Typed) -> Typed {
         other => other.clone(),
     };
     let unsigned = kind == Kind::Int { unsigned: true };
+    let is_double = matches!(kind, Kind::Double { .. });
     Typed::call(kind, vec![of], move |values| {
         let Some(value) = values.first() else { return Ok(Datum::Null) };
         Ok(match value.number(&from)? {
             None => Datum::Null,
+            Some(number) if is_double => Datum::Double(number.to_f64()),
             Some(Number::Whole(number)) => arithmetic::whole(number, unsigned)?,
             Some(Number::Exact(number)) => Datum::Decimal(number),
             Some(Number::Double(number)) => Datum::Double(number),

@@ -6,7 +6,6 @@
 //!
 //! Above: the session's list of rules. Below: DataFusion's plans alone.
 
-mod aggregates;
 mod correlation;
 mod distinct;
 mod group_keys;
@@ -21,7 +20,6 @@ use std::sync::Arc;
 use datafusion::optimizer::optimizer::Optimizer;
 use datafusion::optimizer::{AnalyzerRule, OptimizerRule};
 
-use aggregates::AggregateRule;
 use distinct::{DistinctRule, SingleDistinctRule, SortKeysRule};
 use group_keys::GroupKeysRule;
 pub use offset::OffsetRule;
@@ -37,7 +35,6 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
         Arc::new(ZeroRule),
         Arc::new(SimplificationRule),
         Arc::new(SubqueryRule),
-        Arc::new(AggregateRule),
         Arc::new(GroupKeysRule),
     ]
 }

@@ -215,6 +215,9 @@ pub(crate) fn value(expression: Expr) -> Result<Expr> {
         }
         Expr::Function(function) => functions::function(function)?,
         Expr::Tuple(parts) => Expr::Tuple(values(parts)?),
+        Expr::Rollup(sets) => Expr::Rollup(sets.into_iter().map(values).collect::<Result<_>>()?),
+        Expr::Cube(sets) => Expr::Cube(sets.into_iter().map(values).collect::<Result<_>>()?),
+        Expr::GroupingSets(sets) => Expr::GroupingSets(sets.into_iter().map(values).collect::<Result<_>>()?),
         other => return Err(unsupported(format!("the expression `{other}`"))),
     })
 }

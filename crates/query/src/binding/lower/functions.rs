@@ -48,6 +48,9 @@ const AGGREGATES: [&str; 31] = [
 const OF_NUMBERS: [&str; 9] =
     ["sum", "avg", "std", "stddev", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "variance"];
 
+/// Windows that count, of which the servers have different types.
+const RANKINGS: [&str; 4] = ["row_number", "rank", "dense_rank", "ntile"];
+
 /// A call.
 pub(super) fn function(mut function: Function) -> Result<Expr> {
     let name = function.name.to_string().replace('`', "").to_ascii_lowercase();
@@ -55,6 +58,9 @@ pub(super) fn function(mut function: Function) -> Result<Expr> {
         lower_arguments(&mut function, OF_NUMBERS.contains(&name.as_str()))?;
         if let Some(WindowType::WindowSpec(window)) = &mut function.over {
             lower_window(window)?;
+            if RANKINGS.contains(&name.as_str()) {
+                return Ok(call("ranking", vec![Expr::Function(function)]));
+            }
         }
         return Ok(Expr::Function(function));
     }
@@ -66,6 +72,7 @@ pub(super) fn function(mut function: Function) -> Result<Expr> {
 fn is_internal(name: &str) -> bool {
     matches!(name, "struct" | "nth_value" | "array_agg" | super::super::call::NAME)
         || name.starts_with("tanada_")
+        || name.starts_with("mysql_")
 }
 
 /// Whether it is a row of values that are not NULL, as COUNT(DISTINCT a, b) takes it.

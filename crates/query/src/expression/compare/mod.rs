@@ -222,7 +222,11 @@ pub(super) fn extreme(greatest: bool, operands: Vec<Typed>, rules: &Rules) -> Re
                 best = Some(value);
             }
         }
-        Ok(best.unwrap_or(Datum::Null))
+        Ok(match best {
+            // Of two zeros MySQL gives the one without a sign.
+            Some(Datum::Double(number)) if rules.mysql => Datum::Double(number + 0.0),
+            best => best.unwrap_or(Datum::Null),
+        })
     };
     Ok(Typed::call(result, operands, compute))
 }

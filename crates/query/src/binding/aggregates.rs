@@ -3,7 +3,7 @@
 //! 1. Arguments of SUM, STD and VARIANCE that are no numbers become the numbers that the servers take them for; those
 //!    of the aggregates of bits become 64 bits.
 //! 2. MariaDB's STD, VARIANCE, PERCENT_RANK and CUME_DIST show a fixed number of digits.
-//! 3. MariaDB's SUM and AVG of quotients add all digits that these carry on, and round at last.
+//! 3. MariaDB's SUM, MIN and MAX of quotients have all digits that these carry on; what is shown is rounded above.
 //! 4. GROUP_CONCAT is cut at `group_concat_max_len`; JSON_ARRAYAGG and JSON_OBJECTAGG spell values as the server does.
 //! 5. Aggregates that depend on the order of rows and have none read one table in the order of its primary key.
 
@@ -11,9 +11,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, FieldRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::metadata::FieldMetadata;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, Result, not_impl_err};
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::expr::{AggregateFunction, Alias, WindowFunction};
@@ -23,11 +24,12 @@ use datafusion::logical_expr::{
     AggregateUDF, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, SortExpr, WindowFunctionDefinition,
     cast,
 };
-use datafusion::optimizer::AnalyzerRule;
 use tanada_innodb::schema::Server;
 
-use crate::binding::BoundCall;
+use super::bound::BoundCall;
+use super::field::metadata_of;
 use crate::catalog::InnodbTable;
+use crate::expression::Kind;
 use crate::functions::{self, numbers};
 use crate::relation::types::MYSQL_TYPE;
 use crate::settings::TanadaOptions;
@@ -37,61 +39,49 @@ const MORE_DIGITS: u8 = 4;
 /// Digits of MariaDB's PERCENT_RANK and CUME_DIST.
 const RANK_DIGITS: u8 = 10;
 
-/// The rule.
-#[derive(Debug)]
-pub(super) struct AggregateRule;
-
-impl AnalyzerRule for AggregateRule {
-    fn name(&self) -> &str {
-        "aggregates_of_the_server"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
-        let options = config.extensions.get::<TanadaOptions>().cloned().unwrap_or_default();
-        plan.transform_up_with_subqueries(|node| {
-            let is_window = matches!(node, LogicalPlan::Window(_));
-            let is_aggregate = matches!(node, LogicalPlan::Aggregate(_) | LogicalPlan::Window(_));
-            let node = node.recompute_schema()?;
-            if !is_aggregate {
-                return Ok(Transformed::yes(node));
-            }
-            let schema = merge_schema(&node.inputs());
-            let order = node.inputs().first().map_or_else(Vec::new, |input| reading_order(input));
-            let names = NamePreserver::new(&node);
-            let sums = RefCell::default();
-            let variant = Variant { options: &options, schema: &schema, order, sums };
-            let rewritten = node.map_expressions(|expression| {
-                let name = names.save(&expression);
-                let expression = if is_window { expression } else { variant.with_all_digits(expression) };
-                let rewritten = expression.transform_up(|inner| variant.of(inner))?;
-                Ok(rewritten.update_data(|expression| name.restore(expression)))
-            })?;
-            let sums = variant.sums.into_inner();
-            rewritten.map_data(LogicalPlan::recompute_schema)?.map_data(|plan| rounded(plan, &sums))
-        })
-        .data()
-    }
+/// An operator whose aggregates and windows are those of the server.
+pub(super) fn of_server(node: LogicalPlan, config: &ConfigOptions) -> Result<Transformed<LogicalPlan>> {
+    // In the table of its groups MariaDB rounds each partial sum.
+    let carries = match &node {
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+        LogicalPlan::Window(_) => false,
+        _ => return Ok(Transformed::no(node)),
+    };
+    let options = config.extensions.get::<TanadaOptions>().cloned().unwrap_or_default();
+    let schema = merge_schema(&node.inputs());
+    let order = node.inputs().first().map_or_else(Vec::new, |input| reading_order(input));
+    let names = NamePreserver::new(&node);
+    let sums = RefCell::default();
+    let variant = Variant { options: &options, schema: &schema, order, sums };
+    let rewritten = node.map_expressions(|expression| {
+        let name = names.save(&expression);
+        let expression = if carries { variant.with_all_digits(expression) } else { expression };
+        let rewritten = expression.transform_up(|inner| variant.of(inner))?;
+        Ok(rewritten.update_data(|expression| name.restore(expression)))
+    })?;
+    let sums = variant.sums.into_inner();
+    rewritten.map_data(LogicalPlan::recompute_schema)?.map_data(|plan| with_types(plan, &sums))
 }
 
 struct Variant<'a> {
     options: &'a TanadaOptions,
     schema: &'a DFSchema,
     order: Vec<SortExpr>,
-    /// Names of sums with more digits than they show, and how many they show.
+    /// Names of sums with more digits after the point than they show, and how many they show.
     sums: RefCell<BTreeMap<String, u8>>,
 }
 
-/// The aggregate with those sums rounded to the digits that they show.
-fn rounded(plan: LogicalPlan, sums: &BTreeMap<String, u8>) -> Result<LogicalPlan> {
+/// The aggregate with the types of those sums, which say how many of their digits are shown.
+fn with_types(plan: LogicalPlan, sums: &BTreeMap<String, u8>) -> Result<LogicalPlan> {
     if sums.is_empty() {
         return Ok(plan);
     }
     let columns = plan.schema().iter().map(|(qualifier, field)| {
         let column = Expr::Column(Column::from((qualifier, field)));
         match sums.get(field.name()).filter(|_| qualifier.is_none()) {
-            Some(digits) => {
-                let shown = DataType::Decimal128(DECIMAL128_MAX_PRECISION, digits.cast_signed());
-                cast(column, shown).alias(field.name())
+            Some(scale) => {
+                let metadata = FieldMetadata::from(metadata_of(&Kind::Decimal { scale: *scale }));
+                column.alias_with_metadata(field.name(), Some(metadata))
             }
             None => column,
         }
@@ -132,16 +122,12 @@ impl Variant<'_> {
 
     fn carried(&self, expression: Expr, name: &str) -> Expr {
         let Expr::AggregateFunction(mut sum) = expression else { return expression };
-        let more = match sum.func.name() {
-            "sum" => 0,
-            "avg" => MORE_DIGITS,
-            _ => return Expr::AggregateFunction(sum),
-        };
-        if let ([of], false) = (sum.params.args.as_mut_slice(), sum.params.distinct)
+        let carries = !sum.params.distinct && matches!(sum.func.name(), "sum" | "min" | "max");
+        if let ([of], true) = (sum.params.args.as_mut_slice(), carries)
             && let Some((operand, digits)) = BoundCall::carried(of)
         {
             *of = operand;
-            self.sums.borrow_mut().insert(name.to_owned(), digits.saturating_add(more));
+            self.sums.borrow_mut().insert(name.to_owned(), digits);
         }
         Expr::AggregateFunction(sum)
     }
