@@ -97,7 +97,7 @@ impl Default for TanadaOptions {
             placement: "benefit".to_string(),
             placement_bytes_per_second: 0,
             server: Server::MySql,
-            expressions: Expressions::Engine,
+            expressions: Expressions::Server,
             group_concat_max_len: 0,
         }
     }
@@ -334,7 +334,7 @@ mod tests {
             ("tanada.placement", "benefit"),
             ("tanada.placement_bytes_per_second", "0"),
             ("tanada.server", "mysql"),
-            ("tanada.expressions", "engine"),
+            ("tanada.expressions", "server"),
             ("tanada.group_concat_max_len", "0"),
         ];
         assert_eq!(texts, expected.map(|(key, value)| (key.to_string(), Some(value.to_string()))));

@@ -67,6 +67,12 @@ impl BoundCall {
         }
     }
 
+    /// Whether its values have no more digits than its type shows.
+    pub(super) fn is_rounded(&self) -> bool {
+        let name = self.field.name();
+        name.starts_with("cast:") || matches!(name.as_str(), "round" | "truncate" | "floor" | "ceil")
+    }
+
     /// The operand of a sum with the digits that MariaDB carries on from quotients, and the digits that its type shows.
     pub(super) fn carried(expression: &Expr) -> Option<(Expr, u8)> {
         let bound = BoundCall::of(expression)?;

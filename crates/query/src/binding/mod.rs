@@ -20,6 +20,7 @@ mod native;
 mod plans;
 mod rule;
 
+pub(crate) use bound::BoundCall;
 pub(crate) use call::ServerCall;
 pub(crate) use field::{KIND, kind_of};
 pub(crate) use lower::lower;

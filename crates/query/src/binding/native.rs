@@ -78,7 +78,7 @@ pub(super) fn expression(
 
 /// A quotient, or what is made of one: MariaDB goes on with more digits than its type shows.
 fn carries_digits(of: &Argument) -> bool {
-    let is_bound = BoundCall::of(&of.expression).is_some();
+    let is_bound = BoundCall::of(&of.expression).is_some_and(|bound| !bound.is_rounded());
     matches!(of.kind, Ok(Kind::Decimal { .. })) && (is_bound || shown_digits(&of.field).is_some())
 }
 

@@ -35,6 +35,7 @@ pub(crate) fn call(name: &str, mut operands: Vec<Typed>, rules: &Rules) -> Resul
         ("condition", [_]) => {
             Ok(Typed { node: Node::Logical(false, operands), kind: Kind::Int { unsigned: false } })
         }
+        ("->" | "->>", _) if !rules.mysql => Err(Refusal::new("an operator that MariaDB does not have")),
         ("xor", [_, _]) => {
             let (right, left) = (operands.remove(1), operands.remove(0));
             Ok(arithmetic::logic("xor", left, right))

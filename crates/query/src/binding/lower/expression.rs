@@ -290,13 +290,17 @@ fn binary(left: Expr, operator: &BinaryOperator, right: Expr) -> Result<Expr> {
     }
 }
 
-/// A comparison of rows for equality, part by part.
+/// A comparison of rows, part by part.
 fn rows(lefts: &[Expr], operator: &BinaryOperator, rights: &[Expr]) -> Result<Expr> {
     let both = lefts.iter().zip(rights);
-    let is_equality =
-        matches!(operator, BinaryOperator::Eq | BinaryOperator::NotEq | BinaryOperator::Spaceship);
-    if !is_equality || lefts.len() != rights.len() {
-        return Err(unsupported("a comparison of rows by their order"));
+    if lefts.len() != rights.len() {
+        return Err(unsupported("a comparison of rows of several lengths"));
+    }
+    match operator {
+        BinaryOperator::Eq | BinaryOperator::NotEq | BinaryOperator::Spaceship => {}
+        BinaryOperator::Lt | BinaryOperator::LtEq => return ordered(lefts, rights, "<", operator),
+        BinaryOperator::Gt | BinaryOperator::GtEq => return ordered(lefts, rights, ">", operator),
+        other => return Err(unsupported(format!("the operator {other} of rows"))),
     }
     let name = if *operator == BinaryOperator::Spaceship { "<=>" } else { "=" };
     let parts = both.map(|(left, right)| Ok(call(name, values(vec![left.clone(), right.clone()])?)));
@@ -308,6 +312,29 @@ fn rows(lefts: &[Expr], operator: &BinaryOperator, rights: &[Expr]) -> Result<Ex
     });
     let all = all.ok_or_else(|| unsupported("a comparison of empty rows"))?;
     Ok(not(*operator == BinaryOperator::NotEq, Expr::Nested(Box::new(all))))
+}
+
+/// Rows by their order: the first parts that are not equal decide, which `strict` compares; the last ones `operator` does.
+fn ordered(lefts: &[Expr], rights: &[Expr], strict: &str, operator: &BinaryOperator) -> Result<Expr> {
+    let ([left, lefts @ ..], [right, rights @ ..]) = (lefts, rights) else {
+        return Err(unsupported("a comparison of empty rows"));
+    };
+    let both = values(vec![left.clone(), right.clone()])?;
+    if lefts.is_empty() {
+        let name =
+            comparison(operator).ok_or_else(|| unsupported(format!("the operator {operator} of rows")))?;
+        return Ok(call(name, both));
+    }
+    let rest = Expr::BinaryOp {
+        left: Box::new(call("=", both.clone())),
+        op: BinaryOperator::And,
+        right: Box::new(ordered(lefts, rights, strict, operator)?),
+    };
+    Ok(Expr::Nested(Box::new(Expr::BinaryOp {
+        left: Box::new(call(strict, both)),
+        op: BinaryOperator::Or,
+        right: Box::new(Expr::Nested(Box::new(rest))),
+    })))
 }
 
 /// A date moved by an interval; `name` is `+` or `-`.

@@ -138,6 +138,8 @@ fn arguments(function: &Function, name: &str) -> Result<Vec<Expr>> {
 
 fn scalar(name: &str, mut arguments: Vec<Expr>) -> Result<Expr> {
     match (name, arguments.as_slice()) {
+        ("rand", []) => Ok(of_engine("random")),
+        ("uuid", []) => Ok(of_engine("uuid")),
         ("date_add" | "adddate" | "date_sub" | "subdate", [date, Expr::Interval(interval)]) => {
             let sign = if matches!(name, "date_add" | "adddate") { "+" } else { "-" };
             shifted(sign, date.clone(), interval.clone())
@@ -172,6 +174,22 @@ fn scalar(name: &str, mut arguments: Vec<Expr>) -> Result<Expr> {
     }
 }
 
+/// A function of nothing that gives another value each time, which the engine does as well.
+fn of_engine(name: &str) -> Expr {
+    use datafusion::sql::sqlparser::ast::{FunctionArgumentList, Ident, ObjectName};
+    let list = FunctionArgumentList { duplicate_treatment: None, args: Vec::new(), clauses: Vec::new() };
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(list),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
 /// CAST and CONVERT: `cast:type:numbers:charset`.
 pub(super) fn cast(operand: Expr, data_type: &DataType) -> Result<Expr> {
     let length = |length: &Option<CharacterLength>| match length {
@@ -180,9 +198,11 @@ pub(super) fn cast(operand: Expr, data_type: &DataType) -> Result<Expr> {
     };
     let fsp = |fsp: &Option<u64>| fsp.map_or(String::new(), |fsp| fsp.to_string());
     let (name, numbers) = match data_type {
-        DataType::Signed | DataType::SignedInteger | DataType::Int(None) | DataType::Integer(None) => {
-            ("signed", String::new())
-        }
+        DataType::Signed
+        | DataType::SignedInteger
+        | DataType::Int(None)
+        | DataType::Integer(None)
+        | DataType::BigInt(None) => ("signed", String::new()),
         DataType::Unsigned | DataType::UnsignedInteger => ("unsigned", String::new()),
         DataType::Decimal(of) | DataType::Dec(of) | DataType::Numeric(of) => ("decimal", digits(of)),
         DataType::Char(of) | DataType::Character(of) | DataType::Varchar(of) | DataType::Nvarchar(of) => {
