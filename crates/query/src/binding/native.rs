@@ -120,8 +120,8 @@ fn compares(left: &Argument, right: &Argument) -> bool {
         (Kind::Text(_), Kind::Text(_) | Kind::Null) | (Kind::Null, Kind::Text(_)) => true,
         (Kind::Choice(_), Kind::Text(_)) => right.literal().is_some(),
         (Kind::Text(_), Kind::Choice(_)) => left.literal().is_some(),
-        (Kind::Date | Kind::DateTime { .. }, Kind::Text(_)) => is_date_text(right),
-        (Kind::Text(_), Kind::Date | Kind::DateTime { .. }) => is_date_text(left),
+        (Kind::Date | Kind::DateTime { .. } | Kind::Timestamp { .. }, Kind::Text(_)) => is_date_text(right),
+        (Kind::Text(_), Kind::Date | Kind::DateTime { .. } | Kind::Timestamp { .. }) => is_date_text(left),
         _ => false,
     }
 }
