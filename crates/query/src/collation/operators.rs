@@ -238,12 +238,12 @@ impl Scope {
             Operator::GtEq => std::cmp::Ordering::is_ge,
             Operator::Eq | Operator::NotEq => {
                 let found = choice::texts(&definition, |element| choice::equals(element, other))?;
-                return Ok(Some(one_of(value, found, op == Operator::NotEq)));
+                return Ok(Some(in_list(value, found, op == Operator::NotEq)));
             }
             _ => return Err(refused(choice_and_other())),
         };
         let found = choice::texts(&definition, |element| Ok(holds(choice::compare(element, other)?)))?;
-        Ok(Some(one_of(value, found, false)))
+        Ok(Some(in_list(value, found, false)))
     }
 
     fn set_comparison(&self, comparison: SetComparison) -> Result<Transformed<Expr>> {
@@ -259,7 +259,7 @@ impl Scope {
         {
             let escape = like.escape_char.or(Some('\\'));
             let found = choice::texts(&definition, |element| choice::like(element, pattern, escape))?;
-            return Ok(Transformed::yes(one_of(&like.expr, found, like.negated)));
+            return Ok(Transformed::yes(in_list(&like.expr, found, like.negated)));
         }
         let common = match (self.comparing(&like.expr)?, self.comparing(&like.pattern)?) {
             (Comparing::As(text), Comparing::As(pattern)) => {
@@ -532,7 +532,7 @@ fn text(expression: &Expr) -> Option<&str> {
 }
 
 /// Whether `value` is one of these texts.
-fn one_of(value: &Expr, texts: Vec<String>, negated: bool) -> Expr {
+fn in_list(value: &Expr, texts: Vec<String>, negated: bool) -> Expr {
     match texts.is_empty() {
         // NULL where the value is.
         true if negated => binary_expr(value.clone(), Operator::Eq, value.clone()),

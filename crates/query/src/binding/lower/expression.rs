@@ -229,13 +229,13 @@ fn is_row(expression: &Expr) -> bool {
 /// `of IN (list)`.
 fn in_list(of: Expr, list: Vec<Expr>) -> Result<Expr> {
     if is_row(&of) && list.iter().all(is_row) {
-        return one_of_rows(of, list);
+        return row_in_list(of, list);
     }
     Ok(call("in", values(std::iter::once(of).chain(list).collect())?))
 }
 
 /// `(a, b) IN ((c, d), ...)` as comparisons of rows, of which one holds.
-fn one_of_rows(row: Expr, list: Vec<Expr>) -> Result<Expr> {
+fn row_in_list(row: Expr, list: Vec<Expr>) -> Result<Expr> {
     let equal = |other| binary(row.clone(), &BinaryOperator::Eq, other);
     let either =
         |left, right| Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::Or, right: Box::new(right) };
