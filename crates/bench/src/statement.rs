@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_cost_are_told_from_warnings() {
+    fn cost_lines_and_warnings_are_distinguished() {
         assert_eq!(rows_of("1 row, 1.234 s"), Some(1));
         assert_eq!(
             rows_of("2,000 rows, 0.184 s, 3,210 I/Os (50.2 MiB), depth 57.3 mean 256 max"),

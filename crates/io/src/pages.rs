@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn huge_pages_come_back_when_the_last_goes() {
+    fn huge_pages_are_allowed_again_after_the_last_guard() {
         let are_refused = || rustix::thread::transparent_huge_pages_are_disabled().unwrap_or(true);
         let before = are_refused();
         let first = SmallPages::take();

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_back_takes_no_memory() {
+    fn freed_slots_give_their_memory_back() {
         let resident = || {
             let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
             let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_mapped_is_no_slots() {
+    fn failed_mmap_yields_an_empty_slab() {
         for count in [0, usize::MAX, 1 << 40] {
             let mut slots = Slots::new(4096, count);
             assert_eq!((slots.count(), slots.bytes().len(), slots.bytes_mut().len()), (0, 0, 0));

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_started_goes_on_when_the_future_has_ended() {
+    fn started_reads_continue_after_their_future_ends() {
         let (_folder, device) = device();
         let mut read = Box::pin(page(&device, 3));
         wait(async { assert_eq!(futures::poll!(read.as_mut()), Poll::Pending) });
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn more_at_once_than_a_ring_has_room_for_come_to_their_ends() {
+    fn more_reads_than_ring_entries_complete() {
         let (_folder, device) = device();
         wait(async {
             let all = join_all((0..1000).map(|no| page(&device, no % 64))).await;
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_flight_when_a_wait_panics_comes_to_its_end() {
+    fn reads_in_flight_complete_after_a_wait_panics() {
         let (_folder, device) = device();
         let mut reads = join_all((0..8).map(|no| page(&device, no)));
         let mut polls = 0;

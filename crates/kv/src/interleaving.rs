@@ -68,7 +68,7 @@ use crate::merge::Load;
 
 /// A merge drops what nobody reads; whoever registers later reads at a number that is not smaller than the newest it has kept.
 #[test]
-fn no_snapshot_is_older_than_what_a_merge_has_kept() {
+fn merges_keep_versions_of_every_concurrent_snapshot() {
     model(|| {
         let snapshots = Arc::new(Snapshots::default());
         let (for_writer, for_merge) = (snapshots.clone(), snapshots.clone());
@@ -118,7 +118,7 @@ fn a_snapshot_sees_all_of_a_load_or_nothing() {
 
 /// What was inserted before a number was published is there for who reads the number.
 #[test]
-fn who_sees_a_number_sees_what_was_inserted_before() {
+fn published_numbers_make_earlier_inserts_visible() {
     model(|| {
         let (snapshots, inserted) = (Arc::new(Snapshots::default()), Arc::new(AtomicU64::new(0)));
         let (for_writer, insert) = (snapshots.clone(), inserted.clone());
@@ -135,7 +135,7 @@ fn who_sees_a_number_sees_what_was_inserted_before() {
 }
 
 #[test]
-fn who_sees_a_number_sees_the_range_that_it_deleted() {
+fn published_numbers_make_their_range_deletes_visible() {
     model(|| {
         let (snapshots, tombstones) =
             (Arc::new(Snapshots::default()), Arc::new(GrowingTombstones::default()));
@@ -155,7 +155,7 @@ fn who_sees_a_number_sees_the_range_that_it_deleted() {
 
 /// Writers take turns, and each key's bits may be those that another key has set already, all or one of them.
 #[test]
-fn who_sees_a_number_sees_the_bits_of_its_key() {
+fn published_numbers_make_their_key_bits_visible() {
     model(|| {
         let (snapshots, keys) = (Arc::new(Snapshots::default()), Arc::new(KeyBits::new(0)));
         let commit = Arc::new(self::sync::Mutex::<SequenceNo>::default());
@@ -178,7 +178,7 @@ fn who_sees_a_number_sees_the_bits_of_its_key() {
 
 /// Who waits for room gets it when it is given back, and nobody takes more than there is.
 #[test]
-fn room_is_given_to_one_and_nobody_waits_for_ever() {
+fn log_space_is_granted_once_and_every_waiter_is_woken() {
     model(|| {
         let (room, taken) = (Arc::new(Room::of(1)), Arc::new(AtomicU64::new(0)));
         let (others, others_taken) = (room.clone(), taken.clone());

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_of_what_was_added() {
+    fn percentiles_cover_added_samples() {
         let latencies = Latencies::default();
         assert_eq!(LatencySummary::of(&latencies.histogram()), LatencySummary::default());
         for us in 1..=1000 {

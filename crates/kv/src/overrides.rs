@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_stays() {
+    fn omitted_overrides_keep_the_settings() {
         let kept = DatabaseSettings {
             fast_class_bytes: Some(1 << 30),
             log_class: Some("flash".to_owned()),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_keeps_what_is_not_named() {
+    fn store_overrides_keep_unnamed_settings() {
         let kept = StoreSettings { time_to_live_s: Some(7), page_bytes: 8192, ..StoreSettings::default() };
         let named = |text: &str| serde_json::from_str::<StoreOverrides>(text);
         let settings = named(r#"{"compression": "zstd", "policy": "staging_only"}"#).unwrap().over(&kept);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_named_is_written() {
+    fn only_named_overrides_are_serialized() {
         let overrides = DatabaseOverrides { fast_class_bytes: Some(None), ..DatabaseOverrides::default() };
         let text = serde_json::to_string(&overrides).unwrap();
         assert_eq!(text, r#"{"fast_class_bytes":null}"#);

@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shares_the_memory_fits_into_it() {
+    fn memory_shares_fit_into_the_budget() {
         for mib in [2, 5, 16, 63, 64, 192, 384, 512, 4096, MOST_BYTES >> 20] {
             let settings = DatabaseSettings { memory_bytes: mib << 20, ..DatabaseSettings::default() };
             let tables = (settings.waiting_tables as u64 + 1) * settings.table_bytes();

@@ -239,7 +239,7 @@ mod tests {
         }
 
         #[test]
-        fn what_lies_within_a_range_hides_the_same_there(
+        fn tombstones_clipped_to_a_range_hide_the_same_keys_there(
             all in tombstones(),
             start in 0u8..20,
             end in proptest::option::of(0u8..22),
@@ -261,7 +261,7 @@ mod tests {
 
     /// As a queue is trimmed: each deletes what those before it did, and more.
     #[test]
-    fn ranges_in_each_other_take_room_for_each_once() {
+    fn nested_range_tombstones_are_stored_once() {
         const COUNT: u64 = 20_000;
         let number = |no: u64| Bytes::copy_from_slice(&no.to_be_bytes());
         let all =

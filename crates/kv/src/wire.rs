@@ -198,7 +198,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_put_is_read(numbers: Vec<u64>, blob: Vec<u8>) {
+        fn encoded_numbers_and_blobs_are_decoded(numbers: Vec<u64>, blob: Vec<u8>) {
             let mut out = Vec::new();
             for number in &numbers {
                 put_varint(&mut out, *number);

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn depths_between_lie_between() {
+    fn costs_between_measured_depths_are_interpolated() {
         let figures = [16.0, 8.0, 4.0, 2.0, 1.0];
         assert_eq!((at_depth(&figures, 0), at_depth(&figures, 1), at_depth(&figures, 4)), (16.0, 16.0, 8.0));
         assert_eq!((at_depth(&figures, 2), at_depth(&figures, 100_000)), (12.0, 1.0));

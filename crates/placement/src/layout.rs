@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_those_of_the_object() {
+    fn placement_rules_belong_to_objects() {
         let mut layout = Layout::new(10);
         let (_, b) = (layout.add("a", 25), layout.add("b", 10));
         assert!(!layout.has_rules());

@@ -146,7 +146,7 @@ mod tests {
 
     /// It was the volume's random story alone, whatever that did.
     #[test]
-    fn without_a_word_the_volume_and_the_engine_are_told_enough() {
+    fn the_default_campaign_covers_volume_and_engine() {
         for words in [&[][..], &["STORY=", "COUNT="]] {
             let [volume, engine] = &planned(words).unwrap()[..] else { panic!("two campaigns are planned") };
             assert!(volume.stories.contains(&(BUSY.to_owned(), SEEDS)));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn words_say_what_is_told() {
+    fn arguments_select_the_campaign() {
         let stories = |words: &[&str]| planned(words).unwrap().remove(0).stories;
         assert_eq!(stories(&["SEED=7"]), [("busy".to_owned(), 2000)]);
         assert_eq!(stories(&["STORY=naming", "POINT=3"]), [("naming".to_owned(), 1)]);

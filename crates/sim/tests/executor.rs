@@ -128,7 +128,7 @@ fn tasks_that_wait_for_each_other_are_stuck_and_not_hung() {
 }
 
 #[test]
-fn an_aborted_task_drops_what_it_holds_and_its_io_still_ends() {
+fn aborted_tasks_release_resources_and_their_io_completes() {
     let run = Simulation::run(3, |world| async move {
         let disk = world.disk(DiskOptions::named("disk"));
         let device = disk.device();

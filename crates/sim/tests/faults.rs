@@ -65,7 +65,7 @@ fn short_transfers_are_carried_on_by_the_device() {
 }
 
 #[test]
-fn a_full_disk_takes_what_fits_and_says_so() {
+fn a_full_disk_writes_partially_and_reports_it() {
     let run = Simulation::run(1, |world| async move {
         let disk = world.disk(DiskOptions { capacity_bytes: 4096, ..DiskOptions::named("small") });
         let device = disk.device();

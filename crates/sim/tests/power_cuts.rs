@@ -126,7 +126,7 @@ fn a_grown_file_may_lose_its_size_with_or_without_its_data() {
 }
 
 #[test]
-fn a_restarted_world_finds_what_survived() {
+fn a_restarted_simulation_finds_surviving_data() {
     let run = Simulation::run(1, |world| async move {
         let device = world.disk(DiskOptions::named("disk")).device();
         device.write(0, filled(1)).await.unwrap();

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_machines_do_not_give_is_told_with_what_to_do() {
+    fn errors_of_the_machine_come_with_advice() {
         let told = |message: &str| Error::failed(message).with_advice().to_string();
         let no_space = told("fallocate failed: No space left on device");
         assert!(no_space.ends_with("more room, or fewer records"), "{no_space}");

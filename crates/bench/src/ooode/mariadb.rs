@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_comes_after_the_answer() {
+    fn split_time_parses_the_trailing_elapsed_row() {
         assert_eq!(split_time("n\tm\n1\t2\nelapsed\n1500000\n").unwrap(), (1.5, "n\tm\n1\t2".to_owned()));
         assert!(split_time("").is_err());
         assert!(split_time("n\nNULL\n").is_err());

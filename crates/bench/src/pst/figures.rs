@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_those_of_the_medians_where_there_is_room() {
+    fn ratios_are_computed_from_medians_at_replayed_shares() {
         let mut runs = vec![run("static", 0, 9.0), run("benefit", 0, 90.0)];
         for (share, seconds) in [(10, 8.0), (20, 6.0)] {
             runs.extend([run("static", share, 10.0), run("benefit", share, seconds)]);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_replayed_has_no_ratio() {
+    fn ratios_need_a_replayed_share() {
         let runs = [run("static", 10, 8.0), run("lru", 10, 16.0)];
         let live = LiveRun {
             kind: "live",

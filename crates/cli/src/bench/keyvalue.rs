@@ -341,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn help_tells_how_benchmarks_run_without_arguments() {
+    fn help_shows_the_defaults_of_benchmarks() {
         fn help_of<T: Args>() -> String {
             let command = T::augment_args(clap::Command::new("bench"));
             command.get_after_help().map(ToString::to_string).unwrap_or_default()

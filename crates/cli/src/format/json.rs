@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_json_cannot_say_as_a_number_is_a_string() {
+    fn numbers_that_json_cannot_express_become_strings() {
         for (text, expected) in
             [("1", "1"), ("-0.50", "-0.50"), ("1e20", "1e20"), ("007", "\"007\""), ("NaN", "\"NaN\"")]
         {

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_stand_for_bytes() {
+    fn hex_keys_round_trip() {
         assert_eq!(&*parsed("rice", false).unwrap(), b"rice");
         assert_eq!(&*parsed("0x00fF", true).unwrap(), [0, 255]);
         assert_eq!(&*parsed("", true).unwrap(), b"");

@@ -312,7 +312,7 @@ mod tests {
 
     /// The last thousands were, so that what was decided once and never again was forgotten.
     #[test]
-    fn what_was_decided_again_gives_way_first() {
+    fn repeated_decisions_are_evicted_first() {
         let (once, refused) = (decision(1, None), decision(2, Some("full")));
         let other = |at| Decision { first: 5 + at % 9, end: 6 + at % 9, ..decision(at, None) };
         let others: Vec<Decision> = (3..2 * KEPT as u64).map(other).collect();
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_began_counts_where_it_was_done_and_until_it_has_ended() {
+    fn a_begun_decision_counts_until_its_end_is_noted() {
         let begun = Decision { end: 9, stage: Stage::Begun, ..decision(1, None) };
         let ended = Decision { stage: Stage::Ended, ..begun.clone() };
         let refused = Decision { end: 9, ..decision(1, Some("pinned")) };
@@ -356,7 +356,7 @@ mod tests {
 
     /// It was lost with the line that was cut off before it.
     #[test]
-    fn what_follows_a_torn_line_is_remembered() {
+    fn a_line_after_a_torn_line_is_read() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(FILE), "{\"at\":").unwrap();
         append(folder.path(), &[decision(1, None)]).unwrap();
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_placement_was_refused_is_noted_as_that() {
+    fn refused_placements_are_noted_as_refusals() {
         let folder = tempfile::tempdir().unwrap();
         let placed = |refusal: Option<&str>, gain_s: f64| PlacedChunk {
             volume: folder.path().to_owned(),
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_refusal_is_told_unless_something_was_done_since() {
+    fn the_last_refusal_is_shown_until_a_later_success() {
         let (done, first, second) = (decision(1, None), decision(2, Some("full")), decision(3, Some("pin")));
         let last = last_in(&lines(&[done.clone(), first.clone(), second.clone()]), 7, 2);
         assert_eq!((last.decision.as_ref(), last.refused.as_ref()), (Some(&done), Some(&second)));

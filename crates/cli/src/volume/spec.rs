@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_class_is_said() {
+    fn invalid_class_specifications_name_the_fault() {
         for (text, expected) in [
             ("cold", "NAME=PATH"),
             ("=x", "NAME=PATH"),

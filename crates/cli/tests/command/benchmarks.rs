@@ -59,7 +59,7 @@ fn hse_of_a_few_records() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_said_before_anything_runs() {
+fn invalid_benchmark_options_are_refused_before_the_run() {
     let refused = |arguments: &[&str], code: i32| -> String {
         let outcome: Outcome = tanada(&[&["bench"] as &[&str], arguments].concat());
         outcome.error(code)

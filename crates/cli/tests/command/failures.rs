@@ -180,7 +180,7 @@ fn files_of_a_server_that_did_not_shut_down_are_refused_unless_accepted_by_name(
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_tanada"))
         .args(["sql", "--innodb", &directory("mysql-9.7").display().to_string(), "--database", "tpch"])
         .args(["-c", "select * from lineitem"])

@@ -32,7 +32,7 @@ fn tables_and_indexes_are_described() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn a_missing_table_or_folder_is_named() {
     let error = info("mysql-9.7", &["--table", "tpch.lineitems"]).error(1);
     assert!(error.contains("no table 'tpch.lineitems'"), "{error}");
     let error = tanada(&["innodb", "info", "/nowhere/at/all"]).error(1);

@@ -44,7 +44,7 @@ fn lines(numbers: std::ops::Range<u32>) -> String {
 }
 
 #[test]
-fn what_is_put_comes_back() {
+fn put_values_are_returned_by_get_and_scan() {
     let made = Made::new();
     assert_eq!(made.kv(&["put", "user:17", "Aiko"]).output(), "");
     assert_eq!(made.kv(&["get", "user:17"]).output(), "Aiko\n");
@@ -215,7 +215,7 @@ fn without_a_class_nothing_is_written_and_it_is_said_why() {
 }
 
 #[test]
-fn what_would_do_harm_is_refused() {
+fn harmful_commands_are_refused() {
     let made = Made::new();
     made.kv(&["put", "a", "1"]).output();
     for command in ["stat", "check", "scan"] {
@@ -318,7 +318,7 @@ fn settings_and_policies_are_given_and_changed() {
 }
 
 #[test]
-fn ranges_and_what_has_lived_its_time_are_gone() {
+fn deleted_ranges_and_expired_keys_are_not_returned() {
     let made = Made::new();
     made.fed(&["load", "--compression", "zstd"], &lines(0..10)).output();
     for wrong in [
@@ -390,7 +390,7 @@ fn a_put_that_fills_the_volume_has_succeeded() {
 }
 
 #[test]
-fn a_small_volume_takes_what_it_has_room_for() {
+fn a_small_volume_accepts_writes_until_it_is_full() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let volume = folder.path().join("vol").display().to_string();
     tanada(&["volume", "create", &volume, "--class", &format!("only={volume}/only,size=8MiB")]).output();

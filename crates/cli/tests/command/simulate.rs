@@ -24,7 +24,7 @@ fn policies_are_compared_on_a_synthetic_trace() {
 
 /// Relocations, hits, bytes written and what was prepared were in the JSON alone.
 #[test]
-fn tables_have_what_the_json_has() {
+fn simulation_tables_and_json_have_the_same_figures() {
     let arguments =
         ["simulate", "--synthetic", "0.02", "--policy", "lru,static,benefit", "--fast-share", "20"];
     let text = tanada(&arguments).output();

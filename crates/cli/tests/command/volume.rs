@@ -82,7 +82,7 @@ fn holey(path: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_imported_comes_out_the_same() {
+fn imported_files_are_exported_unchanged() {
     let made = Made::new();
     let bytes = holey(&made.path("in"));
     let imported = made.run("import", &[&made.path("in"), "--name", "some/file", "--class", "staging"]);
@@ -180,7 +180,7 @@ fn pins_mirrors_and_their_reasons() {
 
 /// The last decision was told as if the chunk lay there still.
 #[test]
-fn what_is_not_so_any_more_is_told() {
+fn explain_names_a_decision_that_no_longer_holds() {
     let made = Made::new();
     let original = directory("mariadb-10.11").join("tpch/orders.ibd");
     let table = format!("{}/../copy.ibd", made.volume);
@@ -227,7 +227,7 @@ fn every_decision_of_placement_is_remembered() {
 
 /// It said that no decision was remembered, and no more.
 #[test]
-fn what_keeps_a_chunk_from_the_first_class_is_told() {
+fn explain_names_what_keeps_a_chunk_from_the_first_class() {
     let made = Made::new();
     let table = directory("mariadb-10.11").join("tpch/orders.ibd").display().to_string();
     made.run("import", &[&table]).output();
@@ -309,7 +309,7 @@ fn classes_come_and_go_while_the_data_stay() {
 
 /// It had to be drained first, of what nobody can read.
 #[test]
-fn a_class_whose_device_is_gone_is_removed_at_once_if_only_mirrors_were_there() {
+fn a_missing_class_with_mirrors_only_is_removed_at_once() {
     let made = Made::new();
     let bytes = holey(&made.path("in"));
     made.run("import", &[&made.path("in"), "--name", "file"]).output();
@@ -324,7 +324,7 @@ fn a_class_whose_device_is_gone_is_removed_at_once_if_only_mirrors_were_there() 
 
 /// Quotas bound what placement brings to the first class, and what was brought there by hand was not bounded.
 #[test]
-fn what_is_brought_to_the_first_class_by_hand_keeps_to_quotas_and_pins() {
+fn manual_moves_and_mirrors_obey_quotas_and_pins() {
     let made = Made::new();
     let table = directory("mariadb-10.11").join("tpch").display().to_string();
     made.run("adopt", &[&table, "--name", "data"]).output();
@@ -406,7 +406,7 @@ fn a_class_that_cannot_be_added_leaves_everything_as_it_was() {
 
 /// They went without a word.
 #[test]
-fn that_mirrors_are_damaged_is_told_once_for_each_object() {
+fn damaged_mirrors_are_reported_once_per_object() {
     let made = Made::new();
     let data = directory("mariadb-10.11");
     made.run("adopt", &[&data.display().to_string(), "--name", "data"]).output();
@@ -447,7 +447,7 @@ fn a_changed_file_is_found_and_never_served_from_its_mirror() {
 }
 
 #[test]
-fn what_is_wrong_says_what_to_do() {
+fn errors_of_volume_commands_say_what_to_do() {
     let made = Made::new();
     for (code, command, arguments, expected) in [
         (1, "stat", &["nothing"] as &[&str], "no object \"nothing\""),

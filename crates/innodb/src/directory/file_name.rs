@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_files_are_of_tables() {
+    fn file_names_of_tables_are_told_from_other_files() {
         let parsed = |stem: &str| TableFileName::parse(stem).map(|name| (name.table, name.partition));
         assert_eq!(parsed("t"), Some(("t".to_owned(), None)));
         assert_eq!(parsed("t@0023#P#p0"), Some(("t#".to_owned(), Some("p0".to_owned()))));

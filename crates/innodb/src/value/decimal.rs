@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn decimals_that_do_not_fit_are_refused() {
         let decimal = |text| Decimal::parse(text).unwrap();
         assert_eq!(encode(&decimal("1.005"), 5, 2, false), None);
         assert_eq!(encode(&decimal("1000"), 5, 2, false), None);

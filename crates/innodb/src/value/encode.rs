@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_is_decoded() {
+    fn encoded_values_are_decoded_unchanged() {
         let decimal = |text| Value::Decimal(Decimal::parse(text).unwrap());
         let elements: Vec<String> = ["a", "b"].map(String::from).into();
         for (column_type, value) in [

@@ -63,7 +63,7 @@ fn a_path_without_tables_says_what_was_expected() {
 }
 
 #[test]
-fn one_bad_table_harms_no_other() {
+fn a_broken_table_leaves_other_tables_readable() {
     let folder = tempfile::tempdir().unwrap();
     let copy = |name: &str| {
         std::fs::copy(case("mariadb-10.11/c_dynamic").join(name), folder.path().join(name)).unwrap()

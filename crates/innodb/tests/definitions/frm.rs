@@ -54,7 +54,7 @@ fn types_that_only_mariadb_has() {
 }
 
 #[test]
-fn what_innodb_adds_unseen_is_known() {
+fn hidden_columns_and_indexes_of_innodb_are_known() {
     let fulltext = definition("ft").unwrap();
     let kinds: Vec<(&str, IndexKind)> =
         fulltext.indexes.iter().map(|index| (index.name.as_str(), index.kind)).collect();
@@ -92,7 +92,7 @@ fn compressed_columns_and_ends_of_rows_are_told() {
 }
 
 #[test]
-fn what_is_not_read_is_refused() {
+fn views_and_truncated_frm_files_are_refused() {
     assert_eq!(
         table_from_frm(b"TYPE=VIEW\nquery=select 1\n", "d", "v").unwrap_err().kind(),
         ErrorKind::Unsupported

@@ -332,7 +332,7 @@ fn pages_are_ranges_of_bytes() {
 }
 
 #[test]
-fn facts_are_those_of_the_layout_and_the_rows() {
+fn table_summaries_match_layout_and_rows() {
     let environment = environment(true);
     let within = environment.clone();
     run(&environment, move || async move {

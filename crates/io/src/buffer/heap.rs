@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_for_later_follows_the_arena() {
+    fn the_idle_stock_of_buffers_follows_the_arena() {
         for (arena_bytes, kept) in [(0, 16 << 20), (1 << 20, 4 << 20), (64 << 20, 16 << 20)] {
             let heap = Heap::new(arena_bytes);
             let taken: Vec<_> = (0..20).map(|_| heap.take(1 << 20)).collect();

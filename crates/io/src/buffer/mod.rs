@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_share_the_memory_until_the_last_goes() {
+    fn buffer_parts_share_memory_until_the_last_is_dropped() {
         for arena in [1 << 20, 0] {
             let pool = BufferPool::new(arena);
             let mut first = pool.allocate(3 * 4096);

@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_chain_goes_on_first() {
+    fn the_oldest_chain_is_resumed_first() {
         let order = on_one_thread(|| order_of([true; 3], [2, 0, 1]));
         assert_eq!(order, [0, 1, 2]);
         let order = on_one_thread(|| order_of([false, true, false], [2, 0, 1]));
@@ -547,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_ends_with_what_it_was_begun_for() {
+    fn a_chain_ends_with_its_operation() {
         let ages = on_one_thread(|| async {
             let age = || {
                 let age = |local: &Local| local.tasks.borrow()[local.running.get().unwrap()].age;

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earliest_goes_first() {
+    fn the_earliest_task_runs_first() {
         let mut queue = ReadyQueue::default();
         let old = queue.next_age();
         queue.push("first that came", None);

@@ -184,24 +184,24 @@ mod tests {
     }
 
     #[test]
-    fn it_climbs_as_long_as_the_rate_grows() {
+    fn depth_rises_while_the_rate_grows() {
         assert_eq!(settled_on(256, true), (256, vec![64, 128, 256, 512, 128, 256]));
         assert_eq!(settled_on(100_000, true).0, MOST);
     }
 
     #[test]
-    fn it_descends_where_queueing_gains_nothing() {
+    fn depth_falls_where_queueing_gains_nothing() {
         assert_eq!(settled_on(32, true).0, 32);
         assert_eq!(settled_on(1, true).0, LEAST);
     }
 
     #[test]
-    fn it_stays_where_nothing_is_held_back() {
+    fn depth_stays_where_no_request_is_held_back() {
         assert_eq!(settled_on(256, false), (START, vec![START]));
     }
 
     #[test]
-    fn what_was_in_flight_when_the_limit_changed_says_nothing() {
+    fn completions_from_before_a_limit_change_are_ignored() {
         let mut search = DepthSearch::new();
         let mut now = Duration::ZERO;
         let mut feed = |search: &mut DepthSearch, count: usize, rate: f64| {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn it_rises_again_after_a_hold() {
+    fn depth_rises_again_after_a_hold() {
         let mut search = DepthSearch::new();
         search.phase = Phase::Holding { windows_left: 1 };
         search.decide(Measured { rate: 1.0, latency: 1.0 });

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_takes_an_outcome_is_as_late_as_it_is() {
+    fn lateness_is_passed_on_to_the_taker_of_an_outcome() {
         std::thread::spawn(|| {
             assert_eq!((due(), arrives(0)), (None, None));
             completing(Some(70), || {

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_sleeps_less_is_woken_first() {
+    fn alarms_wake_in_the_order_of_their_times() {
         let order = Mutex::new(Vec::new());
         let timeline = Timeline::real();
         let sleep = |ms| {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_dropped_is_not_waited_for() {
+    fn dropped_alarms_are_not_waited_for() {
         let mut alarms = Alarms::default();
         drop(alarms.set(5));
         let stays = alarms.set(7);

@@ -61,7 +61,7 @@ fn tasks_await_what_tokio_sends_and_a_full_channel_holds_it_back() {
 }
 
 #[test]
-fn a_consumer_that_goes_away_ends_its_producer() {
+fn a_dropped_consumer_ends_its_producer() {
     let executors = executors(1);
     let (mut sender, receiver) = mpsc::channel::<u64>(1);
     let producer = executors.spawn(move || async move {

@@ -260,7 +260,7 @@ fn a_task_may_drop_the_last_handle_of_its_executors() {
 }
 
 #[test]
-fn misuse_is_told() {
+fn misuse_of_executors_is_an_error() {
     let executors = executors(1);
     let inner = executors.clone();
     let error = executors.block_on(move || async move { inner.block_on(|| async {}).unwrap_err() }).unwrap();

@@ -38,7 +38,7 @@ fn waiting(context: &IoContext, bytes: usize) -> Waiting {
 }
 
 #[test]
-fn the_highest_priority_goes_first_and_equals_in_order() {
+fn gates_admit_by_priority_then_in_order() {
     let query = IoContext::new(Gate::new(GateLimits { ios: Some(1), bytes: 1 << 20 }));
     let (low, high) = (query.for_operator(1), query.for_operator(9));
     let mut held = admit(&query, 1);
@@ -80,7 +80,7 @@ fn a_large_one_is_not_overtaken_by_small_ones_behind_it() {
 }
 
 #[test]
-fn one_larger_than_the_limit_goes_alone() {
+fn a_request_above_the_byte_limit_is_admitted_alone() {
     let context = IoContext::new(Gate::new(GateLimits { ios: Some(8), bytes: 100 }));
     let huge = admit(&context, 1000);
     let mut next = waiting(&context, 1);
@@ -225,7 +225,7 @@ impl IoObserver for Waits {
 }
 
 #[test]
-fn what_a_read_waited_for_is_known_unless_it_was_only_room() {
+fn dependencies_of_a_read_are_recorded_unless_it_only_waited_for_a_permit() {
     let waits = Arc::new(Waits::default());
     let query =
         IoContext::new(Gate::new(GateLimits { ios: Some(2), bytes: 1 << 20 })).observed_by(waits.clone());

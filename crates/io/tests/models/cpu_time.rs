@@ -40,7 +40,7 @@ fn work_between_two_reads_takes_its_time() {
 }
 
 #[test]
-fn what_becomes_due_during_work_is_there_after_it() {
+fn completions_due_during_computation_are_delivered_after_it() {
     let (_folder, paths) = numbered_files(1, 64);
     let (executors, timeline) = (executors(1), virtual_time(true));
     let device = timeline.model(open(&paths[0], Method::Uring, false), &spec("hdd-7200"), 1).unwrap();

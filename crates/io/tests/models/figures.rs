@@ -13,7 +13,7 @@ fn iops(model: &str, depth: u64, ios: u64) -> f64 {
 }
 
 #[test]
-fn one_disk_and_eight() {
+fn eight_disks_reach_ten_times_the_iops_of_one() {
     let alone = iops("hdd-7200", 1, 300);
     assert!((115.0..155.0).contains(&alone), "{alone}");
     let in_order = iops("8xhdd-7200", 1, 300);

@@ -11,7 +11,7 @@ async fn put(cache: &Cache, rank: Rank, owner: Owner, position: u64, len: usize)
 }
 
 #[test]
-fn it_keeps_its_budget_and_the_upper_rank() {
+fn the_cache_keeps_its_budget_and_its_upper_rank() {
     block_on(async {
         let cache = Cache::new(1 << 20);
         let owner = Owner::next(&cache);
@@ -33,7 +33,7 @@ fn it_keeps_its_budget_and_the_upper_rank() {
 }
 
 #[test]
-fn what_is_lent_comes_back() {
+fn lent_cache_memory_is_returned() {
     block_on(async {
         let cache = Cache::new(1 << 20);
         let owner = Owner::next(&cache);
@@ -96,7 +96,7 @@ fn id(store: Owner, sequence: SequenceNo, key: &[u8]) -> VersionId<'_> {
 }
 
 #[test]
-fn values_are_told_apart() {
+fn values_of_different_keys_and_versions_are_distinguished() {
     block_on(async {
         let cache = Cache::new(1 << 20);
         let (one, other) = (Owner::next(&cache), Owner::next(&cache));
@@ -129,7 +129,7 @@ fn values_are_told_apart() {
 }
 
 #[test]
-fn pages_of_files_that_are_gone_make_room() {
+fn pages_of_deleted_files_are_evicted() {
     block_on(async {
         let cache = Cache::new(1 << 20);
         let (gone, stays) = (Owner::next(&cache), Owner::next(&cache));
@@ -172,7 +172,7 @@ fn large_values_are_not_held() {
 }
 
 #[test]
-fn who_waits_for_another_version_loads_its_own() {
+fn a_loader_of_another_version_loads_its_own_value() {
     let cache = Cache::new(1 << 20);
     let owner = Owner::next(&cache);
     let (one, other) = (id(owner, 3, b"key"), id(owner, 4, b"key"));

@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_behind_a_prefix() {
+    fn the_successor_of_a_prefix_is_computed() {
         assert_eq!(behind_prefix(b"ab"), Some(b"ac".to_vec()));
         assert_eq!(behind_prefix(b"a\xff\xff"), Some(b"b".to_vec()));
         assert_eq!(behind_prefix(b"\xff"), None);
@@ -294,7 +294,7 @@ mod tests {
 
     /// Each range went through all that was in the batch before.
     #[test]
-    fn a_batch_has_what_no_later_range_of_its_store_hides() {
+    fn operations_hidden_by_a_later_range_of_the_batch_are_dropped() {
         let put = |store, key| NewOperation {
             store,
             kind: OperationKind::Put,

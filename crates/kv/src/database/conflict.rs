@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_stays_open_does_not_have_everything_noted() {
+    fn a_long_transaction_does_not_grow_the_conflict_log_without_bound() {
         let mut recent = Recent::new(4 << 20);
         let most = recent.most as u64;
         recent.opened(0);

@@ -51,14 +51,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_before_it_was_made_is_not_known() {
+    fn writes_before_the_creation_of_last_writes_are_unknown() {
         let last = LastWrites::new(7);
         assert!(last.may_be_after(1, 6));
         assert!(!last.may_be_after(1, 7));
     }
 
     #[test]
-    fn a_key_is_told_unchanged_only_if_it_is() {
+    fn a_changed_key_is_never_reported_unchanged() {
         let mut last = LastWrites::new(0);
         let mut written = std::collections::HashMap::new();
         for sequence in 1..20_000u64 {

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cache_has_what_passes_through_while_nothing_does() {
+    fn idle_memory_goes_to_the_cache() {
         let mib = |memory: u64, held: u64| uncounted_bytes(memory << 20, 12 << 20, held << 20) >> 20;
         assert_eq!([0, 16, 64, 200].map(|held| mib(512, held)), [16, 32, 48, 48]);
         assert_eq!([0, 1, 30].map(|held| mib(64, held)), [12, 13, 22]);

@@ -204,7 +204,7 @@ mod tests {
 
     /// Workers who look while another has the turn, and are told nothing when that ends, look again.
     #[test]
-    fn what_another_worker_has_in_hand_leaves_the_fastest_class_afterwards() {
+    fn segments_held_by_another_worker_leave_the_fastest_class_later() {
         let volume = TestVolume::new();
         let settings = DatabaseSettings {
             memory_bytes: 4 << 20,

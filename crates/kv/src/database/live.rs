@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_writes_ask_for_is_what_is_set() {
+    fn live_settings_are_visible_to_writes() {
         let database = LiveDatabaseSettings::new(DatabaseSettings::default());
         assert_eq!(database.durability(), Durability::Within(100));
         database.set(DatabaseSettings { durability: Durability::Sync, ..DatabaseSettings::default() });

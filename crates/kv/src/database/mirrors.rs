@@ -547,7 +547,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_just_copied_is_not_in_the_way() {
+    fn recently_copied_mirrors_do_not_count_as_shortage() {
         let room = Room { free: 100, spared: 40, beyond: 0 };
         assert_eq!((room.short(), room.for_copies(20)), (0, 40));
         let filled = Room { free: 100 - 40, ..room };
@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn little_is_what_is_far_below_what_is_in_use() {
+    fn mirrors_far_below_the_read_density_are_evictable() {
         assert!(is_little(750, 1001.0) && !is_little(751, 1001.0));
         assert!(is_little(0, 0.0), "nobody reads any of them");
         assert!(!is_little(0, 15.0) && !is_little(3, 20.0), "that may be chance");
@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn those_by_which_least_is_read_go_first() {
+    fn mirrors_with_the_fewest_reads_are_evicted_first() {
         // Newest first: the newest could not show what it is worth yet.
         let mirrors = [
             (None, 100),

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_left_of_the_last_table_is_told_of_the_next() {
+    fn the_live_share_of_the_last_memtable_predicts_the_next() {
         let kept = Kept::default();
         assert_eq!(kept.left_of(1 << 20), None, "nothing is known");
         kept.note(1000, 751);

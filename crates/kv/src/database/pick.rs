@@ -327,14 +327,14 @@ mod tests {
     use crate::tree::{Change, Edit, TreeRecord};
 
     #[test]
-    fn the_root_leaves_room_for_mirrors() {
+    fn root_size_leaves_space_for_mirrors() {
         assert_eq!(root_bytes(3 << 30, 240 << 20), 384 << 20, "an eighth of the room");
         assert_eq!(root_bytes(64 << 20, 16 << 20), 16 << 20, "but what a spill waits for in any case");
         assert_eq!(root_bytes(1 << 40, 240 << 20), 1 << 30);
     }
 
     #[test]
-    fn what_a_leaf_takes_in_is_not_compacted_with_it() {
+    fn a_leaf_that_takes_data_in_is_not_compacted_with_it() {
         let begins = |leaf, start: &'static [u8]| Change::AddLeaf { leaf, start: Bytes::from_static(start) };
         let apply =
             |tree: &TreeRecord, changes| tree.apply(&Edit { changes }, |record| Ok(record.clone())).unwrap();

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_kept_as_long_as_somebody_reads_at_them() {
+    fn snapshot_numbers_are_kept_while_they_are_held() {
         super::super::sync::model(|| {
             let snapshots = Arc::new(Snapshots::default());
             assert_eq!(snapshots.to_keep().numbers, [0]);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_is_known_as_long_as_somebody_does_not_see_it() {
+    fn bulk_loads_are_tracked_while_a_snapshot_predates_them() {
         super::super::sync::model(|| {
             let snapshots = Arc::new(Snapshots::default());
             let load = |begin, end| Load { begin, end };

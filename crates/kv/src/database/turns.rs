@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_operation_in_so_many_lets_others_run() {
+    fn a_fixed_fraction_of_operations_yields() {
         let turns = Turns::default();
         let lets = |no: u64| match no % 2 {
             0 => turns.read().now_or_never().is_none(),
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_lets_go_on_who_is_ready_unless_it_rests_on_a_read() {
+    fn writes_yield_to_ready_tasks_unless_they_follow_a_read() {
         let options = ExecutorOptions { threads: 1, registered_bytes: 0, ..ExecutorOptions::default() };
         let executors = Executors::start(options).unwrap();
         let lets = executors.block_on(|| async {

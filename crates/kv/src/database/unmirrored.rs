@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn most_for_its_size_is_mirrored_first_where_there_is_room() {
+    fn leaves_with_the_most_reads_per_byte_are_remirrored_first() {
         let leaves = [(3, 900, 1000), (5, 200, 100), (7, 6, 100), (8, 5, 100), (9, 1, 0)];
         let of = |leaves: &[(LeafNo, u64, u64)], room_bytes| {
             most_read(leaves.iter().map(|(leaf, read, bytes)| Reads {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_looked_after_each_mebibyte() {
+    fn remirroring_is_checked_once_per_mebibyte_read() {
         let unmirrored = Unmirrored::default();
         let looks = (0..4096).filter(|no| unmirrored.note_read(no % 3, 1024)).count();
         assert_eq!(looks, 4);

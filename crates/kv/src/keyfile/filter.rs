@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn it_has_all_its_keys_and_one_in_a_hundred_others() {
+    fn the_filter_has_no_false_negatives_and_one_percent_false_positives() {
         let filter = build(50_000);
         assert!(filter.1.len() > 10);
         assert!((0..50_000).all(|key| may_contain(&filter, key)));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn its_bits_are_what_they_always_were() {
+    fn filter_bits_are_stable_across_versions() {
         assert_eq!(KeyHash::of(b"key"), KeyHash(KEY_HASH));
         let (_, pages) = {
             let mut builder = FilterBuilder::new(10, 4096);

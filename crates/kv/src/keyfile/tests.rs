@@ -128,7 +128,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn a_file_gives_what_was_added(entries in entries(), probes in proptest::collection::vec(proptest::collection::vec(0u8..4, 0..6), 8)) {
+    fn key_files_return_added_entries(entries in entries(), probes in proptest::collection::vec(proptest::collection::vec(0u8..4, 0..6), 8)) {
         block_on(async {
             let bench = Bench::new().await;
             let model = model(entries);
@@ -334,7 +334,7 @@ fn an_index_of_keys_that_begin_alike_has_few_levels() {
 }
 
 #[test]
-fn what_is_out_of_order_or_too_long_is_refused() {
+fn unsorted_and_oversized_keys_are_refused() {
     block_on(async {
         let bench = Bench::new().await;
         let (lease, object) = bench.objects.create(ObjectKind::Keys, Some("fast")).unwrap();

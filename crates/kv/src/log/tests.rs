@@ -177,7 +177,7 @@ fn a_segment_that_was_prepared_too_small_is_no_obstacle() {
 }
 
 #[test]
-fn who_waits_after_the_end_hears_of_it() {
+fn a_sync_after_the_log_has_ended_is_refused() {
     let volume = TestVolume::new();
     let objects = volume.objects();
     let log = start(&volume, &objects, 1, 0);
@@ -189,7 +189,7 @@ fn who_waits_after_the_end_hears_of_it() {
 }
 
 #[test]
-fn what_is_to_be_durable_in_time_is_at_the_end() {
+fn writes_with_a_deadline_are_durable_when_the_log_stops() {
     let volume = TestVolume::new();
     let objects = volume.objects();
     let log = start(&volume, &objects, 1, 0);
@@ -202,7 +202,7 @@ fn what_is_to_be_durable_in_time_is_at_the_end() {
 }
 
 #[test]
-fn nobody_waits_for_tasks_that_have_gone() {
+fn waiters_are_released_when_log_tasks_end() {
     let volume = TestVolume::new();
     let objects = volume.objects();
     let environment = Arc::new(NoThreads(volume.environment()));
@@ -213,7 +213,7 @@ fn nobody_waits_for_tasks_that_have_gone() {
 }
 
 #[test]
-fn a_failure_is_told_to_those_who_wait_for_something_else() {
+fn log_failures_reach_all_waiters() {
     let volume = TestVolume::new();
     let log = start(&volume, &volume.objects(), 1, 0);
     let notify = Notify::default();
@@ -264,7 +264,7 @@ fn segments_have_the_bytes_that_are_wanted_since() {
 }
 
 #[test]
-fn what_is_not_synced_is_durable_in_time() {
+fn unsynced_writes_become_durable_by_their_deadline() {
     let volume = TestVolume::new();
     let objects = volume.objects();
     let log = start(&volume, &objects, 1, 0);
@@ -278,7 +278,7 @@ fn what_is_not_synced_is_durable_in_time() {
 }
 
 #[test]
-fn the_log_goes_on_where_it_was_cut() {
+fn the_log_continues_where_it_was_cut() {
     let volume = TestVolume::new();
     let objects = volume.objects();
     let mut next = 0;
@@ -307,7 +307,7 @@ fn the_log_goes_on_where_it_was_cut() {
 }
 
 #[test]
-fn damage_below_what_was_durable_is_an_error() {
+fn damage_below_the_durable_end_of_the_log_is_an_error() {
     let volume = TestVolume::new();
     let objects = volume.objects();
     let log = start(&volume, &objects, 1, 0);

@@ -138,7 +138,7 @@ mod tests {
 
     /// A manifest has a record for each leaf, segment and kvset. This takes a second with checks on; looking at the whole tree for each record takes minutes.
     #[test]
-    fn a_record_costs_what_it_changes() {
+    fn edit_records_grow_with_their_changes_only() {
         const MANY: u64 = 50_000;
         let began = std::time::Instant::now();
         let mut state = DatabaseRecord::default();

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_copied_is_what_was_given_and_all_memory_is_counted() {
+    fn arena_copies_equal_their_input_and_all_memory_is_counted() {
         let arena = Arena::new(Some(blocks()));
         assert!(arena.takes(1024) && !arena.takes(1025));
         let (mut pairs, mut taken) = (Vec::new(), 0);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_used_again_when_nobody_refers_to_them() {
+    fn unreferenced_blocks_are_reused() {
         let blocks = blocks();
         let (arena, pairs) = filled(&blocks, 100_000);
         let kept = pairs.last().cloned().unwrap();
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_needs_goes() {
+    fn idle_blocks_are_freed_after_a_second() {
         let blocks = blocks();
         let fill = |bytes| {
             let (arena, pairs) = filled(&blocks, bytes);

@@ -29,7 +29,7 @@ mod tests {
     use crate::keyfile::KeyHash;
 
     #[test]
-    fn large_tables_know_most_of_what_they_do_not_have() {
+    fn key_bits_of_large_memtables_reject_most_absent_keys() {
         let hash = |no: u64| KeyHash::of(&no.to_be_bytes());
         for (table_bytes, keys, most) in [(32 << 20, 30_000u64, 200), (1 << 20, 4000, 700)] {
             let known = KeyBits::new(table_bytes);

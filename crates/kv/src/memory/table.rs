@@ -528,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_look_up_gave_holds_no_block() {
+    fn lookup_results_do_not_pin_a_block() {
         let idle = |holds: bool| {
             let blocks = Arc::new(Blocks::new(256 << 10, Notify::default()));
             let table = MemoryTable::new(1, 0, &blocks);
@@ -546,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_batch_wrote_twice_counts_once_and_holds_no_block() {
+    fn overwritten_keys_of_a_batch_count_once_and_pin_no_block() {
         let blocks = Arc::new(Blocks::new(256 << 10, Notify::default()));
         let table = MemoryTable::new(1, 0, &blocks);
         for no in 0..200u64 {

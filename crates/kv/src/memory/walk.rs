@@ -175,7 +175,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_walk_begins_where_it_is_told_and_misses_nothing(
+        fn walks_begin_at_their_start_key_and_skip_no_entry(
             keys in proptest::collection::btree_set((0u8..30, 1u64..9), 0..200),
             bound in proptest::option::of(0u8..30),
         ) {

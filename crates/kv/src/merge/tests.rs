@@ -166,7 +166,7 @@ async fn walk(view: &mut View<List>, direction: Direction, bound: Option<&[u8]>)
 
 proptest! {
     #[test]
-    fn a_view_gives_what_its_snapshot_sees(sources in sources(), tombstones in tombstones(), loads in loads(), snapshot in 0u64..32, now_s in 0u64..300, bound in 0u8..13) {
+    fn merged_views_return_the_versions_of_their_snapshot(sources in sources(), tombstones in tombstones(), loads in loads(), snapshot in 0u64..32, now_s in 0u64..300, bound in 0u8..13) {
         block_on(async {
             // Of two sources.
             let mut seen = SeenTombstones::default();
@@ -212,7 +212,7 @@ proptest! {
 
     /// What a merge keeps looks the same to every snapshot, over what lies below it, and is as little as can be.
     #[test]
-    fn what_is_kept_is_enough(
+    fn merges_keep_exactly_what_snapshots_see(
         sources in sources(),
         tombstones in tombstones(),
         below in proptest::collection::vec((0u8..12, any::<u8>()), 0..12),

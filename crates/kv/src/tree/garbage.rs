@@ -273,7 +273,7 @@ mod tests {
     use crate::keyfile::KeyFileInfo;
 
     #[test]
-    fn the_emptiest_segments_are_emptied_where_most_is_freed_for_what_is_written() {
+    fn garbage_collection_prefers_the_best_ratio_of_freed_to_written_bytes() {
         let segments = [(50, 1000), (51, 1000), (52, 1000)];
         let leaves = [[kvset(1, 10, &[(50, 100), (52, 400)])], [kvset(2, 10, &[(50, 200), (51, 900)])]];
         let tree = tree(&[], &[&leaves[0], &leaves[1]], &segments);
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_what_may_be_garbage_is_left() {
+    fn garbage_collection_leaves_half_of_the_permitted_garbage() {
         let segments = [50, 51, 52, 53, 54].map(|no| (no, 1000));
         let leaf = [kvset(1, 10, &[(50, 500), (51, 700), (52, 760), (53, 780), (54, 1000)])];
         // 5000 bytes for 3740: 50 would be enough for the bound of 1.3, 51 is for half of that.
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_merges_showed_to_be_overwritten_counts_as_garbage() {
+    fn overwritten_versions_found_by_merges_count_as_garbage() {
         let leaf = [kvset(2, 10, &[(51, 600)]), kvset(1, 10, &[(50, 1000)])];
         let tree = tree(&[], &[&leaf], &[(50, 1000), (51, 600)]);
         let mut around = Surroundings::default();
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_counts_where_there_is_little_room() {
+    fn garbage_of_the_root_counts_when_space_is_low() {
         let root = [kvset(9, 10, &[(90, 3000)])];
         let leaf = [kvset(1, 10, &[(50, 1000)])];
         let tree = tree(&root, &[&leaf], &[(50, 1000)]);
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_deletes_hide_and_what_has_expired_is_cleaned() {
+    fn deleted_and_expired_versions_are_picked_for_cleaning() {
         let clean = |tree: &TreeRecord| pick_cleaning(tree, &SETTINGS, |expiry| expiry < 100);
         let with = |no, change: fn(&mut KeyFileInfo)| {
             let mut kvset = kvset(no, 100, &[]);

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn so_much_is_written_at_once() {
+    fn coalescing_is_bounded_by_free_space() {
         let mut segments = tens(50, 20);
         segments.iter_mut().rev().take(10).for_each(|(_, bytes)| *bytes = 90);
         let leaf = [kvset(1, 10, &segments)];

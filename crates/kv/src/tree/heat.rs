@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_often_is_taken_within_the_budget() {
+    fn frequently_read_keys_are_promoted_within_the_budget() {
         let hot = HotKeys::new(100);
         for (key, reads, bytes) in [(&b"c"[..], 5, 100), (b"a", 4, 100), (b"b", 9, 1000), (b"once", 1, 1)] {
             for _ in 0..reads {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_bounded_and_keeps_what_is_read_again() {
+    fn hot_key_counts_are_bounded_and_keep_reread_keys() {
         let hot = HotKeys::new(50);
         for no in 0..10_000u32 {
             hot.note(&no.to_be_bytes(), 10);

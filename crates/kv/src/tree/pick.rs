@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_root_is_spilled_as_far_as_memory_goes() {
+    fn spills_take_as_many_kvsets_as_memory_allows() {
         let root: Vec<_> = (1..=4).rev().map(|no| kvset(no, 100, &[(90 + no, 1000)])).collect();
         assert_eq!(job(&tree(&root, &[], &[])), Some(Job::Spill { kvsets: vec![2, 1] }));
         // What is moved in one round may be more.
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_are_merged_with_what_they_repeat_or_with_each_other() {
+    fn promoted_copies_merge_with_their_originals_or_each_other() {
         let promoted = super::super::edit::KvsetKind::Promoted;
         let copy = |no| KvsetRecord { kind: promoted, ..kvset(no, 100, &[]) };
         let bottom = || kvset(1, 5000, &[]);

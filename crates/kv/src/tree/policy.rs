@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_are_written_by_name_and_mean_what_they_say() {
+    fn policy_templates_are_serialized_by_name() {
         let policy: MediaPolicy = serde_json::from_str(r#""staging_min_capacity""#).unwrap();
         assert_eq!(serde_json::to_string(&policy).unwrap(), r#""staging_min_capacity""#);
         let placement = resolve(&policy);

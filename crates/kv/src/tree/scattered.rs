@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leaf_is_due_when_scans_have_wasted_what_order_costs() {
+    fn reordering_is_due_when_wasted_reads_exceed_its_cost() {
         let scattered = Scattered::default();
         // In four places, of which two have to be.
         let of_one = (ENOUGH_BYTES - 1000) * 4;
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_together_is_left_where_it_is() {
+    fn contiguous_values_are_not_rewritten() {
         let scattered = Scattered::default();
         for _ in 0..100 {
             let together = (0..50).map(|no| pointer(1, no * 1000));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn one_place_too_many_is_brought_together_with_another() {
+    fn a_single_stray_segment_is_reordered_with_its_neighbour() {
         let scattered = Scattered::default();
         for no in 0..100 {
             let most = (0..50).map(|no| pointer(1, no * 1000));
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_brought_in_order_is_not_due_again() {
+    fn reordered_values_are_not_due_again() {
         let scattered = Scattered::default();
         for _ in 0..1000 {
             let left = (0..48).map(|no| pointer(1, no * 1000));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_cache_has_between_neighbours_puts_nothing_out_of_order() {
+    fn cached_values_between_neighbours_do_not_count_as_gaps() {
         let scattered = Scattered::default();
         for _ in 0..100 {
             let mut in_order: Vec<Pointer> = (0..64).map(|no| pointer(1, no * 1000)).collect();

@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_earlier_versions_kept_of_spills_is_passed_over() {
+    fn records_of_spills_by_earlier_versions_are_skipped() {
         let tree = start();
         let changes = vec![
             add(Place::Spilled, Position::Top, kvset(30, &[41])),
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_can_be_made_anew_from_its_edit() {
+    fn a_tree_is_rebuilt_from_its_edit() {
         let tree = start();
         assert_eq!(apply(&TreeRecord::default(), tree.to_edit().changes).unwrap(), tree);
         assert_eq!(tree.record(), tree);

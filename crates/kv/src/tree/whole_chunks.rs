@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gives_most_chunks_back_is_brought_together() {
+    fn the_kvsets_that_free_most_chunks_are_merged() {
         let (root, leaf) = (kvsets(1, &[10, 10, 10]), kvsets(11, &[100, 200, 300, 100, 5900]));
         let both = tree(&root, &[&leaf], &[]);
         // Of the leaf four chunks give back three; with the large one seven would be taken for as many.
@@ -127,7 +127,7 @@ mod tests {
 
     /// A store with one key, which was deleted.
     #[test]
-    fn the_root_of_a_small_tree_goes_down_to_what_it_hides() {
+    fn the_root_of_a_small_tree_is_merged_with_the_leaf_below() {
         let (root, leaf) = (kvsets(1, &[10]), kvsets(11, &[100]));
         let small = tree(&root, &[&leaf], &[]);
         assert_eq!(picked(&small, 1, &[]), Some(Together::Down(0, vec![1])));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_no_room_or_gives_little_is_left_alone() {
+    fn merges_without_space_or_gain_are_not_picked() {
         let large = kvsets(1, &[1100, 1100, 1100, 1100, 1100]);
         let large = tree(&large, &[], &[]);
         // All five are six chunks instead of ten; four are five instead of eight.

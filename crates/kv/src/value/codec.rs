@@ -38,7 +38,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_compressed_comes_back(value in proptest::collection::vec(0u8..4, 0..3000)) {
+        fn compressed_values_are_decompressed_unchanged(value in proptest::collection::vec(0u8..4, 0..3000)) {
             for codec in [Codec::Lz4, Codec::Zstd] {
                 if let Some(stored) = compress(codec, &value) {
                     prop_assert!(stored.len() < value.len());
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_shrink_is_left_alone() {
+    fn incompressible_values_are_stored_uncompressed() {
         assert_eq!(compress(Codec::Zstd, b"x"), None);
         assert_eq!(compress(Codec::None, &[0; 1000]), None);
         assert_eq!(decompress(Codec::Lz4, &Bytes::new(), usize::MAX), None);

@@ -227,7 +227,7 @@ mod tests {
     use crate::entry::Codec;
 
     #[test]
-    fn neighbours_are_those_of_a_segment_that_lie_close() {
+    fn values_close_in_a_segment_are_read_together() {
         let pointer = |segment, offset| Pointer {
             segment,
             offset,

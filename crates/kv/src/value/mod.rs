@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_not_read_before_something_has_left() {
+    fn reads_beyond_the_budget_wait_for_free_memory() {
         block_on(async {
             let bench = Bench::new().await;
             let segments = Segments::new(&bench.objects, &bench.cache, None);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_is_given_for_deletion_when_nobody_reads_it_and_it_was_retired() {
+    fn retired_segments_are_deleted_after_their_last_reader() {
         block_on(async {
             let bench = Bench::new().await;
             let segments = Segments::new(&bench.objects, &bench.cache, None);

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_given_back_can_be_taken_again() {
+    fn returned_permits_can_be_taken_again() {
         super::super::sync::model(|| {
             let room = Room::of(10);
             assert!(room.take(7) && !room.take(4) && room.take(3));

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_goes_home_while_many_wait_for_mirrors() {
+    fn busy_mirrors_send_a_share_of_reads_to_the_home_copy() {
         let sides = sides();
         let in_mirrors: Vec<_> = (0..BUSY - 1).map(|_| sides.begin()).collect();
         assert_eq!(at_home(&sides, WHOLE), 0, "few are under way");

@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_answers_evenly_has_no_limit() {
+    fn a_class_without_stalls_has_no_rate_limit() {
         for read in [us(20), us(700), us(8000)] {
             let mut limit = Limit::default();
             reads(&mut limit, (us(7), Duration::from_secs(20)), read, u64::MAX);
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_stands_still_now_and_then_is_given_nearly_what_it_answers() {
+    fn a_class_that_stalls_is_limited_to_its_capacity() {
         let mut limit = Limit::default();
         let at = reads(&mut limit, (us(7), Duration::from_secs(2)), us(20), u64::MAX);
         // For a second it gives a hundred in a tenth of one, and then all again.
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn that_the_program_stands_still_is_no_hold_up() {
+    fn a_stopped_process_is_not_counted_as_a_stall() {
         let mut limit = Limit::default();
         let mut now = us(7);
         for round in 0..100_000u32 {
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_given_more_until_it_is_held_up_again() {
+    fn the_rate_limit_rises_under_demand_until_the_next_stall() {
         let second = Duration::from_secs(1);
         let mut limit = Limit::default();
         let mut now = reads(&mut limit, (us(7), 2 * second), us(20), 1500);
@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn all_pass_whoever_goes_meanwhile() {
+    fn dropped_readers_do_not_block_the_rate_limiter() {
         let environment = ThreadEnvironment::new();
         let valve = Valve::new(environment);
         valve.queue.lock().limit.per_second = Some(20_000.0);

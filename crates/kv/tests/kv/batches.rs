@@ -106,7 +106,7 @@ fn thousands_of_reads_are_under_way_from_one_thread() {
 
 /// One that writes without end took all the room there was, each time: the others wrote nothing.
 #[test]
-fn writers_of_one_thread_take_turns_where_the_log_has_no_room() {
+fn writers_of_a_thread_alternate_when_the_log_is_full() {
     const WRITES: u64 = 150_000;
     let bench = Bench::new();
     let database = bench.create();

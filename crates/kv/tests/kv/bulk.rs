@@ -98,7 +98,7 @@ fn a_load_that_is_given_up_leaves_nothing() {
 }
 
 #[test]
-fn a_copy_has_what_was_there_at_one_moment() {
+fn checkpoints_are_consistent_at_one_moment() {
     let bench = Bench::new();
     let database = bench.create();
     let a = wait(database.create_store("a", &settings())).unwrap();
@@ -128,7 +128,7 @@ fn a_copy_has_what_was_there_at_one_moment() {
 
 /// A class that a policy or the log named may have gone since: what is there goes on, and can be copied.
 #[test]
-fn a_copy_is_made_though_a_class_that_was_named_has_gone() {
+fn checkpoints_work_after_a_named_class_was_removed() {
     let bench = Bench::with_layout(256 << 10, &[("fast", 64 << 20), ("mid", 64 << 20), ("slow", 128 << 20)]);
     let named = DatabaseSettings { log_class: Some("mid".to_owned()), ..Bench::settings() };
     let create = Database::create(&bench.volume, "test", &named, bench.environment.clone());
@@ -334,7 +334,7 @@ fn writers_that_a_load_holds_up_go_on_when_it_is_given_up() {
 }
 
 #[test]
-fn what_is_under_way_when_a_database_is_closed_changes_nothing() {
+fn a_bulk_load_under_way_at_close_changes_nothing() {
     let bench = Bench::new();
     let database = bench.create();
     let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();

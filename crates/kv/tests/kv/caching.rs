@@ -38,7 +38,7 @@ fn read(bench: &Bench, store: &Store, numbers: impl Iterator<Item = u64>) -> u64
 }
 
 #[test]
-fn what_was_read_stays_when_it_is_moved() {
+fn cached_values_stay_cached_when_jobs_move_them() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
     let (database, store) = store(&bench, Compression::None);
     wait(store.set_policy(&PolicyTemplate::StagingOnly.into())).unwrap();
@@ -56,7 +56,7 @@ fn what_was_read_stays_when_it_is_moved() {
 }
 
 #[test]
-fn what_was_read_in_memory_stays_when_it_is_written_out() {
+fn values_read_in_a_memtable_stay_cached_after_its_flush() {
     for compression in [Compression::None, Compression::Lz4, Compression::Zstd] {
         let bench = Bench::with_classes(64 << 20, 512 << 20);
         let (database, store) = store(&bench, compression);
@@ -69,7 +69,7 @@ fn what_was_read_in_memory_stays_when_it_is_written_out() {
 }
 
 #[test]
-fn what_takes_the_place_of_what_was_read_stays() {
+fn new_versions_of_cached_keys_are_cached_at_flush() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
     let (database, store) = store(&bench, Compression::None);
     wait(store.compact()).unwrap();
@@ -99,7 +99,7 @@ fn what_takes_the_place_of_what_was_read_stays() {
 
 /// What a look-up found is known from then on, until something says otherwise; what said so may be gone by the next look-up, along with what it deleted.
 #[test]
-fn what_was_found_is_not_told_any_more_once_it_is_deleted() {
+fn cached_lookups_end_when_the_key_is_deleted() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
     let (database, store) = store(&bench, Compression::None);
     wait(store.compact()).unwrap();
@@ -130,7 +130,7 @@ fn what_was_found_is_not_told_any_more_once_it_is_deleted() {
 }
 
 #[test]
-fn what_was_found_in_memory_is_not_told_after_its_range_was_deleted() {
+fn lookups_cached_from_a_memtable_end_when_its_range_is_deleted() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
     let database = bench.create();
     let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
@@ -152,7 +152,7 @@ fn what_was_found_in_memory_is_not_told_after_its_range_was_deleted() {
 }
 
 #[test]
-fn what_a_load_brings_is_found_though_its_number_is_from_before() {
+fn bulk_loaded_keys_are_found_in_spite_of_older_sequence_numbers() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
     let (database, store) = store(&bench, Compression::None);
     wait(store.compact()).unwrap();

@@ -51,7 +51,7 @@ fn pause() {
 
 /// It wrote the leaf's keys anew for each read of the value, and threw them away.
 #[test]
-fn a_value_that_there_is_no_room_for_is_not_copied_again_and_again() {
+fn values_without_space_are_not_copied_repeatedly() {
     let bench = Bench::with_classes(64 * MIB, 512 * MIB);
     let database = create(&bench, Bench::settings());
     let store = filled(&database, "a", StoreSettings::default(), (5000, 200));
@@ -80,7 +80,7 @@ fn a_value_that_there_is_no_room_for_is_not_copied_again_and_again() {
 
 /// What could not be copied once never was; and the job's own keys were not part of the room.
 #[test]
-fn mirrors_come_when_there_is_room_again_and_keep_the_limit() {
+fn mirrors_return_with_free_space_and_keep_the_limit() {
     let bench = Bench::with_classes(512 * MIB, 512 * MIB);
     let database = create(&bench, Bench::settings());
     let store = filled(&database, "a", StoreSettings::default(), (50_000, 200));
@@ -142,7 +142,7 @@ fn copied(bench: &Bench, options: &OpenOptions, stores: &[&str], (count, len): (
 
 /// Both took all of it, and half of the copies went to the slow class.
 #[test]
-fn jobs_of_two_stores_do_not_take_the_same_room() {
+fn jobs_of_two_stores_do_not_reserve_the_same_space() {
     let bench = Bench::with_classes(24 * MIB, 512 * MIB);
     let database = create(&bench, DatabaseSettings { memory_table_bytes: 4 * MIB, ..Bench::settings() });
     let settings =

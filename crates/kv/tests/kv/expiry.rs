@@ -53,7 +53,7 @@ fn at_a_million_seconds() -> (Bench, Arc<SetClock>, Database) {
 }
 
 #[test]
-fn entries_are_gone_when_their_time_is_over() {
+fn entries_disappear_when_they_expire() {
     let (bench, environment, database) = at_a_million_seconds();
     let settings = StoreSettings { time_to_live_s: Some(100), ..StoreSettings::default() };
     let store = wait(database.create_store("a", &settings)).unwrap();
@@ -119,7 +119,7 @@ fn the_ends_of_time() {
 }
 
 #[test]
-fn what_expired_over_what_was_found_hides_it_though_both_are_gone() {
+fn an_expired_version_hides_the_cached_one_below_it() {
     let (_bench, environment, database) = at_a_million_seconds();
     let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
     let short = WriteOptions { time_to_live_s: Some(10), ..WriteOptions::default() };
@@ -150,7 +150,7 @@ fn what_expired_over_what_was_found_hides_it_though_both_are_gone() {
 }
 
 #[test]
-fn what_has_expired_for_long_goes_by_itself() {
+fn long_expired_versions_are_removed_in_the_background() {
     let (bench, environment, database) = at_a_million_seconds();
     let settings = StoreSettings { time_to_live_s: Some(40), ..StoreSettings::default() };
     let store = wait(database.create_store("a", &settings)).unwrap();
@@ -174,7 +174,7 @@ fn what_has_expired_for_long_goes_by_itself() {
 }
 
 #[test]
-fn a_time_to_live_counts_for_what_is_written_from_then_on() {
+fn a_new_time_to_live_applies_to_later_writes() {
     let (_bench, environment, database) = at_a_million_seconds();
     let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
     let live = |time_to_live_s| {

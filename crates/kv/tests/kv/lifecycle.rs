@@ -270,7 +270,7 @@ fn a_log_class_that_contradicts_a_policy_is_refused() {
 }
 
 #[test]
-fn what_was_done_is_counted_over_all_openings() {
+fn statistics_accumulate_over_all_openings() {
     let bench = Bench::new();
     let database = bench.create();
     let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
@@ -342,7 +342,7 @@ fn settings_that_an_opening_does_not_name_stay() {
 }
 
 #[test]
-fn what_finds_no_room_to_be_made_leaves_nothing() {
+fn a_create_without_space_leaves_no_objects() {
     let bench = Bench::with_classes(4 << 20, 4 << 20);
     let full = bench.volume.create_object("full", &Attributes::default()).unwrap();
     let mut at = 0;
@@ -391,7 +391,7 @@ fn a_volume_that_was_filled_meanwhile_is_no_failure_of_closing() {
 
 /// The same; and where nothing is left, whoever waits is told.
 #[test]
-fn a_compaction_in_a_full_volume_takes_what_the_log_has_ready_or_fails() {
+fn compaction_in_a_full_volume_uses_the_spare_log_segment_or_fails() {
     let bench = Bench::with_classes(4 << 20, 1 << 20);
     let database = bench.create();
     let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
@@ -466,7 +466,7 @@ fn a_store_is_dropped_though_the_call_is_given_up() {
 
 /// The first one did nothing yet when the second one said that it was done.
 #[test]
-fn whoever_closes_a_database_too_waits_for_its_end() {
+fn a_second_close_waits_for_the_first() {
     let bench = Bench::new();
     let database = bench.create();
     let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
@@ -485,7 +485,7 @@ fn whoever_closes_a_database_too_waits_for_its_end() {
 }
 
 #[test]
-fn what_was_to_be_durable_in_time_is_though_all_handles_are_dropped() {
+fn writes_with_a_deadline_are_durable_after_all_handles_are_dropped() {
     let bench = Bench::new();
     let database = bench.create();
     let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();

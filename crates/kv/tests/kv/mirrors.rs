@@ -61,7 +61,7 @@ fn mirrored(database: &Database) -> u64 {
 }
 
 #[test]
-fn what_has_moved_is_read_from_the_fastest_class() {
+fn spilled_values_are_read_from_the_fastest_class() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
     let (database, _store) = filled(&bench, 8000);
     let statistics = database.statistics();
@@ -120,7 +120,7 @@ fn mirrors_hold_little_garbage() {
 
 /// Those of a database whose values were all deleted filled the fastest class, and others were shown to the slow one.
 #[test]
-fn mirrors_of_what_is_gone_go() {
+fn mirrors_of_deleted_values_are_evicted() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
     let (database, store) = filled(&bench, 8000);
     let most = mirrored(&database);
@@ -140,7 +140,7 @@ fn mirrors_of_what_is_gone_go() {
 
 /// What had no mirror stayed without, however often it was read and however much room there was.
 #[test]
-fn what_is_read_on_the_slow_class_gets_mirrors_where_there_is_room() {
+fn values_read_from_the_slow_class_get_mirrors_where_space_allows() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
     let (database, store) = filled_without(&bench, 8000);
     assert_eq!(mirrored(&database), 0);
@@ -157,7 +157,7 @@ fn what_is_read_on_the_slow_class_gets_mirrors_where_there_is_room() {
 
 /// The values that get mirrors are read for it, and a damaged one among them made the database take no writes any more.
 #[test]
-fn damage_on_the_slow_class_is_nothing_to_who_does_not_ask_for_it() {
+fn damage_on_the_slow_class_affects_only_reads_of_damaged_values() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
     let (database, store) = filled_without(&bench, 8000);
     let segments = bench.objects("segment");
@@ -184,7 +184,7 @@ fn damage_on_the_slow_class_is_nothing_to_who_does_not_ask_for_it() {
 }
 
 #[test]
-fn a_cursor_reads_what_lies_alone_in_mirrors() {
+fn cursors_read_isolated_values_from_mirrors() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
     let (database, store) = filled(&bench, 8000);
     // Two of fifty values come to another place.
@@ -302,7 +302,7 @@ fn with_mirrors_from_now_on(store: &Store) {
 
 /// Those that had to go never came back, for their leaves had had theirs.
 #[test]
-fn mirrors_that_made_room_come_back_by_reading_when_there_is_room_again() {
+fn evicted_mirrors_return_by_reads_when_space_is_free() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
     let (database, store) = filled_without(&bench, 8000);
     with_mirrors_from_now_on(&store);
@@ -319,7 +319,7 @@ fn mirrors_that_made_room_come_back_by_reading_when_there_is_room_again() {
 
 /// Leaves got theirs in the order of their keys, whichever of them was read.
 #[test]
-fn room_for_mirrors_goes_to_what_is_read() {
+fn mirror_space_goes_to_frequently_read_values() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
     // More than the fastest class has room for, of which the last are read.
     let (database, store) = filled_without(&bench, 80_000);
@@ -345,7 +345,7 @@ fn room_for_mirrors_goes_to_what_is_read() {
 
 /// They stayed, for nobody else wanted their room, and what is read found none.
 #[test]
-fn mirrors_that_nobody_reads_make_way_for_what_is_read() {
+fn unread_mirrors_are_evicted_for_read_ones() {
     let bench = Bench::with_classes(48 << 20, 512 << 20);
     // Three times what there is room for: the first ones have no mirrors any more.
     let (database, store) = filled(&bench, 120_000);
@@ -407,7 +407,7 @@ fn values_of_keys_that_are_overwritten_leave_the_log_when_tables_are_written_out
 
 /// Copies were made that had to go the moment after, ten times what stayed.
 #[test]
-fn copies_leave_what_mirrors_leave() {
+fn copies_leave_free_the_space_that_mirrors_leave() {
     let bench = Bench::with_classes(24 << 20, 512 << 20);
     let settings =
         DatabaseSettings { memory_bytes: 512 << 20, memory_table_bytes: 32 << 20, ..Bench::settings() };

@@ -171,18 +171,18 @@ fn a_class_goes_under_load(class: &str) {
 }
 
 #[test]
-fn the_fastest_class_goes_under_load() {
+fn the_fastest_class_is_removed_under_load() {
     a_class_goes_under_load("fast");
 }
 
 #[test]
-fn the_slowest_class_goes_under_load() {
+fn the_slowest_class_is_removed_under_load() {
     a_class_goes_under_load("slow");
 }
 
 /// What had to go elsewhere goes back, whoever emptied the class, and though nobody writes or tells the database.
 #[test]
-fn what_was_moved_away_comes_back_with_its_class() {
+fn relocated_data_return_with_their_class() {
     let bench = Bench::new();
     let database = bench.create();
     let store = wait(database.create_store("a", &settings(PolicyTemplate::StagingMaxCapacity))).unwrap();
@@ -222,7 +222,7 @@ fn what_was_moved_away_comes_back_with_its_class() {
 
 /// Log and manifest are where writes wait for them.
 #[test]
-fn log_and_manifest_lie_on_the_fastest_class() {
+fn log_and_manifest_are_stored_on_the_fastest_class() {
     let bench = Bench::new();
     let database = bench.create();
     let store = wait(database.create_store("a", &settings(PolicyTemplate::CapacityOnly))).unwrap();
@@ -241,7 +241,7 @@ fn log_and_manifest_lie_on_the_fastest_class() {
 }
 
 #[test]
-fn a_policy_that_cannot_be_read_says_what_can() {
+fn an_invalid_policy_lists_the_valid_ones() {
     for wrong in [
         r#""nowhere""#,
         r#"{"root": {"keys": "fastest", "values": "log"}, "leaf": {"keys": "fastest", "values": "slowest"}, "foo": 1}"#,

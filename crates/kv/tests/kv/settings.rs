@@ -153,7 +153,7 @@ fn files_are_made_as_the_settings_say_now() {
 }
 
 #[test]
-fn filters_of_what_is_there_are_taken_into_memory() {
+fn filters_of_existing_files_become_resident() {
     let bench = Bench::new();
     let paged = StoreSettings { filters: FilterMemory::Paged, ..settings() };
     let (database, store) = with_store(&bench, &paged);
@@ -293,7 +293,7 @@ fn settings_are_kept_for_good() {
 }
 
 #[test]
-fn what_is_wrong_changes_nothing() {
+fn invalid_settings_change_nothing() {
     let bench = Bench::new();
     let (database, store) = with_store(&bench, &StoreSettings::default());
     let json = |text: &str| serde_json::from_str::<StoreOverrides>(text).unwrap();
@@ -411,7 +411,7 @@ fn the_limit_is_followed(policy: PolicyTemplate) {
 }
 
 #[test]
-fn a_limit_is_followed_by_what_stays_on_the_fastest_class() {
+fn data_beyond_a_lowered_limit_leave_the_fastest_class() {
     the_limit_is_followed(PolicyTemplate::StagingOnly);
 }
 

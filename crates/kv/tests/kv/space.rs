@@ -42,7 +42,7 @@ fn fill(store: &Store, count: u64, version: u64) {
 
 /// 16 MB of values, written eight times over, with 112 MiB for all of it: nobody is told that there is no space.
 #[test]
-fn what_is_overwritten_again_and_again_stays_within_its_bound() {
+fn repeated_overwrites_stay_within_the_space_bound() {
     const KEYS: u64 = 16_000;
     let bench = Bench::with_classes(32 << 20, 80 << 20);
     let database = bench.create();
@@ -69,7 +69,7 @@ fn what_is_overwritten_again_and_again_stays_within_its_bound() {
 }
 
 #[test]
-fn what_is_dead_takes_no_more_than_the_default_bound() {
+fn garbage_stays_within_the_default_space_amplification() {
     const KEYS: u64 = 32_000;
     let bench = Bench::with_classes(64 << 20, 128 << 20);
     let database = bench.create();
@@ -187,7 +187,7 @@ fn fill_up(store: &Store, from: u64) -> u64 {
 
 /// What is refused for want of space can be written when something was deleted, without anything from outside; also when the database was opened again.
 #[test]
-fn what_fills_a_volume_can_be_deleted() {
+fn a_full_volume_accepts_deletes() {
     for (reopens, leaf_bytes) in [(false, 4 << 20), (true, 4 << 20), (true, 256 << 10)] {
         let bench = Bench::with_classes(12 << 20, 20 << 20);
         let mut database = bench.create();
@@ -218,7 +218,7 @@ fn what_fills_a_volume_can_be_deleted() {
 
 /// In a volume of a few chunks each opening takes some of them, and so does each delete: one opening for each delete, as programs do that end after it.
 #[test]
-fn what_fills_a_small_volume_can_be_deleted_key_by_key() {
+fn a_small_full_volume_accepts_deletes_key_by_key() {
     for mebibytes in [32, 40] {
         let bench = Bench::with_layout(1 << 20, &[("only", mebibytes << 20)]);
         let mut database = bench.create();
@@ -254,7 +254,7 @@ fn what_fills_a_small_volume_can_be_deleted_key_by_key() {
 
 /// A log segment is made for each of these, which takes more than what is free may be for.
 #[test]
-fn large_values_leave_room_for_deletes() {
+fn large_values_leave_space_for_deletes() {
     let bench = Bench::with_classes(16 << 20, 48 << 20);
     let database = bench.create();
     let store = wait(database.create_store("a", &settings())).unwrap();
@@ -293,7 +293,7 @@ fn deletes_give_their_space_back_by_themselves() {
 
 /// As long as the memory table with them was not written out for another reason, nothing came free.
 #[test]
-fn deletes_give_their_space_back_though_nobody_writes_any_more() {
+fn deletes_give_their_space_back_without_further_writes() {
     let bench = Bench::new();
     let database = bench.create();
     let [ranged, single] =
@@ -314,7 +314,7 @@ fn deletes_give_their_space_back_though_nobody_writes_any_more() {
 }
 
 #[test]
-fn a_compaction_frees_what_a_snapshot_held() {
+fn compaction_frees_versions_of_released_snapshots() {
     let bench = Bench::new();
     let database = bench.create();
     let store = wait(database.create_store("a", &settings())).unwrap();
@@ -333,7 +333,7 @@ fn a_compaction_frees_what_a_snapshot_held() {
 
 /// Who goes on writing for so long that his writes are many times what was there is no reason to wait for him.
 #[test]
-fn a_compaction_ends_beside_who_never_stops_writing() {
+fn compaction_ends_beside_continuous_writers() {
     const MOST: u64 = 2_000_000;
     let bench = Bench::new();
     let database = bench.create();
@@ -382,7 +382,7 @@ fn refill(bench: &Bench, filler: &tanada_volume::Object, left_chunks: u64) {
 
 /// It had its turn for ever, and with that kept those from their work that could have made room.
 #[test]
-fn a_load_that_finds_no_room_to_begin_is_refused() {
+fn bulk_loads_without_space_are_refused() {
     let bench = Bench::with_classes(4 << 20, 1 << 20);
     let database = bench.create();
     let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
@@ -411,7 +411,7 @@ fn a_load_that_finds_no_room_to_begin_is_refused() {
 
 /// Nobody can make room in its store meanwhile, so there is nothing to wait for. What it had loaded took the room for good, or until the next opening.
 #[test]
-fn a_load_that_runs_out_of_room_is_refused_and_gives_back_what_it_took() {
+fn bulk_loads_that_run_out_of_space_return_what_they_wrote() {
     let bench = Bench::with_classes(4 << 20, 24 << 20);
     let database = bench.create();
     let store = wait(database.create_store("a", &StoreSettings::default())).unwrap();
@@ -441,7 +441,7 @@ fn a_load_that_runs_out_of_room_is_refused_and_gives_back_what_it_took() {
 
 /// A leaf that finds no room counted as compacted, and the compaction as a success.
 #[test]
-fn a_compaction_that_finds_no_room_says_so() {
+fn compaction_without_space_is_an_error() {
     for left_chunks in 1..4 {
         let bench = Bench::with_layout(256 << 10, &[("only", 40 << 20)]);
         let database = bench.create();
@@ -473,7 +473,7 @@ fn a_compaction_that_finds_no_room_says_so() {
 }
 
 #[test]
-fn what_is_compacted_is_not_compacted_again() {
+fn compacted_data_are_not_compacted_again() {
     let bench = Bench::new();
     let database = bench.create();
     let store = wait(database.create_store("a", &settings())).unwrap();
@@ -486,7 +486,7 @@ fn what_is_compacted_is_not_compacted_again() {
 }
 
 #[test]
-fn what_has_expired_gives_its_space_back() {
+fn expired_versions_give_their_space_back() {
     let bench = Bench::new();
     let database = bench.create();
     let store = wait(database.create_store("a", &settings())).unwrap();
@@ -545,7 +545,7 @@ fn a_delete_that_finds_no_chunk_free_waits_for_one() {
 
 /// Each of the deletes goes to another leaf, so that to bring them all down takes room in each.
 #[test]
-fn what_fills_a_volume_of_many_leaves_can_be_deleted_key_by_key() {
+fn a_full_volume_of_many_leaves_accepts_deletes_key_by_key() {
     let bench = Bench::with_layout(64 << 10, &[("fast", 8 << 20), ("slow", 64 << 20)]);
     let database = bench.create();
     let settings =
@@ -589,7 +589,7 @@ fn what_fills_a_volume_of_many_leaves_can_be_deleted_key_by_key() {
 
 /// A database whose only class is drained has no room for anything, and has when that is over.
 #[test]
-fn what_found_no_room_in_a_class_that_is_drained_is_written_when_it_is_not() {
+fn writes_resume_after_a_drain_is_cancelled() {
     let bench = Bench::with_layout(64 << 10, &[("only", 64 << 20)]);
     let database = bench.create();
     let store = wait(database.create_store("a", &settings())).unwrap();
@@ -626,7 +626,7 @@ fn what_found_no_room_in_a_class_that_is_drained_is_written_when_it_is_not() {
 
 /// Of each store that was written to the memory table takes a chunk when it is written out: all of them took the room that is kept for deletes.
 #[test]
-fn what_many_stores_filled_can_be_deleted() {
+fn many_stores_that_fill_a_volume_accept_deletes() {
     for classes in [[64 << 20, 64 << 20], [8 << 20, 24 << 20]] {
         let bench = Bench::with_classes(classes[0], classes[1]);
         let database = bench.create();

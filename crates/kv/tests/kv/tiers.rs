@@ -138,7 +138,7 @@ fn the_limit_is_kept_when_the_other_class_is_full() {
 
 /// It was a quarter of all classes at most, most of which the database may not have, and segments of the log were larger than the limit.
 #[test]
-fn what_is_kept_for_deletes_is_a_part_of_what_the_limit_leaves() {
+fn the_reservation_for_deletes_is_bounded_by_the_class_limit() {
     let bench = Bench::with_classes(1 << 30, 24 << 20);
     let settings_of_database = DatabaseSettings {
         fast_class_bytes: Some(8 << 20),
@@ -310,7 +310,7 @@ fn writes_are_slowed_before_the_log_leaves_the_fastest_class() {
 
 /// Where spills free nothing, waiting for them helps nobody.
 #[test]
-fn writes_are_not_slowed_for_room_that_no_spill_makes() {
+fn writes_are_not_delayed_for_space_that_no_spill_frees() {
     assert_eq!(slowed_for_room(PolicyTemplate::StagingOnly, Some(12 << 20)), 0);
     // All is on the slow class anyway, for others have the fast one.
     assert_eq!(held_back("fast class", PolicyTemplate::StagingMaxCapacity, None, 64 << 20), 0);
@@ -318,7 +318,7 @@ fn writes_are_not_slowed_for_room_that_no_spill_makes() {
 
 /// What the log has ready is no growth of the data.
 #[test]
-fn statistics_tell_what_is_in_use_from_what_is_allocated() {
+fn statistics_separate_bytes_in_use_from_bytes_allocated() {
     let bench = Bench::new();
     let database = bench.create();
     let settings = StoreSettings { mirrors: false, ..settings() };
@@ -337,7 +337,7 @@ fn statistics_tell_what_is_in_use_from_what_is_allocated() {
 }
 
 #[test]
-fn what_is_read_often_is_copied_to_the_fastest_class() {
+fn frequently_read_values_are_copied_to_the_fastest_class() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
     let settings_of_database =
         DatabaseSettings { memory_bytes: 1 << 20, memory_table_bytes: 128 << 10, ..Bench::settings() };
@@ -589,7 +589,7 @@ fn no_more_is_copied_than_the_budget_allows() {
 
 /// Nobody spills as long as a load has the store's turn, so kvsets add up.
 #[test]
-fn how_long_writes_are_slowed_for_kvsets_is_counted() {
+fn delays_of_writes_for_root_kvsets_are_counted() {
     let bench = Bench::new();
     let settings_of_database =
         DatabaseSettings { slow_root_kvsets: 2, most_root_kvsets: 1000, ..Bench::settings() };

@@ -248,7 +248,7 @@ fn updates_of_many_threads_are_all_there() {
 }
 
 #[test]
-fn a_cursor_sees_its_transaction_whenever_that_writes_and_nobody_else() {
+fn cursors_see_their_own_transactions_writes_only() {
     let bench = Bench::new();
     let (database, a, _) = start(&bench);
     for key in [b"1", b"3", b"5"] {
@@ -333,7 +333,7 @@ proptest! {
 
     /// However writes and steps come one after another.
     #[test]
-    fn a_cursor_walks_over_what_its_transaction_has_by_then(
+    fn cursors_include_writes_made_after_they_were_opened(
         committed in proptest::collection::btree_map(0u8..40, any::<u8>(), 0..40),
         is_written_out in any::<bool>(),
         expected_keys in 0usize..20,

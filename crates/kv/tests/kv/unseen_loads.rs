@@ -97,7 +97,7 @@ fn check(store: &Store, snapshot: Option<&Snapshot>, expected: &Map, when: &str)
 }
 
 #[test]
-fn a_load_is_not_seen_by_who_read_before_its_end() {
+fn bulk_loads_are_invisible_to_earlier_snapshots() {
     let bench = Bench::new();
     let database = bench.create();
     let store = wait(database.create_store("a", &settings())).unwrap();
@@ -172,7 +172,7 @@ fn a_load_is_not_seen_by_who_read_before_its_end() {
 
 /// Nothing waits for snapshots that are held for long, however many loads they do not see.
 #[test]
-fn many_loads_beside_old_snapshots_hold_nobody_up() {
+fn many_bulk_loads_beside_old_snapshots_block_no_operation() {
     let bench = Bench::new();
     let few = DatabaseSettings { slow_root_kvsets: 2, most_root_kvsets: 3, ..Bench::settings() };
     let database = wait(Database::create(&bench.volume, "test", &few, bench.environment.clone())).unwrap();

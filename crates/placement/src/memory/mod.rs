@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_found_by_their_names_and_those_that_are_not_there_are_kept() {
+    fn memory_of_objects_is_kept_by_name_when_they_are_absent() {
         let memory = memory(1, 10);
         let bytes = memory.to_bytes(&layout(&[("orders", 4), ("items", 6)]));
         // Items has shrunk, orders has not come yet.
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_coarser_or_left_out() {
+    fn oversized_memory_is_coarsened_or_dropped() {
         let layout = layout(&[("items", 300_000)]);
         let memory = memory(16, 100_000);
         let bytes = memory.to_bytes(&layout);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_come_again_fades() {
+    fn statements_that_do_not_return_fade() {
         let mut memory = memory(1, 2);
         let mut loads = 0;
         while !(memory.statements.is_empty() && memory.followers.is_empty() && memory.counts.is_empty()) {

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_counted_since_ever_counts_once() {
+    fn lifetime_counts_are_added_once() {
         let counted =
             |chunk, reads| Counted { chunk: ChunkNo(chunk), reads, bytes: 0, sequential_share: 0.0 };
         let mut counts = Counts::default();

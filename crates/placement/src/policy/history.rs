@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_followed_in_the_last_cycle_is_mirrored_ahead() {
+    fn chunks_of_the_next_window_are_mirrored_ahead() {
         let mut bench = Bench::new("history:window=10,ahead=1", 20, 4);
         for chunks in [[1, 2], [3, 4], [5, 6]] {
             (0..5).for_each(|_| chunks.iter().for_each(|chunk| bench.train(*chunk)));
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_already_is_not_wanted_again() {
+    fn resident_chunks_are_not_requested_again() {
         let mut bench = Bench::new("history:window=10,ahead=1", 20, 3);
         for chunks in [[1, 2], [3, 4]] {
             (0..5).for_each(|_| chunks.iter().for_each(|chunk| bench.train(*chunk)));

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn without_room_for_a_log_the_oldest_is_merged() {
+    fn the_oldest_log_is_merged_when_space_is_short() {
         let mut bench = Bench::new("in-page-logging:unit=4KiB,sectors=8", 10, 1);
         bench.write(1);
         assert_eq!(bench.write(2), ["merge 1"]);

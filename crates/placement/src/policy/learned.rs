@@ -222,7 +222,7 @@ mod tests {
     use super::super::blocks::testing::*;
 
     #[test]
-    fn hint_sets_that_are_read_again_push_out_those_that_are_not() {
+    fn reread_hint_sets_evict_others() {
         let mut bench = Bench::new("learned:window=100", 10_000, 20);
         let mut once = 1000;
         let mut round = |bench: &mut Bench| {

@@ -106,7 +106,7 @@ mod tests {
     use super::super::blocks::testing::*;
 
     #[test]
-    fn the_least_recently_used_makes_room() {
+    fn the_least_recently_used_block_is_evicted() {
         let mut bench = Bench::new("lru", 100, 2);
         assert_eq!(bench.read(1), ["fill 1"]);
         assert_eq!(bench.read(2), ["fill 2"]);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn with_fifo_the_oldest_makes_room() {
+    fn fifo_evicts_the_oldest_block() {
         let mut bench = Bench::new("lru:fifo", 100, 2);
         bench.read(1);
         bench.read(2);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn long_streams_are_skipped_if_told_so_and_writes_go_around() {
+    fn long_streams_and_writes_bypass_the_cache() {
         let mut bench = Bench::new("lru:skip-sequential=32KiB", 100, 50);
         let filled: usize = (0..6).map(|block| bench.read_on(block).len()).sum();
         assert_eq!(filled, 2);

@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_policy_is_made_by_its_name_and_refuses_what_it_does_not_know() {
+    fn policies_are_made_by_name_and_refuse_unknown_options() {
         for registered in POLICIES {
             assert_eq!(policy(registered.name, 1).unwrap().name(), registered.name);
             let error = policy(&format!("{}:no-such-option", registered.name), 1).unwrap_err();

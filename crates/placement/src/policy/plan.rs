@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_had_fewest_ios_makes_room() {
+    fn chunks_with_the_fewest_ios_are_demoted_first() {
         let mut bench = Bench::new("plan", 10, 2);
         for chunk in [0, 1, 1, 8, 8, 8] {
             bench.train(chunk);
@@ -223,7 +223,7 @@ mod tests {
 
     /// It was left in the slow class for good.
     #[test]
-    fn what_others_have_put_there_comes_back_after_the_query() {
+    fn displaced_chunks_of_others_return_after_the_query() {
         let mut bench = with_others();
         assert_eq!(bench.end(), ["demote 8", "promote 6"]);
         bench.done_all();
@@ -232,7 +232,7 @@ mod tests {
 
     /// What an earlier session has left to give back took the place of what its user had put there since.
     #[test]
-    fn what_others_have_put_there_does_not_go_for_what_is_to_come_back() {
+    fn displaced_chunks_of_others_do_not_yield_to_returning_ones() {
         let mut bench = Bench::new("plan", 10, 2);
         bench.train(8);
         let (chunk, action) = (ChunkNo(6), Action::Promote(Source::Copy));
@@ -246,7 +246,7 @@ mod tests {
 
     /// The chunk that was to make room was still on its way, and what it was in the way of stayed away.
     #[test]
-    fn what_others_have_put_there_comes_back_when_the_query_ends_before_its_copies() {
+    fn displaced_chunks_return_when_the_query_ends_before_its_copies() {
         let mut bench = with_others_under_way();
         assert!(bench.end().is_empty(), "8 has not come yet");
         assert_eq!(bench.done_all(), ["demote 8", "promote 6"]);
@@ -254,7 +254,7 @@ mod tests {
 
     /// It came back as its home, and so was moved.
     #[test]
-    fn a_mirror_comes_back_as_a_mirror_whoever_wants_it() {
+    fn displaced_mirrors_return_as_mirrors() {
         for wanted in [false, true] {
             let mut bench = with_mirror();
             assert_eq!(bench.begin(1, &[look_ups(8..9, 9)]), ["drop 6", "promote 8"]);
@@ -267,7 +267,7 @@ mod tests {
 
     /// It counted ends, and so those of queries that it was not told of.
     #[test]
-    fn the_end_of_a_query_that_nobody_announced_brings_nothing_back() {
+    fn the_end_of_an_unannounced_query_returns_nothing() {
         let mut bench = with_others();
         assert!(bench.handle(&Event::QueryEnds { query: QueryId(7) }).is_empty());
         assert_eq!(bench.end(), ["demote 8", "promote 6"]);
@@ -275,7 +275,7 @@ mod tests {
 
     /// It was wanted again after each query, and refused.
     #[test]
-    fn what_rules_do_not_let_in_does_not_come_back() {
+    fn chunks_that_rules_forbid_do_not_return() {
         let mut bench = with_others();
         bench.layout.set_rule(ObjectNo(0), Rule { pin: None, quota_chunks: Some(1) });
         assert!(bench.end().is_empty(), "5 is there already");

@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_touched_in_every_period_rises_and_is_promoted() {
+    fn hotspots_of_every_period_are_promoted() {
         let mut bench = Bench::new("smq", 1 << 16, 1000);
         let mut promoted = Vec::new();
         for period in 0..60u32 {

@@ -232,7 +232,7 @@ mod tests {
     use super::super::blocks::testing::*;
 
     #[test]
-    fn whole_buckets_make_room_the_least_recently_used_first() {
+    fn the_least_recently_used_bucket_is_evicted_whole() {
         let mut bench = Bench::new("write-back:bucket=32KiB", 100, 4);
         for block in 0..4 {
             assert_eq!(bench.read(block), [format!("fill {block}")]);

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_again_stays() {
+    fn reread_pages_stay_in_the_page_cache() {
         let mut cache = PageCache::new(2);
         assert_eq!(
             [cache.ask(1), cache.ask(2), cache.ask(1)],

@@ -112,7 +112,7 @@ mod tests {
     use crate::footprint::{Fingerprint, Footprint};
 
     #[test]
-    fn names_get_one_number_each_and_what_is_beyond_is_counted() {
+    fn names_are_numbered_once_and_overflow_is_counted() {
         let mut recorder = Recorder::new();
         assert_eq!((recorder.object("a", 10), recorder.object("b", 20)), (ObjectNo(0), ObjectNo(1)));
         assert_eq!(

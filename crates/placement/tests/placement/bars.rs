@@ -37,7 +37,7 @@ fn check(pace: Pace, most_of_static: f64) {
 }
 
 #[test]
-fn benefit_is_never_behind_and_far_ahead_where_room_is_scarce() {
+fn benefit_matches_or_beats_all_policies_in_order() {
     check(Pace::InOrder, 0.6);
 }
 

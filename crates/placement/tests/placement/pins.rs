@@ -63,7 +63,7 @@ fn begun(volume: &Volume, policy: &str, items: &Object, kept: Option<&Object>) -
 
 /// The policy took what is pinned for room that it could have: its drops were refused, and the copies that went with them found none.
 #[test]
-fn policies_work_in_the_room_that_pins_leave_as_in_a_smaller_class() {
+fn policies_use_the_capacity_left_by_pins() {
     for policy in POLICIES {
         let (small, large) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (alone, items) = volume(&small, 4);
@@ -87,7 +87,7 @@ fn policies_work_in_the_room_that_pins_leave_as_in_a_smaller_class() {
 
 /// A pin that is set while queries run takes its room from the policy, with what it has brought, and gives it back when it goes.
 #[test]
-fn a_pin_that_comes_and_goes_takes_its_room_along() {
+fn pins_take_and_return_capacity() {
     for policy in ["benefit", "plan"] {
         let folder = tempfile::tempdir().unwrap();
         let (volume, items) = volume(&folder, 8);

@@ -22,7 +22,7 @@ fn without_a_policy_everything_is_read_from_the_slow_class() {
 }
 
 #[test]
-fn with_room_for_everything_static_reads_nothing_from_the_slow_class() {
+fn static_with_full_capacity_reads_nothing_from_the_slow_class() {
     let trace = small();
     let outcome = simulate(&trace, None, &options("static", 1.0)).unwrap();
     assert_eq!((outcome.slow_ios, outcome.hit_rate, outcome.relocation_bytes), (0, 1.0, 0));
@@ -119,7 +119,7 @@ fn pins_hold_whatever_the_policy() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_refused_before_anything_runs() {
+fn traces_too_large_to_replay_are_refused_before_the_run() {
     // One read at 3 TiB: three million chunks, but two hundred million blocks.
     let log = format!("1,h,0,Read,{},4096,1\n", 3u64 << 40);
     let trace = import::msr(log.as_bytes(), "far").unwrap();

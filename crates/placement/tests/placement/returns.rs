@@ -30,7 +30,7 @@ fn places(object: &Object, chunks: std::ops::Range<u64>) -> Vec<(u64, Option<u8>
 
 /// What had to make room stayed away when the session ended before it could come back, and a mirror came back as a move.
 #[test]
-fn what_had_to_make_room_comes_back_as_it_was_in_the_next_session() {
+fn displaced_chunks_return_in_the_next_session_as_they_were() {
     for between in [&[][..], &["off"], &["benefit", "static"]] {
         let folder = tempfile::tempdir().unwrap();
         let (volume, object) = volume(&folder, 2);
@@ -66,7 +66,7 @@ fn what_had_to_make_room_comes_back_as_it_was_in_the_next_session() {
 
 /// It became the policy's when a second query wanted what a first one had moved away.
 #[test]
-fn what_a_query_brings_back_is_its_users_still() {
+fn chunks_returned_for_a_query_still_belong_to_their_user() {
     let folder = tempfile::tempdir().unwrap();
     let (volume, object) = volume(&folder, 1);
     block_on(object.mirror_to(15..16, "staging", &Relocation::default())).unwrap();
@@ -115,7 +115,7 @@ fn quotas_hold_while_copies_of_the_policy_before_are_under_way() {
 
 /// It was moved to the slowest class when its room was wanted.
 #[test]
-fn what_lies_in_a_class_between_stays_at_home_there() {
+fn chunks_of_a_middle_class_keep_their_home() {
     let folder = tempfile::tempdir().unwrap();
     let (volume, _) = volume(&folder, 1);
     let object = block_on(async {
@@ -153,7 +153,7 @@ fn what_lies_in_a_class_between_stays_at_home_there() {
 
 /// It took them for somebody else's, and moved them back after each query.
 #[test]
-fn what_policies_brought_in_earlier_sessions_does_not_come_back() {
+fn chunks_placed_by_policies_in_earlier_sessions_do_not_return() {
     let folder = tempfile::tempdir().unwrap();
     let (volume, object) = volume(&folder, 2);
     for first in ["plan", "benefit"] {

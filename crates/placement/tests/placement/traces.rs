@@ -19,7 +19,7 @@ fn read(bytes: &[u8]) -> Result<(Trace, End), tanada_placement::Error> {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn written_traces_are_read_back() {
     let (trace, file) = file();
     println!("{} I/Os in {} bytes", trace.ios(), file.len());
     assert_eq!(read(&file).unwrap(), (trace.clone(), End::Finished));
@@ -50,7 +50,7 @@ fn chained(after: [u32; 4]) -> Trace {
 }
 
 #[test]
-fn what_waited_for_what_is_read_again_and_kept_to() {
+fn recorded_dependencies_are_read_back_and_obeyed() {
     let seconds = |after: [u32; 4]| {
         let trace = chained(after);
         let file = trace.write(Vec::new()).unwrap();
@@ -119,7 +119,7 @@ fn a_trace_of_the_first_version_is_read() {
 }
 
 #[test]
-fn a_torn_tail_costs_what_was_in_it_and_no_more() {
+fn a_torn_tail_of_a_trace_loses_only_its_events() {
     let (trace, file) = file();
     let (mut torn, mut stopped) = (0, 0);
     for cut in (32..file.len()).step_by(997) {
@@ -140,7 +140,7 @@ fn a_torn_tail_costs_what_was_in_it_and_no_more() {
 }
 
 #[test]
-fn what_follows_the_end_is_not_left_out_unsaid() {
+fn trailing_bytes_after_a_trace_are_an_error() {
     let (trace, file) = file();
     for more in [&file[..], b"more"] {
         let error = read(&[&file[..], more].concat()).unwrap_err();
@@ -172,7 +172,7 @@ fn a_flipped_byte_is_damage_or_a_torn_tail_and_never_another_trace() {
 }
 
 #[test]
-fn what_is_no_trace_is_refused() {
+fn files_that_are_not_traces_are_refused() {
     for bytes in [&b""[..], b"TANADATR", b"hello, this is no trace, however long it may be"] {
         assert_eq!(read(bytes).unwrap_err().kind(), ErrorKind::Corrupted);
     }

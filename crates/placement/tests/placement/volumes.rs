@@ -113,7 +113,7 @@ pub fn mirrored(object: &Object) -> Vec<u64> {
 }
 
 #[test]
-fn what_the_next_query_looks_up_is_mirrored_and_makes_room_for_the_one_after() {
+fn lookups_of_the_next_query_are_mirrored_and_evicted_for_the_one_after() {
     let folder = tempfile::tempdir().unwrap();
     let (volume, object) = volume(&folder, 3);
     let mut placer = Placer::new(&volume, options("benefit")).unwrap();
@@ -159,7 +159,7 @@ fn ios_that_nothing_announced_bring_their_chunk_up() {
 }
 
 #[test]
-fn what_a_training_run_read_most_is_moved_up_beforehand() {
+fn the_most_read_chunks_of_training_are_moved_up_beforehand() {
     let folder = tempfile::tempdir().unwrap();
     let (volume, object) = volume(&folder, 2);
     let mut placer = Placer::new(&volume, options("static")).unwrap();
@@ -186,7 +186,7 @@ fn what_a_training_run_read_most_is_moved_up_beforehand() {
 }
 
 #[test]
-fn a_refused_wish_is_told_and_not_repeated() {
+fn refused_moves_are_reported_and_not_repeated() {
     let folder = tempfile::tempdir().unwrap();
     let (volume, object) = volume(&folder, 3);
     let mut placer = Placer::new(&volume, options("benefit")).unwrap();
@@ -214,7 +214,7 @@ fn policies_and_classes_that_do_not_fit_are_named() {
 }
 
 #[test]
-fn several_wishes_run_at_once_and_what_is_dropped_was_not_done() {
+fn planned_moves_run_concurrently_and_dropped_ones_are_undone() {
     fn can_be_sent<T: Send + 'static>(_: &T) {}
     fn can_move<F: Future<Output = WishOutcome> + Send>(_: &F) {}
     let folder = tempfile::tempdir().unwrap();
@@ -275,7 +275,7 @@ fn a_write_budget_that_is_set_late_has_no_past() {
 }
 
 #[test]
-fn a_copy_waits_for_the_room_that_another_wish_is_making() {
+fn copies_wait_for_space_being_freed() {
     let folder = tempfile::tempdir().unwrap();
     let (volume, object) = volume(&folder, 1);
     let mut placer = Placer::new(&volume, options("plan")).unwrap();
@@ -295,7 +295,7 @@ fn a_copy_waits_for_the_room_that_another_wish_is_making() {
 }
 
 #[test]
-fn statistics_of_the_volume_train_what_counts() {
+fn volume_statistics_train_static_and_plan() {
     let folder = tempfile::tempdir().unwrap();
     let (volume, object) = volume(&folder, 2);
     let mut placer = Placer::new(&volume, options("static")).unwrap();
@@ -339,7 +339,7 @@ fn an_adopted_file_is_mirrored_where_the_policy_wants_a_move() {
 }
 
 #[test]
-fn what_lies_in_the_fast_class_already_is_known_and_its_room_is_used() {
+fn resident_chunks_are_known_to_policies_and_their_space_is_used() {
     let folder = tempfile::tempdir().unwrap();
     let (volume, object) = volume(&folder, 2);
     block_on(object.mirror_to(15..17, "staging", &tanada_volume::Relocation::default())).unwrap();
@@ -371,7 +371,7 @@ fn what_lies_in_the_fast_class_already_is_known_and_its_room_is_used() {
 }
 
 #[test]
-fn a_forecast_says_what_would_be_moved_and_changes_nothing() {
+fn forecasts_list_moves_without_side_effects() {
     let folder = tempfile::tempdir().unwrap();
     let (volume, object) = volume(&folder, 3);
     let mut placer = Placer::new(&volume, options("benefit")).unwrap();
@@ -423,7 +423,7 @@ fn pins_and_quotas_are_read_again_when_a_query_begins() {
 }
 
 #[test]
-fn what_was_learned_is_there_in_the_next_session_and_fades() {
+fn learned_memory_is_kept_for_the_next_session_and_fades() {
     let folder = tempfile::tempdir().unwrap();
     let (volume, object) = volume(&folder, 3);
     let other = block_on(async {
@@ -479,7 +479,7 @@ fn what_was_learned_is_there_in_the_next_session_and_fades() {
 
 /// It faded with each opening of the volume, whatever was asked there.
 #[test]
-fn what_was_learned_stays_where_nothing_runs() {
+fn learned_memory_does_not_fade_without_queries() {
     let folder = tempfile::tempdir().unwrap();
     let (volume, object) = volume(&folder, 3);
     let mut first = Placer::new(&volume, options("benefit")).unwrap();
@@ -549,7 +549,7 @@ fn what_was_learned_stays_where_nothing_runs() {
 
 /// Of the policy that learns from I/Os alone, whoever asked for them.
 #[test]
-fn what_ios_without_a_query_teach_is_kept() {
+fn ios_without_a_query_are_learned() {
     let folder = tempfile::tempdir().unwrap();
     let (volume, object) = volume(&folder, 3);
     let session = |learned: &[u8], chunks: std::ops::Range<u64>| {

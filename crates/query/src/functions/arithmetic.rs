@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_an_error() {
+    fn integer_overflow_is_an_error() {
         assert_eq!(signed(Operation::Multiply, 3_000_000_000, -3).unwrap(), -9_000_000_000);
         let error = signed(Operation::Add, i64::MAX, 1).unwrap_err().to_string();
         assert!(error.contains("9223372036854775807 + 1 is out of the range of BIGINT"), "{error}");

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_an_error() {
+    fn doubles_out_of_range_are_an_error() {
         let array: ArrayRef = Arc::new(Float64Array::from(vec![1e30]));
         assert!(whole(&[array], &DataType::Int64).is_err());
     }

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_narrower_column_cannot_hold_is_null() {
+    fn values_outside_a_narrower_column_become_null() {
         let wide = Decimal128Array::from(vec![Some(-5), Some(1 << 40), None, Some(7)]);
         let wide: ArrayRef = Arc::new(wide.with_precision_and_scale(20, 0).unwrap());
         let narrow = narrowed(&wide, &DataType::Int32).unwrap();
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_lose_digits_is_refused() {
+    fn keys_that_would_lose_digits_are_refused() {
         assert!(!searchable_type(&DataType::Timestamp(TimeUnit::Nanosecond, None)));
         let array: ArrayRef = Arc::new(datafusion::arrow::array::NullArray::new(1));
         assert!(KeyColumn::new(&array, None).is_err());

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_come_again_is_forgotten_and_nothing_is_without_bounds() {
+    fn old_history_is_forgotten_and_its_size_is_bounded() {
         let mut history = History::default();
         (0..300).for_each(|statement| history.ended(statement, "s", vec![run(1, 1, 0..200)]));
         assert_eq!(history.statements.len(), MOST_STATEMENTS);

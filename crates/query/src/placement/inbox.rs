@@ -110,7 +110,7 @@ mod tests {
 
     /// Who read a page waited as long as the policy ranked.
     #[test]
-    fn nobody_waits_for_who_is_busy() {
+    fn events_do_not_wait_for_a_busy_policy() {
         let attended = Attended::new(Vec::new());
         let tell = |no: u32| attended.tell(0, |heard| heard.push(no), || Told::Ends(QueryId(no)));
         assert_eq!(tell(1), Some(()));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_comes_in_order_and_is_bounded() {
+    fn waiting_events_keep_their_order_and_are_bounded() {
         let inbox = Inbox::default();
         for no in 0..MOST_WAITING as u32 {
             assert!(inbox.put(u64::from(no), || Told::Ends(QueryId(no))));

@@ -203,7 +203,7 @@ mod tests {
 
     /// Rows without the names of columns.
     #[test]
-    fn what_older_programs_have_kept_is_read() {
+    fn journals_of_older_programs_are_read() {
         let row = r#"{"session":1,"query":2,"statement":"s","fingerprint":3,"depth":1,"is_over":true,"object":"o","index":"i",
             "pattern":"scan","stage":0,"extents":1,"bytes":9,"expected_pages":1,"earlier_runs":0.0,"earlier_pages":null,"observed":null}"#;
         let old = format!(

@@ -36,7 +36,7 @@ mod tests {
 
     /// He was let go by a look that was over when his query ended.
     #[test]
-    fn who_begins_to_wait_after_the_look_waits_for_the_next() {
+    fn a_waiter_registered_during_a_check_waits_for_the_next() {
         let settled = Settled::default();
         let (mut first, mut second) = (settled.wait(), None);
         settled.let_go_if(|| false);

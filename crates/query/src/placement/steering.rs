@@ -515,7 +515,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_server_alone_reads_is_told_from_tables() {
+    fn files_of_the_server_are_told_from_tables() {
         for name in
             ["ib_logfile0", "d/#ib_16384_0.dblwr", "d/undo001", "d/undo_001", "ibtmp1", "aria_log.00000001"]
         {
@@ -528,7 +528,7 @@ mod tests {
 
     /// A journal that could not be read was replaced by a new one, and a memory that could not be read took the journal with it.
     #[test]
-    fn what_cannot_be_read_is_not_damaged() {
+    fn an_unreadable_journal_is_not_taken_for_damaged() {
         let read = |kind| Err(Error::new(kind, "the disk"));
         let unread = taken_over(read(ErrorKind::Io), |_| unreachable!("there are no bytes"));
         assert!(matches!(unread, TakenOver::Unread(_)), "{unread:?}");

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_has_no_test() {
+    fn unsupported_filters_have_no_prefilter() {
         assert_eq!(tested(&col("a").not_eq(lit(5))), None);
         assert_eq!(tested(&col("a").eq(lit(5)).or(col("d").is_null())), None);
         assert_eq!(tested(&col("a").lt(lit(5)).or(col("a").gt(lit(7)))), None);

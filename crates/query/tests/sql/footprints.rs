@@ -41,7 +41,7 @@ async fn a_footprint_names_index_columns_extents_and_pattern() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_limit_leaves_unread_is_not_expected() {
+async fn footprints_leave_out_pages_beyond_a_limit() {
     let session = mounted().await;
     session.set("tanada.lookup_join", "always").await.unwrap();
     let of = async |sql: &str| pages(&session.footprint(sql).await.unwrap());

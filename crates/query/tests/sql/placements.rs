@@ -125,7 +125,7 @@ async fn footprints_say_what_was_expected_and_what_was_read() {
 
 /// Copies under way when the session ended were in the journal, and nobody else was told of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_placed_while_a_session_closes_is_told() {
+async fn placements_during_close_are_reported() {
     let folder = volume().await;
     let first = mounted(folder.path(), "benefit").await;
     value(&first, JOIN).await;
@@ -145,7 +145,7 @@ async fn what_is_placed_while_a_session_closes_is_told() {
 
 /// They showed what this session had seen, and nothing of the sessions before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_expected_read_and_moved_is_shown_to_later_sessions() {
+async fn footprints_and_placements_are_shown_to_later_sessions() {
     let folder = volume().await;
     let first = mounted(folder.path(), "benefit").await;
     for _ in 0..2 {
@@ -179,7 +179,7 @@ async fn what_was_expected_read_and_moved_is_shown_to_later_sessions() {
 
 /// Sixteen openings in which nothing of it was read emptied it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_learned_does_not_fade_where_nothing_is_read() {
+async fn learned_history_does_not_fade_without_reads() {
     let folder = volume().await;
     let first = mounted(folder.path(), "benefit").await;
     value(&first, JOIN).await;
@@ -267,7 +267,7 @@ async fn every_live_policy_leaves_answers_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_learned_is_given_up_where_it_is_damaged() {
+async fn damaged_placement_memory_is_discarded_with_a_warning() {
     let folder = volume_with(&[("data", tpch_directory(SERVERS[1]))], Way::Adopt).await;
     let first = mounted(folder.path(), "benefit").await;
     value(&first, JOIN).await;
@@ -284,7 +284,7 @@ async fn what_was_learned_is_given_up_where_it_is_damaged() {
 
 /// They saw nothing, and were told what a policy would do.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_only_reads_sees_what_was_placed_before() {
+async fn read_only_sessions_see_earlier_placements() {
     let folder = volume().await;
     let placed = mounted(folder.path(), "benefit").await;
     let expected = value(&placed, JOIN).await;
@@ -384,7 +384,7 @@ async fn a_recording_has_every_read_with_its_index_and_can_be_replayed() {
 
 /// It was written at the end alone, and a process that was killed left nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_recorded_until_a_stop_is_in_the_file() {
+async fn recordings_contain_all_reads_before_a_stop() {
     let session = session(Method::Uring);
     session.mount_innodb(&tpch_directory(SERVERS[1]), &MountOptions::default()).await.unwrap();
     session.use_database("tpch").unwrap();

@@ -144,7 +144,7 @@ async fn out_of_order_depth_survives_the_volume() {
 
 /// The query failed with the name of the adopted file, which was sound.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn where_a_mirror_is_damaged_its_file_is_read() {
+async fn files_are_read_where_their_mirror_is_damaged() {
     const PAGE: usize = 16 << 10;
     let data = tpch_directory(SERVERS[1]);
     let folder = volume_with(&[("data", data.clone())], Way::Adopt).await;

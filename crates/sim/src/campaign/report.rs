@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_campaign_that_does_too_little_says_what_is_lacking() {
+    fn campaigns_that_do_too_little_name_the_missing_operations() {
         let report = Report { cuts: 5, marks: BTreeMap::from([("a", 1), ("b", 2)]), ..Report::default() };
         assert_eq!(report.reaches(5, &["a", "b"]), Ok(()));
         assert!(report.reaches(6, &["a"]).unwrap_err().contains("fewer than 6"));

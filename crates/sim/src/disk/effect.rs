@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_lie_on_the_disks_sectors() {
+    fn write_units_are_aligned_to_sectors() {
         assert_eq!(units(512, 1024, 512), [(0, 512), (512, 1024)]);
         assert_eq!(units(100, 1000, 512), [(0, 412), (412, 924), (924, 1000)]);
         assert_eq!(units(0, 512, 4096), [(0, 512)]);

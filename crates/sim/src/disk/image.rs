@@ -135,7 +135,7 @@ mod tests {
     use tanada_base::SplitMix64;
 
     #[test]
-    fn it_is_a_vector_of_bytes() {
+    fn a_disk_image_equals_a_byte_vector() {
         let mut random = SplitMix64::new(3);
         let (mut image, mut model) = (DiskImage::default(), Vec::new());
         for step in 0..600 {

@@ -44,7 +44,7 @@ fn passes(transactions: Vec<Transaction>) {
 }
 
 #[test]
-fn a_value_that_nobody_wrote_is_found() {
+fn reads_of_unwritten_values_are_found() {
     is_found(AnomalyKind::UnknownValue, vec![committed(1, 2, &[(X, 7)], &[])]);
     // Under another key does not count, and twice is too often to tell.
     let other = vec![committed(1, 2, &[], &[(Y, 7)]), committed(3, 4, &[(X, 7)], &[])];
@@ -64,7 +64,7 @@ fn a_write_that_its_own_transaction_does_not_read_is_found() {
 
 /// G1a.
 #[test]
-fn a_read_of_what_was_never_committed_is_found() {
+fn aborted_reads_are_found() {
     let mut aborted = committed(1, 2, &[], &[(X, 1)]);
     aborted.end = End::Aborted;
     is_found(AnomalyKind::AbortedRead, vec![aborted.clone(), committed(3, 4, &[(X, 1)], &[])]);
@@ -76,7 +76,7 @@ fn a_read_of_what_was_never_committed_is_found() {
 
 /// G1b.
 #[test]
-fn a_read_of_what_was_written_over_by_its_own_transaction_is_found() {
+fn intermediate_reads_are_found() {
     let writer = committed(1, 2, &[], &[(X, 1), (X, 2)]);
     is_found(AnomalyKind::IntermediateRead, vec![writer.clone(), committed(3, 4, &[(X, 1)], &[])]);
     passes(vec![writer, committed(3, 4, &[(X, 2)], &[])]);
@@ -92,7 +92,7 @@ fn transactions_that_depend_on_each_other_are_found() {
 }
 
 #[test]
-fn a_read_of_what_was_committed_later_is_found() {
+fn reads_of_later_commits_are_found() {
     let transactions = vec![committed(1, 9, &[(X, 1)], &[]), committed(2, 3, &[], &[(X, 1)])];
     is_found(AnomalyKind::FutureRead, transactions);
     // The commit was asked for before the reader began, so it may have come first.
@@ -145,7 +145,7 @@ fn a_reader_that_saw_a_part_of_a_transaction_is_found() {
 
 /// Over what a third one wrote.
 #[test]
-fn a_reader_that_saw_what_depends_on_what_it_did_not_see_is_found() {
+fn causality_violations_are_found() {
     let transactions = vec![
         committed(1, 2, &[], &[(X, 1)]),
         committed(3, 4, &[(X, 1)], &[(Y, 2)]),
@@ -175,7 +175,7 @@ fn readers_that_disagree_about_an_order_are_found() {
 }
 
 #[test]
-fn what_was_acknowledged_and_is_not_seen_is_found() {
+fn stale_reads_are_found() {
     let writer = committed(1, 2, &[], &[(X, 1)]);
     is_found(AnomalyKind::StaleRead, vec![writer.clone(), committed(3, 4, &[(X, 0)], &[])]);
     passes(vec![writer, committed(1, 4, &[(X, 0)], &[])]);
@@ -199,7 +199,7 @@ fn write_skew_is_found_where_transactions_are_to_be_serializable() {
 }
 
 #[test]
-fn a_stop_loses_an_end_of_what_was_not_durable_and_nothing_else() {
+fn a_crash_loses_only_a_suffix_of_undurable_commits() {
     let mut history = History::default();
     let values: Vec<Value> = (0..3)
         .map(|no| {
@@ -234,7 +234,7 @@ fn a_stop_loses_an_end_of_what_was_not_durable_and_nothing_else() {
 }
 
 #[test]
-fn a_history_goes_on_from_values_that_were_there() {
+fn histories_continue_from_initial_values() {
     let mut history = History::beginning_with(&[(X, 5)].into());
     let no = history.begin();
     history.begun(no);

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_expires_is_there_until_then_and_not_afterwards() {
+    fn expiring_keys_are_present_until_they_expire() {
         let ((_, there), gone) = (one(), Keys::new());
         assert_eq!(judged(&there, 2 * SECOND), Ok(()));
         assert_eq!(judged(&gone, 2 * SECOND), Ok(()));
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_once_stays_until_it_expires() {
+    fn found_keys_stay_until_they_expire() {
         let (mut brief, there) = one();
         let mut judged = |found: &Keys, at| brief.judge(Some(&read(found, at)), 2 * SECOND);
         assert_eq!(judged(&there, 2 * SECOND), Ok(()));

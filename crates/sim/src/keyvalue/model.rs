@@ -386,7 +386,7 @@ mod tests {
 
     /// A store that comes and goes is there from its making to its dropping, with what was written to it and nothing else.
     #[test]
-    fn a_copy_has_what_was_acknowledged_and_nothing_of_what_began_later() {
+    fn checkpoints_contain_acknowledged_and_no_later_writes() {
         let mut model = Model { writers: vec![Writer::new(b'a')], ..Model::default() };
         let writer = &mut model.writers[0];
         written(writer, vec![put(b"a1", b"1")], 1, 9);

@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_two_objects_had_goes_with_the_content() {
+    fn reused_object_names_follow_their_content() {
         let mut oracle = Oracle::default();
         let first = created(&mut oracle, "a", 1);
         let deletion = oracle.begin_naming(first, None);

@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sync_does_not_cover_what_was_in_flight() {
+    fn a_sync_does_not_cover_writes_in_flight() {
         let mut model = ObjectModel::certain(image(&[1]));
         let change = model.begin(write(0, 2, 512));
         let sync = model.begin_sync();
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_those_it_had() {
+    fn object_sizes_after_a_crash_are_earlier_sizes() {
         let mut model = ObjectModel::certain(image(&[1, 1, 1]));
         let cut = model.begin(Change::SetSize(512));
         model.done(cut);
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_see_what_is_done_and_may_see_what_is_in_flight() {
+    fn reads_see_completed_and_maybe_in_flight_writes() {
         let mut model = ObjectModel::certain(image(&[1, 1]));
         let read = model.begin_read(0, 2048);
         let change = model.begin(write(512, 2, 512));

@@ -33,7 +33,7 @@ fn a_power_cut_after_every_io_of_the_fixed_stories_loses_nothing_that_was_synced
 
 /// Reads of mirrors fail, the mirrors' device is gone or its label has rotted: it costs speed, and power cuts change nothing of that.
 #[test]
-fn what_befalls_mirrors_costs_nothing_but_speed() {
+fn faults_of_mirrors_cost_only_speed() {
     let report = all_hold(&Trial::cuts(30, 2), &seeds("mirrored", 1..61));
     println!("{report}");
     for (operation, least) in [("write", 1000), ("read", 1000), ("mirror", 300), ("lose mirrors", 30)] {
@@ -58,7 +58,7 @@ fn every_crash_point_is_reached() {
 
 /// A volume that asked the machine for the time, or a hash map for its order, would break this.
 #[test]
-fn the_same_seed_tells_the_same_story() {
+fn the_same_seed_gives_the_same_run() {
     for seed in 1..4 {
         let run = || Trial::cuts(50, 2).run(&Case::new("busy", seed)).unwrap();
         assert_eq!(run(), run());

@@ -55,7 +55,7 @@ fn errors_at_random_lose_nothing_that_was_synced() {
 }
 
 #[test]
-fn full_devices_refuse_and_keep_what_they_have() {
+fn full_devices_refuse_writes_and_keep_data() {
     let rule = Rule::new(Fault::NoSpace, When::PerMillion(30_000));
     let report = all_hold(&with(vec![rule], 50), &seeds("busy", 200..240));
     assert!(report.faults > 20, "{report}");
@@ -70,7 +70,7 @@ fn short_transfers_are_no_errors() {
 
 /// The oracle would also notice a disk that lies: it is not the volume that makes its own judgement come true.
 #[test]
-fn a_disk_that_lies_about_syncs_or_writes_is_found() {
+fn disks_that_ignore_syncs_or_writes_are_found() {
     for fault in [Fault::LyingSync, Fault::LostWrite, Fault::Misdirected, Fault::FlipOnWrite] {
         let rule = Rule::new(fault, When::PerMillion(100_000));
         let found = try_all(&with(vec![rule], 300), &seeds("busy", 1..40));
@@ -91,7 +91,7 @@ fn metadata_that_rotted_after_a_clean_stop_are_an_error_or_make_no_difference() 
 }
 
 #[test]
-fn one_superblock_is_enough_after_a_power_cut() {
+fn a_single_valid_superblock_suffices_after_a_power_cut() {
     for story in story_names() {
         for seed in 6..9 {
             if let Err(failure) = rot_of_a_superblock(&Case::new(story, seed), 40) {
@@ -102,7 +102,7 @@ fn one_superblock_is_enough_after_a_power_cut() {
 }
 
 #[test]
-fn a_device_that_is_gone_hides_its_objects_and_no_more() {
+fn a_missing_device_hides_its_own_objects_only() {
     let mut unreadable = 0;
     for story in story_names() {
         match a_device_is_gone(&Case::new(story, 5)) {

@@ -31,7 +31,7 @@ fn told(seeds: std::ops::Range<u64>, trial: &KeyValueTrial) -> Report {
 }
 
 #[test]
-fn what_was_acknowledged_survives_power_cuts() {
+fn acknowledged_writes_survive_power_cuts() {
     let report = told(0..42, &KeyValueTrial::cuts(160, 3));
     assert!(report.cuts >= 30_000, "{report}");
     // Transactions met each other.
@@ -61,7 +61,7 @@ fn what_was_acknowledged_survives_power_cuts() {
 
 /// An engine that asked the machine for the time, a hash map for its order or a cache with hashes of its own for what to drop would break this.
 #[test]
-fn the_same_seed_tells_the_same_story() {
+fn the_same_seed_gives_the_same_run() {
     for seed in 0..12 {
         let run = || KeyValueTrial::cuts(20, 1).run(&Case::new("key-value", seed)).unwrap();
         assert_eq!(run(), run(), "seed {seed}");

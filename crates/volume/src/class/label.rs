@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_comes_back_as_written_and_damage_is_noticed() {
+    fn labels_are_read_back_and_damage_is_noticed() {
         let label = Label { volume: [7; 16], class: 3, device: 2, devices: 8 };
         let mut block = vec![1; 4096];
         label.encode(&mut block);

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn it_comes_back_as_written() {
+    fn superblocks_are_read_back() {
         match Superblock::decode(&encoded(&sample(5))) {
             Found::Valid(found) => assert_eq!(*found, sample(5)),
             other => panic!("{other:?}"),

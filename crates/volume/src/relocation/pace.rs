@@ -408,14 +408,14 @@ mod tests {
     }
 
     #[test]
-    fn who_is_alone_copies_at_full_speed() {
+    fn copies_run_at_full_speed_on_an_idle_device() {
         let device = Device { ios_per_second: 0, alone: Duration::ZERO, bandwidth: 500e6 };
         let reached = run(&mut Pace::new(), &device, Duration::from_secs(2));
         assert!(reached.bytes_per_second > 0.95 * 500e6, "{reached:?}");
     }
 
     #[test]
-    fn others_become_little_slower_and_copies_take_what_they_may() {
+    fn copies_slow_other_requests_by_less_than_a_quarter() {
         for (ios_per_second, us, bandwidth) in [(5_000, 200, 500e6), (100_000, 100, 3e9), (130, 7_000, 150e6)]
         {
             let device = Device { ios_per_second, alone: Duration::from_micros(us), bandwidth };
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_later_is_noticed_and_who_goes_gives_way() {
+    fn copies_yield_to_newcomers_and_speed_up_when_they_leave() {
         let mut pace = Pace::new();
         let alone = Device { ios_per_second: 0, alone: Duration::ZERO, bandwidth: 500e6 };
         run(&mut pace, &alone, Duration::from_secs(1));

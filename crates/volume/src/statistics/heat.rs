@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_halves_with_every_half_life() {
+    fn heat_halves_with_every_half_life() {
         let heat = Heat::default();
         for _ in 0..8 {
             heat.add(1.0, Duration::from_secs(100), 60.0);

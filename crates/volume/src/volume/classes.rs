@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_listens_is_told_of_each_change_of_the_classes() {
+    fn listeners_hear_of_each_class_change() {
         let folder = tempfile::tempdir().unwrap();
         let class = |name: &str| ClassSettings {
             name: name.to_owned(),
@@ -460,7 +460,7 @@ mod tests {
 
     /// The next opening would take it for damage.
     #[test]
-    fn nothing_is_recorded_of_a_class_that_goes_meanwhile() {
+    fn removed_classes_are_not_recorded() {
         let folder = tempfile::tempdir().unwrap();
         let device = |name: &str| device(&folder, name);
         let parts = || {

@@ -104,7 +104,7 @@ mod tests {
     use futures::channel::oneshot;
 
     #[test]
-    fn it_is_polled_by_whoever_wakes_it() {
+    fn driven_tasks_are_polled_by_their_wakers() {
         let (send, receive) = oneshot::channel::<u32>();
         let (done_send, mut done) = oneshot::channel();
         drive(async move {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_up_is_dropped() {
+    fn abandoned_tasks_are_dropped() {
         let (send, receive) = oneshot::channel::<u32>();
         let driven = drive(async move {
             let _ = receive.await;

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_woken() {
+    fn epoch_waiters_are_woken() {
         let grace = Arc::new(Grace::default());
         let io = grace.enter();
         let period = grace.period();

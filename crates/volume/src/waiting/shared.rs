@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_all_left_is_gone_on_with() {
+    fn shared_work_continues_after_all_waiters_leave() {
         let (send, receive) = oneshot::channel::<u32>();
         let task = SharedTask::new(async move { receive.await.unwrap() });
         assert!(task.wait().now_or_never().is_none());

@@ -68,7 +68,7 @@ fn an_adopted_file_is_read_in_place_and_mirrored() {
 }
 
 #[test]
-fn what_a_reader_distrusts_is_read_from_the_file() {
+fn distrusted_mirrors_are_bypassed_for_the_file() {
     let place = Place::new(&[("fast", 1), ("slow", 1)]);
     let data = bytes(3 * CHUNK as usize, 1);
     let file = place.path("table.ibd");
@@ -99,7 +99,7 @@ fn what_a_reader_distrusts_is_read_from_the_file() {
 }
 
 #[test]
-fn a_file_that_changed_or_is_gone_is_its_own_objects_affair() {
+fn changed_or_missing_adopted_files_affect_their_object_only() {
     let place = Place::new(&[("fast", 1), ("slow", 1)]);
     let data = bytes(2 * CHUNK as usize, 1);
     let files: Vec<_> = ["same", "changed", "gone"].iter().map(|name| place.path(name)).collect();

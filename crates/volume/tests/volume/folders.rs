@@ -27,7 +27,7 @@ async fn made(folder: &TempDir) -> Directory {
 }
 
 #[test]
-fn one_writes_or_several_read_and_who_is_in_the_way_is_named() {
+fn a_folder_has_one_writer_or_several_readers_and_conflicts_name_them() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("volume");
     let read_only = OpenOptions { read_only: true, ..OpenOptions::default() };

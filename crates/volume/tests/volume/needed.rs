@@ -131,7 +131,7 @@ fn no_more_is_read_than_is_needed_in_the_units_of_the_device() {
 }
 
 #[test]
-fn what_is_needed_is_there_however_it_is_read() {
+fn read_needed_returns_the_requested_bytes_for_any_alignment() {
     let setup = Setup::new();
     let mut random = SplitMix64::new(7);
     let pool = BufferPool::new(0);

@@ -6,7 +6,7 @@ use tanada_volume::{Attributes, ErrorKind};
 use crate::{CHUNK, Place, bytes};
 
 #[test]
-fn what_is_written_is_read_and_is_there_after_opening_again() {
+fn written_bytes_are_read_before_and_after_reopening() {
     let place = Place::new(&[("fast", 1), ("slow", 3)]);
     let data = bytes(300_000, 1);
     let volume = block_on(place.create(64));
@@ -37,7 +37,7 @@ fn what_is_written_is_read_and_is_there_after_opening_again() {
 
 /// Whoever waited for it to be free waited for somebody else.
 #[test]
-fn what_nothing_leads_to_any_more_can_be_had() {
+fn unreferenced_chunks_can_be_allocated_again() {
     let place = Place::new(&[("only", 1)]);
     block_on(async {
         let volume = place.create(16).await;

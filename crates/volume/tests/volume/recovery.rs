@@ -152,7 +152,7 @@ fn an_older_superblock_serves_when_the_newer_is_torn() {
 }
 
 #[test]
-fn what_does_not_belong_together_is_refused() {
+fn mismatched_devices_are_refused() {
     let place = Place::new(&[("fast", 1), ("slow", 2)]);
     stopped(&place);
     let wrong = OpenOptions { expected_id: Some([9; 16]), ..OpenOptions::default() };
@@ -273,7 +273,7 @@ fn spoil_superblock(place: &Place, no: u64, is_torn: bool) {
 }
 
 #[test]
-fn one_superblock_is_enough_after_an_unclean_stop() {
+fn a_single_valid_superblock_suffices_after_an_unclean_stop() {
     for case in 0..24 {
         let (no, is_torn, checkpoints, is_clean) = (case % 2, case / 2 % 2 == 1, case / 4 % 3, case >= 12);
         let place = Place::new(&[("fast", 1), ("slow", 1)]);

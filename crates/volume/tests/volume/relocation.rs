@@ -144,7 +144,7 @@ fn a_device_that_was_cut_off_is_missing_if_nothing_has_its_home_there() {
 
 /// It had to be drained first, of what nobody can read.
 #[test]
-fn a_class_that_lacks_a_device_goes_at_once_if_nothing_has_its_home_there() {
+fn a_class_without_its_device_is_removed_at_once_if_it_has_no_homes() {
     let mut place = Place::new(&[("fast", 1), ("slow", 1)]);
     let data = bytes(4 * CHUNK as usize, 1);
     block_on(async {
@@ -297,7 +297,7 @@ fn a_class_can_be_emptied_of_what_is_pinned_elsewhere() {
 }
 
 #[test]
-fn a_class_that_nobody_waits_to_become_smaller_is_as_large_as_before() {
+fn an_abandoned_resize_leaves_the_class_as_it_was() {
     let place = Place::new(&[("fast", 1), ("slow", 1)]);
     let data = bytes(8 * CHUNK as usize, 1);
     block_on(async {

@@ -69,7 +69,7 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
 
     #[test]
-    fn a_folder_that_is_left_goes_and_so_does_a_program() {
+    fn guards_remove_folders_and_stop_programs() {
         let folder = tempfile::tempdir().unwrap();
         let left = folder.path().join("left behind");
         std::fs::create_dir_all(left.join("capacity/database")).unwrap();

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rate_and_no_time_is_refused() {
+    fn invalid_rates_and_times_are_refused() {
         for value in [-1.0, f64::NAN, f64::INFINITY] {
             assert!(refusal(|options| options.target_per_second = value).contains("target"));
             assert!(refusal(|options| options.seconds = value).contains("seconds"));
@@ -292,14 +292,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_twice_is_refused() {
+    fn duplicate_options_are_refused() {
         let twice = refusal(|options| options.workloads = vec![Workload::A, Workload::B, Workload::A]);
         assert!(twice.contains("A is named twice"), "{twice}");
         refusal(|options| options.tiers = vec![WITH_STAGING.to_owned(), WITH_STAGING.to_owned()]);
     }
 
     #[test]
-    fn engines_that_nobody_knows_are_refused() {
+    fn unknown_engines_are_refused() {
         let peer = |engine: &str| Peer { program: "/bin/true".into(), engine: engine.to_owned() };
         for engine in ["rocksbd", "tanada", ""] {
             let told = refusal(|options| options.against = vec![peer(engine)]);

@@ -87,7 +87,7 @@ mod tests {
     use crate::workload::Records;
 
     #[test]
-    fn a_benchmark_without_room_is_refused_and_says_how_much_it_wants() {
+    fn benchmarks_without_space_are_refused_with_their_need() {
         let folder = tempfile::tempdir_in(".").unwrap();
         for media in [MediaKind::Folder, MediaKind::Limited] {
             let records = Records { count: 1 << 37, ..Records::default() };
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn engines_take_turns_where_there_is_room_for_all_their_data() {
+    fn engines_alternate_where_space_allows() {
         let folder = tempfile::tempdir_in(".").unwrap();
         let peer = |engine: &str| crate::bench::Peer { program: "peer".into(), engine: engine.to_owned() };
         let options = |count| YcsbOptions {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn staging_takes_no_multiple_of_what_engines_may_use() {
+    fn staging_is_not_sized_by_the_number_of_engines() {
         let options = YcsbOptions { media: MediaKind::Limited, ..YcsbOptions::new("/") };
         let data = options.sizes().data_bytes;
         assert!(wanted_bytes(&options) < 7 * data, "{}", wanted_bytes(&options));

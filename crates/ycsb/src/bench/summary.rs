@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn misses_in_c_are_over_what_devices_give() {
+    fn misses_of_c_are_divided_by_device_iops() {
         let class = |name: &str, bytes_read| crate::engine::ClassBytes {
             name: name.to_owned(),
             bytes_read,
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_counted_is_a_dash_and_has_no_key() {
+    fn uncounted_figures_are_dashes_without_keys() {
         let uncounted =
             |engine: &str| Run { classes_settled: Vec::new(), ..run(engine, "load", 1000.0, 1.0) };
         let peer = Peer { program: PathBuf::new(), engine: "rocksdb".to_owned() };
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_those_of_medians_and_have_their_keys() {
+    fn ratios_are_computed_from_medians_with_named_keys() {
         let peer = Peer { program: PathBuf::new(), engine: "rocksdb".to_owned() };
         let options = YcsbOptions {
             against: vec![peer],

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn growing_gives_what_starting_large_gives() {
+    fn a_grown_zipfian_equals_one_created_large() {
         let mut grown = Zipfian::new(100, ZIPFIAN_CONSTANT);
         grown.grow(1000);
         assert!((grown.zeta_n - zeta(0, 1000, ZIPFIAN_CONSTANT, 0.0)).abs() < 1e-9);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn one_item_is_always_drawn() {
+    fn a_single_item_is_always_drawn() {
         let zipfian = Zipfian::new(1, ZIPFIAN_CONSTANT);
         let mut random = SplitMix64::new(1);
         assert!((0..1000).all(|_| zipfian.next(&mut random) == 0));

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_of_an_open_loop_are_due_whoever_takes_them() {
+    fn open_loop_operations_are_due_regardless_of_the_client() {
         let schedule = Schedule::new(100, SECOND, 1.0, 4.0);
         let due: Vec<_> = std::iter::from_fn(|| schedule.next(SECOND)?.due).collect();
         assert_eq!(due, [SECOND, SECOND * 5 / 4, SECOND * 6 / 4, SECOND * 7 / 4]);

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_of_two_clients_are_those_of_all() {
+    fn merged_histograms_have_the_percentiles_of_all_samples() {
         let (mut one, mut other) = (Latencies::new().unwrap(), Latencies::new().unwrap());
         for us in 1..=1000 {
             let into = if us % 2 == 0 { &mut one } else { &mut other };

@@ -155,7 +155,7 @@ mod tests {
     use crate::media::MediaKind;
 
     #[test]
-    fn a_disk_counts_what_is_written_and_leaves_nothing_behind() {
+    fn loop_disks_count_writes_and_clean_up() {
         let kind = MediaKind::available();
         if kind == MediaKind::Folder {
             eprintln!("no loop devices here");

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_are_counted_and_the_file_goes() {
+    fn the_probe_counts_reads_and_removes_its_file() {
         let folder = tempfile::tempdir().unwrap();
         for clients in [Clients::Threads(2), Clients::Tasks(8)] {
             let rate = random_reads_per_second(folder.path(), 4 << 20, clients, 0.1).unwrap();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limited_device_gives_what_it_is_limited_to() {
+    fn limited_devices_reach_their_limit() {
         use crate::media::{Limits, LoopDisk, MediaKind};
         if MediaKind::available() != MediaKind::Limited {
             eprintln!("no limits here");

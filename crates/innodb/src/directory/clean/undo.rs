@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_elsewhere_is_said() {
+    fn undo_logs_in_other_directories_are_reported() {
         let sound = || system_space(2, 0);
         for (files, what) in [
             (vec![], "the system tablespace is not there"),

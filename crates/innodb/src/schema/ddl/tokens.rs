@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_an_error_with_its_line() {
+    fn an_unterminated_token_is_an_error_with_its_line() {
         for text in ["\n\n'abc", "\n\n`abc", "\n\n/* abc", "\n\n'abc\\'"] {
             assert!(tokens(text).unwrap_err().to_string().starts_with("line 3"), "{text}");
         }

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_are_known_as_there_is_room_for() {
+    fn ghosts_remember_as_many_keys_as_fit() {
         // As of keys of one shard.
         let hash = |no: u64| (no + 1).wrapping_mul(0xD6E8_FEB8_6659_FD93) & !(63 << 40);
         let mut ghosts = Ghosts::default();

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_items_are_read_back() {
         let of = |newest, is_live| Header {
             owner: 1,
             position: u64::MAX,

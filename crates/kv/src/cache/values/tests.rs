@@ -57,7 +57,7 @@ fn memory_comes_back_at_once() {
 }
 
 #[test]
-fn what_is_read_again_stays_while_others_come_and_go() {
+fn reread_values_survive_a_scan_of_others() {
     let values = values(4 << 20);
     let mut missing = 0;
     for no in 0..80_000u64 {
@@ -72,7 +72,7 @@ fn what_is_read_again_stays_while_others_come_and_go() {
 }
 
 #[test]
-fn what_is_used_stays_though_all_others_are_new() {
+fn used_values_survive_a_stream_of_new_values() {
     let values = values(4 << 20);
     (1000..10_000).for_each(|no| put(&values, no, 1, &[2; 1000]));
     (0..100).for_each(|no| put(&values, no, 1, &[1; 1000]));
@@ -85,7 +85,7 @@ fn what_is_used_stays_though_all_others_are_new() {
 }
 
 #[test]
-fn what_was_pushed_out_and_comes_again_stays_longer() {
+fn values_readmitted_after_eviction_stay_longer() {
     let values = values(2 << 20);
     let pass = |from: u64| (from..from + 3000).for_each(|no| put(&values, no, 1, &[2; 1000]));
     (1..100).for_each(|no| put(&values, no, 1, &[1; 1000]));
@@ -98,7 +98,7 @@ fn what_was_pushed_out_and_comes_again_stays_longer() {
 }
 
 #[test]
-fn what_is_used_all_over_makes_room_with_little_copying() {
+fn shrinking_a_fully_used_cache_copies_little() {
     let values = values(16 << 20);
     let count_all = 14_000;
     (0..count_all).for_each(|no| put(&values, no, 1, &[1; 1000]));
@@ -143,7 +143,7 @@ fn a_value_that_is_large_for_a_shard_pushes_nothing_out() {
 }
 
 #[test]
-fn many_small_ones_leave_room_when_they_have_gone() {
+fn evicted_small_values_leave_no_fragments() {
     let values = values(16 << 20);
     for no in 0..300_000 {
         put(&values, no, 1, &[1; 10]);
@@ -156,7 +156,7 @@ fn many_small_ones_leave_room_when_they_have_gone() {
 }
 
 #[test]
-fn versions_and_keys_are_told_apart() {
+fn the_cache_distinguishes_versions_and_keys() {
     let values = values(1 << 20);
     let (key, newest) = (key(7), Some(Newest { up_to: 90, expires_s: None }));
     let id = VersionId::new(Owner(1), &key, 5);
@@ -179,7 +179,7 @@ fn versions_and_keys_are_told_apart() {
 }
 
 #[test]
-fn one_loads_what_several_ask_for() {
+fn concurrent_loads_of_a_key_are_merged() {
     let values = values(1 << 20);
     let (key, loads) = (key(7), AtomicUsize::new(0));
     let id = VersionId::new(Owner(1), &key, 1);
@@ -222,7 +222,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn what_is_held_is_what_was_put_in_last(steps in proptest::collection::vec(step(), 1..600)) {
+    fn the_cache_returns_the_last_version_put(steps in proptest::collection::vec(step(), 1..600)) {
         let values = values(1 << 20);
         let mut model: HashMap<u64, (u64, Vec<u8>, Option<Newest>)> = HashMap::new();
         let (mut most, mut sequence) = (1 << 20, 100);

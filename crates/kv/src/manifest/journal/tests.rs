@@ -77,7 +77,7 @@ fn changes_come_back_over_rotations() {
 }
 
 #[test]
-fn what_a_closed_database_would_change_is_refused() {
+fn manifest_changes_after_close_are_refused() {
     let volume = TestVolume::new();
     let objects = volume.objects();
     let manifest = begin(&objects);
@@ -92,7 +92,7 @@ fn what_a_closed_database_would_change_is_refused() {
 }
 
 #[test]
-fn a_change_that_found_no_room_can_be_made_later() {
+fn manifest_changes_refused_for_space_succeed_later() {
     let volume = TestVolume::new();
     let objects = volume.objects();
     let manifest = begin(&objects);
@@ -143,7 +143,7 @@ fn fill(volume: &TestVolume) {
 
 /// Whoever had found the last chunks for what it wrote could not say so.
 #[test]
-fn the_next_changes_have_room_in_a_full_volume() {
+fn a_full_volume_keeps_space_for_manifest_changes() {
     let volume = TestVolume::new();
     let objects = volume.objects();
     let manifest = begin_with(&objects, 64 << 20);
@@ -166,7 +166,7 @@ fn the_next_changes_have_room_in_a_full_volume() {
 }
 
 #[test]
-fn where_room_is_short_a_manifest_does_not_get_long() {
+fn the_manifest_is_rotated_early_where_space_is_short() {
     let volume = TestVolume::new();
     let objects = volume.objects();
     let manifest = begin_with(&objects, 64 << 20);
@@ -205,7 +205,7 @@ fn where_room_is_short_a_manifest_does_not_get_long() {
 
 /// It may be durable as long as nothing else is written there.
 #[test]
-fn what_a_dropped_change_names_stays_until_another_takes_its_place() {
+fn objects_of_a_dropped_change_are_kept_until_the_next_write() {
     let volume = TestVolume::new();
     let objects = volume.objects();
     let manifest = begin(&objects);
@@ -244,7 +244,7 @@ fn give_up_behind(manifest: &Manifest, no: u64, polls: usize) -> bool {
 
 /// The manifest that was begun counted as soon as it was whole, though the one before went on to be written.
 #[test]
-fn what_is_changed_after_a_rotation_that_was_given_up_is_there() {
+fn changes_after_an_abandoned_rotation_are_durable() {
     let mut given_up = 0;
     for polls in 0..12 {
         let volume = TestVolume::new();
@@ -267,7 +267,7 @@ fn what_is_changed_after_a_rotation_that_was_given_up_is_there() {
 
 /// Records of a later version are whole, so what they are is no damage.
 #[test]
-fn what_only_a_later_version_knows_is_said_to_be_that() {
+fn records_of_later_versions_are_named_as_such() {
     let edit = |bytes: &[u8]| [&[6, 1], bytes].concat();
     let settings = br#"{"no_such_setting": 1}"#;
     let later = [

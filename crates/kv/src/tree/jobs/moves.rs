@@ -358,7 +358,7 @@ mod tests {
 
     /// Or the one who reads and the one who writes would wait for each other.
     #[test]
-    fn there_is_room_for_another_read_until_a_part_is_written() {
+    fn readers_of_a_round_have_memory_until_a_part_is_written() {
         for (stored_len, values) in [(1000, 5000), (300, 20_000), (64 << 20, 2), (1, 1)] {
             let round = round(&vec![(stored_len, false); values]);
             for batch_bytes in [0, 100_000, 1 << 20, 64 << 20] {
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_never_many_parts() {
+    fn the_number_of_parts_of_a_round_is_bounded() {
         let mut large = round(&vec![(200, false); 1000]);
         assert_eq!(large.divide(100, [100, 100]), [4 * MOST_PARTS as usize, 1]);
     }

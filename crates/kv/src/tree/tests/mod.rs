@@ -70,13 +70,13 @@ fn run(seed: u64, steps: u64, template: PolicyTemplate, leaf_bytes: u64) -> (usi
 }
 
 #[test]
-fn what_deletes_hide_as_a_whole_goes_without_being_read() {
+fn fully_deleted_kvsets_are_dropped_without_reading() {
     let dropped: usize = (0..20).map(|seed| run(seed, 60, PolicyTemplate::StagingMaxCapacity, 1500).0).sum();
     assert!(dropped > 5, "{dropped} kvsets");
 }
 
 #[test]
-fn what_was_found_is_told_again_without_being_looked_for() {
+fn repeated_lookups_use_the_cached_newest_version() {
     let known: usize = (0..5).map(|seed| run(seed, 60, PolicyTemplate::StagingMaxCapacity, 12_000).1).sum();
     assert!(known > 5000, "{known} look-ups");
 }
@@ -130,7 +130,7 @@ async fn settle(world: &mut World, settings: &PickSettings) -> u64 {
 }
 
 #[test]
-fn what_is_picked_comes_to_an_end_and_keeps_the_limits() {
+fn picked_jobs_terminate_and_keep_the_limits() {
     for (seed, template) in [(1, PolicyTemplate::StagingMaxCapacity), (2, PolicyTemplate::CapacityOnly)] {
         block_on(async {
             let mut world = World::new(seed, template).await;
@@ -233,7 +233,7 @@ async fn read(world: &World, hot: &HotKeys) {
 }
 
 #[test]
-fn what_was_spilled_is_read_where_it_was_written_as_long_as_that_is_there() {
+fn spilled_values_are_read_from_their_log_segment_while_it_exists() {
     block_on(async {
         let mut world = spilled(true).await;
         let hot = HotKeys::new(1000);
@@ -273,7 +273,7 @@ fn what_was_spilled_is_read_where_it_was_written_as_long_as_that_is_there() {
 }
 
 #[test]
-fn copies_of_what_logs_have_here_and_there_are_mirrors_in_their_place() {
+fn sparse_log_segments_are_mirrored_by_compacted_copies() {
     block_on(async {
         // Room for one segment, which takes a chunk.
         for (room_bytes, are_all) in [(u64::MAX, true), (64 << 10, false)] {
@@ -304,7 +304,7 @@ fn copies_of_what_logs_have_here_and_there_are_mirrors_in_their_place() {
 }
 
 #[test]
-fn what_a_compaction_moves_gets_a_mirror_where_there_is_room() {
+fn compaction_mirrors_moved_values_where_space_allows() {
     block_on(async {
         for (room_bytes, moves, has_any) in
             [(u64::MAX, true, true), (u64::MAX, false, true), (0, true, false), (0, false, false)]
@@ -334,7 +334,7 @@ fn what_a_compaction_moves_gets_a_mirror_where_there_is_room() {
 }
 
 #[test]
-fn what_is_read_often_is_promoted_and_then_read_from_the_fast_class() {
+fn frequently_read_values_are_promoted_and_read_from_the_fast_class() {
     block_on(async {
         let mut world = spilled(false).await;
         let hot = HotKeys::new(1000);
@@ -369,7 +369,7 @@ async fn promoted() -> World {
 }
 
 #[test]
-fn copies_outlast_that_keys_are_written_anew() {
+fn copies_survive_key_merges() {
     block_on(async {
         let mut world = promoted().await;
         world.compact_leaves().await;
@@ -413,7 +413,7 @@ fn nothing_is_lost_with_copies() {
 }
 
 #[test]
-fn keys_are_merged_though_values_cannot_be_written_anew() {
+fn keys_are_merged_when_values_cannot_be_rewritten() {
     for is_damaged in [false, true] {
         block_on(async {
             let mut world = World::new(7, PolicyTemplate::StagingMaxCapacity).await;
@@ -453,7 +453,7 @@ fn keys_are_merged_though_values_cannot_be_written_anew() {
 }
 
 #[test]
-fn copies_stay_though_values_cannot_be_written_anew() {
+fn copies_stay_when_values_cannot_be_rewritten() {
     block_on(async {
         let mut world = promoted().await;
         let copies: BTreeSet<SegmentNo> = {
@@ -479,7 +479,7 @@ fn copies_stay_though_values_cannot_be_written_anew() {
 }
 
 #[test]
-fn hot_and_cold_values_lie_apart() {
+fn hot_and_cold_values_go_to_separate_segments() {
     block_on(async {
         let mut world = World::new(7, PolicyTemplate::StagingMaxCapacity).await;
         world.context.batch_bytes = 1 << 20;
@@ -505,7 +505,7 @@ fn hot_and_cold_values_lie_apart() {
 }
 
 #[test]
-fn without_filters_nothing_is_known_of_what_a_spill_overwrites() {
+fn spills_estimate_no_overwrites_without_filters() {
     block_on(async {
         let mut world = World::new(7, PolicyTemplate::StagingMaxCapacity).await;
         world.context.leaf_bytes = 1 << 20;
@@ -556,7 +556,7 @@ fn a_spill_reads_the_log_once_and_its_segments_have_a_range_of_keys_each() {
 }
 
 #[test]
-fn a_spill_tells_how_much_it_overwrites() {
+fn spills_estimate_overwritten_versions_by_filters() {
     block_on(async {
         let mut world = World::new(7, PolicyTemplate::StagingMaxCapacity).await;
         world.context.leaf_bytes = 1 << 20;

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_after_the_other_adds_up_and_many_take_the_longer() {
+    fn serial_times_add_up_and_concurrent_times_overlap() {
         let balance = |depth| Pressure::new(std::iter::once(depth)).balance();
         let busy = Busy { slow_s: 3.0, fast_s: 4.0 };
         assert!(balance(1).is_sum() && (balance(1).seconds(busy) - 7.0).abs() < 1e-9);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_hold_up_those_who_are_there_and_leave_them_their_share() {
+    fn copies_delay_running_queries_by_their_share_only() {
         let held_up = |depth, slow_s, fast_s| {
             let pressure = Pressure::new(std::iter::once(depth));
             pressure.held_up_by_copies(Busy { slow_s, fast_s })
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_slow_class_gains_is_believed_the_less_the_deeper_the_queue() {
+    fn savings_of_the_slow_class_are_discounted_by_queue_depth() {
         let costs = Costs::default();
         let slow_s = |depths: &[u32]| {
             let weights = Busy { slow_s: 0.25, fast_s: 0.0 };

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_in_turn_go_on_and_those_long_gone_do_not() {
+    fn interleaved_streams_continue_and_old_ones_expire() {
         let mut ends = Ends::default();
         let streams = [0, 1000, 5000];
         assert_eq!(streams.map(|begins| ends.note(begins, begins + 10)), [false; 3]);

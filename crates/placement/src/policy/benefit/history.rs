@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn one_short_run_does_not_wipe_out_what_is_known_and_two_do() {
+    fn a_second_short_run_replaces_the_known_profile() {
         let mut history = History::default();
         for (random, known) in [(100.0, 100.0), (2.0, 100.0), (100.0, 100.0), (2.0, 100.0), (2.0, 51.0)] {
             history.ended(Fingerprint(1), run(random));

@@ -354,7 +354,7 @@ mod tests {
     use crate::layout::ChunkNo;
 
     #[test]
-    fn a_scan_begins_once_and_goes_on_over_what_was_in_the_page_cache() {
+    fn scans_continue_across_cached_pages() {
         const PAGE: u32 = 16 << 10;
         let statement = (QueryId(1), Fingerprint(1), 1);
         let mut running = Running::new(statement, &Footprint::default(), None, 0.0, &Layout::new(1 << 20));

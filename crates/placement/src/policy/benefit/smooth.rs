@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_goes_and_what_is_meant_stays() {
+    fn smoothing_removes_noise_and_keeps_the_signal() {
         let noisy: Vec<Segment> = (0..20)
             .map(|at| segment(&(0..40).map(|no| (no, ((at * 7 + no * 13) % 5) as f32)).collect::<Vec<_>>()))
             .collect();

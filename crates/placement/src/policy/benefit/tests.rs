@@ -4,7 +4,7 @@ use super::super::blocks::testing::*;
 use crate::layout::{ObjectNo, Rule, Tier};
 
 #[test]
-fn what_a_plan_looks_up_is_mirrored_and_what_it_scans_is_not() {
+fn planned_lookups_are_mirrored_and_scans_are_not() {
     let mut bench = Bench::new("benefit", 20, 10);
     let wanted = bench.begin(1, &[look_ups(3..5, 400), scan(5..20)]);
     assert_eq!(wanted, ["mirror 3", "mirror 4"]);
@@ -12,7 +12,7 @@ fn what_a_plan_looks_up_is_mirrored_and_what_it_scans_is_not() {
 }
 
 #[test]
-fn what_does_not_pay_back_stays() {
+fn unprofitable_copies_are_not_made() {
     // A copy keeps the slow class busy for six milliseconds, and whoever reads one page after the other has half of it meanwhile.
     let mut bench = Bench::new("benefit", 20, 10);
     assert!(bench.begin(1, &[look_ups(0..20, 5)]).is_empty());
@@ -39,7 +39,7 @@ fn neighbours_are_copied_one_after_the_other() {
 }
 
 #[test]
-fn the_most_valuable_come_first_and_only_as_many_as_there_is_room_for() {
+fn the_most_valuable_chunks_are_copied_up_to_capacity() {
     let mut bench = Bench::new("benefit", 20, 2);
     let wanted = bench.begin(1, &[look_ups(0..3, 300), look_ups(7..9, 2000)]);
     assert_eq!(wanted, ["mirror 7", "mirror 8"]);
@@ -47,7 +47,7 @@ fn the_most_valuable_come_first_and_only_as_many_as_there_is_room_for() {
 }
 
 #[test]
-fn a_mirror_makes_room_for_what_is_worth_more() {
+fn mirrors_yield_to_more_valuable_chunks() {
     let mut bench = Bench::new("benefit", 20, 1);
     assert_eq!(bench.begin(1, &[look_ups(0..1, 500)]), ["mirror 0"]);
     bench.done_all();
@@ -76,7 +76,7 @@ fn a_ranking_that_the_last_query_has_not_paid_for_is_made_when_time_has() {
 }
 
 #[test]
-fn what_the_query_has_passed_is_left_where_it_is() {
+fn chunks_that_the_query_has_passed_are_not_copied() {
     let mut bench = Bench::new("benefit", 40, 1);
     // It reads chunk 0 first and chunk 30 afterwards.
     let reads: Vec<u32> = (0..8192).map(|no| if no < 4096 { 0 } else { 30 }).collect();
@@ -97,7 +97,7 @@ fn what_the_query_has_passed_is_left_where_it_is() {
 
 /// The disks read it faster than the SSD; but somebody has to wait until they are there.
 #[test]
-fn what_disks_read_faster_is_left_to_them_if_that_makes_good_for_the_way() {
+fn chunks_that_disks_read_faster_stay_unless_the_first_seek_outweighs_it() {
     let prepared = |chunks: u32, room| {
         let mut bench = Bench::new("benefit", 400, room);
         (bench.depth, bench.bytes) = (32, 1 << 20);
@@ -119,7 +119,7 @@ fn reads_that_nothing_announced_are_rent() {
 }
 
 #[test]
-fn streams_read_in_turn_are_no_rent_and_only_their_beginnings_are_worth_a_copy() {
+fn interleaved_sequential_streams_do_not_trigger_promotion() {
     let mut bench = Bench::new("benefit", 40, 20);
     bench.costs.slow.sequential_read_s = bench.costs.fast.sequential_read_s;
     let mut run = || {
@@ -160,7 +160,7 @@ fn a_scan_has_to_come_to_where_it_begins() {
 }
 
 #[test]
-fn what_comes_next_is_reckoned_as_deep_as_what_came_last() {
+fn the_next_query_is_estimated_at_the_last_depth() {
     let run = |depth| {
         let mut bench = Bench::new("benefit", 40, 40);
         bench.depth = depth;
@@ -177,7 +177,7 @@ fn what_comes_next_is_reckoned_as_deep_as_what_came_last() {
 }
 
 #[test]
-fn what_followed_is_fetched_ahead_when_nothing_else_is_to_do() {
+fn chunks_of_the_following_query_are_prefetched_when_idle() {
     let mut bench = Bench::new("benefit", 20, 4);
     for _ in 0..3 {
         bench.train_query(1, &[look_ups(0..1, 300)], &[0; 300]);
@@ -211,7 +211,7 @@ fn writes_stay_within_their_budget() {
 }
 
 #[test]
-fn what_is_pinned_down_is_not_wanted_up() {
+fn chunks_pinned_to_the_slow_class_are_not_requested() {
     let mut bench = Bench::new("benefit", 20, 20);
     bench.layout.set_rule(ObjectNo(0), Rule { pin: Some(Tier::Slow), quota_chunks: None });
     assert!(bench.begin(1, &[look_ups(0..20, 10_000)]).is_empty());
@@ -219,7 +219,7 @@ fn what_is_pinned_down_is_not_wanted_up() {
 
 /// It was wanted there, refused, and wanted again by the next query.
 #[test]
-fn what_is_pinned_to_the_fast_class_is_not_the_policys_to_bring() {
+fn chunks_pinned_to_the_fast_class_are_left_to_their_pin() {
     let mut bench = Bench::new("benefit", 20, 10);
     bench.layout.set_rule(ObjectNo(0), Rule { pin: Some(Tier::Fast), quota_chunks: None });
     assert!(bench.begin(1, &[look_ups(3..5, 4000)]).is_empty());
@@ -228,7 +228,7 @@ fn what_is_pinned_to_the_fast_class_is_not_the_policys_to_bring() {
 
 /// What was prepared was neither bounded nor counted.
 #[test]
-fn what_is_prepared_keeps_to_the_write_budget() {
+fn prepared_copies_count_in_the_write_budget() {
     let prepared = |policy: &str| {
         let mut bench = Bench::new(policy, 20, 10);
         bench.train_query(1, &[look_ups(0..8, 800)], &[0, 1, 2, 3, 4, 5, 6, 7].repeat(50));

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_exact_stays() {
+    fn exact_sum_types_are_stable() {
         let types = [
             DataType::Int8,
             DataType::UInt64,

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_and_zeros_take_no_room() {
+    fn sparse_files_return_written_bytes_and_store_no_zeros() {
         let sparse = Arc::new(Sparse::new(1 << 40));
         let device = Device::from_backend(Shared(sparse.clone()));
         let pool = BufferPool::new(0);
