@@ -1,5 +1,6 @@
-//! Whole objects of a key-value database, with checksums made right: a log segment is replayed, a key file walked over in every way, a manifest recovered, values
-//! read from a segment. The first byte chooses. Give objects of a small database as the corpus, each with that byte before it.
+//! Whole objects of a key-value database, with checksums made right: a log segment is replayed, a key file walked over
+//! in every way, a manifest recovered, values read from a segment. The first byte chooses. Give objects of a small
+//! database as the corpus, each with that byte before it.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,5 +1,5 @@
-//! Parts of what a key-value database stores, from any bytes: frames and groups of the log, pages, filters, footers and tails of key files, records of the
-//! manifest, compressed values, policies and settings. The first byte chooses.
+//! Parts of what a key-value database stores, from any bytes: frames and groups of the log, pages, filters, footers and
+//! tails of key files, records of the manifest, compressed values, policies and settings. The first byte chooses.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

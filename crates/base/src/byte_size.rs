@@ -1,6 +1,7 @@
 //! Numbers of bytes as people write and read them.
 //!
-//! `KiB`, `MiB`, ... and the bare letters `K`, `M`, ... are powers of 1024; `KB`, `MB`, ... are powers of 1000, as in IEC 80000-13.
+//! `KiB`, `MiB`, ... and the bare letters `K`, `M`, ... are powers of 1024; `KB`, `MB`, ... are powers of 1000, as in
+//! IEC 80000-13.
 
 use std::fmt;
 use std::str::FromStr;

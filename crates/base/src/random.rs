@@ -27,7 +27,8 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`; 0 if `bound` is 0. The bias of a bound far below 2^64 is far below what a test could see.
+    /// A number below `bound`; 0 if `bound` is 0. The bias of a bound far below 2^64 is far below what a test could
+    /// see.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }

@@ -1,7 +1,7 @@
 //! A checked reader of big-endian bytes.
 //!
-//! Bytes from a disk or a network are never indexed: they are read through a [`Reader`], which answers a read past the end with an error
-//! that says where. Invariant: the position never exceeds the length.
+//! Bytes from a disk or a network are never indexed: they are read through a [`Reader`], which answers a read past the
+//! end with an error that says where. Invariant: the position never exceeds the length.
 
 use std::fmt;
 

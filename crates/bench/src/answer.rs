@@ -1,7 +1,7 @@
 //! Answers as text: what `mysql --batch` prints, and whether two of them say the same.
 //!
-//! Rows are compared as a set, because SQL promises an order only where it is asked for. Values are compared as text, and where the texts differ as
-//! numbers with a relative tolerance: engines round the scale of averages differently.
+//! Rows are compared as a set, because SQL promises an order only where it is asked for. Values are compared as text,
+//! and where the texts differ as numbers with a relative tolerance: engines round the scale of averages differently.
 
 use datafusion::arrow::array::RecordBatch;
 

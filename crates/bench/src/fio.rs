@@ -1,4 +1,5 @@
-//! fio, the measure of what a device gives: random reads of an existing file with what makes fio fastest (io_uring, registered buffers and files, batches).
+//! fio, the measure of what a device gives: random reads of an existing file with what makes fio fastest (io_uring,
+//! registered buffers and files, batches).
 
 use std::path::Path;
 

@@ -1,6 +1,7 @@
 //! Benchmarks: the papers' experiments and comparisons with fio and with other engines, both sides in one run.
 //!
-//! Above: `tanada bench` and `tanada demo`. Below: `tanada-query`, `tanada-volume`, `tanada-io`. Other engines are started as programs, never linked.
+//! Above: `tanada bench` and `tanada demo`. Below: `tanada-query`, `tanada-volume`, `tanada-io`. Other engines are
+//! started as programs, never linked.
 //!
 //! ```
 //! let query = &tanada_bench::sample::EXPERIMENT[0];

@@ -146,7 +146,8 @@ pub unsafe extern "C" fn tanada_kv_write(
     })
 }
 
-/// Writes all of a batch, or nothing of it, and takes it back; what it puts counts as deleted after so many seconds, or as its store has it if that is 0.
+/// Writes all of a batch, or nothing of it, and takes it back; what it puts counts as deleted after so many seconds, or
+/// as its store has it if that is 0.
 ///
 /// # Safety
 /// As [`tanada_kv_write`].

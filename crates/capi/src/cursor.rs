@@ -67,7 +67,8 @@ pub unsafe extern "C" fn tanada_kv_cursor_open(
 /// Opens a cursor over keys as they were.
 ///
 /// # Safety
-/// `store` is open and `snapshot` was not given back; the prefix has as many bytes as is said; `out` can be written; each may be NULL.
+/// `store` is open and `snapshot` was not given back; the prefix has as many bytes as is said; `out` can be written;
+/// each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tanada_kv_cursor_open_at(
     store: *mut StoreHandle,
@@ -104,7 +105,8 @@ pub unsafe extern "C" fn tanada_kv_cursor_open_with(
 /// Opens a cursor over what a transaction sees now.
 ///
 /// # Safety
-/// `transaction` and `store` are open, the transaction nobody else's; the prefix has as many bytes as is said; `out` can be written; each may be NULL.
+/// `transaction` and `store` are open, the transaction nobody else's; the prefix has as many bytes as is said; `out`
+/// can be written; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tanada_kv_transaction_cursor_open(
     transaction: *mut TransactionHandle,

@@ -2,8 +2,8 @@
 //!
 //! Above: programs in C and whatever speaks its conventions. Below: `tanada-kv`.
 //!
-//! Every function checks what it is given as far as that can be done, gives a code, and keeps the message of a failure for its thread. A panic of the
-//! engine ends at this border, as a code.
+//! Every function checks what it is given as far as that can be done, gives a code, and keeps the message of a failure
+//! for its thread. A panic of the engine ends at this border, as a code.
 
 mod batch;
 mod code;
@@ -45,8 +45,8 @@ const COMPRESSIONS: [(u32, Compression); 3] =
 /// All flags of writes, below the milliseconds.
 const WRITE_FLAGS: u32 = 15;
 
-/// How a write is made: durable at once, or after as many milliseconds as the upper half says, or as the database has it; compressed as a flag says, or
-/// as the store has it; and for how many seconds, if that is not 0.
+/// How a write is made: durable at once, or after as many milliseconds as the upper half says, or as the database has
+/// it; compressed as a flag says, or as the store has it; and for how many seconds, if that is not 0.
 fn write_options(flags: u32, time_to_live_s: u32) -> Result<WriteOptions, Failure> {
     let options = match (flags & SYNC != 0, (flags >> 16) as u16) {
         (true, _) => WriteOptions::sync(),
@@ -74,7 +74,8 @@ fn check_flags(flags: u32, known: u32, what: &str) -> Result<(), Failure> {
     Err(Failure::of(Code::Invalid, format!("{flags:#x} are no flags of {what}")))
 }
 
-/// Opens a database with what is named of its settings; one that is made has the defaults for the rest, and one that is there its own.
+/// Opens a database with what is named of its settings; one that is made has the defaults for the rest, and one that is
+/// there its own.
 ///
 /// # Safety
 /// The strings end with a zero or are NULL; `out` can be written or is NULL.

@@ -26,7 +26,8 @@ pub unsafe extern "C" fn tanada_kv_load_begin(store: *mut StoreHandle, out: *mut
 /// Adds a key that is larger than all before.
 ///
 /// # Safety
-/// `load` is of [`tanada_kv_load_begin`], was not ended, and is nobody else's; key and value have as many bytes as is said; each may be NULL.
+/// `load` is of [`tanada_kv_load_begin`], was not ended, and is nobody else's; key and value have as many bytes as is
+/// said; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tanada_kv_load_put(
     load: *mut LoadHandle,

@@ -1,4 +1,5 @@
-//! Pointers from C as references and slices, and back. Every function that trusts a pointer says what its caller has to promise.
+//! Pointers from C as references and slices, and back. Every function that trusts a pointer says what its caller has to
+//! promise.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;

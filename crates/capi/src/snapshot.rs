@@ -28,7 +28,8 @@ pub unsafe extern "C" fn tanada_kv_snapshot_take(
 /// Reads a key as it was.
 ///
 /// # Safety
-/// `store` is open and `snapshot` was not given back; the key has as many bytes as is said; `value` and `value_len` can be written; each may be NULL.
+/// `store` is open and `snapshot` was not given back; the key has as many bytes as is said; `value` and `value_len` can
+/// be written; each may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tanada_kv_get_at(
     store: *mut StoreHandle,

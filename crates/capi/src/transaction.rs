@@ -34,7 +34,8 @@ pub unsafe extern "C" fn tanada_kv_begin(
 /// Writes a key in a transaction.
 ///
 /// # Safety
-/// `transaction` and `store` are open, the transaction nobody else's; key and value have as many bytes as is said; each may be NULL.
+/// `transaction` and `store` are open, the transaction nobody else's; key and value have as many bytes as is said; each
+/// may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tanada_kv_transaction_put(
     transaction: *mut TransactionHandle,

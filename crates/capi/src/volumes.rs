@@ -1,8 +1,10 @@
 //! The volumes that this process has open: databases of one volume share its opening.
 //!
 //! A volume is found by the canonical path of its folder.
-//! - The first database opens it, and the last one that is closed closes it. Who comes meanwhile waits, and finds it open or closed.
-//! - A volume that is open for writing serves those too who only read. One that is open for reading is `Locked` for who wants to write.
+//! - The first database opens it, and the last one that is closed closes it. Who comes meanwhile waits, and finds it
+//!   open or closed.
+//! - A volume that is open for writing serves those too who only read. One that is open for reading is `Locked` for who
+//!   wants to write.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

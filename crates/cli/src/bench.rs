@@ -117,7 +117,8 @@ struct OoodeArguments {
     /// Page cache, and the server's buffer pool
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     cache: ByteSize,
-    /// Place the files on an emulated device, [N x ]PRESET[:KEY=VALUE,...], and compare in order with out of order there
+    /// Place the files on an emulated device, [N x ]PRESET[:KEY=VALUE,...], and compare in order with out of order
+    /// there
     #[arg(long, value_name = "MODEL", conflicts_with = "against")]
     emulate: Option<ModelSpec>,
     /// With --emulate: members of the array, separated by commas; without it 1, 2, 4, ... up to those of the model

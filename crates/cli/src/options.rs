@@ -124,8 +124,8 @@ impl MountArguments {
     }
 }
 
-/// What placement does is noted at once, so that it is known of a session that is killed, too. Whether that works is said once: whoever asks a question has the answer
-/// all the same.
+/// What placement does is noted at once, so that it is known of a session that is killed, too. Whether that works is
+/// said once: whoever asks a question has the answer all the same.
 fn note_decisions(session: &Session) {
     let has_failed = AtomicBool::new(false);
     session.on_placed(move |placed| {

@@ -1,4 +1,5 @@
-//! What replays go over, as people write it: policies with their options, and shares of the data that the fast class has room for.
+//! What replays go over, as people write it: policies with their options, and shares of the data that the fast class
+//! has room for.
 
 use std::ops::RangeInclusive;
 

@@ -64,7 +64,8 @@ pub struct SimulateArguments {
     /// Policies that learn begin knowing nothing
     #[arg(long, conflicts_with = "training")]
     no_training: bool,
-    /// Policies that learn see another recording of the same files before, such as one of the day before, instead of TRACE
+    /// Policies that learn see another recording of the same files before, such as one of the day before, instead of
+    /// TRACE
     #[arg(long, value_name = "FILE", conflicts_with = "synthetic")]
     training: Option<PathBuf>,
     #[command(flatten)]

@@ -1,10 +1,10 @@
 //! Sort keys: byte strings that compare as their texts do in a collation, and are equal where these are.
 //!
 //! Weights are written high byte first, level by level; those of `..._general_ci`, which are code points of capital
-//! letters, as UTF-8, so that a key of ASCII is about as long as its text. In a collation that does not pad, a level ends with the weight
-//! 0, which no character has there, unless it is the last. One that pads compares the end of a text with infinitely
-//! many spaces, which plain weights cannot express. So each run of weights of the space is written as one such weight
-//! and what follows it:
+//! letters, as UTF-8, so that a key of ASCII is about as long as its text. In a collation that does not pad, a level
+//! ends with the weight 0, which no character has there, unless it is the last. One that pads compares the end of a
+//! text with infinitely many spaces, which plain weights cannot express. So each run of weights of the space is written
+//! as one such weight and what follows it:
 //!
 //! | follows                      | written                                                        |
 //! |------------------------------|----------------------------------------------------------------|

@@ -1,5 +1,5 @@
-//! Weight strings and padding as MySQL 9.7 and MariaDB 10.11 and 11.8 give them: some 60 strings with contractions, expansions and trailing spaces in
-//! each of 8 collations. Every code point is compared by `scripts/check-collations`.
+//! Weight strings and padding as MySQL 9.7 and MariaDB 10.11 and 11.8 give them: some 60 strings with contractions,
+//! expansions and trailing spaces in each of 8 collations. Every code point is compared by `scripts/check-collations`.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use tanada_collation::{Collation, Server};

@@ -1,6 +1,7 @@
 //! fjall with separated values, on the capacity class alone: it has one path.
 //!
-//! It reads and writes through the kernel's page cache, which its memory budget does not cover: compare its device bytes, and its latencies with care.
+//! It reads and writes through the kernel's page cache, which its memory budget does not cover: compare its device
+//! bytes, and its latencies with care.
 
 use std::fmt;
 

@@ -1,9 +1,10 @@
 //! Sizes of RocksDB's levels on two paths, such that the first path is used.
 //!
-//! RocksDB gives a path whole levels (`LevelCompactionBuilder::GetPathId`): L0, counted like L1, L1 of `max_bytes_for_level_base`, and each further one ten
-//! times as large as the one before it. What does not fit in what is left of the first path goes to the next, with all levels below. Sizes of levels that
-//! follow the data (`level_compaction_dynamic_level_bytes`) are for one path alone. So with the default base of 256 MiB, L2 takes 2.5 GiB, and on a
-//! first path of less than 3 GiB there is L1 and nothing else.
+//! RocksDB gives a path whole levels (`LevelCompactionBuilder::GetPathId`): L0, counted like L1, L1 of
+//! `max_bytes_for_level_base`, and each further one ten times as large as the one before it. What does not fit in what
+//! is left of the first path goes to the next, with all levels below. Sizes of levels that follow the data
+//! (`level_compaction_dynamic_level_bytes`) are for one path alone. So with the default base of 256 MiB, L2 takes 2.5
+//! GiB, and on a first path of less than 3 GiB there is L1 and nothing else.
 
 /// What a level holds more than the one above it.
 const MULTIPLIER: u64 = 10;
@@ -38,8 +39,9 @@ impl Levels {
         }
     }
 
-    /// For a first path of `path_bytes`, `data_bytes` of keys and values, and `buffer_bytes` of memory for write buffers: the largest level that can be on the
-    /// first path is there, and fills it, unless that is more than the data take.
+    /// For a first path of `path_bytes`, `data_bytes` of keys and values, and `buffer_bytes` of memory for write
+    /// buffers: the largest level that can be on the first path is there, and fills it, unless that is more than the
+    /// data take.
     pub fn on_two_paths(path_bytes: u64, data_bytes: u64, buffer_bytes: u64) -> Levels {
         // Keys and values, what was overwritten and is not merged yet, indexes and filters.
         let tables_bytes = data_bytes + data_bytes / 8;

@@ -1,6 +1,8 @@
-//! Runs another key-value engine through one phase of YCSB: a job as JSON on standard input, its figures as JSON on standard output.
+//! Runs another key-value engine through one phase of YCSB: a job as JSON on standard input, its figures as JSON on
+//! standard output.
 //!
-//! Above: `tanada bench ycsb --against`, which starts it where it lies beside `tanada`. Below: `tanada-ycsb`, which drives all engines alike.
+//! Above: `tanada bench ycsb --against`, which starts it where it lies beside `tanada`. Below: `tanada-ycsb`, which
+//! drives all engines alike.
 //!
 //! - `rocksdb`: RocksDB with values in its tables;
 //! - `rocksdb-usual-levels`: the same with levels of the sizes that RocksDB has by default;

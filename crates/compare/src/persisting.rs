@@ -1,4 +1,5 @@
-//! Durability within some milliseconds, for engines that know only "now" and "some time": a thread that makes them durable that often.
+//! Durability within some milliseconds, for engines that know only "now" and "some time": a thread that makes them
+//! durable that often.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,9 +1,10 @@
-//! RocksDB, configured as its tuning guide has it for this load: direct I/O, one memory budget, Bloom filters, write-ahead log on the fastest class,
-//! values in tables or in blob files.
+//! RocksDB, configured as its tuning guide has it for this load: direct I/O, one memory budget, Bloom filters,
+//! write-ahead log on the fastest class, values in tables or in blob files.
 //!
-//! The budget is the block cache's: write buffers, filters and indexes are charged to it. With two classes there are two `db_paths`, of which the first
-//! gets whole levels, the uppermost ones, whose sizes are chosen for it ([`Levels`]). Blob files always lie in the first path, so with them the
-//! capacity class is the only path, and the log alone is on staging. On one path sizes of levels follow the data.
+//! The budget is the block cache's: write buffers, filters and indexes are charged to it. With two classes there are
+//! two `db_paths`, of which the first gets whole levels, the uppermost ones, whose sizes are chosen for it
+//! ([`Levels`]). Blob files always lie in the first path, so with them the capacity class is the only path, and the log
+//! alone is on staging. On one path sizes of levels follow the data.
 
 use std::fmt;
 use std::sync::Arc;

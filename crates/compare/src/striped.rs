@@ -1,4 +1,5 @@
-//! Locks by key, for engines without an atomic read-modify-write: what an application would have to do to lose no change.
+//! Locks by key, for engines without an atomic read-modify-write: what an application would have to do to lose no
+//! change.
 
 use std::hash::{BuildHasher, RandomState};
 

@@ -1,8 +1,10 @@
-//! Where files come from: the host's file system, or whatever else has paths and bytes (objects of a volume, emulated disks).
+//! Where files come from: the host's file system, or whatever else has paths and bytes (objects of a volume, emulated
+//! disks).
 //!
-//! This crate opens nothing by itself: all it reads, it reads through the [`Files`] of its [`Environment`](crate::Environment), which are
-//! [`HostFiles`] unless others are injected. Pages are read through the [`Device`] that [`Files::open`] gives; the few kilobytes of
-//! definitions and logs that mounting looks at, through [`Files::read`].
+//! This crate opens nothing by itself: all it reads, it reads through the [`Files`] of its
+//! [`Environment`](crate::Environment), which are [`HostFiles`] unless others are injected. Pages are read through the
+//! [`Device`] that [`Files::open`] gives; the few kilobytes of definitions and logs that mounting looks at, through
+//! [`Files::read`].
 
 use std::fmt;
 use std::fs::File;
@@ -26,8 +28,8 @@ pub enum FileKind {
     Folder,
 }
 
-/// A tree of named files, read only. Paths are those given to [`Catalog::open`](crate::Catalog::open) and what lies below, around, and where an
-/// `.isl` file points.
+/// A tree of named files, read only. Paths are those given to [`Catalog::open`](crate::Catalog::open) and what lies
+/// below, around, and where an `.isl` file points.
 ///
 /// All of it is called on executors' threads: what waits is a future.
 pub trait Files: fmt::Debug + Send + Sync {
@@ -68,7 +70,8 @@ pub trait Files: fmt::Debug + Send + Sync {
         self.kind(path).map(|_| path.to_owned())
     }
 
-    /// Whether a server holds a lock on the file, and if it can be told, its process. No, where files have no locks, as is the default.
+    /// Whether a server holds a lock on the file, and if it can be told, its process. No, where files have no locks, as
+    /// is the default.
     fn lock(&self, path: &Path) -> Option<Lock> {
         let _ = path;
         None
@@ -140,7 +143,8 @@ impl Files for HostFiles {
         path.canonicalize()
     }
 
-    /// A lock for reading conflicts with a server's lock for writing only. Where locks cannot be asked for, there is none.
+    /// A lock for reading conflicts with a server's lock for writing only. Where locks cannot be asked for, there is
+    /// none.
     fn lock(&self, path: &Path) -> Option<Lock> {
         let file = File::open(path).ok()?;
         let lock = fcntl_getlk(&file, &Flock::from(FlockType::ReadLock)).ok()??;

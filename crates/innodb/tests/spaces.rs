@@ -1,4 +1,5 @@
-//! Tablespaces of real servers: every page of the samples, by both ways of reading, and what happens to damaged and short files.
+//! Tablespaces of real servers: every page of the samples, by both ways of reading, and what happens to damaged and
+//! short files.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "fixtures/mod.rs"]

@@ -1,7 +1,7 @@
 //! What emulation costs, and whether virtual time agrees with real time. Prints; asserts nothing.
 //!
-//! 1. 1,024 emulated disks with 4,096 I/Os in flight in real time, over a device below that answers at once: all CPU time of the process is
-//!    the executors' and the model's. Half a core is the bar.
+//! 1. 1,024 emulated disks with 4,096 I/Os in flight in real time, over a device below that answers at once: all CPU
+//!    time of the process is the executors' and the model's. Half a core is the bar.
 //! 2. The same random reads of emulated devices in real time and in virtual time, over such a device.
 //! 3. The same over a file in the folder for temporary files, by io_uring.
 //!

@@ -23,7 +23,8 @@ pub struct IoContext {
 }
 
 impl IoContext {
-    /// A context of priority 0 with fresh counters. It measures by the process's virtual timeline if there is one, else by the machine's clock.
+    /// A context of priority 0 with fresh counters. It measures by the process's virtual timeline if there is one, else
+    /// by the machine's clock.
     pub fn new(gate: Arc<Gate>) -> IoContext {
         IoContext { gate, counters: Arc::default(), priority: 0, clock: IoClock::current(), observer: None }
     }
@@ -40,7 +41,8 @@ impl IoContext {
         self
     }
 
-    /// The same gate, own counters, and `priority` (deeper operators have higher ones). What is counted there counts here too.
+    /// The same gate, own counters, and `priority` (deeper operators have higher ones). What is counted there counts
+    /// here too.
     pub fn for_operator(&self, priority: u8) -> IoContext {
         let counters = IoCounters { whole: Some(self.counters.clone()), ..IoCounters::default() };
         IoContext {
@@ -67,7 +69,8 @@ impl IoContext {
         self.priority
     }
 
-    /// Waits until an I/O of `bytes` may start. Hold the permit as long as it is in flight: it is counted when the permit is dropped.
+    /// Waits until an I/O of `bytes` may start. Hold the permit as long as it is in flight: it is counted when the
+    /// permit is dropped.
     pub async fn admit(&self, bytes: usize) -> Permit {
         let mut has_waited = false;
         let mut admitted = pin!(self.gate.admit(bytes, self.priority));

@@ -28,7 +28,8 @@ pub enum ErrorKind {
 
 /// An I/O error: what failed, where, and why.
 ///
-/// The message names the path and, for reads and writes, the offset and the length, and ends with the operating system's words.
+/// The message names the path and, for reads and writes, the offset and the length, and ends with the operating
+/// system's words.
 #[derive(Debug, Clone)]
 pub struct Error {
     kind: ErrorKind,
@@ -59,7 +60,8 @@ impl Error {
     }
 }
 
-/// Whether a request ended because nobody waited for it any more ([`crate::Backend::cancel`]); for layers that pass requests on.
+/// Whether a request ended because nobody waited for it any more ([`crate::Backend::cancel`]); for layers that pass
+/// requests on.
 pub fn is_cancelled(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ECANCELED)
 }

@@ -36,8 +36,8 @@ pub fn warn(message: &str) {
     }
 }
 
-/// Makes the crate behave as if the machine lacked a facility (`on`), or as it is again. For tests and for users who distrust a facility.
-/// Holds for devices opened and executors started from now on.
+/// Makes the crate behave as if the machine lacked a facility (`on`), or as it is again. For tests and for users who
+/// distrust a facility. Holds for devices opened and executors started from now on.
 pub fn force_fallback(fallback: Fallback, on: bool) {
     FORCED[fallback as usize].store(on, Ordering::SeqCst);
 }

@@ -8,7 +8,8 @@
 //! - [`wait`] runs a future on a thread that has nothing else to do, without an executor.
 //! - A [`Gate`] bounds I/Os and bytes in flight; an [`IoContext`] goes through it and counts.
 //! - [`Slots`] are memory that goes back to the system piece by piece.
-//! - A [`ModelSpec`] (`8xhdd-7200`) describes devices to emulate; a [`Timeline`] puts them before a device, in real or in virtual time.
+//! - A [`ModelSpec`] (`8xhdd-7200`) describes devices to emulate; a [`Timeline`] puts them before a device, in real or
+//!   in virtual time.
 //!
 //! What the machine lacks (direct I/O, io_uring, locked memory) is replaced by the next best way: see [`Fallback`].
 //!

@@ -19,7 +19,8 @@ pub struct ObservedRead<'a> {
     pub ended: Duration,
     /// Which I/O of the query it is, in the order in which they were sent, from 1 on.
     pub no: u64,
-    /// Which I/O of the query had ended last when it was sent. `None` if it waited at the gate, where any other's end lets it in; and of the first ones.
+    /// Which I/O of the query had ended last when it was sent. `None` if it waited at the gate, where any other's end
+    /// lets it in; and of the first ones.
     pub after: Option<u64>,
 }
 

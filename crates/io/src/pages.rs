@@ -1,11 +1,13 @@
 //! The size of memory's pages.
 //!
-//! An allocator may ask for huge pages (mimalloc does), where the system leaves that to programs. Of each it then has all 2 MiB as soon as a byte is
-//! used: a program with a budget of some dozens of megabytes takes half as much again. Buffers that rings register are better off with them: they are made before.
+//! An allocator may ask for huge pages (mimalloc does), where the system leaves that to programs. Of each it then has
+//! all 2 MiB as soon as a byte is used: a program with a budget of some dozens of megabytes takes half as much again.
+//! Buffers that rings register are better off with them: they are made before.
 
 use parking_lot::Mutex;
 
-/// As long as one of them lives, this process gets no huge pages for memory that it touches first, nor do the programs that it starts.
+/// As long as one of them lives, this process gets no huge pages for memory that it touches first, nor do the programs
+/// that it starts.
 #[derive(Debug)]
 #[must_use = "huge pages are refused until this is dropped"]
 pub struct SmallPages(());
@@ -20,8 +22,8 @@ struct Living {
 static LIVING: Mutex<Living> = Mutex::new(Living { count: 0, was_refused: false });
 
 impl SmallPages {
-    /// Refuses huge pages from now on, in all threads. Where the kernel knows none, nothing is different. To be called after
-    /// [`Executors::start`](crate::Executors::start), whose registered buffers gain by huge pages.
+    /// Refuses huge pages from now on, in all threads. Where the kernel knows none, nothing is different. To be called
+    /// after [`Executors::start`](crate::Executors::start), whose registered buffers gain by huge pages.
     pub fn take() -> SmallPages {
         let mut living = LIVING.lock();
         if living.count == 0 {

@@ -1,7 +1,8 @@
 //! Memory in slots of one size.
 //!
-//! What an allocator hands out in pieces comes free in pieces: a program that drops every second kilobyte of what it keeps is no smaller than before. Whoever
-//! keeps much, and has to be able to give it back, fills slots and empties whole ones.
+//! What an allocator hands out in pieces comes free in pieces: a program that drops every second kilobyte of what it
+//! keeps is no smaller than before. Whoever keeps much, and has to be able to give it back, fills slots and empties
+//! whole ones.
 
 use std::ptr::NonNull;
 
@@ -51,8 +52,8 @@ impl Slots {
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: so many bytes are mapped, readable and initialized (the kernel's are zeros), and nobody changes them while `self` is borrowed. Without slots
-        // the address dangles, which an empty slice may.
+        // SAFETY: so many bytes are mapped, readable and initialized (the kernel's are zeros), and nobody changes them
+        // while `self` is borrowed. Without slots the address dangles, which an empty slice may.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.slot_bytes * self.count) }
     }
 
@@ -63,7 +64,8 @@ impl Slots {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.slot_bytes * self.count) }
     }
 
-    /// A slot takes no memory from now on, until it is written to; its bytes are zeros again. (Where the system's pages are larger than a slot it takes as much as before.)
+    /// A slot takes no memory from now on, until it is written to; its bytes are zeros again. (Where the system's pages
+    /// are larger than a slot it takes as much as before.)
     ///
     /// # Panics
     /// If there is no such slot.
@@ -75,8 +77,8 @@ impl Slots {
             slot.fill(0);
             return;
         }
-        // SAFETY: the range is whole pages of a private anonymous mapping that nobody else has a reference into; they are zeros from now on, which is a
-        // value that bytes may have.
+        // SAFETY: the range is whole pages of a private anonymous mapping that nobody else has a reference into; they
+        // are zeros from now on, which is a value that bytes may have.
         let advised = unsafe { madvise(slot.as_mut_ptr().cast(), slot.len(), Advice::LinuxDontNeed) };
         if advised.is_err() {
             slot.fill(0);

@@ -1,7 +1,7 @@
 //! The thread pool: blocking system calls for whoever has no ring.
 //!
-//! One pool for the process. A request is taken by an idle thread, or by a new one while there are fewer than [`MOST_THREADS`]; threads
-//! that stay idle end. Requests whose caller has gone are not started.
+//! One pool for the process. A request is taken by an idle thread, or by a new one while there are fewer than
+//! [`MOST_THREADS`]; threads that stay idle end. Requests whose caller has gone are not started.
 //!
 //! Invariant: while a request is queued, at least one thread lives that will take it.
 

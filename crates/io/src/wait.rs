@@ -1,10 +1,11 @@
 //! Running a future on a thread that waits for it, and doing its I/O meanwhile.
 //!
-//! A thread without a ring hands its I/O to the pool: two switches of threads for each. One that does nothing but wait may as well do it itself.
+//! A thread without a ring hands its I/O to the pool: two switches of threads for each. One that does nothing but wait
+//! may as well do it itself.
 //!
 //! 1. What a future starts on the pool while it is polled is kept back.
-//! 2. If it has to wait, the thread does one itself, or several at once with a ring of its own. Without rings all but one go to the pool. Then it polls
-//!    again.
+//! 2. If it has to wait, the thread does one itself, or several at once with a ring of its own. Without rings all but
+//!    one go to the pool. Then it polls again.
 //! 3. With nothing to do it sleeps until it is woken.
 //!
 //! Invariant: nothing is kept back or in flight while the thread sleeps, or after the future has come to its end.
@@ -74,7 +75,8 @@ struct Landing;
 
 impl Drop for Landing {
     fn drop(&mut self) {
-        // What the end of an I/O starts is not kept back for a wait outside of this one, which would come to it too late.
+        // What the end of an I/O starts is not kept back for a wait outside of this one, which would come to it too
+        // late.
         let outer = KEPT_BACK.take();
         while batch::in_flight() > 0 {
             batch::land().into_iter().for_each(Landed::complete);
@@ -94,10 +96,11 @@ pub(crate) fn keep_back(job: Job) -> Option<Job> {
     })
 }
 
-/// Runs a future to its end on the calling thread, and as much of its I/O as is sensible. Never to be called on an executor's own thread, which would
-/// wait for itself.
+/// Runs a future to its end on the calling thread, and as much of its I/O as is sensible. Never to be called on an
+/// executor's own thread, which would wait for itself.
 ///
-/// While I/O is under way here, what else wakes the future is heard when one of these I/Os has ended; and all of them have ended when this returns.
+/// While I/O is under way here, what else wakes the future is heard when one of these I/Os has ended; and all of them
+/// have ended when this returns.
 ///
 /// ```
 /// # let directory = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! What the machine lacks is answered by the next best way, with exactly one warning.
 //!
-//! Warnings are once a process and sandboxes are for good, so each case runs in a process of its own: the test starts itself again with
-//! the case's name in the environment, and reads the warnings from its output.
+//! Warnings are once a process and sandboxes are for good, so each case runs in a process of its own: the test starts
+//! itself again with the case's name in the environment, and reads the warnings from its output.
 
 #![allow(clippy::unwrap_used)]
 

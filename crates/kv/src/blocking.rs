@@ -1,11 +1,11 @@
 //! For threads that wait: the engine's calls, run to their end on the calling thread.
 //!
-//! [`wait`] does it for any future; [`Database`], [`Store`], [`Cursor`], [`Transaction`] and [`BulkLoad`] are the types of the crate whose calls wait by themselves. A
-//! read that memory or the cache serves, and a write that need not wait for a device, cost nothing more here than they do elsewhere. Errors are those
-//! of the calls that are waited for.
+//! [`wait`] does it for any future; [`Database`], [`Store`], [`Cursor`], [`Transaction`] and [`BulkLoad`] are the types
+//! of the crate whose calls wait by themselves. A read that memory or the cache serves, and a write that need not wait
+//! for a device, cost nothing more here than they do elsewhere. Errors are those of the calls that are waited for.
 //!
-//! Batches and snapshots never wait: they are those of the crate, and a batch takes [`Store::inner`]. A class of a volume is taken away by
-//! [`wait`] for [`Volume::remove_class`], once [`Database::drain_class`] has emptied it.
+//! Batches and snapshots never wait: they are those of the crate, and a batch takes [`Store::inner`]. A class of a
+//! volume is taken away by [`wait`] for [`Volume::remove_class`], once [`Database::drain_class`] has emptied it.
 
 use std::future::Future;
 use std::sync::Arc;

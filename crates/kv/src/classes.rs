@@ -1,4 +1,5 @@
-//! The classes of the volume, as they are when something is placed: they come, are drained and go while the database is in use.
+//! The classes of the volume, as they are when something is placed: they come, are drained and go while the database is
+//! in use.
 
 use std::fmt;
 use std::sync::Arc;
@@ -147,7 +148,8 @@ impl Classes {
     /// Whether a policy can be followed.
     ///
     /// # Errors
-    /// `NotFound` if it names a class that is not there; `InvalidInput` if it wants values of the root elsewhere than in the log.
+    /// `NotFound` if it names a class that is not there; `InvalidInput` if it wants values of the root elsewhere than
+    /// in the log.
     pub(crate) fn check(&self, policy: &MediaPolicy) -> Result<()> {
         self.check_names(policy.names())?;
         self.check_log(policy)

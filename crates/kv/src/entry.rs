@@ -1,7 +1,8 @@
 //! What a store holds: versions of keys, and ranges that were deleted.
 //!
-//! Versions are ordered by key ascending, then by sequence number descending, so that the newest version of a key comes first. A version is
-//! visible to a snapshot whose sequence number is not smaller. A range tombstone hides all older versions of the keys in its range.
+//! Versions are ordered by key ascending, then by sequence number descending, so that the newest version of a key comes
+//! first. A version is visible to a snapshot whose sequence number is not smaller. A range tombstone hides all older
+//! versions of the keys in its range.
 
 use bytes::Bytes;
 
@@ -143,7 +144,8 @@ pub(crate) struct Version {
     /// Seconds since 1970 from which on it counts as deleted.
     pub(crate) expires_s: Option<u32>,
     pub(crate) content: Content,
-    /// Where the value may be read as well, as long as the tree has that segment as a mirror; of values that lie apart alone.
+    /// Where the value may be read as well, as long as the tree has that segment as a mirror; of values that lie apart
+    /// alone.
     pub(crate) mirror: Option<FirstHome>,
 }
 

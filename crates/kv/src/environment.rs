@@ -1,4 +1,5 @@
-//! What the engine runs in: time that passes, and tasks in the background. Injected, because the engine has no threads and no clock.
+//! What the engine runs in: time that passes, and tasks in the background. Injected, because the engine has no threads
+//! and no clock.
 //!
 //! - [`LiveEnvironment`]: executors of `tanada-io`, in real time or in virtual time;
 //! - [`ThreadEnvironment`]: a thread a task, for tests and for tools that have no executors.
@@ -23,8 +24,8 @@ pub trait Environment: Send + Sync + fmt::Debug {
     /// Runs a future to its end, in the background.
     fn spawn(&self, task: BackgroundTask);
 
-    /// Runs a future to its end on one thread, in the background. Such futures wait for nothing, and only let others run now and then: unless an environment
-    /// has something better, each is a task that does it all at once.
+    /// Runs a future to its end on one thread, in the background. Such futures wait for nothing, and only let others
+    /// run now and then: unless an environment has something better, each is a task that does it all at once.
     fn spawn_local(&self, make: MakeLocalTask) {
         self.spawn(Box::pin(async move { wait_for(make()) }));
     }
@@ -54,7 +55,8 @@ pub struct LiveEnvironment {
 }
 
 impl LiveEnvironment {
-    /// Background tasks run on `executors`; they end when the databases are closed, which has to be before the executors go.
+    /// Background tasks run on `executors`; they end when the databases are closed, which has to be before the
+    /// executors go.
     pub fn new(executors: Arc<Executors>, timeline: Timeline) -> Arc<LiveEnvironment> {
         let clock = timeline.clock();
         Arc::new(LiveEnvironment { executors, timeline, clock })

@@ -14,7 +14,8 @@ pub enum ErrorKind {
     AlreadyExists,
     /// A transaction wrote what another one wrote since it began: begin again.
     Conflict,
-    /// All classes that may take the data are full: free space, or add some. Nothing is lost and everything can be read.
+    /// All classes that may take the data are full: free space, or add some. Nothing is lost and everything can be
+    /// read.
     NoSpace,
     /// The database takes no writes.
     ReadOnly,

@@ -1,5 +1,5 @@
-//! Each format that is or was written has a fixture: whoever raises one has to write a database of the new one, as `tests/kv/format.rs` says how, and to
-//! keep those of the older ones.
+//! Each format that is or was written has a fixture: whoever raises one has to write a database of the new one, as
+//! `tests/kv/format.rs` says how, and to keep those of the older ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

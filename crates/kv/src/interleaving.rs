@@ -1,5 +1,6 @@
-//! The modules in which threads meet without a common lock, built once more with loom's types, and run in every order of two or three threads, with all values that
-//! the memory model lets a thread see. What else they share is behind locks (docs/decisions/0007).
+//! The modules in which threads meet without a common lock, built once more with loom's types, and run in every order
+//! of two or three threads, with all values that the memory model lets a thread see. What else they share is behind
+//! locks (docs/decisions/0007).
 
 mod sync {
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -66,7 +67,8 @@ use crate::entry::{RangeTombstone, SequenceNo};
 use crate::keyfile::KeyHash;
 use crate::merge::Load;
 
-/// A merge drops what nobody reads; whoever registers later reads at a number that is not smaller than the newest it has kept.
+/// A merge drops what nobody reads; whoever registers later reads at a number that is not smaller than the newest it
+/// has kept.
 #[test]
 fn merges_keep_versions_of_every_concurrent_snapshot() {
     model(|| {
@@ -82,7 +84,8 @@ fn merges_keep_versions_of_every_concurrent_snapshot() {
     });
 }
 
-/// Whoever reads twice at a snapshot sees all of a load both times, or nothing, and a merge meanwhile knows who does not.
+/// Whoever reads twice at a snapshot sees all of a load both times, or nothing, and a merge meanwhile knows who does
+/// not.
 #[test]
 fn a_snapshot_sees_all_of_a_load_or_nothing() {
     model(|| {

@@ -2,12 +2,14 @@
 //!
 //! Invariants:
 //! - a number is never given twice, be it to a key file or to a segment;
-//! - whatever is read through has a [`Lease`] on its object; when the last lease of an object that was *retired* is gone, its number is to be
-//!   deleted. An object that was not retired is left alone, so that closing a database deletes nothing;
-//! - what a job or a load writes is a *draft*, retired from the beginning: whenever whoever writes gives up, its leases go, and so does it. It is kept from the
-//!   moment on in which a manifest record that names it is durable.
+//! - whatever is read through has a [`Lease`] on its object; when the last lease of an object that was *retired* is
+//!   gone, its number is to be deleted. An object that was not retired is left alone, so that closing a database
+//!   deletes nothing;
+//! - what a job or a load writes is a *draft*, retired from the beginning: whenever whoever writes gives up, its leases
+//!   go, and so does it. It is kept from the moment on in which a manifest record that names it is durable.
 //!
-//! Retire an object when the manifest record that drops it is durable, not before: after a stop the manifest decides what is referenced.
+//! Retire an object when the manifest record that drops it is durable, not before: after a stop the manifest decides
+//! what is referenced.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -98,7 +100,8 @@ impl Objects {
         })
     }
 
-    /// So many bytes of the volume are to stay free, and so many of these whatever is done for the others; and what so many memory tables take.
+    /// So many bytes of the volume are to stay free, and so many of these whatever is done for the others; and what so
+    /// many memory tables take.
     pub(crate) fn keep_free(&self, bytes: u64, for_log: u64, tables: u64) {
         self.kept_free.store(bytes, Ordering::Relaxed);
         self.kept_for_log.store(for_log, Ordering::Relaxed);
@@ -127,7 +130,8 @@ impl Objects {
         (free, self.kept_free.load(Ordering::Relaxed) + tables)
     }
 
-    /// Of each class that takes objects, fastest first: the bytes that the database may yet take there, and all of its bytes.
+    /// Of each class that takes objects, fastest first: the bytes that the database may yet take there, and all of its
+    /// bytes.
     pub(crate) fn free_by_class(&self) -> Vec<(u64, u64)> {
         let chunk_bytes = self.volume.chunk_bytes();
         let mut classes = self.volume.classes();
@@ -153,7 +157,8 @@ impl Objects {
         free >= self.kept_for_log.load(Ordering::Relaxed) + bytes
     }
 
-    /// Whether there is room for keys, which give others as soon as they are there: half of what the log wants stays, in whole chunks.
+    /// Whether there is room for keys, which give others as soon as they are there: half of what the log wants stays,
+    /// in whole chunks.
     pub(crate) fn have_room_for_keys(&self) -> bool {
         let (free, _) = self.look_at_room();
         let chunk_bytes = self.volume.chunk_bytes();

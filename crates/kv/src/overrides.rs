@@ -1,7 +1,7 @@
 //! Settings that take the place of others, one by one.
 //!
-//! A database keeps the settings that it was made with, and so does a store. Who wants others names those alone: were all of them replaced, a limit that
-//! somebody set once would be gone with the first change that does not repeat it.
+//! A database keeps the settings that it was made with, and so does a store. Who wants others names those alone: were
+//! all of them replaced, a limit that somebody set once would be gone with the first change that does not repeat it.
 
 use serde::{Deserialize, Deserializer, Serialize};
 

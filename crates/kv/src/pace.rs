@@ -1,12 +1,15 @@
 //! The pace of jobs: what they read gives way to what somebody waits for.
 //!
-//! A job that reads megabytes as fast as a device can lets everyone else's reads wait meanwhile: few of them, but those are the slowest there are.
+//! A job that reads megabytes as fast as a device can lets everyone else's reads wait meanwhile: few of them, but those
+//! are the slowest there are.
 //!
-//! 1. As long as readers have loaded values lately, a job reads at an even pace, [`BYTES_PER_SECOND`]: one piece at a time, with rests [`REST`] times as long as
-//!    that took at most. So it makes no bursts, which everyone else would wait for.
-//! 2. Where that is less, for the device is slow or busy, it reads more pieces at once the further it lags behind: jobs keep pace with writers who could not fill a
-//!    disk faster, and a device that is slow anyway is not made slower.
-//! 3. When writers are held back, the fastest class is nearly full or the database is being closed, there is no time for it at all ([`Hurry`]).
+//! 1. As long as readers have loaded values lately, a job reads at an even pace, [`BYTES_PER_SECOND`]: one piece at a
+//!    time, with rests [`REST`] times as long as that took at most. So it makes no bursts, which everyone else would
+//!    wait for.
+//! 2. Where that is less, for the device is slow or busy, it reads more pieces at once the further it lags behind: jobs
+//!    keep pace with writers who could not fill a disk faster, and a device that is slow anyway is not made slower.
+//! 3. When writers are held back, the fastest class is nearly full or the database is being closed, there is no time
+//!    for it at all ([`Hurry`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,5 @@
-//! Work of the processor that takes long, with turns of other tasks of its thread in between: whoever waits there waits for no more than one part of it.
+//! Work of the processor that takes long, with turns of other tasks of its thread in between: whoever waits there waits
+//! for no more than one part of it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -18,17 +18,18 @@ pub const LONGEST_NAME: usize = 128;
 pub struct DatabaseSettings {
     /// Memory for everything: memory tables, cache, buffers, the engine itself. Default: 512 MiB.
     pub memory_bytes: u64,
-    /// A memory table of this size is written out; at least 64 KiB, and at most a tenth of the memory that the engine has for data. Default: 64 MiB.
+    /// A memory table of this size is written out; at least 64 KiB, and at most a tenth of the memory that the engine
+    /// has for data. Default: 64 MiB.
     pub memory_table_bytes: u64,
     /// Memory tables of a store that may wait to be written out; then writers wait. Default: 4.
     pub waiting_tables: usize,
     /// Bytes of a log segment; a larger batch makes a larger one. Default: 64 MiB.
     pub log_segment_bytes: u64,
-    /// The log's buffer is written when it holds so much, whether anybody waits for it or not; whole blocks of 4 KiB, and at most a 128th of the
-    /// memory. Default: 1 MiB.
+    /// The log's buffer is written when it holds so much, whether anybody waits for it or not; whole blocks of 4 KiB,
+    /// and at most a 128th of the memory. Default: 1 MiB.
     pub log_group_bytes: u64,
-    /// Log that has to be read again at an opening; more of it has the oldest memory table written out, which is looked at
-    /// several times while a table fills. Default: 1 GiB.
+    /// Log that has to be read again at an opening; more of it has the oldest memory table written out, which is looked
+    /// at several times while a table fills. Default: 1 GiB.
     pub log_replay_bytes: u64,
     /// The class of the log. Default: the fastest.
     pub log_class: Option<String>,
@@ -73,7 +74,8 @@ const MOST_BYTES: u64 = 1 << 50;
 const MOST_TASKS: usize = 1024;
 const MOST_KVSETS: usize = 1 << 16;
 
-/// What an engine takes before it has anything to keep: threads, rings and their registered buffers, the program itself.
+/// What an engine takes before it has anything to keep: threads, rings and their registered buffers, the program
+/// itself.
 const OWN_BYTES: u64 = 24 << 20;
 
 impl DatabaseSettings {
@@ -164,9 +166,11 @@ pub enum Compression {
 pub enum FilterMemory {
     /// Parts of them come through the cache as they are wanted.
     Paged,
-    /// In memory from the opening on, as long as all filters together take no more than a quarter of `memory_bytes`; those that do not fit in are paged.
+    /// In memory from the opening on, as long as all filters together take no more than a quarter of `memory_bytes`;
+    /// those that do not fit in are paged.
     Resident,
-    /// In memory soon after the opening, as long as all filters together take no more than a 32nd of `memory_bytes`; those that do not fit in are paged.
+    /// In memory soon after the opening, as long as all filters together take no more than a 32nd of `memory_bytes`;
+    /// those that do not fit in are paged.
     #[default]
     Small,
 }
@@ -208,16 +212,20 @@ pub struct StoreSettings {
     pub filter_bits_per_key: u32,
     /// Whether filters stay in memory. Default: as long as they are small.
     pub filters: FilterMemory,
-    /// Bytes of keys and values that a leaf of the tree is to have; half as many again, and it is split. Default: 512 MiB.
+    /// Bytes of keys and values that a leaf of the tree is to have; half as many again, and it is split. Default: 512
+    /// MiB.
     pub leaf_bytes: u64,
-    /// A segment of values has so many bytes at most, unless one value alone has more; a chunk of the volume if that is more. Default: 64 MiB.
+    /// A segment of values has so many bytes at most, unless one value alone has more; a chunk of the volume if that is
+    /// more. Default: 64 MiB.
     pub value_segment_bytes: u64,
-    /// Bytes of segments of values over the bytes in them that are in use: what is more has garbage collected. Default: 1.3.
+    /// Bytes of segments of values over the bytes in them that are in use: what is more has garbage collected. Default:
+    /// 1.3.
     pub space_amplification: f64,
-    /// Values that are read often from slow classes are copied to the fastest one, so many bytes a second at most. Default: 0, which is never.
+    /// Values that are read often from slow classes are copied to the fastest one, so many bytes a second at most.
+    /// Default: 0, which is never.
     pub promoted_bytes_per_second: u64,
-    /// Values that move from the log to a slower class are read where the log wrote them, as long as the fastest class has room for both. Only where the
-    /// policy wants keys at the root on the fastest class. Default: true.
+    /// Values that move from the log to a slower class are read where the log wrote them, as long as the fastest class
+    /// has room for both. Only where the policy wants keys at the root on the fastest class. Default: true.
     pub mirrors: bool,
 }
 
@@ -280,7 +288,8 @@ impl StoreSettings {
 pub enum Durability {
     /// Before it is acknowledged.
     Sync,
-    /// So many milliseconds after it was acknowledged, at the latest: from 1 to 1000. What a stop loses is always the end of what was written.
+    /// So many milliseconds after it was acknowledged, at the latest: from 1 to 1000. What a stop loses is always the
+    /// end of what was written.
     Within(u16),
 }
 
@@ -344,8 +353,8 @@ pub type OnProgress = Arc<dyn Fn(&RecoveryProgress) + Send + Sync>;
 pub struct OpenOptions {
     /// Change nothing. Default: no.
     pub read_only: bool,
-    /// What is named takes the place of the database's own settings, and stays if it is opened for writing; `DatabaseSettings::into` replaces all.
-    /// Default: nothing is named.
+    /// What is named takes the place of the database's own settings, and stays if it is opened for writing;
+    /// `DatabaseSettings::into` replaces all. Default: nothing is named.
     pub settings: DatabaseOverrides,
     /// Told how far a recovery is.
     pub progress: Option<OnProgress>,

@@ -1,5 +1,5 @@
-//! What threads share, for modules that are also built with the types of a model checker (`interleaving`): these say `super::sync`, and have one of the two as
-//! their neighbour.
+//! What threads share, for modules that are also built with the types of a model checker (`interleaving`): these say
+//! `super::sync`, and have one of the two as their neighbour.
 
 pub(crate) use parking_lot::{Mutex, RwLock};
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
 //! How many threads work with something.
 //!
-//! An allocator keeps for each thread what that one allocated and others freed, until it allocates again. Cached values are such things, so a thread costs
-//! memory that nobody counts, and a budget that is to be kept has to know of it.
+//! An allocator keeps for each thread what that one allocated and others freed, until it allocates again. Cached values
+//! are such things, so a thread costs memory that nobody counts, and a budget that is to be kept has to know of it.
 //!
 //! Invariant: a thread counts once, from the first time that it says so until it ends.
 

@@ -1,8 +1,9 @@
 //! Many range tombstones, prepared for the question which of them hide a key.
 //!
-//! The ranges are cut at each other's ends into *fragments* that do not overlap; each lists the sequence numbers of the newest tombstones over it. A question is
-//! a binary search. Ranges that lie in each other would make lists as long as there are tombstones, in each fragment: a list ends after [`LISTED`], and who asks as of
-//! so long ago that no listed one is old enough has all tombstones looked through.
+//! The ranges are cut at each other's ends into *fragments* that do not overlap; each lists the sequence numbers of the
+//! newest tombstones over it. A question is a binary search. Ranges that lie in each other would make lists as long as
+//! there are tombstones, in each fragment: a list ends after [`LISTED`], and who asks as of so long ago that no listed
+//! one is old enough has all tombstones looked through.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -83,13 +84,15 @@ impl RangeTombstones {
         self.all.iter()
     }
 
-    /// The newest of those over `key` that `snapshot` sees: it hides the versions of `key` with smaller sequence numbers.
+    /// The newest of those over `key` that `snapshot` sees: it hides the versions of `key` with smaller sequence
+    /// numbers.
     #[inline]
     pub(crate) fn newest_over(&self, key: &[u8], snapshot: SequenceNo) -> Option<SequenceNo> {
         self.newest_in(self.fragment_of(key)?, key, snapshot)
     }
 
-    /// The sequence numbers of those over `key`, newest first: all that make a difference to somebody who reads at one of `snapshots` or as of now, and maybe others.
+    /// The sequence numbers of those over `key`, newest first: all that make a difference to somebody who reads at one
+    /// of `snapshots` or as of now, and maybe others.
     pub(crate) fn sequences_over(&self, key: &[u8], snapshots: &[SequenceNo]) -> Cow<'_, [SequenceNo]> {
         match self.fragment_of(key) {
             Some(fragment) => self.sequences_of(fragment, key, snapshots),
@@ -130,8 +133,9 @@ impl RangeTombstones {
         Cow::Owned(newest)
     }
 
-    /// What of them lies in `start..end` and has to be kept, cut to it: for each fragment the sequence numbers that make a difference to somebody who reads at one of
-    /// `snapshots` or as of now, and for which `keeps` holds. Neighbours with the same number become one again.
+    /// What of them lies in `start..end` and has to be kept, cut to it: for each fragment the sequence numbers that
+    /// make a difference to somebody who reads at one of `snapshots` or as of now, and for which `keeps` holds.
+    /// Neighbours with the same number become one again.
     pub(crate) fn within(
         &self,
         start: &[u8],

@@ -1,9 +1,10 @@
 //! Numbers and byte strings as they are written: a checked decoder, and what it decodes.
 //!
-//! Numbers of fixed width are big-endian. A *varint* has seven bits a byte, the lowest first, the high bit set on all but the last byte. A *blob*
-//! is a varint of its length, then its bytes.
+//! Numbers of fixed width are big-endian. A *varint* has seven bits a byte, the lowest first, the high bit set on all
+//! but the last byte. A *blob* is a varint of its length, then its bytes.
 //!
-//! Decoders are pure functions of bytes: they know no object and no offset in it. Who reads adds those to a [`Malformed`].
+//! Decoders are pure functions of bytes: they know no object and no offset in it. Who reads adds those to a
+//! [`Malformed`].
 
 use std::fmt;
 

@@ -1,10 +1,12 @@
-//! What no policy can go below: `cargo bench -p tanada-placement --bench bound -- trace=FILE [miss=MS] [copy=MS] [shares=10,20] [skip=q7;q21] [segment=N]
-//! [rounds=N]`.
+//! What no policy can go below: `cargo bench -p tanada-placement --bench bound -- trace=FILE
+//! [miss=MS] [copy=MS] [shares=10,20] [skip=q7;q21] [segment=N] [rounds=N]`.
 //!
-//! A policy that knows the whole trace pays, for each chunk by itself, `miss` for every read while the chunk is not in the fast class and `copy` whenever it comes
-//! there; where it lies at first costs nothing. The room of the fast class binds the chunks together. With a price of room for each segment of the trace instead,
-//! each chunk's best way is found by itself, and the sum of all less what the room would earn is a bound for every set of prices: Lagrange's relaxation. The prices
-//! are raised where more is wanted than there is room for, and lowered elsewhere, for some rounds; the best bound counts.
+//! A policy that knows the whole trace pays, for each chunk by itself, `miss` for every read while the chunk is not in
+//! the fast class and `copy` whenever it comes there; where it lies at first costs nothing. The room of the fast class
+//! binds the chunks together. With a price of room for each segment of the trace instead, each chunk's best way is
+//! found by itself, and the sum of all less what the room would earn is a bound for every set of prices: Lagrange's
+//! relaxation. The prices are raised where more is wanted than there is room for, and lowered elsewhere, for some
+//! rounds; the best bound counts.
 //!
 //! Reads of the queries in `skip` are left out.
 

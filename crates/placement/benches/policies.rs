@@ -1,8 +1,11 @@
-//! All policies by share of the fast class, on the synthetic nine queries or a recorded run: `cargo bench -p tanada-placement --bench policies -- [depth=N]
+//! All policies by share of the fast class, on the synthetic nine queries or a recorded run:
+//! `cargo bench -p tanada-placement --bench policies -- [depth=N]
 //! [trace=FILE] [training=FILE] [scale=S] [cache=SHARE] [seed=N]
-//! [policies=a;b] [shares=10,20] [clients=N] [chunk=BYTES] [copies=BYTES] [fast=MODEL] [slow=MODEL] [runs=N] [threads=N] [details]`.
+//! [policies=a;b] [shares=10,20] [clients=N] [chunk=BYTES] [copies=BYTES]
+//! [fast=MODEL] [slow=MODEL] [runs=N] [threads=N] [details]`.
 //!
-//! Depth 1 is in order. Columns are total virtual seconds, medians of `runs` replays; then how `benefit` stands to `static` and to the best of the others.
+//! Depth 1 is in order. Columns are total virtual seconds, medians of `runs` replays; then how `benefit` stands to
+//! `static` and to the best of the others.
 
 #![allow(clippy::unwrap_used)]
 

@@ -13,7 +13,8 @@ pub type ByDepth = [f64; 5];
 pub struct Reads {
     /// Pages at random.
     pub random: f32,
-    /// Pages where their stream has just read, or next to it: what a disk with several of them at hand reads in one sweep.
+    /// Pages where their stream has just read, or next to it: what a disk with several of them at hand reads in one
+    /// sweep.
     pub close: f32,
     /// I/Os that begin where their stream's last ended,
     pub sequential: f32,
@@ -52,7 +53,8 @@ impl Reads {
     }
 }
 
-/// What a class of devices is good at. Times are those that the class is kept busy: at depth 1 the latency, deeper the latency over the gain.
+/// What a class of devices is good at. Times are those that the class is kept busy: at depth 1 the latency, deeper the
+/// latency over the gain.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ClassCosts {
     /// Seconds per random page read, 16 KiB.
@@ -76,8 +78,8 @@ impl ClassCosts {
         bytes * at_depth(&self.sequential_read_s, depth)
     }
 
-    /// Seconds that a page takes which is close to the one before: its share of one positioning, and the way there, as if read in sequence. Never
-    /// more than one at random.
+    /// Seconds that a page takes which is close to the one before: its share of one positioning, and the way there, as
+    /// if read in sequence. Never more than one at random.
     fn close_s(&self, load: Load) -> f64 {
         let swept_s = self.random_s(1) / load.close_depth + self.sequential_s(SCAN_BYTES, load.depth);
         self.random_s(load.depth).min(swept_s)

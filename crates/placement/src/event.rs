@@ -63,8 +63,8 @@ pub enum Event<'a> {
         /// Whether it was changed since it was read; its write comes as an [`Io`] of its own.
         is_dirty: bool,
     },
-    /// A copy that the policy wanted has come to its end, or anything that it wanted was refused. Of a chunk that the policy has wanted nothing
-    /// for: it lies in the fast class, from another session.
+    /// A copy that the policy wanted has come to its end, or anything that it wanted was refused. Of a chunk that the
+    /// policy has wanted nothing for: it lies in the fast class, from another session.
     Done {
         /// Of which chunk.
         chunk: ChunkNo,
@@ -84,7 +84,8 @@ pub struct Context<'a> {
     pub now_ns: u64,
     /// The chunks that exist.
     pub layout: &'a Layout,
-    /// Chunks that the fast class has room for, besides those that users have pinned there: policies are not told of these, and have no say in them.
+    /// Chunks that the fast class has room for, besides those that users have pinned there: policies are not told of
+    /// these, and have no say in them.
     pub capacity: u32,
     /// What the devices are good at.
     pub costs: &'a Costs,

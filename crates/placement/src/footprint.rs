@@ -54,7 +54,8 @@ pub struct Access {
     pub pattern: Pattern,
     /// Page reads expected to reach the volume.
     pub expected_pages: u64,
-    /// What earlier runs of the statement have read of it, times what this plan expects over what theirs did; `None` where there were none.
+    /// What earlier runs of the statement have read of it, times what this plan expects over what theirs did; `None`
+    /// where there were none.
     #[serde(default)]
     pub earlier_pages: Option<u64>,
     /// Bytes of a page.

@@ -1,7 +1,7 @@
 //! Which chunk holds which bytes of which object.
 //!
-//! Policies know chunks by number alone, from 0 on, over all objects. What a number stands for is the layout's: runs of numbers are given to
-//! objects as they appear and grow, and stay theirs.
+//! Policies know chunks by number alone, from 0 on, over all objects. What a number stands for is the layout's: runs of
+//! numbers are given to objects as they appear and grow, and stay theirs.
 //!
 //! Invariant: runs do not overlap, and their numbers ascend in the order in which they were given out.
 
@@ -9,7 +9,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// The number of a chunk, over all objects. A chunk is what a policy places at once: a chunk of the volume, or a block of a cache.
+/// The number of a chunk, over all objects. A chunk is what a policy places at once: a chunk of the volume, or a block
+/// of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ChunkNo(pub u32);
 
@@ -116,7 +117,8 @@ impl Layout {
         no
     }
 
-    /// The object has `bytes` now, if it had fewer. New chunks get the next numbers; beyond `u32::MAX` chunks there are none.
+    /// The object has `bytes` now, if it had fewer. New chunks get the next numbers; beyond `u32::MAX` chunks there are
+    /// none.
     pub fn grow(&mut self, object: ObjectNo, bytes: u64) {
         let Some(entry) = self.objects.get_mut(object.0 as usize).filter(|entry| entry.bytes < bytes) else {
             return;

@@ -1,11 +1,13 @@
 //! Placement: which chunks belong in the fast class, decided before they are asked for.
 //!
-//! Above: the query layer and the benchmarks. Below: `tanada-volume`, which a [`Placer`] steers, `tanada-io`, whose device models a replay runs
-//! on, and `tanada-base`. Policies themselves know of neither.
+//! Above: the query layer and the benchmarks. Below: `tanada-volume`, which a [`Placer`] steers, `tanada-io`, whose
+//! device models a replay runs on, and `tanada-base`. Policies themselves know of neither.
 //!
-//! - A [`Policy`] is a state machine: [`Event`]s in, [`Decision`]s out. [`policy()`] makes one by name; [`POLICIES`] lists them.
+//! - A [`Policy`] is a state machine: [`Event`]s in, [`Decision`]s out. [`policy()`] makes one by name; [`POLICIES`]
+//!   lists them.
 //! - A [`Footprint`] is what a query's plan says that it will read: objects, byte ranges, patterns, stages.
-//! - A [`Trace`] is what was read and written. [`TraceWriter`] and [`TraceReader`] keep it in a file; [`import`] reads other tools' logs.
+//! - A [`Trace`] is what was read and written. [`TraceWriter`] and [`TraceReader`] keep it in a file; [`import`] reads
+//!   other tools' logs.
 //! - [`simulate`] replays a trace in virtual time on modelled devices under a policy; [`sweep`] does so for many.
 //! - A [`Placer`] is a policy at work on a volume. A [`Memory`] is what a policy has learned, for the next session.
 //! - A [`Recorder`] makes a trace of a run as it goes.

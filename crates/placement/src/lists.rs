@@ -1,6 +1,7 @@
 //! Doubly linked lists over chunk numbers: what least-recently-used orders are made of.
 //!
-//! All lists of a policy share one table of links, so a chunk is in at most one of them and every change takes constant time.
+//! All lists of a policy share one table of links, so a chunk is in at most one of them and every change takes constant
+//! time.
 //!
 //! Invariant: a chunk's `list` names the list whose links lead to it; the lengths are those of the chains.
 

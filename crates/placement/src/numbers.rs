@@ -2,7 +2,8 @@
 //!
 //! Numbers are LEB128, least significant seven bits first. A name is its length and UTF-8.
 //!
-//! Invariant: whatever the bytes, taking ends with a value or an error; nothing is allocated that the bytes cannot fill.
+//! Invariant: whatever the bytes, taking ends with a value or an error; nothing is allocated that the bytes cannot
+//! fill.
 
 use tanada_base::Reader;
 

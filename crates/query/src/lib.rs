@@ -1,6 +1,7 @@
 //! SQL over relations: catalog, out-of-order operators, cost model.
 //!
-//! Above: the faces (`tanada`). Below: `tanada-innodb`, `tanada-volume`, `tanada-io`. The only library crate that links DataFusion.
+//! Above: the faces (`tanada`). Below: `tanada-innodb`, `tanada-volume`, `tanada-io`. The only library crate that links
+//! DataFusion.
 #![forbid(unsafe_code)]
 
 mod binding;

@@ -58,15 +58,16 @@ pub struct TanadaOptions {
     /// `skip_damaged`: whether pages that are damaged are left out of scans and listed, instead of failing the query;
     /// default false.
     pub skip_damaged: bool,
-    /// `placement`: the policy that places chunks of mounted volumes before and while queries read them, `benefit` (default), or `off`.
+    /// `placement`: the policy that places chunks of mounted volumes before and while queries read them, `benefit`
+    /// (default), or `off`.
     pub placement: String,
     /// `placement_bytes_per_second`: most bytes that it copies a second; 0 (default) is no limit.
     pub placement_bytes_per_second: usize,
     /// `server`: `mysql` (default) or `mariadb`, whose rules expressions follow. The first mount sets it to the server
     /// that wrote the files, unless it was set before.
     pub server: Server,
-    /// `expressions`: `engine` (default) or `server`, whose rules scalar expressions follow. With `server` an expression is
-    /// computed as the server computes it, or refused.
+    /// `expressions`: `engine` (default) or `server`, whose rules scalar expressions follow. With `server` an
+    /// expression is computed as the server computes it, or refused.
     pub expressions: Expressions,
     /// `group_concat_max_len`: most bytes of a result of GROUP_CONCAT; 0 (default) is the server's default, 1,024 of
     /// MySQL and 1 MiB of MariaDB.

@@ -1,7 +1,7 @@
 //! Faults: what goes wrong, on which disk, and when.
 //!
-//! A campaign injects [`Rule`]s; each I/O asks them in their order and the first that strikes decides. "Fail the n-th I/O, n = 0, 1, 2, ... until
-//! none fails" is [`Rule::nth`] with [`World::struck`](crate::World::struck) as the end.
+//! A campaign injects [`Rule`]s; each I/O asks them in their order and the first that strikes decides. "Fail the n-th
+//! I/O, n = 0, 1, 2, ... until none fails" is [`Rule::nth`] with [`World::struck`](crate::World::struck) as the end.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,8 +13,9 @@ use tanada_io::Operation;
 /// What goes wrong with an I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// EIO. A write leaves any subset of its sectors behind. A sync leaves what it covered undefined: part of it is durable, the rest never
-    /// will be, even though later syncs succeed and the cache may go on showing it ("fsyncgate").
+    /// EIO. A write leaves any subset of its sectors behind. A sync leaves what it covered undefined: part of it is
+    /// durable, the rest never will be, even though later syncs succeed and the cache may go on showing it
+    /// ("fsyncgate").
     Error,
     /// ENOSPC for a write; nothing is written.
     NoSpace,

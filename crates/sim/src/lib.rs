@@ -1,6 +1,7 @@
 //! A simulated disk with faults, a deterministic executor, and the campaigns that prove the layers that write.
 //!
-//! Beside the house: it tests the layers below it and is never a dependency of what is shipped. Below: `tanada-volume`, `tanada-io`, `tanada-base`.
+//! Beside the house: it tests the layers below it and is never a dependency of what is shipped. Below: `tanada-volume`,
+//! `tanada-io`, `tanada-base`.
 //!
 //! - [`Simulation::run`] runs a scenario on one thread in virtual time; a seed decides everything that is left open.
 //! - A [`SimDisk`] gives [`Device`](tanada_io::Device)s that fail by [`Rule`]s and lose what was not synced.

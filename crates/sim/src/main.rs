@@ -1,11 +1,14 @@
 //! `make sim`: campaigns of any length, and the repetition of a failure.
 //!
-//! Without a word two campaigns are run, and have to do enough: each ends with an error if it cuts the power too seldom, or does not pass every crash point
-//! that it can. The first tells a volume its random story 2,000 times and each of the others ten times, the second tells the key-value engine its own.
+//! Without a word two campaigns are run, and have to do enough: each ends with an error if it cuts the power too
+//! seldom, or does not pass every crash point that it can. The first tells a volume its random story 2,000 times and
+//! each of the others ten times, the second tells the key-value engine its own.
 //!
-//! Settings come as words `NAME=VALUE`: `STORY` (default `busy`; `key-value` for the key-value engine; `all` for each), `SEED` (the first, default 1), `COUNT` (of seeds, default 2000, or 1
-//! with `POINT`), `POINT` and `OUTCOME` (only those, told aloud), `DENSITY` (chance in a thousand of a cut at a point, default 100), `OUTCOMES` (judged for
-//! each cut, default 3), `FAULT` (a [`Rule`](tanada_sim::Rule) as a word; may come several times), `BUG` (a planted one), `CREATION=1`.
+//! Settings come as words `NAME=VALUE`: `STORY` (default `busy`; `key-value` for the key-value engine; `all` for each),
+//! `SEED` (the first, default 1), `COUNT` (of seeds, default 2000, or 1 with `POINT`), `POINT` and `OUTCOME` (only
+//! those, told aloud), `DENSITY` (chance in a thousand of a cut at a point, default 100), `OUTCOMES` (judged for each
+//! cut, default 3), `FAULT` (a [`Rule`](tanada_sim::Rule) as a word; may come several times), `BUG` (a planted one),
+//! `CREATION=1`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

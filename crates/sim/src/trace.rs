@@ -1,7 +1,7 @@
 //! One number for a whole run: every I/O with its bytes, every choice of the scheduler, every fault is folded into it.
 //!
-//! Two runs with the same number did the same, so a change that lets the machine's clock, a thread or the order of a hash map decide anything
-//! shows as a different number for the same seed.
+//! Two runs with the same number did the same, so a change that lets the machine's clock, a thread or the order of a
+//! hash map decide anything shows as a different number for the same seed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -74,7 +74,8 @@ fn a_write_in_flight_may_be_there_already() {
     assert!(run.outcome.unwrap().is_superset(&BTreeSet::from([vec![], vec![7]])));
 }
 
-/// One disk keeps every change and the other loses every change far more often than the changes' own luck would have it.
+/// One disk keeps every change and the other loses every change far more often than the changes' own luck would have
+/// it.
 #[test]
 fn disks_lose_independently() {
     let run = Simulation::run(1, |world| async move {

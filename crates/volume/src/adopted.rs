@@ -1,9 +1,9 @@
 //! Adopted files: they stay where they are, read only, and are the capacity chunks of their object in place.
 //!
-//! A chunk of an adopted object has no home in a class: its home is the file, at the same offset. What lies in a class is its mirror, if it
-//! has one. So the volume's promises about its own chunks do not hold for the file, and the file may change behind its back: its identity
-//! (which file it is, how long, when last modified) is compared at opening and on demand, and when it differs, all mirrors are dropped before
-//! another byte is served.
+//! A chunk of an adopted object has no home in a class: its home is the file, at the same offset. What lies in a class
+//! is its mirror, if it has one. So the volume's promises about its own chunks do not hold for the file, and the file
+//! may change behind its back: its identity (which file it is, how long, when last modified) is compared at opening and
+//! on demand, and when it differs, all mirrors are dropped before another byte is served.
 
 use std::fmt;
 use std::sync::Arc;
@@ -94,8 +94,8 @@ impl Core {
         adopted.map(|state| Object { core: self.clone(), state })
     }
 
-    /// Compares all adopted files with what they were; mirrors of those that changed are not read any more. Those that had some are told of to whoever asks
-    /// first.
+    /// Compares all adopted files with what they were; mirrors of those that changed are not read any more. Those that
+    /// had some are told of to whoever asks first.
     pub(crate) fn check_adopted_at_opening(self: &Arc<Self>) {
         let had_mirrors = |object: &Object| {
             object.state.table.read().iter_from(0).any(|(_, chunk)| chunk.mirror.get().is_some())
@@ -112,7 +112,8 @@ impl Volume {
     /// Adopts the file at `path`: it stays where it is, and is read through the object from now on.
     ///
     /// # Errors
-    /// `NotFound` or `Device` if the file cannot be opened, `AlreadyExists` if there is an object of that name, `ReadOnly`.
+    /// `NotFound` or `Device` if the file cannot be opened, `AlreadyExists` if there is an object of that name,
+    /// `ReadOnly`.
     pub fn adopt(&self, name: &str, path: &str, attributes: &Attributes) -> Result<Object> {
         self.core.check_writable()?;
         let (device, identity) =
@@ -124,8 +125,9 @@ impl Volume {
         self.create_adopted(name, attributes, file)
     }
 
-    /// Looks whether adopted files are what they were; those that are not, whose mirrors were dropped. The first time those that lost mirrors at the
-    /// opening are among them. To be called now and then: mirrors of a file that has changed since are served until then.
+    /// Looks whether adopted files are what they were; those that are not, whose mirrors were dropped. The first time
+    /// those that lost mirrors at the opening are among them. To be called now and then: mirrors of a file that has
+    /// changed since are served until then.
     pub fn check_adopted(&self) -> Vec<Object> {
         let at_opening = std::mem::take(&mut *self.core.changed_at_opening.lock());
         let mut changed: Vec<Object> = self.core.adopted().filter(Object::check_adopted).collect();
@@ -142,8 +144,8 @@ impl Object {
         self.state.adopted.as_ref().map(|file| file.path.as_str())
     }
 
-    /// Compares the adopted file with what it was; if it has changed, drops its mirrors and takes it as it is now. Whether it has changed, or
-    /// is gone.
+    /// Compares the adopted file with what it was; if it has changed, drops its mirrors and takes it as it is now.
+    /// Whether it has changed, or is gone.
     pub fn check_adopted(&self) -> bool {
         let Some(file) = &self.state.adopted else { return false };
         let now = self.core.opener.identity(&file.path);
@@ -180,7 +182,8 @@ impl Object {
         true
     }
 
-    /// A part of the adopted file, zeros behind its end; `None` if the file changed meanwhile, so that it must not become a mirror.
+    /// A part of the adopted file, zeros behind its end; `None` if the file changed meanwhile, so that it must not
+    /// become a mirror.
     pub(crate) async fn read_adopted(&self, offset: u64, mut buffer: Buffer) -> Result<Option<Buffer>> {
         let Some(file) = &self.state.adopted else { return Ok(None) };
         if self.check_adopted() {

@@ -1,6 +1,8 @@
-//! Points where a stop is most interesting, named so that a simulation can count that it reached them all, or stop there.
+//! Points where a stop is most interesting, named so that a simulation can count that it reached them all, or stop
+//! there.
 //!
-//! Each has a `// CRASH:` comment in the code that says why a stop just there is safe, and an entry in [`CRASH_POINTS`].
+//! Each has a `// CRASH:` comment in the code that says why a stop just there is safe, and an entry in
+//! [`CRASH_POINTS`].
 
 use std::fmt;
 use std::sync::Arc;

@@ -2,11 +2,13 @@
 //!
 //! Above: relations that read and write objects. Below: `tanada-io` for devices, `tanada-base`.
 //!
-//! - A [`Volume`] is made of [`Parts`]: a device for the metadata, devices for each class, a clock. The core has no threads, no files and no
-//!   time of its own; it runs wherever its futures are polled: on executors, under tokio, in a simulation.
-//! - An [`Object`] is a named, growable sequence of bytes. What is written is durable when [`Object::sync`] has returned.
-//! - A *class* is one or more striped devices of one speed; classes are ordered fastest first. A chunk has its home in one class, and may have a
-//!   mirror in a faster one.
+//! - A [`Volume`] is made of [`Parts`]: a device for the metadata, devices for each class, a clock. The core has no
+//!   threads, no files and no time of its own; it runs wherever its futures are polled: on executors, under tokio, in a
+//!   simulation.
+//! - An [`Object`] is a named, growable sequence of bytes. What is written is durable when [`Object::sync`] has
+//!   returned.
+//! - A *class* is one or more striped devices of one speed; classes are ordered fastest first. A chunk has its home in
+//!   one class, and may have a mirror in a faster one.
 //!
 //! ```
 //! use tanada_io::{Device, DeviceOptions};

@@ -28,7 +28,8 @@ pub struct Parts {
     pub classes: Vec<ClassParts>,
     /// What time it is, for statistics and budgets.
     pub clock: Arc<dyn Clock>,
-    /// The time since 1970 when the clock is looked at for the first time, if the caller can tell: chunks cool while the volume is closed.
+    /// The time since 1970 when the clock is looked at for the first time, if the caller can tell: chunks cool while
+    /// the volume is closed.
     pub wall_time: Option<Duration>,
     /// Opens adopted files.
     pub opener: Arc<dyn Opener>,

@@ -20,13 +20,15 @@ pub const LARGEST_OBJECT: u64 = 64 << 40;
 /// What is fixed when a volume is created.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VolumeSettings {
-    /// Identity of the volume: 16 random bytes, which the caller draws, or a [`Directory`](crate::directory::Directory) where they are zeros.
+    /// Identity of the volume: 16 random bytes, which the caller draws, or a [`Directory`](crate::directory::Directory)
+    /// where they are zeros.
     pub id: [u8; 16],
     /// Bytes of a chunk: a power of two from 4 KiB to 64 MiB. Default: 1 MiB.
     pub chunk_bytes: u64,
     /// Classes, fastest first.
     pub classes: Vec<ClassSettings>,
-    /// Bytes of the journal after each checkpoint, at least 64 KiB; a full journal makes the next checkpoint. Default: 16 MiB.
+    /// Bytes of the journal after each checkpoint, at least 64 KiB; a full journal makes the next checkpoint. Default:
+    /// 16 MiB.
     pub journal_bytes: u64,
     /// The time in which a chunk's heat halves, in seconds. Default: one hour.
     pub heat_half_life_s: f32,

@@ -1,6 +1,7 @@
 //! YCSB, the Yahoo! Cloud Serving Benchmark, for key-value engines in this process.
 //!
-//! Above: `tanada bench ycsb`, `hse` and `kv-open`, and the program that runs other engines. Below: `tanada-kv`, `tanada-io`.
+//! Above: `tanada bench ycsb`, `hse` and `kv-open`, and the program that runs other engines. Below: `tanada-kv`,
+//! `tanada-io`.
 //!
 //! - [`draw`]: the distributions that keys are drawn from, by YCSB's definitions.
 //! - [`workload`]: workloads A to F, key names and records.

@@ -1,7 +1,7 @@
 //! What a benchmark leaves behind: the machine, the settings, every run of every side, and the medians.
 //!
-//! The same report is JSON for programs ([`Report::to_json`]) and tables for people (its `Display`). Keys of `summary` are
-//! settled: scripts and later versions compare them.
+//! The same report is JSON for programs ([`Report::to_json`]) and tables for people (its `Display`). Keys of `summary`
+//! are settled: scripts and later versions compare them.
 
 use std::fmt;
 use std::path::Path;
@@ -143,7 +143,8 @@ fn file_system_of(path: &Path, mounts: &str) -> String {
     holding.max_by_key(|(directory, _)| directory.len()).map_or("unknown", |(_, kind)| kind).to_owned()
 }
 
-/// Seconds since 1970 as `YYYY-MM-DDTHH:MM:SSZ`. Days to a date as in "chrono-Compatible Low-Level Date Algorithms" (H. Hinnant).
+/// Seconds since 1970 as `YYYY-MM-DDTHH:MM:SSZ`. Days to a date as in "chrono-Compatible Low-Level Date Algorithms" (H.
+/// Hinnant).
 fn utc(seconds: u64) -> String {
     let (days, time) = (seconds / 86400, seconds % 86400);
     let shifted = days + 719_468;

@@ -1,4 +1,5 @@
-//! The evaluation of HSE, small: every key is there, and nothing is left behind. Alone in its process, whose time is virtual meanwhile.
+//! The evaluation of HSE, small: every key is there, and nothing is left behind. Alone in its process, whose time is
+//! virtual meanwhile.
 
 #![allow(clippy::unwrap_used, reason = "a test fails so")]
 

@@ -128,7 +128,8 @@ fn a_record_that_is_lost_or_mixed_up_is_noticed() {
 
 #[test]
 fn open_loop_latency_includes_the_delay_of_a_stall() {
-    // One read in 1,000 takes 200 ms. In a closed loop of one client that is one slow operation; at 1,000 a second, 200 more wait behind it.
+    // One read in 1,000 takes 200 ms. In a closed loop of one client that is one slow operation; at 1,000 a second, 200
+    // more wait behind it.
     let engine = || Faulty { slow_every: 1000, slow: Duration::from_millis(200), ..Faulty::default() };
     let closed = Driver { operations: 1500, ..driver(Clients::Threads(1)) };
     let run = closed.run(loaded(engine(), &closed), Phase::Run(Workload::C)).unwrap();

@@ -1,4 +1,5 @@
-//! After the load an engine brings all data to their last place; after a workload it only does what is due. Both are told apart from the phase.
+//! After the load an engine brings all data to their last place; after a workload it only does what is due. Both are
+//! told apart from the phase.
 
 #![allow(clippy::unwrap_used, reason = "a test fails so")]
 

@@ -20,7 +20,8 @@ const REQUIRED: [&str; 12] = [
     "docs/papers/ooode.md",
 ];
 
-/// Parts of paths and addresses of one machine or network. Written apart, so that this file does not complain about itself.
+/// Parts of paths and addresses of one machine or network. Written apart, so that this file does not complain about
+/// itself.
 const PRIVATE: [&str; 9] = [
     concat!("/ro", "ot/"),
     concat!("/ho", "me/"),

@@ -1,7 +1,7 @@
 //! Keeps the house in order: sizes, heads, layers and leftovers, for every crate of the workspace.
 //!
-//! It lives in the lowest crate, so it runs in seconds, without the query engine. Each rule is a function from text to complaints, with a unit test
-//! that feeds it bad input: a rule that cannot fail guards nothing.
+//! It lives in the lowest crate, so it runs in seconds, without the query engine. Each rule is a function from text to
+//! complaints, with a unit test that feeds it bad input: a rule that cannot fail guards nothing.
 
 mod documents;
 mod layers;
@@ -15,7 +15,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace")
 }
 
-/// Files under `folder` whose names end in `.extension`, build output and data left out; each with its path from the root and its text.
+/// Files under `folder` whose names end in `.extension`, build output and data left out; each with its path from the
+/// root and its text.
 fn files(folder: &str, extension: &str) -> Vec<(String, String)> {
     let root = root();
     let mut found = Vec::new();

@@ -52,7 +52,8 @@ fn check(path: &str, text: &str) -> Vec<String> {
     complaints
 }
 
-/// Line, name and length in lines of each function with a body. Relies on rustfmt: a body ends with a brace at the indentation of its `fn`.
+/// Line, name and length in lines of each function with a body. Relies on rustfmt: a body ends with a brace at the
+/// indentation of its `fn`.
 fn functions(text: &str) -> Vec<(usize, String, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();

@@ -1,11 +1,13 @@
 //! `tanada bench io`: random reads by executor tasks against fio's io_uring, on the same file, depth and processor.
 //!
 //! 1. Make a file of random bytes, every block written, unless one is given.
-//! 2. For each depth and repeat: fio, Tanada, each alone on the same processor, taking turns so that a disturbed minute harms both.
+//! 2. For each depth and repeat: fio, Tanada, each alone on the same processor, taking turns so that a disturbed minute
+//!    harms both.
 //! 3. Compare medians.
 //!
-//! fio runs with what makes it fastest here: registered buffers and files, and batches of submissions and completions. Tanada's
-//! side is one executor thread with as many tasks as the depth; each reads page after page through its query's gate.
+//! fio runs with what makes it fastest here: registered buffers and files, and batches of submissions and completions.
+//! Tanada's side is one executor thread with as many tasks as the depth; each reads page after page through its query's
+//! gate.
 
 mod data_file;
 mod other;

@@ -1,6 +1,8 @@
-//! The experiment on disks that are not there: in order and out of order over a growing array, as the paper has it (RAID-0, segments of 128 KiB).
+//! The experiment on disks that are not there: in order and out of order over a growing array, as the paper has it
+//! (RAID-0, segments of 128 KiB).
 //!
-//! 1. For each number of disks all files of the data directory are placed on one emulated array; bytes come from the files, times from the model.
+//! 1. For each number of disks all files of the data directory are placed on one emulated array; bytes come from the
+//!    files, times from the model.
 //! 2. The query runs cold, in order and out of order, in virtual time: nobody waits for a disk, the clock jumps.
 //! 3. On the largest array it runs out of order in real time too. Both times must agree: `virtual_over_real_time`.
 //! 4. Every answer of every run is compared with the first one.
@@ -66,8 +68,8 @@ impl EmulatedSettings {
         }
     }
 
-    /// The experiment on the bundled sample, whose data directory `innodb` is. Its files are so small that a disk's read-ahead would soon hold them
-    /// whole, so disks have none, unless the model says otherwise.
+    /// The experiment on the bundled sample, whose data directory `innodb` is. Its files are so small that a disk's
+    /// read-ahead would soon hold them whole, so disks have none, unless the model says otherwise.
     pub fn of_sample(innodb: PathBuf, model: ModelSpec) -> EmulatedSettings {
         let text = model.to_string();
         let separator = if text.contains(':') { ',' } else { ':' };
@@ -144,7 +146,8 @@ struct Measured<'a> {
 }
 
 impl Measured<'_> {
-    /// Runs the query once, in a new session on a new array of `disks` members: neither heads nor drives' buffers remember another run.
+    /// Runs the query once, in a new session on a new array of `disks` members: neither heads nor drives' buffers
+    /// remember another run.
     fn on_array(&mut self, disks: u32, timeline: &Timeline, execution: &'static str) -> Result<()> {
         let runtime = runtime_on(timeline)?;
         let _takes_part = timeline.register_thread();

@@ -1,7 +1,8 @@
-//! A MariaDB server on a copy of the files, or on a new directory: private socket, no network, O_DIRECT, a buffer pool of the size of our cache.
+//! A MariaDB server on a copy of the files, or on a new directory: private socket, no network, O_DIRECT, a buffer pool
+//! of the size of our cache.
 //!
-//! Every run meets a server that was just started, so its pool is empty. The server is killed when [`MariaDb`] is dropped, and the copy removed: the
-//! copy is worth nothing, and nothing may be left running.
+//! Every run meets a server that was just started, so its pool is empty. The server is killed when [`MariaDb`] is
+//! dropped, and the copy removed: the copy is worth nothing, and nothing may be left running.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -75,7 +76,8 @@ impl MariaDb {
         Ok(server)
     }
 
-    /// Starts the server, runs `statements` in `database`, and shuts it down with everything merged and purged. Returns the data directory.
+    /// Starts the server, runs `statements` in `database`, and shuts it down with everything merged and purged. Returns
+    /// the data directory.
     pub(crate) async fn fill(&mut self, database: &str, statements: &str) -> Result<PathBuf> {
         self.start().await?;
         let outcome = async {
@@ -127,7 +129,8 @@ impl MariaDb {
         succeed("mariadb-install-db", SERVER_PACKAGE, install).await
     }
 
-    /// Starts the server anew, opens the tables by an EXPLAIN, then runs `query`; gives the server's own time and the answer with its header line.
+    /// Starts the server anew, opens the tables by an EXPLAIN, then runs `query`; gives the server's own time and the
+    /// answer with its header line.
     pub(super) async fn cold_run(&mut self, database: &str, query: &str) -> Result<(f64, String)> {
         self.stop().await;
         self.start().await?;
@@ -245,7 +248,8 @@ async fn client(socket: &Path, database: &str, sql: &str) -> Result<String> {
     String::from_utf8(output.stdout).map_err(|_| Error::failed("MariaDB's answer is not UTF-8"))
 }
 
-/// Beside the files, so that the copy is on the same device; in the folder for temporary files where `user`, if it is the server's own, cannot go.
+/// Beside the files, so that the copy is on the same device; in the folder for temporary files where `user`, if it is
+/// the server's own, cannot go.
 fn work_folder(source: &Path, user: &str) -> PathBuf {
     let beside = source.canonicalize().ok().and_then(|path| path.parent().map(Path::to_owned));
     let open_to_all = |path: &Path| path.metadata().is_ok_and(|metadata| metadata.mode() & 0o001 != 0);

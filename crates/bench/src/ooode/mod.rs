@@ -1,9 +1,11 @@
-//! The out-of-order experiment (OoODE, 2009): a nested-loop join whose every outer row drives its own chain of I/Os, on cold data.
+//! The out-of-order experiment (OoODE, 2009): a nested-loop join whose every outer row drives its own chain of I/Os, on
+//! cold data.
 //!
-//! 1. Each round runs all sides once, one after the other, so that a change of the machine's mood meets all of them: in order, out of order at each
-//!    depth, fio's random reads of the same file at each depth, and MariaDB on a copy of the same files when asked for.
-//! 2. Cold means: the own page cache is emptied and files are read past the kernel's cache; MariaDB is started anew with O_DIRECT and a buffer pool of
-//!    the same size. What the device or a hypervisor caches is the same for all.
+//! 1. Each round runs all sides once, one after the other, so that a change of the machine's mood meets all of them: in
+//!    order, out of order at each depth, fio's random reads of the same file at each depth, and MariaDB on a copy of
+//!    the same files when asked for.
+//! 2. Cold means: the own page cache is emptied and files are read past the kernel's cache; MariaDB is started anew
+//!    with O_DIRECT and a buffer pool of the same size. What the device or a hypervisor caches is the same for all.
 //! 3. Every answer of every run is compared with the first one.
 //!
 //! `of_fio_iops` compares the probe phase alone: the look-up join's I/Os over the time it had at least one in flight.
@@ -67,7 +69,8 @@ impl Settings {
         }
     }
 
-    /// The experiment on the bundled sample, whose data directory `innodb` is: with more parts to look up, since the files are small.
+    /// The experiment on the bundled sample, whose data directory `innodb` is: with more parts to look up, since the
+    /// files are small.
     pub fn of_sample(innodb: PathBuf) -> Settings {
         Settings { query: sample::EXPERIMENT[1].sql.to_owned(), ..Settings::new(innodb) }
     }
@@ -101,7 +104,8 @@ pub async fn run(settings: Settings, progress: &(dyn Fn(&str) + Sync)) -> Result
     } else {
         None
     };
-    // Tables are opened and statistics sampled here, outside of what is timed; MariaDB gets the same by an EXPLAIN of its own.
+    // Tables are opened and statistics sampled here, outside of what is timed; MariaDB gets the same by an EXPLAIN of
+    // its own.
     session.execute(&format!("explain {}", settings.query)).await?.collect().await?;
     let mut sides = Sides { session, settings, database, fio_file, server, runs: Vec::new(), answer: None };
     for round in 1..=sides.settings.runs {

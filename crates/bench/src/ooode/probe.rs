@@ -1,7 +1,7 @@
 //! The probe phase of a query: what its look-up joins read, from the plan's metrics.
 //!
-//! With `w` the sum of the I/Os' latencies and `d` the time-weighted mean number in flight while at least one was, the time with at least one in
-//! flight is `w / d`: each instant of it adds as much to `w` as there are I/Os in flight.
+//! With `w` the sum of the I/Os' latencies and `d` the time-weighted mean number in flight while at least one was, the
+//! time with at least one in flight is `w / d`: each instant of it adds as much to `w` as there are I/Os in flight.
 
 use std::sync::Arc;
 

@@ -2,7 +2,8 @@
 //!
 //! 1. A volume is made with a fast class of the wanted size; the database's files are adopted, so nothing is copied.
 //! 2. The queries run once for the policy to learn, in virtual time. What it learned stays in the volume.
-//! 3. A new session begins: what the policy wants in the fast class beforehand is brought there; then the queries run once more and are timed.
+//! 3. A new session begins: what the policy wants in the fast class beforehand is brought there; then the queries run
+//!    once more and are timed.
 
 use std::path::{Path, PathBuf};
 

@@ -1,12 +1,14 @@
-//! The pre-query storage tiering paper's evaluation: nine queries of TPC-H on a volume of three disks and one SSD, under every policy, by the share of the
-//! data that the SSD has room for.
+//! The pre-query storage tiering paper's evaluation: nine queries of TPC-H on a volume of three disks and one SSD,
+//! under every policy, by the share of the data that the SSD has room for.
 //!
-//! 1. [`record`](recorded): the queries run in order on the bare files, and out of order on the slow class in virtual time, with a page cache of a third of the data; what they
-//!    read becomes a trace. Out of order they are recorded twice, and policies learn from the first time.
-//! 2. The trace is replayed in virtual time under every policy at every share, interleaved, with several seeds: relocations take their time from the same
-//!    devices, so they count as query time.
-//! 3. [`live`]: at some shares the queries run on a real volume over the same models, placed by the policies themselves, in virtual time and in real
-//!    time. How far replay, virtual time and real time agree is part of the summary.
+//! 1. [`record`](recorded): the queries run in order on the bare files, and out of order on the slow class in virtual
+//!    time, with a page cache of a third of the data; what they read becomes a trace. Out of order they are recorded
+//!    twice, and policies learn from the first time.
+//! 2. The trace is replayed in virtual time under every policy at every share, interleaved, with several seeds:
+//!    relocations take their time from the same devices, so they count as query time.
+//! 3. [`live`]: at some shares the queries run on a real volume over the same models, placed by the policies
+//!    themselves, in virtual time and in real time. How far replay, virtual time and real time agree is part of the
+//!    summary.
 //! 4. Every answer of every run is compared with the first one.
 
 mod figures;
@@ -141,8 +143,8 @@ fn is_named(policy: &str, name: &str) -> bool {
 /// Runs the evaluation; `progress` hears what happens. Blocks: call it from a thread that may.
 ///
 /// # Errors
-/// `InvalidInput` for settings that nothing can be run with, a live policy that is for replays alone among them; when a run fails, or two runs give
-/// different answers.
+/// `InvalidInput` for settings that nothing can be run with, a live policy that is for replays alone among them; when a
+/// run fails, or two runs give different answers.
 pub fn run(settings: PstSettings, progress: &(dyn Fn(&str) + Sync)) -> Result<Report> {
     if settings.runs == 0 || settings.queries.is_empty() || settings.shares.is_empty() {
         return Err(Error::new(
@@ -157,7 +159,8 @@ pub fn run(settings: PstSettings, progress: &(dyn Fn(&str) + Sync)) -> Result<Re
     let mut answers = recorded::Answers::default();
     let (mut traces, mut trainings) = (Vec::new(), Vec::new());
     for execution in [IN_ORDER, OUT_OF_ORDER] {
-        // Out of order no run reads in the order of another, so policies learn from one that is not the one that counts.
+        // Out of order no run reads in the order of another, so policies learn from one that is not the one that
+        // counts.
         let training = if execution == IN_ORDER {
             None
         } else {

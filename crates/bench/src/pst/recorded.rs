@@ -1,5 +1,5 @@
-//! What the queries read, recorded: in order on the bare files; out of order on a volume that lies on the slow class, in virtual time, for there it can be seen which
-//! I/Os wait for which.
+//! What the queries read, recorded: in order on the bare files; out of order on a volume that lies on the slow class,
+//! in virtual time, for there it can be seen which I/Os wait for which.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,8 @@
-//! The bundled sample: TPC-H at scale 0.02 as InnoDB files that MySQL 9.7 and MariaDB 10.11 wrote, some queries, and the servers' answers.
+//! The bundled sample: TPC-H at scale 0.02 as InnoDB files that MySQL 9.7 and MariaDB 10.11 wrote, some queries, and
+//! the servers' answers.
 //!
-//! The archives are part of the program, so a demonstration needs nothing else. [`unpack`] writes them to a work folder once.
+//! The archives are part of the program, so a demonstration needs nothing else. [`unpack`] writes them to a work folder
+//! once.
 
 mod unpack;
 
@@ -58,7 +60,8 @@ macro_rules! sample_query {
     };
 }
 
-/// The out-of-order experiment's join: as the paper has it, and for a whole brand, so that small files have something to look up too.
+/// The out-of-order experiment's join: as the paper has it, and for a whole brand, so that small files have something
+/// to look up too.
 pub const EXPERIMENT: [SampleQuery; 2] = [
     sample_query!("ooode", "line items of few parts"),
     sample_query!("ooode-brand", "line items of a brand"),

@@ -1,8 +1,10 @@
 //! Unpacking an archive to a work folder.
 //!
 //! 1. A folder whose marker names this very archive is complete: nothing to do.
-//! 2. Otherwise the files go to a new folder beside it, each synced to the device (later direct reads must not wait for this write-back), holes kept.
-//! 3. The marker is written last, and the folder takes its name in one step. Two processes may do this at once: one of them wins, both find it complete.
+//! 2. Otherwise the files go to a new folder beside it, each synced to the device (later direct reads must not wait for
+//!    this write-back), holes kept.
+//! 3. The marker is written last, and the folder takes its name in one step. Two processes may do this at once: one of
+//!    them wins, both find it complete.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};

@@ -28,7 +28,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// Runs on `device`, which is `side`, for as many seconds as it says. By the virtual time of the process, if it has one.
+    /// Runs on `device`, which is `side`, for as many seconds as it says. By the virtual time of the process, if it has
+    /// one.
     pub async fn run(
         self,
         device: &Device,

@@ -1,13 +1,16 @@
 //! `tanada bench volume`: what a tiered volume costs against the bare devices below it.
 //!
-//! 1. *Through*: the same reads and writes on an object of a one-class volume and on a file beside it, taking turns; medians of the rounds.
-//! 2. *Moving*: chunks move between two classes; beside it a plain copy between two files, and the device's own bandwidth. Then random reads, alone
-//!    and while chunks move under the default budget, taking turns. And the same between two emulated devices, a QLC SSD and an NVMe SSD, in
-//!    virtual time: there the moves are measured while random reads go on, of the faster device and then of the slower one.
-//! 3. *Opening*: a volume of a million chunks, mapped in random order. Its metadata are on the device; of its class only the label is kept, since
-//!    opening reads nothing else of it.
+//! 1. *Through*: the same reads and writes on an object of a one-class volume and on a file beside it, taking turns;
+//!    medians of the rounds.
+//! 2. *Moving*: chunks move between two classes; beside it a plain copy between two files, and the device's own
+//!    bandwidth. Then random reads, alone and while chunks move under the default budget, taking turns. And the same
+//!    between two emulated devices, a QLC SSD and an NVMe SSD, in virtual time: there the moves are measured while
+//!    random reads go on, of the faster device and then of the slower one.
+//! 3. *Opening*: a volume of a million chunks, mapped in random order. Its metadata are on the device; of its class
+//!    only the label is kept, since opening reads nothing else of it.
 //!
-//! Everything lies in one folder, so on one disk: there, a move reads and writes the same device, and a plain copy is what it can reach.
+//! Everything lies in one folder, so on one disk: there, a move reads and writes the same device, and a plain copy is
+//! what it can reach.
 
 mod blank;
 mod load;

@@ -1,9 +1,10 @@
 //! Chunks that move: how fast, and what that costs who reads meanwhile.
 //!
-//! Once between two classes on one disk, which a move reads and writes: there a plain copy is what it can reach. And once between two emulated
-//! devices, of which the slower one sets the pace, in virtual time without that of the CPU: what is measured is the pacing, not this machine. There
-//! the foreground reads data that stay, on the faster device while all chunks move, which has bandwidth to spare; and then on the slower device,
-//! which it fills, so that moves get what it loses.
+//! Once between two classes on one disk, which a move reads and writes: there a plain copy is what it can reach. And
+//! once between two emulated devices, of which the slower one sets the pace, in virtual time without that of the CPU:
+//! what is measured is the pacing, not this machine. There the foreground reads data that stay, on the faster device
+//! while all chunks move, which has bandwidth to spare; and then on the slower device, which it fills, so that moves
+//! get what it loses.
 
 use std::cell::Cell;
 use std::rc::Rc;

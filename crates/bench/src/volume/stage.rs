@@ -69,8 +69,9 @@ impl Stage {
         Volume::create(self.parts(classes)?, &settings).await.map_err(failed)
     }
 
-    /// A volume on emulated devices of a timeline: names of classes and their models, fastest first. And those devices. Of what is written only
-    /// where it lies is kept, so nothing but the models takes time; the metadata lie on a model of their own, like the fastest class's.
+    /// A volume on emulated devices of a timeline: names of classes and their models, fastest first. And those devices.
+    /// Of what is written only where it lies is kept, so nothing but the models takes time; the metadata lie on a model
+    /// of their own, like the fastest class's.
     pub async fn modelled(
         &self,
         timeline: &Timeline,

@@ -100,7 +100,8 @@ pub struct YcsbArguments {
     /// Other engines beside it, separated by commas
     #[arg(long, value_name = "ENGINE,ENGINE", value_delimiter = ',', value_parser = ["rocksdb", "rocksdb-usual-levels", "rocksdb-blob", "fjall"])]
     against: Vec<String>,
-    /// What the data lie on: limited (devices of a known speed, needs root), unlimited (the same without limits), folder
+    /// What the data lie on: limited (devices of a known speed, needs root), unlimited (the same without limits),
+    /// folder
     #[arg(long, value_name = "MEDIA", value_parser = media)]
     media: Option<MediaKind>,
     /// Classes: staging (and capacity), capacity (alone), or both in turn

@@ -1,4 +1,5 @@
-//! `tanada bench tpch`, `tanada bench instant` and `tanada bench collation`: the arguments, and what they are as settings.
+//! `tanada bench tpch`, `tanada bench instant` and `tanada bench collation`: the arguments, and what they are as
+//! settings.
 
 use std::path::PathBuf;
 

@@ -5,8 +5,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// Part of a line at whose end a blank or a comma is looked for, so that words stay whole.
 const WORD_SEARCH_DIVISOR: usize = 3;
 
-/// Breaks `line` into pieces of at most `width` columns: behind a blank or a comma if one stands in the last third, else
-/// anywhere. Pieces after the first keep the line's leading blanks, as long as those leave half of the width.
+/// Breaks `line` into pieces of at most `width` columns: behind a blank or a comma if one stands in the last third,
+/// else anywhere. Pieces after the first keep the line's leading blanks, as long as those leave half of the width.
 pub fn fold(line: &str, width: usize) -> Vec<String> {
     let width = width.max(2);
     if line.width() <= width {

@@ -1,7 +1,8 @@
 //! JSON: one array of objects per statement, one row per line, so that both a JSON parser and line tools can read it.
 //!
-//! Integers and finite floating-point values are numbers, spelled in full. A DECIMAL is a number while 15 digits hold its type (every reader's
-//! double is exact there) and a string beyond. NULL is `null`, a Boolean `true` or `false`; everything else is a string as MySQL spells it.
+//! Integers and finite floating-point values are numbers, spelled in full. A DECIMAL is a number while 15 digits hold
+//! its type (every reader's double is exact there) and a string beyond. NULL is `null`, a Boolean `true` or `false`;
+//! everything else is a string as MySQL spells it.
 
 use std::io::Write;
 

@@ -3,12 +3,13 @@
 //! - `tsv` follows `mysql --batch`: a header line, tabs, `NULL`, and `\n \t \\ \0` escaped in header and values.
 //! - `csv` follows RFC 4180: CRLF, quotes where needed; NULL is an empty field, an empty text is `""`.
 //! - `json` is one array of objects per statement, one row per line.
-//! - `table` draws boxes; column widths come from the first rows. On a terminal wide cells are folded, and a result with
-//!   more columns than fit is turned on its side.
+//! - `table` draws boxes; column widths come from the first rows. On a terminal wide cells are folded, and a result
+//!   with more columns than fit is turned on its side.
 //! - `vertical` writes a line per column, as `\G` does in the servers' clients.
 //!
-//! Values are spelled as MySQL spells them (see [`tanada_query::text`]). `tsv` and `csv` write binary strings byte by byte, as the server's client
-//! does; `json` and `table` write them as `0x` and hexadecimal digits. A statement without columns (`USE`, `SET`) writes nothing.
+//! Values are spelled as MySQL spells them (see [`tanada_query::text`]). `tsv` and `csv` write binary strings byte by
+//! byte, as the server's client does; `json` and `table` write them as `0x` and hexadecimal digits. A statement without
+//! columns (`USE`, `SET`) writes nothing.
 
 mod csv;
 mod fold;

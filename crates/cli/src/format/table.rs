@@ -3,8 +3,8 @@
 //! 1. Rows are held until `MAX_MEASURED_ROWS` are there or the result ends; their widths become the columns' widths.
 //! 2. Where that is wider than the terminal, the widest columns are narrowed to the same width, and their cells folded.
 //! 3. Where this would leave them less than `MIN_FOLDED_WIDTH`, the result is turned on its side: a line per column.
-//! 4. Later rows are written as they come. Without a terminal a cell that is wider than its column pushes the rest of its
-//!    line to the right. A cell may have several lines (plans do).
+//! 4. Later rows are written as they come. Without a terminal a cell that is wider than its column pushes the rest of
+//!    its line to the right. A cell may have several lines (plans do).
 
 use std::io::Write;
 use std::sync::Arc;

@@ -83,7 +83,8 @@ struct Index {
     reserved_pages: u64,
     used_bytes: u64,
     allocated_bytes: u64,
-    /// Share of the leaves whose neighbour by key is not their neighbour in the file; none where leaves were not followed.
+    /// Share of the leaves whose neighbour by key is not their neighbour in the file; none where leaves were not
+    /// followed.
     out_of_order: Option<f64>,
 }
 

@@ -182,8 +182,8 @@ pub(super) async fn load(place: &Place, arguments: LoadArguments) -> Outcome {
 /// Lines that were read together, without their ends.
 type Lines = std::io::Result<Vec<Vec<u8>>>;
 
-/// Reads lines on a thread of its own, for whoever waits for input must not keep the log from being written. What is there is passed on before more is
-/// waited for. A line that is longer than any pair is an error.
+/// Reads lines on a thread of its own, for whoever waits for input must not keep the log from being written. What is
+/// there is passed on before more is waited for. A line that is longer than any pair is an error.
 fn lines(input: Box<dyn Read + Send>, hex: bool) -> Outcome<tokio::sync::mpsc::Receiver<Lines>> {
     // With the tab and the end of the line.
     let longest = text_bytes(LONGEST_KEY, hex) + text_bytes(LONGEST_VALUE, hex) + 2;

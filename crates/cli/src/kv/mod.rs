@@ -1,7 +1,7 @@
 //! `tanada kv`: the key-value engine from the command line.
 //!
-//! A command opens the volume and the database in it, does its work and closes both. Keys and values are text, or any bytes as hexadecimal digits
-//! behind `0x` with `--hex`.
+//! A command opens the volume and the database in it, does its work and closes both. Keys and values are text, or any
+//! bytes as hexadecimal digits behind `0x` with `--hex`.
 
 mod bytes;
 mod change;
@@ -229,7 +229,8 @@ impl Place {
         Database::names(self.volume()).contains(&self.database)
     }
 
-    /// What was done, in a database that was there before or was made for it: one that was made for what failed goes, so that the same command can be given again.
+    /// What was done, in a database that was there before or was made for it: one that was made for what failed goes,
+    /// so that the same command can be given again.
     async fn with_all_or_nothing(&self, was_there: bool, done: Outcome) -> Outcome {
         if done.is_err() && !was_there {
             // Why it failed is what matters.
@@ -272,8 +273,8 @@ fn replaying() -> OnProgress {
 
 /// Closes the database after some work; if both failed, the work's failure is the cause.
 ///
-/// What commands write is durable when they come here. A volume that is too full for memory tables to be written out leaves it in the log, from where it is
-/// read: that is for its owner to know, and no failure of what was asked for.
+/// What commands write is durable when they come here. A volume that is too full for memory tables to be written out
+/// leaves it in the log, from where it is read: that is for its owner to know, and no failure of what was asked for.
 async fn closing<T>(database: &Database, outcome: Outcome<T>) -> Outcome<T> {
     let closed = database.close().await;
     let done = outcome?;

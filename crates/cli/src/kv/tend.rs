@@ -162,7 +162,8 @@ pub(super) async fn compact(place: &Place) -> Outcome {
     let mirrored = |statistics: &tanada_kv::Statistics| -> u64 {
         statistics.stores.iter().map(|store| store.mirrored_bytes).sum()
     };
-    // What the log has ready is made in full before anything is in it, and would hide what was gained; copies make way where there is no room.
+    // What the log has ready is made in full before anything is in it, and would hide what was gained; copies make way
+    // where there is no room.
     let bytes = |statistics: &tanada_kv::Statistics| -> u64 {
         let classes = statistics.classes.iter();
         let all: u64 = classes

@@ -23,7 +23,8 @@ pub struct CreateArguments {
     /// Settings of the store: JSON, or a file with it
     #[arg(long, value_name = "JSON|FILE")]
     settings: Option<String>,
-    /// Which classes keys and values go to: staging_max_capacity, staging_min_capacity, staging_only, capacity_only, or JSON
+    /// Which classes keys and values go to: staging_max_capacity, staging_min_capacity, staging_only, capacity_only, or
+    /// JSON
     #[arg(long, value_name = "POLICY")]
     policy: Option<String>,
     /// Settings of the database, if there is none yet: JSON, or a file with it

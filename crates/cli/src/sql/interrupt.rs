@@ -1,4 +1,5 @@
-//! Ctrl-C, noticed on a thread of its own: an operator that keeps every worker busy must not keep the shell from hearing it.
+//! Ctrl-C, noticed on a thread of its own: an operator that keeps every worker busy must not keep the shell from
+//! hearing it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The interactive shell: history, statements over several lines, a cost line after each; Ctrl-C cancels the query, not the shell.
+//! The interactive shell: history, statements over several lines, a cost line after each; Ctrl-C cancels the query, not
+//! the shell.
 
 use std::cell::RefCell;
 use std::io::BufWriter;

@@ -45,8 +45,8 @@ impl Display {
 ///
 /// A query that fails before its first row leaves nothing in `out`, not even a header.
 ///
-/// The query runs in a task of its own: rows are spelled while more are read, and whoever waits for a key press is never
-/// held up by an operator that computes for a while.
+/// The query runs in a task of its own: rows are spelled while more are read, and whoever waits for a key press is
+/// never held up by an operator that computes for a while.
 pub async fn run(
     session: &Session,
     statement: &StatementText,

@@ -1,10 +1,13 @@
-//! Why chunks are where they are, beyond the life of a process: `decisions.jsonl` in the volume's folder, a line for each decision.
+//! Why chunks are where they are, beyond the life of a process: `decisions.jsonl` in the volume's folder, a line for
+//! each decision.
 //!
-//! An open volume remembers its last decisions in memory; commands come and go, so they note theirs here, each at once. It is no part of the volume:
-//! lost or cut short, nothing is lost but the explanation. When it is long, only the newest of each range of chunks are kept.
+//! An open volume remembers its last decisions in memory; commands come and go, so they note theirs here, each at once.
+//! It is no part of the volume: lost or cut short, nothing is lost but the explanation. When it is long, only the
+//! newest of each range of chunks are kept.
 //!
-//! What a user asks for may be refused, or come to nothing halfway. So it is noted three times: that it begins; then, for each range of chunks, that it was done or
-//! why not; and that it has ended. What begins counts only where it has not ended, for a process that was killed, and then for chunks that lie as it wanted.
+//! What a user asks for may be refused, or come to nothing halfway. So it is noted three times: that it begins; then,
+//! for each range of chunks, that it was done or why not; and that it has ended. What begins counts only where it has
+//! not ended, for a process that was killed, and then for chunks that lie as it wanted.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -44,7 +47,8 @@ pub struct Decision {
     pub who: String,
     /// Why.
     pub why: String,
-    /// Seconds that it is expected to save, its own cost subtracted. Nobody reckons what users decide, and some policies do not.
+    /// Seconds that it is expected to save, its own cost subtracted. Nobody reckons what users decide, and some
+    /// policies do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain_s: Option<f64>,
     /// Why it was not done.
@@ -87,7 +91,8 @@ pub struct Noting<'a> {
 }
 
 impl<'a> Noting<'a> {
-    /// Notes that something begins with `chunks`: to bring them to a class, by name and number, or to drop their mirrors.
+    /// Notes that something begins with `chunks`: to bring them to a class, by name and number, or to drop their
+    /// mirrors.
     pub fn begin(
         folder: &'a Path,
         object: &'a Object,
@@ -213,7 +218,8 @@ fn is_torn(file: &mut File) -> io::Result<bool> {
     Ok(last != *b"\n")
 }
 
-/// The lines that may still be asked for: of each range of chunks the newest that was done and the newest that was refused, and of these the newest.
+/// The lines that may still be asked for: of each range of chunks the newest that was done and the newest that was
+/// refused, and of these the newest.
 fn newest(text: &str) -> String {
     let mut seen = HashSet::new();
     let mut ended = Ended::default();

@@ -97,7 +97,8 @@ impl FirstClass {
     }
 }
 
-/// In words. Where no decision tells why the chunk lies there, or one was refused, what is known that may be the reason.
+/// In words. Where no decision tells why the chunk lies there, or one was refused, what is known that may be the
+/// reason.
 pub(super) fn explained(explanation: &Explanation) -> String {
     let chunk = &explanation.chunk;
     let home = match (&chunk.class, &chunk.mirror) {

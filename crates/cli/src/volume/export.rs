@@ -1,4 +1,5 @@
-//! `tanada volume export`: objects are copied out of a volume. Chunks that were never written, and blocks of zeros, become holes.
+//! `tanada volume export`: objects are copied out of a volume. Chunks that were never written, and blocks of zeros,
+//! become holes.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -49,7 +50,8 @@ pub(super) async fn run(machine: &Machine, arguments: ExportArguments) -> Outcom
     say(&format!("{} exported, {}\n", count(objects.len() as u64, "object"), size(bytes)))
 }
 
-/// Where an object goes that was selected by `name`. Names come from whoever filled the volume: none leads out of the folder.
+/// Where an object goes that was selected by `name`. Names come from whoever filled the volume: none leads out of the
+/// folder.
 fn target(path: &Path, name: &str, object: &str) -> Outcome<PathBuf> {
     let below = object.strip_prefix(name.trim_end_matches('/')).unwrap_or(object);
     if below.is_empty() {

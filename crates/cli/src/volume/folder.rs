@@ -1,7 +1,8 @@
 //! The files that are brought into a volume: one file, or what the InnoDB reader needs of a folder.
 //!
-//! Of a data directory or a database's folder these are tablespaces, table definitions, and what tells whether the server left them
-//! clean (redo log, undo tablespaces, a backup's notes). A tablespace that an `.isl` file points to comes along, below `#linked`.
+//! Of a data directory or a database's folder these are tablespaces, table definitions, and what tells whether the
+//! server left them clean (redo log, undo tablespaces, a backup's notes). A tablespace that an `.isl` file points to
+//! comes along, below `#linked`.
 
 use std::path::{Path, PathBuf};
 
@@ -32,8 +33,8 @@ pub struct Source {
     pub bytes: u64,
 }
 
-/// What lies at `path`, in order of names: the objects are called `name`, or begin with `name/` if it is a folder. Without `name` it is the last
-/// part of the path.
+/// What lies at `path`, in order of names: the objects are called `name`, or begin with `name/` if it is a folder.
+/// Without `name` it is the last part of the path.
 pub fn sources(path: &Path, name: Option<&str>) -> Outcome<Vec<Source>> {
     let failed = |error: std::io::Error| Failure::failed(format!("cannot read {}: {error}", path.display()));
     let real = path.canonicalize().map_err(failed)?;

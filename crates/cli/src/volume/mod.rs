@@ -1,7 +1,7 @@
 //! `tanada volume`: making tiered volumes, looking into them, moving data between their classes.
 //!
-//! A command opens the volume's folder (for writing only if it changes something), works on one executor thread, and closes it. Ctrl-C ends
-//! the process: what was moved or synced until then stays, as after a power cut.
+//! A command opens the volume's folder (for writing only if it changes something), works on one executor thread, and
+//! closes it. Ctrl-C ends the process: what was moved or synced until then stays, as after a power cut.
 
 mod adopt;
 mod check;

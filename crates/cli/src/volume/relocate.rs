@@ -263,7 +263,8 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Whether `chunks` of the object may come to `class`: in the first one it has no more than its quota, as placement keeps it.
+/// Whether `chunks` of the object may come to `class`: in the first one it has no more than its quota, as placement
+/// keeps it.
 fn check_quota(volume: &Volume, object: &Object, chunks: Range<u64>, class: &str) -> Outcome {
     let first = volume.classes().into_iter().next().filter(|first| first.name == class);
     let (Some(first), Some(quota_bytes)) = (first, object.attributes().quota_bytes) else { return Ok(()) };

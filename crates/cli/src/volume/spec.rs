@@ -72,7 +72,8 @@ impl FromStr for ClassSpec {
 }
 
 impl ClassSpec {
-    /// The class for the volume in `volume`: paths that lie there are kept relative to it, so that the folder can be moved.
+    /// The class for the volume in `volume`: paths that lie there are kept relative to it, so that the folder can be
+    /// moved.
     pub fn config(&self, volume: &Path) -> Outcome<ClassConfig> {
         let absolute = |path: &Path| {
             std::path::absolute(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))

@@ -1,4 +1,5 @@
-//! `tanada bench ycsb` and `hse`: with next to no data, what they write is whole, and nothing of theirs is left. `tanada bench pst`: what it takes.
+//! `tanada bench ycsb` and `hse`: with next to no data, what they write is whole, and nothing of theirs is left.
+//! `tanada bench pst`: what it takes.
 
 use std::path::Path;
 
@@ -141,7 +142,8 @@ fn the_tiering_benchmark_finds_its_data_or_says_how_to_make_it() {
     assert!(error.contains("work/tpch-sf1/data") && !error.contains("make-tpch"), "{error}");
 }
 
-/// Shares are written as `tanada simulate` takes them; the policies of live runs are `benefit` and `static`, or those named; the sweep is compared with real time.
+/// Shares are written as `tanada simulate` takes them; the policies of live runs are `benefit` and `static`, or those
+/// named; the sweep is compared with real time.
 #[test]
 fn the_tiering_benchmark_runs_policies_on_a_volume() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();

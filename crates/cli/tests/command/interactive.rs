@@ -110,7 +110,8 @@ fn a_session_in_the_shell() {
     terminal.wait_for("     n_name: ARGENTINA");
     terminal.wait_for("tpch> ");
 
-    // Hours of work; a line says how far it is, and Ctrl-C reaches the query once it runs, and the prompt, harmlessly, before and after.
+    // Hours of work; a line says how far it is, and Ctrl-C reaches the query once it runs, and the prompt, harmlessly,
+    // before and after.
     terminal.type_text("select count(*) from lineitem a, lineitem b where a.l_comment < b.l_comment;\r");
     terminal.wait_for(" %, ");
     let cancelled = (0..200).any(|_| {

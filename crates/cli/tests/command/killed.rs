@@ -1,8 +1,10 @@
 //! Placement killed with -9 at any moment: the volume opens, checks clean and gives the server's answers.
 //!
-//! 1. The tiering paper's nine queries run in a loop, placed by `benefit`, and are killed within the first second, each time from another query on.
+//! 1. The tiering paper's nine queries run in a loop, placed by `benefit`, and are killed within the first second, each
+//!    time from another query on.
 //! 2. After each kill the volume is checked, and two of the nine are asked, in turn; after the last all nine.
-//! 3. The paper's evaluation is killed while it runs on a volume, placed by each policy that can; that volume is checked and asked as well.
+//! 3. The paper's evaluation is killed while it runs on a volume, placed by each policy that can; that volume is
+//!    checked and asked as well.
 //!
 //! `TANADA_KILLS=500 cargo test -p tanada --test command killed` kills more often.
 

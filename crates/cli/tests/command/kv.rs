@@ -134,7 +134,8 @@ fn a_load_that_waits_for_more_loses_nothing() {
     let mut input = running.stdin.take().unwrap();
     input.write_all(lines(0..1000).as_bytes()).unwrap();
     input.flush().unwrap();
-    // The log is on its way to the fast class; so long as it is not there, the class's file does not have the last line's value.
+    // The log is on its way to the fast class; so long as it is not there, the class's file does not have the last
+    // line's value.
     let log = std::fs::read_dir(&made.volume).unwrap().map(|entry| entry.unwrap().path());
     let log = log.into_iter().find(|path| path.ends_with("fast")).unwrap();
     let is_written = || std::fs::read(&log).unwrap().windows(9).any(|bytes| bytes == b"value 999");
@@ -175,7 +176,8 @@ fn a_load_that_fails_says_where_and_how_much_is_there() {
     assert!(error.contains("1 key before that is written"), "{error}");
 }
 
-/// What the engine had taken but the device had not was said to be written. A limit of the size of files stands for a full disk.
+/// What the engine had taken but the device had not was said to be written. A limit of the size of files stands for a
+/// full disk.
 #[test]
 fn a_load_whose_device_takes_no_more_promises_nothing_for_the_last() {
     let made = Made::new();
@@ -368,7 +370,8 @@ fn databases_and_stores_are_listed_copied_and_dropped() {
     assert_eq!(made.kv(&["get", "a"]).output(), "later\n");
 }
 
-/// What was put is in the log, and the log is on a device: that the rest of the volume is full is no failure of the put.
+/// What was put is in the log, and the log is on a device: that the rest of the volume is full is no failure of the
+/// put.
 #[test]
 fn a_put_that_fills_the_volume_has_succeeded() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();

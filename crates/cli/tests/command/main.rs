@@ -1,4 +1,5 @@
-//! The command as people and scripts meet it: arguments, output, exit codes. One binary, because each links the query engine.
+//! The command as people and scripts meet it: arguments, output, exit codes. One binary, because each links the query
+//! engine.
 #![allow(clippy::unwrap_used)]
 
 mod batch;
@@ -80,7 +81,8 @@ fn run(command: &mut Command, stdin: impl AsRef<[u8]>) -> Outcome {
     }
 }
 
-/// What was said on stderr, but for the one thing that is always said of the MySQL sample: its undo tablespaces were left out of it.
+/// What was said on stderr, but for the one thing that is always said of the MySQL sample: its undo tablespaces were
+/// left out of it.
 fn unexpected(stderr: &str) -> String {
     let expected = |line: &&str| line.starts_with("tanada: warning: ") && line.contains("/undo_001");
     stderr.split_inclusive('\n').filter(|line| !expected(line)).collect()

@@ -1,17 +1,18 @@
 //! Whether files are those of the table that their names say.
 //!
-//! A tablespace copied over another one's file, or a `.frm` of another table beside it, may fit by its shape and would then be read as if it were
-//! the right one. What is known beside the names is compared:
+//! A tablespace copied over another one's file, or a `.frm` of another table beside it, may fit by its shape and would
+//! then be read as if it were the right one. What is known beside the names is compared:
 //!
 //! 1. the id of each tablespace with the one that the server's dictionary has for this file;
-//! 2. MySQL: the table that the file's own dictionary information names with the file's name, and the tablespaces that it names for its partitions
-//!    with those that are there;
-//! 3. MariaDB: the `.frm`'s columns and indexes with those that the dictionary has for the table, and the roots of the indexes with what their pages
-//!    say. (Whether a `.frm` without a dictionary fits is found out from the pages when the table is opened.)
+//! 2. MySQL: the table that the file's own dictionary information names with the file's name, and the tablespaces that
+//!    it names for its partitions with those that are there;
+//! 3. MariaDB: the `.frm`'s columns and indexes with those that the dictionary has for the table, and the roots of the
+//!    indexes with what their pages say. (Whether a `.frm` without a dictionary fits is found out from the pages when
+//!    the table is opened.)
 //!
-//! A contradiction is an error. A single file that is mounted by name is read as it is, with a warning: that is the way to look at a stray file. It
-//! keeps its file's name. So does a database folder away from its server, which may have been renamed; a file in it that says that it is of another
-//! table is worth a warning.
+//! A contradiction is an error. A single file that is mounted by name is read as it is, with a warning: that is the way
+//! to look at a stray file. It keeps its file's name. So does a database folder away from its server, which may have
+//! been renamed; a file in it that says that it is of another table is worth a warning.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -55,7 +56,8 @@ impl Belonging<'_> {
         Err(Error::new(ErrorKind::Corrupt, format!("{}: {what}; {ways}", path.display())))
     }
 
-    /// Compares the tablespace of each partition with the dictionary's. Hands out whether all are those that the server knows.
+    /// Compares the tablespace of each partition with the dictionary's. Hands out whether all are those that the server
+    /// knows.
     pub(super) async fn check_spaces(&mut self, definition: &TableDefinition) -> Result<bool> {
         let Some(dictionary) = self.sources.dictionary else { return Ok(false) };
         let disk = &*self.sources.environment.files;
@@ -81,7 +83,8 @@ impl Belonging<'_> {
         Ok(all_known)
     }
 
-    /// Compares the table that the dictionary information of the file at `path` names with the one that the file's name says.
+    /// Compares the table that the dictionary information of the file at `path` names with the one that the file's name
+    /// says.
     pub(super) fn check_sdi_name(
         &mut self,
         path: &Path,
@@ -108,7 +111,8 @@ impl Belonging<'_> {
         Ok(())
     }
 
-    /// Compares the tablespaces that the dictionary information names for the partitions with those of their files, of which no two are the same.
+    /// Compares the tablespaces that the dictionary information names for the partitions with those of their files, of
+    /// which no two are the same.
     pub(super) async fn check_partitions(
         &self,
         definition: &TableDefinition,
@@ -144,7 +148,8 @@ impl Belonging<'_> {
         Ok(())
     }
 
-    /// Compares a `.frm` with MariaDB's dictionary, and fills in ids and roots of the indexes. `all_known`: the files are the dictionary's.
+    /// Compares a `.frm` with MariaDB's dictionary, and fills in ids and roots of the indexes. `all_known`: the files
+    /// are the dictionary's.
     pub(super) async fn place_roots(
         &mut self,
         definition: &mut TableDefinition,

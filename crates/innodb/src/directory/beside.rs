@@ -1,7 +1,7 @@
 //! What a database has beside tables of InnoDB: views, and tables of other engines.
 //!
-//! MySQL's dictionary has the text of each view's query, and the names of its columns. A view of MariaDB is a `.frm` file
-//! that begins with `TYPE=VIEW`: lines of `name=value`, in which `query` is the text of its query with full names.
+//! MySQL's dictionary has the text of each view's query, and the names of its columns. A view of MariaDB is a `.frm`
+//! file that begins with `TYPE=VIEW`: lines of `name=value`, in which `query` is the text of its query with full names.
 
 use std::path::{Path, PathBuf};
 

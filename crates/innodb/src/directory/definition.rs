@@ -159,7 +159,8 @@ impl Sources<'_> {
     }
 }
 
-/// Checks that the files with statements can be read; gives a warning for each that creates no table of those that `is_listed` knows.
+/// Checks that the files with statements can be read; gives a warning for each that creates no table of those that
+/// `is_listed` knows.
 ///
 /// # Errors
 /// If one does not exist, cannot be read or is no text of statements.
@@ -198,8 +199,8 @@ async fn read_file(disk: &dyn Files, path: &Path) -> Result<Vec<u8>> {
     disk.read(path, 0, LONGEST_FILE as usize).await.map_err(|error| unreadable(path, &error))
 }
 
-/// Gives each partition its file. SDI names the partitions; else the `.par` file lists them; else the files do, which is worth a warning: a file that
-/// is not there is not missed.
+/// Gives each partition its file. SDI names the partitions; else the `.par` file lists them; else the files do, which
+/// is worth a warning: a file that is not there is not missed.
 async fn settle_partitions(
     disk: &dyn Files,
     definition: &mut TableDefinition,

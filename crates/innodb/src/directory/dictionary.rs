@@ -1,7 +1,8 @@
 //! What a server's own dictionary says of files: which tablespace is in which.
 //!
-//! MySQL has it in `mysql.ibd` ([`TablespaceFiles`]), MariaDB in `ibdata1` ([`SystemTables`]). Either lies in the data directory, which is the folder that
-//! is mounted or the one around it. A folder that was copied away from there has none, and nothing can be asked then.
+//! MySQL has it in `mysql.ibd` ([`TablespaceFiles`]), MariaDB in `ibdata1` ([`SystemTables`]). Either lies in the data
+//! directory, which is the folder that is mounted or the one around it. A folder that was copied away from there has
+//! none, and nothing can be asked then.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +27,8 @@ pub(super) enum Dictionary {
 }
 
 impl Dictionary {
-    /// Reads the dictionary in `folder` or in the folder around it. If it is there but cannot be read, a warning says so.
+    /// Reads the dictionary in `folder` or in the folder around it. If it is there but cannot be read, a warning says
+    /// so.
     ///
     /// # Errors
     /// `NotClean` if a page of it is newer than the end of the redo log.
@@ -119,7 +121,8 @@ impl Dictionary {
         }
     }
 
-    /// A warning about the tables of `database` whose files the server does not know, as when files were put into its directory and never imported.
+    /// A warning about the tables of `database` whose files the server does not know, as when files were put into its
+    /// directory and never imported.
     pub(super) fn unknown(&self, disk: &dyn Files, database: &str, tables: &Tables) -> Option<String> {
         let is_unknown = |(name, files): (&String, &super::listing::TableFiles)| {
             let mut spaces = files.spaces.iter();

@@ -1,8 +1,9 @@
 //! Names of databases and tables as the file system spells them.
 //!
-//! ASCII letters, digits and `_` stand for themselves; `@` and two characters stand for the letters of some scripts, in both cases; `@` and four
-//! hexadecimal digits for everything else. A name that is a device's on Windows (`con`, `aux`, `lpt1`) ends in `@@@`.
-//! `#` therefore only separates: `t#P#p0#SP#s1` is a subpartition's file, `#sql-...` a temporary table's.
+//! ASCII letters, digits and `_` stand for themselves; `@` and two characters stand for the letters of some scripts, in
+//! both cases; `@` and four hexadecimal digits for everything else. A name that is a device's on Windows (`con`, `aux`,
+//! `lpt1`) ends in `@@@`. `#` therefore only separates: `t#P#p0#SP#s1` is a subpartition's file, `#sql-...` a temporary
+//! table's.
 
 use super::file_name_letters::decode_pair;
 

@@ -1,8 +1,8 @@
 //! The letters that file names spell with `@` and two characters.
 //!
-//! MySQL's manual calls this the mapping of identifiers to file names: each script has a block of pairs, in which lower-case letters follow each
-//! other; the capital of a letter is spelled with the capital of the pair's letter. Twenty letters, `g` to `z`, count the places. Polytonic
-//! Greek is left out; its names show as they are spelled.
+//! MySQL's manual calls this the mapping of identifiers to file names: each script has a block of pairs, in which
+//! lower-case letters follow each other; the capital of a letter is spelled with the capital of the pair's letter.
+//! Twenty letters, `g` to `z`, count the places. Polytonic Greek is left out; its names show as they are spelled.
 
 /// Latin and Greek: the first character is the row, 0 to 9, the second the place. A full stop is a free place.
 #[rustfmt::skip]
@@ -19,7 +19,8 @@ const ROWS: [&str; 10] = [
     "ϵ϶ϸϻϼ",
 ];
 
-/// Cyrillic, Armenian, Roman numerals and the rest of Latin: the second character is the column, `0` to `9` and `a` to `r`, the first the place.
+/// Cyrillic, Armenian, Roman numerals and the rest of Latin: the second character is the column, `0` to `9` and `a` to
+/// `r`, the first the place.
 #[rustfmt::skip]
 const COLUMNS: [&str; 28] = [
     "абвгдежзийклмнопрсту",

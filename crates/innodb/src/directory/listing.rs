@@ -230,7 +230,8 @@ fn alone(path: &Path, folder: &Path) -> (String, TableFiles) {
     (stem.clone(), TableFiles { spaces, frm: None, folder: folder.to_owned(), stem })
 }
 
-/// Brings the files of each table together. A `.frm` without `.ibd` files is a table (whose tablespace is missing) only if its engine is InnoDB.
+/// Brings the files of each table together. A `.frm` without `.ibd` files is a table (whose tablespace is missing) only
+/// if its engine is InnoDB.
 async fn group(disk: &dyn Files, folder: &Path, map: &PathMap, paths: Vec<PathBuf>) -> Tables {
     let mut tables = Tables::new();
     for path in paths {

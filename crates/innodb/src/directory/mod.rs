@@ -1,7 +1,8 @@
 //! Mounting: a data directory, a database folder or single files; what is in them; whether the server left them clean.
 //!
-//! [`Catalog::open`] looks at file names only (`listing`), so that a directory of thousands of tables mounts at once and a damaged table
-//! harms no other. A table's definition is read (`definition`) and its files are opened when it is first asked for.
+//! [`Catalog::open`] looks at file names only (`listing`), so that a directory of thousands of tables mounts at once
+//! and a damaged table harms no other. A table's definition is read (`definition`) and its files are opened when it is
+//! first asked for.
 
 mod belonging;
 mod beside;
@@ -41,7 +42,8 @@ use path_map::PathMap;
 pub struct MountOptions {
     /// Read files although the server was not shut down cleanly (rows may be missing, doubled or uncommitted).
     pub allow_stale: bool,
-    /// Extra files with `CREATE TABLE` statements for tables without SDI or `.frm`, where the tables are (see [`files`](crate::files)).
+    /// Extra files with `CREATE TABLE` statements for tables without SDI or `.frm`, where the tables are (see
+    /// [`files`](crate::files)).
     pub ddl: Vec<PathBuf>,
     /// Where files outside of the data directory are now: pairs of a folder or a file as the server knows it, and its
     /// place.
@@ -78,8 +80,8 @@ enum Entry {
 }
 
 impl Catalog {
-    /// Lists what lies at `path`: a data directory, a database folder, or one `.ibd` file. Verifies the clean shutdown unless stale data is
-    /// allowed. Opens no table yet. Runs on an executor's thread.
+    /// Lists what lies at `path`: a data directory, a database folder, or one `.ibd` file. Verifies the clean shutdown
+    /// unless stale data is allowed. Opens no table yet. Runs on an executor's thread.
     ///
     /// # Errors
     /// `NotFound` if there are no InnoDB tables at `path`, `NotClean` if the server was not shut down cleanly.
@@ -273,8 +275,8 @@ impl Catalog {
     /// Opens a table, or hands out the one that is open. Runs on an executor's thread.
     ///
     /// # Errors
-    /// `NotFound` if it is not listed, its tablespace is missing or nothing defines it; else what is wrong with its files. The next call tries
-    /// again.
+    /// `NotFound` if it is not listed, its tablespace is missing or nothing defines it; else what is wrong with its
+    /// files. The next call tries again.
     pub async fn table(&self, database: &str, table: &str) -> Result<Arc<Table>> {
         if !self.is_system_table(database, table) {
             self.entry(database, table)?;

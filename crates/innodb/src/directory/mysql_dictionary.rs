@@ -3,9 +3,8 @@
 //!
 //! `mysql.ibd` is a general tablespace whose tables describe all others, and it describes these itself. `tablespaces`
 //! has the name of every tablespace: `database/table` of one that a table has for itself, else a name without a slash.
-//! `tablespace_files` has the path of every
-//! tablespace's file, relative to the data directory unless it lies elsewhere (`innodb_undo_directory`, `CREATE UNDO TABLESPACE`, DATA DIRECTORY),
-//! and the tablespace's id.
+//! `tablespace_files` has the path of every tablespace's file, relative to the data directory unless it lies elsewhere
+//! (`innodb_undo_directory`, `CREATE UNDO TABLESPACE`, DATA DIRECTORY), and the tablespace's id.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -212,8 +211,8 @@ impl TablespaceFiles {
         Ok(named.collect())
     }
 
-    /// The id of the tablespace in `file`, a path relative to the data directory or an absolute one; in any case of letters, since a server with
-    /// `lower_case_table_names` writes what the file system may spell otherwise.
+    /// The id of the tablespace in `file`, a path relative to the data directory or an absolute one; in any case of
+    /// letters, since a server with `lower_case_table_names` writes what the file system may spell otherwise.
     pub(super) fn id_of(&self, file: &str) -> Option<SpaceId> {
         let in_any_case = || {
             let lower = file.to_lowercase();

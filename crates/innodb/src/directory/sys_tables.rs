@@ -1,8 +1,9 @@
-//! MariaDB's own dictionary in `ibdata1`: which table is in which tablespace, what its columns are, and which page is the root of which index.
+//! MariaDB's own dictionary in `ibdata1`: which table is in which tablespace, what its columns are, and which page is
+//! the root of which index.
 //!
-//! A `.frm` says nothing of roots, and a file alone tells only which pages are roots and their index ids, whose order is that of the `.frm` unless
-//! indexes were added later. `SYS_TABLES`, `SYS_COLUMNS` and `SYS_INDEXES` have it exactly: clustered trees of REDUNDANT records, whose roots the
-//! dictionary header on page 7 names.
+//! A `.frm` says nothing of roots, and a file alone tells only which pages are roots and their index ids, whose order
+//! is that of the `.frm` unless indexes were added later. `SYS_TABLES`, `SYS_COLUMNS` and `SYS_INDEXES` have it
+//! exactly: clustered trees of REDUNDANT records, whose roots the dictionary header on page 7 names.
 //!
 //! 1. Walk each tree's leaves from the leftmost one; every chain is limited by the pages in the file.
 //! 2. Table names are paths, spelled as the files are: `database/table#P#partition`. A table without a file of its own

@@ -1,5 +1,6 @@
-//! Values in tables with ROW_FORMAT=COMPRESSED by MariaDB, and by MySQL before 8.0: a zlib stream over a chain of pages, which FIL_PAGE_NEXT links. The stream
-//! goes from 38 to the end of each page. Objects of MySQL's dictionary information lie so, too, deflated as they are.
+//! Values in tables with ROW_FORMAT=COMPRESSED by MariaDB, and by MySQL before 8.0: a zlib stream over a chain of
+//! pages, which FIL_PAGE_NEXT links. The stream goes from 38 to the end of each page. Objects of MySQL's dictionary
+//! information lie so, too, deflated as they are.
 
 use tanada_io::IoContext;
 
@@ -7,7 +8,8 @@ use super::inflate::Inflater;
 use crate::page::header;
 use crate::{Page, Result, Tablespace};
 
-/// Appends the `length` bytes of the value whose stream begins on page `first` and goes on over pages of the type `kind`.
+/// Appends the `length` bytes of the value whose stream begins on page `first` and goes on over pages of the type
+/// `kind`.
 pub(crate) async fn read(
     space: &Tablespace,
     first: Page,

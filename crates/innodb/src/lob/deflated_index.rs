@@ -1,10 +1,10 @@
 //! MySQL's LOBs in tables with ROW_FORMAT=COMPRESSED (`zlob0first.h`, `zlob0index.h`, `zlob0read.cc`).
 //!
 //! A value is cut into chunks of up to 128 KiB, each a zlib stream. The first page has at 88 the list of their index
-//! entries ([`super::entries`]), which lie on it from 136 on and on index pages; data follow the entries there. An entry
-//! of 66 bytes names at 48 the page where the stream begins, at 52 a fragment, at 54 the length of the chunk and at 58
-//! that of the stream. A stream goes over data pages, linked by FIL_PAGE_NEXT, and may end in a fragment: a page of
-//! fragments has a directory at its end that names them.
+//! entries ([`super::entries`]), which lie on it from 136 on and on index pages; data follow the entries there. An
+//! entry of 66 bytes names at 48 the page where the stream begins, at 52 a fragment, at 54 the length of the chunk and
+//! at 58 that of the stream. A stream goes over data pages, linked by FIL_PAGE_NEXT, and may end in a fragment: a page
+//! of fragments has a directory at its end that names them.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use tanada_io::IoContext;

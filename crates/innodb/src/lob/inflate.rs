@@ -20,7 +20,8 @@ impl Inflater {
         Inflater { stream: Decompress::new(true), left: length }
     }
 
-    /// Appends what `part` gives to `value`; true if the stream has come to its end with all bytes. What follows in `part` is not read.
+    /// Appends what `part` gives to `value`; true if the stream has come to its end with all bytes. What follows in
+    /// `part` is not read.
     ///
     /// # Errors
     /// The reason, if the stream is damaged, or gives more or fewer bytes.

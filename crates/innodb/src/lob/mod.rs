@@ -1,8 +1,9 @@
 //! Values that lie outside of their row: 20-byte references and what they lead to.
 //!
-//! MariaDB, and MySQL before 8.0, chain BLOB pages ([`chain`]). MySQL since 8.0 has a first page with an index of data pages ([`indexed`]). In
-//! tables with ROW_FORMAT=COMPRESSED both are deflated ([`deflated_chain`], [`deflated_index`]). The type of the first page tells which. A length is
-//! believed only as far as the file could hold it.
+//! MariaDB, and MySQL before 8.0, chain BLOB pages ([`chain`]). MySQL since 8.0 has a first page with an index of data
+//! pages ([`indexed`]). In tables with ROW_FORMAT=COMPRESSED both are deflated ([`deflated_chain`],
+//! [`deflated_index`]). The type of the first page tells which. A length is believed only as far as the file could hold
+//! it.
 
 mod chain;
 mod deflated_chain;

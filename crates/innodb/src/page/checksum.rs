@@ -1,13 +1,15 @@
-//! Page checksums. Like the servers with a non-strict `innodb_checksum_algorithm`, a reader accepts any of the algorithms, because a
-//! file keeps the pages that were written before the setting changed.
+//! Page checksums. Like the servers with a non-strict `innodb_checksum_algorithm`, a reader accepts any of the
+//! algorithms, because a file keeps the pages that were written before the setting changed.
 //!
-//! - `crc32` (default since MySQL 5.7 and MariaDB 10.2): crc32c of bytes 4..26 XOR crc32c of bytes 38..size-8, in the header and the trailer.
-//! - `innodb`: a folding hash of the same ranges in the header; the same hash of bytes 0..26 in the trailer (`ut0rnd.h`, `buf0checksum.cc`).
+//! - `crc32` (default since MySQL 5.7 and MariaDB 10.2): crc32c of bytes 4..26 XOR crc32c of bytes 38..size-8, in the
+//!   header and the trailer.
+//! - `innodb`: a folding hash of the same ranges in the header; the same hash of bytes 0..26 in the trailer
+//!   (`ut0rnd.h`, `buf0checksum.cc`).
 //! - `crc32`, legacy big-endian (MySQL 5.6 on big-endian machines): the same ranges, but in each the aligned groups of
 //!   eight bytes enter the crc32c in reverse (`ut_crc32_legacy_big_endian`).
 //! - `none`: 0xDEADBEEF in both.
-//! - of a page in a file with ROW_FORMAT=COMPRESSED (`page_zip_calc_checksum`), the same settings give, in the header alone, of bytes 4..16, 24..26 and
-//!   from 34 on: the XOR of their crc32c; their adler32; 0xDEADBEEF.
+//! - of a page in a file with ROW_FORMAT=COMPRESSED (`page_zip_calc_checksum`), the same settings give, in the header
+//!   alone, of bytes 4..16, 24..26 and from 34 on: the XOR of their crc32c; their adler32; 0xDEADBEEF.
 //! - `full_crc32` (MariaDB 10.4+, a property of the tablespace): crc32c of all bytes before it, in the last four bytes.
 
 use super::header::{self, u32_at};
@@ -63,7 +65,8 @@ fn innodb_header_checksum(page: &[u8]) -> u32 {
     fold(&page[header::NUMBER..header::FLUSH_LSN]).wrapping_add(fold(body))
 }
 
-/// Only the low 32 bits of the servers' 64-bit fold ever show: shifts go left, so nothing comes down from the high half.
+/// Only the low 32 bits of the servers' 64-bit fold ever show: shifts go left, so nothing comes down from the high
+/// half.
 fn fold(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0u32, |fold, byte| {
         let mixed = ((fold ^ u32::from(*byte) ^ HASH_MASK_2) << 8).wrapping_add(fold);

@@ -1,10 +1,11 @@
 //! From the image of a page on disk to its content: steps 1 and 2 of the [module](super).
 //!
-//! Classic files (MySQL, MariaDB without full_crc32), in this order: a page of zeros is free; a compressed page (type 14 by MySQL, 34354
-//! by MariaDB) is decompressed, since its checksum is the inner page's; the checksum; then number and tablespace.
-//! Files with full_crc32: the type's top bit marks a compressed page and its low bits times 256 the stored size, whose last four bytes
-//! are the checksum of what lies before; the algorithm belongs to the tablespace (`fil0pagecompress.cc`, `buf0checksum.h`).
-//! Files with ROW_FORMAT=COMPRESSED: the checksum of the page as it is stored; number and tablespace; pages of B+trees are decompressed ([`zip`]).
+//! Classic files (MySQL, MariaDB without full_crc32), in this order: a page of zeros is free; a compressed page (type
+//! 14 by MySQL, 34354 by MariaDB) is decompressed, since its checksum is the inner page's; the checksum; then number
+//! and tablespace. Files with full_crc32: the type's top bit marks a compressed page and its low bits times 256 the
+//! stored size, whose last four bytes are the checksum of what lies before; the algorithm belongs to the tablespace
+//! (`fil0pagecompress.cc`, `buf0checksum.h`). Files with ROW_FORMAT=COMPRESSED: the checksum of the page as it is
+//! stored; number and tablespace; pages of B+trees are decompressed ([`zip`]).
 
 use std::fmt;
 use std::sync::Arc;
@@ -109,8 +110,8 @@ pub(crate) struct PageCodec {
 }
 
 impl PageCodec {
-    /// Checks `image`, of the length of a page, which was read where page `number` should be. `None` if it is the page as it stands,
-    /// otherwise what it decompresses to.
+    /// Checks `image`, of the length of a page, which was read where page `number` should be. `None` if it is the page
+    /// as it stands, otherwise what it decompresses to.
     pub(crate) fn decode(&self, image: &[u8], number: PageNo) -> Result<Option<Vec<u8>>, PageFault> {
         if image.len() != self.page_size.bytes() {
             return Err(PageFault::Header("it is cut short"));
@@ -158,7 +159,8 @@ impl PageCodec {
         Ok(decompressed)
     }
 
-    /// Offsets 26 to 33: version, algorithm, original type, original and compressed size; the stream of the body from 38.
+    /// Offsets 26 to 33: version, algorithm, original type, original and compressed size; the stream of the body
+    /// from 38.
     fn decompress_mysql(&self, image: &[u8]) -> Result<Vec<u8>, PageFault> {
         let number = image[27];
         let algorithm = Algorithm::of_mysql(number).ok_or(PageFault::UnknownAlgorithm(number.into()))?;
@@ -250,8 +252,8 @@ impl PageCodec {
     }
 }
 
-/// Where the stream ends: the stored size is rounded up to 256 bytes, and the byte before the checksum holds what the length with five
-/// bytes of trailer was modulo 256.
+/// Where the stream ends: the stored size is rounded up to 256 bytes, and the byte before the checksum holds what the
+/// length with five bytes of trailer was modulo 256.
 fn exact_end(stored: &[u8]) -> usize {
     let low = usize::from(stored[stored.len() - 5]);
     let with_trailer = if low == 0 { stored.len() } else { stored.len() + low - 256 };

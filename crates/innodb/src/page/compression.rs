@@ -1,5 +1,5 @@
-//! The algorithms of page compression. Each turns one stream into exactly one page; what would be longer or shorter is an error, so a
-//! stream cannot ask for memory.
+//! The algorithms of page compression. Each turns one stream into exactly one page; what would be longer or shorter is
+//! an error, so a stream cannot ask for memory.
 
 use flate2::{Decompress, FlushDecompress, Status};
 
@@ -50,7 +50,8 @@ impl Algorithm {
         matches!(self, Algorithm::Lz4 | Algorithm::Lzo | Algorithm::Snappy)
     }
 
-    /// Decompresses `input` into `output`, which must be filled exactly. Bytes after a stream that knows its end are ignored.
+    /// Decompresses `input` into `output`, which must be filled exactly. Bytes after a stream that knows its end are
+    /// ignored.
     pub(crate) fn decompress(self, input: &[u8], output: &mut [u8]) -> Result<(), String> {
         let filled = match self {
             Algorithm::Zlib => zlib(input, output)?,

@@ -10,9 +10,9 @@
 //! log are not of the same moment, and the log would hold changes that the file lacks or a transaction that was never
 //! committed.
 //!
-//! Invariant: the bytes of a [`Page`] that came from a file are as many as the tablespace's page size, and unless they are all zero
-//! (allocated, never written) their header names the page and the tablespace that were asked for. In a file with ROW_FORMAT=COMPRESSED pages of
-//! B+trees have the size that the server works with, others that of the file.
+//! Invariant: the bytes of a [`Page`] that came from a file are as many as the tablespace's page size, and unless they
+//! are all zero (allocated, never written) their header names the page and the tablespace that were asked for. In a
+//! file with ROW_FORMAT=COMPRESSED pages of B+trees have the size that the server works with, others that of the file.
 
 pub(crate) mod checksum;
 pub(crate) mod codec;

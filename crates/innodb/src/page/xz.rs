@@ -1,8 +1,10 @@
-//! The `.xz` container around an LZMA2 stream, as far as one page needs it (<https://tukaani.org/xz/xz-file-format.txt>).
+//! The `.xz` container around an LZMA2 stream, as far as one page needs it
+//! (<https://tukaani.org/xz/xz-file-format.txt>).
 //!
-//! A stream header of 12 bytes, then a block header: its size / 4 - 1, flags, optional sizes, filters (id, size, properties), padding,
-//! CRC32. Then the LZMA2 data. What follows (checks, index) is not needed: the page has its own checksum and a known length.
-//! The dictionary size in the file is not believed: distances never exceed the output, which is one page.
+//! A stream header of 12 bytes, then a block header: its size / 4 - 1, flags, optional sizes, filters (id, size,
+//! properties), padding, CRC32. Then the LZMA2 data. What follows (checks, index) is not needed: the page has its own
+//! checksum and a known length. The dictionary size in the file is not believed: distances never exceed the output,
+//! which is one page.
 
 use std::io::Read;
 

@@ -1,7 +1,8 @@
 //! COMPACT and DYNAMIC records.
 //!
-//! Before the origin, going down: 5 header bytes, then what a server's instant columns add (a version or a count), then the NULL bitmap (low bit
-//! first), then the lengths of the variable fields that are not NULL, one or two bytes each. From the origin up: the fields.
+//! Before the origin, going down: 5 header bytes, then what a server's instant columns add (a version or a count), then
+//! the NULL bitmap (low bit first), then the lengths of the variable fields that are not NULL, one or two bytes each.
+//! From the origin up: the fields.
 
 use super::shape::{Counts, FieldShape, Leading, Presence, Shape, Variant};
 use super::{INFO_OLD_INSTANT, INFO_ROW_VERSION, Span, Spans, malformed, outside};

@@ -31,7 +31,8 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// The layout of `index`. `core_fields` is the count on the root page of a clustered index of MariaDB with instant columns.
+    /// The layout of `index`. `core_fields` is the count on the root page of a clustered index of MariaDB with instant
+    /// columns.
     ///
     /// # Errors
     /// `InvalidInput` if the definition contradicts itself.
@@ -52,7 +53,8 @@ impl Layout {
     }
 }
 
-/// What the end of a current row is: the last second that MariaDB has up to 11.4 and since 11.5, or the last transaction.
+/// What the end of a current row is: the last second that MariaDB has up to 11.4 and since 11.5, or the last
+/// transaction.
 const FOR_EVER: [&[u8]; 3] = [b"\x7f\xff\xff\xff\x0f\x42\x3f", b"\xff\xff\xff\xff\x0f\x42\x3f", &[0xff; 8]];
 
 impl Layout {

@@ -1,7 +1,8 @@
 //! Records: where the fields of a row lie in its page.
 //!
-//! Three record forms meet here (`rem0rec`): COMPACT and DYNAMIC share one, REDUNDANT has its own, and both servers extend them so that columns
-//! can be added and dropped without a rebuild. [`Shape`] is what is known of an index beforehand, [`Spans`] is one record taken apart.
+//! Three record forms meet here (`rem0rec`): COMPACT and DYNAMIC share one, REDUNDANT has its own, and both servers
+//! extend them so that columns can be added and dropped without a rebuild. [`Shape`] is what is known of an index
+//! beforehand, [`Spans`] is one record taken apart.
 
 mod compact;
 mod layout;

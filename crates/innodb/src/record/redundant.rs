@@ -1,7 +1,8 @@
 //! REDUNDANT records.
 //!
-//! Six header bytes: info bits, heap number, field count (10 bits), short flag, absolute next. Before them, going down, the end offset of each
-//! field: one byte (top bit NULL) if the short flag is set, else two (top bit NULL, next bit external).
+//! Six header bytes: info bits, heap number, field count (10 bits), short flag, absolute next. Before them, going down,
+//! the end offset of each field: one byte (top bit NULL) if the short flag is set, else two (top bit NULL, next bit
+//! external).
 
 use super::shape::{FieldShape, Presence, Shape};
 use super::{INFO_ROW_VERSION, Span, Spans, malformed, outside};

@@ -1,4 +1,5 @@
-//! What is known of an index's records before one is seen: widths, nullability, and which fields a record of some age has.
+//! What is known of an index's records before one is seen: widths, nullability, and which fields a record of some age
+//! has.
 
 use super::Span;
 use crate::ColumnType;
@@ -142,7 +143,8 @@ pub(crate) enum Presence {
     Versions(Vec<Variant>, Option<Counts>),
     /// MySQL before 8.0.29: records say how many fields they have, or have those of the core.
     Counted(Counts),
-    /// MariaDB: records of status 4 have those of the core, one more, and an added count; others have those of the core.
+    /// MariaDB: records of status 4 have those of the core, one more, and an added count; others have those of the
+    /// core.
     Added(Counts),
 }
 
@@ -212,7 +214,8 @@ impl Shape {
         self
     }
 
-    /// The same fields with MySQL row versions: `fields[i]` is there in the versions `added..dropped` of `spans[i]` (0 = not dropped).
+    /// The same fields with MySQL row versions: `fields[i]` is there in the versions `added..dropped` of `spans[i]`
+    /// (0 = not dropped).
     pub(crate) fn with_versions(mut self, spans: &[(u32, u32)]) -> Shape {
         let newest = spans.iter().map(|(added, dropped)| *added.max(dropped)).max().unwrap_or(0).min(255);
         let variant = |version: u32| {

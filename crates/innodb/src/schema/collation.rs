@@ -1,7 +1,8 @@
 //! The collations of MySQL and MariaDB: number or name -> [`Collation`].
 //!
-//! Most numbers follow rules, so the table is short: the Unicode families repeat one list of languages from a base number, MariaDB's NO PAD
-//! collations are the padded ones plus 1024, and its UCA 14.0.0 collations (10.10 on) are computed from 2048 on.
+//! Most numbers follow rules, so the table is short: the Unicode families repeat one list of languages from a base
+//! number, MariaDB's NO PAD collations are the padded ones plus 1024, and its UCA 14.0.0 collations (10.10 on) are
+//! computed from 2048 on.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -1,6 +1,7 @@
 //! The numbers behind [`super::collation`], as `information_schema.COLLATIONS` of both servers lists them.
 
-/// Character set, fewest and most bytes of a character, number of the default collation (MariaDB's where the servers differ).
+/// Character set, fewest and most bytes of a character, number of the default collation (MariaDB's where the servers
+/// differ).
 pub(super) const CHARSETS: &[(&str, u8, u8, u16)] = &[
     ("armscii8", 1, 1, 32),
     ("ascii", 1, 1, 11),
@@ -77,7 +78,8 @@ pub(super) const LANGUAGES: &[&str] = &[
     "vietnamese",
 ];
 
-/// Collations outside of the families. MariaDB's Croatian, Myanmar and Thai ones start at 576; its 245 and kin are called `croatian_mysql561`.
+/// Collations outside of the families. MariaDB's Croatian, Myanmar and Thai ones start at 576; its 245 and kin are
+/// called `croatian_mysql561`.
 #[rustfmt::skip]
 pub(super) const COLLATIONS: &[(u16, &str)] = &[
     (1, "big5_chinese_ci"), (2, "latin2_czech_cs"), (3, "dec8_swedish_ci"), (4, "cp850_general_ci"), (5, "latin1_german1_ci"),

@@ -1,14 +1,16 @@
 //! MariaDB's `.frm`: binary table definition -> [`TableDefinition`].
 //!
-//! 1. The header (64 bytes) says where the keys and the form are, and has the row format and the character set of the table.
-//! 2. MariaDB's extra segment follows the header: type, length, value; field flags (invisible columns) and names of data types that have no
-//!    code of their own (`uuid`, `inet6`, ...) are taken from it ([`super::frm_extra`]).
+//! 1. The header (64 bytes) says where the keys and the form are, and has the row format and the character set of the
+//!    table.
+//! 2. MariaDB's extra segment follows the header: type, length, value; field flags (invisible columns) and names of
+//!    data types that have no code of their own (`uuid`, `inet6`, ...) are taken from it ([`super::frm_extra`]).
 //! 3. The keys: per key flags and parts, then all key names ([`super::frm_key`]).
-//! 4. The form: numbers of columns and lengths of the lists after it, 17 bytes a column ([`super::frm_column`]), the names, the elements of ENUM and
-//!    SET, the comments, and the expressions of generated columns, defaults and checks.
+//! 4. The form: numbers of columns and lengths of the lists after it, 17 bytes a column ([`super::frm_column`]), the
+//!    names, the elements of ENUM and SET, the comments, and the expressions of generated columns, defaults and checks.
 //!
-//! A `.frm` says nothing of roots and index ids (they are in `ibdata1`, or found from the file itself) and shows columns in SQL order only: what
-//! instant ALTER did to the stored order is in the clustered index ([`super::instant_mariadb`]).
+//! A `.frm` says nothing of roots and index ids (they are in `ibdata1`, or found from the file itself) and shows
+//! columns in SQL order only: what instant ALTER did to the stored order is in the clustered index
+//! ([`super::instant_mariadb`]).
 
 use super::frm_bytes::{Bytes, corrupt, names};
 use super::frm_column::{FieldExpressions, FrmColumn, Interval};
@@ -53,11 +55,12 @@ pub fn is_innodb_frm(frm: &[u8]) -> bool {
             || engine(3) == Some(ENGINE_PARTITION) && engine(61) == Some(ENGINE_INNODB))
 }
 
-/// The table `database.name` that a `.frm` file describes. Roots are unknown; the one partition has neither name nor path yet.
+/// The table `database.name` that a `.frm` file describes. Roots are unknown; the one partition has neither name nor
+/// path yet.
 ///
 /// # Errors
-/// `Corrupt` if the file contradicts itself, `Unsupported` for what is not read: other engines, files of servers before MySQL 5.0 or with generated
-/// columns of before MariaDB 10.2.
+/// `Corrupt` if the file contradicts itself, `Unsupported` for what is not read: other engines, files of servers before
+/// MySQL 5.0 or with generated columns of before MariaDB 10.2.
 pub fn table_from_frm(frm: &[u8], database: &str, name: &str) -> Result<TableDefinition> {
     definition(Bytes::new(frm), database, name)
         .map_err(|error| error.within(format!("definition of {database}.{name}")))
@@ -256,8 +259,8 @@ impl<'a> Form<'a> {
     }
 }
 
-/// The columns SQL can name, and where each field of the `.frm` went. Left out are the hash columns of long unique keys, which are last and not
-/// stored.
+/// The columns SQL can name, and where each field of the `.frm` went. Left out are the hash columns of long unique
+/// keys, which are last and not stored.
 fn shown(fields: Vec<FrmColumn>) -> (Vec<Column>, Vec<Option<ColumnNo>>) {
     let mut columns = Vec::with_capacity(fields.len());
     let mut numbers = Vec::with_capacity(fields.len());
@@ -294,7 +297,8 @@ fn index(key: FrmKey, columns: &[Column], numbers: &[Option<ColumnNo>]) -> Resul
     })
 }
 
-/// The partitions' names that a `.par` file lists, as the file system spells them (`p0`, or `p0#SP#p0sp0` with subpartitions).
+/// The partitions' names that a `.par` file lists, as the file system spells them (`p0`, or `p0#SP#p0sp0` with
+/// subpartitions).
 ///
 /// # Errors
 /// `Corrupt` if the file contradicts itself.

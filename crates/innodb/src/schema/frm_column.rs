@@ -1,7 +1,7 @@
 //! A column in a `.frm` -> [`Column`].
 //!
-//! 17 bytes: display length at 3 (2 bytes), flags at 8 (2), special uses at 10, collation at 14 with its high byte at 11, number of the ENUM or SET elements at 12, type
-//! code at 13, length of the comment at 15 (2).
+//! 17 bytes: display length at 3 (2 bytes), flags at 8 (2), special uses at 10, collation at 14 with its high byte at
+//! 11, number of the ENUM or SET elements at 12, type code at 13, length of the comment at 15 (2).
 
 use super::frm_bytes::{Bytes, corrupt};
 use super::frm_default::Entry;

@@ -1,11 +1,12 @@
 //! What instant ALTER TABLE of MariaDB (10.3 on) left in the clustered index.
 //!
-//! The root page counts the *core* fields, those every record had before the first instant ALTER. The first record of the leftmost leaf is then
-//! no row but metadata (status 4, flag min-rec):
+//! The root page counts the *core* fields, those every record had before the first instant ALTER. The first record of
+//! the leftmost leaf is then no row but metadata (status 4, flag min-rec):
 //!
 //! 1. Its key is all zero, variable-length parts empty, so the fields after the key are found without knowing more.
-//! 2. After an ALTER that dropped or reordered columns it has the delete flag and, after the roll pointer, a reference to a BLOB that lists what each
-//!    stored field is: a column by its position among the stored columns, or a dropped one by its length.
+//! 2. After an ALTER that dropped or reordered columns it has the delete flag and, after the roll pointer, a reference
+//!    to a BLOB that lists what each stored field is: a column by its position among the stored columns, or a dropped
+//!    one by its length.
 //! 3. Its fields from the core on hold what rows show that were written before the field was added.
 //!
 //! Facts: `dict_table_t::serialise_columns`, `field_map_element_t`, `btr_cur_instant_init_low` of MariaDB.
@@ -28,12 +29,13 @@ const LONGEST_BLOB: u32 = 64 << 10;
 const DROPPED: u16 = 1 << 15;
 const DROPPED_NOT_NULL: u16 = 1 << 14;
 const NUMBER: u16 = (1 << 14) - 1;
-/// Under [`DROPPED`], the number tells the length: variable up to 255 bytes, variable and longer, or the fixed length plus this.
+/// Under [`DROPPED`], the number tells the length: variable up to 255 bytes, variable and longer, or the fixed length
+/// plus this.
 const DROPPED_SHORT: u16 = 0;
 const DROPPED_LONG: u16 = 1;
 
-/// The page and the length of the BLOB that the metadata record at `origin` of `page` refers to; `None` if it has none, columns having only been
-/// added at the end.
+/// The page and the length of the BLOB that the metadata record at `origin` of `page` refers to; `None` if it has none,
+/// columns having only been added at the end.
 ///
 /// # Errors
 /// `Corrupt` if the record does not fit the page or the reference is none.
@@ -66,11 +68,12 @@ fn blob_of(reference: &[u8]) -> Result<(PageNo, u32)> {
 /// What a metadata record has of a field: its bytes, and whether they end in a reference to an off-page value.
 pub(crate) type Held<'a> = (&'a [u8], bool);
 
-/// The positions among the stored fields of those whose default lies off-page. The definition has what the record has of
-/// them.
+/// The positions among the stored fields of those whose default lies off-page. The definition has what the record has
+/// of them.
 pub(crate) type OffPageDefaults = Vec<usize>;
 
-/// A REDUNDANT metadata record. It says itself where its fields are: `field` gives each, `None` for NULL and past the last.
+/// A REDUNDANT metadata record. It says itself where its fields are: `field` gives each, `None` for NULL and past the
+/// last.
 pub(crate) struct RedundantMetadata<'a, F: Fn(usize) -> Option<Held<'a>>> {
     /// Whether the record has the delete flag, and so a list of fields.
     pub(crate) listed: bool,
@@ -117,8 +120,8 @@ impl<'a, F: Fn(usize) -> Option<Held<'a>>> RedundantMetadata<'a, F> {
     }
 }
 
-/// Brings `stored_fields` into the stored order and fills in what old rows show for fields added instantly. `core_fields` counts key and system
-/// fields too; `blob` is what [`metadata_blob`] refers to.
+/// Brings `stored_fields` into the stored order and fills in what old rows show for fields added instantly.
+/// `core_fields` counts key and system fields too; `blob` is what [`metadata_blob`] refers to.
 ///
 /// # Errors
 /// `Corrupt` if record, list and definition contradict each other.
@@ -260,7 +263,8 @@ struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// Finds the NULL bitmap and the lengths. The record counts its fields after the core in one or two bytes before its header.
+    /// Finds the NULL bitmap and the lengths. The record counts its fields after the core in one or two bytes before
+    /// its header.
     fn start(
         record: Record<'a>,
         definition: &TableDefinition,
@@ -367,7 +371,8 @@ mod tests {
         (0..digits.len() / 2).map(|i| u8::from_str_radix(&digits[2 * i..2 * i + 2], 16).unwrap()).collect()
     }
 
-    /// Bytes that MariaDB 10.11 wrote for a table of (id, a, b) to which c DEFAULT 42, d NOT NULL DEFAULT 'dflt' and e were added.
+    /// Bytes that MariaDB 10.11 wrote for a table of (id, a, b) to which c DEFAULT 42, d NOT NULL DEFAULT 'dflt' and e
+    /// were added.
     #[test]
     fn added_columns_get_their_defaults() {
         let text = ColumnType::VarChar { length: 30, collation: crate::Collation::with_id(45).unwrap() };

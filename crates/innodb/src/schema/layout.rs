@@ -1,7 +1,8 @@
 //! How columns and keys settle into records: which index is clustered, and what its records hold after the key.
 //!
-//! A clustered record is the key, then the transaction id and the roll pointer, then every stored column that the key does not hold in full,
-//! in table order (`dict_index_build_internal_clust`). A column of which the key has only a prefix therefore comes twice.
+//! A clustered record is the key, then the transaction id and the roll pointer, then every stored column that the key
+//! does not hold in full, in table order (`dict_index_build_internal_clust`). A column of which the key has only a
+//! prefix therefore comes twice.
 
 use super::{Column, ColumnNo, ColumnType, Index, IndexKind, IndexPart, StoredField, TableDefinition};
 
@@ -11,7 +12,8 @@ pub(super) const HIDDEN_CLUSTERED: &str = "GEN_CLUST_INDEX";
 pub(super) const FTS_DOC_ID: &str = "FTS_DOC_ID";
 const FTS_DOC_ID_INDEX: &str = "FTS_DOC_ID_INDEX";
 
-/// Puts the clustered index first: PRIMARY, else the first unique key whose parts are whole columns that are never NULL, else a hidden one.
+/// Puts the clustered index first: PRIMARY, else the first unique key whose parts are whole columns that are never
+/// NULL, else a hidden one.
 pub(super) fn clustered_first(indexes: &mut Vec<Index>, columns: &[Column]) {
     let serves = |index: &Index| {
         index.unique
@@ -53,7 +55,8 @@ pub(super) fn stored_fields(columns: &[Column], clustered: &Index) -> Vec<Stored
         .collect()
 }
 
-/// Adds what InnoDB adds unseen to a table with full-text indexes and no `FTS_DOC_ID` of its own: the column and its index.
+/// Adds what InnoDB adds unseen to a table with full-text indexes and no `FTS_DOC_ID` of its own: the column and its
+/// index.
 pub(super) fn add_document_id(columns: &[Column], indexes: &mut Vec<Index>, fields: &mut Vec<StoredField>) {
     if columns.iter().any(|column| column.name == FTS_DOC_ID) {
         return;

@@ -1,9 +1,10 @@
 //! What a table looks like: columns, indexes, partitions.
 //!
-//! A [`TableDefinition`] is everything that reading rows needs, whoever wrote the table. It comes from one of three sources, which agree on every
-//! sample table: the dictionary information inside of MySQL's tablespaces ([`read_sdi_tables`], [`table_from_sdi`]), MariaDB's `.frm`
-//! ([`table_from_frm`]), or `CREATE TABLE` text ([`table_from_ddl`]). `layout` works out what the servers do not say: which index is clustered
-//! and what its records hold in which order.
+//! A [`TableDefinition`] is everything that reading rows needs, whoever wrote the table. It comes from one of three
+//! sources, which agree on every sample table: the dictionary information inside of MySQL's tablespaces
+//! ([`read_sdi_tables`], [`table_from_sdi`]), MariaDB's `.frm` ([`table_from_frm`]), or `CREATE TABLE` text
+//! ([`table_from_ddl`]). `layout` works out what the servers do not say: which index is clustered and what its records
+//! hold in which order.
 
 mod collation;
 mod collation_table;
@@ -137,8 +138,9 @@ pub struct Column {
     pub declaration: Declaration,
 }
 
-/// One physical field of the clustered record after the key and the system columns, in stored order. Dropped columns are included, a key column of
-/// which the key has only a prefix (in full), and hidden ones that SQL never shows (`FTS_DOC_ID`).
+/// One physical field of the clustered record after the key and the system columns, in stored order. Dropped columns
+/// are included, a key column of which the key has only a prefix (in full), and hidden ones that SQL never shows
+/// (`FTS_DOC_ID`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredField {
     /// The visible column, or `None` for a dropped or hidden one.
@@ -151,7 +153,8 @@ pub struct StoredField {
     pub version_added: u32,
     /// MySQL row versions: the version that dropped it (0 = still there).
     pub version_dropped: u32,
-    /// What rows show that were written before the field was added: `None` if unknown here, `Some(None)` is NULL, `Some(Some(bytes))` the stored form.
+    /// What rows show that were written before the field was added: `None` if unknown here, `Some(None)` is NULL,
+    /// `Some(Some(bytes))` the stored form.
     pub instant_default: Option<Option<Vec<u8>>>,
 }
 
@@ -231,11 +234,13 @@ pub struct TableDefinition {
     pub columns: Vec<Column>,
     /// Indexes; the clustered one first.
     pub indexes: Vec<Index>,
-    /// Non-key fields of the clustered record in stored order (key columns and system columns left out; virtual columns are not stored).
+    /// Non-key fields of the clustered record in stored order (key columns and system columns left out; virtual columns
+    /// are not stored).
     pub stored_fields: Vec<StoredField>,
     /// Whether MySQL row versions (instant ADD/DROP of 8.0.29+) may occur.
     pub row_versions: bool,
-    /// MariaDB's system versioning: the column that says when a row ceased to be. Only current rows, which it has for ever, are shown.
+    /// MariaDB's system versioning: the column that says when a row ceased to be. Only current rows, which it has for
+    /// ever, are shown.
     pub row_end: Option<ColumnNo>,
     /// MySQL 8.0.12-8.0.28 instant ADD: for each partition the number of columns before its first instant ADD. Empty if
     /// no partition has had one.

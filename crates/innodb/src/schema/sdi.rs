@@ -1,11 +1,12 @@
 //! MySQL's serialized dictionary information: JSON of the data dictionary's objects -> [`TableDefinition`].
 //!
-//! Every tablespace of MySQL 8 and later carries the dictionary objects of what lies in it ([`super::sdi_tree`] reads them out). A table without
-//! partitions is one object in its own file. Of a partitioned table only the first partition's file has the table; it names all partitions with
-//! the roots of their indexes, so the other files need no reading.
+//! Every tablespace of MySQL 8 and later carries the dictionary objects of what lies in it ([`super::sdi_tree`] reads
+//! them out). A table without partitions is one object in its own file. Of a partitioned table only the first
+//! partition's file has the table; it names all partitions with the roots of their indexes, so the other files need no
+//! reading.
 //!
-//! Hidden columns come in two kinds: those of InnoDB (row id, transaction id, roll pointer, full-text document id, columns dropped instantly) and
-//! those of SQL (the expressions of functional indexes, never stored).
+//! Hidden columns come in two kinds: those of InnoDB (row id, transaction id, roll pointer, full-text document id,
+//! columns dropped instantly) and those of SQL (the expressions of functional indexes, never stored).
 
 use serde::Deserialize;
 
@@ -104,7 +105,8 @@ const ORDER_DESCENDING: u8 = 3;
 /// Paths of partitions are left empty; names are `p` or, with subpartitions, `p/sp`.
 ///
 /// # Errors
-/// `Corrupt` if the text is no dictionary object or contradicts itself, `Unsupported` for a type or an engine that is not read.
+/// `Corrupt` if the text is no dictionary object or contradicts itself, `Unsupported` for a type or an engine that is
+/// not read.
 pub fn table_from_sdi(json: &[u8]) -> Result<Option<TableDefinition>> {
     table_and_spaces(json).map(|found| found.map(|(definition, _)| definition))
 }

@@ -1,6 +1,7 @@
 //! A column in MySQL's dictionary -> [`Column`] and [`ColumnType`].
 //!
-//! Lengths of strings are in bytes. Columns that were dropped instantly lack some properties, which then follow from the display length.
+//! Lengths of strings are in bytes. Columns that were dropped instantly lack some properties, which then follow from
+//! the display length.
 
 use serde::Deserialize;
 

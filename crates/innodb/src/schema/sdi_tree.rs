@@ -1,14 +1,16 @@
 //! Reads the dictionary objects out of a MySQL tablespace.
 //!
-//! They lie in a B+tree of their own whose root the tablespace's header names. Its records are DYNAMIC with seven fields: object type (4 bytes),
-//! object id (8), transaction id (6), roll pointer (7), length of the JSON (4), length of its zlib form (4), and the zlib form, which is
-//! in the record or, behind a 20-byte reference, in a chain of BLOB pages, deflated once more in a space with ROW_FORMAT=COMPRESSED.
+//! They lie in a B+tree of their own whose root the tablespace's header names. Its records are DYNAMIC with seven
+//! fields: object type (4 bytes), object id (8), transaction id (6), roll pointer (7), length of the JSON (4), length
+//! of its zlib form (4), and the zlib form, which is in the record or, behind a 20-byte reference, in a chain of BLOB
+//! pages, deflated once more in a space with ROW_FORMAT=COMPRESSED.
 //!
 //! 1. Go down along each level's leftmost record to the leaves.
 //! 2. Follow the leaves; in each follow the records from the infimum.
 //! 3. Collect the zlib forms of the tables and inflate them.
 //!
-//! Every chain is limited by the pages in the file, every record walk by the bytes in a page, every object by [`LONGEST_OBJECT`].
+//! Every chain is limited by the pages in the file, every record walk by the bytes in a page, every object by
+//! [`LONGEST_OBJECT`].
 
 use std::io::Read;
 

@@ -4,8 +4,8 @@ use super::ColumnType;
 use crate::value::{decimal_bytes, enum_bytes, fraction_bytes, set_bytes};
 
 impl ColumnType {
-    /// Bytes of every value in a COMPACT or DYNAMIC record; `None` if records say the length. CHAR has a fixed length only where all characters
-    /// of its set have one.
+    /// Bytes of every value in a COMPACT or DYNAMIC record; `None` if records say the length. CHAR has a fixed length
+    /// only where all characters of its set have one.
     pub(crate) fn fixed_bytes(&self) -> Option<usize> {
         Some(match self {
             ColumnType::Integer { bytes, .. } => usize::from(*bytes),

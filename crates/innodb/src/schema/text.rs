@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use tanada_collation::Charset;
 
-/// Text of a definition in `charset` as UTF-8; what is not UTF-8 where it has to be has U+FFFD, bytes without a character are `?`.
+/// Text of a definition in `charset` as UTF-8; what is not UTF-8 where it has to be has U+FFFD, bytes without a
+/// character are `?`.
 pub(super) fn decode(charset: &str, bytes: &[u8]) -> String {
     let plain = bytes.is_ascii() && !matches!(charset, "ucs2" | "utf16" | "utf16le" | "utf32");
     let decoded = Charset::lookup(charset).filter(|_| !plain).and_then(|charset| charset.decode(bytes));

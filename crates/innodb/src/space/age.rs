@@ -1,8 +1,8 @@
 //! What the redo log beside some files says about the age of their pages.
 //!
 //! After a clean shutdown all changes are in the files: no page is newer than the end of the log ([`LogEnd`]), and none
-//! is older than the last of its changes that the log still has ([`LoggedPages`]). A page that is newer was copied later
-//! than the log, from a running server; one that is older was copied earlier, or comes from an older copy.
+//! is older than the last of its changes that the log still has ([`LoggedPages`]). A page that is newer was copied
+//! later than the log, from a running server; one that is older was copied earlier, or comes from an older copy.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -2,9 +2,10 @@
 //!
 //! Invariants:
 //! - the pages held weigh at most the capacity (pages that queries hold on to live on outside of it);
-//! - of the requests for a page that is not held, one reads it and the others wait for it; if the reader fails or is dropped, the next of
-//!   them takes over;
-//! - pages that are used once, as by a scan, do not push out pages that are used again (S3-FIFO with a memory of what it dropped).
+//! - of the requests for a page that is not held, one reads it and the others wait for it; if the reader fails or is
+//!   dropped, the next of them takes over;
+//! - pages that are used once, as by a scan, do not push out pages that are used again (S3-FIFO with a memory of what
+//!   it dropped).
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

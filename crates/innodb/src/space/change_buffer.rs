@@ -7,12 +7,13 @@
 //!
 //! Which leaves are concerned, every tablespace says itself (`ibuf0ibuf.cc`):
 //!
-//! 1. page 1 of each group of as many pages as a page has bytes is a bitmap with four bits a page, from [`BITMAP`], low bits first: two of
-//!    free space, BUFFERED, and one for pages of the change buffer itself;
-//! 2. a page marked BUFFERED that is a leaf names its index. What is marked but no leaf was freed since; no tree leads there.
+//! 1. page 1 of each group of as many pages as a page has bytes is a bitmap with four bits a page, from [`BITMAP`], low
+//!    bits first: two of free space, BUFFERED, and one for pages of the change buffer itself;
+//! 2. a page marked BUFFERED that is a leaf names its index. What is marked but no leaf was freed since; no tree leads
+//!    there.
 //!
-//! Indexes that cannot be told apart any more (a bitmap or page that is damaged or all zeros, more marked pages than it pays to read) all count as
-//! concerned. Servers without a change buffer write bitmaps all the same.
+//! Indexes that cannot be told apart any more (a bitmap or page that is damaged or all zeros, more marked pages than it
+//! pays to read) all count as concerned. Servers without a change buffer write bitmaps all the same.
 
 use std::collections::BTreeSet;
 
@@ -60,7 +61,8 @@ impl Stale {
 }
 
 impl Tablespace {
-    /// Which indexes have leaves with changes in the change buffer. Reads one page in as many as a page has bytes, and those that are marked.
+    /// Which indexes have leaves with changes in the change buffer. Reads one page in as many as a page has bytes, and
+    /// those that are marked.
     pub(crate) async fn stale_indexes(&self, context: &IoContext) -> Stale {
         let groups = (0..self.pages()).step_by(self.page_size().bytes());
         let bitmap = |group: u32| async move {

@@ -1,15 +1,17 @@
 //! Who owns which page, by the extent descriptors and the segment inodes (`fsp0fsp.h`).
 //!
-//! Space is given to segments in extents; the first pages of a segment are single ones from extents that several share. Every group of as many pages as a
-//! page has bytes starts with a page of descriptors, page 0 being the first:
+//! Space is given to segments in extents; the first pages of a segment are single ones from extents that several share.
+//! Every group of as many pages as a page has bytes starts with a page of descriptors, page 0 being the first:
 //!
 //! 1. the inodes name each segment's single pages;
-//! 2. a descriptor's state tells whose the extent is: nobody's, shared, or one segment's; a bit for each page tells whether it is used. (MySQL also
-//!    lends the first extent of a group to a segment, whose first two pages stay what they are.)
+//! 2. a descriptor's state tells whose the extent is: nobody's, shared, or one segment's; a bit for each page tells
+//!    whether it is used. (MySQL also lends the first extent of a group to a segment, whose first two pages stay what
+//!    they are.)
 //! 3. pages behind the free limit were never given to anyone.
 //!
-//! Reads the pages of descriptors and inodes only. Each page is said to be of one owner; what contradicts that (a page that two segments have, one
-//! in use that its descriptor calls free, an extent of a segment that has no inode) is damage.
+//! Reads the pages of descriptors and inodes only. Each page is said to be of one owner; what contradicts that (a page
+//! that two segments have, one in use that its descriptor calls free, an extent of a segment that has no inode) is
+//! damage.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -298,7 +300,8 @@ mod tests {
         (0..used).for_each(|used| page[at + BITMAP + used / 4] &= !(1 << (2 * (used % 4))));
     }
 
-    /// A space with segment 1, whose single page is `single`: the first extent is shared, the second in `state` of segment 1, and that of the second group lent to it.
+    /// A space with segment 1, whose single page is `single`: the first extent is shared, the second in `state` of
+    /// segment 1, and that of the second group lent to it.
     fn space(single: u32, state: u32, owner: u32) -> Result<Owners> {
         let mut first = page(0, page_type::FSP_HEADER);
         for (at, value) in [(38, SPACE), (46, PAGES), (FSP_FREE_LIMIT, PAGES - 1), (54, 0x40c1)] {

@@ -1,7 +1,8 @@
 //! The tablespace header on page 0 (FSP header, `fsp0fsp.h`) and what its flags say about all other pages.
 //!
-//! The flags have three dialects. MariaDB's full_crc32 is told by bit 4, which would be an impossible compressed page size in the others.
-//! MySQL 8 and later set bit 14 (serialized dictionary information) and leave their version in the header of page 0.
+//! The flags have three dialects. MariaDB's full_crc32 is told by bit 4, which would be an impossible compressed page
+//! size in the others. MySQL 8 and later set bit 14 (serialized dictionary information) and leave their version in the
+//! header of page 0.
 
 use std::path::Path;
 
@@ -49,7 +50,8 @@ pub(crate) struct SpaceHeader {
 }
 
 impl SpaceHeader {
-    /// Reads the header from the first [`PREFIX_BYTES`] of the file at `path`; its checksum is verified later, when the page size is known.
+    /// Reads the header from the first [`PREFIX_BYTES`] of the file at `path`; its checksum is verified later, when the
+    /// page size is known.
     ///
     /// # Errors
     /// If the file is no tablespace, or an encrypted one.
@@ -89,7 +91,8 @@ impl SpaceHeader {
         })
     }
 
-    /// Looks, on the whole page 0, for what only lies behind the extent descriptors: MariaDB's encryption record and MySQL's SDI root.
+    /// Looks, on the whole page 0, for what only lies behind the extent descriptors: MariaDB's encryption record and
+    /// MySQL's SDI root.
     ///
     /// # Errors
     /// If the space is encrypted by MariaDB.
@@ -168,7 +171,8 @@ fn page_size(shift: u32) -> std::result::Result<PageSize, Refusal> {
     }
 }
 
-/// The size of pages in a file with ROW_FORMAT=COMPRESSED, whose server's pages have `logical_size`: 1 is 1 KiB, 5 is 16 KiB.
+/// The size of pages in a file with ROW_FORMAT=COMPRESSED, whose server's pages have `logical_size`: 1 is 1 KiB, 5 is
+/// 16 KiB.
 fn zip_size(shift: u32, logical_size: PageSize) -> std::result::Result<PageSize, Refusal> {
     let size = PageSize(512 << shift);
     if shift <= 5 && size <= logical_size && logical_size.0 <= 16384 {
@@ -178,18 +182,20 @@ fn zip_size(shift: u32, logical_size: PageSize) -> std::result::Result<PageSize,
     Err((ErrorKind::Corrupt, what))
 }
 
-/// Bytes of an extent descriptor, by the size of the pages that the server works on: 24, and two bits for each page of the extent.
+/// Bytes of an extent descriptor, by the size of the pages that the server works on: 24, and two bits for each page of
+/// the extent.
 pub(super) fn xdes_bytes(page_size: PageSize) -> usize {
     24 + page_size.extent_pages() as usize / 4
 }
 
-/// Extent descriptors on each page that has some, by the sizes of pages in the file and of those that the server works on.
+/// Extent descriptors on each page that has some, by the sizes of pages in the file and of those that the server works
+/// on.
 pub(super) fn xdes_count(page_size: PageSize, logical_size: PageSize) -> u32 {
     page_size.0 / logical_size.extent_pages()
 }
 
-/// `fil0crypt.cc`: 38 bytes behind the descriptors a magic, the scheme, the IV with its length, the lowest key version in use (0 while pages
-/// are in the clear).
+/// `fil0crypt.cc`: 38 bytes behind the descriptors a magic, the scheme, the IV with its length, the lowest key version
+/// in use (0 while pages are in the clear).
 fn is_encrypted_by_mariadb(page: &[u8], behind: usize) -> bool {
     const MAGIC: [u8; 6] = [b's', 0x0e, 0x0c, b'R', b'E', b't'];
     let at = behind + 38;

@@ -1,11 +1,13 @@
 //! Tablespaces, the environment they are opened in, and the page cache they share.
 //!
-//! A [`Tablespace`] is read in two ways: single pages through the [`PageCache`] ([`Tablespace::page`]), which tree walks use, and runs of
-//! consecutive pages past it ([`Tablespace::run`]), which scans use. Either way a page is verified and decompressed before it is seen.
+//! A [`Tablespace`] is read in two ways: single pages through the [`PageCache`] ([`Tablespace::page`]), which tree
+//! walks use, and runs of consecutive pages past it ([`Tablespace::run`]), which scans use. Either way a page is
+//! verified and decompressed before it is seen.
 //!
-//! In a file with ROW_FORMAT=COMPRESSED pages have two sizes. Places in the file, groups of extents and runs go by the stored one
-//! ([`Tablespace::page_size`]); the cache holds pages of B+trees in the size that the server works with, so that each is decompressed once as long as
-//! it is held, and takes up to sixteen times as much memory there as in the file.
+//! In a file with ROW_FORMAT=COMPRESSED pages have two sizes. Places in the file, groups of extents and runs go by the
+//! stored one ([`Tablespace::page_size`]); the cache holds pages of B+trees in the size that the server works with, so
+//! that each is decompressed once as long as it is held, and takes up to sixteen times as much memory there as in the
+//! file.
 
 mod age;
 mod cache;
@@ -221,8 +223,8 @@ impl Tablespace {
         self.header.page_size
     }
 
-    /// The size of the pages that the server works on, and that B+tree pages have in memory: more than in the file if the table has
-    /// ROW_FORMAT=COMPRESSED.
+    /// The size of the pages that the server works on, and that B+tree pages have in memory: more than in the file if
+    /// the table has ROW_FORMAT=COMPRESSED.
     pub fn logical_page_size(&self) -> PageSize {
         self.header.logical_size
     }
@@ -247,7 +249,8 @@ impl Tablespace {
         self.header.server
     }
 
-    /// Whether page 0 has no checksum (`innodb_checksum_algorithm = none`): in such pages damage is not noticed, and others may be like it.
+    /// Whether page 0 has no checksum (`innodb_checksum_algorithm = none`): in such pages damage is not noticed, and
+    /// others may be like it.
     pub fn lacks_checksums(&self) -> bool {
         self.lacks_checksums
     }
@@ -263,7 +266,8 @@ impl Tablespace {
         self.header.size_pages
     }
 
-    /// Why pages that are referred to may be missing, to be told behind that; nothing if the file is as long as its header says.
+    /// Why pages that are referred to may be missing, to be told behind that; nothing if the file is as long as its
+    /// header says.
     pub(crate) fn shortage(&self) -> String {
         let (pages, size) = (self.pages, self.header.size_pages);
         if pages < size { format!(": it was cut short to {pages} of {size} pages") } else { String::new() }
@@ -274,8 +278,8 @@ impl Tablespace {
         self.sdi_root
     }
 
-    /// What is odd about the file but does no harm unless a missing page is needed: it ends within a page, or before the size that its
-    /// header gives.
+    /// What is odd about the file but does no harm unless a missing page is needed: it ends within a page, or before
+    /// the size that its header gives.
     pub fn note(&self) -> Option<String> {
         let (pages, size) = (self.pages, self.header.size_pages);
         if let Some(error) = &self.loss {
@@ -358,7 +362,8 @@ impl Tablespace {
         Ok(Page::new(self.id(), no, bytes))
     }
 
-    /// Whether a page that something refers to may be another one where it is read next: it is damaged, or all zeros though it was given to somebody.
+    /// Whether a page that something refers to may be another one where it is read next: it is damaged, or all zeros
+    /// though it was given to somebody.
     fn is_doubtful(&self, page: &Result<Page>) -> bool {
         match page {
             Ok(page) => self.is_lost(page),
@@ -371,7 +376,8 @@ impl Tablespace {
         page.is_unwritten() && page.number().0 < self.header.free_limit
     }
 
-    /// Page `i` of a run of this tablespace, to which something refers; if it is damaged there, it is read once more for itself.
+    /// Page `i` of a run of this tablespace, to which something refers; if it is damaged there, it is read once more
+    /// for itself.
     ///
     /// # Errors
     /// As [`page`](Self::page).
@@ -383,8 +389,8 @@ impl Tablespace {
         page
     }
 
-    /// Reads the images of `count` pages; the memory is only taken once the I/O may start. Pages that are smaller than the blocks of the device come
-    /// with their blocks.
+    /// Reads the images of `count` pages; the memory is only taken once the I/O may start. Pages that are smaller than
+    /// the blocks of the device come with their blocks.
     async fn read_pages(&self, first: PageNo, count: u32, context: &IoContext) -> Result<Images> {
         let (offset, start, len) = self.blocks_of(first, count);
         let permit = context.admit(len).await;
@@ -410,8 +416,8 @@ impl Tablespace {
         Ok(Images { buffer, start })
     }
 
-    /// `count` pages from `first` with one large I/O that neither uses nor fills the cache. Pages past the end of the file are only missed
-    /// when they are asked for.
+    /// `count` pages from `first` with one large I/O that neither uses nor fills the cache. Pages past the end of the
+    /// file are only missed when they are asked for.
     ///
     /// # Errors
     /// If they cannot be read, or are more than [`PageRun::MOST_BYTES`].

@@ -59,7 +59,8 @@ pub(crate) fn ranges(pages: impl IntoIterator<Item = PageNo>) -> Vec<PageRange> 
     ranges
 }
 
-/// The pages of ascending `ranges` that are not among ascending `without`. The first of `without` that is in none of `ranges` is the error.
+/// The pages of ascending `ranges` that are not among ascending `without`. The first of `without` that is in none of
+/// `ranges` is the error.
 pub(crate) fn difference(
     ranges: &[PageRange],
     without: impl IntoIterator<Item = PageNo>,

@@ -32,7 +32,8 @@ impl PageRun {
         PageRun { path: path.to_owned(), codec, first, count, images: Arc::new(buffer), start }
     }
 
-    /// Page `i` of the run: verified and decompressed on demand, not copied if it is not compressed. It keeps the memory of the whole run.
+    /// Page `i` of the run: verified and decompressed on demand, not copied if it is not compressed. It keeps the
+    /// memory of the whole run.
     ///
     /// # Errors
     /// If it is damaged, or lies past the end of the file or the run.

@@ -1,7 +1,8 @@
 //! Segments: who owns which extents and fragment pages (`fsp0fsp.cc`).
 //!
-//! Each B+tree has two segments, one for its leaves and one for the levels above. A segment's inode lists up to half an extent of single
-//! ("fragment") pages, then whole extents. Inodes fill INODE pages, which two lists on page 0 name: full ones, and ones with room.
+//! Each B+tree has two segments, one for its leaves and one for the levels above. A segment's inode lists up to half an
+//! extent of single ("fragment") pages, then whole extents. Inodes fill INODE pages, which two lists on page 0 name:
+//! full ones, and ones with room.
 //!
 //! To find the roots of all trees without a dictionary:
 //! 1. walk both lists;
@@ -119,8 +120,8 @@ impl Tablespace {
         Ok(segments)
     }
 
-    /// Root pages of the index trees in this space, found from the segment inodes (for files without SDI): (root page, index id), ascending
-    /// index id; the SDI index left out, SPATIAL ones not.
+    /// Root pages of the index trees in this space, found from the segment inodes (for files without SDI): (root page,
+    /// index id), ascending index id; the SDI index left out, SPATIAL ones not.
     pub async fn index_roots(&self, context: &IoContext) -> Result<Vec<(PageNo, u64)>> {
         // What is wrong with the segments is an error here.
         self.segments(context).await?;

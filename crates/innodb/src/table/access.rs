@@ -41,10 +41,12 @@ impl Access {
 }
 
 impl Table {
-    /// Compiles a reader of `columns` (slot i is columns[i]) through `index`. Virtual columns can only be read from an index that holds them; asking for one elsewhere is an error.
+    /// Compiles a reader of `columns` (slot i is columns[i]) through `index`. Virtual columns can only be read from an
+    /// index that holds them; asking for one elsewhere is an error.
     ///
     /// # Errors
-    /// `InvalidInput` for an index or a column that is not there or not stored, `Unsupported` for an index, a type or a collation that is not read.
+    /// `InvalidInput` for an index or a column that is not there or not stored, `Unsupported` for an index, a type or a
+    /// collation that is not read.
     pub fn access(&self, index: IndexNo, columns: &[ColumnNo]) -> Result<Access> {
         let layouts =
             |no: IndexNo| self.trees_of(no).map(|trees| trees.iter().map(|tree| tree.layout.clone()));
@@ -68,8 +70,8 @@ impl Table {
         Err(Error::new(ErrorKind::InvalidInput, what))
     }
 
-    /// Whether rows can be fetched by their clustered key, as [`fetch`](Table::fetch) and look-ups by an index that does not cover do: not if a
-    /// part of the key is a string in a collation that is not known here.
+    /// Whether rows can be fetched by their clustered key, as [`fetch`](Table::fetch) and look-ups by an index that
+    /// does not cover do: not if a part of the key is a string in a collation that is not known here.
     pub fn fetchable(&self) -> bool {
         self.key_shape(IndexNo(0)).is_some_and(|key| key.parts.iter().all(|part| !part.order.is_unknown()))
     }

@@ -17,7 +17,8 @@ impl Bookmark {
         self.partition as usize
     }
 
-    /// Orders bookmarks about as their rows lie in the file (exactly so unless a collation orders the key's bytes in another way).
+    /// Orders bookmarks about as their rows lie in the file (exactly so unless a collation orders the key's bytes in
+    /// another way).
     pub fn place(&self) -> impl Ord + '_ {
         (self.partition, &self.key)
     }

@@ -1,7 +1,8 @@
 //! The layout of a space the other way round: whose a page is, and which indexes lie in each chunk of the file.
 //!
-//! Storage moves a file in chunks and sees offsets alone; what it should move together, and for which index, follows from here. A page that an index has
-//! in reserve is that index's, too: it is read with its extent, and what comes into it next is the index's.
+//! Storage moves a file in chunks and sees offsets alone; what it should move together, and for which index, follows
+//! from here. A page that an index has in reserve is that index's, too: it is read with its extent, and what comes into
+//! it next is the index's.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +30,8 @@ pub struct IndexInChunk<'a> {
 }
 
 impl SpaceLayout {
-    /// The index whose page `page` is, in use or in reserve; `None` for a page that is free, the space's own or another table's, or not in the file.
+    /// The index whose page `page` is, in use or in reserve; `None` for a page that is free, the space's own or another
+    /// table's, or not in the file.
     pub fn index_of(&self, page: PageNo) -> Option<&IndexLayout> {
         self.indexes.iter().find(|index| {
             let lists = [&index.leaf, &index.inner, &index.off_page, &index.reserved];
@@ -37,8 +39,8 @@ impl SpaceLayout {
         })
     }
 
-    /// Which indexes lie in each chunk of `chunk_bytes` of the file, and with how many pages: ascending, without chunks in which no index has a page. The last
-    /// chunk of a file may have less than its bytes.
+    /// Which indexes lie in each chunk of `chunk_bytes` of the file, and with how many pages: ascending, without chunks
+    /// in which no index has a page. The last chunk of a file may have less than its bytes.
     ///
     /// # Errors
     /// `InvalidInput` unless a chunk holds a whole number of pages, at least one.

@@ -1,4 +1,5 @@
-//! What a table is like: sizes, forms, estimates. Put together from its layout and from sampled leaves, for people to look at.
+//! What a table is like: sizes, forms, estimates. Put together from its layout and from sampled leaves, for people to
+//! look at.
 
 use tanada_io::IoContext;
 
@@ -152,7 +153,8 @@ impl Table {
     }
 }
 
-/// The indexes of all partitions, each once. Those that the definition does not name are the same if they are called the same.
+/// The indexes of all partitions, each once. Those that the definition does not name are the same if they are called
+/// the same.
 fn indexes(layout: &TableLayout) -> Vec<IndexFacts> {
     let mut all: Vec<IndexFacts> = Vec::new();
     for index in layout.spaces.iter().flat_map(|space| &space.indexes) {

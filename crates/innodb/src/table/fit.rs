@@ -2,11 +2,11 @@
 //!
 //! Read by the definition of another table, most rows would be noise, but some would look sound. Two things tell:
 //!
-//! 1. the number of trees in the file, which is that of the indexes (a FULLTEXT one has no tree, but a hidden one over document ids comes with the
-//!    first of them and stays when they go);
-//! 2. on every page the bytes of all records and of the room that removed ones left make what the header says is used. The first leaf of the
-//!    clustered index is measured with the definition. REDUNDANT records say themselves how long they are; their number of fields and the widths
-//!    of fixed ones have to agree instead.
+//! 1. the number of trees in the file, which is that of the indexes (a FULLTEXT one has no tree, but a hidden one over
+//!    document ids comes with the first of them and stays when they go);
+//! 2. on every page the bytes of all records and of the room that removed ones left make what the header says is used.
+//!    The first leaf of the clustered index is measured with the definition. REDUNDANT records say themselves how long
+//!    they are; their number of fields and the widths of fixed ones have to agree instead.
 //!
 //! A definition of the same shape passes. Pages that cannot be read are found out by who needs them.
 
@@ -71,8 +71,8 @@ pub(super) fn check_leaf(clustered: &Tree, leaf: &Node) -> Result<()> {
     }
 }
 
-/// The first leaf; `None` if a page on the way cannot be read, or the table was changed instantly: what that left behind was compared with the
-/// definition already.
+/// The first leaf; `None` if a page on the way cannot be read, or the table was changed instantly: what that left
+/// behind was compared with the definition already.
 async fn first_leaf(tree: &Tree, context: &IoContext) -> Result<Option<Node>> {
     let Ok(mut node) = tree.root(context).await else { return Ok(None) };
     if node.core_fields().is_some() {

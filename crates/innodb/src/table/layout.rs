@@ -1,12 +1,16 @@
 //! Which pages of its files each index of a table has.
 //!
-//! 1. The roots are those of the trees that are open, and of the other indexes as far as the definition or the segment inodes name them.
-//! 2. A root names the inodes of its two segments: one for the leaves and off-page values, one for the levels above. Inodes and extent descriptors
-//!    tell each segment's pages ([`crate::space`]), so no other page has to be read.
-//! 3. The nodes of level 1 and above name the leaves in key order. What the leaves' segment has beside them are off-page values.
-//! 4. If descriptors, inodes or nodes are damaged, or a leaf is not in its segment, all pages are read instead and asked for their index ([`walked`](super::walked)).
+//! 1. The roots are those of the trees that are open, and of the other indexes as far as the definition or the segment
+//!    inodes name them.
+//! 2. A root names the inodes of its two segments: one for the leaves and off-page values, one for the levels above.
+//!    Inodes and extent descriptors tell each segment's pages ([`crate::space`]), so no other page has to be read.
+//! 3. The nodes of level 1 and above name the leaves in key order. What the leaves' segment has beside them are
+//!    off-page values.
+//! 4. If descriptors, inodes or nodes are damaged, or a leaf is not in its segment, all pages are read instead and
+//!    asked for their index ([`walked`](super::walked)).
 //!
-//! Every page of a file is of exactly one kind: a leaf, an inner node, an off-page value or reserved space of one index, free, or something else.
+//! Every page of a file is of exactly one kind: a leaf, an inner node, an off-page value or reserved space of one
+//! index, free, or something else.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -48,15 +52,15 @@ pub struct SpaceLayout {
     pub page_size: PageSize,
     /// Pages in the file.
     pub pages: u32,
-    /// The table's indexes in the order of the definition, then those that it does not name. Without those that have no tree (FULLTEXT) or whose
-    /// tree is not known.
+    /// The table's indexes in the order of the definition, then those that it does not name. Without those that have no
+    /// tree (FULLTEXT) or whose tree is not known.
     pub indexes: Vec<IndexLayout>,
     /// Given to nobody.
     pub free: Vec<PageRange>,
     /// What the space itself needs, MySQL's dictionary information, and other tables' pages if several share the space.
     pub other: Vec<PageRange>,
-    /// Whether descriptors, inodes or a tree were damaged, so that all pages were read: space that is reserved is not told from other, and off-page values are all said
-    /// to be the clustered index's.
+    /// Whether descriptors, inodes or a tree were damaged, so that all pages were read: space that is reserved is not
+    /// told from other, and off-page values are all said to be the clustered index's.
     pub walked: bool,
 }
 
@@ -83,7 +87,8 @@ pub struct IndexLayout {
     pub off_page: Vec<PageRange>,
     /// In the index's extents, but not in use.
     pub reserved: Vec<PageRange>,
-    /// Steps from a leaf to the next in key order, and how many of them lead to the next page of the file; `None` for an index that is not read.
+    /// Steps from a leaf to the next in key order, and how many of them lead to the next page of the file; `None` for
+    /// an index that is not read.
     pub steps: Option<LeafSteps>,
 }
 
@@ -148,7 +153,8 @@ impl SpaceLayout {
         }
     }
 
-    /// Where `pages` lie in the file. With page compression the bytes are those that the pages take up in the file's length, not on the device.
+    /// Where `pages` lie in the file. With page compression the bytes are those that the pages take up in the file's
+    /// length, not on the device.
     pub fn file_ranges(&self, pages: &[PageRange]) -> Vec<FileRange> {
         file_ranges(&self.path, self.page_size, pages)
     }
@@ -210,8 +216,8 @@ pub(super) struct RootFacts {
 }
 
 impl Table {
-    /// Which pages each index has, by the extent descriptors, the segment inodes and the levels above the leaves: of a large table about one page in a
-    /// hundred is read. All pages are, once, if the descriptors are damaged.
+    /// Which pages each index has, by the extent descriptors, the segment inodes and the levels above the leaves: of a
+    /// large table about one page in a hundred is read. All pages are, once, if the descriptors are damaged.
     ///
     /// # Errors
     /// `Corrupt` if a root is damaged.
@@ -223,8 +229,9 @@ impl Table {
         Ok(TableLayout { spaces })
     }
 
-    /// Which pages the segments of each index have, by the extent descriptors and the segment inodes alone: a handful of page reads however large the
-    /// table is. One entry for each partition. A file whose descriptors are damaged is said to be the clustered index's as a whole.
+    /// Which pages the segments of each index have, by the extent descriptors and the segment inodes alone: a handful
+    /// of page reads however large the table is. One entry for each partition. A file whose descriptors are damaged is
+    /// said to be the clustered index's as a whole.
     ///
     /// # Errors
     /// If pages cannot be read.
@@ -249,8 +256,8 @@ impl Table {
         IndexSegments { index: Some(IndexNo(0)), name, leaves: all, upper: Vec::new() }
     }
 
-    /// The leaf pages of `index` that may hold keys of `range`, for each partition in key order (reads the levels above the leaves only). Leaves that follow
-    /// each other both in key order and in the file are one range.
+    /// The leaf pages of `index` that may hold keys of `range`, for each partition in key order (reads the levels above
+    /// the leaves only). Leaves that follow each other both in key order and in the file are one range.
     ///
     /// # Errors
     /// `Unsupported` for an index that is not read, `Corrupt` if the tree is damaged.
@@ -306,7 +313,8 @@ impl Table {
             }
         }
         let space = &self.spaces[partition];
-        // MySQL names all roots. Elsewhere a space may have trees that no one is known to own, unless it has those of other tables too.
+        // MySQL names all roots. Elsewhere a space may have trees that no one is known to own, unless it has those of
+        // other tables too.
         if definition.server == Server::MySql || space.id() == SYSTEM_SPACE {
             return Ok(roots);
         }

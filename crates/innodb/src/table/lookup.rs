@@ -1,9 +1,10 @@
 //! Look-ups through the cache.
 //!
 //! 1. All partitions are descended at once, to the leaf where the key's first row would be.
-//! 2. From there the leaf chain is followed as long as keys are equal; a page of another index, of another level, or a chain longer than the file
-//!    ends it with an error.
-//! 3. If the index does not cover, each entry becomes a bookmark, and all bookmarks are fetched at once. Rows come as they arrive.
+//! 2. From there the leaf chain is followed as long as keys are equal; a page of another index, of another level, or a
+//!    chain longer than the file ends it with an error.
+//! 3. If the index does not cover, each entry becomes a bookmark, and all bookmarks are fetched at once. Rows come as
+//!    they arrive.
 
 use std::ops::ControlFlow;
 
@@ -22,8 +23,8 @@ use crate::{Error, ErrorKind, Result};
 const BOOKMARKS: usize = 512;
 
 impl Table {
-    /// All rows whose leading key parts equal `key`, through the cache: descent, leaf chain, and for a secondary index that does not cover, all bookmarks of the key at once.
-    /// Rows come in any order.
+    /// All rows whose leading key parts equal `key`, through the cache: descent, leaf chain, and for a secondary index
+    /// that does not cover, all bookmarks of the key at once. Rows come in any order.
     ///
     /// # Errors
     /// `Corrupt` if a page is damaged or an entry's row is missing, and what `on_row` returns.
@@ -67,7 +68,8 @@ impl Table {
     /// Fetches the row of a bookmark from the clustered index through the cache; `access` is of the clustered index.
     ///
     /// # Errors
-    /// `InvalidInput` if `access` is of an index that covers, `Corrupt` if a page is damaged or the row is missing, and what `on_row` returns.
+    /// `InvalidInput` if `access` is of an index that covers, `Corrupt` if a page is damaged or the row is missing, and
+    /// what `on_row` returns.
     pub async fn fetch(
         &self,
         access: &Access,

@@ -1,11 +1,14 @@
 //! A table ready to be read: scans, lookups, statistics.
 //!
-//! All async functions run on an executor's thread and do their page reads through the given [`IoContext`](tanada_io::IoContext).
+//! All async functions run on an executor's thread and do their page reads through the given
+//! [`IoContext`](tanada_io::IoContext).
 //!
-//! - [`Table::access`] compiles which columns are read through which index; [`Table::key`] turns values into search keys.
-//! - [`Table::leaves`] and [`Table::scan`] read leaf pages in large runs, past the cache, in any order and from many tasks at once.
-//! - [`Table::lookup`] finds the rows of one key through the cache; where a secondary index does not cover, all rows of the key are fetched at
-//!   once. [`Table::bookmarks`] and [`Table::fetch`] are the two halves of that for ranges.
+//! - [`Table::access`] compiles which columns are read through which index; [`Table::key`] turns values into search
+//!   keys.
+//! - [`Table::leaves`] and [`Table::scan`] read leaf pages in large runs, past the cache, in any order and from many
+//!   tasks at once.
+//! - [`Table::lookup`] finds the rows of one key through the cache; where a secondary index does not cover, all rows of
+//!   the key are fetched at once. [`Table::bookmarks`] and [`Table::fetch`] are the two halves of that for ranges.
 //! - [`Table::sound_leaves`] and [`Table::scan_sound`] read what is not damaged and list what is ([`Losses`]).
 
 mod access;
@@ -101,8 +104,9 @@ impl Table {
         &self.spaces
     }
 
-    /// What was found on opening that a user should know: indexes that are not read because the server left changes to them in its change
-    /// buffer, files that say that they are of another table. Each was handed to [`tanada_io::warn`] once.
+    /// What was found on opening that a user should know: indexes that are not read because the server left changes to
+    /// them in its change buffer, files that say that they are of another table. Each was handed to [`tanada_io::warn`]
+    /// once.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -143,16 +147,18 @@ impl Table {
         self.trees_of(index)?.get(partition).ok_or_else(missing)
     }
 
-    /// Whether key part `part` of `index` can be searched with values (numbers, dates, binary-comparable strings; not collations that are not known here). A prefix part can be searched but finds a superset.
+    /// Whether key part `part` of `index` can be searched with values (numbers, dates, binary-comparable strings; not
+    /// collations that are not known here). A prefix part can be searched but finds a superset.
     ///
-    /// Equality is the index's own: in a collation without case, or one that pads with spaces, more is found than equals the value byte by byte.
-    /// So callers compare again.
+    /// Equality is the index's own: in a collation without case, or one that pads with spaces, more is found than
+    /// equals the value byte by byte. So callers compare again.
     pub fn searchable(&self, index: IndexNo, part: usize) -> bool {
         self.part(index, part).is_some_and(|(_, key, _)| !key.order.is_unknown() && key.one_form)
     }
 
-    /// Whether the index keeps part `part` in the order of its values, so that a range of values is a range of keys: not for prefixes, strings in
-    /// collations that pad or fold case, ENUM, SET and addresses, which can be searched for equality only.
+    /// Whether the index keeps part `part` in the order of its values, so that a range of values is a range of keys:
+    /// not for prefixes, strings in collations that pad or fold case, ENUM, SET and addresses, which can be searched
+    /// for equality only.
     pub fn ordered(&self, index: IndexNo, part: usize) -> bool {
         self.part(index, part).is_some_and(|(column_type, key, prefix)| {
             let by_number = matches!(
@@ -177,8 +183,8 @@ impl Table {
         })
     }
 
-    /// Whether the index keeps part `part`, texts, in the order of their collation, so that a range of texts in that order
-    /// is a range of keys.
+    /// Whether the index keeps part `part`, texts, in the order of their collation, so that a range of texts in that
+    /// order is a range of keys.
     pub fn ordered_by_collation(&self, index: IndexNo, part: usize) -> bool {
         self.part(index, part).is_some_and(|(column_type, key, prefix)| {
             let is_text = matches!(
@@ -206,10 +212,13 @@ impl Table {
         Some((&column.column_type, key, declared.prefix_bytes))
     }
 
-    /// Encodes the first `values.len()` parts of `index`, fewer if several stored strings are shown as a value: the key then finds more. `None` if no row can have these values (out of the type's range, NULL in an equality is up to the caller: NULL is encoded as NULL).
+    /// Encodes the first `values.len()` parts of `index`, fewer if several stored strings are shown as a value: the key
+    /// then finds more. `None` if no row can have these values (out of the type's range, NULL in an equality is up to
+    /// the caller: NULL is encoded as NULL).
     ///
     /// # Errors
-    /// `InvalidInput` if there are more values than parts, a part cannot be searched, or a value's kind does not go with its part's type.
+    /// `InvalidInput` if there are more values than parts, a part cannot be searched, or a value's kind does not go
+    /// with its part's type.
     pub fn key(&self, index: IndexNo, values: &[Value<'_>]) -> Result<Option<Key>> {
         self.trees_of(index)?;
         if let Some(part) = (0..values.len()).find(|part| !self.searchable(index, *part)) {

@@ -1,10 +1,11 @@
 //! Opening: spaces, index roots, and what instant ALTER of MariaDB left behind.
 //!
 //! 1. The space of each partition is opened.
-//! 2. Where the definition does not know the roots (MariaDB), they are taken from the space: the trees in the order of their ids are the indexes
-//!    in the order of their creation. A secondary index that was added later may stand elsewhere in the definition, so each assignment is
-//!    verified with rows ([`super::verify`]).
-//! 3. Secondary indexes that the server left changes to in its change buffer are put aside, with a warning ([`super::stale`]).
+//! 2. Where the definition does not know the roots (MariaDB), they are taken from the space: the trees in the order of
+//!    their ids are the indexes in the order of their creation. A secondary index that was added later may stand
+//!    elsewhere in the definition, so each assignment is verified with rows ([`super::verify`]).
+//! 3. Secondary indexes that the server left changes to in its change buffer are put aside, with a warning
+//!    ([`super::stale`]).
 //! 4. On MariaDB, a clustered root of type 18 leads to the metadata record, which changes the layout of this partition.
 //! 5. A definition that does not lie in the file itself has to fit it ([`super::fit`]).
 
@@ -323,8 +324,8 @@ async fn fits_without_root(plain: &Tree, known_id: u64, context: &IoContext) -> 
     fit::check_leaf(plain, &leaf).map(|()| true)
 }
 
-/// The leftmost leaf of a tree whose NULL bitmap width is not known yet: the metadata record there tells. The width that leads to a node of the
-/// next level without a left neighbour is right.
+/// The leftmost leaf of a tree whose NULL bitmap width is not known yet: the metadata record there tells. The width
+/// that leads to a node of the next level without a left neighbour is right.
 async fn leftmost_leaf(plain: &Tree, core: usize, root: Node, context: &IoContext) -> Result<Node> {
     let mut shape = (*plain.layout.shape).clone().with_added(core);
     let (mut node, id) = (root, plain.id(context).await?);

@@ -28,7 +28,8 @@ pub(super) struct Projection {
 }
 
 impl Projection {
-    /// Compiles the columns; `None` if the index does not hold one of them in full, or not what tells current rows from past ones.
+    /// Compiles the columns; `None` if the index does not hold one of them in full, or not what tells current rows from
+    /// past ones.
     pub(super) fn new(
         definition: &TableDefinition,
         layout: &Layout,
@@ -88,7 +89,8 @@ impl Row<'_> {
         Ok(())
     }
 
-    /// Decodes some of the projected columns, in the order of `slots`. Cheap to call twice: filter columns first, the rest for rows that pass.
+    /// Decodes some of the projected columns, in the order of `slots`. Cheap to call twice: filter columns first, the
+    /// rest for rows that pass.
     ///
     /// # Errors
     /// As [`decode`](Self::decode), and `InvalidInput` for a slot that is not there.

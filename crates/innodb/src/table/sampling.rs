@@ -1,7 +1,7 @@
 //! Leaves spread over a tree, without reading all of it.
 //!
-//! Inner levels above level 1 are read whole: they are a millionth of the data. Of the nodes of level 1 all are read if they are few, else
-//! some of them, evenly spread; the leaves below the others are then estimated.
+//! Inner levels above level 1 are read whole: they are a millionth of the data. Of the nodes of level 1 all are read if
+//! they are few, else some of them, evenly spread; the leaves below the others are then estimated.
 //!
 //! Estimates need no page in particular: one that cannot be read is left out, and the first of them is kept to be
 //! warned of once a table.
@@ -158,7 +158,8 @@ async fn children(tree: &Tree, no: PageNo, level: u16, id: u64, context: &IoCont
 }
 
 impl Table {
-    /// Rows decoded from about `pages` leaf pages of the clustered index spread over the table (all of them if there are fewer), without off-page columns: those show as NULL.
+    /// Rows decoded from about `pages` leaf pages of the clustered index spread over the table (all of them if there
+    /// are fewer), without off-page columns: those show as NULL.
     ///
     /// Pages and rows that are damaged are left out, with a warning.
     ///

@@ -55,7 +55,8 @@ pub(super) fn runs(partition: usize, pages: &[PageNo], page_size: PageSize) -> V
 }
 
 impl Table {
-    /// The leaf pages of `index` that may hold keys of `range`, as runs sorted by partition and page number (reads the level above the leaves only).
+    /// The leaf pages of `index` that may hold keys of `range`, as runs sorted by partition and page number (reads the
+    /// level above the leaves only).
     ///
     /// # Errors
     /// `Corrupt` if the tree is damaged, as where a page has two parents.
@@ -79,7 +80,8 @@ impl Table {
         Ok(all)
     }
 
-    /// Reads one run with one I/O past the cache and hands out its rows in range, in page order; needs a covering access (the clustered index is covering for all stored columns).
+    /// Reads one run with one I/O past the cache and hands out its rows in range, in page order; needs a covering
+    /// access (the clustered index is covering for all stored columns).
     ///
     /// # Errors
     /// `InvalidInput` if `access` does not cover, `Corrupt` if a page is damaged, and what `on_row` returns.

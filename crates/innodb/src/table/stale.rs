@@ -1,7 +1,7 @@
 //! Putting aside the indexes whose leaves are not up to date, so that nothing is read through them.
 //!
-//! An index that was not found in a partition because its entries contradict the rows there (roots are found by comparing them, see
-//! [`super::verify`]) is named too if the partition has leaves that are not up to date.
+//! An index that was not found in a partition because its entries contradict the rows there (roots are found by
+//! comparing them, see [`super::verify`]) is named too if the partition has leaves that are not up to date.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use crate::space::Stale;
 use crate::tree::Tree;
 use crate::{Result, TableDefinition, Tablespace};
 
-/// Takes the trees that the change buffer has changes to out of `trees` (by index, then by partition). Gives the indexes concerned.
+/// Takes the trees that the change buffer has changes to out of `trees` (by index, then by partition). Gives the
+/// indexes concerned.
 pub(super) async fn put_aside(
     definition: &TableDefinition,
     spaces: &[Arc<Tablespace>],

@@ -1,8 +1,8 @@
 //! Estimates from sampled pages.
 //!
-//! About twenty leaves of each index are read, all at once. Rows are the leaves times the mean of live rows on them. Distinct values of a key
-//! prefix are estimated from how often it changes from one row to the next: a table of n rows whose prefix changes at a share p of the steps has
-//! about 1 + p (n - 1) of them, and at least as many as were seen.
+//! About twenty leaves of each index are read, all at once. Rows are the leaves times the mean of live rows on them.
+//! Distinct values of a key prefix are estimated from how often it changes from one row to the next: a table of n rows
+//! whose prefix changes at a share p of the steps has about 1 + p (n - 1) of them, and at least as many as were seen.
 
 use std::collections::HashSet;
 use std::sync::Arc;

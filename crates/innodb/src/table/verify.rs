@@ -1,9 +1,10 @@
 //! Which tree is which secondary index, where nothing says so.
 //!
-//! A tree is taken for an index if entries of its first and its last leaf, read with the index's layout, lead to clustered rows that hold the
-//! same values. (Both ends, since at one of them all values may be NULL, which looks alike in every index.) The trees come in the order of their
-//! ids, so the first that fits is the right one unless two indexes hold the same values, and then it does not matter. An index over virtual
-//! columns only has nothing to compare, so it is given its tree after the others.
+//! A tree is taken for an index if entries of its first and its last leaf, read with the index's layout, lead to
+//! clustered rows that hold the same values. (Both ends, since at one of them all values may be NULL, which looks alike
+//! in every index.) The trees come in the order of their ids, so the first that fits is the right one unless two
+//! indexes hold the same values, and then it does not matter. An index over virtual columns only has nothing to
+//! compare, so it is given its tree after the others.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The layout of a space whose descriptors are damaged: every page is read and asked what it is.
 //!
-//! A page of a B+tree names its index and its level. Off-page values name nobody; they are taken for the clustered index's, the only one that has any.
-//! A page that cannot be read, and one that says nothing, is something else.
+//! A page of a B+tree names its index and its level. Off-page values name nobody; they are taken for the clustered
+//! index's, the only one that has any. A page that cannot be read, and one that says nothing, is something else.
 
 use std::collections::HashMap;
 

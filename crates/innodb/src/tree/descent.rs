@@ -100,8 +100,8 @@ impl Tree {
         self.check(node, level, id)
     }
 
-    /// How the key fields of the record at `origin` compare with `key`. The smallest node pointer of a level, and MariaDB's metadata record, are
-    /// less than any key.
+    /// How the key fields of the record at `origin` compare with `key`. The smallest node pointer of a level, and
+    /// MariaDB's metadata record, are less than any key.
     #[inline]
     pub(crate) fn compare(
         &self,

@@ -101,7 +101,8 @@ impl KeyBuilder {
     }
 }
 
-/// A range of keys, in the order of the index (for a DESC part the larger value comes first). Bounds may have fewer parts than the index: then they bound the prefix.
+/// A range of keys, in the order of the index (for a DESC part the larger value comes first). Bounds may have fewer
+/// parts than the index: then they bound the prefix.
 #[derive(Debug, Clone)]
 pub struct KeyRange {
     /// Start.

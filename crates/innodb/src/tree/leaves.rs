@@ -1,8 +1,8 @@
 //! Which leaves a range of keys takes, read off the level above them.
 //!
 //! 1. From the root, level by level, all nodes that the range touches are read at once.
-//! 2. The children that the range touches are those from the last whose key is before the lower bound to the last whose key is not past the
-//!    upper bound.
+//! 2. The children that the range touches are those from the last whose key is before the lower bound to the last whose
+//!    key is not past the upper bound.
 //! 3. The children of level 1 are the leaves; they come in key order.
 
 use std::ops::Bound;
@@ -117,7 +117,8 @@ impl KeyRange {
 }
 
 impl Tree {
-    /// The part of `leaf` within `range`: the record before its first, and its last (`None`: the last of the leaf). `None` if it is empty.
+    /// The part of `leaf` within `range`: the record before its first, and its last (`None`: the last of the leaf).
+    /// `None` if it is empty.
     pub(crate) fn stretch(&self, leaf: &Node, range: &KeyRange) -> Result<Option<(usize, Option<usize>)>> {
         let mut spans = Spans::new();
         let mut compare = |origin, key| self.compare(leaf, origin, key, &mut spans);

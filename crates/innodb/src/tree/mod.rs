@@ -1,8 +1,9 @@
 //! B+trees: pages as nodes, keys and their order, descents, and which leaves a range takes.
 //!
-//! A descent goes from the root to a leaf in at most [`MAX_LEVELS`] steps; on the way the level falls by one each step and the index id stays the
-//! root's, so damage cannot lead in circles. Below a node, the child to take is the last whose key is less than the key sought (strictly, since
-//! rows of one key may begin on the page before the one whose node pointer equals it), except when a whole unique key is sought.
+//! A descent goes from the root to a leaf in at most [`MAX_LEVELS`] steps; on the way the level falls by one each step
+//! and the index id stays the root's, so damage cannot lead in circles. Below a node, the child to take is the last
+//! whose key is less than the key sought (strictly, since rows of one key may begin on the page before the one whose
+//! node pointer equals it), except when a whole unique key is sought.
 
 mod descent;
 mod key;

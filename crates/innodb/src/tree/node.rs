@@ -1,7 +1,7 @@
 //! A page as a node of a B+tree: its header, its directory, its chain of records.
 //!
-//! Nothing in a page is believed: every origin lies between the supremum and the directory, and a walk takes at most as many steps as the page
-//! has records in its heap, so that a chain that bites its tail ends.
+//! Nothing in a page is believed: every origin lies between the supremum and the directory, and a walk takes at most as
+//! many steps as the page has records in its heap, so that a chain that bites its tail ends.
 
 use crate::page::header::{self, page_type, u16_at, u64_at};
 use crate::record;
@@ -149,7 +149,8 @@ impl Node {
         self.records_after(self.infimum())
     }
 
-    /// The last record for which `before` holds, or the infimum: `before` must hold for a beginning of the records only.
+    /// The last record for which `before` holds, or the infimum: `before` must hold for a beginning of the records
+    /// only.
     ///
     /// # Errors
     /// If the directory or the chain is damaged, and what `before` returns.

@@ -54,7 +54,8 @@ pub(crate) fn uuid_bytes(text: &str) -> Option<[u8; 16]> {
     Some(stored)
 }
 
-/// The text of an INET6 as MariaDB prints it: as usual, and with the last four bytes as IPv4 if all before them are zero and the next two are not.
+/// The text of an INET6 as MariaDB prints it: as usual, and with the last four bytes as IPv4 if all before them are
+/// zero and the next two are not.
 pub(crate) fn inet6_text(stored: [u8; 16]) -> String {
     let [head @ .., a, b, c, d] = stored;
     if head == [0; 12] && [a, b] != [0; 2] {
@@ -79,8 +80,8 @@ pub(crate) fn inet4_bytes(text: &str) -> Option<[u8; 4]> {
     text.parse::<Ipv4Addr>().ok().map(|address| address.octets())
 }
 
-/// The stored form of a UUID, INET6 or INET4 that `text` spells, in any spelling that the server takes and that is known here; such columns
-/// compare by it. `None` of other types, and of a text that is none.
+/// The stored form of a UUID, INET6 or INET4 that `text` spells, in any spelling that the server takes and that is
+/// known here; such columns compare by it. `None` of other types, and of a text that is none.
 pub fn address_key(column_type: &ColumnType, text: &str) -> Option<Vec<u8>> {
     match column_type {
         ColumnType::Uuid => uuid_bytes(text).map(Vec::from),

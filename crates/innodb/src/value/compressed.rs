@@ -1,8 +1,8 @@
 //! Values of MariaDB's COMPRESSED columns (`field_comp.cc`).
 //!
-//! A value that is not empty has a byte before it: the method in the upper four bits, 0 for none and 8 for zlib. With zlib the low three bits are the
-//! bytes of the original length, which follows big-endian, and bit 3 says that the stream is without zlib's header and checksum
-//! (`column_compression_zlib_wrap = 0`, the default).
+//! A value that is not empty has a byte before it: the method in the upper four bits, 0 for none and 8 for zlib. With
+//! zlib the low three bits are the bytes of the original length, which follows big-endian, and bit 3 says that the
+//! stream is without zlib's header and checksum (`column_compression_zlib_wrap = 0`, the default).
 
 use std::borrow::Cow;
 use std::io::Read;

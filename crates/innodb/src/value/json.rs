@@ -1,9 +1,10 @@
 //! MySQL's binary JSON (`json_binary.h`) as text, spelled as MySQL prints it.
 //!
-//! A document is a type byte and a value; all numbers are little-endian. Objects and arrays begin with their element count and size, both
-//! of two (small) or four (large) bytes, then key entries (offset, length of two bytes) and value entries (type, offset or inlined scalar);
-//! offsets count from the count. Depth and every offset are checked; each element takes at least its entry's bytes, and the total output is
-//! bounded, so that overlapping elements cannot blow up.
+//! A document is a type byte and a value; all numbers are little-endian. Objects and arrays begin with their element
+//! count and size, both of two (small) or four (large) bytes, then key entries (offset, length of two bytes) and value
+//! entries (type, offset or inlined scalar); offsets count from the count. Depth and every offset are checked; each
+//! element takes at least its entry's bytes, and the total output is bounded, so that overlapping elements cannot blow
+//! up.
 
 use super::{Decimal, decimal, temporal, text};
 use crate::{Error, ErrorKind, Result};

@@ -62,6 +62,7 @@ pub enum Value<'a> {
 
 /// Takes the values of rows, column by column.
 pub trait RowSink {
-    /// The value of projected column `slot` (0-based position in the projection given to [`crate::Table::access`]) of the current row.
+    /// The value of projected column `slot` (0-based position in the projection given to [`crate::Table::access`]) of
+    /// the current row.
     fn push(&mut self, slot: usize, value: Value<'_>) -> Result<()>;
 }

@@ -1,7 +1,8 @@
 //! DATE, TIME, DATETIME, TIMESTAMP: the stored forms.
 //!
-//! Since MySQL 5.6 a time is a packed number of fields (`my_time.cc`): big-endian, offset so that it compares as bytes, with up to three
-//! bytes of fraction after it. The `legacy` forms before that are decimal numbers (`hhmmss`, `YYYYMMDDhhmmss`) or plain seconds.
+//! Since MySQL 5.6 a time is a packed number of fields (`my_time.cc`): big-endian, offset so that it compares as bytes,
+//! with up to three bytes of fraction after it. The `legacy` forms before that are decimal numbers (`hhmmss`,
+//! `YYYYMMDDhhmmss`) or plain seconds.
 
 use tanada_base::calendar::{civil_from_days, days_from_civil, is_date};
 

@@ -10,7 +10,8 @@ use crate::ColumnType;
 
 /// Significant digits of a FLOAT (`FLT_DIG`).
 const FLOAT_DIGITS: usize = 6;
-/// Beyond so many digits before or zeros after the point numbers are spelled with an exponent (`MAX_DECPT_FOR_F_FORMAT`).
+/// Beyond so many digits before or zeros after the point numbers are spelled with an exponent
+/// (`MAX_DECPT_FOR_F_FORMAT`).
 const MAX_POINT: i32 = 15;
 const DAY_US: i64 = 86_400_000_000;
 
@@ -63,8 +64,8 @@ fn date_text(days: i64) -> String {
 }
 
 impl Value<'_> {
-    /// The value as `mysql --batch` prints it, before escaping; bytes (BINARY, BLOB, GEOMETRY) and BIT in hexadecimal. The type gives the
-    /// digits of a fraction.
+    /// The value as `mysql --batch` prints it, before escaping; bytes (BINARY, BLOB, GEOMETRY) and BIT in hexadecimal.
+    /// The type gives the digits of a fraction.
     pub fn to_mysql_text(&self, column_type: &ColumnType) -> String {
         match self {
             Value::Null => "NULL".into(),

@@ -1,4 +1,5 @@
-//! `.frm` files that MariaDB 10.11 wrote for tables with everything the samples lack, with what SHOW CREATE TABLE printed.
+//! `.frm` files that MariaDB 10.11 wrote for tables with everything the samples lack, with what SHOW CREATE TABLE
+//! printed.
 
 use std::path::{Path, PathBuf};
 

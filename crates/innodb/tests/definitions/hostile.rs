@@ -1,4 +1,5 @@
-//! Damaged definitions are errors: whatever bytes stand in an SDI, a `.frm`, a `.par` or a DDL file, reading them ends without a panic.
+//! Damaged definitions are errors: whatever bytes stand in an SDI, a `.frm`, a `.par` or a DDL file, reading them ends
+//! without a panic.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;

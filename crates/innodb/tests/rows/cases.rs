@@ -13,13 +13,13 @@ use crate::support::{
 };
 
 /// Folders of servers, and how many tables each has. `forms` was made with the statements in `fixtures/forms-sql`, by
-/// MySQL 8.0.28 (the last with the old instant ADD) and 9.7.4 and MariaDB 10.11.19. The tables of `altered` went through
-/// random instant ALTERs, in three row formats. Two of those of `shared` lie in the system tablespace. `rare` has
-/// system-versioned tables, whose past rows no answer has, compressed columns, and every byte of every character set of
-/// single bytes. `instant` has columns added and dropped instantly behind fixed ones that are never NULL, and short
-/// columns whose values lie outside of their page. `texts` has keys in many collations, every character of East Asian
-/// sets, and odd elements of ENUM and SET. `compressed` has ROW_FORMAT=COMPRESSED with each KEY_BLOCK_SIZE, under pages
-/// of 16, 8 and 4 KiB.
+/// MySQL 8.0.28 (the last with the old instant ADD) and 9.7.4 and MariaDB 10.11.19. The tables of `altered` went
+/// through random instant ALTERs, in three row formats. Two of those of `shared` lie in the system tablespace. `rare`
+/// has system-versioned tables, whose past rows no answer has, compressed columns, and every byte of every character
+/// set of single bytes. `instant` has columns added and dropped instantly behind fixed ones that are never NULL, and
+/// short columns whose values lie outside of their page. `texts` has keys in many collations, every character of East
+/// Asian sets, and odd elements of ENUM and SET. `compressed` has ROW_FORMAT=COMPRESSED with each KEY_BLOCK_SIZE, under
+/// pages of 16, 8 and 4 KiB.
 const SERVERS: [(&str, &str, usize); 19] = [
     ("cases", "mysql-9.7", 3 * 11),
     ("cases", "mariadb-10.11", 5 * 11),

@@ -1,5 +1,6 @@
-//! Files of a MariaDB that stopped with changes in its change buffer (`innodb_change_buffering = all`, `innodb_fast_shutdown = 1`): the
-//! indexes with stale leaves are not read, and a warning names them. That all others give the server's rows, `cases` tests.
+//! Files of a MariaDB that stopped with changes in its change buffer (`innodb_change_buffering = all`,
+//! `innodb_fast_shutdown = 1`): the indexes with stale leaves are not read, and a warning names them. That all others
+//! give the server's rows, `cases` tests.
 
 use tanada_innodb::{Catalog, IndexNo, MountOptions};
 

@@ -1,4 +1,5 @@
-//! Damaged files: an error or the right rows with checksums, and whatever without them, but never a panic, a loop, or rows without end.
+//! Damaged files: an error or the right rows with checksums, and whatever without them, but never a panic, a loop, or
+//! rows without end.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -60,8 +60,8 @@ async fn walk(space: &Tablespace) -> Vec<Option<Header>> {
     headers
 }
 
-/// The pages of an index in chains of each level, by the pages' own links: from the one page of the level that none is before. What was freed keeps its
-/// header, and maybe neighbours, but no page in use leads there.
+/// The pages of an index in chains of each level, by the pages' own links: from the one page of the level that none is
+/// before. What was freed keeps its header, and maybe neighbours, but no page in use leads there.
 fn chained(headers: &[Option<Header>], pages: &[PageNo], label: &str) -> Vec<PageNo> {
     let header = |no: PageNo| headers[no.0 as usize].unwrap();
     let mut found = Vec::new();
@@ -239,8 +239,9 @@ fn check_folder(folder: &Path) -> usize {
     })
 }
 
-/// Each page that says that it is an index's is in that index's layout and nothing else is, in all samples: both servers, partitions, tables in the system
-/// tablespace, and what was freed, dropped, altered and left in the change buffer.
+/// Each page that says that it is an index's is in that index's layout and nothing else is, in all samples: both
+/// servers, partitions, tables in the system tablespace, and what was freed, dropped, altered and left in the change
+/// buffer.
 #[test]
 fn every_page_is_of_the_index_that_it_names() {
     for (folder, tables) in [

@@ -49,8 +49,8 @@ impl Arena {
         let skip = mapped.as_ptr().align_offset(HUGE_PAGE);
         // SAFETY: `skip < HUGE_PAGE`, so `skip + len` lies within the mapping.
         let start = unsafe { mapped.add(skip) };
-        // In huge pages a buffer is one segment for the device instead of one for each 4 KiB, so more I/Os fit into its queue: on a
-        // virtual disk, 16 KiB reads at depth 128 and beyond gain 40 %. Without them all works the same.
+        // In huge pages a buffer is one segment for the device instead of one for each 4 KiB, so more I/Os fit into its
+        // queue: on a virtual disk, 16 KiB reads at depth 128 and beyond gain 40 %. Without them all works the same.
         // SAFETY: the range lies within the mapping, and the advice changes no contents.
         let _ = unsafe { madvise(start.as_ptr().cast(), len, Advice::LinuxHugepage) };
         Arena { start, len, mapping: Some((mapped, mapped_len)) }

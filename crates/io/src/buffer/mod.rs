@@ -1,8 +1,8 @@
 //! Aligned buffers for direct I/O.
 //!
-//! A [`BufferPool`] owns one arena of memory that rings register with the kernel, cut into power-of-two slots of 4 KiB to 1 MiB.
-//! Buffers may live long (a page cache is made of them), so an exhausted arena never blocks: the next buffer comes from the heap and
-//! costs a little more CPU per I/O.
+//! A [`BufferPool`] owns one arena of memory that rings register with the kernel, cut into power-of-two slots of 4 KiB
+//! to 1 MiB. Buffers may live long (a page cache is made of them), so an exhausted arena never blocks: the next buffer
+//! comes from the heap and costs a little more CPU per I/O.
 //!
 //! Invariants:
 //! - a live [`Buffer`] is the only owner of its bytes, and all of them are initialised; buffers that were one (see
@@ -109,8 +109,9 @@ impl Buffer {
         self.slot.is_some()
     }
 
-    /// Splits off what follows byte `at` (a multiple of [`BUFFER_ALIGNMENT`], at most the capacity) without copying; this buffer
-    /// keeps what comes before, and neither grows into the other any more. What an I/O on several places works on is made so.
+    /// Splits off what follows byte `at` (a multiple of [`BUFFER_ALIGNMENT`], at most the capacity) without copying;
+    /// this buffer keeps what comes before, and neither grows into the other any more. What an I/O on several places
+    /// works on is made so.
     pub fn split_off(&mut self, at: usize) -> Buffer {
         assert!(
             at.is_multiple_of(BUFFER_ALIGNMENT) && at <= self.capacity,
@@ -139,8 +140,8 @@ impl Buffer {
         rest
     }
 
-    /// Joins `next` to the end of this buffer again, where [`split_off`](Self::split_off) took it; all of this buffer's capacity counts as
-    /// valid then.
+    /// Joins `next` to the end of this buffer again, where [`split_off`](Self::split_off) took it; all of this buffer's
+    /// capacity counts as valid then.
     ///
     /// # Errors
     /// Gives `next` back if it does not follow this buffer in the same memory.
@@ -215,13 +216,14 @@ pub struct BufferPool {
 }
 
 impl BufferPool {
-    /// A pool with an arena of `arena_bytes` (rounded up to whole MiB; 0 for none). If the arena cannot be mapped, the heap serves all.
+    /// A pool with an arena of `arena_bytes` (rounded up to whole MiB; 0 for none). If the arena cannot be mapped, the
+    /// heap serves all.
     pub fn new(arena_bytes: usize) -> Arc<BufferPool> {
         BufferPool::with_registered(arena_bytes, arena_bytes)
     }
 
-    /// A pool with an arena of `arena_bytes`, at least `registered_bytes`, of which only the beginning is registered with rings. The rest takes
-    /// memory as it is used.
+    /// A pool with an arena of `arena_bytes`, at least `registered_bytes`, of which only the beginning is registered
+    /// with rings. The rest takes memory as it is used.
     pub fn with_registered(arena_bytes: usize, registered_bytes: usize) -> Arc<BufferPool> {
         let mut arena = Arena::map(arena_bytes.max(registered_bytes));
         if arena.len() == 0 {

@@ -1,10 +1,11 @@
 //! Which parts of the arena are free.
 //!
-//! The arena is an array of 1 MiB blocks. A block is free, or belongs to one size class and is cut into equal slots of that size, whose
-//! freedom is a bitmap; when the last slot comes back the block is free for any class again. Taking and giving back are O(1).
+//! The arena is an array of 1 MiB blocks. A block is free, or belongs to one size class and is cut into equal slots of
+//! that size, whose freedom is a bitmap; when the last slot comes back the block is free for any class again. Taking
+//! and giving back are O(1).
 //!
-//! Invariants: `partial[class]` lists exactly the blocks of the class that have both free and taken slots, each at the position
-//! that its `listed_at` names; `free_blocks` lists exactly the blocks of no class.
+//! Invariants: `partial[class]` lists exactly the blocks of the class that have both free and taken slots, each at the
+//! position that its `listed_at` names; `free_blocks` lists exactly the blocks of no class.
 
 use super::{BUFFER_ALIGNMENT, LARGEST_POOLED_BUFFER};
 

@@ -6,8 +6,8 @@
 //! 2. The backend keeps both as long as it works on them; the request owns its buffer.
 //! 3. It calls [`Completion::complete`], from any thread, with the result and the buffer. The waiting task is woken.
 //!
-//! If the future is dropped before that, the completion is *abandoned* and [`Backend::cancel`] is called; the backend still owns
-//! request and buffer and lets go of them when it can.
+//! If the future is dropped before that, the completion is *abandoned* and [`Backend::cancel`] is called; the backend
+//! still owns request and buffer and lets go of them when it can.
 //!
 //! A layer between (a volume, a model) takes the completion of the layer above into a callback of its own
 //! ([`Completion::from_fn`]) and starts the request on the device below ([`Device::start`](super::Device::start)).
@@ -90,12 +90,14 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
         let _ = ticket;
     }
 
-    /// What `len` bytes at `offset` read as is damaged, as whoever reads them can tell: if they lie elsewhere too, they are read from there from now on.
+    /// What `len` bytes at `offset` read as is damaged, as whoever reads them can tell: if they lie elsewhere too, they
+    /// are read from there from now on.
     fn distrust(&self, offset: u64, len: u64) {
         let _ = (offset, len);
     }
 
-    /// Called with the error of a failed request: changes to another way of doing I/O if that may help, and says whether to try again.
+    /// Called with the error of a failed request: changes to another way of doing I/O if that may help, and says
+    /// whether to try again.
     fn degrade(&self, error: &io::Error) -> bool {
         let _ = error;
         false
@@ -160,8 +162,9 @@ impl fmt::Debug for Completion {
 }
 
 impl Completion {
-    /// A completion that calls `callback` with the result and the buffer, on the thread that completes it. The callback must not block; it
-    /// may start other requests. It runs in any case: if the backend drops the completion, with `ECANCELED` and no buffer.
+    /// A completion that calls `callback` with the result and the buffer, on the thread that completes it. The callback
+    /// must not block; it may start other requests. It runs in any case: if the backend drops the completion, with
+    /// `ECANCELED` and no buffer.
     pub fn from_fn(callback: impl FnOnce(io::Result<usize>, Option<Buffer>) + Send + 'static) -> Completion {
         Completion::of(Receiver::Callback(Box::new(callback)))
     }

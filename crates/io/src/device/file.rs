@@ -1,7 +1,8 @@
 //! Files and block devices of the kernel, as a backend.
 //!
 //! 1. Open with O_DIRECT unless the method is `Buffered`; a file system that refuses is used buffered.
-//! 2. Ask `statx` for the alignment of direct I/O; kernels that cannot tell are tried with 512 bytes, else 4096 is assumed.
+//! 2. Ask `statx` for the alignment of direct I/O; kernels that cannot tell are tried with 512 bytes, else 4096 is
+//!    assumed.
 //! 3. A request on an executor's thread goes to its ring, any other to the thread pool.
 //! 4. A direct file whose aligned I/O is refused all the same (EINVAL) loses its O_DIRECT flag and goes on buffered.
 

@@ -3,7 +3,8 @@
 //! Invariants:
 //! - what a direct device is asked for is aligned before it reaches the kernel;
 //! - a read is short only at the end of the device, a write never;
-//! - after a failed sync, or a write that the device failed, the device takes no more writes: what is durable is no longer known.
+//! - after a failed sync, or a write that the device failed, the device takes no more writes: what is durable is no
+//!   longer known.
 
 mod backend;
 mod file;
@@ -114,8 +115,8 @@ impl Device {
         self.inner.backend.alignment()
     }
 
-    /// Starts `request` as it is and tells `completion`; for layers that pass requests on. Nothing is checked, retried or remembered here:
-    /// a transfer may be short, and a failed write does not keep later ones away.
+    /// Starts `request` as it is and tells `completion`; for layers that pass requests on. Nothing is checked, retried
+    /// or remembered here: a transfer may be short, and a failed write does not keep later ones away.
     pub fn start(&self, request: Request, completion: Completion) -> Ticket {
         self.inner.backend.start(request, completion)
     }
@@ -125,18 +126,21 @@ impl Device {
         self.inner.backend.cancel(ticket);
     }
 
-    /// Tells of the error of a request that was [started](Self::start) here; whether to try it again ([`Backend::degrade`]).
+    /// Tells of the error of a request that was [started](Self::start) here; whether to try it again
+    /// ([`Backend::degrade`]).
     pub fn degrade(&self, error: &io::Error) -> bool {
         self.inner.backend.degrade(error)
     }
 
-    /// Tells that what `len` bytes at `offset` read as is damaged; read again they may be other bytes ([`Backend::distrust`]).
+    /// Tells that what `len` bytes at `offset` read as is damaged; read again they may be other bytes
+    /// ([`Backend::distrust`]).
     pub fn distrust(&self, offset: u64, len: u64) {
         self.inner.backend.distrust(offset, len);
     }
 
-    /// Reads `buffer.len()` bytes at `offset`; the buffer comes back shortened to what was read (shorter only at the end of the file).
-    /// On an executor's thread it uses that executor's ring; elsewhere the thread pool. Dropping the future is safe.
+    /// Reads `buffer.len()` bytes at `offset`; the buffer comes back shortened to what was read (shorter only at the
+    /// end of the file). On an executor's thread it uses that executor's ring; elsewhere the thread pool. Dropping the
+    /// future is safe.
     ///
     /// # Errors
     /// `InvalidInput` if offset or length are not aligned; else what the device says.

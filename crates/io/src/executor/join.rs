@@ -1,6 +1,7 @@
 //! The result of a task, awaited or dropped on any thread.
 //!
-//! Invariant: a [`Reporter`] is dropped exactly when no result can come any more; whoever waits then gets a `Cancelled` error.
+//! Invariant: a [`Reporter`] is dropped exactly when no result can come any more; whoever waits then gets a `Cancelled`
+//! error.
 
 use std::any::Any;
 use std::future::Future;
@@ -21,8 +22,8 @@ struct State<T> {
     task: Option<async_task::Task<(), TaskNo>>,
 }
 
-/// Resolves to the task's output, or to a `Cancelled` or `Panicked` error. Dropping it cancels the task (buffers of I/O in flight live
-/// until the kernel is done with them); [`detach`](Self::detach) lets it run.
+/// Resolves to the task's output, or to a `Cancelled` or `Panicked` error. Dropping it cancels the task (buffers of I/O
+/// in flight live until the kernel is done with them); [`detach`](Self::detach) lets it run.
 pub struct JoinHandle<T> {
     /// `None` once detached.
     state: Option<Arc<Mutex<State<T>>>>,

@@ -2,13 +2,15 @@
 //!
 //! The loop:
 //! 1. take what other threads sent;
-//! 2. poll ready tasks, at most [`POLLS_A_ROUND`], and none again that has yielded: [the oldest chain first](super::ready); when enough I/Os have gathered
-//!    (`submit_batch`), submit them in one call, and begin anew;
-//! 3. with nothing ready, submit the rest and sleep until a completion or a message comes; otherwise only look for completions;
+//! 2. poll ready tasks, at most [`POLLS_A_ROUND`], and none again that has yielded: [the oldest chain
+//!    first](super::ready); when enough I/Os have gathered (`submit_batch`), submit them in one call, and begin anew;
+//! 3. with nothing ready, submit the rest and sleep until a completion or a message comes; otherwise only look for
+//!    completions;
 //! 4. complete what landed, which makes tasks ready.
 //!
-//! Invariants: a task is polled and dropped on this thread only; `tasks` has an entry for every future that is not dropped yet, so
-//! stopping can drop them all; the ring is never borrowed while foreign code (a waker, a destructor) runs.
+//! Invariants: a task is polled and dropped on this thread only; `tasks` has an entry for every future that is not
+//! dropped yet, so stopping can drop them all; the ring is never borrowed while foreign code (a waker, a destructor)
+//! runs.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -32,16 +34,18 @@ use crate::{Fallback, timeline};
 /// Tasks polled before completions are looked for.
 const POLLS_A_ROUND: usize = 256;
 
-/// Most I/Os gathered before they are submitted while tasks are still ready: enough to share the cost of a system call, and of waking who works for
-/// the device.
+/// Most I/Os gathered before they are submitted while tasks are still ready: enough to share the cost of a system call,
+/// and of waking who works for the device.
 const MOST_SUBMIT_BATCH: usize = 16;
 
-/// Of what the device has to do, and of the tasks that will go on in any case, one in so many more I/Os may wait to be submitted.
+/// Of what the device has to do, and of the tasks that will go on in any case, one in so many more I/Os may wait to be
+/// submitted.
 const SUBMIT_PART: usize = 4;
 
-/// I/Os gathered before they are submitted, with `under_way` of them submitted and `ready` tasks that can go on. A device that has nothing to do gets the first one. With
-/// a few under way it gets few at once, so that it does not run dry while tasks compute. With many tasks ready an I/O that has ended would
-/// wait for them, and those gathered meanwhile wait no longer.
+/// I/Os gathered before they are submitted, with `under_way` of them submitted and `ready` tasks that can go on. A
+/// device that has nothing to do gets the first one. With a few under way it gets few at once, so that it does not run
+/// dry while tasks compute. With many tasks ready an I/O that has ended would wait for them, and those gathered
+/// meanwhile wait no longer.
 fn submit_batch(under_way: usize, ready: usize) -> usize {
     if under_way == 0 {
         return 1;
@@ -120,8 +124,8 @@ pub(crate) fn cancel_on_this_thread(ticket: Ticket) {
     });
 }
 
-/// Counts an operation of the calling task: how many there were since the task waited for something, or let others run; `None` on threads that are no executor's. Whoever does
-/// many that do not wait lets others run now and then.
+/// Counts an operation of the calling task: how many there were since the task waited for something, or let others run;
+/// `None` on threads that are no executor's. Whoever does many that do not wait lets others run now and then.
 pub fn operations_since_resumed() -> Option<u64> {
     with_current(|local| {
         local.operations.set(local.operations.get() + 1);
@@ -129,8 +133,9 @@ pub fn operations_since_resumed() -> Option<u64> {
     })
 }
 
-/// Whether other tasks of this thread can go on; `None` on threads that are no executor's. Who is about to begin what need not be done at once lets them, so that what has to wait
-/// for the thread waits before it begins, rather than after each of its I/Os.
+/// Whether other tasks of this thread can go on; `None` on threads that are no executor's. Who is about to begin what
+/// need not be done at once lets them, so that what has to wait for the thread waits before it begins, rather than
+/// after each of its I/Os.
 pub fn others_are_ready() -> Option<bool> {
     with_current(|local| !local.ready.borrow().is_empty())
 }
@@ -139,11 +144,12 @@ pub fn others_are_ready() -> Option<bool> {
 #[derive(Debug)]
 pub struct Chain(Option<(u64, TaskNo, Age)>);
 
-/// What the calling task does from now on is one chain of I/Os, until what this gives is dropped: between them it goes on before tasks whose chains began later, and
-/// before those that became ready later and are in none. Without effect on threads that are no executor's, and inside of another chain of the task.
+/// What the calling task does from now on is one chain of I/Os, until what this gives is dropped: between them it goes
+/// on before tasks whose chains began later, and before those that became ready later and are in none. Without effect
+/// on threads that are no executor's, and inside of another chain of the task.
 ///
-/// Where more is to be done than threads can do, a chain of several I/Os would otherwise wait in the queue for as long after each of them as one that begins does before
-/// its first one.
+/// Where more is to be done than threads can do, a chain of several I/Os would otherwise wait in the queue for as long
+/// after each of them as one that begins does before its first one.
 ///
 /// ```
 /// # let executors = tanada_io::Executors::start(tanada_io::ExecutorOptions { threads: 1, ..Default::default() })?;
@@ -252,7 +258,8 @@ impl Local {
         task
     }
 
-    /// Puts a task into the queue. One that is woken while it runs has mostly woken itself, to let others go first: the age of its chain does not count then.
+    /// Puts a task into the queue. One that is woken while it runs has mostly woken itself, to let others go first: the
+    /// age of its chain does not count then.
     fn make_ready(&self, runnable: Runnable<TaskNo>) {
         let task = *runnable.metadata();
         let age = if self.running.get() == Some(task) {
@@ -311,7 +318,8 @@ impl Local {
             survive(|| has_yielded = runnable.run());
             self.running.set(None);
             if has_yielded {
-                // Woken while it ran, mostly by itself to let others go first, and they may wait for I/O: those before it in the queue, then completions.
+                // Woken while it ran, mostly by itself to let others go first, and they may wait for I/O: those before
+                // it in the queue, then completions.
                 left = left.min(self.ready.borrow().len().saturating_sub(1));
             }
             let ready = self.ready.borrow().len();
@@ -320,7 +328,8 @@ impl Local {
                 gathered > 0 && gathered >= submit_batch(ring.in_flight().saturating_sub(gathered), ready)
             };
             if self.ring.borrow_mut().as_mut().is_some_and(is_enough) {
-                // What has landed by then may belong to older chains than what is ready, and so may what other threads have woken.
+                // What has landed by then may belong to older chains than what is ready, and so may what other threads
+                // have woken.
                 self.enter(false);
                 return true;
             }
@@ -385,8 +394,8 @@ impl Local {
 
     /// Drops every task, then the ring, which waits for what is in flight.
     ///
-    /// The inbox stays open until the last future is dropped: a task that another thread has just woken must come back here, because
-    /// only this thread may drop it. What is spawned meanwhile is dropped at once.
+    /// The inbox stays open until the last future is dropped: a task that another thread has just woken must come back
+    /// here, because only this thread may drop it. What is spawned meanwhile is dropped at once.
     fn stop(&self) {
         self.is_stopped.set(true);
         let mut inbox = VecDeque::new();

@@ -1,8 +1,9 @@
 //! Executors: threads that own a ring and run tasks driven by completions.
 //!
-//! A task is a future that lives on one executor from its first poll to its drop; it need not be `Send`. It awaits I/O on devices, other
-//! tasks, and anything that works with plain wakers; nothing in it may block. To hand results to another runtime, send them through a
-//! bounded `futures::channel::mpsc`: its two ends may live on an executor and in tokio, and a full channel suspends the task.
+//! A task is a future that lives on one executor from its first poll to its drop; it need not be `Send`. It awaits I/O
+//! on devices, other tasks, and anything that works with plain wakers; nothing in it may block. To hand results to
+//! another runtime, send them through a bounded `futures::channel::mpsc`: its two ends may live on an executor and in
+//! tokio, and a full channel suspends the task.
 //!
 //! Invariant: a panic in a task ends that task alone and is reported through its handle.
 
@@ -39,8 +40,9 @@ pub struct ExecutorOptions {
     pub method: Method,
     /// Memory registered for I/O buffers, in bytes; it is taken from the system at once.
     pub registered_bytes: usize,
-    /// Memory that buffers are cut from before the heap serves, in bytes, the registered part included; the rest is taken from the system as it is
-    /// used, in huge pages. Whoever keeps buffers for long (a page cache) adds what it keeps: I/O into huge pages is cheaper than into the heap.
+    /// Memory that buffers are cut from before the heap serves, in bytes, the registered part included; the rest is
+    /// taken from the system as it is used, in huge pages. Whoever keeps buffers for long (a page cache) adds what it
+    /// keeps: I/O into huge pages is cheaper than into the heap.
     pub buffer_bytes: usize,
 }
 
@@ -51,7 +53,8 @@ impl Default for ExecutorOptions {
     }
 }
 
-/// A set of executor threads. They stop when the last `Arc` goes: their tasks are dropped and I/O in flight is waited for.
+/// A set of executor threads. They stop when the last `Arc` goes: their tasks are dropped and I/O in flight is waited
+/// for.
 ///
 /// ```
 /// use tanada_io::{ExecutorOptions, Executors};

@@ -1,7 +1,8 @@
 //! The tasks of an executor that can go on.
 //!
-//! Each has a moment that counts: for a task that is in a [chain](super::begin_chain) when that began, for any other when it became ready. The earliest goes first. So chains
-//! end about in the order in which they began, however many I/Os each of them has, and nobody is passed for ever.
+//! Each has a moment that counts: for a task that is in a [chain](super::begin_chain) when that began, for any other
+//! when it became ready. The earliest goes first. So chains end about in the order in which they began, however many
+//! I/Os each of them has, and nobody is passed for ever.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};

@@ -1,14 +1,16 @@
 //! An executor as other threads see it: an inbox and a way to wake its thread.
 //!
-//! The inbox holds each live task at most once (a task is in one queue at a time), besides spawn requests and closed files; so its length
-//! is bounded by what the callers keep alive.
+//! The inbox holds each live task at most once (a task is in one queue at a time), besides spawn requests and closed
+//! files; so its length is bounded by what the callers keep alive.
 //!
-//! 1. A sender puts its item into the inbox, then swaps the state to `NOTIFIED`; if it was `SLEEPING` the sender writes to the eventfd.
-//! 2. The executor, with nothing to do, changes the state from `RUNNING` to `SLEEPING` and waits. If the change fails somebody was quicker:
-//!    it looks into the inbox again.
+//! 1. A sender puts its item into the inbox, then swaps the state to `NOTIFIED`; if it was `SLEEPING` the sender writes
+//!    to the eventfd.
+//! 2. The executor, with nothing to do, changes the state from `RUNNING` to `SLEEPING` and waits. If the change fails
+//!    somebody was quicker: it looks into the inbox again.
 //! 3. When it wakes it sets `RUNNING` *before* it empties the inbox.
 //!
-//! 4. The order to end is a flag and a notification; the executor looks at the flag after it took the notification, and before it sleeps.
+//! 4. The order to end is a flag and a notification; the executor looks at the flag after it took the notification, and
+//!    before it sleeps.
 //!
 //! Invariant: an item in the inbox of an executor that sleeps has written, or is about to write, to the eventfd.
 

@@ -1,11 +1,12 @@
 //! How many I/Os to keep in flight when nobody said: a hill climb on the measured completion rate.
 //!
-//! Events in, a limit out; the clock is the caller's. A *window* is a run of completions during which the limit was what held I/Os back
-//! (otherwise it says nothing about the limit). After each window:
+//! Events in, a limit out; the clock is the caller's. A *window* is a run of completions during which the limit was
+//! what held I/Os back (otherwise it says nothing about the limit). After each window:
 //!
-//! 1. *Rising*: the limit was just doubled. If the rate grew by more than 5 % it is doubled again; else, if latency grew, the device
-//!    only queues: back to half, and the search goes on downwards.
-//! 2. *Falling*: the limit was just halved. If the rate held within 5 % it is halved again; else back to double, and hold.
+//! 1. *Rising*: the limit was just doubled. If the rate grew by more than 5 % it is doubled again; else, if latency
+//!    grew, the device only queues: back to half, and the search goes on downwards.
+//! 2. *Falling*: the limit was just halved. If the rate held within 5 % it is halved again; else back to double, and
+//!    hold.
 //! 3. *Holding*: after some windows, each time twice as many, rise again: devices and their other users change.
 //!
 //! Invariant: the limit is within [`LEAST`] and [`MOST`].

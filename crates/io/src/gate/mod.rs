@@ -1,11 +1,13 @@
 //! Admits I/Os within limits.
 //!
-//! An I/O is admitted when it fits (I/Os and bytes in flight) and nobody of its priority or a higher one waits. Otherwise it queues: the
-//! highest priority goes first, within a priority who came first. An I/O larger than the byte limit is admitted alone.
+//! An I/O is admitted when it fits (I/Os and bytes in flight) and nobody of its priority or a higher one waits.
+//! Otherwise it queues: the highest priority goes first, within a priority who came first. An I/O larger than the byte
+//! limit is admitted alone.
 //!
-//! The head of the queue is overtaken for one reason only: an executor that ends an I/O passes its place on to a task of its own, for waking another
-//! thread costs more than the rest of an I/O. At most [`MOST_OVERTAKINGS`] times in a row and only within a priority, and never because the head is
-//! large: so nothing is starved, and threads share the depth.
+//! The head of the queue is overtaken for one reason only: an executor that ends an I/O passes its place on to a task
+//! of its own, for waking another thread costs more than the rest of an I/O. At most [`MOST_OVERTAKINGS`] times in a
+//! row and only within a priority, and never because the head is large: so nothing is starved, and threads share the
+//! depth.
 //!
 //! Invariants:
 //! - `queue` and `by_thread` have the same waiters;

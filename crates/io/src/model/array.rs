@@ -1,7 +1,7 @@
 //! RAID-0 over equal members: a request is split over them and complete when its last part is.
 //!
-//! 1. Segments of the array go to the members in turn. All segments of one request on one member follow each other there, so a member gets
-//!    at most one command a request.
+//! 1. Segments of the array go to the members in turn. All segments of one request on one member follow each other
+//!    there, so a member gets at most one command a request.
 //! 2. Members are woken by a heap of their next events; entries that no longer hold are dropped when they come up.
 //!
 //! Invariants: a request in `requests` has at least one part under way; its parts are as many as commands with its id.
@@ -74,8 +74,8 @@ impl Array {
         self.members.iter_mut().for_each(|member| member.set_extent(each));
     }
 
-    /// Takes a request at `now`, to which it has been advanced. Where a member is further and its order of work depends on that, the request arrives
-    /// there then. `command.id` comes back when it completes.
+    /// Takes a request at `now`, to which it has been advanced. Where a member is further and its order of work depends
+    /// on that, the request arrives there then. `command.id` comes back when it completes.
     pub(crate) fn arrive(&mut self, now: Nanos, command: Command) {
         let parts = self.split(&command);
         let key = self.requests.insert(Parts { id: command.id, left: parts.len() });

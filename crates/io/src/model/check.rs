@@ -1,7 +1,8 @@
 //! The presets against their data sheets: fio-like loads in virtual time on the pure model, within 10 %.
 //!
-//! Closed loops of a fixed depth, random and sequential, reads and writes. The figures are those of `docs/device-models.md`, which names
-//! where they come from; `cargo test -p tanada-io model::check -- --nocapture` prints its table of results.
+//! Closed loops of a fixed depth, random and sequential, reads and writes. The figures are those of
+//! `docs/device-models.md`, which names where they come from; `cargo test -p tanada-io model::check -- --nocapture`
+//! prints its table of results.
 
 use std::collections::BTreeMap;
 

@@ -1,11 +1,13 @@
 //! What models are told and what they answer: events in, the time of the next event out. No I/O, no clock, no threads.
 //!
-//! 1. [`Member::advance`] brings a member to a time and collects what completed by then, each with the ideal time of its completion.
+//! 1. [`Member::advance`] brings a member to a time and collects what completed by then, each with the ideal time of
+//!    its completion.
 //! 2. [`Member::arrive`] hands it a command that arrives at that time.
-//! 3. [`Member::next_event`] tells when to come back; there may be nothing to collect then (the mechanism only turned to the next command).
+//! 3. [`Member::next_event`] tells when to come back; there may be nothing to collect then (the mechanism only turned
+//!    to the next command).
 //!
-//! Invariant: time never goes backwards, neither in calls nor in completions of one call to the next; but a member may take commands that arrive
-//! late ([`Member::takes_late_ones`]), whose completions may be late as well.
+//! Invariant: time never goes backwards, neither in calls nor in completions of one call to the next; but a member may
+//! take commands that arrive late ([`Member::takes_late_ones`]), whose completions may be late as well.
 
 use crate::Operation;
 

@@ -3,11 +3,13 @@
 //! Everything about a command is known when it arrives, so its completion is settled at once:
 //!
 //! 1. It passes the controller, one command after the other: that caps the IOPS.
-//! 2. A read goes to the units that hold its pages (by a seeded hash of the page's number), each of which does one page at a time. If the
-//!    write buffer is being emptied, a unit may be programming, and the read waits for it: mixed loads read slower.
+//! 2. A read goes to the units that hold its pages (by a seeded hash of the page's number), each of which does one page
+//!    at a time. If the write buffer is being emptied, a unit may be programming, and the read waits for it: mixed
+//!    loads read slower.
 //! 3. Its bytes cross the interface, whose rate caps the bandwidth.
-//! 4. A write is acknowledged when it is in the write buffer. The buffer is emptied at the sustained rate, sequential writes at the
-//!    bandwidth, others at the random IOPS, which hold all that garbage collection costs. A full buffer makes writes wait.
+//! 4. A write is acknowledged when it is in the write buffer. The buffer is emptied at the sustained rate, sequential
+//!    writes at the bandwidth, others at the random IOPS, which hold all that garbage collection costs. A full buffer
+//!    makes writes wait.
 //!
 //! Invariant: what the controller, a unit, the interface or the buffer has been given is done in that order.
 

@@ -1,7 +1,7 @@
 //! Parameters of a model as people write them: `key=value` with units.
 //!
-//! Every kind of device has one table of [`Key`]s: name, how the value is written, where it lies. Parsing, printing and the lists in error
-//! messages all come from that table.
+//! Every kind of device has one table of [`Key`]s: name, how the value is written, where it lies. Parsing, printing and
+//! the lists in error messages all come from that table.
 
 use std::time::Duration;
 

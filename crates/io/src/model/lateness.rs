@@ -1,14 +1,18 @@
 //! How late those are who wait for modelled devices in real time.
 //!
-//! The model says when a request is over. A timer rings for it a little later, a thread wakes up a little later still, and what that thread asks for next would
-//! come late by both, each time anew. So:
+//! The model says when a request is over. A timer rings for it a little later, a thread wakes up a little later still,
+//! and what that thread asks for next would come late by both, each time anew. So:
 //!
-//! 1. [`completing`] notes, while a request is completed, when it was over by the model; whoever keeps its outcome for later keeps that too ([`due`]).
-//! 2. [`taken`] notes, on the thread that goes on with the outcome, how much later that is; of several that it waited for at once, the last to be over counts.
-//! 3. What that thread asks for next arrives as much earlier ([`arrives`]), unless it has done something else for a while.
+//! 1. [`completing`] notes, while a request is completed, when it was over by the model; whoever keeps its outcome for
+//!    later keeps that too ([`due`]).
+//! 2. [`taken`] notes, on the thread that goes on with the outcome, how much later that is; of several that it waited
+//!    for at once, the last to be over counts.
+//! 3. What that thread asks for next arrives as much earlier ([`arrives`]), unless it has done something else for a
+//!    while.
 //!
-//! What is asked for one after the other so takes as long as the model says, as long as the machine keeps up on average. What keeps the thread from going on
-//! may also be other work: that is made good as well, by [`MOST`] at most, so reads look less disturbed by it than they would be.
+//! What is asked for one after the other so takes as long as the model says, as long as the machine keeps up on
+//! average. What keeps the thread from going on may also be other work: that is made good as well, by [`MOST`] at most,
+//! so reads look less disturbed by it than they would be.
 
 use std::cell::Cell;
 
@@ -66,7 +70,8 @@ pub(crate) fn taken(due: Option<Nanos>, now: impl FnOnce() -> Nanos) {
     LAST.set(Some(Taken { at, lateness, has_asked: false }));
 }
 
-/// The calling thread asks for something at `now`: how much earlier it would have, if it has gone on with anything that a model timed.
+/// The calling thread asks for something at `now`: how much earlier it would have, if it has gone on with anything that
+/// a model timed.
 pub(crate) fn arrives(now: Nanos) -> Option<Nanos> {
     let last = LAST.get()?;
     LAST.set(Some(Taken { has_asked: true, ..last }));

@@ -1,13 +1,15 @@
 //! Devices whose bytes come from another device and whose completions come when a model says so.
 //!
-//! 1. A request arrives. It is mapped to the array's addresses and handed to the model, and started on the device below.
-//! 2. When the model's time has come *and* the device below is done, the request completes. In virtual time the clock stands still until the
-//!    device below is done, so the latter never counts.
+//! 1. A request arrives. It is mapped to the array's addresses and handed to the model, and started on the device
+//!    below.
+//! 2. When the model's time has come *and* the device below is done, the request completes. In virtual time the clock
+//!    stands still until the device below is done, so the latter never counts.
 //! 3. The model says when to come back; the timeline sees to it.
 //!
-//! In real time a completion is late by what a thread needs to wake up, so whoever waits for it comes late with its next request. An
-//! arrival is therefore dated back by how [late](super::lateness) its thread was, or, of a thread that waited for nothing yet, by the lateness of the last
-//! completions: rates are the model's, as long as the machine keeps up.
+//! In real time a completion is late by what a thread needs to wake up, so whoever waits for it comes late with its
+//! next request. An arrival is therefore dated back by how [late](super::lateness) its thread was, or, of a thread that
+//! waited for nothing yet, by the lateness of the last completions: rates are the model's, as long as the machine keeps
+//! up.
 //!
 //! Invariants:
 //! - a request completes once both its model and its device are done, and is in `requests` until then;
@@ -30,7 +32,8 @@ use crate::{Backend, Buffer, Completion, Device, Method, Operation, Request, Res
 /// No event.
 const NEVER: Nanos = Nanos::MAX;
 
-/// An emulated array of disks or SSDs on a timeline. Files placed on it share its members, as the files of a folder share a disk.
+/// An emulated array of disks or SSDs on a timeline. Files placed on it share its members, as the files of a folder
+/// share a disk.
 ///
 /// See [`Timeline::array`].
 #[derive(Debug, Clone)]
@@ -67,8 +70,9 @@ impl ModelledArray {
         &self.core.spec
     }
 
-    /// `device` behind this array: its bytes, the array's times. It lies behind what was placed before, at the beginning of a stripe row; a
-    /// path that has been placed already keeps its place. What is written beyond the device's present end gets further room as needed.
+    /// `device` behind this array: its bytes, the array's times. It lies behind what was placed before, at the
+    /// beginning of a stripe row; a path that has been placed already keeps its place. What is written beyond the
+    /// device's present end gets further room as needed.
     ///
     /// # Errors
     /// If the device cannot tell its size.

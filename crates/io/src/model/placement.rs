@@ -1,7 +1,7 @@
 //! Where files lie on an array's addresses.
 //!
-//! 1. The first file opened begins at 0, each further one behind the last, rounded up to a whole stripe row, so that all files begin on the
-//!    same member, as on a file system made for the array.
+//! 1. The first file opened begins at 0, each further one behind the last, rounded up to a whole stripe row, so that
+//!    all files begin on the same member, as on a file system made for the array.
 //! 2. A file that grows beyond its range gets another one at the end of all.
 //!
 //! Invariant: ranges never overlap and never move; `end` is behind all of them.
@@ -39,7 +39,8 @@ impl Placement {
         self.end
     }
 
-    /// The number of the file at `path`; the same file always lies in the same place. `at` overrides where a new one begins.
+    /// The number of the file at `path`; the same file always lies in the same place. `at` overrides where a new one
+    /// begins.
     pub(super) fn place(&mut self, path: &Path, len: u64, at: Option<u64>) -> usize {
         if let Some(file) = self.by_path.get(path) {
             return *file;

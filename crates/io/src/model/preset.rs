@@ -15,7 +15,8 @@ pub struct SpindleSpec {
     pub seek_average: Duration,
     /// Seek over the full stroke.
     pub seek_full: Duration,
-    /// How much a seek may take more or less than its mean; the elevator cannot know, so what it times closely may miss a turn.
+    /// How much a seek may take more or less than its mean; the elevator cannot know, so what it times closely may miss
+    /// a turn.
     pub seek_jitter: Duration,
     /// What a write needs longer than a read to settle on its track.
     pub settle_write: Duration,

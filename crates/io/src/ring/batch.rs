@@ -99,7 +99,8 @@ impl Batch {
         // SAFETY: the flight owns the file and the buffer that the entry points to, until its completion is reaped.
         let pushed = unsafe { self.uring.submission().push(&entry.user_data(key as u64)) };
         if pushed.is_err() {
-            // There are as many entries as flights, so it never comes to that; if it did, the request would be cancelled.
+            // There are as many entries as flights, so it never comes to that; if it did, the request would be
+            // cancelled.
             self.flights.remove(key);
         }
     }

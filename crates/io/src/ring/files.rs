@@ -1,7 +1,7 @@
 //! The ring's table of registered files: an I/O on a file in it needs no reference counting in the kernel.
 //!
-//! A file enters the table at its first I/O on this ring and leaves it when it is closed (its last user tells the executor). A full
-//! table, or a kernel without sparse tables, is no error: such files are used by descriptor.
+//! A file enters the table at its first I/O on this ring and leaves it when it is closed (its last user tells the
+//! executor). A full table, or a kernel without sparse tables, is no error: such files are used by descriptor.
 //!
 //! Invariant: a place is in `free` or is the value of one entry of `places`.
 

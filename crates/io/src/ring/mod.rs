@@ -1,16 +1,22 @@
 //! One io_uring, owned by one executor's thread.
 //!
-//! 1. [`Ring::start`] puts a request and its buffer into `flights` and its entry into the submission queue; no system call yet.
-//! 2. [`Ring::enter`] submits all entries in one call and, if told to, waits for a completion or a wake-up from another thread (a poll
-//!    on an eventfd that is always armed).
-//! 3. [`Ring::reap`] takes all completions out of the completion queue; the executor completes them when the ring is no longer borrowed.
+//! 1. [`Ring::start`] puts a request and its buffer into `flights` and its entry into the submission queue; no system
+//!    call yet.
+//! 2. [`Ring::enter`] submits all entries in one call and, if told to, waits for a completion or a wake-up from another
+//!    thread (a poll on an eventfd that is always armed).
+//! 3. [`Ring::reap`] takes all completions out of the completion queue; the executor completes them when the ring is no
+//!    longer borrowed.
 //!
-//! Buffers in the arena that the kernel has registered use the `_FIXED` operations, files go through the ring's file table.
+//! Buffers in the arena that the kernel has registered use the `_FIXED` operations, files go through the ring's file
+//! table.
 //!
 //! Invariants:
-//! - what the kernel may still read or write is owned by `flights` (file and buffer), whatever becomes of the future that waits;
-//! - `user_data` is the flight's place and generation, so a late cancellation never meets the next flight in the same place;
-//! - a ring is torn down only when `flights` is empty; if the kernel does not give them back, they are leaked, never freed.
+//! - what the kernel may still read or write is owned by `flights` (file and buffer), whatever becomes of the future
+//!   that waits;
+//! - `user_data` is the flight's place and generation, so a late cancellation never meets the next flight in the same
+//!   place;
+//! - a ring is torn down only when `flights` is empty; if the kernel does not give them back, they are leaked, never
+//!   freed.
 
 pub(crate) mod batch;
 mod files;
@@ -85,8 +91,8 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// A ring for the calling thread, and only for it. `wake` is an eventfd that ends waiting; `sibling` is another ring that registered
-    /// the same pool.
+    /// A ring for the calling thread, and only for it. `wake` is an eventfd that ends waiting; `sibling` is another
+    /// ring that registered the same pool.
     pub(crate) fn new(
         wake: Arc<OwnedFd>,
         pool: Arc<BufferPool>,
@@ -170,8 +176,8 @@ impl Ring {
         }
         let wait = wait && self.landed.is_empty();
         let result = self.uring.submit_and_wait(usize::from(wait));
-        // The kernel wakes the thread for the first completion and keeps those that came with it to itself; without this call one
-        // task would run, and its I/O would be submitted alone.
+        // The kernel wakes the thread for the first completion and keeps those that came with it to itself; without
+        // this call one task would run, and its I/O would be submitted alone.
         if wait && self.uring.submission().taskrun() {
             let _ = self.uring.submit();
         }
@@ -183,7 +189,8 @@ impl Ring {
         }
     }
 
-    /// Moves all completions that are there to the end of `landed`; whether a wake-up from another thread was among them.
+    /// Moves all completions that are there to the end of `landed`; whether a wake-up from another thread was among
+    /// them.
     pub(crate) fn reap(&mut self, landed: &mut Vec<Landed>) -> bool {
         let woken = self.collect();
         landed.append(&mut self.landed);
@@ -213,7 +220,8 @@ impl Ring {
 
     fn push(&mut self, entry: &squeue::Entry) {
         loop {
-            // SAFETY: what the entry points to is owned by `flights` until its completion is reaped (or by the ring itself: the eventfd).
+            // SAFETY: what the entry points to is owned by `flights` until its completion is reaped (or by the ring
+            // itself: the eventfd).
             if unsafe { self.uring.submission().push(entry) }.is_ok() {
                 return;
             }

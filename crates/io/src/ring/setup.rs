@@ -1,7 +1,7 @@
 //! How a ring is made on this kernel.
 //!
-//! The newest set of flags that the kernel takes is used: completions are run by the thread that waits for them, without interrupting
-//! it (DEFER_TASKRUN, 6.1), or at least without extra wake-ups (COOP_TASKRUN, 5.19), or plainly.
+//! The newest set of flags that the kernel takes is used: completions are run by the thread that waits for them,
+//! without interrupting it (DEFER_TASKRUN, 6.1), or at least without extra wake-ups (COOP_TASKRUN, 5.19), or plainly.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -70,8 +70,8 @@ pub(super) fn build(entries: u32, completions: u32) -> io::Result<IoUring> {
 /// The descriptor of a ring that registered the same pool, and how much of it.
 pub(crate) type Sibling = (RawFd, usize);
 
-/// Registers as much of what the pool wants registered of its arena as the memory lock limit allows: all, or halves of it, or nothing. How much
-/// it was.
+/// Registers as much of what the pool wants registered of its arena as the memory lock limit allows: all, or halves of
+/// it, or nothing. How much it was.
 pub(super) fn register_arena(uring: &IoUring, pool: &BufferPool, sibling: Option<Sibling>) -> usize {
     let (arena, wanted) = (pool.arena(), pool.registered_bytes());
     if wanted == 0 {
@@ -91,8 +91,8 @@ pub(super) fn register_arena(uring: &IoUring, pool: &BufferPool, sibling: Option
                 iov_len: REGION_BYTES.min(bytes - offset),
             })
             .collect();
-        // SAFETY: the arena is mapped as long as the pool lives, and the ring holds the pool. The kernel touches these bytes only for
-        // entries that name them, whose buffers the flights own.
+        // SAFETY: the arena is mapped as long as the pool lives, and the ring holds the pool. The kernel touches these
+        // bytes only for entries that name them, whose buffers the flights own.
         if unsafe { uring.submitter().register_buffers(&regions) }.is_ok() {
             break;
         }

@@ -1,7 +1,8 @@
-//! Who sleeps on a timeline. In virtual time the clock jumps to the next alarm as it does to a model's next event; in real time one thread of the
-//! process sleeps until the next is due.
+//! Who sleeps on a timeline. In virtual time the clock jumps to the next alarm as it does to a model's next event; in
+//! real time one thread of the process sleeps until the next is due.
 //!
-//! Invariant: who has not been woken and still waits is in `wake`; what is in `due` only is of sleepers that were dropped.
+//! Invariant: who has not been woken and still waits is in `wake`; what is in `due` only is of sleepers that were
+//! dropped.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};

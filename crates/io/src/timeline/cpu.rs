@@ -29,8 +29,8 @@ impl Thread {
         read_clock(self.clock)
     }
 
-    /// Whether it sleeps, as opposed to running, being about to run, or waiting for a disk. One that was just woken no longer does, even if
-    /// it has not run yet. One that has ended sleeps well.
+    /// Whether it sleeps, as opposed to running, being about to run, or waiting for a disk. One that was just woken no
+    /// longer does, even if it has not run yet. One that has ended sleeps well.
     pub(super) fn is_asleep(&self) -> bool {
         let mut text = [0; 96];
         let Some(len) = self.stat.as_ref().and_then(|stat| stat.read_at(&mut text, 0).ok()) else {

@@ -1,18 +1,20 @@
 //! Time for device models: real, or virtual.
 //!
-//! In **real time** ([`Timeline::real`]) completions of modelled devices come when the model says so, by the machine's clock; one timer thread
-//! serves the whole process.
+//! In **real time** ([`Timeline::real`]) completions of modelled devices come when the model says so, by the machine's
+//! clock; one timer thread serves the whole process.
 //!
-//! In **virtual time** ([`Timeline::virtual_time`]) nobody waits for modelled devices. The clock advances by the CPU time that is used, and
-//! when everybody is idle it jumps to the next modelled completion, or to the next alarm of who [sleeps](Timeline::sleep). Bytes still come from the device below, but waiting for them does not
-//! count. So hours of disk experiments take minutes, with the same order of events.
+//! In **virtual time** ([`Timeline::virtual_time`]) nobody waits for modelled devices. The clock advances by the CPU
+//! time that is used, and when everybody is idle it jumps to the next modelled completion, or to the next alarm of who
+//! [sleeps](Timeline::sleep). Bytes still come from the device below, but waiting for them does not count. So hours of
+//! disk experiments take minutes, with the same order of events.
 //!
-//! *Idle* means: every executor thread of the process sleeps with nothing ready, nothing is under way on the devices below the models or on devices without a
-//! model (which take no time), and every thread registered with [`Timeline::register_thread`] sleeps.
+//! *Idle* means: every executor thread of the process sleeps with nothing ready, nothing is under way on the devices
+//! below the models or on devices without a model (which take no time), and every thread registered with
+//! [`Timeline::register_thread`] sleeps.
 //!
-//! *CPU time*: between two jumps every thread that takes part counts its own CPU time from the moment it last woke up; the clock is the
-//! furthest of them. What runs at the same time on several threads is so not added up, what one thread does after it was woken by another
-//! is.
+//! *CPU time*: between two jumps every thread that takes part counts its own CPU time from the moment it last woke up;
+//! the clock is the furthest of them. What runs at the same time on several threads is so not added up, what one thread
+//! does after it was woken by another is.
 
 mod alarms;
 mod cpu;
@@ -76,8 +78,8 @@ enum Kind {
 /// How virtual time runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VirtualTimeOptions {
-    /// Whether CPU time advances the clock. Without, only modelled devices take time, and one executor's completions come in the same order
-    /// in every run.
+    /// Whether CPU time advances the clock. Without, only modelled devices take time, and one executor's completions
+    /// come in the same order in every run.
     pub cpu: bool,
 }
 
@@ -94,8 +96,9 @@ impl Timeline {
         Timeline { kind: Kind::Real }
     }
 
-    /// A virtual time that begins at zero. Made before the work that is to be measured begins; all executors of the process take part as long
-    /// as it (or anything on it) lives, and an [`IoContext`](crate::IoContext) made meanwhile measures by its clock.
+    /// A virtual time that begins at zero. Made before the work that is to be measured begins; all executors of the
+    /// process take part as long as it (or anything on it) lives, and an [`IoContext`](crate::IoContext) made meanwhile
+    /// measures by its clock.
     pub fn virtual_time(options: VirtualTimeOptions) -> Timeline {
         Timeline { kind: Kind::Virtual(VirtualTime::begin(options)) }
     }
@@ -122,8 +125,9 @@ impl Timeline {
         }
     }
 
-    /// A future that is ready after `duration` of this timeline, counted from now: in virtual time after no time at all if nobody has anything else
-    /// to do. Ready at once if the process cannot start the thread that wakes sleepers in real time.
+    /// A future that is ready after `duration` of this timeline, counted from now: in virtual time after no time at all
+    /// if nobody has anything else to do. Ready at once if the process cannot start the thread that wakes sleepers in
+    /// real time.
     pub fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send + 'static {
         let alarm = match &self.kind {
             Kind::Real => alarms::set_real(duration),
@@ -161,12 +165,12 @@ impl Timeline {
         ModelledArray::new(self, model, seed)
     }
 
-    /// Makes the calling thread take part in virtual time until the registration is dropped (on this thread): the clock does not jump while it
-    /// runs, and its CPU time counts. For threads that are not executors and either start I/O on modelled devices or work on what comes from
-    /// them. Without effect in real time.
+    /// Makes the calling thread take part in virtual time until the registration is dropped (on this thread): the clock
+    /// does not jump while it runs, and its CPU time counts. For threads that are not executors and either start I/O on
+    /// modelled devices or work on what comes from them. Without effect in real time.
     ///
-    /// A thread counts as idle when the kernel says that it sleeps, so nothing needs to be told when it waits; telling it
-    /// ([`thread_idle`](Self::thread_idle)) saves time. For tokio:
+    /// A thread counts as idle when the kernel says that it sleeps, so nothing needs to be told when it waits; telling
+    /// it ([`thread_idle`](Self::thread_idle)) saves time. For tokio:
     ///
     /// ```
     /// use tanada_io::Timeline;
@@ -189,7 +193,8 @@ impl Timeline {
         RegisteredThread { _time: time, _not_send: std::marker::PhantomData }
     }
 
-    /// [`register_thread`](Self::register_thread) for hooks: in force until [`thread_stopped`](Self::thread_stopped) or the thread's end.
+    /// [`register_thread`](Self::register_thread) for hooks: in force until [`thread_stopped`](Self::thread_stopped) or
+    /// the thread's end.
     pub fn thread_started(&self) {
         if let Kind::Virtual(time) = &self.kind {
             virtually::join(time);

@@ -1,9 +1,10 @@
 //! Real time: one thread of the process rings for all modelled arrays.
 //!
-//! 1. An array that has something to complete asks to be rung at that time. The thread sleeps until the earliest such time.
-//! 2. When it wakes it rings for everything that is due within the next moments, then sleeps for at least [`REST`]: with a thousand disks
-//!    something is always due, and a wake-up for each would cost more than the model. What is rung a little late is made good by dating
-//!    the next arrival back (see `model/modelled.rs`).
+//! 1. An array that has something to complete asks to be rung at that time. The thread sleeps until the earliest such
+//!    time.
+//! 2. When it wakes it rings for everything that is due within the next moments, then sleeps for at least [`REST`]:
+//!    with a thousand disks something is always due, and a wake-up for each would cost more than the model. What is
+//!    rung a little late is made good by dating the next arrival back (see `model/modelled.rs`).
 //!
 //! Invariant: an array's earliest wish is in the heap; others are stale and dropped when they come up.
 
@@ -19,7 +20,8 @@ use crate::model::{Core, Nanos};
 /// What is due within this time is rung for at once.
 const EARLY: Nanos = 10_000;
 
-/// The thread's sleep between two rounds. Short enough that a fast SSD's requests are not held up by more than their latency.
+/// The thread's sleep between two rounds. Short enough that a fast SSD's requests are not held up by more than their
+/// latency.
 const REST: Duration = Duration::from_micros(60);
 
 /// Nobody need wake the thread for what comes this much earlier than its planned wake-up.
@@ -75,7 +77,8 @@ pub(super) fn schedule(at: Nanos, core: &Arc<Core>) {
     STARTED.call_once(|| {
         let spawned = std::thread::Builder::new().name("tanada-timer".to_owned()).spawn(serve);
         if let Err(error) = spawned {
-            // Without the thread nothing modelled would ever complete: a process that cannot start one thread is at its end anyway.
+            // Without the thread nothing modelled would ever complete: a process that cannot start one thread is at its
+            // end anyway.
             panic!("cannot start the timer thread of device models: {error}");
         }
     });

@@ -1,8 +1,8 @@
 //! Whether all executors of the process sleep: the consistent look that a jump needs.
 //!
-//! An executor says so itself: its state is `SLEEPING` from before it waits until whoever wakes it, *before* waking it, sets `NOTIFIED`. So a
-//! message on its way counts as work. To look at several of them at once, two looks are taken: if all slept in both, and none has gone to
-//! sleep in between, then all slept at some moment between the two.
+//! An executor says so itself: its state is `SLEEPING` from before it waits until whoever wakes it, *before* waking it,
+//! sets `NOTIFIED`. So a message on its way counts as work. To look at several of them at once, two looks are taken: if
+//! all slept in both, and none has gone to sleep in between, then all slept at some moment between the two.
 
 use std::sync::Weak;
 

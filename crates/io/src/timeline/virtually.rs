@@ -1,19 +1,20 @@
 //! Virtual time: a clock that counts CPU time and jumps over idleness.
 //!
 //! A jump:
-//! 1. Nothing is under way on the devices below the models or on devices without one, all executors sleep, and all registered threads sleep.
+//! 1. Nothing is under way on the devices below the models or on devices without one, all executors sleep, and all
+//!    registered threads sleep.
 //! 2. The clock is brought up to the CPU time that every thread has used since the last jump.
-//! 3. It goes to the next event of the models or the next alarm, and what completes then is completed. Who waited wakes up, and time stands until all sleep
-//!    again.
+//! 3. It goes to the next event of the models or the next alarm, and what completes then is completed. Who waited wakes
+//!    up, and time stands until all sleep again.
 //!
-//! Who finds out that all are idle jumps: an executor about to sleep (its own tasks are then woken without any other thread), the thread
-//! that completed the last I/O below, or the watcher. What becomes due while executors still run, because CPU time passes it, they complete
-//! between two rounds of their tasks.
+//! Who finds out that all are idle jumps: an executor about to sleep (its own tasks are then woken without any other
+//! thread), the thread that completed the last I/O below, or the watcher. What becomes due while executors still run,
+//! because CPU time passes it, they complete between two rounds of their tasks.
 //!
 //! Invariants:
 //! - the clock never goes backwards;
-//! - it jumps under `jumping` only, and what a jump completes is completed before the lock is released, so nobody takes a woken task that has
-//!   not run yet for idleness;
+//! - it jumps under `jumping` only, and what a jump completes is completed before the lock is released, so nobody takes
+//!   a woken task that has not run yet for idleness;
 //! - a thread's `base` and `used` change only by itself or, while it sleeps, by a jump.
 
 use std::cell::{Cell, RefCell};
@@ -110,7 +111,8 @@ pub(super) fn newest() -> Option<Arc<VirtualTime>> {
     living().pop()
 }
 
-/// Keeps all timelines from jumping: a request is under way whose end no model knows of, and which takes no virtual time.
+/// Keeps all timelines from jumping: a request is under way whose end no model knows of, and which takes no virtual
+/// time.
 #[derive(Debug)]
 pub(crate) struct Held(Vec<Arc<VirtualTime>>);
 
@@ -129,15 +131,16 @@ impl Drop for Held {
     }
 }
 
-/// An executor's thread, marked as sleeping and with nothing ready, is about to wait. `has_work` tells whether there is something to do after
-/// all, and takes the mark back then.
+/// An executor's thread, marked as sleeping and with nothing ready, is about to wait. `has_work` tells whether there is
+/// something to do after all, and takes the mark back then.
 pub(crate) fn executor_sleeps(mut has_work: impl FnMut() -> bool) {
     for time in living() {
         join_as(&time, true);
         time.publish();
         let mut works = false;
         while !works {
-            // The mark is taken back before anybody else may look for a jump: its own tasks are woken without a message.
+            // The mark is taken back before anybody else may look for a jump: its own tasks are woken without a
+            // message.
             match time.jump(|| works = has_work()) {
                 Jump::Done => {}
                 Jump::Needless => break,
@@ -381,8 +384,9 @@ impl VirtualTime {
         Jump::Done
     }
 
-    /// Whether all foreign threads sleep at one moment. One look at each is not enough: work may pass from a thread not yet looked at to one that
-    /// was. Whoever sleeps in both looks and has used no CPU time in between has slept all along.
+    /// Whether all foreign threads sleep at one moment. One look at each is not enough: work may pass from a thread not
+    /// yet looked at to one that was. Whoever sleeps in both looks and has used no CPU time in between has slept all
+    /// along.
     fn foreign_threads_sleep(&self) -> bool {
         let parts = self.parts.lock();
         let look = || -> Option<Vec<Option<Nanos>>> {

@@ -1,7 +1,8 @@
-//! A thread that tries again: where a jump is due and only a foreign thread still runs, nobody else would notice when it falls asleep.
+//! A thread that tries again: where a jump is due and only a foreign thread still runs, nobody else would notice when
+//! it falls asleep.
 //!
-//! Started when it is first needed. It looks after a pause that doubles, so a long computation costs little; a thread that says it goes to
-//! sleep shortens the pause.
+//! Started when it is first needed. It looks after a pause that doubles, so a long computation costs little; a thread
+//! that says it goes to sleep shortens the pause.
 
 use std::sync::Once;
 use std::time::Duration;

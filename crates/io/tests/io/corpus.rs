@@ -94,7 +94,8 @@ fn hundreds_of_ios_at_once_do_not_mix_up() {
                 spawn_local(async move {
                     let mut random = SplitMix64::new(no * 1000 + task);
                     for _ in 0..20 {
-                        // The first half is read by all; of the second, each task has a page of its own on each executor.
+                        // The first half is read by all; of the second, each task has a page of its own on each
+                        // executor.
                         let at = random.below(128) as usize * 16384;
                         let read = device.read(at as u64, pool.allocate(16384)).await.unwrap();
                         assert!(*read == bytes[at..at + 16384]);

@@ -236,7 +236,8 @@ fn stopping_cancels_what_runs_and_what_waits_to_start() {
         move || async move { ran.store(true, Ordering::SeqCst) }
     });
     let stopper = std::thread::spawn(move || drop(stopped));
-    std::thread::sleep(Duration::from_millis(20)); // most likely, the thread is asked to stop by now; either order is fine
+    // Most likely, the thread is asked to stop by now; either order is fine.
+    std::thread::sleep(Duration::from_millis(20));
     release.send(()).unwrap();
     stopper.join().unwrap();
     let error = futures::executor::block_on(running).unwrap_err();

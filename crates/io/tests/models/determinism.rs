@@ -23,8 +23,8 @@ fn completions_come_in_the_same_order_at_the_same_times() {
     }
 }
 
-/// Executors that fall asleep and wake up all the time, for I/O in a time of their own, look for jumps all the time: they must not take a task that was
-/// woken and has not run yet for idleness.
+/// Executors that fall asleep and wake up all the time, for I/O in a time of their own, look for jumps all the time:
+/// they must not take a task that was woken and has not run yet for idleness.
 #[test]
 fn spurious_wakeups_do_not_advance_virtual_time() {
     let (_folder, paths) = numbered_files(1, 1024);

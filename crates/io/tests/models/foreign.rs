@@ -30,7 +30,8 @@ fn a_plain_thread_reads_one_after_the_other() {
     drop(registered);
 }
 
-/// An executor reads, a tokio task takes what it read and asks for more: the clock must not run on while a message is on its way.
+/// An executor reads, a tokio task takes what it read and asks for more: the clock must not run on while a message is
+/// on its way.
 #[test]
 fn work_that_goes_between_an_executor_and_tokio() {
     let (_folder, paths) = numbered_files(1, 64);

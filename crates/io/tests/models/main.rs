@@ -1,5 +1,5 @@
-//! Modelled devices and their timelines, one file per behaviour. Apart from the other tests: virtual time looks at all executors of the
-//! process.
+//! Modelled devices and their timelines, one file per behaviour. Apart from the other tests: virtual time looks at all
+//! executors of the process.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,5 @@
-//! Who sleeps on a timeline sleeps by its clock: in virtual time an hour is over at once, and comes in its place among the devices' completions.
+//! Who sleeps on a timeline sleeps by its clock: in virtual time an hour is over at once, and comes in its place among
+//! the devices' completions.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -57,7 +58,8 @@ fn sleepers_wake_between_the_completions_of_devices() {
     assert_eq!(order.unwrap(), ["read", "soon", "read again", "late"]);
 }
 
-/// Who sleeps meanwhile is not woken by it: a device without a model takes no time, however long the machine's disk does.
+/// Who sleeps meanwhile is not woken by it: a device without a model takes no time, however long the machine's disk
+/// does.
 #[test]
 fn devices_without_a_model_take_no_time() {
     let (_folder, paths) = numbered_files(1, 1024);

@@ -6,8 +6,9 @@ use super::{CacheKey, Owner};
 use crate::entry::SequenceNo;
 use crate::keyfile::KeyHash;
 
-/// A version of a key, wherever its value lies. Its value never changes: as long as a store is open a sequence number is given once, and of a key it has
-/// one version. (After a power cut numbers of what was lost are given again; the store is another owner then.)
+/// A version of a key, wherever its value lies. Its value never changes: as long as a store is open a sequence number
+/// is given once, and of a key it has one version. (After a power cut numbers of what was lost are given again; the
+/// store is another owner then.)
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VersionId<'a> {
     pub(crate) store: Owner,
@@ -19,7 +20,8 @@ pub(crate) struct VersionId<'a> {
     pub(crate) newest: Option<Newest>,
 }
 
-/// That a version is what its key has: of the numbers behind its own, up to `up_to` and that one too, none is of a version of the key or of a deleted range that it lies in.
+/// That a version is what its key has: of the numbers behind its own, up to `up_to` and that one too, none is of a
+/// version of the key or of a deleted range that it lies in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Newest {
     pub(crate) up_to: SequenceNo,

@@ -1,17 +1,21 @@
 //! The cache of a database: pages of key files, parts of filters, and values, in bounded memory.
 //!
-//! Pages are held by where they lie. Values are not: they are moved from the log to one segment and another, and are held by their keys, so that what
-//! is read often stays when it is moved. Of a key there is one version, the newest that was put in: it takes the place of the one before, with what is
-//! known of how often that was read. A value that a look-up found says up to which sequence number it is the key's newest, so that the next one need not search for it
+//! Pages are held by where they lie. Values are not: they are moved from the log to one segment and another, and are
+//! held by their keys, so that what is read often stays when it is moved. Of a key there is one version, the newest
+//! that was put in: it takes the place of the one before, with what is known of how often that was read. A value that a
+//! look-up found says up to which sequence number it is the key's newest, so that the next one need not search for it
 //! among what was there before.
 //!
 //! Invariants:
-//! - what it holds weighs no more than its budget, but for what is being put in; of a budget that memory tables share, it has what they do not take, and what threads
-//!   keep for themselves, and what is [`reserved`]; but at least an eighth of it;
-//! - what leads to leaf pages (index pages and filters) is not pushed out by leaf pages and values, up to half of what it has; what it does not need
-//!   of that half the others have, in the same way: three quarters of it are for leaf pages and one for values, and either has what the other does not need;
-//! - of the requests for something that is not held, one loads it and the others wait for it; if it fails or is dropped, the next one takes over.
-//!   But where another version of a key is held than the one that is asked for, each loads it for itself.
+//! - what it holds weighs no more than its budget, but for what is being put in; of a budget that memory tables share,
+//!   it has what they do not take, and what threads keep for themselves, and what is [`reserved`]; but at least an
+//!   eighth of it;
+//! - what leads to leaf pages (index pages and filters) is not pushed out by leaf pages and values, up to half of what
+//!   it has; what it does not need of that half the others have, in the same way: three quarters of it are for leaf
+//!   pages and one for values, and either has what the other does not need;
+//! - of the requests for something that is not held, one loads it and the others wait for it; if it fails or is
+//!   dropped, the next one takes over. But where another version of a key is held than the one that is asked for, each
+//!   loads it for itself.
 //!
 //! Index pages, leaf pages and values are scan-resistant each by itself (S3-FIFO).
 
@@ -40,8 +44,9 @@ use crate::keyfile::{FilterPart, KeyHash, Page, PageAddress};
 use crate::notify::yield_now;
 use crate::threads::Threads;
 
-/// Whose things they are: a key file that is open, or a store. Never used twice in a cache: what is left of one that has gone is never found again. Numbers and hashes are the same in each run,
-/// so that a cache drops the same things again when a run is repeated.
+/// Whose things they are: a key file that is open, or a store. Never used twice in a cache: what is left of one that
+/// has gone is never found again. Numbers and hashes are the same in each run, so that a cache drops the same things
+/// again when a run is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Owner(u64);
 
@@ -92,8 +97,8 @@ const PART_OF_A_THREAD: u64 = 256;
 /// Pages that are dropped before other tasks of the thread have their turn.
 const PAGES_AT_ONCE: u32 = 256;
 
-/// What leaf pages have of what they share with values, if they need it. A page leads to dozens of values: where keys are read evenly it saves more I/Os than its bytes in
-/// values, even if not one in twenty values is held.
+/// What leaf pages have of what they share with values, if they need it. A page leads to dozens of values: where keys
+/// are read evenly it saves more I/Os than its bytes in values, even if not one in twenty values is held.
 const LEAVES_PART: (u64, u64) = (3, 4);
 
 /// Bytes that are dropped at once, for the same reason.
@@ -115,7 +120,8 @@ impl Weighter<CacheKey, Cached> for ByBytes {
     }
 }
 
-/// Gives a rank so many bytes, or somewhat more, if it would have to drop much for that; whether it has no more than it is to have.
+/// Gives a rank so many bytes, or somewhat more, if it would have to drop much for that; whether it has no more than it
+/// is to have.
 fn shrink(rank: &Ranked, bytes: u64) -> bool {
     let least = rank.weight().saturating_sub(DROPPED_AT_ONCE);
     rank.set_capacity(bytes.max(least));
@@ -205,8 +211,8 @@ impl Cache {
         self.budget_bytes.saturating_sub(taken).max(self.budget_bytes / 8)
     }
 
-    /// Others take `bytes` of the budget from now on, instead of what they took before. They may as soon as that is done; what is dropped for them takes time, and
-    /// others of the thread have their turn in between.
+    /// Others take `bytes` of the budget from now on, instead of what they took before. They may as soon as that is
+    /// done; what is dropped for them takes time, and others of the thread have their turn in between.
     pub(crate) async fn lend(&self, bytes: u64) {
         let is_new = self.lent_bytes.swap(bytes, Ordering::Relaxed) != bytes;
         if self.hold_back() || is_new {
@@ -259,8 +265,8 @@ impl Cache {
         [self.upper.weight(), self.leaves.weight(), self.values.bytes()]
     }
 
-    /// Gives leaf pages and values what the upper rank does not need; whether they have dropped what is too much. What one of them may have at the other's expense it
-    /// gets step by step, as the other drops it.
+    /// Gives leaf pages and values what the upper rank does not need; whether they have dropped what is too much. What
+    /// one of them may have at the other's expense it gets step by step, as the other drops it.
     fn share_lower(&self) -> bool {
         let [upper, leaves, values] = self.weights();
         let rest = self.budget_bytes().saturating_sub(upper);
@@ -346,7 +352,8 @@ impl Cache {
         self.value_loads.fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    /// A file is closed for good, and nobody asks for its pages any more. What takes time is left to [`forget_gone`](Self::forget_gone).
+    /// A file is closed for good, and nobody asks for its pages any more. What takes time is left to
+    /// [`forget_gone`](Self::forget_gone).
     pub(crate) fn file_is_gone(&self, owner: Owner, pages: u32) {
         self.gone.lock().push((owner, pages));
     }
@@ -371,8 +378,8 @@ impl Cache {
         self.value_loads.load(Ordering::Relaxed)
     }
 
-    /// The value of a version, which has so many bytes and is not held, as `load` gives it; held from then on if it is not too large, and no later
-    /// version of the key is.
+    /// The value of a version, which has so many bytes and is not held, as `load` gives it; held from then on if it is
+    /// not too large, and no later version of the key is.
     ///
     /// # Errors
     /// Those of `load`.
@@ -402,7 +409,8 @@ impl Cache {
                 return Ok(value);
             }
         }
-        // Not polled so far: if it had been, its value would be the right one. Another version of the key is held, or was loaded by another one, or another key.
+        // Not polled so far: if it had been, its value would be the right one. Another version of the key is held, or
+        // was loaded by another one, or another key.
         self.note_values(1);
         let value = load.await?;
         if self.has_older(id) {
@@ -411,8 +419,8 @@ impl Cache {
         Ok(value)
     }
 
-    /// The page or filter that is held of `key`; if none is, what `load` gives, which is held from then on if it is not too large. It is boxed so that
-    /// a future which finds what it needs stays small.
+    /// The page or filter that is held of `key`; if none is, what `load` gives, which is held from then on if it is not
+    /// too large. It is boxed so that a future which finds what it needs stays small.
     ///
     /// # Errors
     /// Those of `load`.

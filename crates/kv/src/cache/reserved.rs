@@ -12,7 +12,8 @@ pub(crate) struct Reserved {
 }
 
 impl Cache {
-    /// Memory for what is to stay, `None` if that would be more than one in `most_part` parts of the budget, all together.
+    /// Memory for what is to stay, `None` if that would be more than one in `most_part` parts of the budget, all
+    /// together.
     pub(crate) fn reserve(self: &Arc<Self>, bytes: u64, most_part: u64) -> Option<Reserved> {
         let most = self.budget_bytes / most_part;
         let fits = |reserved: u64| reserved.checked_add(bytes).filter(|sum| *sum <= most);

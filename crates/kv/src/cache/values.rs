@@ -1,7 +1,7 @@
 //! Values in bounded memory.
 //!
-//! They lie in blocks that are filled and emptied as wholes, so that memory which is wanted elsewhere comes free at once: an allocator that gets back values here and
-//! there keeps what they lay in (decision 16).
+//! They lie in blocks that are filled and emptied as wholes, so that memory which is wanted elsewhere comes free at
+//! once: an allocator that gets back values here and there keeps what they lay in (decision 16).
 
 mod ghosts;
 mod item;

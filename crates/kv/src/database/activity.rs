@@ -1,7 +1,7 @@
 //! What a database has done, since an opening or over its life: sums alone, so that those of openings can be added.
 //!
-//! The manifest has those of all openings before. They are written at the end of an opening, and now and then with a memory table that is written out; what
-//! came after that is not counted if the process stops.
+//! The manifest has those of all openings before. They are written at the end of an opening, and now and then with a
+//! memory table that is written out; what came after that is not counted if the process stops.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -48,7 +48,8 @@ pub struct Activity {
     pub jobs: u64,
     /// See above.
     pub jobs_without_space: u64,
-    /// Those that did something, by kind: `spill`, `merge`, `compaction`, `garbage`, `mirrors`, `join` or `drop`. A compaction that writes values anew is `garbage`.
+    /// Those that did something, by kind: `spill`, `merge`, `compaction`, `garbage`, `mirrors`, `join` or `drop`. A
+    /// compaction that writes values anew is `garbage`.
     pub jobs_by_kind: BTreeMap<String, JobStatistics>,
     /// Bytes of values that were copied to the fastest class because they are read often.
     pub bytes_promoted: u64,
@@ -58,7 +59,8 @@ pub struct Activity {
     pub objects_deleted: u64,
     /// Writes that were slowed.
     pub writes_slowed: u64,
-    /// Writes that had to wait or were slowed, by cause; because the fast class is nearly full, and for space, they are slowed only.
+    /// Writes that had to wait or were slowed, by cause; because the fast class is nearly full, and for space, they are
+    /// slowed only.
     pub stalls: Vec<StallStatistics>,
     /// How long batches took with what waited for the log, of one in sixteen; ascending.
     pub write_latencies: Vec<LatencyBucket>,

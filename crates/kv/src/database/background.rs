@@ -1,4 +1,5 @@
-//! The tasks of an open database: one writes memory tables out, the others do jobs of the trees; and one reads filters, once.
+//! The tasks of an open database: one writes memory tables out, the others do jobs of the trees; and one reads filters,
+//! once.
 //!
 //! They hold the database weakly: when its last handle goes, they end. Whoever closes it waits for them.
 
@@ -18,11 +19,13 @@ use crate::environment::Environment;
 use crate::memory::MemoryTable;
 use crate::notify::{Notified, Notify, TaskCount};
 
-/// How long a worker that found no space waits for other work before it looks again, at first and at most: each look may write as much as there is room for.
+/// How long a worker that found no space waits for other work before it looks again, at first and at most: each look
+/// may write as much as there is room for.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 const TRY_AGAIN_AT_LAST: Duration = Duration::from_secs(60);
 
-/// How often it is looked whether a table that was written out is still read, and how long after the first look the second one is.
+/// How often it is looked whether a table that was written out is still read, and how long after the first look the
+/// second one is.
 const LOOKS_FOR_READERS: u32 = 20;
 const LOOK_FOR_READERS: Duration = Duration::from_millis(1);
 
@@ -49,7 +52,8 @@ pub(crate) struct Background {
     pub(crate) is_trimming: AtomicBool,
     /// Somebody was turned away from it.
     pub(crate) trims_again: AtomicBool,
-    /// So many bytes of the fastest class are wanted for copies of what is read more than what mirrors of little worth have.
+    /// So many bytes of the fastest class are wanted for copies of what is read more than what mirrors of little worth
+    /// have.
     pub(crate) making_way: AtomicU64,
     /// When that was asked for last, if it was in vain so far.
     pub(crate) asked_for_way: Mutex<Option<Duration>>,
@@ -82,7 +86,8 @@ impl Background {
         self.tasks.spawn(environment, task);
     }
 
-    /// Has a table freed that was written out, as soon as nobody reads it any more; if somebody does for long, or at the end, that one frees it.
+    /// Has a table freed that was written out, as soon as nobody reads it any more; if somebody does for long, or at
+    /// the end, that one frees it.
     pub(crate) fn take_apart(&self, mut table: Arc<MemoryTable>, environment: &Arc<dyn Environment>) {
         let (environment, tasks, is_stopping) =
             (environment.clone(), self.tasks.clone(), self.is_stopping.clone());

@@ -190,7 +190,8 @@ fn is_range(kind: OperationKind) -> bool {
     matches!(kind, OperationKind::DeleteRange | OperationKind::DeleteFrom)
 }
 
-/// The payload without what a later range of it is to hide: all operations of a batch have one sequence number, and a range hides smaller ones only.
+/// The payload without what a later range of it is to hide: all operations of a batch have one sequence number, and a
+/// range hides smaller ones only.
 fn without_hidden(payload: Payload) -> Payload {
     let operations: Vec<Operation> = payload.operations().flatten().collect();
     let mut deleted: HashMap<StoreNo, Deleted<'_>> = HashMap::new();
@@ -242,7 +243,8 @@ impl<'a> Deleted<'a> {
     }
 }
 
-/// When something expires that lives so long from now on. Never, if that is later than what is written has room for: it must not be gone at once.
+/// When something expires that lives so long from now on. Never, if that is later than what is written has room for: it
+/// must not be gone at once.
 pub(crate) fn expiry(now_s: u64, time_to_live_s: u32) -> Option<u32> {
     // The log has 0 for never.
     u32::try_from(now_s.saturating_add(u64::from(time_to_live_s))).ok().map(|expiry| expiry.max(1))

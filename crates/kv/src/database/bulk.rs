@@ -1,15 +1,19 @@
 //! Loading sorted data, past the log and the memory tables.
 //!
-//! 1. The store's turn for jobs is taken, and what it has is brought into its leaves, so that nothing older than the load lies above them.
-//! 2. A sequence number is taken at a moment when nothing of the store is in memory or at the root: all that is loaded has it, and nothing else.
-//! 3. Long values go to value segments of the leaves' class, keys with pointers to key files, one for each leaf that the keys lie in; where there
-//!    are no leaves yet, one for each leaf's worth of bytes.
-//! 4. One change of the manifest adds all of it on top of the leaves. What others wrote meanwhile is newer, and lies above.
-//! 5. Another sequence number is taken in that moment: who reads at a smaller one passes over all that has the first. Merges keep for such readers what they see
-//!    ([`crate::merge::Readers`]), and treat what was loaded as any other version otherwise.
+//! 1. The store's turn for jobs is taken, and what it has is brought into its leaves, so that nothing older than the
+//!    load lies above them.
+//! 2. A sequence number is taken at a moment when nothing of the store is in memory or at the root: all that is loaded
+//!    has it, and nothing else.
+//! 3. Long values go to value segments of the leaves' class, keys with pointers to key files, one for each leaf that
+//!    the keys lie in; where there are no leaves yet, one for each leaf's worth of bytes.
+//! 4. One change of the manifest adds all of it on top of the leaves. What others wrote meanwhile is newer, and lies
+//!    above.
+//! 5. Another sequence number is taken in that moment: who reads at a smaller one passes over all that has the first.
+//!    Merges keep for such readers what they see ([`crate::merge::Readers`]), and treat what was loaded as any other
+//!    version otherwise.
 //!
-//! So snapshots that were taken before the end see nothing of it. Transactions that are open then, and write what was loaded, or read it and are serializable, have a
-//! conflict.
+//! So snapshots that were taken before the end see nothing of it. Transactions that are open then, and write what was
+//! loaded, or read it and are serializable, have a conflict.
 
 use bytes::Bytes;
 use std::sync::Arc;
@@ -50,7 +54,8 @@ struct FillingSegment {
     lease: Lease,
 }
 
-/// A load of sorted keys and values; dropped before [`finish`](Self::finish), it leaves nothing: what it has written is deleted soon.
+/// A load of sorted keys and values; dropped before [`finish`](Self::finish), it leaves nothing: what it has written is
+/// deleted soon.
 pub struct BulkLoad {
     core: Arc<Core>,
     store: Arc<StoreState>,
@@ -86,13 +91,13 @@ impl std::fmt::Debug for BulkLoad {
 }
 
 impl Store {
-    /// Begins a load of keys in ascending order, which is far cheaper than as many puts: each byte is written once. The store can be read and
-    /// written meanwhile; its tree jobs wait, and so do another load and `compact`, until this one is finished or dropped. What is written to the
-    /// same keys meanwhile is newer than what is loaded.
+    /// Begins a load of keys in ascending order, which is far cheaper than as many puts: each byte is written once. The
+    /// store can be read and written meanwhile; its tree jobs wait, and so do another load and `compact`, until this
+    /// one is finished or dropped. What is written to the same keys meanwhile is newer than what is loaded.
     ///
     /// # Errors
-    /// `Conflict` if so much is written to the store that no moment is found to begin; `NotFound` if the store is dropped; `NoSpace`,
-    /// `Device`.
+    /// `Conflict` if so much is written to the store that no moment is found to begin; `NotFound` if the store is
+    /// dropped; `NoSpace`, `Device`.
     pub async fn bulk_load(&self) -> Result<BulkLoad> {
         let (core, store) = (self.core().clone(), self.state().clone());
         let turn = Turn::wait(&core, &store).await?;
@@ -164,8 +169,8 @@ impl Core {
 const SHOWN_BYTES: usize = 64;
 
 impl BulkLoad {
-    /// Adds a key, larger than all before. After `NoSpace` or `Device`, and when it was given up on its way, the load is of no use any more: drop it, and begin
-    /// another one.
+    /// Adds a key, larger than all before. After `NoSpace` or `Device`, and when it was given up on its way, the load
+    /// is of no use any more: drop it, and begin another one.
     ///
     /// # Errors
     /// `InvalidInput` if it is not larger, or key or value are too long; `NoSpace`, `Device`, `Closed`.
@@ -321,10 +326,12 @@ impl BulkLoad {
         Ok(())
     }
 
-    /// Makes all of it durable, and visible to who reads from now on; snapshots, transactions and cursors that are there see nothing of it. Bytes of keys and values.
+    /// Makes all of it durable, and visible to who reads from now on; snapshots, transactions and cursors that are
+    /// there see nothing of it. Bytes of keys and values.
     ///
     /// # Errors
-    /// `NoSpace`, `Device`, `NotFound` if the store was dropped, `Closed` if the database was closed; why a put failed, if one did.
+    /// `NoSpace`, `Device`, `NotFound` if the store was dropped, `Closed` if the database was closed; why a put failed,
+    /// if one did.
     pub async fn finish(mut self) -> Result<u64> {
         self.core.writing()?;
         self.check_whole()?;

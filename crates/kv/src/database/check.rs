@@ -1,8 +1,8 @@
 //! Reading all of a database, to find what is damaged before somebody needs it.
 //!
-//! For every leaf all sources over its keys are merged: the kvsets of the root, newest first, then its own. So each version is read once, under the
-//! checksums of its page, and each value in a segment under its own. Where no merge comes by, in the index and the filter of each key file, every page is
-//! read, too. What is checked beyond checksums:
+//! For every leaf all sources over its keys are merged: the kvsets of the root, newest first, then its own. So each
+//! version is read once, under the checksums of its page, and each value in a segment under its own. Where no merge
+//! comes by, in the index and the filter of each key file, every page is read, too. What is checked beyond checksums:
 //!
 //! - of one key, a newer source never has an older version than an older one;
 //! - a kvset has as many versions, and references in each segment as many values and bytes, as the manifest says;

@@ -1,7 +1,8 @@
 //! Copying a database while it is in use.
 //!
-//! The copy has what one snapshot sees, in all stores, bulk loads that ended before among it and no others: it is loaded, sorted, into a new database, without the garbage and the history of the old one.
-//! What expires does so at the same time in both.
+//! The copy has what one snapshot sees, in all stores, bulk loads that ended before among it and no others: it is
+//! loaded, sorted, into a new database, without the garbage and the history of the old one. What expires does so at the
+//! same time in both.
 
 use std::sync::Arc;
 
@@ -17,8 +18,10 @@ const MEMORY_PART: u64 = 8;
 const LEAST_MEMORY_BYTES: u64 = 1 << 20;
 
 impl Database {
-    /// Copies the database as it is now, all stores at one moment, to another name in the volume, while it is in use. What cannot fit in whatever jobs free is refused before anything is copied. If it fails, what there is of the copy is deleted. A store that is dropped meanwhile may be missing. After a stop
-    /// in between there is no database of that name, and it can be copied there again.
+    /// Copies the database as it is now, all stores at one moment, to another name in the volume, while it is in use.
+    /// What cannot fit in whatever jobs free is refused before anything is copied. If it fails, what there is of the
+    /// copy is deleted. A store that is dropped meanwhile may be missing. After a stop in between there is no database
+    /// of that name, and it can be copied there again.
     ///
     /// # Errors
     /// `AlreadyExists`, or `Locked` while such a copy is being made; `InvalidInput`, `NoSpace`, `Corrupted`, `Device`.
@@ -56,7 +59,8 @@ impl Database {
         (handles, self.snapshot())
     }
 
-    /// Fails if the copy cannot fit in, even if all went that the snapshot does not see. Less may be free for other reasons: then the copy finds out.
+    /// Fails if the copy cannot fit in, even if all went that the snapshot does not see. Less may be free for other
+    /// reasons: then the copy finds out.
     async fn check_room(&self, stores: &[Store], snapshot: &Snapshot) -> Result<()> {
         let Statistics { bytes_in_use, bytes_allocated, stores: of_stores, .. } = self.statistics();
         let (free, _) = self.core.objects.room();

@@ -1,8 +1,10 @@
-//! What is obsolete without anybody noticing: deletes above what they hide, versions that have expired, and what a snapshot kept when it was merged.
+//! What is obsolete without anybody noticing: deletes above what they hide, versions that have expired, and what a
+//! snapshot kept when it was merged.
 //!
-//! Jobs are due by numbers and bytes. A store that nobody writes to any more never comes to these, so that what was deleted last would take up its space for
-//! ever. When nothing else is to do, such kvsets are merged with those below them; not more often than that takes a tenth of the time, for each store. And a memory
-//! table with deletes is written out once nobody has written to it for a while.
+//! Jobs are due by numbers and bytes. A store that nobody writes to any more never comes to these, so that what was
+//! deleted last would take up its space for ever. When nothing else is to do, such kvsets are merged with those below
+//! them; not more often than that takes a tenth of the time, for each store. And a memory table with deletes is written
+//! out once nobody has written to it for a while.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -46,7 +48,8 @@ const NEWEST_MERGE: f64 = 0.5;
 pub(crate) struct Cleaning {
     /// Nanoseconds on the environment's clock before which nothing is cleaned.
     not_before_ns: AtomicU64,
-    /// The share of newer versions of a leaf that took the place of older ones, once it is known; see [`Surroundings`](crate::tree::pick::Surroundings).
+    /// The share of newer versions of a leaf that took the place of older ones, once it is known; see
+    /// [`Surroundings`](crate::tree::pick::Surroundings).
     overwritten: Mutex<Option<f64>>,
     /// How long writes are slowed for what is to be freed, in microseconds.
     slowed_us: AtomicU32,
@@ -109,7 +112,8 @@ impl Cleaning {
         self.note_share((gone as f64 / newer as f64).min(1.0));
     }
 
-    /// To be called with what was sampled of a spill: what it puts above others is known to take their place before they are merged.
+    /// To be called with what was sampled of a spill: what it puts above others is known to take their place before
+    /// they are merged.
     pub(crate) fn note_spill(&self, sampled: &Overwritten) {
         if let Some(share) = sampled.share() {
             self.note_share(share);
@@ -146,7 +150,8 @@ impl Core {
         }
     }
 
-    /// Cleans something of a store for which nothing else is to do; when there will be something to clean, if there is not now.
+    /// Cleans something of a store for which nothing else is to do; when there will be something to clean, if there is
+    /// not now.
     pub(crate) async fn clean_next(
         &self,
         writing: &Writing,
@@ -191,7 +196,8 @@ impl Core {
         }
     }
 
-    /// Has a memory table with deletes written out that nobody has written to for a while; when there may be one, if there is none.
+    /// Has a memory table with deletes written out that nobody has written to for a while; when there may be one, if
+    /// there is none.
     fn close_idle_table(&self, writing: &Writing, store: &Arc<StoreState>) -> Duration {
         let table = store.view.read().active.clone();
         let mut seen = store.cleaning.seen.lock();

@@ -1,13 +1,15 @@
 //! What was committed while transactions are open, so that they can tell whether they come too late.
 //!
-//! While at least one is open, each commit notes the hashes of the keys it wrote and its deleted ranges, with its sequence number. A transaction
-//! that began at sequence number `s` conflicts with every note that is newer than `s` on a key it wrote (or, serializable, read). When no
-//! transaction is open, everything is forgotten. Whether something in a range changed, the memory tables tell.
+//! While at least one is open, each commit notes the hashes of the keys it wrote and its deleted ranges, with its
+//! sequence number. A transaction that began at sequence number `s` conflicts with every note that is newer than `s` on
+//! a key it wrote (or, serializable, read). When no transaction is open, everything is forgotten. Whether something in
+//! a range changed, the memory tables tell.
 //!
-//! Notes are bounded: one transaction that is never ended would have every key noted that is ever written. When there are too many the older half is forgotten, and who
-//! began before the last of those is *too old* to be checked.
+//! Notes are bounded: one transaction that is never ended would have every key noted that is ever written. When there
+//! are too many the older half is forgotten, and who began before the last of those is *too old* to be checked.
 //!
-//! Invariant: for every open transaction that is not too old, every write since it began is noted. Two keys with one hash conflict without need, which is allowed.
+//! Invariant: for every open transaction that is not too old, every write since it began is noted. Two keys with one
+//! hash conflict without need, which is allowed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
@@ -62,7 +64,8 @@ fn hash(store: StoreNo, key: &[u8]) -> u64 {
 
 const FEWEST_TO_PRUNE: usize = 1 << 16;
 
-/// What notes take: of the memory of a database no more than one in so many parts, at so many bytes each, a table that grows included.
+/// What notes take: of the memory of a database no more than one in so many parts, at so many bytes each, a table that
+/// grows included.
 const MEMORY_SHARE: u64 = 32;
 const NOTE_BYTES: u64 = 48;
 const FEWEST_NOTES: u64 = 1 << 10;
@@ -163,7 +166,8 @@ impl Recent {
         }
     }
 
-    /// Whether `key` may have been written after `since`, as far as that takes no search. `now` is the number of the last commit.
+    /// Whether `key` may have been written after `since`, as far as that takes no search. `now` is the number of the
+    /// last commit.
     pub(crate) fn may_have_changed(
         &mut self,
         store: StoreNo,
@@ -211,7 +215,8 @@ impl Recent {
         self.ranges.retain(|_, ranges| !ranges.is_empty());
     }
 
-    /// Whether a commit since `since` touched what `payload` writes, or what was read, as far as that is known. `is_range_changed` says so of the keys in a range.
+    /// Whether a commit since `since` touched what `payload` writes, or what was read, as far as that is known.
+    /// `is_range_changed` says so of the keys in a range.
     pub(crate) fn conflicts(
         &self,
         payload: &Payload,

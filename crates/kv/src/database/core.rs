@@ -1,21 +1,22 @@
 //! What all handles of an open database share, and the way of a write and a read through it.
 //!
-//! Locks, in the order in which they may be taken: the commit lock, the list of stores, a store's view, the registered snapshots, the log's state.
-//! None is held over an await.
+//! Locks, in the order in which they may be taken: the commit lock, the list of stores, a store's view, the registered
+//! snapshots, the log's state. None is held over an await.
 //!
 //! A write:
 //!
 //! 1. outside of any lock the batch becomes a payload, with all its checksums;
 //! 2. it waits if the tree cannot keep pace ([`super::pressure`]);
-//! 3. under the commit lock: a transaction is checked for conflicts, the sequence number is taken, the frame is copied to the log's buffer, the versions
-//!    go into the memory tables, and the number is published;
+//! 3. under the commit lock: a transaction is checked for conflicts, the sequence number is taken, the frame is copied
+//!    to the log's buffer, the versions go into the memory tables, and the number is published;
 //! 4. if it wants to be durable before it is acknowledged, it waits for the log.
 //!
-//! A read for the latest takes the newest visible number while it holds the lock of the store's view: so no write that it has to see is in a
-//! memory table that it does not know, and nothing that it has to see was dropped by a merge.
+//! A read for the latest takes the newest visible number while it holds the lock of the store's view: so no write that
+//! it has to see is in a memory table that it does not know, and nothing that it has to see was dropped by a merge.
 //!
-//! What it finds in the tree says up to its number what the key has, and is held with the value ([`crate::cache`]). The next read of the key looks at memory tables, and then only at
-//! what the tree has that is newer. Merges that may have dropped a delete along with what it hides, and bulk loads, whose numbers are from when they began, are seen by
+//! What it finds in the tree says up to its number what the key has, and is held with the value ([`crate::cache`]). The
+//! next read of the key looks at memory tables, and then only at what the tree has that is newer. Merges that may have
+//! dropped a delete along with what it hides, and bulk loads, whose numbers are from when they began, are seen by
 //! [`View::known_since`](super::store::View): what was found before that is looked for again.
 
 use std::fmt;
@@ -164,7 +165,8 @@ impl Drop for OpenTransaction {
 pub(crate) enum Check<'a> {
     /// That nobody wrote since the transaction began what it writes, or has read, if that counts.
     Transaction(&'a OpenTransaction, Option<&'a ReadSet>),
-    /// That its keys are what they were at that number. Without what transactions cost: nobody has to note writes for it, and nothing is kept to be read.
+    /// That its keys are what they were at that number. Without what transactions cost: nobody has to note writes for
+    /// it, and nothing is kept to be read.
     Unchanged(SequenceNo),
 }
 
@@ -271,7 +273,8 @@ impl Core {
         }
     }
 
-    /// What happens under the commit lock; `None` if the log has no room now. Tables copy what is short, and what shares the payload's memory with others.
+    /// What happens under the commit lock; `None` if the log has no room now. Tables copy what is short, and what
+    /// shares the payload's memory with others.
     fn try_commit(
         &self,
         writing: &Writing,
@@ -423,7 +426,8 @@ impl Core {
         // From here on it may have to wait.
         let _chain = tanada_io::begin_chain();
         let found = tree.get(key, hash, snapshot, &unseen).await?;
-        // A look-up is a use of what is held: what was deleted, or came before what lies in pages, would stay for as long as its key is looked up.
+        // A look-up is a use of what is held: what was deleted, or came before what lies in pages, would stay for as
+        // long as its key is looked up.
         let is_obsolete = |held: &HeldValue| match &found {
             Some(found) => !found.is_apart() && held.is_older_than(found.version.sequence),
             None => at.is_none(),

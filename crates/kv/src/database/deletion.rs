@@ -1,4 +1,5 @@
-//! Deleting what a database needs no more: segments of the log that are neither replayed nor referenced, and objects that were retired and that nobody reads any more.
+//! Deleting what a database needs no more: segments of the log that are neither replayed nor referenced, and objects
+//! that were retired and that nobody reads any more.
 
 use std::collections::BTreeSet;
 

@@ -1,15 +1,18 @@
 //! Writing memory tables out to kvsets.
 //!
-//! 1. Under the commit lock a full table is closed: the log's open group is closed too, so that the log can be replayed from there, and the store
-//!    gets a new table.
+//! 1. Under the commit lock a full table is closed: the log's open group is closed too, so that the log can be replayed
+//!    from there, and the store gets a new table.
 //! 2. The log is made durable to the table's end: the kvset points to values in it.
-//! 3. The table's versions that anybody can see go to a key file, long values as pointers into the log; or into a segment of their own, if most of the log
-//!    is [garbage already](super::packing).
-//! 4. Values that were looked up in the table go to the cache, for the table is about to go; so do those that take the place of a version there.
-//! 5. One change of the manifest adds the kvset and says from where on the log is needed. Then the kvset takes the table's place.
+//! 3. The table's versions that anybody can see go to a key file, long values as pointers into the log; or into a
+//!    segment of their own, if most of the log is [garbage already](super::packing).
+//! 4. Values that were looked up in the table go to the cache, for the table is about to go; so do those that take the
+//!    place of a version there.
+//! 5. One change of the manifest adds the kvset and says from where on the log is needed. Then the kvset takes the
+//!    table's place.
 //! 6. Log segments that are needed neither by a replay nor by a kvset are deleted.
 //!
-//! A store's tables are written out oldest first, so that the root of its tree is in order; small ones of several stores are written out at once.
+//! A store's tables are written out oldest first, so that the root of its tree is in order; small ones of several
+//! stores are written out at once.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -47,7 +50,8 @@ const ACTIVE_TABLES: u64 = 2;
 /// Bytes of values that are copied between two looks at what else there is to do.
 const BYTES_AT_ONCE: usize = 256 << 10;
 
-/// Small tables of so many stores are written out together, and so many bytes of them: each takes some syncs, which devices do at once.
+/// Small tables of so many stores are written out together, and so many bytes of them: each takes some syncs, which
+/// devices do at once.
 const TABLES_TOGETHER: usize = 16;
 const BYTES_TOGETHER: u64 = 1 << 20;
 
@@ -79,8 +83,8 @@ impl Core {
         }
     }
 
-    /// Now and then: closes tables of stores that nobody writes to any more, if they hold back the log, and the largest as long as all of them
-    /// together take up too much.
+    /// Now and then: closes tables of stores that nobody writes to any more, if they hold back the log, and the largest
+    /// as long as all of them together take up too much.
     fn look_around(&self, writing: &Writing, end: Lsn) {
         let table_bytes = self.table_bytes();
         self.counters.next_look.set(end + table_bytes / LOOKS_A_TABLE);
@@ -186,7 +190,8 @@ impl Core {
         self.background.failed.lock().clone()
     }
 
-    /// The table that has waited longest, and those behind it that may be written out at the same time: of other stores, small, and if there is room for all.
+    /// The table that has waited longest, and those behind it that may be written out at the same time: of other
+    /// stores, small, and if there is room for all.
     fn due_together(&self) -> Vec<(Arc<StoreState>, Arc<MemoryTable>)> {
         let oldest =
             |store: &Arc<StoreState>| Some((store.clone(), store.view.read().waiting.last()?.clone()));
@@ -350,8 +355,8 @@ impl Core {
         Ok(())
     }
 
-    /// Puts into the cache what was looked up while it was in memory, and what takes the place of a version in the cache: it will be looked up again. No other table has
-    /// numbers up to the table's last one.
+    /// Puts into the cache what was looked up while it was in memory, and what takes the place of a version in the
+    /// cache: it will be looked up again. No other table has numbers up to the table's last one.
     async fn keep_values(&self, store: &StoreState, table: &MemoryTable, last: SequenceNo) {
         let cache = &self.opener.cache;
         let holds_values = !cache.never_had_values();
@@ -491,8 +496,9 @@ impl Core {
         Ok((Some(KvsetRecord { no, kind: KvsetKind::Data, info }), packed))
     }
 
-    /// What the manifest is told of the log when `without` is in a kvset: from where on its store needs it (each, without one), and from where on a replay does. To be made
-    /// when nothing else can be appended before it: what an older one says is not true any more.
+    /// What the manifest is told of the log when `without` is in a kvset: from where on its store needs it (each,
+    /// without one), and from where on a replay does. To be made when nothing else can be appended before it: what an
+    /// older one says is not true any more.
     pub(crate) fn log_records(
         &self,
         writing: &Writing,

@@ -100,8 +100,8 @@ impl Core {
         self.install_between(writing, store, (edit, &[]), others, false, || || ()).await
     }
 
-    /// The same for what a job wrote, whose objects are kept then. If the future is dropped before the edit is being written, they go with the output; behind,
-    /// the manifest has them until it is known which of the two it is.
+    /// The same for what a job wrote, whose objects are kept then. If the future is dropped before the edit is being
+    /// written, they go with the output; behind, the manifest has them until it is known which of the two it is.
     pub(crate) async fn install_output(
         &self,
         writing: &Writing,
@@ -112,8 +112,9 @@ impl Core {
         self.install_between(writing, store, added, Vec::new, false, || || ()).await
     }
 
-    /// As [`install`](Self::install) of an edit that adds the drafts `made`, where `begin` is called before, and what that gives when it is there and before anybody finds it. What it adds may have smaller numbers than
-    /// what was looked up so far, if it `is_loaded`.
+    /// As [`install`](Self::install) of an edit that adds the drafts `made`, where `begin` is called before, and what
+    /// that gives when it is there and before anybody finds it. What it adds may have smaller numbers than what was
+    /// looked up so far, if it `is_loaded`.
     pub(crate) async fn install_between<E: FnOnce()>(
         &self,
         writing: &Writing,

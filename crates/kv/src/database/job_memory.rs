@@ -27,7 +27,8 @@ impl JobMemory<'_> {
         JobMemory { core, bytes }
     }
 
-    /// What a job needs, and what is not used besides if somebody waits for it: so more values go in one round, or in one batch.
+    /// What a job needs, and what is not used besides if somebody waits for it: so more values go in one round, or in
+    /// one batch.
     pub(super) async fn for_job<'a>(
         core: &'a Core,
         context: &mut JobContext,
@@ -52,14 +53,15 @@ impl Drop for JobMemory<'_> {
     }
 }
 
-/// Bytes of a job's batch: beside it there is what is read ahead of the next one and what is on its way, an eighth each, what is being written, and what the
-/// allocator takes beside values.
+/// Bytes of a job's batch: beside it there is what is read ahead of the next one and what is on its way, an eighth
+/// each, what is being written, and what the allocator takes beside values.
 pub(super) fn batch_of(job_bytes: u64) -> u64 {
     job_bytes / 8 * 5
 }
 
 impl Core {
-    /// Bytes of values that a job may hold in memory at once: the jobs that run together share what is there for buffers.
+    /// Bytes of values that a job may hold in memory at once: the jobs that run together share what is there for
+    /// buffers.
     pub(crate) fn job_bytes(&self) -> u64 {
         let settings = self.settings();
         let jobs = settings.concurrent_jobs.min(self.stores.read().len()).max(1) as u64;
@@ -76,8 +78,8 @@ impl Core {
         Pieces::several(bytes.min(self.job_bytes() / STREAM_PART))
     }
 
-    /// Bytes that a job may hold without taking anything from the cache that is in it, but for a little; no more than a third of all, for tables may come
-    /// meanwhile.
+    /// Bytes that a job may hold without taking anything from the cache that is in it, but for a little; no more than a
+    /// third of all, for tables may come meanwhile.
     fn unused_bytes(&self) -> u64 {
         let cache = self.opener.cache.counters();
         let free = self.opener.cache.budget_bytes().saturating_sub(cache.upper_bytes + cache.lower_bytes);

@@ -1,12 +1,14 @@
 //! Jobs of the trees.
 //!
-//! 1. A free worker asks each store's tree which job is next, beginning with the store that has most kvsets at its root; one job of a store at a time.
+//! 1. A free worker asks each store's tree which job is next, beginning with the store that has most kvsets at its
+//!    root; one job of a store at a time.
 //! 2. The job reads and writes, without any lock.
 //! 3. Its edit is [installed](super::install).
 //!
-//! A spill that finds no space for values leaves them in the log, and a compaction of several kvsets whose values have none or cannot be read merges their
-//! keys. Any other job that finds none leaves everything as it was, and is tried again later. One that fails otherwise makes the database read-only in
-//! effect: what is there can be read, and the cause is said to whoever writes.
+//! A spill that finds no space for values leaves them in the log, and a compaction of several kvsets whose values have
+//! none or cannot be read merges their keys. Any other job that finds none leaves everything as it was, and is tried
+//! again later. One that fails otherwise makes the database read-only in effect: what is there can be read, and the
+//! cause is said to whoever writes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -64,7 +66,8 @@ impl Did {
 pub(crate) struct Turn {
     store: Arc<StoreState>,
     progress: Notify,
-    /// The workers' notification, if it is not one of them that has the turn: they may have passed the store by meanwhile.
+    /// The workers' notification, if it is not one of them that has the turn: they may have passed the store by
+    /// meanwhile.
     work: Option<Notify>,
     /// Nobody opens the database while its owner may write still, which workers do not when they have ended.
     claim: Option<Arc<Claim>>,
@@ -208,7 +211,8 @@ impl Core {
         }
     }
 
-    /// Does all jobs of a store, those included that can wait, for what is in it by now: it ends though somebody goes on writing.
+    /// Does all jobs of a store, those included that can wait, for what is in it by now: it ends though somebody goes
+    /// on writing.
     ///
     /// # Errors
     /// `NoSpace`, `Corrupted`, `Device`; `NotFound` if the store is dropped.
@@ -245,7 +249,8 @@ impl Core {
                 Err(error) if error.kind() == ErrorKind::NoSpace => (error, thorough.left_out_another()),
                 Err(error) => return Err(error),
             };
-            // What the log has ready may be the room that frees more, or what kvsets take of chunks that they do not fill; or jobs have made some.
+            // What the log has ready may be the room that frees more, or what kvsets take of chunks that they do not
+            // fill; or jobs have made some.
             writing.log.give_back_ready();
             let is_less = self.bring_together(writing, store).await.is_ok_and(|did| did)
                 || self.thin_leaves(writing, store).await?;
@@ -399,7 +404,8 @@ impl Core {
         let (kind, began) = (job.kind(), self.environment.now());
         let spilled: &[KvsetNo] = if let Job::Spill { kvsets } = &job { kvsets } else { &[] };
         let Some(_claim) = self.claim(store, spilled) else {
-            // A merge is about to replace them, or has. Who waits for it keeps the turn: workers who had it in between would find nothing to do, and wake who waits.
+            // A merge is about to replace them, or has. Who waits for it keeps the turn: workers who had it in between
+            // would find nothing to do, and wake who waits.
             loop {
                 let progress = self.background.progress.notified();
                 // Asked anew each time, for the end of another claim may be what was told.
@@ -432,7 +438,8 @@ impl Core {
         context.dense = dense;
         let output = match &job {
             Job::Spill { kvsets } => match spill(&context, &tree, kvsets).await {
-                // What the root deletes in leaves is not to wait for room that nothing else will give. Values follow as corrections.
+                // What the root deletes in leaves is not to wait for room that nothing else will give. Values follow as
+                // corrections.
                 Err(error) if error.kind() == ErrorKind::NoSpace && context.placement.moves_values => {
                     context.placement.moves_values = false;
                     spill(&context, &tree, kvsets).await?

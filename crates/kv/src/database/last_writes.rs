@@ -1,10 +1,13 @@
-//! The last write to every key, roughly: who read a key a moment ago learns without a search that nobody has written it since.
+//! The last write to every key, roughly: who read a key a moment ago learns without a search that nobody has written it
+//! since.
 //!
-//! Each key has one of a few thousand places by its hash, and a place has the number of the last write to any of its keys. A place whose number is not newer than
-//! what was read says that the key is unchanged; a newer one says nothing, for it may be another key's. Between reading a key and writing it there are some tens
-//! or hundreds of other commits, so that few have to search.
+//! Each key has one of a few thousand places by its hash, and a place has the number of the last write to any of its
+//! keys. A place whose number is not newer than what was read says that the key is unchanged; a newer one says nothing,
+//! for it may be another key's. Between reading a key and writing it there are some tens or hundreds of other commits,
+//! so that few have to search.
 //!
-//! It is made when it is asked for first. Invariant: for every write since then the place of its key, or `all`, has its number or a newer one.
+//! It is made when it is asked for first. Invariant: for every write since then the place of its key, or `all`, has its
+//! number or a newer one.
 
 use crate::entry::SequenceNo;
 

@@ -6,23 +6,25 @@ use std::time::Duration;
 use super::core::Core;
 use super::flush::LOOKS_A_TABLE;
 
-/// Of a table's memory one in so many bytes counts as what comes from the allocator piece by piece: the nodes of its list. They are a seventh of a table with
-/// values of 1,000 bytes, and most of one with short values.
+/// Of a table's memory one in so many bytes counts as what comes from the allocator piece by piece: the nodes of its
+/// list. They are a seventh of a table with values of 1,000 bytes, and most of one with short values.
 const NODES_SHARE: u64 = 2;
 
-/// What an allocator keeps in pieces that are in part free is not less with less memory, as long as it is no more than a sixth.
+/// What an allocator keeps in pieces that are in part free is not less with less memory, as long as it is no more than
+/// a sixth.
 const LEAST_UNCOUNTED_BYTES: u64 = 24 << 20;
 
-/// What of `memory_bytes` is left for what nobody counts, while nodes of tables and jobs hold `held_bytes` and the engine itself takes `own_bytes`: the log's
-/// groups, buffers of I/Os, and what came free. They come and go with these: a little always, and as much as those hold, up to a bound.
+/// What of `memory_bytes` is left for what nobody counts, while nodes of tables and jobs hold `held_bytes` and the
+/// engine itself takes `own_bytes`: the log's groups, buffers of I/Os, and what came free. They come and go with these:
+/// a little always, and as much as those hold, up to a bound.
 fn uncounted_bytes(memory_bytes: u64, own_bytes: u64, held_bytes: u64) -> u64 {
     let most = (memory_bytes / 16).max(LEAST_UNCOUNTED_BYTES.min(memory_bytes / 6));
     own_bytes.max(memory_bytes / 32) + held_bytes.min(most)
 }
 
 impl Core {
-    /// Leaves the cache what memory tables and jobs do not take. To be called when these came, grew or went, without a lock: what the cache drops takes
-    /// time.
+    /// Leaves the cache what memory tables and jobs do not take. To be called when these came, grew or went, without a
+    /// lock: what the cache drops takes time.
     pub(crate) async fn share_memory(&self) {
         self.opener.cache.lend(self.lent_bytes()).await;
     }

@@ -1,13 +1,17 @@
 //! The limit of the fastest class, `fast_class_bytes`.
 //!
-//! Who makes an object asks first, and makes it on another class once what lies on the fastest one, with what the log needs next, would be more than the limit.
-//! Where the other classes are full, what is left of the limit is all the room there is, and puts are refused as in a volume that is full ([`super::reserve`]).
-//! Counting that takes time where there are many objects, so it is done now and then as long as whatever is made surely fits, and each time when it may not.
+//! Who makes an object asks first, and makes it on another class once what lies on the fastest one, with what the log
+//! needs next, would be more than the limit. Where the other classes are full, what is left of the limit is all the
+//! room there is, and puts are refused as in a volume that is full ([`super::reserve`]). Counting that takes time where
+//! there are many objects, so it is done now and then as long as whatever is made surely fits, and each time when it
+//! may not.
 //!
-//! Sizes of log segments and memory tables, and what is kept for deletes, go by the limit where it counts, as by the size of a class.
+//! Sizes of log segments and memory tables, and what is kept for deletes, go by the limit where it counts, as by the
+//! size of a class.
 //!
-//! When the limit is lowered, memory tables are written out, mirrors go, spills are due, and what leaves have there goes to the next class
-//! ([`super::relocation`]), until the database is within it. When the volume's classes change, whoever changes them, all of that is looked at anew.
+//! When the limit is lowered, memory tables are written out, mirrors go, spills are due, and what leaves have there
+//! goes to the next class ([`super::relocation`]), until the database is within it. When the volume's classes change,
+//! whoever changes them, all of that is looked at anew.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -43,8 +47,8 @@ impl Watch {
 /// Objects that may still grow on the fastest class when its bytes are counted.
 const BEING_WRITTEN: u64 = 2;
 
-/// Bytes that the database may have on each class, the fastest one first: its limit there does not count where there is no other one. Classes that it may
-/// have nothing of are left out.
+/// Bytes that the database may have on each class, the fastest one first: its limit there does not count where there is
+/// no other one. Classes that it may have nothing of are left out.
 pub(crate) fn room_by_class(volume: &Volume, settings: &DatabaseSettings) -> Vec<u64> {
     let classes = volume.classes();
     let limit = settings.fast_class_bytes.filter(|_| classes.len() > 1);
@@ -66,7 +70,8 @@ impl Core {
         self.update_room(share);
     }
 
-    /// Looks whether the fastest class is as full as the database may make it: its limit, and the bytes there with those that it needs next.
+    /// Looks whether the fastest class is as full as the database may make it: its limit, and the bytes there with
+    /// those that it needs next.
     fn look_at_limit(&self) -> Option<(u64, u64)> {
         let settings = self.settings();
         let Some(limit) = settings.fast_class_bytes else {
@@ -83,14 +88,16 @@ impl Core {
         Some((limit, needed))
     }
 
-    /// How many new objects fit into what is left of the limit, whatever they take, and whatever those take yet that are being written.
+    /// How many new objects fit into what is left of the limit, whatever they take, and whatever those take yet that
+    /// are being written.
     fn still_fit(&self, limit: u64, needed: u64) -> u64 {
         let log_segment = super::open::log_segment_bytes(self.objects.volume(), &self.settings());
         let largest = (2 * log_segment).min(limit / 8).max(1);
         (limit.saturating_sub(needed) / largest).saturating_sub(BEING_WRITTEN)
     }
 
-    /// Has objects made elsewhere as soon as the fastest class is as full as it may get: a job or a load goes on for long.
+    /// Has objects made elsewhere as soon as the fastest class is as full as it may get: a job or a load goes on for
+    /// long.
     pub(crate) fn keep_limit(core: &Arc<Core>) {
         let weak = Arc::downgrade(core);
         core.objects.ask(move |class| {
@@ -111,7 +118,8 @@ impl Core {
         });
     }
 
-    /// Has workers look again whenever the volume's classes change, whoever changes them: what there was no room for goes where it belongs.
+    /// Has workers look again whenever the volume's classes change, whoever changes them: what there was no room for
+    /// goes where it belongs.
     pub(crate) fn follow_classes(core: &Arc<Core>) {
         if core.writing.is_none() {
             return;

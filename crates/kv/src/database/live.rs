@@ -1,7 +1,7 @@
 //! Settings of what is open: they change while it is in use.
 //!
-//! Who does something takes all of them once, so that they fit together until it is done. What each write asks for lies beside them, to be read without a
-//! lock.
+//! Who does something takes all of them once, so that they fit together until it is done. What each write asks for lies
+//! beside them, to be read without a lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};

@@ -1,7 +1,8 @@
 //! Merging kvsets of the root while a spill goes on.
 //!
-//! A spill to a slow class may take longer than memory tables take to be filled. As long as the fastest class has room, that is no reason to hold writers
-//! back: only the number of kvsets is in the way of reads, and a merge of their keys makes few of many.
+//! A spill to a slow class may take longer than memory tables take to be filled. As long as the fastest class has room,
+//! that is no reason to hold writers back: only the number of kvsets is in the way of reads, and a merge of their keys
+//! makes few of many.
 //!
 //! Spills and merges *claim* the kvsets they take away, so that no two take the same.
 
@@ -15,11 +16,13 @@ use crate::Result;
 use crate::tree::pick::{Job, pick_merge};
 use crate::tree::{JobContext, KvsetNo, TreeState, merge};
 
-/// What is merged is spilled as a whole, and only then gives room back: no more than this part of what the fastest class has.
+/// What is merged is spilled as a whole, and only then gives room back: no more than this part of what the fastest
+/// class has.
 const MOST_SHARE: u64 = 8;
 
-/// A spill of what was merged reads the log once for each round of values that fits in its memory: no more is merged than there has to be for what waits at the
-/// root to be few kvsets, but as many memory tables in any case, which are about a round.
+/// A spill of what was merged reads the log once for each round of values that fits in its memory: no more is merged
+/// than there has to be for what waits at the root to be few kvsets, but as many memory tables in any case, which are
+/// about a round.
 const MOST_SHARE_OF_ROOT: u64 = 8;
 const LEAST_TABLES: u64 = 5;
 

@@ -2,10 +2,12 @@
 //!
 //! Of log segments that are mostly garbage when they are spilled copies of the rest stay in their place.
 //!
-//! When the room is wanted, those go in which least is read for their size, the oldest of equals first: an edit of the manifest, without further I/O. New
-//! ones are spared until they could show what they are worth. This waits for no job; jobs hold on to no mirror.
+//! When the room is wanted, those go in which least is read for their size, the oldest of equals first: an edit of the
+//! manifest, without further I/O. New ones are spared until they could show what they are worth. This waits for no job;
+//! jobs hold on to no mirror.
 //!
-//! Reads count in *rounds*, with mirrors and without: at the end of one, when there were as many as [a part](ROUND_PART) of what may have mirrors has values, those before count half.
+//! Reads count in *rounds*, with mirrors and without: at the end of one, when there were as many as [a
+//! part](ROUND_PART) of what may have mirrors has values, those before count half.
 //!
 //! Mirrors are never in anybody's way: pressure on the fastest class is what there would be without them.
 
@@ -23,10 +25,12 @@ use crate::tree::mirror::{Mirror, OpenMirror};
 use crate::tree::{Change, DenseMirrors, Edit, KvsetNo, TreeState};
 use crate::{ErrorKind, Result};
 
-/// Log segments that there is room for beside mirrors, and what is already written or ready: as many as the log wants to see before it prepares one.
+/// Log segments that there is room for beside mirrors, and what is already written or ready: as many as the log wants
+/// to see before it prepares one.
 const SPARED_LOG_SEGMENTS: u64 = 2;
 
-/// And as many more beside copies, which are made when there is more than mirrors leave and not the moment before they would have to go.
+/// And as many more beside copies, which are made when there is more than mirrors leave and not the moment before they
+/// would have to go.
 const MORE_LOG_SEGMENTS: u64 = 2;
 
 /// And the share of a memory table that is written between two looks.
@@ -41,12 +45,12 @@ const SPARSE: f64 = 0.8;
 /// Less than so many chunks is not copied for that.
 const LEAST_COPIED_CHUNKS: u64 = 2;
 
-/// A mirror in which less than so much is read for its size, of what is read of leaves on slow classes for theirs, makes way for copies: much of it is garbage,
-/// or nobody wants it.
+/// A mirror in which less than so much is read for its size, of what is read of leaves on slow classes for theirs,
+/// makes way for copies: much of it is garbage, or nobody wants it.
 const LITTLE_WORTH: f64 = 0.75;
 
-/// Mirrors have at most so many times the bytes that leaves have on slow classes. What is more is surely garbage, and takes room from other databases, though of
-/// a mirror nobody knows which of its values leaves still have.
+/// Mirrors have at most so many times the bytes that leaves have on slow classes. What is more is surely garbage, and
+/// takes room from other databases, though of a mirror nobody knows which of its values leaves still have.
 const MOST_OF_LEAVES: u64 = 2;
 
 /// So many standard deviations of a count of reads are no chance.
@@ -55,8 +59,8 @@ const CHANCE: f64 = 4.0;
 /// How often that is asked for at most if it was in vain.
 const BETWEEN_ASKS: Duration = Duration::from_millis(200);
 
-/// One in so many values that leaves have on slow classes is read in a round, after which the reads before count half. Who reads one after the other reads
-/// nothing of some mirrors for long.
+/// One in so many values that leaves have on slow classes is read in a round, after which the reads before count half.
+/// Who reads one after the other reads nothing of some mirrors for long.
 const ROUND_PART: u64 = 4;
 
 /// How long those who read by a mirror that goes are waited for.
@@ -84,7 +88,8 @@ impl Room {
     }
 }
 
-/// Room of the fastest class that a job may take for copies; given back when it goes, for by then it is taken or not wanted.
+/// Room of the fastest class that a job may take for copies; given back when it goes, for by then it is taken or not
+/// wanted.
 #[derive(Debug)]
 pub(super) struct Copying<'a> {
     core: &'a Core,
@@ -141,7 +146,8 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// In which order mirrors, newest first, go: indices of those that have `(reads, bytes)`. Reads are `None` if not enough was seen to tell.
+/// In which order mirrors, newest first, go: indices of those that have `(reads, bytes)`. Reads are `None` if not
+/// enough was seen to tell.
 fn by_worth(mirrors: &[(Option<u64>, u64)]) -> Vec<usize> {
     let worth = |index: &usize| {
         let (reads, bytes) = mirrors[*index];
@@ -153,19 +159,22 @@ fn by_worth(mirrors: &[(Option<u64>, u64)]) -> Vec<usize> {
     ordered
 }
 
-/// Whether so many reads of a mirror are little where as many bytes in use have `expected`; by chance alone they would hardly be so few.
+/// Whether so many reads of a mirror are little where as many bytes in use have `expected`; by chance alone they would
+/// hardly be so few.
 fn is_little(reads: u64, expected: f64) -> bool {
     let reads = reads as f64;
     reads <= LITTLE_WORTH * expected && reads + CHANCE * expected.sqrt() <= expected
 }
 
-/// How often reads are halved at the end of a round: of many that nobody looked at meanwhile no more are left than of others.
+/// How often reads are halved at the end of a round: of many that nobody looked at meanwhile no more are left than of
+/// others.
 fn halvings(all_reads: u64, round: u64) -> u32 {
     let left = |halvings: &u32| all_reads >> halvings <= round.max(1);
     (1..u64::BITS).find(left).unwrap_or(u64::BITS - 1)
 }
 
-/// Closes those that are mirrors no more: what is read in them is `unmirrored` from now on. Trees from before may be held by cursors for as long as these stand.
+/// Closes those that are mirrors no more: what is read in them is `unmirrored` from now on. Trees from before may be
+/// held by cursors for as long as these stand.
 fn close_gone(
     unmirrored: &Unmirrored,
     gone: &BTreeMap<SegmentNo, Mirror>,
@@ -219,7 +228,8 @@ impl Core {
             let taken = self.fast_class_bytes();
             Room {
                 free: limit.saturating_sub(taken),
-                // One more may be prepared before this is looked at again; objects that find the limit reached go elsewhere.
+                // One more may be prepared before this is looked at again; objects that find the limit reached go
+                // elsewhere.
                 spared: (spared + segment_bytes).min(limit / 2),
                 beyond: taken.saturating_sub(limit),
             }
@@ -250,14 +260,16 @@ impl Core {
         self.rooms().iter().map(|room| (room.spared + wanted).saturating_sub(room.free)).max().unwrap_or(0)
     }
 
-    /// Bytes of the fastest class that may be taken for copies of what has no mirror, beside what jobs may yet take for `copying`.
+    /// Bytes of the fastest class that may be taken for copies of what has no mirror, beside what jobs may yet take for
+    /// `copying`.
     fn copies_room(&self, copying: u64) -> u64 {
         let segment_bytes = super::open::log_segment_bytes(self.objects.volume(), &self.settings());
         let rooms = self.rooms().into_iter();
         rooms.map(|room| room.for_copies(MORE_LOG_SEGMENTS * segment_bytes + copying)).min().unwrap_or(0)
     }
 
-    /// Bytes that may be taken there for copies in whose place log segments go: all but what the log needs meanwhile, and what jobs may yet take for `copying`.
+    /// Bytes that may be taken there for copies in whose place log segments go: all but what the log needs meanwhile,
+    /// and what jobs may yet take for `copying`.
     pub(super) fn passing_room(&self, copying: u64) -> u64 {
         let segment_bytes = super::open::log_segment_bytes(self.objects.volume(), &self.settings());
         let rooms = self.rooms().into_iter();
@@ -276,7 +288,8 @@ impl Core {
         (dense, Copying { core: self, bytes })
     }
 
-    /// What is to become of the mirrors of what those kvsets of a root have in log segments of which most is garbage already: they would be in the way of others.
+    /// What is to become of the mirrors of what those kvsets of a root have in log segments of which most is garbage
+    /// already: they would be in the way of others.
     pub(crate) fn dense_mirrors(
         &self,
         writing: &Writing,
@@ -390,8 +403,9 @@ impl Core {
         on_slow.fold((0, 0), |sum, both| (sum.0 + both.0, sum.1 + both.1))
     }
 
-    /// Segments that are to be mirrors of no store any more: of no use, too many, surely garbage, in the way of `surplus` bytes, or of little worth and in the way of `way`
-    /// bytes of copies. The log is one for all stores, so a segment goes from all of them, or nothing comes free.
+    /// Segments that are to be mirrors of no store any more: of no use, too many, surely garbage, in the way of
+    /// `surplus` bytes, or of little worth and in the way of `way` bytes of copies. The log is one for all stores, so a
+    /// segment goes from all of them, or nothing comes free.
     fn going(&self, stores: &[Mirroring], (mut surplus, mut way): (u64, u64)) -> BTreeSet<SegmentNo> {
         let mut mirrors: BTreeMap<SegmentNo, Vec<&OpenMirror>> = BTreeMap::new();
         for (segment, mirror) in stores.iter().flat_map(|mirroring| &mirroring.tree.mirrors) {
@@ -464,7 +478,8 @@ impl Core {
         }
     }
 
-    /// Takes mirrors away that are in the way or of no use, or all; whether any were. [`Trim::Due`] leaves it to who does that at the moment.
+    /// Takes mirrors away that are in the way or of no use, or all; whether any were. [`Trim::Due`] leaves it to who
+    /// does that at the moment.
     ///
     /// # Errors
     /// Those of the manifest.

@@ -2,11 +2,15 @@
 //!
 //! - [`core`]: what its handles share; the way of writes and reads;
 //! - [`open`]: making, opening, recovering;
-//! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`deletion`]: of what is needed no more; [`packing`]: their values in segments of their own; [`lending`]: what they and jobs leave to the cache; [`jobs`]: tree jobs; [`install`]: their edits; [`merges`]: those at the root that wait for
-//!   no other; [`relocation`]: bringing things to
-//!   where policies want them; [`mirrors`]: values that stay on the fastest class as long as it has room; [`unmirrored`]: those that come back there; [`pressure`]: holding writers back; [`reserve`]: room that is kept for
-//!   deletes; [`thinning`]: what gives room back where there is none to bring deletes down; [`shares`]: how large things are in small classes;
-//! - [`promotion`]: copies of what is read often; [`cleaning`]: what frees space when nothing else is due; [`pick`]: which job is next;
+//! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`deletion`]: of what is
+//!   needed no more; [`packing`]: their values in segments of their own; [`lending`]: what they and jobs leave to the
+//!   cache; [`jobs`]: tree jobs; [`install`]: their edits; [`merges`]: those at the root that wait for no other;
+//!   [`relocation`]: bringing things to where policies want them; [`mirrors`]: values that stay on the fastest class as
+//!   long as it has room; [`unmirrored`]: those that come back there; [`pressure`]: holding writers back; [`reserve`]:
+//!   room that is kept for deletes; [`thinning`]: what gives room back where there is none to bring deletes down;
+//!   [`shares`]: how large things are in small classes;
+//! - [`promotion`]: copies of what is read often; [`cleaning`]: what frees space when nothing else is due; [`pick`]:
+//!   which job is next;
 //! - [`bulk`], [`checkpoint`], [`check`]: loads past the log, copies of a database, reading all of it;
 //! - [`activity`], [`statistics`]: what was done, since the opening and over all of them, and what there is;
 //! - [`batch`], [`store`], [`snapshot`]: what users hold;
@@ -91,14 +95,16 @@ impl Database {
         (*self.core.settings()).clone()
     }
 
-    /// Makes everything durable and stops the background work. Handles are of no use afterwards, and the database can be opened again; where a bulk load or a
-    /// compaction is under way still, as soon as that is dropped. Closed again, it says the same again.
+    /// Makes everything durable and stops the background work. Handles are of no use afterwards, and the database can
+    /// be opened again; where a bulk load or a compaction is under way still, as soon as that is dropped. Closed again,
+    /// it says the same again.
     ///
     /// # Errors
     /// As [`sync`](Self::sync).
     pub async fn close(&self) -> Result<()> {
         self.core.is_closed.store(true, Ordering::Release);
-        // Whoever closes it as well waits for the same end, or brings it about if the other one was given up on its way.
+        // Whoever closes it as well waits for the same end, or brings it about if the other one was given up on its
+        // way.
         let mut ended = self.core.ended.lock().await;
         if let Some(ended) = &*ended {
             return ended.clone();
@@ -113,7 +119,8 @@ impl Database {
         done
     }
 
-    /// Stops the background work and leaves everything as it is: what a stop of the process would leave. Handles are of no use afterwards.
+    /// Stops the background work and leaves everything as it is: what a stop of the process would leave. Handles are of
+    /// no use afterwards.
     #[doc(hidden)]
     pub async fn abandon(&self) {
         self.core.is_closed.store(true, Ordering::Release);
@@ -187,8 +194,8 @@ impl Database {
         Ok(Store::new(self.core.clone(), store.ok_or_else(missing)?.clone()))
     }
 
-    /// Deletes a store with all that it holds. It comes to its end though the future is dropped: what others write to the store meanwhile is not to be
-    /// acknowledged and gone at the next opening.
+    /// Deletes a store with all that it holds. It comes to its end though the future is dropped: what others write to
+    /// the store meanwhile is not to be acknowledged and gone at the next opening.
     ///
     /// # Errors
     /// `NotFound`, `ReadOnly`, `NoSpace`, `Device`.

@@ -3,8 +3,8 @@
 //! Opening for writing:
 //!
 //! 1. the latest whole manifest says what there is;
-//! 2. what no manifest knows (orphans: what a stop left of work that was under way) is told apart from log segments, whose numbers are not
-//!    smaller than that of the segment where the replay begins;
+//! 2. what no manifest knows (orphans: what a stop left of work that was under way) is told apart from log segments,
+//!    whose numbers are not smaller than that of the segment where the replay begins;
 //! 3. the log is replayed into memory tables;
 //! 4. a new manifest is written with the next epoch, and replaces the old one;
 //! 5. orphans are deleted; the log goes on in a new segment.
@@ -85,8 +85,8 @@ fn has(objects: &Objects, wanted: ObjectKind) -> bool {
     objects.list().iter().any(|(kind, _)| *kind == wanted)
 }
 
-/// Refuses a name under which there is a database, or something of one that somebody may want to have back. A copy takes the place of one that was not
-/// finished, and whatever is made that of what was hardly begun.
+/// Refuses a name under which there is a database, or something of one that somebody may want to have back. A copy
+/// takes the place of one that was not finished, and whatever is made that of what was hardly begun.
 async fn check_free(objects: &Arc<Objects>, name: &str, is_copy: bool) -> Result<()> {
     if has(objects, ObjectKind::Manifest) {
         let taken = |message| Err(Error::new(ErrorKind::AlreadyExists, message));
@@ -107,7 +107,8 @@ async fn check_free(objects: &Arc<Objects>, name: &str, is_copy: bool) -> Result
     Ok(())
 }
 
-/// Deletes all objects of a database, manifests last: what is left after a stop is a database that can be destroyed, or nothing that can be opened.
+/// Deletes all objects of a database, manifests last: what is left after a stop is a database that can be destroyed, or
+/// nothing that can be opened.
 async fn delete_all(objects: &Objects) -> Result<()> {
     let mut all = objects.list();
     all.sort_by_key(|(kind, _)| *kind == ObjectKind::Manifest);
@@ -127,10 +128,12 @@ struct Recovered {
 }
 
 impl Database {
-    /// Makes a database. After a stop, or if the future is dropped, there is one that can be opened or none, and then it can be made again.
+    /// Makes a database. After a stop, or if the future is dropped, there is one that can be opened or none, and then
+    /// it can be made again.
     ///
     /// # Errors
-    /// `AlreadyExists`, or `Locked` while it is being made; `InvalidInput` for a wrong name or wrong settings, `NoSpace`, `Device`.
+    /// `AlreadyExists`, or `Locked` while it is being made; `InvalidInput` for a wrong name or wrong settings,
+    /// `NoSpace`, `Device`.
     pub async fn create(
         volume: &Volume,
         name: &str,
@@ -194,8 +197,8 @@ impl Database {
         started
     }
 
-    /// Opens a database and replays its log. In a process it is open once for writing, or read-only any number of times, until it is closed, or its
-    /// last handle was dropped and what was under way has ended.
+    /// Opens a database and replays its log. In a process it is open once for writing, or read-only any number of
+    /// times, until it is closed, or its last handle was dropped and what was under way has ended.
     ///
     /// # Errors
     /// `Locked` if it is open already; `NotFound`, `Corrupted`, `FutureFormat`, `Device`.
@@ -356,7 +359,8 @@ impl Database {
     }
 }
 
-/// Databases that were opened in this process are told apart by a number: those of two volumes may have the same identity.
+/// Databases that were opened in this process are told apart by a number: those of two volumes may have the same
+/// identity.
 static NEXT_INSTANCE: AtomicU64 = AtomicU64::new(1);
 
 fn next_identity(volume: &Volume) -> u64 {
@@ -373,7 +377,8 @@ struct Sorted {
     orphans: Vec<(ObjectKind, u64)>,
 }
 
-/// Takes copies that are lost out of what is to be opened. The segments of values that there were before: what lies in those of lost copies is not of the log.
+/// Takes copies that are lost out of what is to be opened. The segments of values that there were before: what lies in
+/// those of lost copies is not of the log.
 async fn leave_out_lost_copies(opener: &Opener, state: &mut DatabaseRecord) -> Result<BTreeSet<SegmentNo>> {
     let mut value_segments = BTreeSet::new();
     for store in state.stores.values_mut() {
@@ -551,8 +556,9 @@ async fn settle_segment(object: &tanada_volume::Object, used: u64) -> Result<()>
     object.sync().await.map_err(failed)
 }
 
-/// Bytes of a log segment: as set, but no more than a 32nd of what the database may have on the fastest class, for a segment takes up room as long as anything
-/// in it is used where it is, and one is always being filled and another one ready.
+/// Bytes of a log segment: as set, but no more than a 32nd of what the database may have on the fastest class, for a
+/// segment takes up room as long as anything in it is used where it is, and one is always being filled and another one
+/// ready.
 pub(crate) fn log_segment_bytes(volume: &Volume, settings: &DatabaseSettings) -> u64 {
     let rooms = room_by_class(volume, settings);
     let Some(fastest) = rooms.first() else { return settings.log_segment_bytes };

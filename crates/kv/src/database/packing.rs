@@ -1,10 +1,13 @@
 //! Values of memory tables in segments of their own.
 //!
-//! Where a few keys are overwritten again and again, most of the log is garbage by the time a table is written out, and the root holds on to all of it: twice the room of what is in use,
-//! which mirrors would rather have. So the values of such a table, which are in memory still, are *packed*: written once more, side by side, and nothing refers to the
-//! log any more. A spill leaves them behind as mirrors as they are; of log segments that are mostly garbage it would write copies for that.
+//! Where a few keys are overwritten again and again, most of the log is garbage by the time a table is written out, and
+//! the root holds on to all of it: twice the room of what is in use, which mirrors would rather have. So the values of
+//! such a table, which are in memory still, are *packed*: written once more, side by side, and nothing refers to the
+//! log any more. A spill leaves them behind as mirrors as they are; of log segments that are mostly garbage it would
+//! write copies for that.
 //!
-//! Such a segment is to the tree what a segment of the log is: kvsets of the root refer to it, and nothing else says that it is there.
+//! Such a segment is to the tree what a segment of the log is: kvsets of the root refer to it, and nothing else says
+//! that it is there.
 //!
 //! Whether a table is worth it is told by the one before: what share of its versions nobody can see.
 

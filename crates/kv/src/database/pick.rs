@@ -21,11 +21,12 @@ use crate::{ErrorKind, Result};
 /// Less than one in so many bytes of a class is little room.
 const TIGHT: u64 = 4;
 
-/// The root of a store has one so manieth of what the fastest class has room for, if that is more than the memory tables that make a spill.
+/// The root of a store has one so manieth of what the fastest class has room for, if that is more than the memory
+/// tables that make a spill.
 const ROOT_PART: u64 = 8;
 
-/// The next job, and the space that the store takes beyond what it needs. One of somebody who is `thorough` leaves nothing at the root, and one kvset in each leaf without
-/// anything that is obsolete, but for what was written since.
+/// The next job, and the space that the store takes beyond what it needs. One of somebody who is `thorough` leaves
+/// nothing at the root, and one kvset in each leaf without anything that is obsolete, but for what was written since.
 pub(crate) fn next_job(
     tree: &TreeState,
     settings: &PickSettings,
@@ -92,7 +93,8 @@ impl Compacted {
     }
 }
 
-/// Somebody who waits for all jobs of a store, for what is in it when he begins: what is written since may never come to rest.
+/// Somebody who waits for all jobs of a store, for what is in it when he begins: what is written since may never come
+/// to rest.
 #[derive(Debug)]
 pub(crate) struct Thorough<'a> {
     pub(crate) store: &'a StoreState,
@@ -156,7 +158,8 @@ impl Thorough<'_> {
             || (kvsets.any(is_obsolete) && !self.done.lock().has(tree, index))
     }
 
-    /// All at once, for each spill puts the values of neighbours in one more place; without what was written since, which merges at the root may have again and again.
+    /// All at once, for each spill puts the values of neighbours in one more place; without what was written since,
+    /// which merges at the root may have again and again.
     fn spill(&self, tree: &TreeState) -> Option<Job> {
         // Newest first.
         let older = tree.root.iter().skip_while(|kvset| self.is_newer(kvset));
@@ -190,7 +193,8 @@ pub(super) fn referenced(kvset: &Arc<Kvset>) -> impl Iterator<Item = SegmentNo> 
     kvset.record().info.references.iter().map(|references| references.segment)
 }
 
-/// So many bytes at the root make a spill: what was merged is few kvsets, and yet its values take the room of copies of what lies on slow classes.
+/// So many bytes at the root make a spill: what was merged is few kvsets, and yet its values take the room of copies of
+/// what lies on slow classes.
 fn root_bytes(fast_room: u64, tables_bytes: u64) -> u64 {
     PickSettings::default().root_bytes.min((fast_room / ROOT_PART).max(tables_bytes))
 }
@@ -279,7 +283,8 @@ impl Core {
         needed
     }
 
-    /// How much the fastest class presses for log segments to be emptied: 1 if that is due. The store's root keeps `log_bytes` in them.
+    /// How much the fastest class presses for log segments to be emptied: 1 if that is due. The store's root keeps
+    /// `log_bytes` in them.
     pub(crate) fn log_pressure(&self, log_bytes: u64) -> f64 {
         let limit = self.settings().fast_class_bytes;
         if log_bytes == 0 && limit.is_none() {
@@ -290,7 +295,8 @@ impl Core {
         let by_limit = limit.map_or(0.0, |limit| {
             self.fast_class_bytes().saturating_sub(mirrored) as f64 / (limit.max(1) as f64 * 0.75)
         });
-        // The log would go on to a slow class once this one is full. What is free is to be no less than what spills could free.
+        // The log would go on to a slow class once this one is full. What is free is to be no less than what spills
+        // could free.
         let volume = self.objects.volume();
         let by_room = match self.free_on_fastest() {
             Some(free) if volume.classes().len() > 1 => log_bytes as f64 / (free + mirrored).max(1) as f64,

@@ -1,15 +1,18 @@
 //! Holding writers back when memory tables or trees cannot keep pace.
 //!
-//! Each store has a level: none, *slow* (each write waits a little, the longer the more kvsets are at the root) or *stop* (writes wait until something was
-//! done). It is set whenever tables or kvsets come or go; a write looks at it without a lock.
+//! Each store has a level: none, *slow* (each write waits a little, the longer the more kvsets are at the root) or
+//! *stop* (writes wait until something was done). It is set whenever tables or kvsets come or go; a write looks at it
+//! without a lock.
 //!
-//! Tables that wait take memory, whosever they are: when all stores' together are as many bytes as one store's full tables may be, writes to any store wait.
+//! Tables that wait take memory, whosever they are: when all stores' together are as many bytes as one store's full
+//! tables may be, writes to any store wait.
 //!
 //! They are slowed, too, when values take up far more space than is in use of them: jobs that free it lag behind.
 //!
-//! The database has one more: writes are slowed when the fastest class is nearly as full as it may get, and a spill is due that would free some of it;
-//! so that spills can keep pace, before the log goes to a slower class. They are never stopped for that: the log has a place to go to. A class that is full
-//! without such a limit is the log's affair, which waits a while for room (`log::writer`).
+//! The database has one more: writes are slowed when the fastest class is nearly as full as it may get, and a spill is
+//! due that would free some of it; so that spills can keep pace, before the log goes to a slower class. They are never
+//! stopped for that: the log has a place to go to. A class that is full without such a limit is the log's affair, which
+//! waits a while for room (`log::writer`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -61,7 +64,8 @@ const LEAST_EXCESS: u64 = 2;
 /// How much of what the fastest class may hold is in use when writes begin to be slowed.
 const SLOWED_FROM: f64 = 0.875;
 
-/// How long writes are slowed when so much of what the fastest class may hold is in use, what the log needs next counted.
+/// How long writes are slowed when so much of what the fastest class may hold is in use, what the log needs next
+/// counted.
 fn slowed_for_room(share: f64) -> Duration {
     SLOWEST_FOR_ROOM.mul_f64(((share - SLOWED_FROM) / (1.0 - SLOWED_FROM)).clamp(0.0, 1.0))
 }
@@ -125,7 +129,8 @@ impl Core {
         }
     }
 
-    /// To be called when something came to the fastest class or left it, and `share` of what the database may have there is in use.
+    /// To be called when something came to the fastest class or left it, and `share` of what the database may have
+    /// there is in use.
     pub(crate) fn update_room(&self, share: f64) {
         let lags = share > SLOWED_FROM && self.spills_lag();
         let time = if lags { slowed_for_room(share) } else { Duration::ZERO };
@@ -150,7 +155,8 @@ impl Core {
 
     /// Whether a spill is due that would take values from the fastest class.
     fn spills_lag(&self) -> bool {
-        // Not under the lock of the list, which what follows takes again: between the two somebody may wait to change it.
+        // Not under the lock of the list, which what follows takes again: between the two somebody may wait to change
+        // it.
         let stores = self.stores.read().clone();
         stores.iter().any(|store| {
             let bytes = self.spillable_bytes(store);

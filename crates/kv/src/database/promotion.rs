@@ -1,8 +1,9 @@
 //! Copying values that are read often from slow classes to the fastest one, within a budget of bytes.
 //!
-//! Reads that went to a slow class are counted by key. Now and then the worker that finds no other job of the store takes the keys that were
-//! read more than once, as many as the budget of the time since allows, and repeats their versions in promoted kvsets with values on the fastest
-//! class. Nothing is moved: without the copies nothing is lost. What cannot be read of them is read where they were made from, and they are taken away.
+//! Reads that went to a slow class are counted by key. Now and then the worker that finds no other job of the store
+//! takes the keys that were read more than once, as many as the budget of the time since allows, and repeats their
+//! versions in promoted kvsets with values on the fastest class. Nothing is moved: without the copies nothing is lost.
+//! What cannot be read of them is read where they were made from, and they are taken away.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +33,8 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// When a store was promoted last.
 #[derive(Debug, Default)]
 pub(crate) struct Promotion {
-    /// When something was promoted last, or when it could have been for the first time: what may be written adds up from then on.
+    /// When something was promoted last, or when it could have been for the first time: what may be written adds up
+    /// from then on.
     last: Mutex<Option<Duration>>,
     reads: AtomicU64,
 }

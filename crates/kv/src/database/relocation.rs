@@ -1,20 +1,25 @@
-//! Bringing what a tree has to the classes that its policy wants: after another policy was set, a class came or went, or one that was full has room.
+//! Bringing what a tree has to the classes that its policy wants: after another policy was set, a class came or went,
+//! or one that was full has room.
 //!
-//! What decides is the class that an object is meant for, not where it found room: so what does not fit in is not tried for ever. When the volume's classes have changed, each object that
-//! was there is looked at once more, for it may have been moved away from a class that takes it again ([`Unsettled`]).
+//! What decides is the class that an object is meant for, not where it found room: so what does not fit in is not tried
+//! for ever. When the volume's classes have changed, each object that was there is looked at once more, for it may have
+//! been moved away from a class that takes it again ([`Unsettled`]).
 //!
-//! 1. Only a tree that needs no other job is looked at. Of what is meant for another class than the policy wants now, one object has its turn.
-//! 2. Key files and value segments are moved as they are, by the volume, a few MiB at a time and the slower the more others do; then other jobs have their
-//!    turn. Readers notice nothing.
-//! 3. With its last chunk the object is meant for its new class; of a value segment the tree is told so, too. A stop before that has the next opening
-//!    do what is left.
-//! 4. Values that leaves have in the log's segments, and that the policy wants elsewhere, are written anew with a compaction of the leaf, for such a
-//!    segment may be used by other stores, too.
+//! 1. Only a tree that needs no other job is looked at. Of what is meant for another class than the policy wants now,
+//!    one object has its turn.
+//! 2. Key files and value segments are moved as they are, by the volume, a few MiB at a time and the slower the more
+//!    others do; then other jobs have their turn. Readers notice nothing.
+//! 3. With its last chunk the object is meant for its new class; of a value segment the tree is told so, too. A stop
+//!    before that has the next opening do what is left.
+//! 4. Values that leaves have in the log's segments, and that the policy wants elsewhere, are written anew with a
+//!    compaction of the leaf, for such a segment may be used by other stores, too.
 //!
-//! Nothing goes to the fastest class that the log could want soon. Manifest and log are no part of a tree: a worker brings them back once after each change of the classes.
+//! Nothing goes to the fastest class that the log could want soon. Manifest and log are no part of a tree: a worker
+//! brings them back once after each change of the classes.
 //!
-//! What is beyond the limit of the fastest class, because that was lowered, goes the other way: between other jobs, for it is a promise, an object at once, which is
-//! meant for the next class from then on. Copies of what was read often are dropped first. What spills are going to take away is left to them.
+//! What is beyond the limit of the fastest class, because that was lowered, goes the other way: between other jobs, for
+//! it is a promise, an object at once, which is meant for the next class from then on. Copies of what was read often
+//! are dropped first. What spills are going to take away is left to them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -180,7 +185,8 @@ impl Core {
         logs.into_iter().find_map(|no| if_misplaced(ObjectKind::Segment, no, &wanted.leaf_values, None))
     }
 
-    /// Brings the manifest and the log's segments to where they are meant to lie, once after each change of the volume's classes. What finds no room stays.
+    /// Brings the manifest and the log's segments to where they are meant to lie, once after each change of the
+    /// volume's classes. What finds no room stays.
     pub(crate) async fn bring_log_back(&self, writing: &Writing) {
         if !self.limit.take_log_unsettled() {
             return;
@@ -235,7 +241,8 @@ impl Core {
         fits_class && fits_limit && is_quiet && !self.classes.is_fast_full()
     }
 
-    /// Brings what is beyond the limit of the fastest class to the next one, an object of a store. The caller has no store's turn.
+    /// Brings what is beyond the limit of the fastest class to the next one, an object of a store. The caller has no
+    /// store's turn.
     ///
     /// What another worker has in hand is left to a later look, for nobody says when its turn ends.
     ///
@@ -271,8 +278,8 @@ impl Core {
         Ok(did)
     }
 
-    /// What a store's leaves have on the fastest class, values before keys, but for what was tried before; and what its root has in the log, if spills leave it
-    /// there.
+    /// What a store's leaves have on the fastest class, values before keys, but for what was tried before; and what its
+    /// root has in the log, if spills leave it there.
     fn excess(&self, writing: &Writing, store: &StoreState) -> Option<Misplaced> {
         let fastest = self.classes.fastest()?;
         let next = self.classes.instead_of(&fastest)?;
@@ -370,19 +377,22 @@ fn dropped_copies(tree: &TreeState) -> Edit {
 }
 
 impl Database {
-    /// Empties a class of the volume while it is in use, so that [`Volume::remove_class`](tanada_volume::Volume::remove_class) can take it away. It is
-    /// [`Volume::drain_class`](tanada_volume::Volume::drain_class): whatever lies there is moved, other databases' objects too, and nothing new goes
-    /// there, from now on and until `fill_class`. Policies that name the class or mean it take the next slower one, or a faster one, instead.
+    /// Empties a class of the volume while it is in use, so that
+    /// [`Volume::remove_class`](tanada_volume::Volume::remove_class) can take it away. It is
+    /// [`Volume::drain_class`](tanada_volume::Volume::drain_class): whatever lies there is moved, other databases'
+    /// objects too, and nothing new goes there, from now on and until `fill_class`. Policies that name the class or
+    /// mean it take the next slower one, or a faster one, instead.
     ///
     /// # Errors
-    /// `NotFound`; `NoSpace` if the other classes cannot take all of it: what was moved stays moved, and nothing goes to the class until
-    /// [`Volume::fill_class`](tanada_volume::Volume::fill_class); `ReadOnly`, `Device`.
+    /// `NotFound`; `NoSpace` if the other classes cannot take all of it: what was moved stays moved, and nothing goes
+    /// to the class until [`Volume::fill_class`](tanada_volume::Volume::fill_class); `ReadOnly`, `Device`.
     pub async fn drain_class(&self, class: &str) -> Result<Relocated> {
         self.core.drain_class(class).await
     }
 }
 
-/// The compaction of a leaf that has values in segments of the log: of as many of them as have `most_bytes` there, or one.
+/// The compaction of a leaf that has values in segments of the log: of as many of them as have `most_bytes` there, or
+/// one.
 fn leaving_the_log(tree: &TreeState, most_bytes: u64) -> Option<Job> {
     tree.leaves.iter().find_map(|leaf| {
         let in_log = tree.values_by_segment(leaf.no).into_iter();

@@ -1,11 +1,14 @@
 //! Room that is kept for deletes.
 //!
-//! Where no chunk of a volume is free a database can be neither opened for writing nor compacted, and what could be deleted would stay for ever. So as long as less is
-//! free than that takes, what puts something in is refused, and deletes are not. Others may fill the volume all the same.
+//! Where no chunk of a volume is free a database can be neither opened for writing nor compacted, and what could be
+//! deleted would stay for ever. So as long as less is free than that takes, what puts something in is refused, and
+//! deletes are not. Others may fill the volume all the same.
 //!
-//! Whether there is less is looked at when objects are made, which is what takes room; writers look closer then, once for each time.
+//! Whether there is less is looked at when objects are made, which is what takes room; writers look closer then, once
+//! for each time.
 //!
-//! Who finds no chunk at all, a delete too, waits for what jobs give back: for the log's next segment, and for the table whose turn it is.
+//! Who finds no chunk at all, a delete too, waits for what jobs give back: for the log's next segment, and for the
+//! table whose turn it is.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -37,8 +40,8 @@ const MOST_AT_THE_END: usize = 16;
 const MOST: u64 = 4;
 const LEAST_CHUNKS: u64 = 16;
 
-/// The smallest volumes keep so many all the same: what an opening that deletes one key takes, a manifest, a segment of the log and a key file. No more than one
-/// in four, for what has two or three is not to be without use.
+/// The smallest volumes keep so many all the same: what an opening that deletes one key takes, a manifest, a segment of
+/// the log and a key file. No more than one in four, for what has two or three is not to be without use.
 const FEWEST: u64 = 3;
 
 /// Memory tables that the fastest class has room for, at least, unless they had so little.
@@ -50,7 +53,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 const WAIT: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// How often deletions are made durable meanwhile, by all who wait together: that makes room of what was deleted, and nobody else may see to it.
+/// How often deletions are made durable meanwhile, by all who wait together: that makes room of what was deleted, and
+/// nobody else may see to it.
 const SYNC_EVERY: Duration = Duration::from_millis(200);
 
 /// Waiting for what others give back.
@@ -66,8 +70,8 @@ impl Core {
         is_due
     }
 
-    /// For who waits for room since `began`: returns when it is to be looked for once more: true; or if it is not worth it any longer: false. The turn of the
-    /// store `mine` is in the caller's hand.
+    /// For who waits for room since `began`: returns when it is to be looked for once more: true; or if it is not worth
+    /// it any longer: false. The turn of the store `mine` is in the caller's hand.
     ///
     /// # Errors
     /// `Device`, if deletions cannot be made durable.
@@ -107,7 +111,8 @@ impl Core {
 }
 
 impl Core {
-    /// To be called when trees have changed: what compacting their largest leaf takes is kept, too. A part of it is not even for jobs' values.
+    /// To be called when trees have changed: what compacting their largest leaf takes is kept, too. A part of it is not
+    /// even for jobs' values.
     pub(crate) fn note_reserve(&self) {
         let volume = self.objects.volume();
         let stores = self.stores.read().clone();
@@ -162,7 +167,8 @@ impl Core {
         Ok(())
     }
 
-    /// Waits until `wanted` bytes more are free than are kept. The turn of the store `mine` is in the caller's hand, so that nobody works there.
+    /// Waits until `wanted` bytes more are free than are kept. The turn of the store `mine` is in the caller's hand, so
+    /// that nobody works there.
     ///
     /// # Errors
     /// `NoSpace`.
@@ -219,7 +225,8 @@ impl Core {
 
 /// Chunks that are filled: where room is short, those that kvsets take and do not use are the nearest.
 impl Core {
-    /// Merges neighbours of a store's tree that give chunks back; whether it did. To be called by whoever has the turn to do the store's jobs.
+    /// Merges neighbours of a store's tree that give chunks back; whether it did. To be called by whoever has the turn
+    /// to do the store's jobs.
     ///
     /// # Errors
     /// `NoSpace`, `Corrupted`, `Device`.
@@ -272,7 +279,8 @@ impl Core {
         self.run_job(writing, store, (context, tree), job, false).await
     }
 
-    /// The same if nobody has the turn, room is short, and mirrors are not what takes it; a failure is for the next job to tell.
+    /// The same if nobody has the turn, room is short, and mirrors are not what takes it; a failure is for the next job
+    /// to tell.
     pub(crate) async fn bring_together_if_due(&self, writing: &Writing, store: &Arc<StoreState>) -> bool {
         if !self.is_to_bring_together() {
             return false;
@@ -287,8 +295,8 @@ impl Core {
         is_due && free + self.mirrored_bytes() <= kept
     }
 
-    /// The same before a memory table is written out, whose key file takes one of the last chunks: of its store, or else of any. Whoever has the turn has some
-    /// time to give it back.
+    /// The same before a memory table is written out, whose key file takes one of the last chunks: of its store, or
+    /// else of any. Whoever has the turn has some time to give it back.
     pub(crate) async fn make_room_for_table(&self, writing: &Writing, store: &Arc<StoreState>) {
         let began = self.environment.now();
         while self.objects.have_hardly_room() && self.is_to_bring_together() {
@@ -321,8 +329,8 @@ impl Core {
         }
     }
 
-    /// Before anything else is done with a database that was opened: what was replayed is written out where room is short, so that the log it came from goes and
-    /// that of the next opening finds room, however this one ends.
+    /// Before anything else is done with a database that was opened: what was replayed is written out where room is
+    /// short, so that the log it came from goes and that of the next opening finds room, however this one ends.
     pub(crate) async fn make_room_at_opening(&self) {
         let Some(writing) = &self.writing else { return };
         let (free, kept) = self.objects.room();
@@ -332,7 +340,8 @@ impl Core {
         }
     }
 
-    /// When nothing else is done with a database any more: makes room for the next opening and what it deletes, if there is hardly any.
+    /// When nothing else is done with a database any more: makes room for the next opening and what it deletes, if
+    /// there is hardly any.
     pub(crate) async fn make_room_at_last(&self, writing: &Writing) {
         let least = LEAST_AT_THE_END * self.objects.volume().chunk_bytes();
         let stores = self.stores.read().clone();

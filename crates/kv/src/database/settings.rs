@@ -1,8 +1,10 @@
 //! Changing settings of what is open.
 //!
-//! 1. Changes are made one after the other, under the manifest's lock: each is put over what is there then, so that two at once both count.
+//! 1. Changes are made one after the other, under the manifest's lock: each is put over what is there then, so that two
+//!    at once both count.
 //! 2. What comes of it is checked as a whole; if anything is wrong, nothing is changed.
-//! 3. One record of the manifest has all settings of the database or the store. When it is durable, they are those of whatever begins from now on.
+//! 3. One record of the manifest has all settings of the database or the store. When it is durable, they are those of
+//!    whatever begins from now on.
 //! 4. Whoever was held back by those before, or may have something to do now, looks again.
 
 use std::sync::Arc;
@@ -15,12 +17,14 @@ use crate::settings::{DatabaseSettings, FilterMemory, StoreSettings};
 use crate::{DatabaseOverrides, Error, Result, StoreOverrides};
 
 impl Database {
-    /// Changes settings, for good and while the database is in use; what is not named stays. `fast_class_bytes`, `durability`, `waiting_tables`,
-    /// `slow_root_kvsets`, `most_root_kvsets`, `log_replay_bytes` and `manifest_bytes` can be changed so. When the limit of the fastest class is lowered, what
-    /// lies there beyond it leaves beside other work, and a segment of the log that is being filled when it is full.
+    /// Changes settings, for good and while the database is in use; what is not named stays. `fast_class_bytes`,
+    /// `durability`, `waiting_tables`, `slow_root_kvsets`, `most_root_kvsets`, `log_replay_bytes` and `manifest_bytes`
+    /// can be changed so. When the limit of the fastest class is lowered, what lies there beyond it leaves beside other
+    /// work, and a segment of the log that is being filled when it is full.
     ///
     /// # Errors
-    /// `InvalidInput` for what is wrong, or can be changed at an opening alone; then nothing is changed. `NoSpace`, `ReadOnly`, `Device`.
+    /// `InvalidInput` for what is wrong, or can be changed at an opening alone; then nothing is changed. `NoSpace`,
+    /// `ReadOnly`, `Device`.
     pub async fn set_settings(&self, changes: &DatabaseOverrides) -> Result<()> {
         self.core.set_settings(changes).await
     }

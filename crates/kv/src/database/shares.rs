@@ -1,5 +1,5 @@
-//! How large segments and leaves are: as set, but no more than a part of their class. What is left of one has to be written anew before its room is free, and a volume
-//! that is nearly full has little room for that.
+//! How large segments and leaves are: as set, but no more than a part of their class. What is left of one has to be
+//! written anew before its room is free, and a volume that is nearly full has little room for that.
 
 use std::sync::Arc;
 
@@ -24,7 +24,8 @@ const SMALL_CHUNKS: u64 = 4;
 pub(crate) struct Shares {
     /// Of a value segment.
     pub(crate) segment_bytes: u64,
-    /// A segment with fewer bytes is small: what it has could be a half of another one, and its last chunk may be more than a quarter of it.
+    /// A segment with fewer bytes is small: what it has could be a half of another one, and its last chunk may be more
+    /// than a quarter of it.
     pub(crate) small_segment_bytes: u64,
     /// Of a leaf, all kvsets together.
     pub(crate) leaf_bytes: u64,

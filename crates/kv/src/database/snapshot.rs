@@ -1,11 +1,12 @@
 //! Snapshots: sequence numbers that somebody reads at.
 //!
-//! Invariant: as long as a number is registered, merges keep for each key the newest version that is not newer than it. The numbers that a merge
-//! has to keep are taken under the lock under which snapshots are registered, together with the newest visible one, so that no snapshot is
-//! registered later with a smaller number.
+//! Invariant: as long as a number is registered, merges keep for each key the newest version that is not newer than it.
+//! The numbers that a merge has to keep are taken under the lock under which snapshots are registered, together with
+//! the newest visible one, so that no snapshot is registered later with a smaller number.
 //!
-//! A bulk load is noted here before anybody can find what it brought, and stays as long as a number is registered at which it is not seen, or may still be.
-//! Its end is published in the same moment, for all who read the store, as what it brought is there. Nothing of that outlasts the opening, as snapshots do not.
+//! A bulk load is noted here before anybody can find what it brought, and stays as long as a number is registered at
+//! which it is not seen, or may still be. Its end is published in the same moment, for all who read the store, as what
+//! it brought is there. Nothing of that outlasts the opening, as snapshots do not.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -82,7 +83,8 @@ impl Snapshots {
         Readers { numbers, loads: registered.loads.clone() }
     }
 
-    /// A load is about to be seen, by who reads at its end or later. By whoever holds the commit lock, and publishes the end when it is there.
+    /// A load is about to be seen, by who reads at its end or later. By whoever holds the commit lock, and publishes
+    /// the end when it is there.
     pub(crate) fn note_load(&self, load: Load) {
         let mut registered = self.registered.lock();
         registered.forget_loads(self.visible());
@@ -90,7 +92,8 @@ impl Snapshots {
         self.last_load_end.store(load.end, Ordering::Release);
     }
 
-    /// The numbers of loads that are not seen at `sequence`, which is registered, though they are not larger: of all that are in a tree that was there before this is asked.
+    /// The numbers of loads that are not seen at `sequence`, which is registered, though they are not larger: of all
+    /// that are in a tree that was there before this is asked.
     pub(crate) fn unseen_at(&self, sequence: SequenceNo) -> Vec<SequenceNo> {
         if sequence >= self.last_load_end.load(Ordering::Acquire) {
             return Vec::new();
@@ -124,8 +127,8 @@ impl Drop for Held {
     }
 }
 
-/// What was there at a moment, in all stores of a database; it can be read as long as the snapshot or a clone of it lives, and takes up the space of what
-/// was overwritten or deleted since.
+/// What was there at a moment, in all stores of a database; it can be read as long as the snapshot or a clone of it
+/// lives, and takes up the space of what was overwritten or deleted since.
 #[derive(Clone)]
 pub struct Snapshot {
     held: Arc<Held>,

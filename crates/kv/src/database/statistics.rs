@@ -108,9 +108,11 @@ pub struct Statistics {
     pub write_amplification: f64,
     /// Bytes of keys and values in kvsets that are in use.
     pub bytes_in_use: u64,
-    /// Bytes that objects take up: those, garbage, mirrors, what the log has and has ready, the manifest, and what is left of their last chunks.
+    /// Bytes that objects take up: those, garbage, mirrors, what the log has and has ready, the manifest, and what is
+    /// left of their last chunks.
     pub bytes_allocated: u64,
-    /// Bytes of all objects but what mirrors alone need over those of keys and values in kvsets that are in use; versions that only snapshots see count as in use.
+    /// Bytes of all objects but what mirrors alone need over those of keys and values in kvsets that are in use;
+    /// versions that only snapshots see count as in use.
     pub space_amplification: f64,
     /// Pages, filters and values that were read over look-ups that memory tables did not answer.
     pub read_amplification: f64,
@@ -178,8 +180,8 @@ pub struct ClassStatistics {
     pub name: String,
     /// Bytes of log and value segments.
     pub segment_bytes: u64,
-    /// Those of segments that no kvset has values in: what the log is being written to, has ready, or would be replayed from. They are made in
-    /// full before anything is written to them.
+    /// Those of segments that no kvset has values in: what the log is being written to, has ready, or would be replayed
+    /// from. They are made in full before anything is written to them.
     pub log_bytes: u64,
     /// Bytes of key files.
     pub key_bytes: u64,

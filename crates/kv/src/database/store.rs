@@ -39,8 +39,9 @@ pub(crate) struct View {
     /// Full, newest first; each is written out, oldest first.
     pub(crate) waiting: Vec<Arc<MemoryTable>>,
     pub(crate) tree: Arc<TreeState>,
-    /// What look-ups of earlier numbers found to be the newest of a key may not be what that has any more, though nothing in the tree says so: what said so was dropped
-    /// along with what it deletes, or what a load brought has a number from before.
+    /// What look-ups of earlier numbers found to be the newest of a key may not be what that has any more, though
+    /// nothing in the tree says so: what said so was dropped along with what it deletes, or what a load brought has a
+    /// number from before.
     pub(crate) known_since: SequenceNo,
 }
 
@@ -237,20 +238,24 @@ impl Store {
         (*self.state.settings()).clone()
     }
 
-    /// Changes settings, for good and while the store is in use; what is not named stays. Entries that are written and files that are made from now on follow
-    /// them; jobs bring what is there to what limits and policies say, beside other work, and [`compact`](Self::compact) does so at once.
+    /// Changes settings, for good and while the store is in use; what is not named stays. Entries that are written and
+    /// files that are made from now on follow them; jobs bring what is there to what limits and policies say, beside
+    /// other work, and [`compact`](Self::compact) does so at once.
     ///
     /// # Errors
-    /// `InvalidInput`, or `NotFound` if a policy names a class that the volume has not; then nothing is changed. `ReadOnly`, `Device`.
+    /// `InvalidInput`, or `NotFound` if a policy names a class that the volume has not; then nothing is changed.
+    /// `ReadOnly`, `Device`.
     pub async fn set_settings(&self, changes: &StoreOverrides) -> Result<()> {
         self.core.set_store_settings(&self.state, changes).await
     }
 
-    /// Changes which classes keys and values go to, for good. What is written from now on goes where the policy says; what lies elsewhere is moved
-    /// beside other work, as long as the fastest class has room to spare, and by [`compact`](Self::compact) at once.
+    /// Changes which classes keys and values go to, for good. What is written from now on goes where the policy says;
+    /// what lies elsewhere is moved beside other work, as long as the fastest class has room to spare, and by
+    /// [`compact`](Self::compact) at once.
     ///
     /// # Errors
-    /// `NotFound` if it names a class that the volume has not; `InvalidInput` if its `root.values` is not the log's class; `ReadOnly`, `Device`.
+    /// `NotFound` if it names a class that the volume has not; `InvalidInput` if its `root.values` is not the log's
+    /// class; `ReadOnly`, `Device`.
     pub async fn set_policy(&self, policy: &MediaPolicy) -> Result<()> {
         let changes = StoreOverrides { policy: Some(policy.clone()), ..StoreOverrides::default() };
         self.set_settings(&changes).await
@@ -324,8 +329,8 @@ impl Store {
         self.delete_range(prefix, behind_prefix(prefix).as_deref()).await
     }
 
-    /// Deletes the keys from `start` on that are smaller than `end`; all from `start` on without an end. In time that does not depend on how many
-    /// they are.
+    /// Deletes the keys from `start` on that are smaller than `end`; all from `start` on without an end. In time that
+    /// does not depend on how many they are.
     ///
     /// # Errors
     /// As [`Database::write`](crate::Database::write).
@@ -335,8 +340,8 @@ impl Store {
         self.core.write(batch, &WriteOptions::default()).await
     }
 
-    /// Reads, changes and writes a key, so that no other write to it comes between; `change` may be called more than once. `None` deletes.
-    /// What was written.
+    /// Reads, changes and writes a key, so that no other write to it comes between; `change` may be called more than
+    /// once. `None` deletes. What was written.
     ///
     /// # Errors
     /// As [`get`](Self::get) and [`Database::write`](crate::Database::write).
@@ -361,7 +366,8 @@ impl Store {
             let check =
                 open.as_ref().map_or(Check::Unchanged(read_at), |open| Check::Transaction(open, None));
             match self.core.commit(batch, options, Some(check)).await {
-                // Somebody was faster: what was read is not what is there. Or what is there was written out meanwhile, and it is not known whether anybody was.
+                // Somebody was faster: what was read is not what is there. Or what is there was written out meanwhile,
+                // and it is not known whether anybody was.
                 Err(error) if error.kind() == ErrorKind::Conflict => tries += 1,
                 Err(error) => return Err(error),
                 Ok(()) => return Ok(new),
@@ -369,8 +375,9 @@ impl Store {
         }
     }
 
-    /// Writes out what is in memory, and does all jobs of the tree, those included that could wait: afterwards a key is in one place.
-    /// What is written meanwhile is not waited for. If the future is dropped, what it has done stays done, and what the job under way has written is deleted soon.
+    /// Writes out what is in memory, and does all jobs of the tree, those included that could wait: afterwards a key is
+    /// in one place. What is written meanwhile is not waited for. If the future is dropped, what it has done stays
+    /// done, and what the job under way has written is deleted soon.
     ///
     /// # Errors
     /// `NoSpace`, `Corrupted`, `Device`; `NotFound` if the store is dropped.

@@ -1,8 +1,9 @@
 //! Deletes give room back where there is none to bring them down.
 //!
-//! A spill writes a key file for each leaf that it has something for before anything goes, a chunk or more each. Where the volume is full of what was deleted key by key there is
-//! no room for that, and as long as the deletes stay at the root nothing of it comes free. Then leaves are merged one by one with what the root hides of them: that takes no more room
-//! than one leaf's keys, which is [kept](super::reserve), and what is left of them is less each time.
+//! A spill writes a key file for each leaf that it has something for before anything goes, a chunk or more each. Where
+//! the volume is full of what was deleted key by key there is no room for that, and as long as the deletes stay at the
+//! root nothing of it comes free. Then leaves are merged one by one with what the root hides of them: that takes no
+//! more room than one leaf's keys, which is [kept](super::reserve), and what is left of them is less each time.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ const THINNING: &str = "thinning";
 /// Leaves are merged with the root for its deletes only if these are at least one in so many of their versions.
 const FEWEST: u64 = 64;
 
-/// If the root has so much more deletes than when a leaf was last merged with it, it is worth while again: one more in so many.
+/// If the root has so much more deletes than when a leaf was last merged with it, it is worth while again: one more in
+/// so many.
 const MORE: u64 = 8;
 
 /// Which leaves were merged with what the root hides of them.
@@ -33,7 +35,8 @@ pub(crate) struct Thinned {
 }
 
 impl Thinned {
-    /// The leaf to be merged next: the largest of those that were not, since the root has deleted about as much as it does.
+    /// The leaf to be merged next: the largest of those that were not, since the root has deleted about as much as it
+    /// does.
     fn next(&mut self, tree: &TreeState) -> Option<LeafNo> {
         let deletes: u64 = tree.root.iter().map(|kvset| kvset.record().info.deletes).sum();
         let ranges: u64 = tree.root.iter().map(|kvset| kvset.record().info.range_tombstones).sum();
@@ -57,8 +60,9 @@ impl Thinned {
 }
 
 impl Core {
-    /// Merges leaves of a store with what the root hides of them until there is room to bring that down, or all have been; whether there is more than before. To be called
-    /// by whoever has the turn to do the store's jobs, and found no room.
+    /// Merges leaves of a store with what the root hides of them until there is room to bring that down, or all have
+    /// been; whether there is more than before. To be called by whoever has the turn to do the store's jobs, and found
+    /// no room.
     ///
     /// # Errors
     /// `Corrupted`, `Device`.

@@ -1,10 +1,12 @@
 //! Turns of the tasks that share a thread.
 //!
-//! Most operations wait for nothing: a write is put into memory, a read may find its value there. A task that does one after the other without end would leave
-//! the thread to no other, nor to what writes the log and the tables. So now and then an operation lets the others run first.
+//! Most operations wait for nothing: a write is put into memory, a read may find its value there. A task that does one
+//! after the other without end would leave the thread to no other, nor to what writes the log and the tables. So now
+//! and then an operation lets the others run first.
 //!
-//! A write does so before each operation, as long as others can go on: they are reads that have begun, or what makes room for writes. And it does as long as a
-//! writer waits for room, or has been told that there is some and did not run yet. But what rests on something that was read is written at once, before others change that.
+//! A write does so before each operation, as long as others can go on: they are reads that have begun, or what makes
+//! room for writes. And it does as long as a writer waits for room, or has been told that there is some and did not run
+//! yet. But what rests on something that was read is written at once, before others change that.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 

@@ -1,11 +1,13 @@
 //! Mirrors of what is read on a slow class, where the fastest has room that nobody wants.
 //!
-//! Values lose their mirrors when the room is wanted, and do not get them back when it is free again. So what reads take from slow classes is counted, in
-//! bytes, by leaf. When it is a 32nd of what a leaf has there, and there is room, the leaf's keys are written anew with copies of its values that have no
-//! mirror: these are read together, as neighbours, which a device does faster than one by one. Of several leaves that one is first of which most was read for
-//! its size; then it has to be read as often again, but for what there was no room for. Where there is none, mirrors in which little is read for their size make way ([`mirrors`](super::mirrors)): much
-//! of what they have is garbage, and a copy of the rest takes less. A leaf of which no copies could be made is not taken again before its kvsets are others, or there is half as
-//! much room again.
+//! Values lose their mirrors when the room is wanted, and do not get them back when it is free again. So what reads
+//! take from slow classes is counted, in bytes, by leaf. When it is a 32nd of what a leaf has there, and there is room,
+//! the leaf's keys are written anew with copies of its values that have no mirror: these are read together, as
+//! neighbours, which a device does faster than one by one. Of several leaves that one is first of which most was read
+//! for its size; then it has to be read as often again, but for what there was no room for. Where there is none,
+//! mirrors in which little is read for their size make way ([`mirrors`](super::mirrors)): much of what they have is
+//! garbage, and a copy of the rest takes less. A leaf of which no copies could be made is not taken again before its
+//! kvsets are others, or there is half as much room again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,7 +40,8 @@ const LOOK_AFTER: u64 = 1 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Unmirrored {
     read: Mutex<Read>,
-    /// Values that were read; halved at the end of each round, as [those of mirrors](crate::tree::mirror::OpenMirror::end_round) are.
+    /// Values that were read; halved at the end of each round, as [those of
+    /// mirrors](crate::tree::mirror::OpenMirror::end_round) are.
     reads: AtomicU64,
     /// With what they had, and what room there was.
     in_vain: Mutex<BTreeMap<LeafNo, (Vec<KvsetNo>, u64)>>,
@@ -116,7 +119,8 @@ impl Unmirrored {
         self.reads.store(self.reads() >> halvings, Ordering::Relaxed);
     }
 
-    /// Of what was read of a leaf with so many bytes so much was of what has no mirror still; the rest has to be read anew, and all of it if that is most.
+    /// Of what was read of a leaf with so many bytes so much was of what has no mirror still; the rest has to be read
+    /// anew, and all of it if that is most.
     pub(crate) fn keep_part(&self, leaf: LeafNo, part: f64, leaf_bytes: u64) {
         let mut read = self.read.lock();
         match read.by_leaf.get_mut(&leaf) {
@@ -142,7 +146,8 @@ impl Unmirrored {
     }
 }
 
-/// Bytes that a leaf's keys take on the class of `mirrors`, where they are written before copies, if that is where leaves have them.
+/// Bytes that a leaf's keys take on the class of `mirrors`, where they are written before copies, if that is where
+/// leaves have them.
 fn keys_beside(mirrors: &DenseMirrors, tree: &TreeState, leaf: LeafNo, placement: &Placement) -> u64 {
     if placement.leaf_keys != mirrors.class {
         return 0;
@@ -213,7 +218,8 @@ impl Core {
         None
     }
 
-    /// Does that job; `None` if there are no more mirrors then. Nobody is in want of it: who asks for what is damaged is told, and all else goes on.
+    /// Does that job; `None` if there are no more mirrors then. Nobody is in want of it: who asks for what is damaged
+    /// is told, and all else goes on.
     ///
     /// # Errors
     /// `NoSpace`, and those that are no damage.

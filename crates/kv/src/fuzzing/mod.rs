@@ -1,5 +1,6 @@
-//! Doors for fuzzers: all that is read from a device, from any bytes. Whatever they are, there is an error or something that could have been written; nothing
-//! panics, nothing runs for ever, and no more memory is asked for than what is there could fill.
+//! Doors for fuzzers: all that is read from a device, from any bytes. Whatever they are, there is an error or something
+//! that could have been written; nothing panics, nothing runs for ever, and no more memory is asked for than what is
+//! there could fill.
 //!
 //! - [`parse`]: parts by themselves;
 //! - [`Files`]: whole objects, with checksums [made right](mend), so that what is behind them is reached.
@@ -108,8 +109,8 @@ impl Files {
         Files { objects, cache: Cache::new(1 << 20) }
     }
 
-    /// Writes `bytes` as an object and reads it: as a log segment, a key file, a manifest or a value segment. How much was found: frames, versions, stores,
-    /// values.
+    /// Writes `bytes` as an object and reads it: as a log segment, a key file, a manifest or a value segment. How much
+    /// was found: frames, versions, stores, values.
     ///
     /// # Errors
     /// Whatever is wrong with it.

@@ -1,4 +1,5 @@
-//! What fuzzers do, with seeds: bytes that the engine wrote are changed, checksums made right again, and all of it read.
+//! What fuzzers do, with seeds: bytes that the engine wrote are changed, checksums made right again, and all of it
+//! read.
 
 use tanada_base::SplitMix64;
 

@@ -16,7 +16,8 @@ pub(super) struct PageBuilder {
     last_key: Vec<u8>,
 }
 
-/// In an index page an entry is a restart if it shares no more than that with the one before: what is saved by sharing is little then.
+/// In an index page an entry is a restart if it shares no more than that with the one before: what is saved by sharing
+/// is little then.
 const LITTLE_SHARED: usize = 32;
 
 /// Bytes that `a` and `b` begin with alike.
@@ -59,7 +60,8 @@ impl PageBuilder {
         self.bytes.len() + 2 * self.restarts.len() + needed <= units * self.unit_bytes
     }
 
-    /// Whether it has more than a unit. Where the entries behind that begin no restart says, for its number is too small for some.
+    /// Whether it has more than a unit. Where the entries behind that begin no restart says, for its number is too
+    /// small for some.
     fn is_long(&self) -> bool {
         self.bytes.len() >= self.unit_bytes
     }

@@ -1,7 +1,7 @@
 //! Walks the versions of a key file.
 //!
-//! Within a page a step neither waits nor allocates. From page to page there are two ways: through the cache, for those who read a little; or reading
-//! ahead past the cache in large pieces, for those who read everything once.
+//! Within a page a step neither waits nor allocates. From page to page there are two ways: through the cache, for those
+//! who read a little; or reading ahead past the cache in large pieces, for those who read everything once.
 
 use std::sync::Arc;
 

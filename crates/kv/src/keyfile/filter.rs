@@ -1,8 +1,8 @@
 //! The filter: which keys a file surely does not have.
 //!
-//! It is made of parts of one page each, so that it can be resident or come through the cache. A key's part is chosen by its hash: that takes no
-//! search, and the filter is asked before the index is. The hash is SipHash-1-3 with a fixed key, taken once a look-up whatever the number of
-//! files.
+//! It is made of parts of one page each, so that it can be resident or come through the cache. A key's part is chosen
+//! by its hash: that takes no search, and the filter is asked before the index is. The hash is SipHash-1-3 with a fixed
+//! key, taken once a look-up whatever the number of files.
 //!
 //! The format on the devices depends on what `fastbloom` does with a hash; a test holds it to that.
 

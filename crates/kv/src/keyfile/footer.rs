@@ -3,8 +3,9 @@
 //! ```text
 //! pages    leaves, then the index from its lowest level to its root, then the filter
 //! tail     the file's information, then its range tombstones; up to a boundary of blocks
-//! footer   magic, format u16, levels u8, filter hashes u16, unit bytes u32, file number u64, root page u32, its units u16,
-//!          filter's first page u32, its parts u32, end of the leaves u32, tail offset u64, tail length u64, tail checksum u32; zeros;
+//! footer   magic, format u16, levels u8, filter hashes u16, unit bytes u32, file number u64,
+//!          root page u32, its units u16, filter's first page u32, its parts u32,
+//!          end of the leaves u32, tail offset u64, tail length u64, tail checksum u32; zeros;
 //!          checksum u32 over all before: one block
 //! ```
 

@@ -13,8 +13,8 @@ pub(crate) struct SegmentReferences {
     pub(crate) stored_bytes: u64,
 }
 
-/// What a key file holds. Keys include those of range tombstones, so that nothing outside of `first_key..=last_key` is touched by it; but a
-/// range tombstone's end is not a key that it holds, see [`range_end`](KeyFileInfo::range_end).
+/// What a key file holds. Keys include those of range tombstones, so that nothing outside of `first_key..=last_key` is
+/// touched by it; but a range tombstone's end is not a key that it holds, see [`range_end`](KeyFileInfo::range_end).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct KeyFileInfo {
     /// Versions, point deletes among them.

@@ -6,7 +6,8 @@
 //! - [`writer`], [`reader`], [`cursor`]: from the first key to the last; one key; from key to key;
 //! - [`damage`]: what is wrong where no cursor comes by.
 //!
-//! Every byte is under a checksum, but for what fills the last blocks; what does not fit is an error with object and offset.
+//! Every byte is under a checksum, but for what fills the last blocks; what does not fit is an error with object and
+//! offset.
 
 mod builder;
 mod cursor;

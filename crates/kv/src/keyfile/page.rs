@@ -1,24 +1,27 @@
 //! Pages: entries in order, searched without decoding them all.
 //!
 //! ```text
-//! header   checksum u32, page number u32, end of the entries u32, units u16, units of the leaf page before u16 and behind u16 (0 if there is
-//!          none), restarts u16, entries u16, kind u8, 0 u8: 24 bytes
+//! header   checksum u32, page number u32, end of the entries u32, units u16,
+//!          units of the leaf page before u16 and behind u16 (0 if there is none),
+//!          restarts u16, entries u16, kind u8, 0 u8: 24 bytes
 //! entries  shared varint, suffix length varint, payload length varint, suffix, payload
 //! zeros
 //! restarts offset u16 each, up to the end of the page
 //! ```
 //!
-//! A key is what it shares with the key before, and a suffix; at every restart the whole key is there: every sixteenth in a leaf page, and those of an index page that share little. A search
-//! goes by halves over the restarts, then entry by entry, comparing suffixes only where the key before matched so far: no key is put together.
+//! A key is what it shares with the key before, and a suffix; at every restart the whole key is there: every sixteenth
+//! in a leaf page, and those of an index page that share little. A search goes by halves over the restarts, then entry
+//! by entry, comparing suffixes only where the key before matched so far: no key is put together.
 //!
-//! A page that is searched often has *heads* in memory: eight bytes of the key of each restart, behind what all of these begin with. They lie side by side, so that a search
-//! need not touch the page in one place after the other, which takes longer than all that is compared.
+//! A page that is searched often has *heads* in memory: eight bytes of the key of each restart, behind what all of
+//! these begin with. They lie side by side, so that a search need not touch the page in one place after the other,
+//! which takes longer than all that is compared.
 //!
-//! Entries are ordered by key ascending, then by sequence number descending. A page has one *unit* (4 KiB by default) unless its first entry
-//! needs more; then it has no second entry.
+//! Entries are ordered by key ascending, then by sequence number descending. A page has one *unit* (4 KiB by default)
+//! unless its first entry needs more; then it has no second entry.
 //!
-//! The checksum is over all other bytes of the page, and begins with the number of the file: a page of another file, or of another place in
-//! this one, is not taken for it.
+//! The checksum is over all other bytes of the page, and begins with the number of the file: a page of another file, or
+//! of another place in this one, is not taken for it.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -281,7 +284,8 @@ impl Page {
         }
     }
 
-    /// A restart whose key is smaller than `key`, or the first one, and one behind it whose key is larger, or the end: as far as heads tell.
+    /// A restart whose key is smaller than `key`, or the first one, and one behind it whose key is larger, or the end:
+    /// as far as heads tell.
     #[inline]
     fn restarts_around(&self, key: &[u8]) -> (usize, usize) {
         let all = self.restarts();
@@ -300,8 +304,8 @@ impl Page {
         }
     }
 
-    /// The last restart whose entry is before `(key, sequence)`, or with `or_equal` not behind it; the first one if there is none. And the
-    /// restart that follows it.
+    /// The last restart whose entry is before `(key, sequence)`, or with `or_equal` not behind it; the first one if
+    /// there is none. And the restart that follows it.
     fn restart_before(
         &self,
         key: &[u8],
@@ -344,7 +348,8 @@ impl Page {
         Ok(None)
     }
 
-    /// In an index page: the last entry that is not behind `(key, sequence)`, or the first one, and the entry that follows it.
+    /// In an index page: the last entry that is not behind `(key, sequence)`, or the first one, and the entry that
+    /// follows it.
     pub(crate) fn search_child(&self, key: &[u8], sequence: SequenceNo) -> Result<RawEntry<'_>, Malformed> {
         let (mut at, next_restart) = self.restart_before(key, sequence, true)?;
         let mut child = self.entry(at)?;
@@ -364,8 +369,8 @@ impl Page {
     }
 }
 
-/// Compares an entry with what is sought, given how much of it matched the entry before (which is smaller). Equal means the same key, and a
-/// sequence number that is not larger.
+/// Compares an entry with what is sought, given how much of it matched the entry before (which is smaller). Equal means
+/// the same key, and a sequence number that is not larger.
 #[inline]
 fn compare(
     entry: &RawEntry<'_>,
@@ -374,7 +379,8 @@ fn compare(
     matched: &mut usize,
 ) -> Result<Ordering, Malformed> {
     if entry.shared != *matched {
-        // It differs from the entry before behind where that differed from the key (so it is smaller, too), or where that still matched.
+        // It differs from the entry before behind where that differed from the key (so it is smaller, too), or where
+        // that still matched.
         return Ok(entry.shared.cmp(matched).reverse());
     }
     let rest = &key[*matched..];

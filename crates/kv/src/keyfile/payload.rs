@@ -1,10 +1,12 @@
 //! What follows a key in a page: a version, or the page below.
 //!
 //! ```text
-//! flags     bits 0-1 content (0 deleted, 1 inline, 2 pointer, 3 page below), bit 2 expires, bits 3-4 codec, bit 5 first home (pointers alone), the others 0
+//! flags     bits 0-1 content (0 deleted, 1 inline, 2 pointer, 3 page below), bit 2 expires,
+//!           bits 3-4 codec, bit 5 first home (pointers alone), the others 0
 //! sequence  varint
 //! expiry    u32, if it expires
-//! content   inline: the rest. Pointer: segment varint, offset varint, stored length varint, length varint if compressed, checksum u32.
+//! content   inline: the rest. Pointer: segment varint, offset varint, stored length varint,
+//!           length varint if compressed, checksum u32.
 //!           Page below: page number varint, units varint
 //! home      segment varint, offset varint, if there is one: where the log wrote the value
 //! ```

@@ -1,7 +1,7 @@
 //! Reads key files.
 //!
-//! A look-up: 1. is the key within the file's keys; 2. does the filter let it pass; 3. from the resident root down the index; 4. the leaf page. Every page
-//! comes from the cache, or from the device in one I/O.
+//! A look-up: 1. is the key within the file's keys; 2. does the filter let it pass; 3. from the resident root down the
+//! index; 4. the leaf page. Every page comes from the cache, or from the device in one I/O.
 
 use std::fmt;
 use std::ops::Range;
@@ -152,8 +152,8 @@ impl KeyFile {
         Ok(KeyFile { shared: Arc::new(shared) })
     }
 
-    /// Reads all of the filter, to hold it as long as the file is open. If one in `most_part` parts of memory is used up for filters, its parts come through the
-    /// cache as they are wanted.
+    /// Reads all of the filter, to hold it as long as the file is open. If one in `most_part` parts of memory is used
+    /// up for filters, its parts come through the cache as they are wanted.
     ///
     /// # Errors
     /// `Corrupted`, or if a device fails.
@@ -253,8 +253,8 @@ impl KeyFile {
         searched().map_err(|malformed| self.malformed(leaf.address, malformed))
     }
 
-    /// Whether the file may have versions of `key`: it has its range, and the filter lets it pass. A filter in memory is asked first: it lets few pass, and the first key and
-    /// the last one lie elsewhere in memory.
+    /// Whether the file may have versions of `key`: it has its range, and the filter lets it pass. A filter in memory
+    /// is asked first: it lets few pass, and the first key and the last one lie elsewhere in memory.
     ///
     /// # Errors
     /// `Corrupted`, or if the device fails: then it may have some.
@@ -447,7 +447,8 @@ impl Shared {
             return Err(self.malformed(address, Malformed::new(0, "no page")));
         }
         let bytes = read_blocks(&self.object, &self.buffers, offset, len as usize).await?;
-        // What is held long does not keep buffers from the next reads: those that the kernel knows are few, and others are aligned, which takes memory.
+        // What is held long does not keep buffers from the next reads: those that the kernel knows are few, and others
+        // are aligned, which takes memory.
         let bytes = Bytes::copy_from_slice(&bytes);
         Page::parse(bytes, self.file_no, address).map_err(|malformed| self.malformed(address, malformed))
     }

@@ -304,7 +304,8 @@ fn the_longest_keys_and_many_versions_of_one() {
     });
 }
 
-/// Of keys that begin alike for long an index page has more than two, or the levels would be as many as there are bits in the number of pages.
+/// Of keys that begin alike for long an index page has more than two, or the levels would be as many as there are bits
+/// in the number of pages.
 #[test]
 fn an_index_of_keys_that_begin_alike_has_few_levels() {
     for (common, page_bytes) in [(100, 4096), (1700, 4096), (4050, 4096), (6000, 4096), (65_490, 65_536)] {

@@ -1,8 +1,9 @@
 //! Writes a key file from its first key to its last.
 //!
 //! 1. Entries fill leaf pages. A page is written when the next one is full, because it says how long that is.
-//! 2. Of every leaf page a *separator* is kept: the shortest key that is larger than all keys before the page, and not larger than its own.
-//!    If a key's versions go over the boundary, the separator is that key with the sequence number of the page's first entry.
+//! 2. Of every leaf page a *separator* is kept: the shortest key that is larger than all keys before the page, and not
+//!    larger than its own. If a key's versions go over the boundary, the separator is that key with the sequence number
+//!    of the page's first entry.
 //! 3. At the end: the index, level by level, then the filter, the tail and the footer. Then all is synced.
 
 use std::sync::Arc;

@@ -25,8 +25,8 @@
 //! | 4 | CRC-32C of the stored value |
 //! | | key, stored value |
 //!
-//! Each byte is under one checksum: values under their own, which pointers to them carry too, everything else under the payload's or the header's.
-//! All but the header is made outside of any lock.
+//! Each byte is under one checksum: values under their own, which pointers to them carry too, everything else under the
+//! payload's or the header's. All but the header is made outside of any lock.
 
 use bytes::{Buf, Bytes};
 use tanada_base::Reader;

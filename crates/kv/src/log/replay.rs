@@ -1,14 +1,15 @@
 //! Reading the log when a database is opened.
 //!
-//! 1. The segments that may belong to it are those whose number is not smaller than that of the segment where the manifest has the replay begin.
-//!    The first group of a segment says where in the log it lies.
-//! 2. Groups are read one after another, and frames in them. Where a segment's groups end, the segment that begins just there goes on, of several
-//!    the one of the latest opening: the others were cut off by it.
-//! 3. At the first frame that is not whole the log ends. If the manifest, or any group that can still be read, says that the log was durable
-//!    beyond that, then it is damaged; if nothing does, it is what a stop left of writes that nobody was told of, and is cut off.
+//! 1. The segments that may belong to it are those whose number is not smaller than that of the segment where the
+//!    manifest has the replay begin. The first group of a segment says where in the log it lies.
+//! 2. Groups are read one after another, and frames in them. Where a segment's groups end, the segment that begins just
+//!    there goes on, of several the one of the latest opening: the others were cut off by it.
+//! 3. At the first frame that is not whole the log ends. If the manifest, or any group that can still be read, says
+//!    that the log was durable beyond that, then it is damaged; if nothing does, it is what a stop left of writes that
+//!    nobody was told of, and is cut off.
 //!
-//! Invariant: a frame is given only if all frames before it were. What groups say of durability holds whoever wrote them, because no opening
-//! ever cuts off what was durable.
+//! Invariant: a frame is given only if all frames before it were. What groups say of durability holds whoever wrote
+//! them, because no opening ever cuts off what was durable.
 
 use tanada_volume::Object;
 
@@ -111,10 +112,12 @@ struct Replay<'a> {
     on_progress: &'a mut (dyn FnMut(&RecoveryProgress) + Send),
 }
 
-/// Reads the log: every whole frame in its order is given to `on_frame`. `candidates` are the numbers of all segments that may be part of it.
+/// Reads the log: every whole frame in its order is given to `on_frame`. `candidates` are the numbers of all segments
+/// that may be part of it.
 ///
 /// # Errors
-/// `Corrupted` if the log ends before something that is known to have been durable, `FutureFormat`, `Device`, or what `on_frame` gives.
+/// `Corrupted` if the log ends before something that is known to have been durable, `FutureFormat`, `Device`, or what
+/// `on_frame` gives.
 pub(crate) async fn replay(
     objects: &Arc<Objects>,
     segments: &Segments,
@@ -181,8 +184,8 @@ impl Replay<'_> {
             cut = read;
             end = cut.next_multiple_of(BLOCK);
             last = Some((self.candidates[i].window.object.clone(), end - first.lsn));
-            // Behind a torn frame only what a later opening wrote goes on, which has cut it off: the next segment of the same opening may begin in the very
-            // next block.
+            // Behind a torn frame only what a later opening wrote goes on, which has cut it off: the next segment of
+            // the same opening may begin in the very next block.
             let next = self.successor(end, first.epoch + u64::from(is_torn));
             // A segment whose first group is not whole is its own successor.
             current = next.filter(|next| segments.iter().all(|read| read.no != self.candidates[*next].no));
@@ -191,8 +194,8 @@ impl Replay<'_> {
         Ok(Replayed { cut, end, segments, last })
     }
 
-    /// Reads the groups of a segment from `lsn` on; where the first frame is that is not whole, or the first group; and whether it
-    /// is a frame.
+    /// Reads the groups of a segment from `lsn` on; where the first frame is that is not whole, or the first group; and
+    /// whether it is a frame.
     async fn read_segment(
         &mut self,
         i: usize,

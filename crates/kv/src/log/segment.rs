@@ -1,4 +1,5 @@
-//! Segments of the log: objects of a size that is fixed before the first byte is written, so that writing to them changes no metadata.
+//! Segments of the log: objects of a size that is fixed before the first byte is written, so that writing to them
+//! changes no metadata.
 
 use std::sync::Arc;
 

@@ -387,7 +387,8 @@ fn a_replay_begins_in_the_middle() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whatever one byte is changed to: all frames come back, or a beginning of them that has all that a later group calls durable, or an error.
+    /// Whatever one byte is changed to: all frames come back, or a beginning of them that has all that a later group
+    /// calls durable, or an error.
     #[test]
     fn a_changed_byte_loses_nothing_silently(
         lens in proptest::collection::vec((1usize..30_000, any::<bool>()), 1..30),

@@ -2,21 +2,23 @@
 //!
 //! Callers append frames under the database's commit lock, one after another; a task in the background writes them:
 //!
-//! 1. [`Log::append`] copies a frame into the open group, and says where in which segment its payload lies. A group that is full, or at whose
-//!    end the segment ends, is closed. If there is no room (no segment is prepared, or too much waits to be written), the caller awaits
-//!    [`Log::room`] without the lock and tries again.
-//! 2. The task writes closed groups. When somebody waits for durability, or the oldest write that is not durable comes of age, it closes
-//!    the open group too, writes, and makes all segments durable that it wrote to.
+//! 1. [`Log::append`] copies a frame into the open group, and says where in which segment its payload lies. A group
+//!    that is full, or at whose end the segment ends, is closed. If there is no room (no segment is prepared, or too
+//!    much waits to be written), the caller awaits [`Log::room`] without the lock and tries again.
+//! 2. The task writes closed groups. When somebody waits for durability, or the oldest write that is not durable comes
+//!    of age, it closes the open group too, writes, and makes all segments durable that it wrote to.
 //! 3. Then, and only then, the durable position moves, and those who wait are told, in the log's order.
-//! 4. Another task prepares the next segment when the last one that was prepared is taken. If the log's class has no room for it, and values are on their
-//!    way from there to a slower one, it waits a while: a log that goes on on the slow class is written there, and what is spilled from it again.
+//! 4. Another task prepares the next segment when the last one that was prepared is taken. If the log's class has no
+//!    room for it, and values are on their way from there to a slower one, it waits a while: a log that goes on on the
+//!    slow class is written there, and what is spilled from it again.
 //!
-//! 5. Where nothing is appended for a moment, a group without frames says that all before it was durable: a replay ends at the first frame that is not whole, and knows
-//!    by what stands behind it whether that was torn by a stop or damaged later.
+//! 5. Where nothing is appended for a moment, a group without frames says that all before it was durable: a replay ends
+//!    at the first frame that is not whole, and knows by what stands behind it whether that was torn by a stop or
+//!    damaged later.
 //!
-//! Invariants: `durable <= written <= end`; groups of a segment are contiguous; after a failed write or sync nothing is appended any more and
-//! nobody is told that anything is durable; the task that writes ends only when it has seen, under the lock, that nobody waits, and who comes later
-//! hears that the log is closed.
+//! Invariants: `durable <= written <= end`; groups of a segment are contiguous; after a failed write or sync nothing is
+//! appended any more and nobody is told that anything is durable; the task that writes ends only when it has seen,
+//! under the lock, that nobody waits, and who comes later hears that the log is closed.
 //!
 //! The two tasks are in [`tasks`].
 
@@ -184,8 +186,8 @@ impl std::fmt::Debug for Log {
 }
 
 impl Log {
-    /// A log that goes on at `options.start` in a new segment; its tasks run until [`close`](Self::close) or until it is dropped. `placed` are
-    /// the segments before, as far as they are still needed.
+    /// A log that goes on at `options.start` in a new segment; its tasks run until [`close`](Self::close) or until it
+    /// is dropped. `placed` are the segments before, as far as they are still needed.
     pub(crate) fn start(
         options: LogOptions,
         classes: Arc<Classes>,
@@ -293,7 +295,8 @@ impl Log {
         state.end
     }
 
-    /// Adds a frame; `None` if there is no room now. `within_ms` is how soon it has to be durable without anybody waiting.
+    /// Adds a frame; `None` if there is no room now. `within_ms` is how soon it has to be durable without anybody
+    /// waiting.
     ///
     /// # Errors
     /// If an earlier write failed, or the log is closed.
@@ -390,7 +393,8 @@ impl Log {
         }
     }
 
-    /// Writes a group that says that all before it was durable, if nothing has come meanwhile and the segment has a block left.
+    /// Writes a group that says that all before it was durable, if nothing has come meanwhile and the segment has a
+    /// block left.
     fn confirm(&self) {
         let mut state = self.state.lock();
         if state.is_closing || state.failed.is_some() || state.durable < state.end {
@@ -539,7 +543,8 @@ impl Log {
         synced
     }
 
-    /// Gives back the room of the segment that is ready, for somebody needs it more now; whether there was one. The next one is made when it is wanted.
+    /// Gives back the room of the segment that is ready, for somebody needs it more now; whether there was one. The
+    /// next one is made when it is wanted.
     pub(crate) fn give_back_ready(&self) -> bool {
         let unused = self.state.lock().prepared.take();
         unused.inspect(|unused| unused.lease.retire()).is_some()

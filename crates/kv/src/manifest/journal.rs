@@ -19,7 +19,8 @@ use crate::{Error, ErrorKind, Result};
 /// Bytes of records in a frame of a snapshot, unless one record is longer.
 const SNAPSHOT_FRAME: usize = 256 << 10;
 
-/// The next changes have room however full the volume is, for they are what gives some back: so many bytes behind the last frame, or half a chunk.
+/// The next changes have room however full the volume is, for they are what gives some back: so many bytes behind the
+/// last frame, or half a chunk.
 const ROOM_AHEAD: u64 = 32 << 10;
 
 /// Where room is short a manifest is written anew when it has so many chunks behind its snapshot, or as much as that.
@@ -49,9 +50,11 @@ struct Writer {
     /// There was no room to write it anew; it is tried again when it ends there.
     rotates_from: u64,
     state: DatabaseRecord,
-    /// What records name whose writing was given up: nobody knows whether they are durable until others are in their place.
+    /// What records name whose writing was given up: nobody knows whether they are durable until others are in their
+    /// place.
     undecided: Vec<Lease>,
-    /// The next manifest was begun, and given up or failed: if it is whole all the same it counts, though it lacks what is changed here from then on.
+    /// The next manifest was begun, and given up or failed: if it is whole all the same it counts, though it lacks what
+    /// is changed here from then on.
     is_rotating: bool,
     failed: Option<Error>,
 }
@@ -102,20 +105,23 @@ async fn read(object: &Object, no: u64) -> Result<Option<DatabaseRecord>> {
     Ok(Some(state))
 }
 
-/// Whether all there is of a database is what a stop left of its first manifest, so that nobody was told that there is one.
+/// Whether all there is of a database is what a stop left of its first manifest, so that nobody was told that there is
+/// one.
 ///
-/// It is safe to make another in its place: a database is made when nothing of that name is left, its first object is manifest 1, with one frame, and nothing else is
-/// begun before that is durable. From then on it has more: each change is a frame behind the first one, what is stored lies in other objects, and each opening and
-/// each rotation writes a manifest of a larger number before the one before goes. So whatever is damaged of a database in which anybody made as much as a store, it is not taken
-/// for this. What is taken for it by damage is one that was just made and has nothing in it.
+/// It is safe to make another in its place: a database is made when nothing of that name is left, its first object is
+/// manifest 1, with one frame, and nothing else is begun before that is durable. From then on it has more: each change
+/// is a frame behind the first one, what is stored lies in other objects, and each opening and each rotation writes a
+/// manifest of a larger number before the one before goes. So whatever is damaged of a database in which anybody made
+/// as much as a store, it is not taken for this. What is taken for it by damage is one that was just made and has
+/// nothing in it.
 async fn is_hardly_begun(objects: &Arc<Objects>) -> Result<bool> {
     let [(ObjectKind::Manifest, FIRST_OBJECT)] = objects.list()[..] else { return Ok(false) };
     let (_, object) = objects.open(ObjectKind::Manifest, FIRST_OBJECT)?;
     Ok(frame::is_torn_first(&read_all(&object).await?, FIRST_OBJECT))
 }
 
-/// The state of a database: what the latest manifest with a whole snapshot says. `None` if there is no manifest, or no more than the beginning of the first one: making
-/// the database was not finished.
+/// The state of a database: what the latest manifest with a whole snapshot says. `None` if there is no manifest, or no
+/// more than the beginning of the first one: making the database was not finished.
 ///
 /// # Errors
 /// `Corrupted`, `FutureFormat`, `Device`.
@@ -174,8 +180,9 @@ impl Manifest {
         self.append_locked(&mut writer, (records, &[]), then).await
     }
 
-    /// As [`append`](Self::append) of what `make` gives when all earlier changes were made and no other can come between; `None` if that is nothing. It names the
-    /// drafts `made`, which are kept when it is durable, or may be and nobody finds out.
+    /// As [`append`](Self::append) of what `make` gives when all earlier changes were made and no other can come
+    /// between; `None` if that is nothing. It names the drafts `made`, which are kept when it is durable, or may be and
+    /// nobody finds out.
     ///
     /// # Errors
     /// As [`append`](Self::append).
@@ -287,7 +294,8 @@ impl Manifest {
         Ok(())
     }
 
-    /// Writes the manifest anew, and deletes all others. If that was given up before, nothing may be changed until it is done.
+    /// Writes the manifest anew, and deletes all others. If that was given up before, nothing may be changed until it
+    /// is done.
     async fn rotate(&self, writer: &mut Writer) -> Result<()> {
         let has_begun = std::mem::replace(&mut writer.is_rotating, true);
         let state = writer.state.clone();
@@ -309,7 +317,8 @@ impl Manifest {
     }
 }
 
-/// Takes the chunk that comes behind a manifest's end, if that is near. Where there is none, the next change may find one, or none either.
+/// Takes the chunk that comes behind a manifest's end, if that is near. Where there is none, the next change may find
+/// one, or none either.
 async fn take_room_ahead(objects: &Objects, object: &Object, offset: u64) {
     let chunk_bytes = objects.volume().chunk_bytes();
     let taken = object.size_bytes().next_multiple_of(chunk_bytes);
@@ -382,7 +391,8 @@ async fn fill_snapshot(
     }
     objects.note_written(Purpose::Manifest, &object, 0, offset);
     take_room_ahead(objects, &object, offset).await;
-    // CRASH: the new manifest may be torn; the old one is there. Of a database that is being made there is none: the name is as good as free.
+    // CRASH: the new manifest may be torn; the old one is there. Of a database that is being made there is none: the
+    // name is as good as free.
     crash.reached("manifest.before-rotation-sync");
     object.sync().await.map_err(failed)?;
     Ok(Writer {

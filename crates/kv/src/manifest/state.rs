@@ -136,7 +136,8 @@ mod tests {
     use crate::tree::edit::SegmentRecord;
     use crate::tree::{Change, KvsetRecord, Place, Position};
 
-    /// A manifest has a record for each leaf, segment and kvset. This takes a second with checks on; looking at the whole tree for each record takes minutes.
+    /// A manifest has a record for each leaf, segment and kvset. This takes a second with checks on; looking at the
+    /// whole tree for each record takes minutes.
     #[test]
     fn edit_records_grow_with_their_changes_only() {
         const MANY: u64 = 50_000;

@@ -1,14 +1,15 @@
 //! The memory that pairs lie in: blocks which a table fills one after another, and which the next tables use again.
 //!
-//! A piece of memory for each pair costs more than the copy: it is freed by another thread than the one that asked for it, long after it left all caches,
-//! and goes back to the system meanwhile.
+//! A piece of memory for each pair costs more than the copy: it is freed by another thread than the one that asked for
+//! it, long after it left all caches, and goes back to the system meanwhile.
 //!
-//! 1. Who holds the commit lock copies a pair behind the one before. A table's first blocks are small, so that many stores that are hardly written to do not
-//!    take much. Long pairs have memory of their own.
+//! 1. Who holds the commit lock copies a pair behind the one before. A table's first blocks are small, so that many
+//!    stores that are hardly written to do not take much. Long pairs have memory of their own.
 //! 2. When a table is gone, its blocks are [kept](Blocks) for others, as many as a full table has.
 //! 3. What was not needed for a while goes.
 //!
-//! Invariant: a block is filled anew only if nobody refers to anything in it. So what readers are given that outlives the table has to be a copy.
+//! Invariant: a block is filled anew only if nobody refers to anything in it. So what readers are given that outlives
+//! the table has to be a copy.
 
 use std::fmt;
 use std::sync::Arc;
@@ -122,7 +123,8 @@ impl Blocks {
         drop(unneeded);
     }
 
-    /// Lets those go that nobody needed since the last look, if that is a while ago; when to look again, if any are left.
+    /// Lets those go that nobody needed since the last look, if that is a while ago; when to look again, if any are
+    /// left.
     pub(crate) fn look(&self, now: Duration) -> Option<Duration> {
         let mut idle = self.idle.lock();
         let passed = now.saturating_sub(idle.looked);

@@ -1,6 +1,7 @@
 //! What a table surely does not have.
 //!
-//! Most look-ups find nothing in a table, and have to walk down a list for that whose nodes lie far apart. Two bits of one word for each key say so at once.
+//! Most look-ups find nothing in a table, and have to walk down a list for that whose nodes lie far apart. Two bits of
+//! one word for each key say so at once.
 
 use super::sync::{AtomicU64, Ordering};
 use crate::keyfile::KeyHash;

@@ -1,14 +1,15 @@
 //! Keys of versions, which can be looked up without being made.
 //!
-//! A key lies where the batch was written, so looking at it is one more place in memory to go to. Its head lies beside it and decides most comparisons.
+//! A key lies where the batch was written, so looking at it is one more place in memory to go to. Its head lies beside
+//! it and decides most comparisons.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 
 use crate::entry::{Pair, SequenceNo};
 
-/// A key and a sequence number: ascending by key, then descending by number, so that the newest version comes first. The value behind the key does not
-/// count.
+/// A key and a sequence number: ascending by key, then descending by number, so that the newest version comes first.
+/// The value behind the key does not count.
 #[derive(Debug, Clone)]
 pub(crate) struct VersionKey {
     head: Head,

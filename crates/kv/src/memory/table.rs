@@ -22,7 +22,8 @@ use crate::tombstone::RangeTombstones;
 const OVERHEAD: u64 =
     ((size_of::<VersionKey>() + size_of::<Listed>() + 3 * size_of::<usize>()) * 9 / 8) as u64;
 
-/// What a range tombstone takes beside its keys: it is there itself, is the beginning of two fragments with their lists, and all that twice while sets become one.
+/// What a range tombstone takes beside its keys: it is there itself, is the beginning of two fragments with their
+/// lists, and all that twice while sets become one.
 const TOMBSTONE_BYTES: u64 = 1 << 10;
 
 /// What a version says of its key.
@@ -115,8 +116,8 @@ impl MemoryTable {
         }
     }
 
-    /// Adds a version. Of two with one number, which one batch has written, the first counts: a version that was there would go later than the table, when all
-    /// threads have passed by, and hold a block until then.
+    /// Adds a version. Of two with one number, which one batch has written, the first counts: a version that was there
+    /// would go later than the table, when all threads have passed by, and hold a block until then.
     pub(crate) fn insert(&self, pair: Pair, sequence: SequenceNo, version: MemoryVersion) {
         let data = pair.len() as u64;
         if let Some(keys) = &self.keys {
@@ -250,8 +251,8 @@ impl MemoryTable {
         self.was_read.load(Ordering::Relaxed)
     }
 
-    /// For each version itself, if it is the newest of its key, has a value that stays apart from its key, and was looked up here or `is_used`;
-    /// otherwise nothing.
+    /// For each version itself, if it is the newest of its key, has a value that stays apart from its key, and was
+    /// looked up here or `is_used`; otherwise nothing.
     pub(crate) fn used_values(
         &self,
         is_used: impl Fn(&[u8], SequenceNo) -> bool,

@@ -1,8 +1,9 @@
 //! Range tombstones of a memory table: they are added one by one, and each read asks for them.
 //!
-//! The last few are in a list that is searched from end to end. When that is full they are prepared for searching, as a *set*, together with the last sets that are not
-//! much larger; so sets are few, and each is larger than the one behind it. The largest are not prepared again: who adds would wait for that. Adding costs a
-//! logarithm's share of preparing, and asking a binary search in each set.
+//! The last few are in a list that is searched from end to end. When that is full they are prepared for searching, as a
+//! *set*, together with the last sets that are not much larger; so sets are few, and each is larger than the one behind
+//! it. The largest are not prepared again: who adds would wait for that. Adding costs a logarithm's share of preparing,
+//! and asking a binary search in each set.
 
 use std::sync::Arc;
 

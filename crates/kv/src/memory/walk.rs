@@ -1,9 +1,9 @@
 //! A memory table as a source of merges.
 //!
-//! - [`MemorySource`] goes both ways, beside writers, for whoever reads: it takes versions out of the table a few at a time, which costs one search for all
-//!   of them, and gives values themselves.
-//! - [`TableSource`] goes forward, to write a table out: it looks at versions where they lie, and gives pointers to long values in the log; [`TableValues`] follows it
-//!   with the values.
+//! - [`MemorySource`] goes both ways, beside writers, for whoever reads: it takes versions out of the table a few at a
+//!   time, which costs one search for all of them, and gives values themselves.
+//! - [`TableSource`] goes forward, to write a table out: it looks at versions where they lie, and gives pointers to
+//!   long values in the log; [`TableValues`] follows it with the values.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! Many sources as one.
 //!
-//! A binary heap of the sources that are at a version; the first in order is on top. Of sources with the same key and sequence number, the newer source
-//! (the one with the smaller index) comes first; in reverse it comes last.
+//! A binary heap of the sources that are at a version; the first in order is on top. Of sources with the same key and
+//! sequence number, the newer source (the one with the smaller index) comes first; in reverse it comes last.
 
 use std::cmp::Ordering;
 

@@ -1,7 +1,9 @@
 //! Who reads what a merge may drop.
 //!
-//! What a bulk load brings has the number of the load's beginning, since what was written meanwhile is newer, and is seen from its end on. Who reads at a number in between sees what was there
-//! before. So a version has two numbers: its own, by which it is newer or older than others of its key, and the one that it is seen from. They differ only for loads.
+//! What a bulk load brings has the number of the load's beginning, since what was written meanwhile is newer, and is
+//! seen from its end on. Who reads at a number in between sees what was there before. So a version has two numbers: its
+//! own, by which it is newer or older than others of its key, and the one that it is seen from. They differ only for
+//! loads.
 
 use crate::entry::SequenceNo;
 

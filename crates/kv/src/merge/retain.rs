@@ -1,8 +1,10 @@
 //! Which versions outlive a merge.
 //!
-//! Point versions and range tombstones of a key make one timeline. A version is seen by the snapshots from its own sequence number (that of the end, if a bulk load brought it) up to, and without,
-//! the number from which on the next one in the timeline is seen; the newest is seen by all that come. What no snapshot sees is dropped. At the bottom of the tree, where nothing older lies below,
-//! deletes are dropped, too, unless an older version of the same key is kept for an older snapshot. What has expired counts as deleted.
+//! Point versions and range tombstones of a key make one timeline. A version is seen by the snapshots from its own
+//! sequence number (that of the end, if a bulk load brought it) up to, and without, the number from which on the next
+//! one in the timeline is seen; the newest is seen by all that come. What no snapshot sees is dropped. At the bottom of
+//! the tree, where nothing older lies below, deletes are dropped, too, unless an older version of the same key is kept
+//! for an older snapshot. What has expired counts as deleted.
 
 use std::collections::BTreeSet;
 
@@ -120,15 +122,15 @@ impl<S: Source> Groups<S> {
         })
     }
 
-    /// The first sources, so many, stay as they are: they are merged for what they hide of the others, whose tombstones are `unmasked`, and nothing that they have is
-    /// passed on.
+    /// The first sources, so many, stay as they are: they are merged for what they hide of the others, whose tombstones
+    /// are `unmasked`, and nothing that they have is passed on.
     pub(crate) fn masked_by(mut self, masks: usize, unmasked: RangeTombstones) -> Groups<S> {
         (self.masks, self.unmasked) = (masks, Some(unmasked));
         self
     }
 
-    /// The sources with these indices repeat versions of older ones. What they have is left out; what they repeat gets the place of the copy's value as
-    /// that of its mirror.
+    /// The sources with these indices repeat versions of older ones. What they have is left out; what they repeat gets
+    /// the place of the copy's value as that of its mirror.
     pub(crate) fn with_copies(mut self, copies: BTreeSet<usize>) -> Groups<S> {
         self.copies = copies;
         self
@@ -144,7 +146,8 @@ impl<S: Source> Groups<S> {
         self.merge.key()
     }
 
-    /// Collects the versions of the next key and leaves those that are kept; `false` at the end. There may be none left.
+    /// Collects the versions of the next key and leaves those that are kept; `false` at the end. There may be none
+    /// left.
     ///
     /// # Errors
     /// Those of the sources.

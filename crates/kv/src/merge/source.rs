@@ -28,8 +28,8 @@ pub(crate) enum Step {
 ///
 /// A source begins at no version; it is walked in the direction of its last [`seek`](Source::seek).
 pub(crate) trait Source: Send {
-    /// Goes to the first version whose key is not smaller than `bound`; in reverse to the last one whose key is smaller. Without a bound to the
-    /// very first, or last.
+    /// Goes to the first version whose key is not smaller than `bound`; in reverse to the last one whose key is
+    /// smaller. Without a bound to the very first, or last.
     ///
     /// # Errors
     /// If what it holds in memory is corrupted.

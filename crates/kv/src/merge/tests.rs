@@ -82,7 +82,8 @@ impl Source for List {
 
 type Entries = Vec<(u8, SequenceNo, u8)>;
 
-/// Of several versions with one key and number the last one counts: sources are built newest last here, and turned round.
+/// Of several versions with one key and number the last one counts: sources are built newest last here, and turned
+/// round.
 fn build(key: u8, sequence: SequenceNo, kind: u8) -> (Vec<u8>, Version) {
     let content =
         if kind.is_multiple_of(3) { Content::Deleted } else { Content::Inline(Bytes::from(vec![kind])) };

@@ -1,5 +1,5 @@
-//! What a snapshot sees of a merge: of every key the newest version up to the snapshot, unless that is a delete, is hidden by a range tombstone,
-//! or has expired.
+//! What a snapshot sees of a merge: of every key the newest version up to the snapshot, unless that is a delete, is
+//! hidden by a range tombstone, or has expired.
 //!
 //! The loops wait for nothing; where a source has to load they leave off, and are entered again afterwards.
 
@@ -62,8 +62,8 @@ impl<S: Source> View<S> {
         View { merge, visibility, key: Vec::new(), has_key: false, version: None, must_advance: false }
     }
 
-    /// Goes before the first key that is not smaller than `bound`; in reverse behind the last one that is smaller. [`step`](Self::step) then
-    /// goes to it.
+    /// Goes before the first key that is not smaller than `bound`; in reverse behind the last one that is smaller.
+    /// [`step`](Self::step) then goes to it.
     ///
     /// # Errors
     /// Those of the sources.

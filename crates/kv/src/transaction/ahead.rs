@@ -1,9 +1,11 @@
 //! What a cursor has read ahead.
 //!
-//! Neighbours in the order of keys are often neighbours in a segment too: values moved there in that order. So a cursor decides on several keys, and reads
-//! their values together. The first time these are few, for many cursors are asked for little; then more each time, up to a bound.
+//! Neighbours in the order of keys are often neighbours in a segment too: values moved there in that order. So a cursor
+//! decides on several keys, and reads their values together. The first time these are few, for many cursors are asked
+//! for little; then more each time, up to a bound.
 //!
-//! What a snapshot sees cannot change under the cursor; when the transaction that it belongs to writes, what was read ahead is forgotten.
+//! What a snapshot sees cannot change under the cursor; when the transaction that it belongs to writes, what was read
+//! ahead is forgotten.
 
 use std::collections::VecDeque;
 

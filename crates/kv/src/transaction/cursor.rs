@@ -1,8 +1,8 @@
 //! Cursors: keys and values of a store in order, as a snapshot has them.
 //!
-//! A cursor stands in a *gap* between two keys. It walks a merge of all sources, which is built when it is needed and thrown away when the cursor
-//! goes elsewhere: after a seek, a change of direction or a refresh the merge is sought anew at the gap. The merge may be ahead of the gap by what
-//! was [read ahead](super::ahead).
+//! A cursor stands in a *gap* between two keys. It walks a merge of all sources, which is built when it is needed and
+//! thrown away when the cursor goes elsewhere: after a seek, a change of direction or a refresh the merge is sought
+//! anew at the gap. The merge may be ahead of the gap by what was [read ahead](super::ahead).
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,8 +28,9 @@ pub struct CursorOptions {
     pub snapshot: Option<Snapshot>,
     /// Keys alone: values are not read, and come empty. Default: no.
     pub keys_only: bool,
-    /// How many keys will probably be read from where the cursor stands or is set to: so many are read, 1,024 and 128 KiB at most at once, so that none
-    /// is read in vain. Default: 0, not known; a few are read together at first, then more each time. A transaction's cursor begins anew when that writes to the store.
+    /// How many keys will probably be read from where the cursor stands or is set to: so many are read, 1,024 and 128
+    /// KiB at most at once, so that none is read in vain. Default: 0, not known; a few are read together at first, then
+    /// more each time. A transaction's cursor begins anew when that writes to the store.
     pub expected_keys: usize,
 }
 
@@ -57,8 +58,8 @@ struct Merged {
     tree: Arc<TreeState>,
 }
 
-/// Walks over the keys of a store; it stands between two of them, at first before all. What it sees does not change until it is
-/// [refreshed](Self::refresh).
+/// Walks over the keys of a store; it stands between two of them, at first before all. What it sees does not change
+/// until it is [refreshed](Self::refresh).
 pub struct Cursor {
     store: Store,
     prefix: Bytes,
@@ -166,7 +167,8 @@ impl Cursor {
         Ok(entry.map(|entry| (entry.key, entry.value)))
     }
 
-    /// Bytes of the values behind the cursor that do not expire, as they are stored, without reading them; no more are counted when they are more than `enough`.
+    /// Bytes of the values behind the cursor that do not expire, as they are stored, without reading them; no more are
+    /// counted when they are more than `enough`.
     pub(crate) async fn value_bytes(&self, enough: u64) -> Result<u64> {
         let mut merged = self.build()?;
         merged.view.seek(Direction::Forward, self.bound(Direction::Forward).as_deref()).await?;
@@ -186,7 +188,8 @@ impl Cursor {
         Ok(bytes)
     }
 
-    /// From here on it sees what is there now, and stays where it is. A transaction's cursor goes on to see the transaction's snapshot.
+    /// From here on it sees what is there now, and stays where it is. A transaction's cursor goes on to see the
+    /// transaction's snapshot.
     pub fn refresh(&mut self) {
         if self.follows {
             self.snapshot = self.store.core().snapshots.take();

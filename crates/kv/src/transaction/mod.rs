@@ -1,7 +1,8 @@
 //! Transactions, and cursors over what they or anybody sees.
 //!
-//! A transaction reads from a snapshot. What it writes is kept twice: as a batch, which is what a commit writes, and in memory tables of its own,
-//! which its reads ask first. It is checked when it commits ([`crate::database::conflict`]): of two that wrote the same key the first one wins.
+//! A transaction reads from a snapshot. What it writes is kept twice: as a batch, which is what a commit writes, and in
+//! memory tables of its own, which its reads ask first. It is checked when it commits ([`crate::database::conflict`]):
+//! of two that wrote the same key the first one wins.
 
 mod ahead;
 mod cursor;
@@ -153,7 +154,8 @@ impl Transaction {
     pub async fn commit(self, options: &WriteOptions) -> Result<()> {
         let Transaction { open, isolation, batch, read, .. } = self;
         if batch.is_empty() {
-            // It read from one snapshot, so it is as if it had been alone at that moment. But what it meant to write may have been refused, all of it.
+            // It read from one snapshot, so it is as if it had been alone at that moment. But what it meant to write
+            // may have been refused, all of it.
             return batch.accepted();
         }
         let read = (isolation == Isolation::Serializable).then_some(&read);

@@ -1,4 +1,5 @@
-//! What a transaction's snapshot sees of a source, so that it can be merged with the transaction's own writes, whose numbers are larger than all others.
+//! What a transaction's snapshot sees of a source, so that it can be merged with the transaction's own writes, whose
+//! numbers are larger than all others.
 
 use futures::future::BoxFuture;
 

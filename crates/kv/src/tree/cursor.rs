@@ -1,5 +1,5 @@
-//! A tree as sources of a merge: one for each kvset at the root, and one for all leaves together, which opens a leaf's kvsets only when it comes
-//! there. So a cursor over thousands of leaves holds no more than those of one.
+//! A tree as sources of a merge: one for each kvset at the root, and one for all leaves together, which opens a leaf's
+//! kvsets only when it comes there. So a cursor over thousands of leaves holds no more than those of one.
 
 use std::sync::{Arc, Weak};
 

@@ -1,7 +1,7 @@
 //! How a tree changes: an edit is made durable by the manifest, then applied to the tree in memory.
 //!
-//! The changes of an edit are applied one after the other. Places are named relative to kvsets that are there, because a flush may have put
-//! others on top meanwhile.
+//! The changes of an edit are applied one after the other. Places are named relative to kvsets that are there, because
+//! a flush may have put others on top meanwhile.
 
 use bytes::Bytes;
 
@@ -9,7 +9,8 @@ use crate::entry::SegmentNo;
 use crate::keyfile::KeyFileInfo;
 use crate::wire::{Decoder, Malformed, put_blob, put_varint};
 
-/// The number of a key file, and of the kvset in it. Segments and key files of a database draw numbers from one sequence.
+/// The number of a key file, and of the kvset in it. Segments and key files of a database draw numbers from one
+/// sequence.
 pub(crate) type KvsetNo = u64;
 
 /// The number of a leaf in its tree; no two that are there have the same.
@@ -20,7 +21,8 @@ pub(crate) type LeafNo = u64;
 pub(crate) enum Place {
     Root,
     Leaf(LeafNo),
-    /// What was spilled, in databases of earlier versions of the program: none of that is needed, and it is passed over.
+    /// What was spilled, in databases of earlier versions of the program: none of that is needed, and it is passed
+    /// over.
     Spilled,
 }
 
@@ -38,8 +40,8 @@ pub(crate) enum Position {
 pub(crate) enum KvsetKind {
     #[default]
     Data,
-    /// Repeats versions of the kvsets below it in its leaf, with values that were copied to a faster class. Without it nothing is lost as long as
-    /// those are there.
+    /// Repeats versions of the kvsets below it in its leaf, with values that were copied to a faster class. Without it
+    /// nothing is lost as long as those are there.
     Promoted,
 }
 

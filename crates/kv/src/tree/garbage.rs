@@ -1,9 +1,11 @@
 //! How much space values take beyond what is in use of them, and which jobs free it.
 //!
-//! 1. Segments hold values that nothing references any more: *garbage*. The leaf is compacted by which most is freed in the emptiest segments for what is written,
-//!    and its values in them are written anew. So it is with log segments that only leaves still reference. Compactions of whole leaves take garbage along.
-//! 2. What is referenced may be *obsolete* all the same, by versions that were not merged with it yet: as much of newer kvsets as took the place of others in the
-//!    spills and merges before. Where that is most of it, keys are merged; then it is garbage.
+//! 1. Segments hold values that nothing references any more: *garbage*. The leaf is compacted by which most is freed in
+//!    the emptiest segments for what is written, and its values in them are written anew. So it is with log segments
+//!    that only leaves still reference. Compactions of whole leaves take garbage along.
+//! 2. What is referenced may be *obsolete* all the same, by versions that were not merged with it yet: as much of newer
+//!    kvsets as took the place of others in the spills and merges before. Where that is most of it, keys are merged;
+//!    then it is garbage.
 //! 3. Space is a bound that others rely on, so it presses ten times as much as it is over its bound.
 //! 4. Nothing of that: *cleaning*, for what deletes and expiry would free.
 
@@ -20,8 +22,9 @@ const SPACE_PRESSES: f64 = 10.0;
 /// Most bytes of values that are written anew at once: writers may wait for it.
 const MOST_REWRITTEN: u64 = 256 << 20;
 
-/// When garbage has reached its bound, so much is emptied that this part of it would be left at most: a leaf's keys are written anew to empty a segment, and the
-/// same again for each leaf that has values there, so little is gained by emptying a few.
+/// When garbage has reached its bound, so much is emptied that this part of it would be left at most: a leaf's keys are
+/// written anew to empty a segment, and the same again for each leaf that has values there, so little is gained by
+/// emptying a few.
 const MOST_LEFT: f64 = 0.8;
 
 /// And this part of it where segments are empty enough.
@@ -108,9 +111,10 @@ impl Garbage {
 
     /// The segments that are to be emptied, emptiest first, as that costs least for what it frees.
     ///
-    /// 1. If it `is_due`, as many as leave no more than [`MOST_LEFT`], and one at least. Where there is little room, no more than the bound asks: what is written
-    ///    anew takes room until the last leaf has left a segment.
-    /// 2. Whether it is due or not, as many as leave [`LEFT`], of those that are empty enough; none where there is little room.
+    /// 1. If it `is_due`, as many as leave no more than [`MOST_LEFT`], and one at least. Where there is little room, no
+    ///    more than the bound asks: what is written anew takes room until the last leaf has left a segment.
+    /// 2. Whether it is due or not, as many as leave [`LEFT`], of those that are empty enough; none where there is
+    ///    little room.
     fn emptiest(&self, settings: &PickSettings, around: &Surroundings, is_due: bool) -> Vec<SegmentNo> {
         let live_share = |(bytes, live): (u64, u64)| live as f64 / bytes.max(1) as f64;
         let with_garbage = self.segments.iter().filter(|(_, (bytes, live))| live < bytes);
@@ -132,7 +136,8 @@ impl Garbage {
         emptiest.map(|(_, (no, _))| no).collect()
     }
 
-    /// Those of `emptiest` that a leaf has something in, the others do not matter to it; as many as have no more than `most_rewritten` bytes there, and `least` at least.
+    /// Those of `emptiest` that a leaf has something in, the others do not matter to it; as many as have no more than
+    /// `most_rewritten` bytes there, and `least` at least.
     fn emptied_in<K: AsRef<KvsetRecord>>(
         &self,
         leaf: &Leaf<K>,
@@ -210,7 +215,8 @@ pub(super) fn most_rewritten(around: &Surroundings) -> u64 {
     around.free_bytes.map_or(MOST_REWRITTEN, |free| MOST_REWRITTEN.min(free / 2))
 }
 
-/// What a compaction of a whole leaf empties, as its keys are written anew in any case: nothing if room for that may be wanting, or if the keys are little beside it.
+/// What a compaction of a whole leaf empties, as its keys are written anew in any case: nothing if room for that may be
+/// wanting, or if the keys are little beside it.
 pub(super) fn emptied_beside<K: AsRef<KvsetRecord>>(
     leaf: &Leaf<K>,
     settings: &PickSettings,
@@ -222,8 +228,8 @@ pub(super) fn emptied_beside<K: AsRef<KvsetRecord>>(
     found.emptied_in(leaf, &found.emptiest(settings, around, false), (0, most)).segments
 }
 
-/// Bytes of a leaf in segments that count, which are obsolete though nobody has merged them with what took their place: as many as `overwritten` of what is
-/// newer than its oldest kvset.
+/// Bytes of a leaf in segments that count, which are obsolete though nobody has merged them with what took their place:
+/// as many as `overwritten` of what is newer than its oldest kvset.
 fn obsolete_bytes<K: AsRef<KvsetRecord>>(
     leaf: &Leaf<K>,
     overwritten: f64,
@@ -236,8 +242,8 @@ fn obsolete_bytes<K: AsRef<KvsetRecord>>(
     (counted.map(|references| references.stored_bytes).sum::<u64>() as f64 * overwritten) as u64
 }
 
-/// A job for what nothing else is due for, though it would free space: deletes that lie above what they hide, and versions that have expired for long,
-/// as `has_expired` says of the first of a kvset.
+/// A job for what nothing else is due for, though it would free space: deletes that lie above what they hide, and
+/// versions that have expired for long, as `has_expired` says of the first of a kvset.
 pub(crate) fn pick_cleaning<K: AsRef<KvsetRecord> + Clone>(
     tree: &Tree<K>,
     settings: &PickSettings,

@@ -1,10 +1,12 @@
 //! Bringing values together that lie in segments far smaller than segments are meant to be.
 //!
-//! A segment takes up whole chunks of its volume, and a job that moves a few kilobytes writes a segment of a few kilobytes. Their values are in use, so they are
-//! no [garbage](super::garbage); but chunk after chunk would go to them. Where a tree has more of them than its leaves can be blamed for, the leaf that gives
-//! most of them up for what has to be written is compacted, and its values in them are written anew, to one segment.
+//! A segment takes up whole chunks of its volume, and a job that moves a few kilobytes writes a segment of a few
+//! kilobytes. Their values are in use, so they are no [garbage](super::garbage); but chunk after chunk would go to
+//! them. Where a tree has more of them than its leaves can be blamed for, the leaf that gives most of them up for what
+//! has to be written is compacted, and its values in them are written anew, to one segment.
 //!
-//! It comes to an end: of the segments that a leaf gives up there are more than the job writes small ones, so with each job leaves refer to fewer of them.
+//! It comes to an end: of the segments that a leaf gives up there are more than the job writes small ones, so with each
+//! job leaves refer to fewer of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -1,12 +1,16 @@
 //! Which keys' values are read often from a slow class.
 //!
-//! Only reads that reach the device count: what the cache serves needs no faster class. So a count says what a promotion would save.
+//! Only reads that reach the device count: what the cache serves needs no faster class. So a count says what a
+//! promotion would save.
 //!
 //! 1. Keys are counted in a table of bounded size.
-//! 2. When it is full, all counts are halved and what has none left is forgotten: a key stays if it is read about as often as the table turns over.
-//! 3. What has been read often enough is taken out, to be promoted; if it is read from the slow class again, it is counted anew.
+//! 2. When it is full, all counts are halved and what has none left is forgotten: a key stays if it is read about as
+//!    often as the table turns over.
+//! 3. What has been read often enough is taken out, to be promoted; if it is read from the slow class again, it is
+//!    counted anew.
 //!
-//! Invariant: the table has at most as many keys as it may, and their bytes are bounded by that and by the longest key that is counted.
+//! Invariant: the table has at most as many keys as it may, and their bytes are bounded by that and by the longest key
+//! that is counted.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -73,8 +77,8 @@ impl HotKeys {
         table.insert(Bytes::copy_from_slice(key), Count { reads: 1, value_bytes });
     }
 
-    /// Takes out keys that were read at least `least_reads` times, those read most for their size first, as many as have values of `budget_bytes`
-    /// together. Ascending by key.
+    /// Takes out keys that were read at least `least_reads` times, those read most for their size first, as many as
+    /// have values of `budget_bytes` together. Ascending by key.
     pub(crate) fn take(&self, least_reads: u32, budget_bytes: u64) -> Vec<Bytes> {
         let mut table = self.table.lock();
         let mut hot: Vec<(Bytes, Count)> = table

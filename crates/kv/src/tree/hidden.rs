@@ -1,4 +1,5 @@
-//! Kvsets of leaves that a range tombstone of the root hides as a whole: they go without being read, however large they are.
+//! Kvsets of leaves that a range tombstone of the root hides as a whole: they go without being read, however large they
+//! are.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,7 +39,8 @@ pub(crate) fn hidden(tree: &TreeState, snapshots: &[SequenceNo]) -> Vec<(LeafNo,
     hidden.into_iter().filter(|(leaf, _)| !stay.contains(leaf)).collect()
 }
 
-/// Whether nobody sees anything of a kvset behind a newer range tombstone. One that hides something itself is left to merges.
+/// Whether nobody sees anything of a kvset behind a newer range tombstone. One that hides something itself is left to
+/// merges.
 fn hides(tombstone: &RangeTombstone, kvset: &Kvset, snapshots: &[SequenceNo]) -> bool {
     let info = &kvset.record().info;
     info.range_tombstones == 0

@@ -302,8 +302,9 @@ fn apart(value: &Bytes) -> Bytes {
 }
 
 impl FoundVersion {
-    /// The value of `key` of a store; `None` for a delete. Whether it has expired is not looked at. A value that was moved from the log is read from a
-    /// mirror of `tree`, if one has it still; what is `held` of the key may be the value. And the value segment whose device it came from, if from one.
+    /// The value of `key` of a store; `None` for a delete. Whether it has expired is not looked at. A value that was
+    /// moved from the log is read from a mirror of `tree`, if one has it still; what is `held` of the key may be the
+    /// value. And the value segment whose device it came from, if from one.
     ///
     /// # Errors
     /// `Corrupted`, or if a device fails.
@@ -399,8 +400,9 @@ impl TreeState {
         Ok(after)
     }
 
-    /// The value of a version that a leaf has at `pointer` in `home`, from where the log wrote it, if that is a mirror still, or from `home`, where
-    /// [that is as quick](crate::value::Sides). What cannot be read there, for whatever reason, is to be read at `pointer`.
+    /// The value of a version that a leaf has at `pointer` in `home`, from where the log wrote it, if that is a mirror
+    /// still, or from `home`, where [that is as quick](crate::value::Sides). What cannot be read there, for whatever
+    /// reason, is to be read at `pointer`.
     async fn mirrored(&self, first: Option<FirstHome>, pointer: &Pointer, home: &Segment) -> Option<Bytes> {
         let (mirror, mirrored) = self.open_mirror(first?, pointer)?;
         let segment = mirror.segment()?;
@@ -448,8 +450,9 @@ impl TreeState {
         references.map(|references| references.stored_bytes).sum()
     }
 
-    /// Retires what this tree has and `after` has not: kvsets, and value segments. To be called when the edit between them is durable. Log
-    /// segments are the log's to retire; the numbers of those that this tree alone referenced are returned.
+    /// Retires what this tree has and `after` has not: kvsets, and value segments. To be called when the edit between
+    /// them is durable. Log segments are the log's to retire; the numbers of those that this tree alone referenced are
+    /// returned.
     pub(crate) fn retire_dropped(&self, after: &TreeState) -> Vec<SegmentNo> {
         let kept: BTreeSet<KvsetNo> = after.kvsets().map(|kvset| kvset.no()).collect();
         let references = after.references();
@@ -486,8 +489,8 @@ impl TreeState {
             })
     }
 
-    /// The newest version of `key` that `snapshot` sees and no range tombstone hides. It may be a delete, and may have expired. What has one of the numbers
-    /// `unseen` the snapshot does not see.
+    /// The newest version of `key` that `snapshot` sees and no range tombstone hides. It may be a delete, and may have
+    /// expired. What has one of the numbers `unseen` the snapshot does not see.
     ///
     /// # Errors
     /// `Corrupted`, or if a device fails.
@@ -538,8 +541,9 @@ impl TreeState {
         self.root.iter().chain(leaf)
     }
 
-    /// What is known of a value that is held of `key`, if that is what a look-up at `snapshot` would find which sees all that is there: as far as
-    /// that can be said without reading. What was found before `known_since` does not count.
+    /// What is known of a value that is held of `key`, if that is what a look-up at `snapshot` would find which sees
+    /// all that is there: as far as that can be said without reading. What was found before `known_since` does not
+    /// count.
     pub(crate) fn still_newest(
         &self,
         held: &HeldValue,

@@ -1,13 +1,14 @@
-//! Mirrors: segments on the fastest class in which values may be read that leaves have on a slower one. A version in a leaf says where its value is there,
-//! too; whether that may be used is the tree's to say.
+//! Mirrors: segments on the fastest class in which values may be read that leaves have on a slower one. A version in a
+//! leaf says where its value is there, too; whether that may be used is the tree's to say.
 //!
-//! 1. A spill that moves values says of each where the log wrote it ([`FirstHome`](crate::entry::FirstHome)), and adds the log's segments to the tree's
-//!    mirrors; or, of log segments that are mostly garbage, where in a segment of copies it is, which is added in their place. A compaction does that for what
-//!    has no mirror, and a merge of promoted kvsets with what they repeat adds the segments of their copies.
-//! 2. Whoever reads a value looks whether the segment is one of them, and reads there; if that fails, for whatever reason, where the leaf has it. The checksum
-//!    is the same for both.
-//! 3. A mirror goes by an edit alone, and is closed then: trees that were before, which a cursor may hold for long, do not keep its segment. What leaves say
-//!    of it stays, and leads nowhere: a segment's number is never given twice.
+//! 1. A spill that moves values says of each where the log wrote it ([`FirstHome`](crate::entry::FirstHome)), and adds
+//!    the log's segments to the tree's mirrors; or, of log segments that are mostly garbage, where in a segment of
+//!    copies it is, which is added in their place. A compaction does that for what has no mirror, and a merge of
+//!    promoted kvsets with what they repeat adds the segments of their copies.
+//! 2. Whoever reads a value looks whether the segment is one of them, and reads there; if that fails, for whatever
+//!    reason, where the leaf has it. The checksum is the same for both.
+//! 3. A mirror goes by an edit alone, and is closed then: trees that were before, which a cursor may hold for long, do
+//!    not keep its segment. What leaves say of it stays, and leads nowhere: a segment's number is never given twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

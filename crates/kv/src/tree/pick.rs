@@ -1,19 +1,22 @@
 //! Which job a tree needs most. It looks at records alone and does no I/O.
 //!
-//! Every kind of job has a *pressure*: how near what it works against is to its limit, 1 being at it. The job with the greatest pressure of at least 1
-//! is picked; if the engine says that log segments stand in the way, spills press more.
+//! Every kind of job has a *pressure*: how near what it works against is to its limit, 1 being at it. The job with the
+//! greatest pressure of at least 1 is picked; if the engine says that log segments stand in the way, spills press more.
 //!
-//! 1. Too many kvsets at the root, or too many bytes: spill the oldest, as many as fit in a spill's memory. If it can be moved as it is, it is.
-//!    Where spills cannot keep pace and nothing but their number is in the way, the newer ones are merged meanwhile, keys only.
-//! 2. Too many kvsets in a leaf: compact them, keys only, or with garbage that a compaction of all of them takes along. Kvsets that are far larger than all that are newer are left alone, as rewriting their keys
-//!    gains little; unless there are so many of the small ones that they have grown as large. Every merge so at least doubles what it is
-//!    not part of, and a leaf's keys are written a logarithmic number of times.
+//! 1. Too many kvsets at the root, or too many bytes: spill the oldest, as many as fit in a spill's memory. If it can
+//!    be moved as it is, it is. Where spills cannot keep pace and nothing but their number is in the way, the newer
+//!    ones are merged meanwhile, keys only.
+//! 2. Too many kvsets in a leaf: compact them, keys only, or with garbage that a compaction of all of them takes along.
+//!    Kvsets that are far larger than all that are newer are left alone, as rewriting their keys gains little; unless
+//!    there are so many of the small ones that they have grown as large. Every merge so at least doubles what it is not
+//!    part of, and a leaf's keys are written a logarithmic number of times.
 //! 3. A leaf that is too large: compact it as a whole, which splits it.
-//! 4. Values take up [too much space](super::garbage): bring garbage about, and write anew what is left in the emptiest segments.
+//! 4. Values take up [too much space](super::garbage): bring garbage about, and write anew what is left in the emptiest
+//!    segments.
 //! 5. Values lie in [too many small segments](super::gather): write them anew together.
 //!
-//! If none of these is due, neighbours that are empty or small become one leaf, which reads and writes nothing: a store whose keys only grow, like a queue,
-//! leaves a trail of empty leaves behind.
+//! If none of these is due, neighbours that are empty or small become one leaf, which reads and writes nothing: a store
+//! whose keys only grow, like a queue, leaves a trail of empty leaves behind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +35,8 @@ pub(crate) struct PickSettings {
     pub(crate) root_bytes: u64,
     /// Most bytes of one spill, unless one kvset alone has more. Default: 256 MiB.
     pub(crate) spill_bytes: u64,
-    /// It may have more if no more values than that are moved, with so many bytes: reading the log once is enough for them. Default: none.
+    /// It may have more if no more values than that are moved, with so many bytes: reading the log once is enough for
+    /// them. Default: none.
     pub(crate) moved_values: u64,
     pub(crate) moved_bytes: u64,
     /// So many kvsets in a leaf make a compaction. Default: 4.
@@ -64,7 +68,8 @@ impl Default for PickSettings {
 /// What the engine knows beside the tree.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Surroundings {
-    /// Log stands in the way: the fastest class is as full as it may get, or too much of it would have to be replayed. Spills press so much more.
+    /// Log stands in the way: the fastest class is as full as it may get, or too much of it would have to be replayed.
+    /// Spills press so much more.
     pub(crate) log_pressure: f64,
     /// The share of a leaf's newer versions that took the place of older ones, in spills and merges so far.
     pub(crate) overwritten: f64,
@@ -72,8 +77,8 @@ pub(crate) struct Surroundings {
     pub(crate) free_bytes: Option<u64>,
     /// That is little of what there is, so that what the root holds counts, too.
     pub(crate) is_tight: bool,
-    /// Bytes that were written to log segments, of those that are read-only by now, and whether anything but the leaves of this store references
-    /// them: memory tables, roots, other stores.
+    /// Bytes that were written to log segments, of those that are read-only by now, and whether anything but the leaves
+    /// of this store references them: memory tables, roots, other stores.
     pub(crate) log_segments: BTreeMap<SegmentNo, LogSegmentUse>,
 }
 
@@ -136,7 +141,8 @@ const MOST_IN_TURN: f64 = 2.0;
 /// Leaves become one if they have one so manieth of what a leaf has: far from being split again.
 const JOINED_PART: u64 = 2;
 
-/// Leaves that go at once, and so many times the kvsets that a leaf may have: more of them are merged before others join.
+/// Leaves that go at once, and so many times the kvsets that a leaf may have: more of them are merged before others
+/// join.
 const MOST_JOINED: usize = 64;
 const MOST_JOINED_KVSETS: usize = 2;
 
@@ -237,8 +243,9 @@ pub(crate) fn pick_spill<K: AsRef<KvsetRecord>>(
     Some(Picked { job: Job::Spill { kvsets: chosen }, pressure })
 }
 
-/// Kvsets of the root to be merged, newest first; none if there are not so many that it is worth it. The oldest is left to spills, and so are those of
-/// which one `is_taken` and what is older. What is merged has no more than `most_bytes` of keys and values.
+/// Kvsets of the root to be merged, newest first; none if there are not so many that it is worth it. The oldest is left
+/// to spills, and so are those of which one `is_taken` and what is older. What is merged has no more than `most_bytes`
+/// of keys and values.
 pub(crate) fn pick_merge<K: AsRef<KvsetRecord>>(
     root: &[K],
     settings: &PickSettings,
@@ -300,7 +307,8 @@ fn pick_leaf<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, settings: &PickSettings) -> 
     if count == leaf.kvsets.len() {
         return compact(chosen, pressure);
     }
-    // Copies of what is not part of a merge are lost by it: so either are merged for themselves, unless there are too many of them in turn.
+    // Copies of what is not part of a merge are lost by it: so either are merged for themselves, unless there are too
+    // many of them in turn.
     let mut runs = chosen.chunk_by(|a, b| is_copy(a) == is_copy(b));
     match runs.find(|run| run.len() >= 2) {
         Some(run) => compact(run, pressure),

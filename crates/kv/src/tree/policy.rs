@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A class, by its name or by its place among the volume's classes. As JSON: `"fastest"`, `"slowest"`, `"log"`, or a name.
+/// A class, by its name or by its place among the volume's classes. As JSON: `"fastest"`, `"slowest"`, `"log"`, or a
+/// name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum ClassChoice {
@@ -44,8 +45,8 @@ impl From<ClassChoice> for String {
 pub struct LevelClasses {
     /// Key files.
     pub keys: ClassChoice,
-    /// Values that are kept apart from their keys. Those of the root are in the log and nowhere else: a policy that wants them on another class than
-    /// the log's is refused.
+    /// Values that are kept apart from their keys. Those of the root are in the log and nowhere else: a policy that
+    /// wants them on another class than the log's is refused.
     pub values: ClassChoice,
 }
 
@@ -157,8 +158,9 @@ pub(crate) struct OfferedClass {
 }
 
 impl ClassChoice {
-    /// The class that is meant, of `classes`, fastest first. In place of one that takes no objects it is the next slower one that does, or a faster
-    /// one; in place of one that is there no more, the slowest. `None` if there is no class.
+    /// The class that is meant, of `classes`, fastest first. In place of one that takes no objects it is the next
+    /// slower one that does, or a faster one; in place of one that is there no more, the slowest. `None` if there is no
+    /// class.
     pub(crate) fn resolve(&self, classes: &[OfferedClass]) -> Option<String> {
         let any_takes = classes.iter().any(|class| class.takes_objects);
         let takes = |class: &&OfferedClass| class.takes_objects || !any_takes;
@@ -186,7 +188,8 @@ impl MediaPolicy {
         })
     }
 
-    /// What the policy says in a volume of `classes`, fastest first, with the log on `log_class`; `None` if there is no class.
+    /// What the policy says in a volume of `classes`, fastest first, with the log on `log_class`; `None` if there is no
+    /// class.
     pub(crate) fn resolve(&self, classes: &[OfferedClass], log_class: &ClassChoice) -> Option<Placement> {
         let resolve = |choice: &ClassChoice| match choice {
             ClassChoice::Log => log_class.resolve(classes),

@@ -1,12 +1,14 @@
 //! Which leaves' values lie apart though scans want them together.
 //!
-//! A spill writes values in the order of keys, and so does the next one, to another place: what a scan of a leaf reads lies in as many places as there
-//! were spills. A small spill scatters few values over many places, a large one keeps neighbours together. So what scans wasted is counted by leaf and
-//! by segment, and those segments alone are emptied that waste most for their bytes. A leaf is due when what was wasted costs as much as emptying them will:
-//! so order costs at most as much again as its absence did, and a leaf that nobody scans costs nothing.
+//! A spill writes values in the order of keys, and so does the next one, to another place: what a scan of a leaf reads
+//! lies in as many places as there were spills. A small spill scatters few values over many places, a large one keeps
+//! neighbours together. So what scans wasted is counted by leaf and by segment, and those segments alone are emptied
+//! that waste most for their bytes. A leaf is due when what was wasted costs as much as emptying them will: so order
+//! costs at most as much again as its absence did, and a leaf that nobody scans costs nothing.
 //!
-//! A segment that is emptied alone becomes another one just like it, as its values are in order: it has to be brought together with others that the same scans
-//! found. Where those are none that wasted anything, it is the one with the next larger place.
+//! A segment that is emptied alone becomes another one just like it, as its values are in order: it has to be brought
+//! together with others that the same scans found. Where those are none that wasted anything, it is the one with the
+//! next larger place.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -34,7 +36,8 @@ const LOOKS: u64 = 64;
 /// But not before so much was.
 const LEAST_WASTE: u64 = 1 << 20;
 
-/// Places that values lie in however often they are written anew: one for what is left where it is, one for what is not.
+/// Places that values lie in however often they are written anew: one for what is left where it is, one for what is
+/// not.
 const NEEDED_PLACES: usize = 2;
 
 /// What scans of a leaf have wasted, in bytes that could have been written instead.
@@ -55,8 +58,9 @@ pub(crate) struct Scattered {
 }
 
 impl Scattered {
-    /// A scan read what `pointers` lead to in a leaf, `loaded` of it from devices; whether the leaf, having `leaf_bytes` of values, is worth a look. What
-    /// the cache had counts as neighbours: values in order stay so if some of them are cached.
+    /// A scan read what `pointers` lead to in a leaf, `loaded` of it from devices; whether the leaf, having
+    /// `leaf_bytes` of values, is worth a look. What the cache had counts as neighbours: values in order stay so if
+    /// some of them are cached.
     pub(crate) fn note(
         &self,
         leaf: LeafNo,
@@ -95,7 +99,8 @@ impl Scattered {
         is_due
     }
 
-    /// Takes out a leaf that is due, and what is to be emptied of it, with what is known of leaves that there are no more.
+    /// Takes out a leaf that is due, and what is to be emptied of it, with what is known of leaves that there are no
+    /// more.
     pub(crate) fn take(&self, tree: &TreeState) -> Option<(LeafNo, BTreeSet<SegmentNo>)> {
         let mut leaves = self.leaves.lock();
         leaves.retain(|no, _| tree.leaf_by_no(*no).is_some());
@@ -113,7 +118,8 @@ impl Scattered {
     }
 }
 
-/// The segments to be emptied of a leaf that has so many bytes in each, and of keys, which are written anew as well; if that is due.
+/// The segments to be emptied of a leaf that has so many bytes in each, and of keys, which are written anew as well; if
+/// that is due.
 fn due(wasted: &Wasted, bytes_in: &BTreeMap<SegmentNo, u64>, key_bytes: u64) -> Option<BTreeSet<SegmentNo>> {
     let found = wasted.by_segment.iter().filter_map(|(no, wasted)| Some((*no, *wasted, *bytes_in.get(no)?)));
     let found = found.filter(|(_, wasted, bytes)| wasted * CLEARLY >= *bytes);

@@ -1,8 +1,9 @@
 //! A tree as it is at one moment, and what an edit makes of it.
 //!
-//! It is generic over what stands for a kvset: its record alone (for the manifest and for tests of decisions), or an opened one. What readers have
-//! never changes: applying an edit gives another tree. Only a manifest changes its own as it is read, for there are as many edits as kvsets, leaves and
-//! segments; so an edit has to cost what it changes, not what there is.
+//! It is generic over what stands for a kvset: its record alone (for the manifest and for tests of decisions), or an
+//! opened one. What readers have never changes: applying an edit gives another tree. Only a manifest changes its own as
+//! it is read, for there are as many edits as kvsets, leaves and segments; so an edit has to cost what it changes, not
+//! what there is.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -42,9 +43,11 @@ pub(crate) struct Tree<K> {
     pub(crate) root: Vec<K>,
     /// By first key, ascending; none only before the first edit that adds one.
     pub(crate) leaves: Vec<Leaf<K>>,
-    /// Segments in which values that leaves have elsewhere may be read, too. That they are here does not make them referenced.
+    /// Segments in which values that leaves have elsewhere may be read, too. That they are here does not make them
+    /// referenced.
     pub(crate) mirrors: BTreeMap<SegmentNo, Mirror>,
-    /// The value segments that kvsets reference, or that are mirrors; what there is of both beside these are log segments.
+    /// The value segments that kvsets reference, or that are mirrors; what there is of both beside these are log
+    /// segments.
     pub(crate) segments: BTreeMap<SegmentNo, SegmentRecord>,
     /// Where each leaf begins, by its number.
     starts: Arc<HashMap<LeafNo, Bytes>>,
@@ -131,7 +134,8 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
         Ok(tree)
     }
 
-    /// Makes the tree what it is after `edit`, as [`apply`](Self::apply) does. After an error it is neither what it was nor what it should be.
+    /// Makes the tree what it is after `edit`, as [`apply`](Self::apply) does. After an error it is neither what it was
+    /// nor what it should be.
     ///
     /// # Errors
     /// As [`apply`](Self::apply).
@@ -241,7 +245,8 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
         Ok(())
     }
 
-    /// The tree without its mirrors, for whoever does not read by them: what holds a tree holds the segments of its kvsets.
+    /// The tree without its mirrors, for whoever does not read by them: what holds a tree holds the segments of its
+    /// kvsets.
     pub(crate) fn without_mirrors(&self) -> Tree<K> {
         Tree { mirrors: BTreeMap::new(), ..self.clone() }
     }

@@ -1,10 +1,12 @@
-//! Kvsets that are worth bringing together for the chunks they take: each takes whole ones, however little is in it, and where hardly any is free, what deletes add to
-//! the root of a tree would take the last of them.
+//! Kvsets that are worth bringing together for the chunks they take: each takes whole ones, however little is in it,
+//! and where hardly any is free, what deletes add to the root of a tree would take the last of them.
 //!
-//! Kvsets of the root are brought together, or those of a leaf. Where neither gives a chunk back and the tree is small, its root goes down to its leaf: what was written
-//! and what deletes it are on different levels then, and together they are one chunk, or none.
+//! Kvsets of the root are brought together, or those of a leaf. Where neither gives a chunk back and the tree is small,
+//! its root goes down to its leaf: what was written and what deletes it are on different levels then, and together they
+//! are one chunk, or none.
 //!
-//! What is chosen takes fewer chunks when it is written than are free, and gives more of them back than it takes. It comes to an end: a kvset takes the place of several.
+//! What is chosen takes fewer chunks when it is written than are free, and gives more of them back than it takes. It
+//! comes to an end: a kvset takes the place of several.
 
 use super::edit::{KvsetNo, KvsetRecord, LeafNo};
 use super::pick::numbers;
@@ -29,7 +31,8 @@ struct Worth {
     takes: u64,
 }
 
-/// The merge that gives most chunks back of those for which `free_chunks` are enough; of the root, kvsets that nobody else is to take away.
+/// The merge that gives most chunks back of those for which `free_chunks` are enough; of the root, kvsets that nobody
+/// else is to take away.
 pub(crate) fn pick_together<K: AsRef<KvsetRecord>>(
     tree: &Tree<K>,
     chunk_bytes: u64,

@@ -1,4 +1,5 @@
-//! Reads many values at once, as they are stored, with as few I/Os as make sense: neighbours in a segment come together, gaps included.
+//! Reads many values at once, as they are stored, with as few I/Os as make sense: neighbours in a segment come
+//! together, gaps included.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -26,7 +27,8 @@ const GAP_BYTES: u64 = 16 << 10;
 /// So many values that lie together are few: on a faster class that many I/Os are less than one here.
 const FEW_NEIGHBOURS: usize = 4;
 
-/// Values, and bytes of them, after which other tasks of the thread have their turn. Where there are many, theirs takes longer than a read.
+/// Values, and bytes of them, after which other tasks of the thread have their turn. Where there are many, theirs takes
+/// longer than a read.
 const VALUES_AT_ONCE: usize = 1024;
 const BYTES_AT_ONCE: u64 = 1 << 20;
 
@@ -63,7 +65,8 @@ fn end_of_block(offset: u64) -> u64 {
 pub(crate) enum Damaged {
     /// Nothing is read.
     Fails,
-    /// It is read once more, and passed on as it is if that is no better. Its checksum goes with it to another place, so whoever asks for it is told there.
+    /// It is read once more, and passed on as it is if that is no better. Its checksum goes with it to another place,
+    /// so whoever asks for it is told there.
     IsPassedOn,
 }
 
@@ -80,7 +83,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) damaged: Damaged,
 }
 
-/// The stored bytes of all `pointers`, in their order, and how many bytes were read for that. Values that were not read because `room` was closed are empty.
+/// The stored bytes of all `pointers`, in their order, and how many bytes were read for that. Values that were not read
+/// because `room` was closed are empty.
 ///
 /// # Errors
 /// `Corrupted` if what is there is not what was written and that is not passed on, or if a device fails.
@@ -98,7 +102,8 @@ pub(crate) async fn read_stored(
     Ok((stored, bytes_read))
 }
 
-/// Passes the indices and the stored bytes of all values to `each`, about in the order of their places, and says how many bytes were read for that.
+/// Passes the indices and the stored bytes of all values to `each`, about in the order of their places, and says how
+/// many bytes were read for that.
 ///
 /// # Errors
 /// As [`read_stored`].
@@ -114,7 +119,8 @@ pub(crate) async fn read_each(reading: Reading<'_>, mut each: impl FnMut(usize, 
     let wanted = |run: &Run| -> u64 {
         order[run.members.clone()].iter().map(|index| u64::from(pointers[*index].stored_len)).sum()
     };
-    // What is read along is not what the job is for: of a log of which it takes little here and there it would take all too little.
+    // What is read along is not what the job is for: of a log of which it takes little here and there it would take all
+    // too little.
     let mut walk = pace.walk();
     let mut waiting = runs.into_iter().peekable();
     let mut under_way = FuturesUnordered::new();
@@ -163,7 +169,8 @@ pub(crate) async fn read_each(reading: Reading<'_>, mut each: impl FnMut(usize, 
     Ok(bytes_read)
 }
 
-/// Bytes of a read where all that are done at once have `at_once_bytes`; one that is larger is of one value. Buffers are powers of two.
+/// Bytes of a read where all that are done at once have `at_once_bytes`; one that is larger is of one value. Buffers
+/// are powers of two.
 pub(crate) fn largest_read(at_once_bytes: u64) -> u64 {
     1 << (at_once_bytes / READS_AT_ONCE as u64).clamp(LEAST_RUN_BYTES, RUN_BYTES).ilog2()
 }
@@ -190,7 +197,8 @@ pub(crate) async fn have_few_neighbours(pointers: &[Pointer]) -> Vec<bool> {
     have_few
 }
 
-/// Pointers in the `order` of their places, neighbours together, where all runs that are read at once have `at_once_bytes`.
+/// Pointers in the `order` of their places, neighbours together, where all runs that are read at once have
+/// `at_once_bytes`.
 async fn runs(
     (pointers, order): (&[Pointer], &[usize]),
     segments: &HashMap<SegmentNo, Segment>,
@@ -236,7 +244,8 @@ mod tests {
             codec: Codec::None,
             checksum: 0,
         };
-        // Five that lie together, whatever their order; two in another segment, of which one far away; one at the end of what there can be.
+        // Five that lie together, whatever their order; two in another segment, of which one far away; one at the end
+        // of what there can be.
         let mut pointers: Vec<Pointer> = (0..5).map(|no| pointer(7, 80_000 - no * 10_000)).collect();
         pointers.extend([pointer(8, 40_000), pointer(8, 500_000), pointer(9, u64::MAX - 10)]);
         let have_few = |pointers: &[Pointer]| block_on(have_few_neighbours(pointers));

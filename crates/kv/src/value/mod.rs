@@ -1,4 +1,5 @@
-//! Values that do not lie in key files: written to value segments (the log writes its own), read from segments of both kinds.
+//! Values that do not lie in key files: written to value segments (the log writes its own), read from segments of both
+//! kinds.
 //!
 //! - [`codec`]: compression of single values;
 //! - [`header`]: what a value segment begins with;

@@ -1,4 +1,5 @@
-//! Room in memory for values that are read while others are on their way out: what is read takes of it, and what was written gives it back.
+//! Room in memory for values that are read while others are on their way out: what is read takes of it, and what was
+//! written gives it back.
 
 use super::notify::{Notified, Notify};
 use super::sync::{AtomicBool, AtomicU64, Ordering};

@@ -65,8 +65,8 @@ impl Segment {
         self.shared.lease.retire();
     }
 
-    /// The value of `id` that `pointer` leads to, through the cache, and whether this call went to the segment's device. What the cache does not have is
-    /// taken from `mirror`, if that has it.
+    /// The value of `id` that `pointer` leads to, through the cache, and whether this call went to the segment's
+    /// device. What the cache does not have is taken from `mirror`, if that has it.
     ///
     /// # Errors
     /// `Corrupted` if what is there is not what was written, or if a device fails.
@@ -139,8 +139,8 @@ impl Segment {
         }
     }
 
-    /// The blocks in which `bytes` lie, fewer if the segment ends before. What lies beside `bytes` in these blocks may be anything: a device that
-    /// can does not read it.
+    /// The blocks in which `bytes` lie, fewer if the segment ends before. What lies beside `bytes` in these blocks may
+    /// be anything: a device that can does not read it.
     ///
     /// # Errors
     /// If a device fails.
@@ -265,7 +265,8 @@ impl fmt::Debug for Shared {
 }
 
 impl Segments {
-    /// With an environment what has a mirror is read where that is quicker, and classes are given no more reads than they answer.
+    /// With an environment what has a mirror is read where that is quicker, and classes are given no more reads than
+    /// they answer.
     pub(crate) fn new(
         objects: &Arc<Objects>,
         cache: &Arc<Cache>,
@@ -301,7 +302,8 @@ impl Segments {
         self.open_as(no, false)
     }
 
-    /// A segment that begins with the header of a value segment, if `has_header`, which is looked at when it is read first.
+    /// A segment that begins with the header of a value segment, if `has_header`, which is looked at when it is read
+    /// first.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -313,8 +315,9 @@ impl Segments {
         Ok(self.add_as(lease, object, has_header))
     }
 
-    /// The values of versions, in their order, through the cache; neighbours are read together. What has few neighbours is read where `mirror` says, if it
-    /// says so; if that fails, where it lies. And how many of them came from a device.
+    /// The values of versions, in their order, through the cache; neighbours are read together. What has few neighbours
+    /// is read where `mirror` says, if it says so; if that fails, where it lies. And how many of them came from a
+    /// device.
     ///
     /// # Errors
     /// As [`Segment::read_by`], for any of them.

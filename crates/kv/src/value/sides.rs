@@ -1,12 +1,14 @@
 //! Which of two homes a value is read from: its mirror on the fastest class, or where the leaf has it.
 //!
-//! The mirror, as a rule. But a class that many reads wait for gives no more however many there are, while the slower one has nothing to do. So:
+//! The mirror, as a rule. But a class that many reads wait for gives no more however many there are, while the slower
+//! one has nothing to do. So:
 //!
 //! 1. With [`BUSY`] reads of mirrors under way, a share of what more come goes to the other class.
-//! 2. It is measured how long both take, in the mean over a round of [`ROUND`]. A class that gives no more holds all up for milliseconds now and then, and
-//!    answers at once in between: of single reads most say nothing of that.
-//! 3. After a round in which the other class did not take much more time its share is a step larger, and after one in which it did it is smaller: what goes there frees the first one
-//!    for others. A share of none is tried again [after some rounds](RESTS).
+//! 2. It is measured how long both take, in the mean over a round of [`ROUND`]. A class that gives no more holds all up
+//!    for milliseconds now and then, and answers at once in between: of single reads most say nothing of that.
+//! 3. After a round in which the other class did not take much more time its share is a step larger, and after one in
+//!    which it did it is smaller: what goes there frees the first one for others. A share of none is tried again [after
+//!    some rounds](RESTS).
 //!
 //! Everything here is a hint: both have the value.
 

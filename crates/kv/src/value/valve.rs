@@ -1,14 +1,18 @@
 //! How many reads a class is given in a second.
 //!
-//! Disks that are sold with a number of reads per second, and those that the kernel limits, answer as fast as they can until that number is used up, and then nothing until
-//! the second, or a part of it, is over. Who gives them all reads at once so has the same number of reads in the end, but some take a hundred times as long as others, and all that waits for
-//! one of these stands still. So:
+//! Disks that are sold with a number of reads per second, and those that the kernel limits, answer as fast as they can
+//! until that number is used up, and then nothing until the second, or a part of it, is over. Who gives them all reads
+//! at once so has the same number of reads in the end, but some take a hundred times as long as others, and all that
+//! waits for one of these stands still. So:
 //!
-//! 1. A class *holds up* reads if several are under way, none ends for [`GAP`] and as long as many others took, and another one was begun meanwhile, so that it was not the
-//!    program that stood still.
-//! 2. When that has happened [`HOLD_UPS`] times within [`LATELY`], the class is given a little less than it has answered at best, evenly. What is more waits here, first come, first served.
-//! 3. If it goes on to hold up reads as often, it is given less, but no less than nearly what it answers. If it does not, and some wait, it is given slowly more, up to what it answered; and if it has held up
-//!    none for [`QUIET`], sooner and sooner more than that, for it may have become faster, or was asked for little before. When far more is given than is asked for, all pass at once again.
+//! 1. A class *holds up* reads if several are under way, none ends for [`GAP`] and as long as many others took, and
+//!    another one was begun meanwhile, so that it was not the program that stood still.
+//! 2. When that has happened [`HOLD_UPS`] times within [`LATELY`], the class is given a little less than it has
+//!    answered at best, evenly. What is more waits here, first come, first served.
+//! 3. If it goes on to hold up reads as often, it is given less, but no less than nearly what it answers. If it does
+//!    not, and some wait, it is given slowly more, up to what it answered; and if it has held up none for [`QUIET`],
+//!    sooner and sooner more than that, for it may have become faster, or was asked for little before. When far more is
+//!    given than is asked for, all pass at once again.
 //!
 //! Reads of single values, most of which somebody waits for, go this way; what jobs and scans read does not.
 
@@ -51,7 +55,8 @@ const ENOUGH: f64 = 0.8;
 /// What is given after one more hold-up, of what was.
 const LESS: f64 = 0.98;
 
-/// How much more is given each second, at first; as much again in the next one, up to that, or to much if nothing was held up for long.
+/// How much more is given each second, at first; as much again in the next one, up to that, or to much if nothing was
+/// held up for long.
 const MORE: f64 = 0.0025;
 const MOST_MORE: f64 = 0.02;
 const MUCH_MORE: f64 = 0.25;
@@ -100,7 +105,8 @@ struct Answered {
     in_a_second: f64,
     /// In a second, at best. Though a class stands still for other reasons, it is given nearly that.
     at_best: Best,
-    /// Between two hold-ups, at best: both are where the time is over that so many reads are for, so it is no more than the class gives.
+    /// Between two hold-ups, at best: both are where the time is over that so many reads are for, so it is no more than
+    /// the class gives.
     most: Best,
     best_began: Duration,
 }
@@ -402,7 +408,8 @@ mod tests {
         Duration::from_micros(us)
     }
 
-    /// Ten reads at once, again and again, of a disk that takes `read` for one and gives no more than `most` in a tenth of a second; until `end`.
+    /// Ten reads at once, again and again, of a disk that takes `read` for one and gives no more than `most` in a tenth
+    /// of a second; until `end`.
     fn reads(limit: &mut Limit, (mut now, end): (Duration, Duration), read: Duration, most: u64) -> Duration {
         let (mut given, mut slice) = (0, now);
         for _ in 0..9 {

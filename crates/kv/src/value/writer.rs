@@ -1,6 +1,7 @@
 //! Writes a value segment.
 //!
-//! After a header of one block's beginning come the values as they are stored, one behind the other; a pointer says all there is to know of one.
+//! After a header of one block's beginning come the values as they are stored, one behind the other; a pointer says all
+//! there is to know of one.
 
 use std::sync::Arc;
 
@@ -46,7 +47,8 @@ impl SegmentWriter {
         self.stored_bytes
     }
 
-    /// Whether a value of `len` bytes belongs into the next segment, as one is to have no more than `segment_bytes` if it can: with them its chunks are full.
+    /// Whether a value of `len` bytes belongs into the next segment, as one is to have no more than `segment_bytes` if
+    /// it can: with them its chunks are full.
     pub(crate) fn is_full(&self, len: usize, segment_bytes: u64) -> bool {
         self.stored_bytes > 0 && self.stream.position() + len as u64 > segment_bytes
     }

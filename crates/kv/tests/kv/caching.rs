@@ -97,7 +97,8 @@ fn new_versions_of_cached_keys_are_cached_at_flush() {
     wait(database.close()).unwrap();
 }
 
-/// What a look-up found is known from then on, until something says otherwise; what said so may be gone by the next look-up, along with what it deleted.
+/// What a look-up found is known from then on, until something says otherwise; what said so may be gone by the next
+/// look-up, along with what it deleted.
 #[test]
 fn cached_lookups_end_when_the_key_is_deleted() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);

@@ -94,7 +94,8 @@ fn entries_disappear_when_they_expire() {
     wait(database.close()).unwrap();
 }
 
-/// What is written has 32 bits for the time at which it expires: what lives longer stays, instead of being gone at once.
+/// What is written has 32 bits for the time at which it expires: what lives longer stays, instead of being gone at
+/// once.
 #[test]
 fn the_ends_of_time() {
     let (_bench, environment, database) = at_a_million_seconds();

@@ -1,8 +1,9 @@
-//! Databases that earlier versions wrote are read, key by key: one for each version of the format in `fixtures/`, as a stop left it, so that there is a log to
-//! be replayed, too. In `contents.tsv` stands what is in it: store, key in hexadecimal digits, length and CRC-32C of the value.
+//! Databases that earlier versions wrote are read, key by key: one for each version of the format in `fixtures/`, as a
+//! stop left it, so that there is a log to be replayed, too. In `contents.tsv` stands what is in it: store, key in
+//! hexadecimal digits, length and CRC-32C of the value.
 //!
-//! For a new version of a format, and only then (`formats.rs` of the crate says when): raise `VERSION`, keep the older fixtures in `VERSIONS`, and
-//! `cargo test --profile ci -p tanada-kv --test kv -- --ignored format::write_a_fixture`.
+//! For a new version of a format, and only then (`formats.rs` of the crate says when): raise `VERSION`, keep the older
+//! fixtures in `VERSIONS`, and `cargo test --profile ci -p tanada-kv --test kv -- --ignored format::write_a_fixture`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

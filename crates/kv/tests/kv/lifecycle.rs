@@ -68,7 +68,8 @@ fn a_dropped_store_is_neither_compacted_nor_loaded() {
     wait(database.close()).unwrap();
 }
 
-/// A replay begins where the oldest table does, and a table that began within a group of the log left a database that could not be opened.
+/// A replay begins where the oldest table does, and a table that began within a group of the log left a database that
+/// could not be opened.
 #[test]
 fn a_store_that_is_made_between_two_writes_is_replayed() {
     let bench = Bench::new();
@@ -309,7 +310,8 @@ fn statistics_accumulate_over_all_openings() {
     wait(database.close()).unwrap();
 }
 
-/// A limit that was set when a database was made holds though an opening that changes something else does not repeat it.
+/// A limit that was set when a database was made holds though an opening that changes something else does not repeat
+/// it.
 #[test]
 fn settings_that_an_opening_does_not_name_stay() {
     let bench = Bench::new();

@@ -1,7 +1,8 @@
 //! A database does what a map does, over snapshots, batches, ranges and stops.
 //!
-//! A stop comes without a sync: what is there afterwards is what was written up to some moment, no earlier than the last sync.
-//! A bulk load comes as a whole at its end, over what was there when it began and under what was written meanwhile.
+//! A stop comes without a sync: what is there afterwards is what was written up to some moment, no earlier than the
+//! last sync. A bulk load comes as a whole at its end, over what was there when it began and under what was written
+//! meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -420,7 +420,8 @@ fn a_limit_is_followed_by_keys_on_the_fastest_class() {
     the_limit_is_followed(PolicyTemplate::StagingMaxCapacity);
 }
 
-/// What lies on the fastest class because the other one took nothing leaves it when that does again, though nobody writes or tells the database.
+/// What lies on the fastest class because the other one took nothing leaves it when that does again, though nobody
+/// writes or tells the database.
 #[test]
 fn a_limit_is_kept_again_when_the_other_class_is_back() {
     let bench = Bench::new();

@@ -185,7 +185,8 @@ fn fill_up(store: &Store, from: u64) -> u64 {
     unreachable!()
 }
 
-/// What is refused for want of space can be written when something was deleted, without anything from outside; also when the database was opened again.
+/// What is refused for want of space can be written when something was deleted, without anything from outside; also
+/// when the database was opened again.
 #[test]
 fn a_full_volume_accepts_deletes() {
     for (reopens, leaf_bytes) in [(false, 4 << 20), (true, 4 << 20), (true, 256 << 10)] {
@@ -216,7 +217,8 @@ fn a_full_volume_accepts_deletes() {
     }
 }
 
-/// In a volume of a few chunks each opening takes some of them, and so does each delete: one opening for each delete, as programs do that end after it.
+/// In a volume of a few chunks each opening takes some of them, and so does each delete: one opening for each delete,
+/// as programs do that end after it.
 #[test]
 fn a_small_full_volume_accepts_deletes_key_by_key() {
     for mebibytes in [32, 40] {
@@ -409,7 +411,8 @@ fn bulk_loads_without_space_are_refused() {
     wait(database.close()).unwrap();
 }
 
-/// Nobody can make room in its store meanwhile, so there is nothing to wait for. What it had loaded took the room for good, or until the next opening.
+/// Nobody can make room in its store meanwhile, so there is nothing to wait for. What it had loaded took the room for
+/// good, or until the next opening.
 #[test]
 fn bulk_loads_that_run_out_of_space_return_what_they_wrote() {
     let bench = Bench::with_classes(4 << 20, 24 << 20);
@@ -502,7 +505,8 @@ fn expired_versions_give_their_space_back() {
     wait(database.close()).unwrap();
 }
 
-/// Takes what comes free until nothing was done for a while, and gives all of it back: far sooner than a write is refused.
+/// Takes what comes free until nothing was done for a while, and gives all of it back: far sooner than a write is
+/// refused.
 fn give_back_when_stuck(bench: &Bench, filler: tanada_volume::Object, done: &AtomicU64) {
     let (mut before, mut since) = (done.load(Ordering::Relaxed), Instant::now());
     while since.elapsed() < Duration::from_millis(40) {
@@ -624,7 +628,8 @@ fn writes_resume_after_a_drain_is_cancelled() {
     wait(database.close()).unwrap();
 }
 
-/// Of each store that was written to the memory table takes a chunk when it is written out: all of them took the room that is kept for deletes.
+/// Of each store that was written to the memory table takes a chunk when it is written out: all of them took the room
+/// that is kept for deletes.
 #[test]
 fn many_stores_that_fill_a_volume_accept_deletes() {
     for classes in [[64 << 20, 64 << 20], [8 << 20, 24 << 20]] {

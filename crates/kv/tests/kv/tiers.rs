@@ -19,7 +19,8 @@ fn settings() -> StoreSettings {
     StoreSettings { leaf_bytes: 4 << 20, value_segment_bytes: 1 << 20, ..StoreSettings::default() }
 }
 
-/// Four writers over 24 MB of values with 4 MB of memory, each its own keys; then all is there, the values are on the slow class, and little is garbage.
+/// Four writers over 24 MB of values with 4 MB of memory, each its own keys; then all is there, the values are on the
+/// slow class, and little is garbage.
 #[test]
 fn writers_and_readers_over_more_than_memory() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
@@ -136,7 +137,8 @@ fn the_limit_is_kept_when_the_other_class_is_full() {
     wait(database.close()).unwrap();
 }
 
-/// It was a quarter of all classes at most, most of which the database may not have, and segments of the log were larger than the limit.
+/// It was a quarter of all classes at most, most of which the database may not have, and segments of the log were
+/// larger than the limit.
 #[test]
 fn the_reservation_for_deletes_is_bounded_by_the_class_limit() {
     let bench = Bench::with_classes(1 << 30, 24 << 20);
@@ -162,7 +164,8 @@ fn the_reservation_for_deletes_is_bounded_by_the_class_limit() {
     wait(database.close()).unwrap();
 }
 
-/// Only tasks beside it brought a store within a limit that was lowered, and a command that compacts ends before they do.
+/// Only tasks beside it brought a store within a limit that was lowered, and a command that compacts ends before they
+/// do.
 #[test]
 fn a_compaction_brings_a_store_within_a_lowered_limit() {
     let bench = Bench::with_classes(64 << 20, 128 << 20);
@@ -213,7 +216,8 @@ fn a_load_keeps_the_limit_of_the_fastest_class() {
     wait(database.close()).unwrap();
 }
 
-/// Values of neighbours were written by many spills; when scans have read them one by one often enough, they are written anew in the order of keys.
+/// Values of neighbours were written by many spills; when scans have read them one by one often enough, they are
+/// written anew in the order of keys.
 #[test]
 fn scans_bring_values_together() {
     const KEYS: u64 = 12_000;
@@ -252,8 +256,8 @@ fn scans_bring_values_together() {
     wait(database.close()).unwrap();
 }
 
-/// Writes while no spill can be done, because a load has the store's turn; the times they were slowed for room. The database may have `limit` on the
-/// fastest class.
+/// Writes while no spill can be done, because a load has the store's turn; the times they were slowed for room. The
+/// database may have `limit` on the fastest class.
 fn slowed_for_room(policy: PolicyTemplate, limit: Option<u64>) -> u64 {
     held_back("fast class", policy, limit, 0)
 }

@@ -87,7 +87,8 @@ impl Bench {
         objects.into_iter().map(|(_, object)| object).collect()
     }
 
-    /// Overwrites the objects of these kinds that lie on the fastest class, but for the log's, and what is being deleted; how many they are.
+    /// Overwrites the objects of these kinds that lie on the fastest class, but for the log's, and what is being
+    /// deleted; how many they are.
     pub fn damage_fastest(&self, kinds: &[&str]) -> usize {
         let lies_there = |object: &Object| {
             let first = object.chunks(0..1).first().and_then(|chunk| chunk.home);

@@ -5,10 +5,12 @@
 //! part     kind u8, bytes u32, packed bytes u32, the packed bytes: a zstd frame
 //! ```
 //!
-//! The first part is the names: bytes of a chunk, then the objects, by whose numbers the other parts name them. Chunks of one object stand together,
-//! each told by its difference from the one before. Reads are told in quarters, bytes in blocks of 512.
+//! The first part is the names: bytes of a chunk, then the objects, by whose numbers the other parts name them. Chunks
+//! of one object stand together, each told by its difference from the one before. Reads are told in quarters, bytes in
+//! blocks of 512.
 //!
-//! Invariant: whatever the bytes, decoding ends with a memory or an error, and touches the layout only when all of it is known to be right.
+//! Invariant: whatever the bytes, decoding ends with a memory or an error, and touches the layout only when all of it
+//! is known to be right.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -31,7 +33,8 @@ const STATEMENT: u8 = 2;
 const FOLLOWERS: u8 = 3;
 const COUNTS: u8 = 4;
 const WINDOWS: u8 = 5;
-/// Only where there are any. Programs that know nothing of what is displaced take all of it for brought, and that for gone.
+/// Only where there are any. Programs that know nothing of what is displaced take all of it for brought, and that for
+/// gone.
 const BROUGHT: u8 = 6;
 /// What is said of each chunk there: a policy has brought it to the fast class,
 const IS_BROUGHT: u64 = 1;
@@ -477,7 +480,8 @@ mod tests {
         ]
     }
 
-    /// Parts that differ in some bytes, rightly packed and sealed: whatever they say is a memory or an error, and nothing in between.
+    /// Parts that differ in some bytes, rightly packed and sealed: whatever they say is a memory or an error, and
+    /// nothing in between.
     #[test]
     fn changed_parts_never_panic() {
         let mut random = SplitMix64::new(11);

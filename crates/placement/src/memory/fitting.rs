@@ -1,8 +1,9 @@
 //! A memory within its bytes.
 //!
 //! 1. All of it is made into parts, each compressed for itself, so that their sizes add up.
-//! 2. As long as they are too many together: counts, windows and what was brought are cut to half of what they were while they take more than a quarter; the largest
-//!    statement is told in half as many segments; when all have one, the last of them, the least useful, is left out.
+//! 2. As long as they are too many together: counts, windows and what was brought are cut to half of what they were
+//!    while they take more than a quarter; the largest statement is told in half as many segments; when all have one,
+//!    the last of them, the least useful, is left out.
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,10 @@
 //! What a policy has learned, to be kept from one session to the next.
 //!
 //! 1. A policy hands out a [`Memory`], by chunk numbers, what is most useful first; what it does not use stays empty.
-//! 2. [`Memory::to_bytes`] names chunks by their object's name and their place in it: numbers are another session's business. What does not fit is
-//!    told more coarsely and then left out, the least useful first.
-//! 3. [`Memory::from_bytes`] finds the objects again by name. One that is not there yet gets its numbers all the same, so that what is known of it
-//!    is there when it comes, and is not lost if it does not come this time.
+//! 2. [`Memory::to_bytes`] names chunks by their object's name and their place in it: numbers are another session's
+//!    business. What does not fit is told more coarsely and then left out, the least useful first.
+//! 3. [`Memory::from_bytes`] finds the objects again by name. One that is not there yet gets its numbers all the same,
+//!    so that what is known of it is there when it comes, and is not lost if it does not come this time.
 //! 4. With each load it [fades](Memory::fade): what does not come again is forgotten.
 
 mod code;
@@ -60,7 +60,8 @@ pub struct Memory {
     pub windows: Vec<Vec<(u32, u32)>>,
     /// Chunks that policies have brought to the fast class, by number: what lies there besides is somebody else's.
     pub brought: Vec<ChunkNo>,
-    /// Chunks that somebody else had there and that had to make room for a query, by number, and what brings each back: a move or a mirror.
+    /// Chunks that somebody else had there and that had to make room for a query, by number, and what brings each back:
+    /// a move or a mirror.
     pub displaced: Vec<(ChunkNo, Action)>,
 }
 
@@ -73,7 +74,8 @@ impl Memory {
     /// Of [`Memory::to_bytes`]. Objects that the layout does not have are added to it; those are in the answer.
     ///
     /// # Errors
-    /// If the bytes are not such, are damaged, of another version, or of chunks of another size. Then the layout is as it was.
+    /// If the bytes are not such, are damaged, of another version, or of chunks of another size. Then the layout is as
+    /// it was.
     pub fn from_bytes(bytes: &[u8], layout: &mut Layout) -> Result<(Memory, Vec<ObjectNo>)> {
         code::decode(bytes, layout)
     }
@@ -94,7 +96,8 @@ impl Memory {
         bytes.starts_with(code::MAGIC)
     }
 
-    /// What another policy has learned goes on beside this: each kind of knowledge that is empty here is taken from `other`.
+    /// What another policy has learned goes on beside this: each kind of knowledge that is empty here is taken from
+    /// `other`.
     #[must_use]
     pub fn beside(mut self, other: &Memory) -> Memory {
         if self.statements.is_empty() && self.followers.is_empty() {

@@ -1,6 +1,7 @@
 //! What a policy would do for a query, without doing it.
 //!
-//! 1. A copy of the policy is told that the query begins, and of each wish that it was done, until it wants nothing more for this query.
+//! 1. A copy of the policy is told that the query begins, and of each wish that it was done, until it wants nothing
+//!    more for this query.
 //! 2. What it wants for likely later queries is left out.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -48,7 +49,8 @@ pub struct Forecast {
     pub move_count: u32,
     /// Bytes that would be copied, by all moves.
     pub move_bytes: u64,
-    /// Seconds that the moves are expected to save, the copies not subtracted. Of a policy that does not reckon: what the plan's reads would save.
+    /// Seconds that the moves are expected to save, the copies not subtracted. Of a policy that does not reckon: what
+    /// the plan's reads would save.
     pub gain_s: f64,
     /// Seconds that the copies keep both classes busy.
     pub cost_s: f64,

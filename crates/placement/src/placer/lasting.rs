@@ -24,8 +24,9 @@ pub struct ChunkCount {
 }
 
 impl Placer {
-    /// What the policy has learned, as bytes, [`crate::MOST_MEMORY_BYTES`] at most; what it was told to remember and did not meet again is among it, and
-    /// so is what other policies have learned before. Nothing if nothing was learned.
+    /// What the policy has learned, as bytes, [`crate::MOST_MEMORY_BYTES`] at most; what it was told to remember and
+    /// did not meet again is among it, and so is what other policies have learned before. Nothing if nothing was
+    /// learned.
     pub fn memory(&self) -> Vec<u8> {
         let mut memory = self.learned();
         // What is there again, or whose room was not taken after all, needs nobody to bring it back.
@@ -37,7 +38,8 @@ impl Placer {
         let memory = self.policy.memory().beside(&self.remembered);
         let brought = self.still_brought();
         match &self.unfaded {
-            // Nothing ran: it is no older than it was, and what I/Os alone or chunks on their way have changed is as it is now.
+            // Nothing ran: it is no older than it was, and what I/Os alone or chunks on their way have changed is as it
+            // is now.
             Some(unfaded) => {
                 Memory { brought, displaced: memory.displaced, windows: memory.windows, ..unfaded.clone() }
             }
@@ -61,17 +63,20 @@ impl Placer {
         self.brought.iter().copied().map(ChunkNo).filter(is_there).collect()
     }
 
-    /// Takes over what was learned in another session. It fades with each session in which a query begins; where none does, [`Placer::memory`] gives it back as it
-    /// was. Objects are found by their names; those that are added later find what is known of them then. Once, before queries run.
+    /// Takes over what was learned in another session. It fades with each session in which a query begins; where none
+    /// does, [`Placer::memory`] gives it back as it was. Objects are found by their names; those that are added later
+    /// find what is known of them then. Once, before queries run.
     ///
     /// # Errors
-    /// If the bytes are not [`Placer::memory`]'s, are damaged, of another version, or of chunks of another size. Then nothing is remembered.
+    /// If the bytes are not [`Placer::memory`]'s, are damaged, of another version, or of chunks of another size. Then
+    /// nothing is remembered.
     pub fn remember(&mut self, bytes: &[u8]) -> Result<()> {
         self.take_over(bytes, true)
     }
 
-    /// Takes over what another policy has learned in this session: it does not fade once more. What is under way for the other one is known from now on, and counts in
-    /// quotas; [`Placer::finish_former`] is to be told what comes of it.
+    /// Takes over what another policy has learned in this session: it does not fade once more. What is under way for
+    /// the other one is known from now on, and counts in quotas; [`Placer::finish_former`] is to be told what comes of
+    /// it.
     ///
     /// # Errors
     /// As [`Placer::remember`].
@@ -114,7 +119,8 @@ impl Placer {
         Ok(())
     }
 
-    /// Tells a policy that learns what a volume's statistics say, where no recorded run is at hand. [`Placer::prepare`] is next.
+    /// Tells a policy that learns what a volume's statistics say, where no recorded run is at hand. [`Placer::prepare`]
+    /// is next.
     pub fn train_counts(&mut self, counts: &[ChunkCount]) {
         let counted = |count: &ChunkCount| {
             let offset = count.chunk.checked_mul(self.layout.chunk_bytes())?;

@@ -1,16 +1,19 @@
 //! A policy at work on a volume: what happens goes in, and its wishes become relocations within a budget.
 //!
 //! 1. Whoever runs queries tells of them, of their I/Os, and of passing time ([`Event::Tick`], about once a second).
-//! 2. The policy's wishes wait here, by their order and then by age. [`Placer::begin`] hands out the next one, [`Wish::run`] does it, and
-//!    [`Placer::finish`] tells the policy what came of it; how many run at once, and from where, is up to the caller, so it works on any runtime.
-//!    [`Placer::relocate`] does all three for one wish at a time.
+//! 2. The policy's wishes wait here, by their order and then by age. [`Placer::begin`] hands out the next one,
+//!    [`Wish::run`] does it, and [`Placer::finish`] tells the policy what came of it; how many run at once, and from
+//!    where, is up to the caller, so it works on any runtime. [`Placer::relocate`] does all three for one wish at a
+//!    time.
 //! 3. Every relocation carries the policy's name, its reason and its expected gain to the volume, which keeps them
 //!    (`tanada_volume::Object::explain`).
-//! 4. What has been learned is handed out ([`Placer::memory`]) and taken over again ([`Placer::remember`]), by the objects' names.
+//! 4. What has been learned is handed out ([`Placer::memory`]) and taken over again ([`Placer::remember`]), by the
+//!    objects' names.
 //!
-//! Invariants: a wish is done or refused once, and the policy is told so. What lies in the fast class when an object is added is known to the
-//! policy, and its room is the policy's to use; so is, from one session and policy to the next, whether a policy brought it there. What is pinned
-//! there is not, and its room is nobody else's: the policy is told of neither, as long as the pin holds.
+//! Invariants: a wish is done or refused once, and the policy is told so. What lies in the fast class when an object is
+//! added is known to the policy, and its room is the policy's to use; so is, from one session and policy to the next,
+//! whether a policy brought it there. What is pinned there is not, and its room is nobody else's: the policy is told of
+//! neither, as long as the pin holds.
 
 mod forecast;
 mod lasting;
@@ -181,7 +184,8 @@ impl Placer {
         })
     }
 
-    /// A further object to be placed. Its pin and quota are obeyed, and the policy learns what of it lies in the fast class.
+    /// A further object to be placed. Its pin and quota are obeyed, and the policy learns what of it lies in the fast
+    /// class.
     pub fn add(&mut self, object: Object) -> ObjectNo {
         let (name, bytes) = (object.name(), object.size_bytes());
         let no = match self.absent.remove(&name) {
@@ -234,7 +238,8 @@ impl Placer {
         found.collect()
     }
 
-    /// What the caller rules about an object, besides what its attributes say: the object's pin goes before this one, and the lower quota counts.
+    /// What the caller rules about an object, besides what its attributes say: the object's pin goes before this one,
+    /// and the lower quota counts.
     pub fn set_rule(&mut self, object: ObjectNo, rule: Rule) {
         if let Some(Some(member)) = self.members.get_mut(object.0 as usize) {
             member.rule = rule;
@@ -242,7 +247,8 @@ impl Placer {
         }
     }
 
-    /// Reads the object's attributes again; the policy learns what of the object is none of its business any more, or is from now on.
+    /// Reads the object's attributes again; the policy learns what of the object is none of its business any more, or
+    /// is from now on.
     fn obey(&mut self, no: ObjectNo) {
         let was_pinned = self.layout.rule(no).pin == Some(Tier::Fast);
         let is_pinned = self.refresh_rule(no);
@@ -324,7 +330,8 @@ impl Placer {
         self.members.get(no.0 as usize)?.as_ref().map(|member| &member.object)
     }
 
-    /// Chunks of the fast class that the policy may fill: those that were free, and those of its objects that lie there already, without what is pinned there.
+    /// Chunks of the fast class that the policy may fill: those that were free, and those of its objects that lie there
+    /// already, without what is pinned there.
     pub fn capacity(&self) -> u32 {
         if !self.is_open {
             return 0;
@@ -348,8 +355,8 @@ impl Placer {
         self.waiting.len()
     }
 
-    /// Tells the policy of a query's beginning or end, or of passing time. `now_ns` never goes backwards. When a query begins, the objects'
-    /// attributes are read again.
+    /// Tells the policy of a query's beginning or end, or of passing time. `now_ns` never goes backwards. When a query
+    /// begins, the objects' attributes are read again.
     pub fn tell(&mut self, now_ns: u64, event: &Event<'_>) {
         self.now_ns = self.now_ns.max(now_ns);
         if matches!(event, Event::QueryBegins { .. }) {
@@ -404,7 +411,8 @@ impl Placer {
         self.policy.train(&context, event);
     }
 
-    /// The training is over: the policy begins, and says what it wants in the fast class beforehand. `now_ns` never goes backwards.
+    /// The training is over: the policy begins, and says what it wants in the fast class beforehand. `now_ns` never
+    /// goes backwards.
     pub fn prepare(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
         let mut decisions = Vec::new();

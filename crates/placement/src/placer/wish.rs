@@ -1,6 +1,7 @@
 //! A policy's wish on its way to being done.
 //!
-//! 1. [`Placer::begin`] takes the first that waits. What cannot be (a rule is against it, or the chunk is not there any more) is refused at once.
+//! 1. [`Placer::begin`] takes the first that waits. What cannot be (a rule is against it, or the chunk is not there any
+//!    more) is refused at once.
 //! 2. [`Wish::run`] does it on the volume. Wishes own what they need, so several run at once, on one thread or several.
 //! 3. [`Placer::finish`] tells the policy. A wish that is dropped before counts as abandoned.
 //!
@@ -21,7 +22,8 @@ use crate::layout::{ChunkNo, ObjectNo, Tier};
 /// A relocation that the policy wants, ready to be done.
 #[derive(Debug)]
 pub struct Wish {
-    /// What is done and why. Of an adopted object, whose home cannot be moved, this is a mirror or its end where the policy wanted a move.
+    /// What is done and why. Of an adopted object, whose home cannot be moved, this is a mirror or its end where the
+    /// policy wanted a move.
     pub decision: Decision,
     object: Object,
     chunk_of_object: u64,
@@ -126,8 +128,8 @@ fn makes_room(action: Action) -> bool {
 }
 
 impl Placer {
-    /// The first wish that waits and is not refused at once. `None` if there is none, or if it has to wait until one that runs has made room: with
-    /// wishes running, finish one and ask again.
+    /// The first wish that waits and is not refused at once. `None` if there is none, or if it has to wait until one
+    /// that runs has made room: with wishes running, finish one and ask again.
     pub fn begin(&mut self) -> Option<Wish> {
         self.give_up_dropped();
         loop {
@@ -187,8 +189,8 @@ impl Placer {
         }
     }
 
-    /// What is done where the policy wants something: the home of a chunk stays if it cannot be moved, being an adopted file's, or if it lies in a class
-    /// between the two, where a user has put it and a way down would not lead back.
+    /// What is done where the policy wants something: the home of a chunk stays if it cannot be moved, being an adopted
+    /// file's, or if it lies in a class between the two, where a user has put it and a way down would not lead back.
     pub(super) fn effective(&self, decision: &Decision) -> Action {
         let stays = self.member_of(decision.chunk).is_some_and(|(_, member, place)| {
             let home = member.object.chunks(place..place + 1).first().and_then(|chunk| chunk.home);
@@ -231,8 +233,8 @@ impl Placer {
         Placed::new(&wish, wish.decision, outcome)
     }
 
-    /// Tells the policy what came of a wish of the placer that this one [follows](Self::follow): something lies elsewhere now. `None` if its
-    /// object is not placed here.
+    /// Tells the policy what came of a wish of the placer that this one [follows](Self::follow): something lies
+    /// elsewhere now. `None` if its object is not placed here.
     pub fn finish_former(&mut self, wish: &Wish, outcome: WishOutcome) -> Option<Placed> {
         let (no, chunk) = self.chunk_in(&wish.object, wish.chunk_of_object)?;
         self.former.remove(&chunk.0);
@@ -248,7 +250,8 @@ impl Placer {
             if self.layout.is_pinned_to(chunk, Tier::Fast) {
                 self.recount_pinned(no);
             } else if makes_room(decision.action) {
-                // Of a mirror that it gave up itself a policy is not told; here it is told that nothing is there any more.
+                // Of a mirror that it gave up itself a policy is not told; here it is told that nothing is there any
+                // more.
                 self.handle(&Event::Done { chunk, action: Action::Demote, is_done: true });
             } else {
                 self.tell_found(chunk, decision.action);
@@ -264,7 +267,8 @@ impl Placer {
 
     /// Does what waits first. `None` if nothing waits.
     ///
-    /// A wish that the volume refuses is no error: the policy learns of it. Dropping the future leaves the chunk where it is and the wish undone.
+    /// A wish that the volume refuses is no error: the policy learns of it. Dropping the future leaves the chunk where
+    /// it is and the wish undone.
     pub async fn relocate(&mut self) -> Option<Placed> {
         let wish = self.begin()?;
         let outcome = wish.run().await;
@@ -305,8 +309,8 @@ impl Placer {
         }
     }
 
-    /// Tells the policy; where nothing was done, by what the volume has. Dropping a mirror is told only if it could not be done. Wherever a chunk lies that was
-    /// pinned to the fast class meanwhile, to the policy it is not there.
+    /// Tells the policy; where nothing was done, by what the volume has. Dropping a mirror is told only if it could not
+    /// be done. Wherever a chunk lies that was pinned to the fast class meanwhile, to the policy it is not there.
     fn tell_outcome(&mut self, decision: &Decision, is_done: bool) {
         let Decision { chunk, action, .. } = *decision;
         if self.layout.is_pinned_to(chunk, Tier::Fast) {

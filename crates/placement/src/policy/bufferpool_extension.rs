@@ -1,7 +1,8 @@
 //! `bufferpool-extension` (SSD buffer pool extensions): clean pages that the page cache gives up go to the fast class.
 //!
 //! 1. A clean page that is evicted is put into the fast class, from memory. What is there already is not written again.
-//! 2. The victim is that of LRU-2: the page whose last reference but one is oldest; pages with one reference go first, the oldest of them.
+//! 2. The victim is that of LRU-2: the page whose last reference but one is oldest; pages with one reference go first,
+//!    the oldest of them.
 //! 3. A reference is a read that reaches the volume. A written page is dropped.
 
 use std::collections::BTreeSet;

@@ -71,7 +71,8 @@ impl Counts {
         wanted
     }
 
-    /// Brings up what of `wanted` is not there, as `how` says of the chunk and its place among them, and moves out of its way what is not wanted.
+    /// Brings up what of `wanted` is not there, as `how` says of the chunk and its place among them, and moves out of
+    /// its way what is not wanted.
     pub(super) fn place(
         &self,
         context: &Context<'_>,
@@ -120,7 +121,8 @@ pub(super) fn is_there(residency: &Residency, chunk: ChunkNo) -> bool {
 
 /// What may make room, the next to go at the end: of all objects, and of each that has a quota.
 ///
-/// Whoever goes is left in the other list; it is skipped when its turn comes, so that each chunk is looked at twice at most.
+/// Whoever goes is left in the other list; it is skipped when its turn comes, so that each chunk is looked at twice at
+/// most.
 #[derive(Debug)]
 struct Victims {
     all: Vec<ChunkNo>,

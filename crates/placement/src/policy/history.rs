@@ -1,10 +1,11 @@
 //! `history` (KNOWAC, LAM): what came next the last time is fetched ahead. Knows I/Os alone, no plans.
 //!
-//! 1. The history is a cycle of windows of `window` I/Os, each the chunks that were hot in it. A training run is its first cycle.
-//! 2. At the end of each window, the window of the history that it resembles most is looked for: first just behind where the last match was
-//!    (cycles repeat), then everywhere. Resemblance is the cosine of the two heat profiles.
-//! 3. The chunks of the next `ahead` windows, nearer ones counting more, are mirrored ahead of their predicted peak, most I/Os first; what is not
-//!    among them makes room.
+//! 1. The history is a cycle of windows of `window` I/Os, each the chunks that were hot in it. A training run is its
+//!    first cycle.
+//! 2. At the end of each window, the window of the history that it resembles most is looked for: first just behind
+//!    where the last match was (cycles repeat), then everywhere. Resemblance is the cosine of the two heat profiles.
+//! 3. The chunks of the next `ahead` windows, nearer ones counting more, are mirrored ahead of their predicted peak,
+//!    most I/Os first; what is not among them makes room.
 //! 4. Where nothing resembles, nothing is moved; what has been seen is appended to the history, up to a bound.
 
 use super::options::MOST_COUNTED;

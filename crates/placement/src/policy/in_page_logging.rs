@@ -1,10 +1,12 @@
-//! `in-page-logging`: updates go to log sectors that belong to an erase unit, not to the page itself. About traces with updates.
+//! `in-page-logging`: updates go to log sectors that belong to an erase unit, not to the page itself. About traces with
+//! updates.
 //!
-//! 1. A page's write becomes one sector in the log of its erase unit, in the fast class. (The paper's flash holds data and log in one unit;
-//!    here, as in the pre-query storage tiering paper's survey, the log is the write cache of slower data.)
+//! 1. A page's write becomes one sector in the log of its erase unit, in the fast class. (The paper's flash holds data
+//!    and log in one unit; here, as in the pre-query storage tiering paper's survey, the log is the write cache of
+//!    slower data.)
 //! 2. A read of a page in a unit with a log reads the log besides, and merges in memory.
-//! 3. A full log is merged: the unit is read, its pages brought up to date and written, and the log is empty. So is the fullest when the fast
-//!    class has no room for another log.
+//! 3. A full log is merged: the unit is read, its pages brought up to date and written, and the log is empty. So is the
+//!    fullest when the fast class has no room for another log.
 
 use super::{Granularity, Options, Policy};
 use crate::Result;

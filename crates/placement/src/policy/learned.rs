@@ -1,11 +1,12 @@
 //! `learned` (CLIC): which hint sets' pages are read again soon is learned, and they stay.
 //!
 //! 1. A request's hint set is the index it is for, and whether it reads or writes.
-//! 2. Each block remembers its last request, in the cache or, for some of the last that are not, in an out-queue. A read of such a block counts
-//!    for the hint set of that last request: one re-read, after so many requests.
-//! 3. After a window of requests, the priority of a hint set is (re-reads / requests) / mean distance, averaged with what it was.
-//!    Counts are kept for the `top` most frequent hint sets (Space-Saving).
-//! 4. A block that misses enters if there is room or its priority is above that of the lowest cached one, which is then dropped, oldest first.
+//! 2. Each block remembers its last request, in the cache or, for some of the last that are not, in an out-queue. A
+//!    read of such a block counts for the hint set of that last request: one re-read, after so many requests.
+//! 3. After a window of requests, the priority of a hint set is (re-reads / requests) / mean distance, averaged with
+//!    what it was. Counts are kept for the `top` most frequent hint sets (Space-Saving).
+//! 4. A block that misses enters if there is room or its priority is above that of the lowest cached one, which is then
+//!    dropped, oldest first.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -236,7 +237,8 @@ mod tests {
             }
             answers
         };
-        // First come first served, while nothing is known; then the blocks that return take over, and those that pass by are not let in.
+        // First come first served, while nothing is known; then the blocks that return take over, and those that pass
+        // by are not let in.
         assert!(round(&mut bench).len() <= 20);
         for _ in 0..10 {
             round(&mut bench);

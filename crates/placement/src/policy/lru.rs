@@ -1,11 +1,13 @@
 //! `lru` (FlashCache): a set-associative read cache of blocks, filled by every read that misses.
 //!
 //! 1. A block belongs to one set: runs of as many neighbours as a set has ways go to the sets in turn.
-//! 2. A read that misses puts its block into its set, where the least recently used (with `fifo`: the oldest) makes room.
+//! 2. A read that misses puts its block into its set, where the least recently used (with `fifo`: the oldest) makes
+//!    room.
 //! 3. A write goes to the slow class and takes the block out of the cache (write-around).
 //! 4. With `skip-sequential` a stream that has read so many bytes in sequence is not cached any further.
 //!
-//! FlashCache's own default is FIFO; the pre-query storage tiering paper compares with LRU, and so it is the default here.
+//! FlashCache's own default is FIFO; the pre-query storage tiering paper compares with LRU, and so it is the default
+//! here.
 
 use super::blocks::{BLOCK_BYTES, drop_for, fill};
 use super::options::MOST_COUNTED;

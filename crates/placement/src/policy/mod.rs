@@ -1,8 +1,8 @@
 //! Policies: which chunks belong in the fast class, as state machines.
 //!
-//! A policy is told of [events](Event) and answers with [decisions](Decision). It does no I/O, has no clock and no randomness of its own, so it runs
-//! live, in replayed traces and in unit tests alike, and the same events give the same decisions. What each one does and whose it is:
-//! `docs/placement.md`.
+//! A policy is told of [events](Event) and answers with [decisions](Decision). It does no I/O, has no clock and no
+//! randomness of its own, so it runs live, in replayed traces and in unit tests alike, and the same events give the
+//! same decisions. What each one does and whose it is: `docs/placement.md`.
 
 mod benefit;
 mod blocks;
@@ -97,7 +97,8 @@ pub trait Policy: fmt::Debug + Send {
     /// The run that counts is about to begin: what is to lie in the fast class beforehand.
     fn prepare(&mut self, _context: &Context<'_>, _decisions: &mut Vec<Decision>) {}
 
-    /// A session on a volume begins: as [`prepare`](Self::prepare), but chunks may lie in the fast class already, and copies take time.
+    /// A session on a volume begins: as [`prepare`](Self::prepare), but chunks may lie in the fast class already, and
+    /// copies take time.
     fn begin_session(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
         self.prepare(context, decisions);
     }
@@ -105,7 +106,8 @@ pub trait Policy: fmt::Debug + Send {
     /// Something happened; what is to be done is added to `decisions`.
     fn handle(&mut self, context: &Context<'_>, event: &Event<'_>, decisions: &mut Vec<Decision>);
 
-    /// From now on what takes longer than a moment is left to [`think`](Self::think), so that whoever tells of an I/O does not wait for it.
+    /// From now on what takes longer than a moment is left to [`think`](Self::think), so that whoever tells of an I/O
+    /// does not wait for it.
     fn defer(&mut self) {}
 
     /// Whether [`think`](Self::think) has something to do.
@@ -210,7 +212,8 @@ pub const POLICIES: [Registered; 12] = [
     },
 ];
 
-/// The policy that `text` describes: `name[:option[=value],...]`. `seed` is for what a policy draws; the same seed, the same decisions.
+/// The policy that `text` describes: `name[:option[=value],...]`. `seed` is for what a policy draws; the same seed, the
+/// same decisions.
 ///
 /// ```
 /// let policy = tanada_placement::policy("lru:fifo,skip-sequential", 0)?;

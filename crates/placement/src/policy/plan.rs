@@ -1,13 +1,16 @@
-//! `plan` (PST as published): before each query the chunks of the tables and indexes that its plan names, ranked by their I/Os in a
-//! training run, fill the fast class; the rest goes down.
+//! `plan` (PST as published): before each query the chunks of the tables and indexes that its plan names, ranked by
+//! their I/Os in a training run, fill the fast class; the rest goes down.
 //!
 //! 1. The training run counts I/Os per chunk, over all queries, as for `static`.
-//! 2. A query begins: the chunks of its footprint are ranked by that count and the first of them moved up, as many as there is room for.
-//! 3. What lies in the fast class and is not among them is moved down as far as its room is needed, fewest I/Os first. (The paper moves all of
-//!    it down; what nobody needs the room of may as well stay, which is in its favour.)
-//! 4. What somebody else has put there comes back when the last query is over, as it was (its home, or a mirror), as far as pins and quotas let it, and what the
-//!    policy brought goes as far as its room is needed. What it or another policy brought in an earlier session is not somebody else's.
-//! 5. What is still away when a session ends is remembered, and comes back at the beginning of the next one with this policy.
+//! 2. A query begins: the chunks of its footprint are ranked by that count and the first of them moved up, as many as
+//!    there is room for.
+//! 3. What lies in the fast class and is not among them is moved down as far as its room is needed, fewest I/Os first.
+//!    (The paper moves all of it down; what nobody needs the room of may as well stay, which is in its favour.)
+//! 4. What somebody else has put there comes back when the last query is over, as it was (its home, or a mirror), as
+//!    far as pins and quotas let it, and what the policy brought goes as far as its room is needed. What it or another
+//!    policy brought in an earlier session is not somebody else's.
+//! 5. What is still away when a session ends is remembered, and comes back at the beginning of the next one with this
+//!    policy.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +29,8 @@ use crate::memory::Memory;
 struct Plan {
     counts: Counts,
     residency: Residency,
-    /// Chunks that others have brought to the fast class, by number, and what brings them there. None that rules do not let in, whenever they are to come back.
+    /// Chunks that others have brought to the fast class, by number, and what brings them there. None that rules do not
+    /// let in, whenever they are to come back.
     others: BTreeMap<u32, Action>,
     /// Queries that run, of those that it was told of.
     running: BTreeSet<QueryId>,
@@ -85,8 +89,8 @@ impl Plan {
         self.others = all.filter(|(no, _)| quotas.admits(ChunkNo(*no))).collect();
     }
 
-    /// Something lies elsewhere now. What the policy has not decided on, others have brought. A copy of its own that ends when no query runs any more may be in
-    /// the way of what is to come back, and could not make room before.
+    /// Something lies elsewhere now. What the policy has not decided on, others have brought. A copy of its own that
+    /// ends when no query runs any more may be in the way of what is to come back, and could not make room before.
     fn done(&mut self, context: &Context<'_>, event: (ChunkNo, Action, bool), decisions: &mut Vec<Decision>) {
         let (chunk, action, is_done) = event;
         let before = self.residency.of(chunk);

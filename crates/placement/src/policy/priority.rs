@@ -1,10 +1,12 @@
 //! `priority` (hStorage-DB): a cache of blocks that knows the class of each request.
 //!
 //! 1. Sequential requests neither enter the cache nor change it.
-//! 2. Random ones have the priority of their access's place in the query's plan, what is read first highest; what no plan names comes last.
-//! 3. A block that misses enters if there is room, or in exchange for the least recently used block of the lowest priority, unless that
-//!    is higher than its own. A hit takes the request's priority.
-//! 4. Updates are the cache's write buffer: written blocks have a priority before all reads, and are written back when they are a tenth of the cache.
+//! 2. Random ones have the priority of their access's place in the query's plan, what is read first highest; what no
+//!    plan names comes last.
+//! 3. A block that misses enters if there is room, or in exchange for the least recently used block of the lowest
+//!    priority, unless that is higher than its own. A hit takes the request's priority.
+//! 4. Updates are the cache's write buffer: written blocks have a priority before all reads, and are written back when
+//!    they are a tenth of the cache.
 
 use std::collections::{HashMap, VecDeque};
 

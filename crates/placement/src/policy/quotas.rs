@@ -1,4 +1,5 @@
-//! What users leave of the fast class to each object: a target that goes beyond it would be refused, and its room would lie idle.
+//! What users leave of the fast class to each object: a target that goes beyond it would be refused, and its room would
+//! lie idle.
 //!
 //! Invariant: of an object with a quota no more chunks are let in than that.
 
@@ -39,8 +40,9 @@ impl<'a> Quotas<'a> {
     }
 }
 
-/// Chunks of objects with quotas that are in the fast class or on their way there, while decisions are made. Each object is counted once, when it is first asked
-/// about; from then on whoever decides tells what [came](Present::came) and [went](Present::went).
+/// Chunks of objects with quotas that are in the fast class or on their way there, while decisions are made. Each
+/// object is counted once, when it is first asked about; from then on whoever decides tells what [came](Present::came)
+/// and [went](Present::went).
 #[derive(Debug, Default)]
 pub(super) struct Present(HashMap<ObjectNo, u32>);
 
@@ -139,7 +141,8 @@ mod tests {
         let mut bench = Bench::new("static", 2 * u64::from(chunks), 2 * chunks);
         bench.layout.add("b", u64::from(chunks) << 20);
         bench.layout.set_rule(ObjectNo(0), Rule { pin: None, quota_chunks: Some(chunks) });
-        // There are half of the object with the quota, and all of the other one, which had fewer I/Os and so would go before.
+        // There are half of the object with the quota, and all of the other one, which had fewer I/Os and so would go
+        // before.
         for chunk in (0..chunks).chain(2 * chunks..3 * chunks) {
             let action = Action::Mirror(Source::Copy);
             bench.handle(&Event::Done { chunk: ChunkNo(chunk), action, is_done: true });

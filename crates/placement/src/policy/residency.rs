@@ -1,7 +1,7 @@
 //! What a policy that places whole chunks knows of where they are.
 //!
-//! Invariant: `taken` is the number of chunks that have room in the fast class, on their way there or away from it included, so it never
-//! exceeds what [`Residency::has_room`] was asked about.
+//! Invariant: `taken` is the number of chunks that have room in the fast class, on their way there or away from it
+//! included, so it never exceeds what [`Residency::has_room`] was asked about.
 
 use crate::action::{Action, Decision};
 use crate::layout::ChunkNo;

@@ -1,11 +1,13 @@
 //! `smq` (dm-cache's stochastic multi-queue): few bits per block, levels of equal population instead of counters.
 //!
-//! 1. Every I/O touches its hotspot block (16 neighbouring cache blocks) in a queue of 64 levels. The first touch in a period (1 s) moves
-//!    it up by 1, 2 or 4 levels, and the least recently used block of the level it comes to goes down in exchange.
-//! 2. At the end of a period the levels are made equally full again, and the hotspot queue is judged by the share of touches that went to
-//!    its upper quarter: below 1/16 poor, below 1/8 fair, else good. The worse, the longer the jumps.
-//! 3. A block that misses is promoted if its hotspot's level is at least 64 - T. T is 32 while room is free; else it follows from the cache's hit
-//!    rate, less when the queue is judged fair or poor. Writes need two levels more.
+//! 1. Every I/O touches its hotspot block (16 neighbouring cache blocks) in a queue of 64 levels. The first touch in a
+//!    period (1 s) moves it up by 1, 2 or 4 levels, and the least recently used block of the level it comes to goes
+//!    down in exchange.
+//! 2. At the end of a period the levels are made equally full again, and the hotspot queue is judged by the share of
+//!    touches that went to its upper quarter: below 1/16 poor, below 1/8 fair, else good. The worse, the longer the
+//!    jumps.
+//! 3. A block that misses is promoted if its hotspot's level is at least 64 - T. T is 32 while room is free; else it
+//!    follows from the cache's hit rate, less when the queue is judged fair or poor. Writes need two levels more.
 //! 4. Cached blocks are in a queue of the same kind (period 60 s); the last of its lowest level makes room.
 //!
 //! Copies under way are at most 1 MiB, dm-cache's migration threshold.

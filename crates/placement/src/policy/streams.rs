@@ -1,6 +1,7 @@
 //! Telling long sequential streams from the rest, as caches do that pass them by.
 //!
-//! Each query and cause is a stream of its own here; its run of sequential bytes ends with the first I/O that is not sequential.
+//! Each query and cause is a stream of its own here; its run of sequential bytes ends with the first I/O that is not
+//! sequential.
 
 use std::collections::HashMap;
 

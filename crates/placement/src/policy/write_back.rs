@@ -1,9 +1,10 @@
 //! `write-back` (bcache): reads and writes go to the cache, whose room is given out in buckets.
 //!
-//! 1. Blocks fill the open bucket one behind the other. When it is full, the next is a free one, or the least recently used bucket without dirty
-//!    blocks, all of whose blocks are dropped. If all are dirty, the request passes the cache by.
-//! 2. A write makes its block dirty. Above `dirty` percent of the cache, the oldest dirty blocks are written back, some at once. (bcache's
-//!    controller settles at that share; its pacing by rates is not modelled.)
+//! 1. Blocks fill the open bucket one behind the other. When it is full, the next is a free one, or the least recently
+//!    used bucket without dirty blocks, all of whose blocks are dropped. If all are dirty, the request passes the cache
+//!    by.
+//! 2. A write makes its block dirty. Above `dirty` percent of the cache, the oldest dirty blocks are written back, some
+//!    at once. (bcache's controller settles at that share; its pacing by rates is not modelled.)
 //! 3. A stream beyond `cutoff` sequential bytes passes the cache by.
 //!
 //! Invariant: a dirty block is in the cache, and in `dirty`, oldest first, unless it is being written back.

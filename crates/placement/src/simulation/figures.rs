@@ -1,4 +1,5 @@
-//! What modelled devices are good at, measured on the models themselves: closed loops, as a calibration would run them on real devices.
+//! What modelled devices are good at, measured on the models themselves: closed loops, as a calibration would run them
+//! on real devices.
 
 use tanada_base::SplitMix64;
 use tanada_io::{ModelQueue, ModelSpec, Operation};
@@ -28,7 +29,8 @@ struct Load {
 pub fn measure(spec: &ModelSpec, extent_bytes: u64) -> ClassCosts {
     let extent = extent_bytes.max(64 << 20);
     let run = |load| seconds_per_io(spec, extent, load);
-    // At random so many that each disk of a wide array has seen as many as one of three: its cache keeps streams apart, and is full after some.
+    // At random so many that each disk of a wide array has seen as many as one of three: its cache keeps streams apart,
+    // and is full after some.
     let times = u64::from(spec.members().div_ceil(FEW_DISKS));
     let read = |is_random, bytes, depth: u32| {
         let depth = u64::from(depth);

@@ -1,9 +1,11 @@
 //! The storage of a replay: two classes of modelled devices, the store, the policy, and the copies that it wants.
 //!
 //! 1. A read goes to where its chunks lie; then the policy is told of it. Of a write the policy is told first.
-//! 2. What the policy decides is done, begun or queued before anything else happens. What is refused, it is told at once.
+//! 2. What the policy decides is done, begun or queued before anything else happens. What is refused, it is told at
+//!    once.
 //!
-//! Invariant: every request of a device carries in its id what it belongs to: the trace's I/O, a copy, or nothing (the fill of a cache).
+//! Invariant: every request of a device carries in its id what it belongs to: the trace's I/O, a copy, or nothing (the
+//! fill of a cache).
 
 use tanada_io::{ModelQueue, Operation};
 

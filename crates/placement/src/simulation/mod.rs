@@ -1,10 +1,11 @@
 //! Replays of traces in virtual time: what would have happened, had a policy placed the chunks on these devices.
 //!
-//! Two classes of modelled devices (`docs/device-models.md`) serve the trace's I/Os; the policy's relocations go through the same queues and
-//! take their time from the same devices. No byte moves, so hours pass in seconds.
+//! Two classes of modelled devices (`docs/device-models.md`) serve the trace's I/Os; the policy's relocations go
+//! through the same queues and take their time from the same devices. No byte moves, so hours pass in seconds.
 //!
-//! From the bottom up: `store` (which chunk is where), `figures` (what the devices are good at), `relocation` (copies under way), `machine`
-//! (devices and policy), `replay` (the loop), `outcome` (what came of it), `sweep` (many at once).
+//! From the bottom up: `store` (which chunk is where), `figures` (what the devices are good at), `relocation` (copies
+//! under way), `machine` (devices and policy), `replay` (the loop), `outcome` (what came of it), `sweep` (many at
+//! once).
 
 mod figures;
 mod machine;
@@ -66,7 +67,8 @@ pub struct SimulationOptions {
     pub slow: ModelSpec,
     /// How queries issue their I/Os.
     pub pace: Pace,
-    /// Clients that run queries at once, each the next one that no other runs. 1 replays everything in the order of the trace.
+    /// Clients that run queries at once, each the next one that no other runs. 1 replays everything in the order of the
+    /// trace.
     pub clients: usize,
     /// Bytes of a chunk.
     pub chunk_bytes: u64,
@@ -81,7 +83,8 @@ pub struct SimulationOptions {
 }
 
 impl SimulationOptions {
-    /// The pre-query storage tiering paper's: three disks, one SATA SSD, in order, chunks of 1 MiB, 4 MiB of copies in flight.
+    /// The pre-query storage tiering paper's: three disks, one SATA SSD, in order, chunks of 1 MiB, 4 MiB of copies in
+    /// flight.
     pub fn new(policy: &str, fast_share: f64) -> SimulationOptions {
         SimulationOptions {
             policy: policy.to_owned(),

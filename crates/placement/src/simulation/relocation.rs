@@ -1,7 +1,8 @@
 //! The wishes of a policy on their way to being done.
 //!
 //! 1. What takes no copy is done at once. Copies wait in a queue by their order and then by age.
-//! 2. As many begin as the budget has bytes for. One that needs room and finds none waits for a demotion under way, or is refused.
+//! 2. As many begin as the budget has bytes for. One that needs room and finds none waits for a demotion under way, or
+//!    is refused.
 //! 3. A copy reads one class and then writes the other; then the chunk is where it was wanted, and the policy is told.
 //! 4. A write to a chunk spoils the copy that is being made of it: the policy is told that it was not done.
 

@@ -1,8 +1,9 @@
 //! The loop of a replay: clients issue the trace's I/Os, devices complete them.
 //!
-//! 1. A client goes on with its events until one has to wait: an I/O for its turn (no more than the depth in flight) and for what the query
-//!    computes before it, the beginning and the end of a query for all I/Os before it.
-//! 2. An I/O that was let begin by the end of another one, as the trace tells, is set aside until that has ended; those behind it go on.
+//! 1. A client goes on with its events until one has to wait: an I/O for its turn (no more than the depth in flight)
+//!    and for what the query computes before it, the beginning and the end of a query for all I/Os before it.
+//! 2. An I/O that was let begin by the end of another one, as the trace tells, is set aside until that has ended; those
+//!    behind it go on.
 //! 3. The clock jumps to the next completion or the end of the next computation.
 //!
 //! Invariant: a client's I/Os are issued in the order of the trace, but for those that were set aside.
@@ -80,8 +81,8 @@ pub fn simulate(trace: &Trace, rules: Option<&Layout>, options: &SimulationOptio
     simulate_after(trace, trace, rules, options)
 }
 
-/// The same, after another run than the one that counts: policies that learn are trained by `training`, which has the same objects. So one sees
-/// what they are worth when a statement comes back with other parameters.
+/// The same, after another run than the one that counts: policies that learn are trained by `training`, which has the
+/// same objects. So one sees what they are worth when a statement comes back with other parameters.
 ///
 /// # Errors
 /// As [`simulate`], and if the objects are not the same.

@@ -8,8 +8,8 @@ use crate::Result;
 use crate::layout::Layout;
 use crate::trace::Trace;
 
-/// Replays the trace once for each of `runs`, `threads` at once; the outcomes come in the order of the runs. `progress` is told how many are
-/// done, on the thread that did the last.
+/// Replays the trace once for each of `runs`, `threads` at once; the outcomes come in the order of the runs. `progress`
+/// is told how many are done, on the thread that did the last.
 ///
 /// # Errors
 /// The first that any run had; see [`simulate`](super::simulate). What can be known beforehand is: then nothing runs.

@@ -1,4 +1,5 @@
-//! Tables and indexes of TPC-H with DBT-3's indexes, as InnoDB lays them out: a file per table, an index in extents of 1 MiB of its own.
+//! Tables and indexes of TPC-H with DBT-3's indexes, as InnoDB lays them out: a file per table, an index in extents of
+//! 1 MiB of its own.
 
 use crate::footprint::{Cause, Extent};
 use crate::layout::ObjectNo;

@@ -1,8 +1,11 @@
-//! A trace of nine TPC-H queries, made from a seed: for tests, and to judge policies where no recorded trace is at hand.
+//! A trace of nine TPC-H queries, made from a seed: for tests, and to judge policies where no recorded trace is at
+//! hand.
 //!
-//! 1. [`database`] lays out the tables and the indexes of DBT-3, with the sizes of the pre-query storage tiering paper (2.7 GB at scale 1) .
-//! 2. [`queries`] walks each query's nested loops as MySQL plans them: which index each one descends, how many rows lead where. Rows that are random
-//!    in the real data are random here; lineitems lie in the order of their orders, as they do there.
+//! 1. [`database`] lays out the tables and the indexes of DBT-3, with the sizes of the pre-query storage tiering paper
+//!    (2.7 GB at scale 1) .
+//! 2. [`queries`] walks each query's nested loops as MySQL plans them: which index each one descends, how many rows
+//!    lead where. Rows that are random in the real data are random here; lineitems lie in the order of their orders, as
+//!    they do there.
 //! 3. [`cache`] is the page cache above, least recently used, a third of the data: what it serves is not in the trace.
 //!
 //! It has the shape of the real trace, not its rows; figures made with it are about policies, not about TPC-H.

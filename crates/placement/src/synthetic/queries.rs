@@ -21,7 +21,8 @@ const THINK_NS: u32 = 3000;
 /// Pages that a scan reads at once.
 const SCAN_PAGES: u64 = 4;
 
-/// An access as the plan names it: index, rows looked up there (or, for scans and ranges, the share of the index), stage.
+/// An access as the plan names it: index, rows looked up there (or, for scans and ranges, the share of the index),
+/// stage.
 enum Planned {
     Scan(Index, u32),
     Range(Index, f64, u32),
@@ -124,7 +125,8 @@ impl Generator {
         }
     }
 
-    /// Walks the share `range` of an index in order; `rows` times in all, evenly, `each` is called with where in the range it is.
+    /// Walks the share `range` of an index in order; `rows` times in all, evenly, `each` is called with where in the
+    /// range it is.
     fn walk(
         &mut self,
         index: Index,

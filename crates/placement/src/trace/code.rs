@@ -3,7 +3,8 @@
 //! I/Os are told by their difference from the one before in the same block, so a block
 //! stands for itself.
 //!
-//! Invariant: whatever the bytes, decoding ends with records or an error; nothing is allocated that the bytes cannot fill.
+//! Invariant: whatever the bytes, decoding ends with records or an error; nothing is allocated that the bytes cannot
+//! fill.
 
 use tanada_base::Reader;
 

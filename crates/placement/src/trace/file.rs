@@ -1,8 +1,9 @@
 //! Trace files: a header, then blocks of records, each compressed and checksummed for itself. `docs/trace-format.md`.
 //!
-//! 1. The writer collects records until a block is full, compresses it with zstd and appends it. Its end is marked when it is finished.
-//! 2. The reader believes a block when its checksum is right. A block that is cut off, or wrong and the last, is a torn tail: what comes before
-//!    it is the trace. A wrong block that others follow is damage, and an error.
+//! 1. The writer collects records until a block is full, compresses it with zstd and appends it. Its end is marked when
+//!    it is finished.
+//! 2. The reader believes a block when its checksum is right. A block that is cut off, or wrong and the last, is a torn
+//!    tail: what comes before it is the trace. A wrong block that others follow is damage, and an error.
 
 use std::io::{Read, Write};
 

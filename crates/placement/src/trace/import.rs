@@ -1,8 +1,9 @@
 //! Logs of other tools as traces: the block traces of MSR Cambridge, and fio's I/O logs.
 //!
-//! They know of no queries, so all of a log is one. What a log tells of time becomes the time between an I/O's completion and the next one.
-//! I/Os of no bytes are left out. Whether an I/O is sequential is told by whether it begins where one of the last few of its object ended. Logs that gzip or zstd
-//! has compressed, as such traces are published, are read as they are.
+//! They know of no queries, so all of a log is one. What a log tells of time becomes the time between an I/O's
+//! completion and the next one. I/Os of no bytes are left out. Whether an I/O is sequential is told by whether it
+//! begins where one of the last few of its object ended. Logs that gzip or zstd has compressed, as such traces are
+//! published, are read as they are.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, BufReader, Read};
@@ -37,11 +38,12 @@ const FIO_ACTIONS: [&str; 9] = ["read", "write", "wait", "add", "open", "close",
 /// Streams of an object that are told apart.
 const STREAMS: usize = 32;
 
-/// A log of MSR Cambridge's block traces: `timestamp,host,disk,type,offset,size,response time`, times in tenths of microseconds. Each disk is an
-/// object.
+/// A log of MSR Cambridge's block traces: `timestamp,host,disk,type,offset,size,response time`, times in tenths of
+/// microseconds. Each disk is an object.
 ///
 /// ```
-/// let log = "128166372003061629,usr,0,Read,7014609920,24576,41286\n128166372016382155,usr,0,Write,1317441536,8192,1963\n";
+/// let log = "128166372003061629,usr,0,Read,7014609920,24576,41286\n\
+///            128166372016382155,usr,0,Write,1317441536,8192,1963\n";
 /// let trace = tanada_placement::import::msr(log.as_bytes(), "usr")?;
 /// assert_eq!((trace.ios(), trace.objects()[0].name.as_str()), (2, "usr.0"));
 /// # Ok::<(), tanada_placement::Error>(())
@@ -76,8 +78,9 @@ pub fn msr(log: impl BufRead, name: &str) -> Result<Trace> {
     import.finish()
 }
 
-/// fio's I/O log, version 2 or 3 (`write_iolog=`), times in microseconds. Each file is an object. What is no read or write is left out. Of version 2
-/// the waits count, each from the one before; of version 3 the differences of timestamps.
+/// fio's I/O log, version 2 or 3 (`write_iolog=`), times in microseconds. Each file is an object. What is no read or
+/// write is left out. Of version 2 the waits count, each from the one before; of version 3 the differences of
+/// timestamps.
 ///
 /// ```
 /// let log = "fio version 3 iolog\n3000143 /f read 0 4096\n3000243 /f read 4096 4096\n";

@@ -1,7 +1,7 @@
 //! Chunk traces: what was read and written, by which query, for which index. Recorded once, replayed under any policy.
 //!
-//! [`Trace`] is a trace in memory. [`TraceWriter`] and [`TraceReader`] keep it in files (`docs/trace-format.md`); [`import`] makes one from logs of other
-//! tools.
+//! [`Trace`] is a trace in memory. [`TraceWriter`] and [`TraceReader`] keep it in files (`docs/trace-format.md`);
+//! [`import`] makes one from logs of other tools.
 
 mod code;
 mod file;
@@ -40,7 +40,8 @@ pub struct TraceIo {
     pub kind: IoKind,
     /// Whether it began where an earlier one of its stream ended.
     pub is_sequential: bool,
-    /// How many I/Os of the query before it is the one whose end let it begin; 0 if that is not known, or any other's end lets it begin.
+    /// How many I/Os of the query before it is the one whose end let it begin; 0 if that is not known, or any other's
+    /// end lets it begin.
     #[serde(default)]
     pub after: u32,
 }

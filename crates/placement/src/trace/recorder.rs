@@ -8,8 +8,8 @@ use crate::layout::ObjectNo;
 
 /// Numbers what it is told of, and keeps it in order.
 ///
-/// A trace has room for so many objects, causes and queries ([`crate::MOST_NAMES`]). What is beyond gets numbers that nothing has, and I/Os of
-/// such objects are left out and [counted](Recorder::lost).
+/// A trace has room for so many objects, causes and queries ([`crate::MOST_NAMES`]). What is beyond gets numbers that
+/// nothing has, and I/Os of such objects are left out and [counted](Recorder::lost).
 ///
 /// ```
 /// use tanada_placement::{Fingerprint, Footprint, IoKind, Recorder, TraceIo, TraceQuery};

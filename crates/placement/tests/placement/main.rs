@@ -15,7 +15,8 @@ mod volumes;
 use tanada_placement::synthetic::{Synthetic, nine_queries};
 use tanada_placement::{SimulationOptions, Trace};
 
-/// Nine queries small enough for a test without optimisation; their chunks are small, too, so that there are enough of them.
+/// Nine queries small enough for a test without optimisation; their chunks are small, too, so that there are enough of
+/// them.
 fn small() -> Trace {
     nine_queries(&Synthetic { scale: 0.02, ..Synthetic::default() })
 }

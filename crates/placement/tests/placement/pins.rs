@@ -61,7 +61,8 @@ fn begun(volume: &Volume, policy: &str, items: &Object, kept: Option<&Object>) -
     (placer, items)
 }
 
-/// The policy took what is pinned for room that it could have: its drops were refused, and the copies that went with them found none.
+/// The policy took what is pinned for room that it could have: its drops were refused, and the copies that went with
+/// them found none.
 #[test]
 fn policies_use_the_capacity_left_by_pins() {
     for policy in POLICIES {
@@ -85,7 +86,8 @@ fn policies_use_the_capacity_left_by_pins() {
     }
 }
 
-/// A pin that is set while queries run takes its room from the policy, with what it has brought, and gives it back when it goes.
+/// A pin that is set while queries run takes its room from the policy, with what it has brought, and gives it back when
+/// it goes.
 #[test]
 fn pins_take_and_return_capacity() {
     for policy in ["benefit", "plan"] {

@@ -61,7 +61,8 @@ enum Held {
     Home,
 }
 
-/// The fast class as the policy should see it, strictly: nothing is refused here but by choice, so a wish that makes no sense is a failure.
+/// The fast class as the policy should see it, strictly: nothing is refused here but by choice, so a wish that makes no
+/// sense is a failure.
 struct World {
     policy: Box<dyn Policy>,
     layout: Layout,

@@ -28,7 +28,8 @@ fn places(object: &Object, chunks: std::ops::Range<u64>) -> Vec<(u64, Option<u8>
     chunks.map(|it| (it.no, it.home.map(|home| home.class), it.mirror.is_some())).collect()
 }
 
-/// What had to make room stayed away when the session ended before it could come back, and a mirror came back as a move.
+/// What had to make room stayed away when the session ended before it could come back, and a mirror came back as a
+/// move.
 #[test]
 fn displaced_chunks_return_in_the_next_session_as_they_were() {
     for between in [&[][..], &["off"], &["benefit", "static"]] {
@@ -166,7 +167,8 @@ fn chunks_placed_by_policies_in_earlier_sessions_do_not_return() {
         assert_eq!(work(&mut placer).len(), 2, "one goes for another");
         end(&mut placer, 1);
         assert!(work(&mut placer).is_empty(), "after {first}");
-        // As it is when the policy is changed in the midst of a session, and when a session comes between that does not know the object.
+        // As it is when the policy is changed in the midst of a session, and when a session comes between that does not
+        // know the object.
         let mut other = Placer::new(&volume, options("off")).unwrap();
         other.remember(&placer.memory()).unwrap();
         let mut changed = Placer::new(&volume, options("plan")).unwrap();

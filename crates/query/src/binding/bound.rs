@@ -23,7 +23,8 @@ use crate::session::context::QueryContext;
 
 /// Digits of a word of MariaDB's decimals, of which quotients have whole ones.
 const WORD_DIGITS: u8 = 9;
-/// Sums of operands with more digits after the point go on with those digits alone, which leaves room for their whole part.
+/// Sums of operands with more digits after the point go on with those digits alone, which leaves room for their whole
+/// part.
 const MAX_CARRIED_SCALE: u8 = 15;
 
 /// A literal operand.

@@ -1,8 +1,8 @@
 //! Scalar operators and functions of a statement's syntax tree as calls of one function.
 //!
 //! Clauses that hold if a condition does (WHERE, HAVING, ON, WHEN, the operands of AND, OR and NOT) get truth values;
-//! everywhere else an expression is a value. AND, OR, NOT, IS, EXISTS and IN with a subquery, aggregates and windows stay
-//! the engine's; their operands are lowered.
+//! everywhere else an expression is a value. AND, OR, NOT, IS, EXISTS and IN with a subquery, aggregates and windows
+//! stay the engine's; their operands are lowered.
 
 mod expression;
 mod functions;

@@ -2,10 +2,10 @@
 //!
 //! 1. [`lower`] turns each scalar operator and function of a statement's syntax tree into a call of one function,
 //!    [`ServerCall`], which DataFusion plans without rules of its own.
-//! 2. [`BindingRule`], the first rule of the analyzer, finds the servers' types of the operands (`field`) and
-//!    replaces each call: by the engine's own operator where it means the same (`native`), so that push-down, hash joins
-//!    and speed stay; else by a `BoundCall`, which evaluates the expression row by row (see `expression`).
-//!    Aggregates become those of the server (`aggregates`) before what is above them is bound.
+//! 2. [`BindingRule`], the first rule of the analyzer, finds the servers' types of the operands (`field`) and replaces
+//!    each call: by the engine's own operator where it means the same (`native`), so that push-down, hash joins and
+//!    speed stay; else by a `BoundCall`, which evaluates the expression row by row (see `expression`). Aggregates
+//!    become those of the server (`aggregates`) before what is above them is bound.
 //! 3. What neither computes exactly is an error.
 //!
 //! Types travel in the metadata of Arrow fields, since an Arrow type says nothing of collations or fractional digits.

@@ -85,8 +85,8 @@ impl SchemaProvider for Database {
         self.tables()
     }
 
-    /// A table that cannot be opened is left out: `information_schema` asks for all of them, and one must not hide the others. Whoever names
-    /// it in a query gets its error from [`Database::open_table`], which the session asks first.
+    /// A table that cannot be opened is left out: `information_schema` asks for all of them, and one must not hide the
+    /// others. Whoever names it in a query gets its error from [`Database::open_table`], which the session asks first.
     async fn table(
         &self,
         name: &str,

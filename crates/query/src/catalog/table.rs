@@ -78,7 +78,8 @@ impl InnodbTable {
             .into()
     }
 
-    /// Whether the scan itself can evaluate a predicate: over stored columns, without subqueries, the same for equal rows.
+    /// Whether the scan itself can evaluate a predicate: over stored columns, without subqueries, the same for equal
+    /// rows.
     fn evaluates(&self, filter: &Expr) -> Result<bool> {
         let mut plain = !filter.is_volatile();
         filter.apply(|node| {

@@ -1,8 +1,8 @@
 //! How the columns of a plan and its expressions compare.
 //!
-//! A column of a table says so in its field's metadata, which DataFusion drops at some expressions; so it is found again
-//! from the tables up: an expression of texts compares as its texts do, put together by coercibility, and a literal as
-//! the connection does.
+//! A column of a table says so in its field's metadata, which DataFusion drops at some expressions; so it is found
+//! again from the tables up: an expression of texts compares as its texts do, put together by coercibility, and a
+//! literal as the connection does.
 
 use std::cell::OnceCell;
 use std::sync::Arc;

@@ -183,7 +183,8 @@ impl CostModel {
         self.leaf_scan(clustered, relation.page_bytes, clustered.leaf_pages, relation.rows, columns)
     }
 
-    /// Reads the share `selectivity` of an index's leaves; enough if the index holds all columns, or is the clustered one.
+    /// Reads the share `selectivity` of an index's leaves; enough if the index holds all columns, or is the clustered
+    /// one.
     pub fn range_scan(
         &self,
         relation: &RelationShape,
@@ -261,8 +262,9 @@ impl CostModel {
     }
 }
 
-/// Reads of pages that `requests` uniformly random requests for one of `pages` cause with a cache of `cached` of them (Mackert and Lohman 1989): each
-/// page once as long as all that were touched fit; from then on a request misses with the share of pages that are not held.
+/// Reads of pages that `requests` uniformly random requests for one of `pages` cause with a cache of `cached` of them
+/// (Mackert and Lohman 1989): each page once as long as all that were touched fit; from then on a request misses with
+/// the share of pages that are not held.
 pub fn page_reads(pages: f64, requests: f64, cached: f64) -> f64 {
     let distinct = distinct_pages(pages, requests);
     if distinct <= cached || pages <= 1.0 {

@@ -11,7 +11,8 @@ pub struct DepthRate {
     pub iops: f64,
 }
 
-/// Constants of the cost model. The defaults are those of a small virtual machine with a fast network block device; measured ones may replace them.
+/// Constants of the cost model. The defaults are those of a small virtual machine with a fast network block device;
+/// measured ones may replace them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Calibration {
@@ -31,7 +32,8 @@ pub struct Calibration {
     pub row_cpu_us: f64,
     /// CPU of decoding one column of a record, in microseconds; default 0.02.
     pub column_cpu_us: f64,
-    /// CPU of encoding a key, one descent through cached pages and bookkeeping of its chain, in microseconds; default 4.
+    /// CPU of encoding a key, one descent through cached pages and bookkeeping of its chain, in microseconds;
+    /// default 4.
     pub lookup_cpu_us: f64,
     /// CPU of following one bookmark (another descent), in microseconds; default 2.
     pub bookmark_cpu_us: f64,
@@ -69,7 +71,8 @@ impl Default for Calibration {
 }
 
 impl Calibration {
-    /// Random reads a second at `depth`, between measured points on a logarithmic scale of depth; at the ends the nearest point.
+    /// Random reads a second at `depth`, between measured points on a logarithmic scale of depth; at the ends the
+    /// nearest point.
     pub fn iops(&self, depth: f64) -> f64 {
         let points = &self.random_reads;
         let (Some(first), Some(last)) = (points.first(), points.last()) else { return 1.0 };

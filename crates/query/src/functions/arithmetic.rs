@@ -1,5 +1,5 @@
-//! `+`, `-` and `*` of integers as in MySQL: computed in 64 bits, whatever the columns' width, and an error where that is not enough. DataFusion
-//! computes in the width of the wider operand and wraps around.
+//! `+`, `-` and `*` of integers as in MySQL: computed in 64 bits, whatever the columns' width, and an error where that
+//! is not enough. DataFusion computes in the width of the wider operand and wraps around.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! `HOUR`, `MINUTE`, `SECOND` and `MICROSECOND`: of a TIME, which may be negative or longer than a day, the parts of its size.
+//! `HOUR`, `MINUTE`, `SECOND` and `MICROSECOND`: of a TIME, which may be negative or longer than a day, the parts of
+//! its size.
 
 use std::sync::Arc;
 

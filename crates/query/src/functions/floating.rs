@@ -1,4 +1,5 @@
-//! Floating-point numbers meet decimals as doubles, as in MySQL, and FLOAT meets everything and is computed with as one: literals are decimals here, and DataFusion would bring the float to a decimal's digits.
+//! Floating-point numbers meet decimals as doubles, as in MySQL, and FLOAT meets everything and is computed with as
+//! one: literals are decimals here, and DataFusion would bring the float to a decimal's digits.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;

@@ -1,6 +1,7 @@
 //! `hex(x)`: a number in base 16 (negative ones as 64-bit two's complement), or the bytes of a string, two digits each.
 //!
-//! Text is UTF-8 here, so for columns in other character sets the digits differ from the server's, which prints the stored bytes.
+//! Text is UTF-8 here, so for columns in other character sets the digits differ from the server's, which prints the
+//! stored bytes.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

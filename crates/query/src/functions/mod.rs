@@ -1,5 +1,5 @@
-//! What MySQL users expect in expressions and DataFusion lacks or does otherwise: `hex`, `if`, `length` in bytes, integers that do not wrap around,
-//! division, dates and times as strings.
+//! What MySQL users expect in expressions and DataFusion lacks or does otherwise: `hex`, `if`, `length` in bytes,
+//! integers that do not wrap around, division, dates and times as strings.
 
 mod aggregates;
 mod arithmetic;

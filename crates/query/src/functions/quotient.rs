@@ -1,4 +1,5 @@
-//! The quotient of decimals: four digits more than the dividend has, the last one rounded, NULL by zero. Arrow's division cuts.
+//! The quotient of decimals: four digits more than the dividend has, the last one rounded, NULL by zero. Arrow's
+//! division cuts.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! `CAST(x AS SIGNED)` and `UNSIGNED`: a fraction is rounded, and of a text the number that it begins with is taken. DataFusion's cast cuts the one and refuses the other.
+//! `CAST(x AS SIGNED)` and `UNSIGNED`: a fraction is rounded, and of a text the number that it begins with is taken.
+//! DataFusion's cast cuts the one and refuses the other.
 
 use std::sync::Arc;
 

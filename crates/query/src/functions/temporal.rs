@@ -1,12 +1,14 @@
 //! Dates and times in comparisons: with strings, with each other.
 //!
-//! - A TIME is an Arrow duration, since it may be negative or longer than a day. DataFusion compares durations of one unit only, and no strings.
-//! - A DATETIME reaches from the year 1000 to 9999, but DataFusion would compare it with strings and dates in nanoseconds, which reach from
-//!   1677 to 2262 only.
+//! - A TIME is an Arrow duration, since it may be negative or longer than a day. DataFusion compares durations of one
+//!   unit only, and no strings.
+//! - A DATETIME reaches from the year 1000 to 9999, but DataFusion would compare it with strings and dates in
+//!   nanoseconds, which reach from 1677 to 2262 only.
 //!
-//! So both sides are brought to one type here, in whole microseconds at the finest: while the SQL is planned for operators, in an analyzer
-//! rule (before types are coerced) for BETWEEN and IN. A literal takes the column's own unit, so that the comparison can be answered by an index;
-//! if it has finer digits, the comparison is with the tick before or after it.
+//! So both sides are brought to one type here, in whole microseconds at the finest: while the SQL is planned for
+//! operators, in an analyzer rule (before types are coerced) for BETWEEN and IN. A literal takes the column's own unit,
+//! so that the comparison can be answered by an index; if it has finer digits, the comparison is with the tick before
+//! or after it.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Found rows and outer rows become output batches.
 //!
-//! A *pair* is an outer row and a found row with its key. Pairs pass the inner predicates, equalities that the index could not decide, and the
-//! residual predicate of the join; only then does an outer row count as matched.
+//! A *pair* is an outer row and a found row with its key. Pairs pass the inner predicates, equalities that the index
+//! could not decide, and the residual predicate of the join; only then does an outer row count as matched.
 
 use std::sync::Arc;
 

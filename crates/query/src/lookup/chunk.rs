@@ -211,7 +211,8 @@ impl<'a, S: LookupSource> Gathered<'a, S> {
         fresh
     }
 
-    /// Hands on outer rows of ended groups that wait for their verdict. All their pairs have been through [`Self::flush`].
+    /// Hands on outer rows of ended groups that wait for their verdict. All their pairs have been through
+    /// [`Self::flush`].
     fn settle(&mut self) -> Result<()> {
         let ended = std::mem::take(&mut self.ended);
         let kind = self.context.assembly.kind;

@@ -131,7 +131,8 @@ pub(super) fn column_statistics(plan: &Arc<dyn ExecutionPlan>) -> Vec<ColumnStat
     statistics.map(|statistics| statistics.column_statistics.clone()).unwrap_or_default()
 }
 
-/// Rows that a plan is estimated to give. Where DataFusion knows nothing (a join of columns without known ranges), the most that any input has.
+/// Rows that a plan is estimated to give. Where DataFusion knows nothing (a join of columns without known ranges), the
+/// most that any input has.
 pub(super) fn estimated_rows(plan: &Arc<dyn ExecutionPlan>) -> Option<f64> {
     let statistics = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new()).ok();
     if let Some(rows) = statistics.and_then(|statistics| statistics.num_rows.get_value().copied()) {

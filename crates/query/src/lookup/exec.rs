@@ -214,7 +214,8 @@ impl<S: LookupSource> ExecutionPlan for OutOfOrderLookupJoinExec<S> {
         }])
     }
 
-    /// One outer partition is enough: the chains, not the partitions, bring the I/Os in flight, and chunks use all executors.
+    /// One outer partition is enough: the chains, not the partitions, bring the I/Os in flight, and chunks use all
+    /// executors.
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }

@@ -1,8 +1,8 @@
 //! What happens to found rows before they are joined: predicates and expressions of the inner side.
 //!
-//! The inner side of the replaced join may be a pile of projections and filters over a scan. It is brought into one form: predicates and
-//! output expressions over the columns that the look-up reads. Predicates run in their order, each on what the ones before have left, and the
-//! expressions run last and only if they are needed.
+//! The inner side of the replaced join may be a pile of projections and filters over a scan. It is brought into one
+//! form: predicates and output expressions over the columns that the look-up reads. Predicates run in their order, each
+//! on what the ones before have left, and the expressions run last and only if they are needed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -34,7 +34,8 @@ pub(crate) enum KeyColumn {
 }
 
 impl KeyColumn {
-    /// Reads `array`; `searched` is the type of the column that is searched, where it decides between two spellings of one value.
+    /// Reads `array`; `searched` is the type of the column that is searched, where it decides between two spellings of
+    /// one value.
     pub(crate) fn new(array: &ArrayRef, searched: Option<&ColumnType>) -> Result<KeyColumn> {
         if !searchable_type(array.data_type()) {
             return plan_err!("values of type {} cannot be looked up in an index", array.data_type());
@@ -163,14 +164,15 @@ pub(crate) fn searchable_type(data_type: &DataType) -> bool {
     }
 }
 
-/// Whether the rows that an index finds for a key are exactly those whose column equals it. Elsewhere the equality is tested again on what was
-/// found: strings compare equal under a collation, zeros differ in sign.
+/// Whether the rows that an index finds for a key are exactly those whose column equals it. Elsewhere the equality is
+/// tested again on what was found: strings compare equal under a collation, zeros differ in sign.
 pub(crate) fn exact_type(data_type: &DataType) -> bool {
     data_type.is_integer()
         || matches!(data_type, DataType::Date32 | DataType::Decimal128(..) | DataType::Decimal256(..))
 }
 
-/// Whether a cast from an integer column's type to `to` changes no value: the column can be searched for what the cast is compared with.
+/// Whether a cast from an integer column's type to `to` changes no value: the column can be searched for what the cast
+/// is compared with.
 pub(crate) fn widens(stored: &DataType, to: &DataType) -> bool {
     match to {
         DataType::Decimal128(precision, 0) | DataType::Decimal256(precision, 0) => {
@@ -183,8 +185,8 @@ pub(crate) fn widens(stored: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// `array` as the values of a column of type `stored` that [`widens`] to the array's type. What the column cannot hold becomes NULL, which
-/// matches nothing.
+/// `array` as the values of a column of type `stored` that [`widens`] to the array's type. What the column cannot hold
+/// becomes NULL, which matches nothing.
 pub(crate) fn narrowed(array: &ArrayRef, stored: &DataType) -> Result<ArrayRef> {
     let or_null = CastOptions { safe: true, ..CastOptions::default() };
     Ok(cast_with_options(array, stored, &or_null)?)

@@ -201,8 +201,8 @@ fn conditions(
         .then_some(conditions)
 }
 
-/// The longest prefix of an index whose parts have values: from the outer row, or from a constant that a predicate asks for. At least one
-/// comes from the outer row. Also, which conditions the index decides by itself.
+/// The longest prefix of an index whose parts have values: from the outer row, or from a constant that a predicate asks
+/// for. At least one comes from the outer row. Also, which conditions the index decides by itself.
 fn key_parts(
     relation: &InnodbRelation,
     no: IndexNo,

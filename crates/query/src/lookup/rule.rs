@@ -21,8 +21,8 @@ use crate::rules::OffsetRule;
 use crate::scan::RelationScanExec;
 use crate::settings::{Choice, Execution, TanadaOptions};
 
-/// Replaces a hash join by a look-up join where the inner side is a relation with an index on the join key and the setting
-/// `tanada.lookup_join` allows it: by cost, wherever possible, or nowhere.
+/// Replaces a hash join by a look-up join where the inner side is a relation with an index on the join key and the
+/// setting `tanada.lookup_join` allows it: by cost, wherever possible, or nowhere.
 #[derive(Debug, Default)]
 pub struct LookupJoinRule {
     calibration: Calibration,
@@ -140,8 +140,9 @@ impl PhysicalOptimizerRule for LookupJoinRule {
     }
 }
 
-/// DataFusion's rules with [`LookupJoinRule`] right after the one that puts the smaller side of a join on the left: from then on sides are final,
-/// and what follows sees the look-up join when it adds repartitioning and sorting. Last, [`InterruptibleJoins`].
+/// DataFusion's rules with [`LookupJoinRule`] right after the one that puts the smaller side of a join on the left:
+/// from then on sides are final, and what follows sees the look-up join when it adds repartitioning and sorting. Last,
+/// [`InterruptibleJoins`].
 pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     let position =

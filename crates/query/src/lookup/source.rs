@@ -43,7 +43,8 @@ pub trait LookupSource: Debug + Send + Sync + Sized + 'static {
     fn schema(&self) -> &SchemaRef;
     /// The same index with other columns: positions in [`LookupSource::schema`].
     fn with_columns(&self, columns: &[usize]) -> Result<Self>;
-    /// Keys of `rows` rows whose key values are `columns`; `None` where nothing can match (NULL, or a value that the column cannot hold).
+    /// Keys of `rows` rows whose key values are `columns`; `None` where nothing can match (NULL, or a value that the
+    /// column cannot hold).
     fn keys(&self, columns: &[ArrayRef], rows: usize) -> Result<Vec<Option<Self::Key>>>;
     /// An empty sink.
     fn sink(&self, query: &QueryContext) -> Self::Sink;
@@ -78,7 +79,8 @@ pub struct InnodbSource {
 }
 
 impl InnodbSource {
-    /// Looks rows up by the first `parts.len()` parts of `index` and reads `columns` (positions in the relation's schema).
+    /// Looks rows up by the first `parts.len()` parts of `index` and reads `columns` (positions in the relation's
+    /// schema).
     pub fn new(
         relation: Arc<InnodbRelation>,
         index: IndexNo,

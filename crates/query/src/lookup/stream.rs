@@ -147,8 +147,8 @@ impl<S: LookupSource> LookupStream<S> {
         self.running.len() > before
     }
 
-    /// Encodes the keys of an outer batch; `false` if it has to wait for memory. With nothing in flight it is halved until
-    /// a part has room.
+    /// Encodes the keys of an outer batch; `false` if it has to wait for memory. With nothing in flight it is halved
+    /// until a part has room.
     fn prepare(&mut self, mut batch: RecordBatch) -> Result<bool> {
         let _timer = self.metrics.baseline.elapsed_compute().timer();
         let charge = loop {
@@ -315,9 +315,9 @@ fn joined_with(rows: RecordBatch, behind: Option<RecordBatch>) -> Result<RecordB
     })
 }
 
-/// Outer rows in flight that keep `depth` I/Os busy: twice as many, since each chain is between two I/Os now and then. An adaptive gate
-/// may go to a depth of about 512. A row with many matches is many I/Os, so there are fewer of them, but not so few that a wrong estimate
-/// starves the device.
+/// Outer rows in flight that keep `depth` I/Os busy: twice as many, since each chain is between two I/Os now and then.
+/// An adaptive gate may go to a depth of about 512. A row with many matches is many I/Os, so there are fewer of them,
+/// but not so few that a wrong estimate starves the device.
 fn window_groups(depth: usize, matches_per_key: f64) -> usize {
     let most = if depth == 0 { 1_024 } else { depth.saturating_mul(2).clamp(CHUNK_GROUPS, 8_192) };
     let enough = (most as f64 * 4.0 / matches_per_key.max(1.0)) as usize;

@@ -29,7 +29,8 @@ pub fn accesses(plan: &Arc<dyn ExecutionPlan>) -> Vec<PlannedAccess> {
     found
 }
 
-/// Adds the accesses below `plan`, the first of which begin in `stage`, for as many of its rows as are wanted; gives the last stage in it.
+/// Adds the accesses below `plan`, the first of which begin in `stage`, for as many of its rows as are wanted; gives
+/// the last stage in it.
 fn visit(plan: &Arc<dyn ExecutionPlan>, stage: u32, wanted: Wanted, found: &mut Vec<PlannedAccess>) -> u32 {
     let wanted = limited(plan, wanted);
     if let Some(scan) = plan.downcast_ref::<RelationScanExec>() {
@@ -124,7 +125,8 @@ fn reads(index: &IndexShape, requests: f64, cached_pages: f64) -> f64 {
     page_reads(index.leaf_pages, requests, cached_pages)
 }
 
-/// What is read of an index: of the one that holds the rows all columns that are needed, of another one those that it is searched by.
+/// What is read of an index: of the one that holds the rows all columns that are needed, of another one those that it
+/// is searched by.
 fn columns_of(relation: &InnodbRelation, index: IndexNo, needed: &[usize]) -> Vec<usize> {
     let parts = || relation.table().definition().indexes.get(index.0).map(|index| index.parts.as_slice());
     match index {

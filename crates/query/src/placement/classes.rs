@@ -2,7 +2,8 @@
 //!
 //! 1. A class that lies under a device model is as good as the model.
 //! 2. Of others the kernel says whether their disks rotate, and what drives them.
-//! 3. The user says which class is the faster one: where the kernel sees no difference, the first class is taken to be a step above the last.
+//! 3. The user says which class is the faster one: where the kernel sees no difference, the first class is taken to be
+//!    a step above the last.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

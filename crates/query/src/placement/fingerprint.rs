@@ -3,8 +3,8 @@
 use datafusion::sql::sqlparser::tokenizer::Token;
 use tanada_placement::Fingerprint;
 
-/// Stands for the statement in its default database, without its literals and their signs, white space, comments and the case of its words. A list of
-/// literals counts as one.
+/// Stands for the statement in its default database, without its literals and their signs, white space, comments and
+/// the case of its words. A list of literals counts as one.
 pub(crate) fn fingerprint(tokens: &[Token], database: Option<&str>) -> Fingerprint {
     let mut hash = Fnv::default();
     hash.add(database.unwrap_or_default().to_ascii_lowercase().as_bytes());

@@ -1,12 +1,16 @@
 //! What statements have read of each index in earlier runs, chunk by chunk.
 //!
-//! 1. At the end of a run what it read of an index is averaged with what is known of the statement there, the newest counting half. An index that it did not read
-//!    any more loses half; one of which nothing was ever read, all being in the page cache, has no history yet.
-//! 2. A plan's expectation of a statement that ran before is refined by it: as much as was read, times what this plan expects over what those plans did.
+//! 1. At the end of a run what it read of an index is averaged with what is known of the statement there, the newest
+//!    counting half. An index that it did not read any more loses half; one of which nothing was ever read, all being
+//!    in the page cache, has no history yet.
+//! 2. A plan's expectation of a statement that ran before is refined by it: as much as was read, times what this plan
+//!    expects over what those plans did.
 //! 3. With each session it fades: what does not come again is forgotten.
 //!
-//! Invariant: statements, their indexes and chunks are bounded, and a statement's indexes are in the order of their objects and names; of the statement that was not run for longest the chunks are forgotten first, and then all. Of an index with
-//! more chunks than there is room for, those with the fewest I/Os go first, and no more than half of the room is kept from statements that ran before.
+//! Invariant: statements, their indexes and chunks are bounded, and a statement's indexes are in the order of their
+//! objects and names; of the statement that was not run for longest the chunks are forgotten first, and then all. Of an
+//! index with more chunks than there is room for, those with the fewest I/Os go first, and no more than half of the
+//! room is kept from statements that ran before.
 
 use std::collections::BTreeMap;
 
@@ -106,8 +110,8 @@ impl History {
         self.keep_chunks(MOST_CHUNKS);
     }
 
-    /// No more than `most` chunks are kept, those of the statements that ran last before others. An index has half of the room that is left, and more as far as
-    /// those after it leave it.
+    /// No more than `most` chunks are kept, those of the statements that ran last before others. An index has half of
+    /// the room that is left, and more as far as those after it leave it.
     pub(crate) fn keep_chunks(&mut self, most: usize) {
         let (mut room, mut others) = (most, self.chunks());
         for index in self.statements.iter_mut().rev().flat_map(|statement| &mut statement.indexes) {

@@ -1,8 +1,9 @@
 //! What queries tell placement while it is busy.
 //!
 //! 1. Who reads tells the policy itself, if nobody else is at it: that takes microseconds.
-//! 2. While the policy is busy, with a ranking or another read, what is told waits here, in the order in which it came, and whoever comes to the policy next
-//!    tells it first, in its own time. So who reads does not wait for a policy that thinks on another thread.
+//! 2. While the policy is busy, with a ranking or another read, what is told waits here, in the order in which it came,
+//!    and whoever comes to the policy next tells it first, in its own time. So who reads does not wait for a policy
+//!    that thinks on another thread.
 //!
 //! Invariant: no more than [`MOST_WAITING`] wait; who comes then waits for the policy.
 

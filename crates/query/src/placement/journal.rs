@@ -1,10 +1,11 @@
-//! What placement tells of itself, kept in the volume for later sessions: what queries were expected to read and did read, what was relocated, and the
-//! [history](super::history) of statements.
+//! What placement tells of itself, kept in the volume for later sessions: what queries were expected to read and did
+//! read, what was relocated, and the [history](super::history) of statements.
 //!
 //! 1. A session has a number: one more than the last that kept a journal.
 //! 2. With the first query that it is told of the history fades.
 //! 3. At its end its footprints and relocations join those of the sessions before; the oldest go.
-//! 4. As bytes it is JSON, [`MOST_BYTES`] at most: as long as it is more, half of the rows and of the history's chunks go, the oldest first.
+//! 4. As bytes it is JSON, [`MOST_BYTES`] at most: as long as it is more, half of the rows and of the history's chunks
+//!    go, the oldest first.
 
 use serde::{Deserialize, Serialize};
 

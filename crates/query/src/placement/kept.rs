@@ -1,7 +1,8 @@
 //! The objects of a volume that keep what placement has learned there.
 //!
 //! 1. One is written as a whole beside the old one, under another name, and synced.
-//! 2. The old one goes, and the new one takes its name. Whoever opens the volume in between finds the new one by its other name.
+//! 2. The old one goes, and the new one takes its name. Whoever opens the volume in between finds the new one by its
+//!    other name.
 
 use tanada_placement::Memory;
 use tanada_volume::{Attributes, Volume};

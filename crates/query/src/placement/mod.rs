@@ -1,9 +1,11 @@
-//! Placement before the query: what a plan is going to read is told to those who can bring it to the fast class, and what it does read to those who learn
-//! from it.
+//! Placement before the query: what a plan is going to read is told to those who can bring it to the fast class, and
+//! what it does read to those who learn from it.
 //!
-//! 1. [`accesses()`] takes a physical plan apart: which index is read how, how many pages, in which stage, for as many rows as are [`wanted`].
+//! 1. [`accesses()`] takes a physical plan apart: which index is read how, how many pages, in which stage, for as many
+//!    rows as are [`wanted`].
 //! 2. [`places`] knows where indexes lie in their files; both make the footprint of an access
-//!    ([`InnodbRelation::footprint`](crate::relation::InnodbRelation::footprint)), and all footprints of a query its [`announcement`].
+//!    ([`InnodbRelation::footprint`](crate::relation::InnodbRelation::footprint)), and all footprints of a query its
+//!    [`announcement`].
 //! 3. [`watch`] brings announcements, reads and ends to the watchers of a query.
 //! 4. Watchers: a [`recording`] makes a trace; [`steering`] has a policy place the chunks of a volume.
 

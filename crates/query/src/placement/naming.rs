@@ -20,7 +20,8 @@ pub(crate) struct Naming {
 #[derive(Debug)]
 struct File {
     object: ObjectNo,
-    /// The indexes whose pieces are known, with where they begin: several tables may lie in one file, even of the same name.
+    /// The indexes whose pieces are known, with where they begin: several tables may lie in one file, even of the same
+    /// name.
     indexes: HashSet<(String, u64)>,
     pieces: Vec<Piece>,
     /// Where the last read of it ended.

@@ -1,7 +1,7 @@
 //! How many bytes a second placement may copy, all its copies together.
 //!
-//! A copy may begin as soon as the bytes of those before it are paid for. An idle time earns nothing: then one copy begins at once, and the next
-//! when it is paid for.
+//! A copy may begin as soon as the bytes of those before it are paid for. An idle time earns nothing: then one copy
+//! begins at once, and the next when it is paid for.
 
 use std::time::Duration;
 

@@ -26,7 +26,8 @@ pub struct Recording(Arc<Mutex<Recorded>>);
 /// I/Os after which a long query's are written, too.
 const WRITTEN_IOS: u64 = 1 << 16;
 
-/// I/Os that are kept back for one that was sent before them and has not ended; beyond that it is taken for one that never does.
+/// I/Os that are kept back for one that was sent before them and has not ended; beyond that it is taken for one that
+/// never does.
 const MOST_KEPT_BACK: usize = 1 << 14;
 
 #[derive(Debug, Default)]
@@ -86,8 +87,9 @@ impl SentOrder {
 }
 
 impl Recording {
-    /// The same, which notes besides what each I/O of many in flight waited for: another one's end, or just for room. Only where devices are what a
-    /// query waits for is that the truth, so it is for recordings on slow ones; a replay keeps to it.
+    /// The same, which notes besides what each I/O of many in flight waited for: another one's end, or just for room.
+    /// Only where devices are what a query waits for is that the truth, so it is for recordings on slow ones; a replay
+    /// keeps to it.
     pub fn with_waits(self) -> Recording {
         self.0.lock().notes_waits = true;
         self
@@ -110,8 +112,8 @@ impl Recording {
         }
     }
 
-    /// Keeps it in a file (`docs/trace-format.md`), which is made anew: what each query reads is there at its end, and every some ten thousand I/Os. A process
-    /// that is killed leaves a trace that is cut short, and readable.
+    /// Keeps it in a file (`docs/trace-format.md`), which is made anew: what each query reads is there at its end, and
+    /// every some ten thousand I/Os. A process that is killed leaves a trace that is cut short, and readable.
     ///
     /// # Errors
     /// If the file cannot be made.
@@ -144,7 +146,8 @@ impl Recording {
     }
 }
 
-/// A recording takes the place of nothing but another one: whoever names a table's file, or one of a volume's, has mistaken the argument.
+/// A recording takes the place of nothing but another one: whoever names a table's file, or one of a volume's, has
+/// mistaken the argument.
 fn check_replaceable(path: &Path) -> Result<()> {
     // Looked at by name: opening a pipe waits for whoever writes to it.
     let Ok(metadata) = std::fs::metadata(path) else { return Ok(()) };
@@ -254,8 +257,8 @@ impl Watcher for Recording {
         let Some(named) = recorded.naming.read(read.file, read.offset, read.bytes) else { return };
         let Some(running) = recorded.running.get_mut(&query) else { return };
         let computed = cpu.saturating_sub(running.cpu);
-        // Others on the machine lengthen the time between two I/Os, and threads that compute at once the CPU time: in order the shorter is right. Where many
-        // I/Os are in flight all cores compute.
+        // Others on the machine lengthen the time between two I/Os, and threads that compute at once the CPU time: in
+        // order the shorter is right. Where many I/Os are in flight all cores compute.
         let thought = match running.depth {
             1 if running.ended > Duration::ZERO => read.started.saturating_sub(running.ended).min(computed),
             1 => computed,

@@ -1,6 +1,7 @@
 //! Those who wait until nothing is left to do.
 //!
-//! Invariant: who is let go has waited since before it was looked whether something is left, so that whatever happened before he began to wait was seen.
+//! Invariant: who is let go has waited since before it was looked whether something is left, so that whatever happened
+//! before he began to wait was seen.
 
 use futures::channel::oneshot;
 use parking_lot::Mutex;

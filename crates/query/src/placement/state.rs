@@ -1,6 +1,7 @@
 //! What placement of a volume knows: the policy, names of what it places, and what has happened so far.
 //!
-//! Invariant: what is remembered for those who ask is bounded ([`REMEMBERED`]); what a query has read by chunk goes to the history at its end.
+//! Invariant: what is remembered for those who ask is bounded ([`REMEMBERED`]); what a query has read by chunk goes to
+//! the history at its end.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
@@ -187,7 +188,8 @@ impl State {
         }
     }
 
-    /// What the announced query is going to read of objects of this volume, with what its statement read of them before.
+    /// What the announced query is going to read of objects of this volume, with what its statement read of them
+    /// before.
     pub(super) fn footprint(&self, announcement: &Announcement) -> Footprint {
         let mut footprint = announcement
             .footprint(|access| Some((self.naming.object(&access.path)?, self.naming.cause(&access.index)?)));
@@ -197,7 +199,8 @@ impl State {
         footprint
     }
 
-    /// The pages that earlier runs of the announced statement let expect of an access, if it had any that read the index.
+    /// The pages that earlier runs of the announced statement let expect of an access, if it had any that read the
+    /// index.
     pub(super) fn earlier_pages(&self, announcement: &Announcement, access: &FileFootprint) -> Option<u64> {
         let object = access.path.display().to_string();
         let (_, known) = self.journal.history.of(announcement.fingerprint.0, &object, &access.index)?;
@@ -271,8 +274,8 @@ impl Hears for State {
 }
 
 impl SeenQuery {
-    /// The query is over: what each index was expected and seen to be read; several accesses to one count as one. Chunks are not kept any longer, those of indexes
-    /// that were not announced among them.
+    /// The query is over: what each index was expected and seen to be read; several accesses to one count as one.
+    /// Chunks are not kept any longer, those of indexes that were not announced among them.
     fn runs(&mut self) -> Vec<IndexRun<'_>> {
         let mut runs: BTreeMap<(ObjectNo, Cause), IndexRun<'_>> = BTreeMap::new();
         for seen in &self.accesses {

@@ -1,11 +1,14 @@
-//! Placement of one mounted volume: a policy is told what its queries are going to read and do read, and its wishes are carried out beside them.
+//! Placement of one mounted volume: a policy is told what its queries are going to read and do read, and its wishes are
+//! carried out beside them.
 //!
-//! 1. Announcements, reads and ends come from the queries' threads and go to the policy at once, or while it is busy to its [inbox](super::inbox).
-//! 2. A task on an executor lets the policy think and carries out its wishes, [`COPIES`] at once and no faster than its [`Rate`] lets it, and sleeps while there
-//!    are none. What else runs on that executor waits while the policy thinks.
+//! 1. Announcements, reads and ends come from the queries' threads and go to the policy at once, or while it is busy to
+//!    its [inbox](super::inbox).
+//! 2. A task on an executor lets the policy think and carries out its wishes, [`COPIES`] at once and no faster than its
+//!    [`Rate`] lets it, and sleeps while there are none. What else runs on that executor waits while the policy thinks.
 //! 3. What the policy has learned is [kept](super::kept) in an object of the volume, from one session to the next.
 //!
-//! Invariant: a wish of one policy is never reported to another as that one's (`generation`), but as something that happened.
+//! Invariant: a wish of one policy is never reported to another as that one's (`generation`), but as something that
+//! happened.
 
 use std::path::Path;
 use std::pin::pin;
@@ -43,7 +46,8 @@ const COPIES: usize = 4;
 /// Of what a policy draws.
 const SEED: u64 = 1;
 
-/// Whether no query reads the file, but whoever mounts the server's folder: its logs, and what it keeps for its next start.
+/// Whether no query reads the file, but whoever mounts the server's folder: its logs, and what it keeps for its next
+/// start.
 fn is_of_the_server(name: &str) -> bool {
     const LOGS: [&str; 7] =
         ["ib_logfile", "#ib_", "ib_buffer_pool", "aria_log", "undo", "ibtmp", "ib_doublewrite"];
@@ -88,8 +92,9 @@ pub(crate) struct Steering {
 }
 
 impl Steering {
-    /// Begins to place the chunks of a volume; `None` if there is nothing to decide: one class. In a volume that is only read nothing is placed; what earlier
-    /// sessions have kept can be asked for. What they have learned is given up with a warning if it is damaged, and left as it is if it cannot be read.
+    /// Begins to place the chunks of a volume; `None` if there is nothing to decide: one class. In a volume that is
+    /// only read nothing is placed; what earlier sessions have kept can be asked for. What they have learned is given
+    /// up with a warning if it is damaged, and left as it is if it cannot be read.
     ///
     /// # Errors
     /// If there is no such policy, or it is none for volumes.
@@ -236,7 +241,8 @@ impl Steering {
         let _ = settled.await;
     }
 
-    /// The policy's next wish, with its generation; or how long it has to wait for the bandwidth limit, or for the policy to think.
+    /// The policy's next wish, with its generation; or how long it has to wait for the bandwidth limit, or for the
+    /// policy to think.
     fn next_wish(&self) -> Next {
         let (now, now_ns) = (self.clock.now(), self.now_ns());
         let mut state = self.state.lock();
@@ -411,8 +417,8 @@ enum Next {
     Nothing,
 }
 
-/// Carries out the policy's wishes until placement is stopped or gone. Copies under way come to their end when it is stopped; when it is gone they are given up, and
-/// their chunks stay where they are.
+/// Carries out the policy's wishes until placement is stopped or gone. Copies under way come to their end when it is
+/// stopped; when it is gone they are given up, and their chunks stay where they are.
 async fn relocate(steering: Weak<Steering>, woken: Receiver<()>) {
     let mut running = FuturesUnordered::new();
     loop {
@@ -490,8 +496,8 @@ fn placer(volume: &Volume, wanted: &Wanted, costs: Costs) -> Result<Placer> {
         fast,
         slow,
         costs,
-        // The policy has weighed what the copy costs the queries: it is not to be held back once more. A wish is one chunk, so the bandwidth limit is not
-        // the relocation's but this module's.
+        // The policy has weighed what the copy costs the queries: it is not to be held back once more. A wish is one
+        // chunk, so the bandwidth limit is not the relocation's but this module's.
         budget: Budget { concurrency: 1, bytes_per_second: None, yields: false },
         most_chunks: None,
         seed: SEED,
@@ -526,7 +532,8 @@ mod tests {
         }
     }
 
-    /// A journal that could not be read was replaced by a new one, and a memory that could not be read took the journal with it.
+    /// A journal that could not be read was replaced by a new one, and a memory that could not be read took the journal
+    /// with it.
     #[test]
     fn an_unreadable_journal_is_not_taken_for_damaged() {
         let read = |kind| Err(Error::new(kind, "the disk"));

@@ -1,7 +1,7 @@
 //! How many rows a plan takes of each of its operators: all, unless a `LIMIT` above is met before.
 //!
-//! 1. An operator that gives rows as they come passes its limit, or its parent's, on to what it streams: as many rows of that as it takes for the rows wanted, by
-//!    the estimates of both.
+//! 1. An operator that gives rows as they come passes its limit, or its parent's, on to what it streams: as many rows
+//!    of that as it takes for the rows wanted, by the estimates of both.
 //! 2. One that has to see all of its input first (a sort, an aggregation, the side that a join hashes) wants all of it.
 //! 3. Where nothing is estimated, all rows are wanted: what is promised then is too much, as without a limit.
 

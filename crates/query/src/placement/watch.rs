@@ -19,7 +19,8 @@ pub(crate) trait Watcher: Debug + Send + Sync {
     fn ends(&self, query: QueryId);
 }
 
-/// One query's watchers. What is read before the query begins, to plan it, they are not told of. When it is dropped the query is over.
+/// One query's watchers. What is read before the query begins, to plan it, they are not told of. When it is dropped the
+/// query is over.
 #[derive(Debug)]
 pub(crate) struct Watched {
     query: QueryId,

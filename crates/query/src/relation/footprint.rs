@@ -1,9 +1,11 @@
 //! What an access to a relation touches: byte ranges of files.
 //!
-//! 1. Where a relation's indexes lie is found out once, from a handful of pages: files do not change while they are mounted.
-//! 2. An access names an index and says how it is read. Its footprint is that index's extents in each file, and a share of the expected pages.
-//! 3. Values that do not fit their rows lie on pages of their own among the leaves' extents. Where columns are read that may have such, each row is expected to
-//!    take its share of these pages besides.
+//! 1. Where a relation's indexes lie is found out once, from a handful of pages: files do not change while they are
+//!    mounted.
+//! 2. An access names an index and says how it is read. Its footprint is that index's extents in each file, and a share
+//!    of the expected pages.
+//! 3. Values that do not fit their rows lie on pages of their own among the leaves' extents. Where columns are read
+//!    that may have such, each row is expected to take its share of these pages besides.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -56,7 +58,8 @@ pub struct FileFootprint {
 }
 
 impl InnodbRelation {
-    /// What `access` touches, by the files in which its index lies: one for each partition. Reads a handful of pages when it is first asked for.
+    /// What `access` touches, by the files in which its index lies: one for each partition. Reads a handful of pages
+    /// when it is first asked for.
     ///
     /// # Errors
     /// If the table's segments cannot be read.
@@ -80,7 +83,8 @@ impl InnodbRelation {
         self.places.get_or_try_init(read).await.map(Arc::clone)
     }
 
-    /// [`footprint`](Self::footprint) in places that are known. What is expected of a partitioned index is spread over its files by their sizes.
+    /// [`footprint`](Self::footprint) in places that are known. What is expected of a partitioned index is spread over
+    /// its files by their sizes.
     pub(crate) fn footprint_in(&self, access: &RelationAccess, places: &[FilePlaces]) -> Vec<FileFootprint> {
         let parts = places.iter().filter_map(|file| {
             let index = file.indexes.iter().find(|index| index.index == Some(access.index));

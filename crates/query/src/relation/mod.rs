@@ -29,7 +29,8 @@ pub const SAMPLE_ROWS: usize = 4096;
 /// Leaf pages a sample is taken from.
 const SAMPLE_PAGES: u32 = 16;
 
-/// An open InnoDB table with what planning needs. Column `i` of [`InnodbRelation::schema`] is `ColumnNo(i)`: all columns, virtual and invisible ones included.
+/// An open InnoDB table with what planning needs. Column `i` of [`InnodbRelation::schema`] is `ColumnNo(i)`: all
+/// columns, virtual and invisible ones included.
 #[derive(Debug)]
 pub struct InnodbRelation {
     table: Arc<Table>,
@@ -81,9 +82,9 @@ impl InnodbRelation {
         &self.statistics
     }
 
-    /// Rows of some leaf pages spread over the table (at most [`SAMPLE_ROWS`]), with the fields of [`InnodbRelation::schema`], all nullable.
-    /// Columns that are not sampled are NULL in all rows (virtual ones, large objects) or in those that have the value off-page: see
-    /// [`InnodbRelation::sampled`].
+    /// Rows of some leaf pages spread over the table (at most [`SAMPLE_ROWS`]), with the fields of
+    /// [`InnodbRelation::schema`], all nullable. Columns that are not sampled are NULL in all rows (virtual ones, large
+    /// objects) or in those that have the value off-page: see [`InnodbRelation::sampled`].
     pub fn sample(&self) -> &RecordBatch {
         &self.sample
     }

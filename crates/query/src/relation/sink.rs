@@ -26,7 +26,8 @@ pub struct ArrowSink {
 }
 
 impl ArrowSink {
-    /// A sink for `columns` (positions in `schema`, the relation's; slot i is `columns[i]`). `zero_dates` counts dates shown as NULL.
+    /// A sink for `columns` (positions in `schema`, the relation's; slot i is `columns[i]`). `zero_dates` counts dates
+    /// shown as NULL.
     pub fn new(schema: &SchemaRef, columns: &[usize], zero_dates: Arc<AtomicU64>) -> ArrowSink {
         let fields: Vec<_> = columns.iter().map(|column| Arc::clone(&schema.fields()[*column])).collect();
         let builders = fields.iter().map(|field| ColumnBuilder::new(field.data_type())).collect();

@@ -1,7 +1,8 @@
 //! MySQL column types as Arrow fields.
 //!
-//! The Arrow type carries the value; the field's metadata keeps the MySQL type under [`MYSQL_TYPE`], because text output needs what
-//! the Arrow type does not say: fractional digits of a time, the width of a BIT, that a number is a year.
+//! The Arrow type carries the value; the field's metadata keeps the MySQL type under [`MYSQL_TYPE`], because text
+//! output needs what the Arrow type does not say: fractional digits of a time, the width of a BIT, that a number is a
+//! year.
 
 use std::collections::HashMap;
 
@@ -16,7 +17,8 @@ use crate::expression::Kind;
 /// Metadata key of the MySQL type, e.g. `time(3)`.
 pub const MYSQL_TYPE: &str = "mysql.type";
 
-/// The field of a column of `server`. Nullable even where the column is not if its values can be zero dates, which are shown as NULL.
+/// The field of a column of `server`. Nullable even where the column is not if its values can be zero dates, which are
+/// shown as NULL.
 pub fn field(column: &Column, server: Server) -> Field {
     let nullable =
         column.nullable || column.virtual_expression.is_some() || has_zero_dates(&column.column_type);

@@ -1,8 +1,9 @@
 //! Which access path is cheapest.
 //!
-//! 1. Rows of a selection: by distinct values of the equal leading parts, and by the predicates' hits among the sampled rows; the smaller counts
-//!    (a sample that a rare value is not in says only "few").
-//! 2. Each selection is an index-only scan if the index covers, else bookmarks; or single look-ups if a key has few rows.
+//! 1. Rows of a selection: by distinct values of the equal leading parts, and by the predicates' hits among the sampled
+//!    rows; the smaller counts (a sample that a rare value is not in says only "few").
+//! 2. Each selection is an index-only scan if the index covers, else bookmarks; or single look-ups if a key has few
+//!    rows.
 //! 3. An index that covers may also be read as a whole instead of the table.
 //! 4. The cost model turns each into a time; the least wins. All of them are kept to be shown by `EXPLAIN`.
 
@@ -40,7 +41,8 @@ pub struct ScanChoice {
     pub considered: Vec<(String, Cost)>,
 }
 
-/// Chooses how to read `projection` of the rows that pass `predicates`; `filters` are the same predicates as physical expressions over the relation's schema.
+/// Chooses how to read `projection` of the rows that pass `predicates`; `filters` are the same predicates as physical
+/// expressions over the relation's schema.
 pub fn choose(
     relation: &Arc<InnodbRelation>,
     predicates: &[Expr],

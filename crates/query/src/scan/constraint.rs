@@ -1,6 +1,7 @@
 //! What predicates say about single columns.
 //!
-//! A constraint never says more than its predicate: predicates are evaluated on the rows again, so it may let through too many, never too few.
+//! A constraint never says more than its predicate: predicates are evaluated on the rows again, so it may let through
+//! too many, never too few.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -60,7 +61,8 @@ impl Constraint {
         Constraint { upper: Some(bound), ..Constraint::default() }
     }
 
-    /// Both hold. Where both bound the same side, the first is kept: predicates that repeat a bound are rare, and either is right.
+    /// Both hold. Where both bound the same side, the first is kept: predicates that repeat a bound are rare, and
+    /// either is right.
     fn narrow(&mut self, other: Constraint) {
         match (&mut self.values, other.values) {
             // Only of one spelling: '5' in two string types is the same value but not the same scalar.
@@ -183,7 +185,8 @@ impl Side {
     }
 }
 
-/// The literal, if it is of the column's type (or a string for a string): planning brings it there where nothing is lost.
+/// The literal, if it is of the column's type (or a string for a string): planning brings it there where nothing is
+/// lost.
 fn literal(relation: &InnodbRelation, column: usize, value: &ScalarValue) -> Option<ScalarValue> {
     let wanted = relation.schema().field(column).data_type();
     let given = value.data_type();

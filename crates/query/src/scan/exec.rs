@@ -87,12 +87,14 @@ impl RelationScanExec {
         &self.relation
     }
 
-    /// Output columns, as positions in the relation's schema. Never virtual columns, unless the access path's index holds them.
+    /// Output columns, as positions in the relation's schema. Never virtual columns, unless the access path's index
+    /// holds them.
     pub fn projection(&self) -> &[usize] {
         &self.projection
     }
 
-    /// Predicates all of which rows must pass, over the *relation's* schema (`Column` indexes are table columns, also those that are not projected).
+    /// Predicates all of which rows must pass, over the *relation's* schema (`Column` indexes are table columns, also
+    /// those that are not projected).
     pub fn filters(&self) -> &[Arc<dyn PhysicalExpr>] {
         &self.filters
     }
@@ -124,7 +126,8 @@ impl RelationScanExec {
         (execution.advance.rows(), execution.advance.share())
     }
 
-    /// The scan that all partitions share; begun anew when a partition is executed again. `None` if the other partitions have had all rows.
+    /// The scan that all partitions share; begun anew when a partition is executed again. `None` if the other
+    /// partitions have had all rows.
     fn running(&self, partition: usize, task: &TaskContext) -> Result<Option<Arc<Running>>> {
         let mut execution = self.execution.lock();
         let again = !execution.begun.insert(partition);

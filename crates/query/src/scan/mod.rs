@@ -2,7 +2,8 @@
 //!
 //! 1. [`constraint`] finds what the predicates say about single columns.
 //! 2. [`path`] turns that into ranges or keys of each index, [`choice`] weighs them against a full scan.
-//! 3. [`exec`] is the operator, [`reader`] what runs on the executors' threads, [`gather`] decodes, filters and cuts batches, after [`prefilter`] has dropped what cannot pass.
+//! 3. [`exec`] is the operator, [`reader`] what runs on the executors' threads, [`gather`] decodes, filters and cuts
+//!    batches, after [`prefilter`] has dropped what cannot pass.
 
 mod advance;
 mod choice;

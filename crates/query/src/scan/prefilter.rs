@@ -1,8 +1,8 @@
 //! Rows that cannot pass are dropped before they are decoded.
 //!
-//! Comparisons of a column with literals are tested on the stored value; the rest of the row is only decoded if all of them hold. The predicates
-//! are evaluated again on what is left, so a test may let a row through in doubt (a zero date, a value of an unexpected kind), but never
-//! drops one that passes.
+//! Comparisons of a column with literals are tested on the stored value; the rest of the row is only decoded if all of
+//! them hold. The predicates are evaluated again on what is left, so a test may let a row through in doubt (a zero
+//! date, a value of an unexpected kind), but never drops one that passes.
 
 use std::sync::Arc;
 
@@ -72,7 +72,8 @@ impl Test {
     }
 }
 
-/// The value as a number that orders like it: integers, unscaled decimals (all of a column have one scale), days, microseconds.
+/// The value as a number that orders like it: integers, unscaled decimals (all of a column have one scale), days,
+/// microseconds.
 fn number(value: &Value<'_>) -> Option<i128> {
     match value {
         Value::Int(number) => Some(i128::from(*number)),

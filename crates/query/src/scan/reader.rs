@@ -1,13 +1,18 @@
-//! A scan that runs: tasks on the executors' threads read, decode and filter; batches go through one bounded channel to all partitions.
+//! A scan that runs: tasks on the executors' threads read, decode and filter; batches go through one bounded channel to
+//! all partitions.
 //!
-//! 1. The driver finds the leaf runs of all ranges and puts them into one queue; keys of look-ups are a queue as they are.
-//! 2. Each executor has a few readers, each of which takes the next piece of work, whoever was first. So no executor idles while there is work.
+//! 1. The driver finds the leaf runs of all ranges and puts them into one queue; keys of look-ups are a queue as they
+//!    are.
+//! 2. Each executor has a few readers, each of which takes the next piece of work, whoever was first. So no executor
+//!    idles while there is work.
 //! 3. Full batches are sent; a full channel suspends the reader, so memory is bounded.
-//! 4. The streams share the receiving end. When the last of them is dropped, the driver's handle goes with it, and so do all tasks.
+//! 4. The streams share the receiving end. When the last of them is dropped, the driver's handle goes with it, and so
+//!    do all tasks.
 //!
 //! In order there is one reader on one executor with one piece of work in hand.
 //!
-//! Invariant: `finished` is set only after every reader has sent all it had; a stream that ends without it reports an error.
+//! Invariant: `finished` is set only after every reader has sent all it had; a stream that ends without it reports an
+//! error.
 
 use std::cell::RefCell;
 use std::future::Future;

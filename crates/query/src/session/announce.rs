@@ -62,15 +62,16 @@ impl Session {
         }
     }
 
-    /// Relocations that placement has done or was refused so far on volumes, the newest 1,024 of each. Copies that are under way when the session is [closed](Self::close) come to
-    /// their end there: all are known after it alone.
+    /// Relocations that placement has done or was refused so far on volumes, the newest 1,024 of each. Copies that are
+    /// under way when the session is [closed](Self::close) come to their end there: all are known after it alone.
     pub fn placed(&self) -> Vec<PlacedChunk> {
         let mut placed = self.shared.placed.read().clone();
         placed.extend(self.shared.placements.read().iter().flat_map(|steering| placed_by(steering)));
         placed
     }
 
-    /// Has each relocation told of as soon as placement has done it or was refused it, on volumes that are mounted from now on. What is told waits for whoever listens.
+    /// Has each relocation told of as soon as placement has done it or was refused it, on volumes that are mounted from
+    /// now on. What is told waits for whoever listens.
     pub fn on_placed(&self, listener: impl Fn(&PlacedChunk) + Send + Sync + 'static) {
         *self.shared.on_placed.write() = Some(OnPlaced::new(listener));
     }
@@ -101,8 +102,8 @@ impl Session {
         Ok(watchers)
     }
 
-    /// Tells the query's watchers what its plan is going to read, and looks whether the files are what they were. The query is over when what this gives is
-    /// dropped.
+    /// Tells the query's watchers what its plan is going to read, and looks whether the files are what they were. The
+    /// query is over when what this gives is dropped.
     pub(super) async fn announce(
         &self,
         text: Text,
@@ -123,8 +124,9 @@ impl Session {
         ending
     }
 
-    /// What a query is going to read where, as its plan says: for each index in each file the pages expected, how they are read, and the extents in which they
-    /// lie; of an `EXPLAIN`, what it explains is going to read. Nothing of it is run; planning reads some pages of tables that were not opened before.
+    /// What a query is going to read where, as its plan says: for each index in each file the pages expected, how they
+    /// are read, and the extents in which they lie; of an `EXPLAIN`, what it explains is going to read. Nothing of it
+    /// is run; planning reads some pages of tables that were not opened before.
     ///
     /// # Errors
     /// As [`execute`](Self::execute); `Unsupported` if it is no query.
@@ -145,8 +147,8 @@ impl Session {
         Ok(self.announcement(text, &plan, &context).await.accesses)
     }
 
-    /// What a plan is going to read where. An access to a table whose indexes cannot be located is left out: if its file is damaged, the query
-    /// itself says so when it gets there.
+    /// What a plan is going to read where. An access to a table whose indexes cannot be located is left out: if its
+    /// file is damaged, the query itself says so when it gets there.
     pub(super) async fn announcement(
         &self,
         text: Text,

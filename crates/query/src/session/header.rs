@@ -1,7 +1,7 @@
 //! Names of result columns: several may have the same name.
 //!
-//! Two columns of one name cannot be planned, so the later ones get invisible letters behind their names, which [`shown`] takes away again from
-//! the result.
+//! Two columns of one name cannot be planned, so the later ones get invisible letters behind their names, which
+//! [`shown`] takes away again from the result.
 
 /// Zero-width space: what tells names apart that are written alike.
 pub(super) const APART: char = '\u{200b}';

@@ -1,8 +1,8 @@
 //! A session: mounts, settings, and SQL statements in, batches and a report out.
 //!
-//! A statement goes this way: 1. it is told apart ([`command`]): the session answers `USE`, `SET`, `SHOW` and `DESCRIBE` itself and refuses
-//! whatever writes; 2. tables it names are opened, so that their errors are told as they are; 3. names are resolved ([`names`]); 4. it is
-//! planned and started with a [`context::QueryContext`] of its own.
+//! A statement goes this way: 1. it is told apart ([`command`]): the session answers `USE`, `SET`, `SHOW` and
+//! `DESCRIBE` itself and refuses whatever writes; 2. tables it names are opened, so that their errors are told as they
+//! are; 3. names are resolved ([`names`]); 4. it is planned and started with a [`context::QueryContext`] of its own.
 
 mod announce;
 mod answer;
@@ -167,7 +167,8 @@ impl Session {
         Ok(Session { shared })
     }
 
-    /// Mounts a data directory, a database folder or an `.ibd` file; gives the databases found and warnings. With one database mounted in all it becomes the default, unless `tanada` was chosen.
+    /// Mounts a data directory, a database folder or an `.ibd` file; gives the databases found and warnings. With one
+    /// database mounted in all it becomes the default, unless `tanada` was chosen.
     pub async fn mount_innodb(
         &self,
         path: &Path,
@@ -176,8 +177,8 @@ impl Session {
         self.mount_in(path, options, &self.shared.environment).await
     }
 
-    /// [`mount_innodb`](Self::mount_innodb) where `path` names something in `files`: on emulated disks, for instance. Executors and page cache are the
-    /// session's.
+    /// [`mount_innodb`](Self::mount_innodb) where `path` names something in `files`: on emulated disks, for instance.
+    /// Executors and page cache are the session's.
     ///
     /// # Errors
     /// As [`mount_innodb`](Self::mount_innodb).
@@ -268,7 +269,8 @@ impl Session {
         split::split(sql)
     }
 
-    /// Plans and starts one statement: SQL of DataFusion plus `USE db`, `SET tanada.x = y`, `SHOW DATABASES`, `SHOW TABLES`, `SHOW COLUMNS`, `SHOW INDEX`, `SHOW VARIABLES`, `DESCRIBE t`. Backticks quote names.
+    /// Plans and starts one statement: SQL of DataFusion plus `USE db`, `SET tanada.x = y`, `SHOW DATABASES`,
+    /// `SHOW TABLES`, `SHOW COLUMNS`, `SHOW INDEX`, `SHOW VARIABLES`, `DESCRIBE t`. Backticks quote names.
     pub async fn execute(&self, sql: &str) -> Result<QueryResult> {
         let begun = Instant::now();
         let tokens = command::tokens(sql)?;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `volume_stats` | chunk with a home, a mirror or I/Os |
 //! | `placements` | relocation that a policy wanted: the newest 1,024 of this session, and of the sessions before |
-//! | `footprints` | index that an announced query reads, of the newest 1,024 queries of this session, and of the sessions before: what was expected and read |
+//! | `footprints` | index that one of the newest 1,024 announced queries reads: pages expected and read |
 //! | `history` | chunk of an index that a statement has read in earlier runs, in the mean |
 //!
 //! A mounted database of that name hides them. Their rows are those of the moment in which the query is planned.

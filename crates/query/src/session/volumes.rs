@@ -14,7 +14,8 @@ use crate::placement::Steering;
 use crate::volume::{VolumeFiles, databases, settings};
 use crate::{Error, ErrorKind, Result};
 
-/// What opening a volume fails with that can be read all the same: somebody has it, the place cannot be written, or it is full.
+/// What opening a volume fails with that can be read all the same: somebody has it, the place cannot be written, or it
+/// is full.
 const CANNOT_BE_WRITTEN: [VolumeErrorKind; 3] =
     [VolumeErrorKind::Locked, VolumeErrorKind::Device, VolumeErrorKind::NoSpace];
 
@@ -28,13 +29,13 @@ fn changed(object: &Object) -> String {
 }
 
 impl Session {
-    /// Mounts the databases among the objects of the volume in the folder `path`; gives their names and warnings. The volume stays open until
-    /// [`close`](Self::close): then the reads of this session are in its statistics for good. While other readers have the volume, and where
-    /// it may not be written, it is only read, with a warning.
+    /// Mounts the databases among the objects of the volume in the folder `path`; gives their names and warnings. The
+    /// volume stays open until [`close`](Self::close): then the reads of this session are in its statistics for good.
+    /// While other readers have the volume, and where it may not be written, it is only read, with a warning.
     ///
     /// # Errors
-    /// If there is no volume or it cannot be opened, `NotFound` if no object is an InnoDB file, `InvalidInput` if placement is set to what does not
-    /// exist, and as [`mount_innodb`](Self::mount_innodb).
+    /// If there is no volume or it cannot be opened, `NotFound` if no object is an InnoDB file, `InvalidInput` if
+    /// placement is set to what does not exist, and as [`mount_innodb`](Self::mount_innodb).
     pub async fn mount_volume(
         &self,
         path: &Path,
@@ -121,7 +122,8 @@ impl Session {
         Ok(names)
     }
 
-    /// Looks whether the adopted files among `names` are what they were, so that no query reads mirrors that are older than their files; gives warnings.
+    /// Looks whether the adopted files among `names` are what they were, so that no query reads mirrors that are older
+    /// than their files; gives warnings.
     pub(super) fn check_adopted<'a>(&self, names: impl Iterator<Item = &'a Path>) -> Vec<String> {
         let volumes = self.shared.volumes.read();
         let names: BTreeSet<&Path> = names.filter(|_| !volumes.is_empty()).collect();
@@ -135,8 +137,8 @@ impl Session {
         warnings
     }
 
-    /// Closes the mounted volumes: statistics of what was read are durable then. Their tables can still be read, uncounted. Gives warnings, of
-    /// what placement has learned and could not be kept.
+    /// Closes the mounted volumes: statistics of what was read are durable then. Their tables can still be read,
+    /// uncounted. Gives warnings, of what placement has learned and could not be kept.
     ///
     /// # Errors
     /// If a volume's metadata cannot be written.

@@ -1,7 +1,8 @@
 //! Floating-point numbers as MySQL prints them.
 //!
-//! DOUBLE: the shortest digits that read back the same. FLOAT: at most six significant digits. Either is written without an exponent
-//! while its decimal point lies at most 15 places right and 14 places left of the first digit, else as `1.7e308` (no plus sign, no padding).
+//! DOUBLE: the shortest digits that read back the same. FLOAT: at most six significant digits. Either is written
+//! without an exponent while its decimal point lies at most 15 places right and 14 places left of the first digit, else
+//! as `1.7e308` (no plus sign, no padding).
 
 /// A DOUBLE.
 pub fn double_text(number: f64) -> String {

@@ -1,7 +1,8 @@
 //! Values as `mysql --batch` prints them.
 //!
-//! The field's metadata (see [`crate::relation::types::MYSQL_TYPE`]) decides where the Arrow type does not say enough: fractional digits,
-//! BIT (raw bytes, most significant first), YEAR (four digits). Types that MySQL does not have are printed as Arrow prints them.
+//! The field's metadata (see [`crate::relation::types::MYSQL_TYPE`]) decides where the Arrow type does not say enough:
+//! fractional digits, BIT (raw bytes, most significant first), YEAR (four digits). Types that MySQL does not have are
+//! printed as Arrow prints them.
 
 mod float;
 mod temporal;
@@ -20,7 +21,8 @@ use crate::{Error, ErrorKind, Result};
 
 pub use float::{double_text, fixed_text, float_text};
 
-/// Text of each row of a column (`None` is NULL), spelled as MySQL spells it; bytes, since binary columns are printed raw. Not yet escaped.
+/// Text of each row of a column (`None` is NULL), spelled as MySQL spells it; bytes, since binary columns are printed
+/// raw. Not yet escaped.
 pub fn column_text(field: &Field, array: &ArrayRef) -> Result<Vec<Option<Vec<u8>>>> {
     let mysql_type = field.metadata().get(MYSQL_TYPE).map_or("", String::as_str);
     if let Some(values) = vector::stored(array) {

@@ -74,8 +74,8 @@ fn fraction(ticks: u64, per_second: i64, digits: usize, out: &mut String) {
 
 /// Year, month and day of days since 1970-01-01 in the Gregorian calendar.
 ///
-/// Counts from 0000-03-01, so that the leap day ends a year: 400 years are 146,097 days, and the months from March on have lengths that
-/// repeat every five, 153 days.
+/// Counts from 0000-03-01, so that the leap day ends a year: 400 years are 146,097 days, and the months from March on
+/// have lengths that repeat every five, 153 days.
 fn civil(days: i64) -> (i64, i64, i64) {
     const DAYS_TO_EPOCH: i64 = 719_468;
     let days = days + DAYS_TO_EPOCH;

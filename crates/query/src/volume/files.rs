@@ -1,7 +1,8 @@
 //! The objects of a volume as files: an object's name is its path, `/` separates folders.
 //!
-//! The tree is that of the moment of mounting. Objects whose names are no relative paths (`/x`, `a/../b`) are not in it. An absolute path
-//! is looked for among the adopted files: so an `.isl` file leads to the tablespace it names if that was adopted too.
+//! The tree is that of the moment of mounting. Objects whose names are no relative paths (`/x`, `a/../b`) are not in
+//! it. An absolute path is looked for among the adopted files: so an `.isl` file leads to the tablespace it names if
+//! that was adopted too.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -90,7 +91,8 @@ impl Files for VolumeFiles {
         }
     }
 
-    /// Of an adopted file the file itself: of a definition or a log whoever reads it cannot tell whether a mirror is damaged.
+    /// Of an adopted file the file itself: of a definition or a log whoever reads it cannot tell whether a mirror is
+    /// damaged.
     fn read<'a>(
         &'a self,
         path: &'a Path,

@@ -1,10 +1,12 @@
-//! Databases in a tiered volume: objects that are InnoDB files, adopted where they lie or imported, appear as databases.
+//! Databases in a tiered volume: objects that are InnoDB files, adopted where they lie or imported, appear as
+//! databases.
 //!
 //! - [`VolumeFiles`]: the objects of a volume as a tree of files for the InnoDB reader;
 //! - [`mounts`](databases): which folders of that tree are data directories or databases;
 //! - [`settings`]: how a volume's folder is opened on this machine, emulated classes included.
 //!
-//! Reads of pages go through the object's device, so depth and completions are those of the classes' devices, and the volume counts them.
+//! Reads of pages go through the object's device, so depth and completions are those of the classes' devices, and the
+//! volume counts them.
 
 mod files;
 mod mounts;
@@ -20,8 +22,8 @@ pub use mounts::databases;
 /// Seed of emulated devices: the same volume behaves the same in every run.
 const MODEL_SEED: u64 = 0x7461_6e61_6461;
 
-/// How to open a volume's folder on `executors`: with their method and buffers, and with the device models that its classes name, in virtual time
-/// if there is one.
+/// How to open a volume's folder on `executors`: with their method and buffers, and with the device models that its
+/// classes name, in virtual time if there is one.
 pub fn settings(executors: &Arc<Executors>) -> Settings {
     Settings {
         method: executors.method(),

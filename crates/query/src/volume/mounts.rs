@@ -1,7 +1,7 @@
 //! Which folders of a tree of files are data directories or databases.
 //!
-//! A folder that holds a server's own files is a data directory, and what lies below belongs to it; any other folder that holds tables is a
-//! database. So several servers' folders in one volume are found each for itself.
+//! A folder that holds a server's own files is a data directory, and what lies below belongs to it; any other folder
+//! that holds tables is a database. So several servers' folders in one volume are found each for itself.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! Differences that are known: a list that may only become shorter.
 //!
-//! A line of the list is `verdict<TAB>database<TAB>query`. A query that is not equal has to be in it with its verdict; a
-//! query in it that has become equal has to be taken out. `make answers-known` writes the list anew, and refuses to if
-//! more queries would be wrong than before.
+//! A line of the list is `verdict<TAB>database<TAB>query`. A query that is not equal has to be in it with its verdict;
+//! a query in it that has become equal has to be taken out. `make answers-known` writes the list anew, and refuses to
+//! if more queries would be wrong than before.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,6 +1,7 @@
 //! Queries whose answers a MariaDB 10.11 gave once, on files that the installed MariaDB makes now.
 //!
-//! `exceptions.tsv` lists queries that are not to be equal, each with its reason; `known.tsv` those that are not equal yet.
+//! `exceptions.tsv` lists queries that are not to be equal, each with its reason; `known.tsv` those that are not equal
+//! yet.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -1,5 +1,5 @@
-//! Random statements on a server. A read view stays open behind some of them, so that what they delete and update is not
-//! purged when the server stops.
+//! Random statements on a server. A read view stays open behind some of them, so that what they delete and update is
+//! not purged when the server stops.
 
 use crate::alterations::alter;
 use crate::campaign::{SETTINGS, compare_all, number, print_tables, report, shortened};

@@ -50,8 +50,8 @@ pub fn assert_same_rows(mut found: Vec<Row>, mut expected: Vec<Row>, what: &str)
     assert_eq!(found.len(), expected.len(), "{what}: number of rows");
 }
 
-/// Compares rows regardless of order, and decimals to the digits that both have: the server rounds averages and quotients to four digits
-/// more than their operand has, DataFusion to another number.
+/// Compares rows regardless of order, and decimals to the digits that both have: the server rounds averages and
+/// quotients to four digits more than their operand has, DataFusion to another number.
 pub fn assert_alike(mut found: Vec<Row>, mut expected: Vec<Row>, what: &str) {
     found.sort_by_cached_key(coarse);
     expected.sort_by_cached_key(coarse);

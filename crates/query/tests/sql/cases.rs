@@ -1,4 +1,5 @@
-//! All case tables read as the servers read them: every type at its extremes, all row formats, partitions, instant columns.
+//! All case tables read as the servers read them: every type at its extremes, all row formats, partitions, instant
+//! columns.
 
 use tanada_io::Method;
 

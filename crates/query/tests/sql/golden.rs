@@ -1,4 +1,5 @@
-//! All TPC-H queries and the out-of-order query give the servers' answers, on both servers' files, in both execution modes.
+//! All TPC-H queries and the out-of-order query give the servers' answers, on both servers' files, in both execution
+//! modes.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! Placement beside queries: footprints are told before, chunks move, what was learned stays in the volume, and answers are the same.
+//! Placement beside queries: footprints are told before, chunks move, what was learned stays in the volume, and answers
+//! are the same.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -325,7 +326,8 @@ async fn relocations_are_told_as_they_happen() {
     session.mount_volume(folder.path(), &MountOptions::default()).await.unwrap();
     session.use_database("tpch").unwrap();
     session.set("tanada.lookup_join", "always").await.unwrap();
-    // Four copies at once go on from here, each for some milliseconds, until the policy is another one: they are told of as the former one's.
+    // Four copies at once go on from here, each for some milliseconds, until the policy is another one: they are told
+    // of as the former one's.
     let query = session.execute(JOIN).await.unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     session.set("tanada.placement", "off").await.unwrap();
@@ -419,7 +421,8 @@ async fn all_copies_together_keep_to_the_bandwidth_limit() {
     let took = began.elapsed();
     let copies = "from tanada.placements where refusal is null and bytes > 0";
     let count = number(&session, &format!("select count(*) {copies}")).await;
-    // Chunks of a mebibyte, one a second: the last began when the others were paid for. Without a limit this takes a second; what takes longer elsewhere adds to it.
+    // Chunks of a mebibyte, one a second: the last began when the others were paid for. Without a limit this takes a
+    // second; what takes longer elsewhere adds to it.
     assert!(count > 3 && took.as_secs() >= count - 1, "{count} copies in {took:?}");
     session.close().await.unwrap();
 }

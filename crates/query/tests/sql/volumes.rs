@@ -1,4 +1,5 @@
-//! Databases in a tiered volume: adopted and imported files give what the files themselves give, and their reads are counted.
+//! Databases in a tiered volume: adopted and imported files give what the files themselves give, and their reads are
+//! counted.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -152,7 +153,8 @@ async fn files_are_read_where_their_mirror_is_damaged() {
     let object = directory.volume().open_object("data/tpch/lineitem.ibd").unwrap();
     let mirrored = object.mirror_to(0..u64::MAX, "fast", &Relocation::default()).await.unwrap().done;
     directory.close().await.unwrap();
-    // Where its pages lie in the class: page 0 has no type, the root and every fifth page are zeros, of all others one bit is another.
+    // Where its pages lie in the class: page 0 has no type, the root and every fifth page are zeros, of all others one
+    // bit is another.
     let file = std::fs::read(data.join("tpch/lineitem.ibd")).unwrap();
     let pages: HashMap<&[u8], usize> =
         file.chunks(PAGE).zip(0..).filter(|(page, _)| page.iter().any(|byte| *byte != 0)).collect();

@@ -1,4 +1,5 @@
-//! Operations that a teller has begun: the oracle knows of them, and is told how they end, also when nobody waits for the answer any more.
+//! Operations that a teller has begun: the oracle knows of them, and is told how they end, also when nobody waits for
+//! the answer any more.
 
 use tanada_volume::Object;
 

@@ -1,9 +1,11 @@
 //! Cuts the power at the points of a story, and has each outcome judged.
 //!
-//! A point is an I/O that is about to take effect, or a crash point that is being passed. The story goes on as if nothing had happened: the disks
-//! and the oracle are copied as they are, which is cheap, and recoveries happen in worlds of their own. So one story serves many power cuts.
+//! A point is an I/O that is about to take effect, or a crash point that is being passed. The story goes on as if
+//! nothing had happened: the disks and the oracle are copied as they are, which is cheap, and recoveries happen in
+//! worlds of their own. So one story serves many power cuts.
 //!
-//! Before an I/O takes effect all that was started since the last one is in flight; so between two such points nothing else can be found.
+//! Before an I/O takes effect all that was started since the last one is in flight; so between two such points nothing
+//! else can be found.
 
 use std::sync::Arc;
 

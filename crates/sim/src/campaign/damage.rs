@@ -1,9 +1,10 @@
-//! What is not a power cut: metadata that rot while the volume is closed or after it was stopped uncleanly, repairs of that, and devices that are gone
-//! when it is opened again.
+//! What is not a power cut: metadata that rot while the volume is closed or after it was stopped uncleanly, repairs of
+//! that, and devices that are gone when it is opened again.
 //!
 //! 1. A story is told and the volume closed, so all that there is is durable; or the power is cut at its end.
 //! 2. The disks are damaged; the volume is opened in a world of its own.
-//! 3. It may refuse to open, and objects may refuse to be read; but what is read is right, and without the damage all is there.
+//! 3. It may refuse to open, and objects may refuse to be read; but what is read is right, and without the damage all
+//!    is there.
 
 use tanada_base::SplitMix64;
 use tanada_io::BufferPool;
@@ -125,7 +126,8 @@ pub fn rot_of_metadata(case: &Case, flips: u64) -> Result<DamageReport, Failure>
     Ok(report)
 }
 
-/// Damages one of the two superblocks after a story at whose end the power was cut, by a bit or by whole sectors, one for each of `times` openings.
+/// Damages one of the two superblocks after a story at whose end the power was cut, by a bit or by whole sectors, one
+/// for each of `times` openings.
 ///
 /// # Errors
 /// If the volume does not open, or anything that was synced is missing.

@@ -1,7 +1,8 @@
 //! What was asked of each object since the volume was opened, against what the volume counted and gave.
 //!
-//! 1. A read or a write is entered when it is asked for: so much may be counted. When it is done it is entered again: so much must be. Between the two
-//!    lie only requests that failed or that nobody waited for; without them counts have to be exact, whatever ran at once.
+//! 1. A read or a write is entered when it is asked for: so much may be counted. When it is done it is entered again:
+//!    so much must be. Between the two lie only requests that failed or that nobody waited for; without them counts
+//!    have to be exact, whatever ran at once.
 //! 2. What objects were counted for writing is what classes were, to the byte; nothing else counts.
 //! 3. An object takes up no more chunks than its quota says, or than it had when that was said.
 //! 4. An object that was pinned at its making, and of which nothing else was said since, has nothing anywhere else.

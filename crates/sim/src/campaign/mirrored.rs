@@ -1,8 +1,9 @@
 //! Mirrors that are lost: all homes lie in a class that never fails, and only mirrors in one that does.
 //!
-//! Reads from mirrors fail at random, the mirrors' device is gone when the volume is opened again, or its label has rotted. Each of that the volume can
-//! notice, so none of it may be seen: every read is right, every write is taken, and no operation is refused. (A bit that flips within a mirror's
-//! data is noticed by nobody, for data have no checksums.)
+//! Reads from mirrors fail at random, the mirrors' device is gone when the volume is opened again, or its label has
+//! rotted. Each of that the volume can notice, so none of it may be seen: every read is right, every write is taken,
+//! and no operation is refused. (A bit that flips within a mirror's data is noticed by nobody, for data have no
+//! checksums.)
 
 use tanada_base::SplitMix64;
 use tanada_io::Operation;

@@ -1,8 +1,9 @@
 //! Campaigns: stories told to a volume on simulated disks, with power cuts at their points and an oracle that judges.
 //!
-//! 1. A [`Case`] names a story and a seed. [`Trial::run`] makes a volume and tells the story: operations by one task or several.
-//! 2. At points of the story power is cut ([`Density`]); each outcome that is drawn is recovered from in a world of its own and judged, and power
-//!    may be cut again during that recovery or after it.
+//! 1. A [`Case`] names a story and a seed. [`Trial::run`] makes a volume and tells the story: operations by one task or
+//!    several.
+//! 2. At points of the story power is cut ([`Density`]); each outcome that is drawn is recovered from in a world of its
+//!    own and judged, and power may be cut again during that recovery or after it.
 //! 3. What goes wrong is a [`Failure`] with the command that repeats it.
 
 mod begun;

@@ -3,8 +3,8 @@
 //! 1. Open it. It must open: a power cut is no damage.
 //! 2. Its own check must find nothing.
 //! 3. Read every byte of every object; the oracle judges.
-//! 4. Then one of: cut the power during the recovery and begin again; cut it right after, when nothing may differ any more; go on working, close
-//!    cleanly and open once more.
+//! 4. Then one of: cut the power during the recovery and begin again; cut it right after, when nothing may differ any
+//!    more; go on working, close cleanly and open once more.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -188,7 +188,8 @@ impl Recovery {
     }
 }
 
-/// Keeps in `during` what the disks hold before the I/O no. `cut_at`, counted from 0, if `is_going_on` still holds then.
+/// Keeps in `during` what the disks hold before the I/O no. `cut_at`, counted from 0, if `is_going_on` still holds
+/// then.
 pub(crate) fn cut_while(
     world: &World,
     is_going_on: &Rc<Cell<bool>>,

@@ -1,7 +1,8 @@
 //! Tells stories: asks a volume for operations and keeps the oracle informed of what was asked and what was answered.
 //!
-//! Each operation begins in the oracle before the volume is asked, and ends there when the volume has answered, or as failed when nobody waits
-//! for the answer any more. What overlaps a change in flight is not asked for; everything else may run at once.
+//! Each operation begins in the oracle before the volume is asked, and ends there when the volume has answered, or as
+//! failed when nobody waits for the answer any more. What overlaps a change in flight is not asked for; everything else
+//! may run at once.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -514,7 +515,8 @@ impl Teller {
 }
 
 impl Teller {
-    /// Closes the volume and opens it again; a teller that goes on with it. The story ends if the volume cannot be closed.
+    /// Closes the volume and opens it again; a teller that goes on with it. The story ends if the volume cannot be
+    /// closed.
     pub(crate) async fn reopened(&self) -> Option<Teller> {
         self.reopened_without(None).await
     }

@@ -1,7 +1,7 @@
 //! A disk's contents: sparse pages, shared between copies until one of them is written.
 //!
-//! Campaigns copy whole disks for every power cut, so a copy costs one reference, and a page that was never written costs nothing and reads as
-//! zeros.
+//! Campaigns copy whole disks for every power cut, so a copy costs one reference, and a page that was never written
+//! costs nothing and reads as zeros.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

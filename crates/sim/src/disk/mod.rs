@@ -1,12 +1,15 @@
 //! A simulated disk: a [`Backend`] whose completions come in virtual time and whose faults are chosen.
 //!
-//! 1. An I/O that is started draws its fault and its latency; the bytes of a write are copied. Some writes take effect at once, so that others
-//!    see them before they are acknowledged, and some only as they complete; so I/Os in flight are reordered.
-//! 2. As it completes, its effect takes place: reads see all writes that took effect. A write or punch is then *pending*.
+//! 1. An I/O that is started draws its fault and its latency; the bytes of a write are copied. Some writes take effect
+//!    at once, so that others see them before they are acknowledged, and some only as they complete; so I/Os in flight
+//!    are reordered.
+//! 2. As it completes, its effect takes place: reads see all writes that took effect. A write or punch is then
+//!    *pending*.
 //! 3. A sync makes durable what had completed when the sync was started, no more.
 //! 4. A power cut ([`Wreck`]) keeps what is durable and any part of what is pending or in flight.
 //!
-//! Invariants: `cache` is `durable` with `pending` applied, but for sectors that a failed sync forgot; an I/O is completed once.
+//! Invariants: `cache` is `durable` with `pending` applied, but for sectors that a failed sync forgot; an I/O is
+//! completed once.
 
 mod effect;
 mod image;
@@ -40,7 +43,8 @@ pub struct DiskOptions {
     pub capacity_bytes: u64,
     /// Whether its size is its capacity from the start, as a block device's. Default: no, it grows as a file does.
     pub is_block_device: bool,
-    /// The shortest read or write, in microseconds of virtual time; most take up to four times as long, a few forty times. Default: 50.
+    /// The shortest read or write, in microseconds of virtual time; most take up to four times as long, a few forty
+    /// times. Default: 50.
     pub latency_us: u64,
 }
 
@@ -418,7 +422,8 @@ impl State {
             }
         }
         if self.random.below(2) == 0 {
-            // The cache drops what it believes to be clean; reads see the disk. A hole stays one: that is the file system's own knowledge.
+            // The cache drops what it believes to be clean; reads see the disk. A hole stays one: that is the file
+            // system's own knowledge.
             self.cache = self.durable.clone();
             let punches = covered.iter().filter(|pending| pending.effect.is_punch());
             punches.chain(&self.pending).for_each(|pending| pending.effect.apply(&mut self.cache));

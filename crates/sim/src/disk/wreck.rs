@@ -1,7 +1,8 @@
 //! What a power cut leaves: the durable bytes, and the changes that may or may not have reached them.
 //!
-//! One [`Wreck`] is the root of many outcomes: [`Wreck::survivors`] draws one of them. Each pending change is kept, lost or torn on its own, so
-//! older changes may be lost while newer ones survive. A file that grew may have its old size, its new one, or one between.
+//! One [`Wreck`] is the root of many outcomes: [`Wreck::survivors`] draws one of them. Each pending change is kept,
+//! lost or torn on its own, so older changes may be lost while newer ones survive. A file that grew may have its old
+//! size, its new one, or one between.
 
 use tanada_base::SplitMix64;
 
@@ -115,8 +116,8 @@ impl Wreck {
         self.disks.iter().map(WreckedDisk::pending_changes).sum()
     }
 
-    /// One outcome of the cut, disk by disk. Half of the time all disks are treated alike, else each as it comes: a disk that keeps all beside one
-    /// that loses all is what shows that an order between them was assumed.
+    /// One outcome of the cut, disk by disk. Half of the time all disks are treated alike, else each as it comes: a
+    /// disk that keeps all beside one that loses all is what shows that an order between them was assumed.
     pub fn survivors(&self, random: &mut SplitMix64) -> Vec<(String, DiskImage)> {
         let alike = (random.below(2) == 0).then(|| Tearing::draw(random));
         let survive = |disk: &WreckedDisk| {

@@ -1,11 +1,12 @@
 //! A deterministic executor: one thread, virtual time, and a seed that decides everything that is left open elsewhere.
 //!
 //! 1. Among the tasks that are ready, the seed chooses which is polled next.
-//! 2. When none is ready, time jumps to the earliest event: a timer's end or the completion of an I/O. Observers are told of an I/O before its
-//!    effect takes place; then it takes place and its task is woken.
+//! 2. When none is ready, time jumps to the earliest event: a timer's end or the completion of an I/O. Observers are
+//!    told of an I/O before its effect takes place; then it takes place and its task is woken.
 //! 3. The run ends when the scenario's future is done, when power is cut, or when nothing can happen any more.
 //!
-//! Invariants: the same seed and scenario give the same [`Run::trace`]; no wall clock, no thread and no operating system takes part.
+//! Invariants: the same seed and scenario give the same [`Run::trace`]; no wall clock, no thread and no operating
+//! system takes part.
 
 mod clock;
 mod shared;
@@ -30,7 +31,8 @@ use crate::disk::{Disk, DiskImage, DiskOptions, DiskSet, IoNote, SimDisk, Wreck}
 use crate::fault::{Rule, RuleNo};
 use task::{Joint, Tasks};
 
-/// More polls than any sound scenario takes: tasks that wake each other for ever, with or without I/O between, end here.
+/// More polls than any sound scenario takes: tasks that wake each other for ever, with or without I/O between, end
+/// here.
 const MOST_POLLS: u64 = 1_000_000;
 const MOST_IOS: u64 = 100_000;
 
@@ -63,7 +65,8 @@ impl<T> Outcome<T> {
 }
 
 impl<T> Outcome<Result<T, String>> {
-    /// What the scenario gave, where it may also tell what is wrong. `subject` is what did not come to its end then: "the recovery".
+    /// What the scenario gave, where it may also tell what is wrong. `subject` is what did not come to its end then:
+    /// "the recovery".
     pub(crate) fn told(self, subject: &str) -> Result<T, String> {
         match self {
             Outcome::Done(result) => result,
@@ -218,7 +221,8 @@ impl World {
         self.shared.trace.fold(value);
     }
 
-    /// Calls `observer` before each I/O takes effect. It may look at the world ([`wreck`](Self::wreck)) and cut its power.
+    /// Calls `observer` before each I/O takes effect. It may look at the world ([`wreck`](Self::wreck)) and cut its
+    /// power.
     pub fn observe(&self, observer: impl FnMut(&IoNote) + 'static) {
         self.observers.borrow_mut().push(Box::new(observer));
     }
@@ -258,7 +262,8 @@ impl World {
         self.disks.clone()
     }
 
-    /// Polls and fires until there is an end; how it ended, unless the scenario's own future (task `main`) gave its result.
+    /// Polls and fires until there is an end; how it ended, unless the scenario's own future (task `main`) gave its
+    /// result.
     fn drive<T>(&self, main: usize) -> Outcome<T> {
         let mut random = self.shared.stream();
         let mut polls = 0;

@@ -1,4 +1,5 @@
-//! What disks, clocks, timers and wakers of one simulation share: the time, the events to come, the ready tasks, the trace.
+//! What disks, clocks, timers and wakers of one simulation share: the time, the events to come, the ready tasks, the
+//! trace.
 //!
 //! It is `Sync` only because wakers and devices must be; one thread uses it. Invariants:
 //! - no lock is held while a completion or a waker is called;

@@ -98,7 +98,8 @@ pub struct JoinHandle<T> {
 }
 
 impl<T> JoinHandle<T> {
-    /// Drops the task's future where it stands, as a caller does who loses interest. Waiting for the handle then never ends.
+    /// Drops the task's future where it stands, as a caller does who loses interest. Waiting for the handle then never
+    /// ends.
     pub fn abort(&self) {
         self.tasks.drop_future(self.no);
     }

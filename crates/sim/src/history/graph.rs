@@ -2,13 +2,15 @@
 //!
 //! An edge says which of two comes first:
 //!
-//! - *dependence*: B read what A wrote; or wrote over it; or began when A's end had been told. A was committed when B took its snapshot.
+//! - *dependence*: B read what A wrote; or wrote over it; or began when A's end had been told. A was committed when B
+//!   took its snapshot.
 //! - *anti-dependence*: A read what B wrote over. A took its snapshot before B was committed.
 //!
-//! 1. Of two writers of a key that depend on each other over others, too, that says whose version is the older one. Where somebody read B's version and
-//!    depends on A, A's is older, or A's would have been read. Repeated until no edge is new. What stays open has no edge, so nothing legal is refused.
-//! 2. Under snapshots there is no cycle of dependences with or without an anti-dependence behind each; so none with one anti-dependence, and none in which
-//!    no two of them are neighbours.
+//! 1. Of two writers of a key that depend on each other over others, too, that says whose version is the older one.
+//!    Where somebody read B's version and depends on A, A's is older, or A's would have been read. Repeated until no
+//!    edge is new. What stays open has no edge, so nothing legal is refused.
+//! 2. Under snapshots there is no cycle of dependences with or without an anti-dependence behind each; so none with one
+//!    anti-dependence, and none in which no two of them are neighbours.
 //! 3. Serializable, there is no cycle at all.
 
 use super::check::{Written, foreign_reads};

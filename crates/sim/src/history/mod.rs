@@ -1,13 +1,14 @@
 //! Histories of concurrent transactions, and whether an isolation level allows them.
 //!
-//! 1. Whoever runs transactions against a store [records](History) what they did: began, read, wrote, asked for a commit, were told of its end. No value
-//!    is written twice, so what is read says who wrote it.
-//! 2. [`History::check`] looks at each [read and each pair of writers](check), and then for [cycles](graph) among the transactions.
-//! 3. What it finds is an [`Anomaly`] with the name that the literature has for it (Adya, *Weak Consistency*, 1999; Cerone and Gotsman, *Analysing Snapshot
-//!    Isolation*, 2016).
+//! 1. Whoever runs transactions against a store [records](History) what they did: began, read, wrote, asked for a
+//!    commit, were told of its end. No value is written twice, so what is read says who wrote it.
+//! 2. [`History::check`] looks at each [read and each pair of writers](check), and then for [cycles](graph) among the
+//!    transactions.
+//! 3. What it finds is an [`Anomaly`] with the name that the literature has for it (Adya, *Weak Consistency*, 1999;
+//!    Cerone and Gotsman, *Analysing Snapshot Isolation*, 2016).
 //!
-//! It knows nothing of the store: a history may be written by hand. Reads of transactions that failed or were rolled back count as well, for they have
-//! a snapshot, too. What is acknowledged is seen by all that begin later.
+//! It knows nothing of the store: a history may be written by hand. Reads of transactions that failed or were rolled
+//! back count as well, for they have a snapshot, too. What is acknowledged is seen by all that begin later.
 
 mod check;
 mod graph;
@@ -196,14 +197,16 @@ impl History {
         (transaction.end, transaction.ended) = (end, Some(now));
     }
 
-    /// A stop from now on cannot undo it, nor what came before it. One that wrote nothing is never durable: what it read may be lost.
+    /// A stop from now on cannot undo it, nor what came before it. One that wrote nothing is never durable: what it
+    /// read may be lost.
     pub fn durable(&mut self, no: TransactionNo) {
         let transaction = &mut self.transactions[no];
         let is_write = |operation: &Operation| matches!(operation, Operation::Write(..));
         transaction.is_durable = transaction.operations.iter().any(is_write);
     }
 
-    /// Everything stops, and this is what is found then. An end of what was not durable may be lost, over all transactions.
+    /// Everything stops, and this is what is found then. An end of what was not durable may be lost, over all
+    /// transactions.
     pub fn stopped(&mut self, found: &BTreeMap<Key, Value>, keys: impl IntoIterator<Item = Key>) {
         self.has_stopped = true;
         let no = self.begin();

@@ -1,8 +1,8 @@
 //! A store with a time to live, in every fourth story.
 //!
-//! Each of its keys is put once, and expires a second or some later: as the store has it, or as the write says. Whoever reads finds it until then, and not
-//! from then on. The clock on the wall goes on over a power cut: what is found behind one was written, and has not expired; what is missing has, or was
-//! not durable yet.
+//! Each of its keys is put once, and expires a second or some later: as the store has it, or as the write says. Whoever
+//! reads finds it until then, and not from then on. The clock on the wall goes on over a power cut: what is found
+//! behind one was written, and has not expired; what is missing has, or was not durable yet.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -63,8 +63,8 @@ impl Brief {
         Brief { is_there: is_told(seed), ..Brief::default() }
     }
 
-    /// Judges what was found by who read within the seconds `read_s` on the wall, once all that was durable at `durable_at` had to be there, and nothing
-    /// was written after `now`.
+    /// Judges what was found by who read within the seconds `read_s` on the wall, once all that was durable at
+    /// `durable_at` had to be there, and nothing was written after `now`.
     fn found(
         &self,
         found: &Keys,
@@ -94,7 +94,8 @@ impl Brief {
         Ok(())
     }
 
-    /// Judges what is found after a power cut at `now`, within some seconds on the wall; what is there then is durable, and nothing else comes.
+    /// Judges what is found after a power cut at `now`, within some seconds on the wall; what is there then is durable,
+    /// and nothing else comes.
     pub(super) fn judge(
         &mut self,
         found: Option<&(Keys, RangeInclusive<u64>)>,

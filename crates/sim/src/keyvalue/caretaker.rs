@@ -1,8 +1,9 @@
-//! Settings that differ from story to story, and who looks after a database beside those who write to it: compactions, copies of the whole, classes that are
-//! emptied and take data again.
+//! Settings that differ from story to story, and who looks after a database beside those who write to it: compactions,
+//! copies of the whole, classes that are emptied and take data again.
 //!
-//! Every third story has stores as they are by default, and no caretaker. In the others leaves, segments and pages are so small that trees grow and split;
-//! values are compressed, kept beside their keys or apart, and promoted. In every fifth story the fast class has a limit.
+//! Every third story has stores as they are by default, and no caretaker. In the others leaves, segments and pages are
+//! so small that trees grow and split; values are compressed, kept beside their keys or apart, and promoted. In every
+//! fifth story the fast class has a limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,8 +64,8 @@ pub(super) fn store_settings(seed: u64, no: u64) -> StoreSettings {
     }
 }
 
-/// Whether what lies on the fast class keeps to its limit. A segment of the log that is made while that is nearly reached may go beyond it, and so may what was
-/// being written then.
+/// Whether what lies on the fast class keeps to its limit. A segment of the log that is made while that is nearly
+/// reached may go beyond it, and so may what was being written then.
 pub(super) fn check_limit(database: &Database) -> Result<(), String> {
     let settings = database.settings();
     let Some(limit) = settings.fast_class_bytes else { return Ok(()) };

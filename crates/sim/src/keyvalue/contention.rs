@@ -1,7 +1,8 @@
 //! Transactions over a few keys that several share, and what their history has to keep to.
 //!
-//! Each value begins with its number in the history, and the rest follows from that; so what is found says which write it is, and none that is torn passes.
-//! After a power cut what is found is one more reader's snapshot: [`History::stopped`].
+//! Each value begins with its number in the history, and the rest follows from that; so what is found says which write
+//! it is, and none that is torn passes. After a power cut what is found is one more reader's snapshot:
+//! [`History::stopped`].
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! Power cuts of a story, and what is found behind them.
 //!
-//! 1. [`Cutter`] passes points: before each I/O, and at the end. With some chance power is cut there, which the story does not notice.
+//! 1. [`Cutter`] passes points: before each I/O, and at the end. With some chance power is cut there, which the story
+//!    does not notice.
 //! 2. [`judge`] draws what the disks hold then, recovers it in a world of its own, and asks the model.
 //! 3. By chance the recovery is cut as well, and judged in its turn, or the story goes on behind it.
 

@@ -1,6 +1,7 @@
 //! A simulation as what the key-value engine runs in.
 //!
-//! The engine's tasks may move between threads, the simulation's may not; so they are handed over by a queue, which a task of the simulation empties.
+//! The engine's tasks may move between threads, the simulation's may not; so they are handed over by a queue, which a
+//! task of the simulation empties.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,7 +1,8 @@
 //! A store that comes and goes: it is made, written to, loaded and dropped, and made again under the same name.
 //!
-//! It is there from the return of its making on, until its dropping is asked for, and gone when that returns; in between both are right. While it is
-//! there it has what its writer wrote since it was made, by the rules of all writers, and nothing of those before it.
+//! It is there from the return of its making on, until its dropping is asked for, and gone when that returns; in
+//! between both are right. While it is there it has what its writer wrote since it was made, by the rules of all
+//! writers, and nothing of those before it.
 
 use std::time::Duration;
 

@@ -1,10 +1,13 @@
-//! Campaigns for the key-value engine: writers, readers and background jobs on simulated disks, power cuts, failing devices, rot.
+//! Campaigns for the key-value engine: writers, readers and background jobs on simulated disks, power cuts, failing
+//! devices, rot.
 //!
-//! 1. A database is made in a small volume of two classes, and [a story](story) is told to it: several writers at once, each with keys of its own, and beside them
-//!    [transactions](contention) over the same few keys, [a store](lodger) that comes and goes, [one](brief) in which everything expires, and
-//!    [a caretaker](caretaker), and somebody who changes [settings](tuning).
-//! 2. Before I/Os [power is cut](cuts) with some chance; crash points are counted, so that none is never passed. What the disks hold then is recovered in a world of its own;
-//!    [the model](model) says whether what is found there may be.
+//! 1. A database is made in a small volume of two classes, and [a story](story) is told to it: several writers at once,
+//!    each with keys of its own, and beside them [transactions](contention) over the same few keys, [a store](lodger)
+//!    that comes and goes, [one](brief) in which everything expires, and [a caretaker](caretaker), and somebody who
+//!    changes [settings](tuning).
+//! 2. Before I/Os [power is cut](cuts) with some chance; crash points are counted, so that none is never passed. What
+//!    the disks hold then is recovered in a world of its own; [the model](model) says whether what is found there may
+//!    be.
 //! 3. The recovery may be cut as well; or the story goes on from there, ends cleanly, and everything must be there.
 
 mod brief;
@@ -103,8 +106,8 @@ impl KeyValueTrial {
         }
     }
 
-    /// Writes, closes, lets bits of the classes' disks rot, one after the other, and reads everything again: what is read is right or an error.
-    /// Gives how often it was an error.
+    /// Writes, closes, lets bits of the classes' disks rot, one after the other, and reads everything again: what is
+    /// read is right or an error. Gives how often it was an error.
     ///
     /// # Errors
     /// What was read wrongly.
@@ -213,7 +216,8 @@ impl KeyValueTrial {
         let stores = make_stores(&database, seed).await?;
         let at_io = cutter.clone();
         world.observe(move |_| at_io.point());
-        // Crash points are passed on the simulation's one thread, inside of what an I/O woke: the disks are then as before the next I/O.
+        // Crash points are passed on the simulation's one thread, inside of what an I/O woke: the disks are then as
+        // before the next I/O.
         probe.marks.lock().clear();
         for rule in &self.rules {
             world.inject(*rule);

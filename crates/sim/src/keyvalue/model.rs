@@ -1,17 +1,18 @@
 //! What must be in a database, and what may be.
 //!
-//! Each writer owns the keys that begin with its letter, in all stores, and writes one batch after the other. With each it puts the batch's number
-//! under a key of its own, so what is found says how many of its batches are there.
+//! Each writer owns the keys that begin with its letter, in all stores, and writes one batch after the other. With each
+//! it puts the batch's number under a key of its own, so what is found says how many of its batches are there.
 //!
 //! After a power cut, for each writer:
 //! - what is found is exactly what its first `n` batches make: no batch is there in part, none is missing in between;
 //! - `n` covers all that was acknowledged as durable, and all whose time to become durable was over;
 //! - what is lost is a suffix over all writers: nobody's batch is there that began after a lost one was acknowledged.
 //!
-//! A copy of the database is judged the same way: it has what all writers had acknowledged when it was asked for, and nothing that they began afterwards.
+//! A copy of the database is judged the same way: it has what all writers had acknowledged when it was asked for, and
+//! nothing that they began afterwards.
 //!
-//! Keys that several share are the subject of [`super::contention`], a store that comes and goes that of [`super::lodger`], and what expires that of
-//! [`super::brief`], settings that of [`super::tuning`].
+//! Keys that several share are the subject of [`super::contention`], a store that comes and goes that of
+//! [`super::lodger`], and what expires that of [`super::brief`], settings that of [`super::tuning`].
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -384,7 +385,8 @@ mod tests {
         assert!(model.clone().judge(&found, SECOND * 6).unwrap_err().contains("should not be there"));
     }
 
-    /// A store that comes and goes is there from its making to its dropping, with what was written to it and nothing else.
+    /// A store that comes and goes is there from its making to its dropping, with what was written to it and nothing
+    /// else.
     #[test]
     fn checkpoints_contain_acknowledged_and_no_later_writes() {
         let mut model = Model { writers: vec![Writer::new(b'a')], ..Model::default() };

@@ -1,5 +1,5 @@
-//! A story told to a database: several writers, readers of what they wrote, who by chance lose patience, snapshots, loads; the engine's own jobs run beside
-//! them.
+//! A story told to a database: several writers, readers of what they wrote, who by chance lose patience, snapshots,
+//! loads; the engine's own jobs run beside them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -114,7 +114,8 @@ impl Teller {
             Ok(()) => {
                 let durable_at = match durability {
                     Durability::Sync => at,
-                    // A device that fails may take with it what was promised to be durable soon; writers are told so by their next write.
+                    // A device that fails may take with it what was promised to be durable soon; writers are told so by
+                    // their next write.
                     Durability::Within(_) if self.expects_errors => Duration::MAX,
                     Durability::Within(ms) => at + Duration::from_millis(ms.into()) + SLACK,
                 };
@@ -168,7 +169,8 @@ impl Teller {
         random.below(self.store_count as u64) as usize
     }
 
-    /// Loads some of the writer's keys into the first store, in order, as one batch; `false` if that failed, as it may. By chance it is given up.
+    /// Loads some of the writer's keys into the first store, in order, as one batch; `false` if that failed, as it may.
+    /// By chance it is given up.
     pub(super) async fn load(&self, no: usize, letter: u8, random: &mut SplitMix64) -> Result<bool, String> {
         let (earlier, before, asked_at) = (self.database.snapshot(), self.state(no), self.world.now());
         let mut load = match self.stores[0].bulk_load().await {
@@ -347,8 +349,8 @@ pub(super) fn patient() -> impl FnMut(u64) -> Option<std::future::Ready<()>> {
     |_| None
 }
 
-/// All that a cursor finds; an error in words if it goes the wrong way. A step for which `impatience` gives a time is dropped when that is over, and asked
-/// for again.
+/// All that a cursor finds; an error in words if it goes the wrong way. A step for which `impatience` gives a time is
+/// dropped when that is over, and asked for again.
 pub(super) async fn walked<P: Future<Output = ()>>(
     store: &Store,
     options: CursorOptions,

@@ -1,7 +1,8 @@
-//! Who changes settings while everybody goes on: of the two stores, and of the database, with the limit of the fast class.
+//! Who changes settings while everybody goes on: of the two stores, and of the database, with the limit of the fast
+//! class.
 //!
-//! One change after the other, so what is found after a power cut is what was set last, or what was being set then. Policies are others' to change
-//! meanwhile.
+//! One change after the other, so what is found after a power cut is what was set last, or what was being set then.
+//! Policies are others' to change meanwhile.
 
 use std::time::Duration;
 
@@ -15,7 +16,8 @@ use super::model::STORES;
 use super::story::Teller;
 use crate::trace::mix;
 
-/// How long it takes at most until the database keeps to a limit that was lowered, or to one that it could not keep to while the other class took nothing.
+/// How long it takes at most until the database keeps to a limit that was lowered, or to one that it could not keep to
+/// while the other class took nothing.
 const SETTLES: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 

@@ -1,7 +1,8 @@
 //! The oracle: a model of all objects of a volume that knows what must be there, what may be, and what cannot.
 //!
-//! Each object has a content ([`ObjectModel`]) and names. A name is like a byte: the one of the last sync is certain, those since are possible,
-//! and "no name" (not created yet, or deleted) is one of them. What is said about an object (class, pin, quota) is like a name. After a power cut each object that was found must be one of those known, each
+//! Each object has a content ([`ObjectModel`]) and names. A name is like a byte: the one of the last sync is certain,
+//! those since are possible, and "no name" (not created yet, or deleted) is one of them. What is said about an object
+//! (class, pin, quota) is like a name. After a power cut each object that was found must be one of those known, each
 //! known one at most once, and none that must exist may be missing.
 
 mod object;
@@ -307,7 +308,8 @@ impl Oracle {
         Ok(next)
     }
 
-    /// Judges objects that were found, while others may be missing. Nothing may have been named anew since the last sync.
+    /// Judges objects that were found, while others may be missing. Nothing may have been named anew since the last
+    /// sync.
     pub(crate) fn check_found(&self, found: &[Found]) -> Result<(), String> {
         for object in found {
             let known = self.known.iter().find(|(_, known)| known.may_be_called(Some(&object.name)));

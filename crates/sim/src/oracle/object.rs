@@ -1,9 +1,11 @@
 //! What one object may hold: its synced bytes, and each change since.
 //!
 //! 1. A change is *begun* before the volume is asked and *done* when the volume says so; then reads must see it.
-//! 2. A sync covers the changes that were done when it was begun. Once it is done they are certain; the others stay possible.
-//! 3. After a power cut each sector must be as some prefix of its changes left it, from the synced bytes on. Where changes cover a sector in
-//!    part, each of its bytes must come from one of them. The size must be one that the object had since.
+//! 2. A sync covers the changes that were done when it was begun. Once it is done they are certain; the others stay
+//!    possible.
+//! 3. After a power cut each sector must be as some prefix of its changes left it, from the synced bytes on. Where
+//!    changes cover a sector in part, each of its bytes must come from one of them. The size must be one that the
+//!    object had since.
 //! 4. A change that failed is never certain: its bytes are possible until the object is recovered.
 
 use std::sync::Arc;
@@ -165,7 +167,8 @@ impl ObjectModel {
         self.changes.push(entry);
     }
 
-    /// The volume says that it failed, or nobody waited for its end. It may have happened in part; `size` is what the volume says now.
+    /// The volume says that it failed, or nobody waited for its end. It may have happened in part; `size` is what the
+    /// volume says now.
     pub(crate) fn failed(&mut self, no: ChangeNo, size: Option<u64>) {
         if let Some(entry) = self.changes.iter_mut().find(|entry| entry.no == no.0) {
             entry.stage = Stage::Failed;
@@ -228,8 +231,8 @@ impl ObjectModel {
         ReadNote { no }
     }
 
-    /// Judges what a read returned; `None` if it failed. `is_in_doubt`: a write or sync failed, so that chunks that changed since the last sync
-    /// hold anything.
+    /// Judges what a read returned; `None` if it failed. `is_in_doubt`: a write or sync failed, so that chunks that
+    /// changed since the last sync hold anything.
     pub(crate) fn end_read(
         &mut self,
         read: &ReadNote,

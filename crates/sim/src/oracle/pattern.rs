@@ -1,6 +1,7 @@
 //! Contents that tell where they belong: each aligned word of eight bytes names its object, its write and its offset.
 //!
-//! So a wrong sector says whose it is. Words are mixed by a bijection, so that no two differ in few bytes only, and none is zero.
+//! So a wrong sector says whose it is. Words are mixed by a bijection, so that no two differ in few bytes only, and
+//! none is zero.
 
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The inverse of `FACTOR` modulo 2^64.

@@ -31,7 +31,8 @@ fn a_power_cut_after_every_io_of_the_fixed_stories_loses_nothing_that_was_synced
     assert!(report.points > report.ios, "each I/O is a point, and so is each crash point: {report}");
 }
 
-/// Reads of mirrors fail, the mirrors' device is gone or its label has rotted: it costs speed, and power cuts change nothing of that.
+/// Reads of mirrors fail, the mirrors' device is gone or its label has rotted: it costs speed, and power cuts change
+/// nothing of that.
 #[test]
 fn faults_of_mirrors_cost_only_speed() {
     let report = all_hold(&Trial::cuts(30, 2), &seeds("mirrored", 1..61));

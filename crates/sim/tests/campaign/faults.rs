@@ -1,4 +1,5 @@
-//! Disks that fail: errors are reported, nothing unsynced counts as durable, and after the next opening all that was synced is there.
+//! Disks that fail: errors are reported, nothing unsynced counts as durable, and after the next opening all that was
+//! synced is there.
 
 use tanada_io::Operation;
 use tanada_sim::{

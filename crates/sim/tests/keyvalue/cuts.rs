@@ -59,7 +59,8 @@ fn acknowledged_writes_survive_power_cuts() {
     }
 }
 
-/// An engine that asked the machine for the time, a hash map for its order or a cache with hashes of its own for what to drop would break this.
+/// An engine that asked the machine for the time, a hash map for its order or a cache with hashes of its own for what
+/// to drop would break this.
 #[test]
 fn the_same_seed_gives_the_same_run() {
     for seed in 0..12 {
@@ -68,8 +69,8 @@ fn the_same_seed_gives_the_same_run() {
     }
 }
 
-/// Stories in each of which another I/O meets `fault`, the first one in the first, until there is none left that it could meet; how often it struck. Each
-/// ends with a power cut, and each seventh has some before that, too.
+/// Stories in each of which another I/O meets `fault`, the first one in the first, until there is none left that it
+/// could meet; how often it struck. Each ends with a power cut, and each seventh has some before that, too.
 fn one_after_the_other(fault: Fault) -> u64 {
     let (mut struck, mut spared) = (0, 0);
     for no in 0.. {
@@ -88,7 +89,8 @@ fn one_after_the_other(fault: Fault) -> u64 {
     struck
 }
 
-/// Any write or sync that fails ends the writes, not the reads; and what was durable before is there after the next opening.
+/// Any write or sync that fails ends the writes, not the reads; and what was durable before is there after the next
+/// opening.
 #[test]
 fn a_device_that_fails_costs_nothing_that_was_durable() {
     let struck = one_after_the_other(Fault::Error);
@@ -113,7 +115,8 @@ fn rot_is_never_read_as_data() {
     assert!(noticed > 20, "{noticed}");
 }
 
-/// The next segment of the same opening begins in the block behind it, so replay went on there, and a batch was missing in between.
+/// The next segment of the same opening begins in the block behind it, so replay went on there, and a batch was missing
+/// in between.
 #[test]
 fn a_torn_frame_in_the_last_block_of_a_segment_ends_the_log() {
     told(291..292, &KeyValueTrial::cuts(100, 3));

@@ -1,5 +1,5 @@
-//! Transactions of many threads on real files, and what their history keeps to; the database is opened anew in between, and tables are written out and merged
-//! all the while.
+//! Transactions of many threads on real files, and what their history keeps to; the database is opened anew in between,
+//! and tables are written out and merged all the while.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -144,7 +144,8 @@ fn look_back(stores: &[Store], snapshot: &Snapshot, history: &Shared, no: Transa
     Ok(())
 }
 
-/// Threads run transactions, in three openings of a database; the verdict on each, and its transactions and how many of them were refused.
+/// Threads run transactions, in three openings of a database; the verdict on each, and its transactions and how many of
+/// them were refused.
 fn run(isolation: Isolation, level: Level, bug: PlantedBug, seed: u64) -> std::result::Result<(), Anomaly> {
     let folder = tempfile::tempdir().unwrap();
     let volume = volume(folder.path());

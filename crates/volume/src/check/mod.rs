@@ -1,14 +1,16 @@
 //! Checking a volume that is not in use, and repairing what can be derived.
 //!
-//! A check reads superblocks, the log, labels and the identity of adopted files, and changes nothing. It finds out whether
+//! A check reads superblocks, the log, labels and the identity of adopted files, and changes nothing. It finds out
+//! whether
 //! - both superblocks are whole, and the log up to its end;
 //! - every chunk's home and mirror lie within their class, and no place is claimed twice;
 //! - mirrors lie in faster classes than their homes;
 //! - every device is there, large enough and the right one;
 //! - adopted files are what they were.
 //!
-//! A repair drops mirrors that cannot be right (homes are the truth), drops mirrors of changed files, and writes both superblocks and a new
-//! log. It never guesses: homes that collide, a damaged log, a wrong device stay as they are found.
+//! A repair drops mirrors that cannot be right (homes are the truth), drops mirrors of changed files, and writes both
+//! superblocks and a new log. It never guesses: homes that collide, a damaged log, a wrong device stay as they are
+//! found.
 
 mod findings;
 

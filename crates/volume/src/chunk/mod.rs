@@ -1,8 +1,8 @@
 //! A chunk: where it lies and what was done to it.
 //!
-//! A chunk's home is one physical chunk of one class, or none (never written: it reads as zeros). It may have a mirror in a faster class.
-//! Both are words, read without a lock by whoever has the leaf; they change under the journal's lock only, so that a checkpoint sees
-//! all of a change or nothing.
+//! A chunk's home is one physical chunk of one class, or none (never written: it reads as zeros). It may have a mirror
+//! in a faster class. Both are words, read without a lock by whoever has the leaf; they change under the journal's lock
+//! only, so that a checkpoint sees all of a change or nothing.
 //!
 //! Invariant: an object's chunk costs less than 64 bytes of memory, all included ([`table`]); a test counts.
 
@@ -100,7 +100,8 @@ mod tests {
             + 2 * size_of::<usize>()
             + size_of::<Option<std::sync::Arc<table::Leaf>>>();
         let chunks = table::CHUNKS_PER_LEAF as usize;
-        // The directory of leaves may be half empty, and two bits a chunk say what is free in its class and its mirror's.
+        // The directory of leaves may be half empty, and two bits a chunk say what is free in its class and its
+        // mirror's.
         let all = leaf + size_of::<usize>() + chunks.div_ceil(4);
         assert!(all < 64 * chunks, "{} bytes a chunk", all as f64 / chunks as f64);
     }

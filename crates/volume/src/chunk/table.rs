@@ -1,4 +1,5 @@
-//! The chunks of one object: a directory of leaves, made when first needed, so that what was never written costs nothing.
+//! The chunks of one object: a directory of leaves, made when first needed, so that what was never written costs
+//! nothing.
 
 use std::sync::Arc;
 

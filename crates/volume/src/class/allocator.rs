@@ -2,8 +2,8 @@
 //!
 //! The search goes on where the last one ended, so that what is written in one go lies in one piece.
 //!
-//! Invariant: `taken` is the number of set bits below `chunks`; no bit is set at or behind `chunks`. At or behind `limit` nothing is given
-//! out (a class that is being made smaller).
+//! Invariant: `taken` is the number of set bits below `chunks`; no bit is set at or behind `chunks`. At or behind
+//! `limit` nothing is given out (a class that is being made smaller).
 
 /// The free list of a class.
 #[derive(Debug, Default)]

@@ -2,7 +2,8 @@
 //!
 //! Invariants:
 //! - `synced` never exceeds the writes that were complete when the last successful sync began;
-//! - after a failed sync nothing is known about what was written since the one before, so the device takes no more writes.
+//! - after a failed sync nothing is known about what was written since the one before, so the device takes no more
+//!   writes.
 
 use std::any::Any;
 use std::fmt;
@@ -66,8 +67,8 @@ impl ClassDevice {
         self.failed.load(Ordering::SeqCst)
     }
 
-    /// Counts a completed write or punch, which the next sync covers. One that failed counts too: part of it may be there for all that read, and
-    /// is gone after a stop unless a sync comes before.
+    /// Counts a completed write or punch, which the next sync covers. One that failed counts too: part of it may be
+    /// there for all that read, and is gone after a stop unless a sync comes before.
     pub(crate) fn wrote(&self) {
         self.completed.fetch_add(1, Ordering::SeqCst);
     }

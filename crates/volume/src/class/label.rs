@@ -1,7 +1,8 @@
-//! The label at the start of every device of a class, so that a device is known again, and a stranger's is not written to.
+//! The label at the start of every device of a class, so that a device is known again, and a stranger's is not written
+//! to.
 //!
-//! One block of 4 KiB, big-endian: magic (8), checksum of what follows the checksum (4), format version (4), volume id (16), class number (1), 0 (1),
-//! device number (2), devices (2), zeros.
+//! One block of 4 KiB, big-endian: magic (8), checksum of what follows the checksum (4), format version (4), volume id
+//! (16), class number (1), 0 (1), device number (2), devices (2), zeros.
 
 use tanada_base::Reader;
 

@@ -1,10 +1,12 @@
 //! Media classes: devices of one speed, striped, and the physical chunks on them.
 //!
 //! Invariants:
-//! - a class keeps its number as long as it is there; its rank, fastest first, may change when classes are added before it;
-//! - a chunk that is taken in the allocator is either in the mapping, or being filled by an operation that holds it, or waits until it may
-//!   be used again;
-//! - the class's devices are there as long as anything is written to it; one that is missing makes the class unreadable in part.
+//! - a class keeps its number as long as it is there; its rank, fastest first, may change when classes are added before
+//!   it;
+//! - a chunk that is taken in the allocator is either in the mapping, or being filled by an operation that holds it, or
+//!   waits until it may be used again;
+//! - the class's devices are there as long as anything is written to it; one that is missing makes the class unreadable
+//!   in part.
 
 mod allocator;
 pub(crate) mod device;
@@ -46,7 +48,8 @@ pub(crate) struct Class {
     pub(crate) is_draining: AtomicBool,
     /// Its mirrors are not read any more: one of its devices failed.
     pub(crate) is_failed: AtomicBool,
-    /// A device had no space for a chunk although the class had one: until when none is given out. In milliseconds of the volume's clock.
+    /// A device had no space for a chunk although the class had one: until when none is given out. In milliseconds of
+    /// the volume's clock.
     out_of_space_until_ms: AtomicU64,
 }
 
@@ -204,8 +207,9 @@ impl Class {
         join_all(syncs).await.into_iter().collect()
     }
 
-    /// Makes its devices, which are large enough for `before` chunks, as large as `chunks` need; durable after the next sync. The new last block
-    /// is written even if a device says that it is large enough: that may be what an attempt left that failed, and no sync would cover it.
+    /// Makes its devices, which are large enough for `before` chunks, as large as `chunks` need; durable after the next
+    /// sync. The new last block is written even if a device says that it is large enough: that may be what an attempt
+    /// left that failed, and no sync would cover it.
     pub(crate) async fn reserve(
         &self,
         before: u32,
@@ -267,7 +271,8 @@ impl Class {
         Ok(())
     }
 
-    /// Fails if a device is another's than the one that belongs there; the devices whose label cannot be read, with the reason.
+    /// Fails if a device is another's than the one that belongs there; the devices whose label cannot be read, with the
+    /// reason.
     pub(crate) async fn check_labels(
         &self,
         volume: [u8; 16],

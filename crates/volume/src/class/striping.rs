@@ -1,7 +1,7 @@
 //! Where on its devices a class's bytes lie.
 //!
-//! The physical chunks of a class lie one after the other in its address space; the address space goes over the devices in turn, a segment
-//! at a time (RAID-0). Each device has its label before that.
+//! The physical chunks of a class lie one after the other in its address space; the address space goes over the devices
+//! in turn, a segment at a time (RAID-0). Each device has its label before that.
 
 use crate::settings::{BLOCK_BYTES, ClassSettings};
 

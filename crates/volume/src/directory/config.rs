@@ -1,7 +1,7 @@
 //! `volume.json`: where a volume's classes are.
 //!
-//! The log of the volume is the truth about its classes; this file says where to find their devices, and what lies under them. It is
-//! replaced as a whole: written beside, made durable, renamed.
+//! The log of the volume is the truth about its classes; this file says where to find their devices, and what lies
+//! under them. It is replaced as a whole: written beside, made durable, renamed.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -114,7 +114,8 @@ impl ClassConfig {
     }
 }
 
-/// New classes must not take what others need: none of their paths twice, and no file with data in it. A block device is overwritten.
+/// New classes must not take what others need: none of their paths twice, and no file with data in it. A block device
+/// is overwritten.
 ///
 /// # Errors
 /// `InvalidInput`, `AlreadyExists`, or if a file cannot be read.

@@ -1,7 +1,9 @@
-//! Adopted files of the host. They are capacity chunks in place, so they lie on the disks that emulate the slowest class: behind that class's own
-//! data and one behind the other, so that seeks from one to another cost what they should, and each I/O has to wait for all others there.
+//! Adopted files of the host. They are capacity chunks in place, so they lie on the disks that emulate the slowest
+//! class: behind that class's own data and one behind the other, so that seeks from one to another cost what they
+//! should, and each I/O has to wait for all others there.
 //!
-//! Where the class has several devices, each on an array of its own, a file goes as a whole to the one with the fewest bytes on it, and stays there.
+//! Where the class has several devices, each on an array of its own, a file goes as a whole to the one with the fewest
+//! bytes on it, and stays there.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;

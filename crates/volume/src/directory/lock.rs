@@ -37,7 +37,8 @@ impl DirectoryLock {
         Ok(DirectoryLock { file, is_exclusive: true })
     }
 
-    /// A reader's lock; `None` where there is no lock file and none can be made (a read-only file system has no writer).
+    /// A reader's lock; `None` where there is no lock file and none can be made (a read-only file system has no
+    /// writer).
     ///
     /// # Errors
     /// `Locked` if a writer has the volume.

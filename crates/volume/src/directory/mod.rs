@@ -1,8 +1,8 @@
 //! A volume in a folder: which files and devices it is made of.
 //!
-//! The folder holds `volume.json` (what the classes are and where their devices are), `metadata`, and `lock`. A class's path is a folder (a file
-//! is made there), a file, or a block device. A device model is kept as text here and put under the class by who opens the volume
-//! ([`Settings::model`]).
+//! The folder holds `volume.json` (what the classes are and where their devices are), `metadata`, and `lock`. A class's
+//! path is a folder (a file is made there), a file, or a block device. A device model is kept as text here and put
+//! under the class by who opens the volume ([`Settings::model`]).
 //!
 //! One process writes, or several read: a lock on `lock`, which the kernel gives up with the process, keeps it so.
 
@@ -81,11 +81,12 @@ fn random_id(path: &Path) -> Result<[u8; 16]> {
 }
 
 impl Directory {
-    /// Makes a volume in the folder `path`, which is made if need be and must not hold one. `classes` are fastest first; of `volume` all but the
-    /// classes counts, and an id of zeros, as by default, is drawn.
+    /// Makes a volume in the folder `path`, which is made if need be and must not hold one. `classes` are fastest
+    /// first; of `volume` all but the classes counts, and an id of zeros, as by default, is drawn.
     ///
     /// # Errors
-    /// As [`Volume::create`]; `InvalidInput` if a device is named twice, `AlreadyExists` if a file has data in it; and if files cannot be made.
+    /// As [`Volume::create`]; `InvalidInput` if a device is named twice, `AlreadyExists` if a file has data in it; and
+    /// if files cannot be made.
     pub async fn create(
         path: &Path,
         volume: &VolumeSettings,
@@ -202,7 +203,8 @@ impl Directory {
             ));
         }
         let (devices, _) = class_parts(&self.path, &class, &self.settings, Access::Create)?;
-        // Written first: a class that the volume does not know is passed over at the next opening; one whose place is forgotten is missing.
+        // Written first: a class that the volume does not know is passed over at the next opening; one whose place is
+        // forgotten is missing.
         let config = {
             let mut config = self.config.lock();
             config.classes.retain(|other| other.name != class.name);
@@ -340,7 +342,8 @@ fn parts(folder: &Path, config: &DirectoryConfig, settings: &Settings, access: A
     Ok(parts)
 }
 
-/// The virtual timeline of the process if it has one: who moves chunks must not sleep by another clock than the devices'.
+/// The virtual timeline of the process if it has one: who moves chunks must not sleep by another clock than the
+/// devices'.
 fn timeline() -> Timeline {
     Timeline::current_virtual().unwrap_or_else(Timeline::real)
 }

@@ -12,9 +12,9 @@
 //! | 32 | 4 | bytes of records |
 //! | 36 | 4 | records |
 //!
-//! Blocks written in one go become durable together, or in part and in any order, before the next are begun. So a valid block that was
-//! begun after a missing one proves that the missing one was durable once: that is damage. Anything else that is missing at the end is a
-//! torn tail.
+//! Blocks written in one go become durable together, or in part and in any order, before the next are begun. So a valid
+//! block that was begun after a missing one proves that the missing one was durable once: that is damage. Anything else
+//! that is missing at the end is a torn tail.
 
 use tanada_base::{ReadError, Reader};
 

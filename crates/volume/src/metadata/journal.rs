@@ -1,12 +1,13 @@
 //! The journal: changes of the metadata become durable in the order in which they were made.
 //!
-//! 1. [`Journal::change`] runs a closure under the journal's lock that changes what is in memory and queues the records that say so. What is in
-//!    memory and what is queued never differ for anyone who holds the lock.
-//! 2. [`Journal::commit`] makes all that was queued durable: one task writes all blocks in one go and syncs; who comes meanwhile waits for
-//!    the next go. So concurrent commits share syncs.
-//! 3. A go that does not fit into the log any more is a checkpoint instead: under the lock, everything there is becomes records, which includes
-//!    what is queued. What no change of the journal touches (statistics) becomes records afterwards, for that is most of it, and I/O waits for the
-//!    lock. They are written to a free part of the device, made durable, and then the other superblock is written to name them.
+//! 1. [`Journal::change`] runs a closure under the journal's lock that changes what is in memory and queues the records
+//!    that say so. What is in memory and what is queued never differ for anyone who holds the lock.
+//! 2. [`Journal::commit`] makes all that was queued durable: one task writes all blocks in one go and syncs; who comes
+//!    meanwhile waits for the next go. So concurrent commits share syncs.
+//! 3. A go that does not fit into the log any more is a checkpoint instead: under the lock, everything there is becomes
+//!    records, which includes what is queued. What no change of the journal touches (statistics) becomes records
+//!    afterwards, for that is most of it, and I/O waits for the lock. They are written to a free part of the device,
+//!    made durable, and then the other superblock is written to name them.
 //!
 //! Invariants:
 //! - one go is under way at a time;
@@ -168,7 +169,8 @@ impl Journal {
         &self.device
     }
 
-    /// Changes memory and queues the records of it, as one change that becomes durable as a whole. The closure must not wake or wait.
+    /// Changes memory and queues the records of it, as one change that becomes durable as a whole. The closure must not
+    /// wake or wait.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Queue) -> T) -> (T, Lsn) {
         let mut state = self.state.lock();
         let result = change(&mut state.queue);
@@ -429,7 +431,8 @@ pub(crate) fn next_checkpoint(current: &Superblock, all: &mut Queue) -> (Superbl
     all.seal();
     let (bytes, blocks) = all.encode(generation, 0);
     let log_bytes = bytes.len() as u64 + current.journal_bytes.next_multiple_of(BLOCK_BYTES);
-    // Before the log in force if there is room, else behind it: so the two take turns, and the device grows with the larger.
+    // Before the log in force if there is room, else behind it: so the two take turns, and the device grows with the
+    // larger.
     let log_offset = if FIRST_LOG_OFFSET + log_bytes <= current.log_offset {
         FIRST_LOG_OFFSET
     } else {

@@ -1,8 +1,10 @@
 //! What the log says: one record for each change of the metadata.
 //!
-//! A checkpoint is the same records, for all that there is. Records are applied in order; each says what is so afterwards, so that
-//! applying a log is a matter of reading it once. A later program may write kinds of records that this one does not know, under the same format
-//! version: a whole block with such a record is refused as a newer program's, never passed over and never taken for damage. Numbers are big-endian, strings have their length before them (2 bytes).
+//! A checkpoint is the same records, for all that there is. Records are applied in order; each says what is so
+//! afterwards, so that applying a log is a matter of reading it once. A later program may write kinds of records that
+//! this one does not know, under the same format version: a whole block with such a record is refused as a newer
+//! program's, never passed over and never taken for damage. Numbers are big-endian, strings have their length before
+//! them (2 bytes).
 
 use tanada_base::{ReadError, Reader};
 

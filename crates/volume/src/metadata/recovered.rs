@@ -30,7 +30,8 @@ pub(crate) struct RecoveredObject {
     pub(crate) table: ChunkTable,
 }
 
-/// What time it is outside when a log is read, and in which time heat halves: heats went on cooling while the volume was closed.
+/// What time it is outside when a log is read, and in which time heat halves: heats went on cooling while the volume
+/// was closed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WallTime {
     /// Since 1970; `None` if nobody said.

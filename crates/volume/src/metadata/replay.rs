@@ -2,8 +2,8 @@
 //!
 //! 1. The superblock tells where the log is and how many of its blocks are the checkpoint. Those must all be whole.
 //! 2. Journal blocks follow as long as magic, generation, number and checksum are right.
-//! 3. The first that is not right ends the log if it can be a torn tail; if a later block proves that it was durable once, or the superblock
-//!    says that the log was ended cleanly further on, it is damage, and nothing is guessed.
+//! 3. The first that is not right ends the log if it can be a torn tail; if a later block proves that it was durable
+//!    once, or the superblock says that the log was ended cleanly further on, it is damage, and nothing is guessed.
 
 use std::sync::Arc;
 
@@ -57,7 +57,8 @@ pub(crate) async fn replay(
         );
         return Err(Error::corrupted(message));
     }
-    // If it does not count as clean although it says how long the journal was, its successor is lost: more may have been written.
+    // If it does not count as clean although it says how long the journal was, its successor is lost: more may have
+    // been written.
     let is_cut = log.next_seq < superblock.clean_seq;
     if is_cut || (superblock.is_clean && log.next_seq != superblock.clean_seq) {
         let message = format!(

@@ -1,11 +1,12 @@
 //! Which superblock counts, also when one of the two is lost.
 //!
-//! Superblocks are written in turn, so what lies in the damaged place came right before the one that is left, or right after it. If it came after,
-//! it may have been durable, and rotted since: then the one that is left names a log that is out of date, and what was acknowledged since is
-//! in the next one. So:
+//! Superblocks are written in turn, so what lies in the damaged place came right before the one that is left, or right
+//! after it. If it came after, it may have been durable, and rotted since: then the one that is left names a log that
+//! is out of date, and what was acknowledged since is in the next one. So:
 //!
-//! 1. The next log has the next generation and lies at one of two places. If its checkpoint is whole, up to the record that ends it, the superblock
-//!    that named it is derived from it: a checkpoint holds all that was acknowledged before it, and nothing that may not be durable.
+//! 1. The next log has the next generation and lies at one of two places. If its checkpoint is whole, up to the record
+//!    that ends it, the superblock that named it is derived from it: a checkpoint holds all that was acknowledged
+//!    before it, and nothing that may not be durable.
 //! 2. Else the one that is left counts. Whatever it says, the volume does not count as stopped cleanly.
 
 use std::sync::Arc;

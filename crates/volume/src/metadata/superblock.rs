@@ -1,7 +1,7 @@
 //! The two superblocks: which log holds the metadata now.
 //!
-//! A and B are the first two blocks of 4 KiB. They are written in turn, by sequence number, so that a torn one leaves the other. The valid one
-//! with the higher sequence number counts. Big-endian, offsets in bytes:
+//! A and B are the first two blocks of 4 KiB. They are written in turn, by sequence number, so that a torn one leaves
+//! the other. The valid one with the higher sequence number counts. Big-endian, offsets in bytes:
 //!
 //! | offset | bytes | |
 //! |---|---|---|

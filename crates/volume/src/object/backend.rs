@@ -1,10 +1,11 @@
 //! An object as an ordinary device: what is above need not know that there is a volume.
 //!
-//! A request in one piece goes straight to the device of its class, with one small allocation for the completion. The rest are futures that
-//! whoever completes their I/Os polls ([`crate::waiting::drive`]).
+//! A request in one piece goes straight to the device of its class, with one small allocation for the completion. The
+//! rest are futures that whoever completes their I/Os polls ([`crate::waiting::drive`]).
 //!
-//! If nobody waits for a request any more: a read is cancelled on the device of its class. A write is not, for part of it may be on the device already;
-//! its chunk is held until the device is done, so that no later write is overtaken. A write that is a future is dropped, which does the same.
+//! If nobody waits for a request any more: a read is cancelled on the device of its class. A write is not, for part of
+//! it may be on the device already; its chunk is held until the device is done, so that no later write is overtaken. A
+//! write that is a future is dropped, which does the same.
 
 use std::collections::HashMap;
 use std::io;

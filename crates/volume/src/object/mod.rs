@@ -7,9 +7,11 @@
 //! - [`backend`]: an object as an ordinary device.
 //!
 //! Invariants:
-//! - bytes at or behind an object's end are zeros on the device, or `tail_is_stale` is set: then they are made so before it grows;
+//! - bytes at or behind an object's end are zeros on the device, or `tail_is_stale` is set: then they are made so
+//!   before it grows;
 //! - a chunk's home changes only under an exclusive hold on it and under the journal's lock;
-//! - a fresh chunk's home is not in the metadata; its data (and the zeros around them) are on the device before it is in `fresh`.
+//! - a fresh chunk's home is not in the metadata; its data (and the zeros around them) are on the device before it is
+//!   in `fresh`.
 
 mod backend;
 mod gather;
@@ -61,8 +63,8 @@ pub(crate) struct ObjectState {
     /// One sync at a time: a hold on it is a turn.
     pub(crate) sync_turns: Arc<Holds>,
     pub(crate) fresh: Mutex<Fresh>,
-    /// The last change that dropped a mirror, as long as that may not be durable, else 0. Homes change only after it is: otherwise a stop
-    /// could bring back a mirror that differs from its home.
+    /// The last change that dropped a mirror, as long as that may not be durable, else 0. Homes change only after it
+    /// is: otherwise a stop could bring back a mirror that differs from its home.
     pub(crate) dropped_mirrors: AtomicU64,
     /// A mirror was found damaged.
     pub(crate) has_distrusted: AtomicBool,
@@ -196,7 +198,8 @@ impl Object {
         self.state.adopted.is_some()
     }
 
-    /// The object as a device: for layers that know nothing of volumes. Offsets and lengths are multiples of [`crate::BLOCK_BYTES`].
+    /// The object as a device: for layers that know nothing of volumes. Offsets and lengths are multiples of
+    /// [`crate::BLOCK_BYTES`].
     pub fn device(&self) -> Device {
         Device::from_backend(self.backend())
     }
@@ -217,8 +220,8 @@ impl Object {
         Ok(self.read(offset, buffer).await?.to_vec())
     }
 
-    /// Writes the buffer at `offset`, where nothing was written before, but for its blocks of zeros: those stay holes. Offset and length as for
-    /// [`write`](Self::write); what is not on a boundary of blocks is written as a whole.
+    /// Writes the buffer at `offset`, where nothing was written before, but for its blocks of zeros: those stay holes.
+    /// Offset and length as for [`write`](Self::write); what is not on a boundary of blocks is written as a whole.
     ///
     /// # Errors
     /// As [`write`](Self::write).

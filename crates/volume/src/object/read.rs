@@ -1,11 +1,11 @@
 //! Reads.
 //!
-//! 1. The I/O counts itself into the current epoch, then looks up where the chunk lies: its mirror if there is one that can be read, its
-//!    home, the adopted file, or nowhere (zeros).
-//! 2. A request in one piece on one device goes there as it is, with another offset; its completion counts, and passes on. One on several
-//!    pieces is split, without copying, and comes together in a [`Gather`].
-//! 3. Whoever needs a part of some blocks alone says so, and a request in one piece asks the device for no more than that, in the device's own
-//!    units: a value of 1,000 bytes across two blocks is 1.5 KB of 8.
+//! 1. The I/O counts itself into the current epoch, then looks up where the chunk lies: its mirror if there is one that
+//!    can be read, its home, the adopted file, or nowhere (zeros).
+//! 2. A request in one piece on one device goes there as it is, with another offset; its completion counts, and passes
+//!    on. One on several pieces is split, without copying, and comes together in a [`Gather`].
+//! 3. Whoever needs a part of some blocks alone says so, and a request in one piece asks the device for no more than
+//!    that, in the device's own units: a value of 1,000 bytes across two blocks is 1.5 KB of 8.
 //! 4. What fails on a mirror is read from the home instead, and the mirrors of that class are not used any more.
 //!
 //! Nothing waits here but for devices.
@@ -82,7 +82,8 @@ struct PartIo {
     grace: GraceGuard,
 }
 
-/// Reads for the backend; a transfer that ends at the object's end is short. Of the request's bytes only those `needed` are there afterwards.
+/// Reads for the backend; a transfer that ends at the object's end is short. Of the request's bytes only those `needed`
+/// are there afterwards.
 pub(super) fn start(
     core: &Arc<Core>,
     object: &Arc<ObjectState>,

@@ -1,7 +1,7 @@
 //! What whoever reads an object calls: bytes at any offset, or a part of some blocks.
 //!
-//! Devices are asked for blocks, or less if they read less ([`super::read`]); what a device only put off, or another method may avoid, is tried
-//! again here.
+//! Devices are asked for blocks, or less if they read less ([`super::read`]); what a device only put off, or another
+//! method may avoid, is tried again here.
 
 use std::io;
 use std::ops::Range;
@@ -15,8 +15,8 @@ use crate::settings::BLOCK_BYTES;
 use crate::{Error, ErrorKind, Result};
 
 impl Object {
-    /// Reads `buffer.len()` bytes at `offset`, whatever their alignment; the buffer comes back shortened if the object ends before.
-    /// What was never written reads as zeros.
+    /// Reads `buffer.len()` bytes at `offset`, whatever their alignment; the buffer comes back shortened if the object
+    /// ends before. What was never written reads as zeros.
     ///
     /// # Errors
     /// `NotFound` if the object was deleted, `MissingDevice` or `Device` if the bytes cannot be read.
@@ -47,12 +47,13 @@ impl Object {
         Ok(buffer)
     }
 
-    /// Reads whole blocks, `buffer.len()` bytes at `offset`, of which only those in `needed` have to be there: the others are what the object
-    /// has, or anything. A device that reads less than a block at once need not read them. The buffer comes back shortened if the object ends
-    /// before.
+    /// Reads whole blocks, `buffer.len()` bytes at `offset`, of which only those in `needed` have to be there: the
+    /// others are what the object has, or anything. A device that reads less than a block at once need not read them.
+    /// The buffer comes back shortened if the object ends before.
     ///
     /// # Errors
-    /// `InvalidInput` if offset and length are not multiples of [`BLOCK_BYTES`] or `needed` is not within; else as [`read`](Self::read).
+    /// `InvalidInput` if offset and length are not multiples of [`BLOCK_BYTES`] or `needed` is not within; else as
+    /// [`read`](Self::read).
     pub async fn read_needed(&self, offset: u64, buffer: Buffer, needed: Range<usize>) -> Result<Buffer> {
         self.state.check_there()?;
         let len = buffer.len();

@@ -1,9 +1,9 @@
 //! Growing, truncating, punching.
 //!
-//! A truncation touches no data: it unmaps whole chunks, and in the last chunk it leaves stale bytes behind the new end and says so in the record
-//! of the size (`tail_is_stale`). Before such an object grows, its tail is made zeros, those are made durable, and only then is the mark taken
-//! back. After an unclean stop every object that ends within a chunk has a stale tail, for a write that was under way may have gone
-//! behind the end.
+//! A truncation touches no data: it unmaps whole chunks, and in the last chunk it leaves stale bytes behind the new end
+//! and says so in the record of the size (`tail_is_stale`). Before such an object grows, its tail is made zeros, those
+//! are made durable, and only then is the mark taken back. After an unclean stop every object that ends within a chunk
+//! has a stale tail, for a write that was under way may have gone behind the end.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,7 +25,8 @@ pub(crate) struct Freed {
 }
 
 impl Object {
-    /// Makes the object `size_bytes` long: what is cut off is gone, what is added reads as zeros. Durable after the next sync.
+    /// Makes the object `size_bytes` long: what is cut off is gone, what is added reads as zeros. Durable after the
+    /// next sync.
     ///
     /// # Errors
     /// As for writes.
@@ -185,7 +186,8 @@ impl Object {
         wrote
     }
 
-    /// Makes `len` bytes at `offset` read as zeros and frees the chunks that lie wholly within. The size stays. Durable after the next sync.
+    /// Makes `len` bytes at `offset` read as zeros and frees the chunks that lie wholly within. The size stays. Durable
+    /// after the next sync.
     ///
     /// # Errors
     /// As for writes.

@@ -2,11 +2,12 @@
 //!
 //! 1. Note which classes have writes that no sync has covered, and which chunks are fresh.
 //! 2. Make those classes durable; syncs of one device are shared by all who want one.
-//! 3. Only then queue the mappings of the fresh chunks (those that are still the same) and the size: a mapping never leads to data that
-//!    are not durable.
+//! 3. Only then queue the mappings of the fresh chunks (those that are still the same) and the size: a mapping never
+//!    leads to data that are not durable.
 //! 4. Commit the journal; concurrent commits share its syncs.
 //!
-//! Invariant: what is noted in 1 is covered by 2, because a write is noted after it is complete and before it is acknowledged.
+//! Invariant: what is noted in 1 is covered by 2, because a write is noted after it is complete and before it is
+//! acknowledged.
 
 use std::sync::atomic::Ordering;
 
@@ -32,7 +33,8 @@ impl Drop for Dirty<'_> {
 }
 
 impl Object {
-    /// Returns when everything is durable that was written, and every change of the object that was made, before the call.
+    /// Returns when everything is durable that was written, and every change of the object that was made, before the
+    /// call.
     ///
     /// # Errors
     /// If a device fails. The object is poisoned then: what is durable is not known, and no later sync says otherwise.
@@ -75,7 +77,8 @@ impl Object {
         self.sync_classes(dirty.classes).await?;
         dirty.classes = 0;
         drop(dirty);
-        // CRASH: the data are durable; what overwrote older bytes is there, new chunks are not mapped and are free at the next opening.
+        // CRASH: the data are durable; what overwrote older bytes is there, new chunks are not mapped and are free at
+        // the next opening.
         self.core.crash.reached("sync.before-mapping");
         let lsn = self.queue_mappings(&noted, size);
         // CRASH: as before; the records are in memory only.
@@ -93,15 +96,17 @@ impl Object {
         })
     }
 
-    /// Queues the size, and the mappings of noted chunks below it that are still fresh in the same way; the last change to commit.
+    /// Queues the size, and the mappings of noted chunks below it that are still fresh in the same way; the last change
+    /// to commit.
     fn queue_mappings(&self, noted: &[(u64, u64)], size: u64) -> u64 {
         let state = &self.state;
         let (_, lsn) = self.core.journal.change(|queue| {
             if state.is_deleted.load(Ordering::SeqCst) {
                 return;
             }
-            // The object may have been cut shorter since; then that record stands. The size goes first, so that a stop between the records
-            // never leaves a chunk behind the object's end, where nobody would clear it before the object grows.
+            // The object may have been cut shorter since; then that record stands. The size goes first, so that a stop
+            // between the records never leaves a chunk behind the object's end, where nobody would clear it before the
+            // object grows.
             let mut size = size.min(state.size());
             let journaled = state.journaled_size.load(Ordering::SeqCst);
             if size > journaled {
@@ -115,7 +120,8 @@ impl Object {
             let table = state.table.read();
             let mut fresh = state.fresh.lock();
             for (no, number) in noted {
-                // A chunk behind the end belongs to a write that is under way; it stays fresh until the object reaches it.
+                // A chunk behind the end belongs to a write that is under way; it stays fresh until the object reaches
+                // it.
                 if fresh.entries.get(no) != Some(number) || no << self.core.chunk_shift >= size {
                     continue;
                 }
@@ -135,8 +141,8 @@ impl Object {
         lsn
     }
 
-    /// Lets the metadata know of a fresh chunk whose data are durable, within a change that is about to say something else of it. Whether it
-    /// was fresh.
+    /// Lets the metadata know of a fresh chunk whose data are durable, within a change that is about to say something
+    /// else of it. Whether it was fresh.
     pub(crate) fn journal_fresh(&self, chunk: u64, place: Place, queue: &mut Queue) -> bool {
         let state = &self.state;
         if state.fresh.lock().entries.remove(&chunk).is_none() {

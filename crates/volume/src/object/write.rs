@@ -1,17 +1,19 @@
 //! Writes.
 //!
-//! The short way, for an aligned request within one mapped chunk and one segment: a shared hold on the chunk, and straight to the device.
-//! Everything else, chunk by chunk, all chunks at once:
+//! The short way, for an aligned request within one mapped chunk and one segment: a shared hold on the chunk, and
+//! straight to the device. Everything else, chunk by chunk, all chunks at once:
 //!
 //! 1. Take a hold: shared if the chunk is mapped, has no mirror and the request is aligned; else exclusive.
 //! 2. If the object grows and the bytes behind its end are stale, make them zeros first ([`super::resize`]).
-//! 3. A mirror is dropped, durably, before the first byte changes: otherwise a stop could leave a mirror that differs from its home.
-//! 4. A chunk without a home reserves a physical chunk. Unless it is written as a whole, it is cleared first. When it is written it is mapped in memory,
-//!    and noted as fresh: the metadata hear of it with the next sync, after the data are durable. If the class's devices have no space, the next
-//!    class by preference takes it.
+//! 3. A mirror is dropped, durably, before the first byte changes: otherwise a stop could leave a mirror that differs
+//!    from its home.
+//! 4. A chunk without a home reserves a physical chunk. Unless it is written as a whole, it is cleared first. When it
+//!    is written it is mapped in memory, and noted as fresh: the metadata hear of it with the next sync, after the data
+//!    are durable. If the class's devices have no space, the next class by preference takes it.
 //! 5. What is not aligned is read, changed and written in whole blocks, alone on its chunk.
 //!
-//! Invariant: whatever the device may still be writing is held (hold, reservation) until the device is done, even if the caller left.
+//! Invariant: whatever the device may still be writing is held (hold, reservation) until the device is done, even if
+//! the caller left.
 
 use std::any::Any;
 use std::io;
@@ -182,7 +184,8 @@ impl WriteIo {
 }
 
 impl ObjectState {
-    /// The home of a chunk that may be written in place by whoever shares it: mapped, and without a mirror, in the durable metadata too.
+    /// The home of a chunk that may be written in place by whoever shares it: mapped, and without a mirror, in the
+    /// durable metadata too.
     fn plainly_mapped(&self, no: u64) -> Option<(Arc<Leaf>, Place)> {
         let table = self.table.read();
         let leaf = table.leaf(no)?;
@@ -233,12 +236,12 @@ impl Object {
         Ok(())
     }
 
-    /// Writes the whole buffer at `offset`, whatever their alignment; the object grows if need be. What is written is durable after the next
-    /// [`sync`](Self::sync); a stop before that leaves old bytes or new ones in each sector.
+    /// Writes the whole buffer at `offset`, whatever their alignment; the object grows if need be. What is written is
+    /// durable after the next [`sync`](Self::sync); a stop before that leaves old bytes or new ones in each sector.
     ///
     /// # Errors
-    /// `NoSpace` or `QuotaExceeded` if there is no chunk for it, `ReadOnly`, `NotFound` if the object was deleted; `Device` if a device failed:
-    /// the object is poisoned then.
+    /// `NoSpace` or `QuotaExceeded` if there is no chunk for it, `ReadOnly`, `NotFound` if the object was deleted;
+    /// `Device` if a device failed: the object is poisoned then.
     pub async fn write(&self, offset: u64, mut buffer: Buffer) -> Result<Buffer> {
         self.check_writable()?;
         let end = offset.checked_add(buffer.len() as u64).filter(|end| *end <= LARGEST_OBJECT);
@@ -480,7 +483,8 @@ impl Object {
         fresh.entries.insert(chunk, number);
     }
 
-    /// Drops the mirror of a chunk that is held exclusively, so that no stop can leave it beside a home that has changed.
+    /// Drops the mirror of a chunk that is held exclusively, so that no stop can leave it beside a home that has
+    /// changed.
     pub(super) async fn drop_mirror_before_write(&self, chunk: u64) -> Result<()> {
         let has_mirror =
             self.state.table.read().chunk(chunk).is_some_and(|chunk| chunk.mirror.get().is_some());

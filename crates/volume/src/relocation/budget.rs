@@ -1,9 +1,10 @@
 //! How fast chunks may be relocated.
 //!
 //! Two reasons to wait, both over the volume's clock:
-//! - a bandwidth limit: a token bucket gives each chunk a time at which it may begin, its bytes after the one before. An idle time gives at most
-//!   one second's worth in advance;
-//! - others that read or write objects meanwhile: see [`super::pace`]. What is seen of them holds for all relocations of a volume.
+//! - a bandwidth limit: a token bucket gives each chunk a time at which it may begin, its bytes after the one before.
+//!   An idle time gives at most one second's worth in advance;
+//! - others that read or write objects meanwhile: see [`super::pace`]. What is seen of them holds for all relocations
+//!   of a volume.
 
 use std::fmt;
 use std::future::Future;
@@ -37,8 +38,8 @@ pub struct Budget {
     pub concurrency: usize,
     /// Bytes copied a second, no limit by default. Needs [`crate::Parts::timer`].
     pub bytes_per_second: Option<u64>,
-    /// Copy only as fast as makes the reads and writes of others little slower (a tenth or so). Without a timer nothing is held back.
-    /// Default: true.
+    /// Copy only as fast as makes the reads and writes of others little slower (a tenth or so). Without a timer nothing
+    /// is held back. Default: true.
     pub yields: bool,
 }
 

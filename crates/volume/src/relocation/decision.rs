@@ -1,6 +1,7 @@
 //! Why a chunk is where it is: the last decisions are remembered.
 //!
-//! One note for each relocation, not for each chunk, and the newest [`MOST_DECISIONS`] of them: so memory is bounded, whatever was moved.
+//! One note for each relocation, not for each chunk, and the newest [`MOST_DECISIONS`] of them: so memory is bounded,
+//! whatever was moved.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -8,7 +8,8 @@
 //! 4. switch the mapping, in memory and in the journal, in one change; make that durable;
 //! 5. retire the source: it is free when nobody reads from it any more.
 //!
-//! Dropping the future cancels: chunks that are not switched stay where they are, and what was reserved for them is free again.
+//! Dropping the future cancels: chunks that are not switched stay where they are, and what was reserved for them is
+//! free again.
 
 mod budget;
 pub(crate) mod decision;
@@ -99,8 +100,8 @@ impl Object {
     /// Moves the homes of `chunks` to `class`.
     ///
     /// # Errors
-    /// `NotFound` if there is no such class, `InvalidInput` if the object is adopted or pinned elsewhere, `NoSpace` if the class is full, `Device`;
-    /// chunks moved before that stay moved.
+    /// `NotFound` if there is no such class, `InvalidInput` if the object is adopted or pinned elsewhere, `NoSpace` if
+    /// the class is full, `Device`; chunks moved before that stay moved.
     pub async fn move_to(
         &self,
         chunks: Range<u64>,
@@ -112,7 +113,8 @@ impl Object {
         self.relocate(chunks, &Destination::Home(class), relocation).await
     }
 
-    /// Mirrors `chunks` to `class`, which must be faster than their homes (others are skipped). An older mirror elsewhere is dropped.
+    /// Mirrors `chunks` to `class`, which must be faster than their homes (others are skipped). An older mirror
+    /// elsewhere is dropped.
     ///
     /// # Errors
     /// As [`move_to`](Self::move_to).
@@ -127,8 +129,8 @@ impl Object {
         self.relocate(chunks, &Destination::Mirror(class), relocation).await
     }
 
-    /// Drops the mirrors of `chunks`, without I/O; how many. Durable with the next sync: until then a stop may bring them back, as good as they
-    /// were.
+    /// Drops the mirrors of `chunks`, without I/O; how many. Durable with the next sync: until then a stop may bring
+    /// them back, as good as they were.
     ///
     /// # Errors
     /// `ReadOnly`.
@@ -146,8 +148,8 @@ impl Object {
         Ok(mirrored.len() as u64)
     }
 
-    /// What `len` bytes at `offset` read as is damaged, so that whoever reads can tell: what was read from mirrors is read from the homes from now on. Also of
-    /// volumes that are only read: for as long as they are open.
+    /// What `len` bytes at `offset` read as is damaged, so that whoever reads can tell: what was read from mirrors is
+    /// read from the homes from now on. Also of volumes that are only read: for as long as they are open.
     pub(crate) fn distrust_mirrors(&self, offset: u64, len: u64) {
         if len == 0 {
             return;
@@ -293,7 +295,8 @@ impl Object {
         })
     }
 
-    /// Copies what `source` has, or the adopted file if there is none, to `target`; `false` if the file changed meanwhile.
+    /// Copies what `source` has, or the adopted file if there is none, to `target`; `false` if the file changed
+    /// meanwhile.
     async fn copy_chunk(
         &self,
         chunk: u64,
@@ -402,8 +405,8 @@ impl Object {
         Ok(self.core.chunk_bytes)
     }
 
-    /// Where a chunk goes that has to leave the class of this rank, and whether it may go nowhere else. What was there before the object was pinned
-    /// elsewhere goes where it is pinned to.
+    /// Where a chunk goes that has to leave the class of this rank, and whether it may go nowhere else. What was there
+    /// before the object was pinned elsewhere goes where it is pinned to.
     fn rank_away(&self, rank: usize) -> (usize, bool) {
         let pin = self.state.attributes.lock().pin;
         let pinned = pin.and_then(|pin| self.core.class_list().rank(pin));
@@ -503,7 +506,8 @@ impl Object {
     }
 }
 
-/// Chunks that may have to be relocated, in order. Those of an adopted file are not listed: there may be more of them than memory holds.
+/// Chunks that may have to be relocated, in order. Those of an adopted file are not listed: there may be more of them
+/// than memory holds.
 enum Candidates {
     All(Range<u64>),
     These(std::vec::IntoIter<u64>),

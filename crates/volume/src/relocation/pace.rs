@@ -1,16 +1,18 @@
 //! How much of the devices relocations may take while others use them. Events in, answers out; no I/O, no sleeping.
 //!
-//! What counts is how much slower the others' I/Os become, so that is what is measured: their mean latency while chunks are copied, class by class
-//! and direction by direction, over what it was when nothing was copied.
+//! What counts is how much slower the others' I/Os become, so that is what is measured: their mean latency while chunks
+//! are copied, class by class and direction by direction, over what it was when nothing was copied.
 //!
 //! 1. *Free*: nobody else uses the volume. Copies go as fast as they can. As soon as somebody does:
-//! 2. *Listening*: copies under way come to their end, at the pace they had, and none begins. When what they left in the devices' queues is gone too,
-//!    the others' latencies are noted as the base line.
-//! 3. *Paced*: copies go at a rate. After each window the slowdown is looked at: the rate rises while it is below [`LITTLE`], falls when it is above
-//!    [`MUCH`]. The base line is taken again now and then; listening takes a twentieth of the time at most. If nobody is there any more: free.
+//! 2. *Listening*: copies under way come to their end, at the pace they had, and none begins. When what they left in
+//!    the devices' queues is gone too, the others' latencies are noted as the base line.
+//! 3. *Paced*: copies go at a rate. After each window the slowdown is looked at: the rate rises while it is below
+//!    [`LITTLE`], falls when it is above [`MUCH`]. The base line is taken again now and then; listening takes a
+//!    twentieth of the time at most. If nobody is there any more: free.
 //!
-//! On a class where others' I/Os are quick, paced copies are cut into pieces of [`PIECE_BYTES`], since a read that comes behind a whole chunk waits for
-//! all of it. Where an I/O takes as long as a seek does, or nobody else is, a chunk is read or written as a whole: pieces would cost a seek each.
+//! On a class where others' I/Os are quick, paced copies are cut into pieces of [`PIECE_BYTES`], since a read that
+//! comes behind a whole chunk waits for all of it. Where an I/O takes as long as a seek does, or nobody else is, a
+//! chunk is read or written as a whole: pieces would cost a seek each.
 //!
 //! Invariant: while listening, the window begins after the last copy has ended, and what it left in the queues.
 
@@ -163,8 +165,8 @@ impl Pace {
         }
     }
 
-    /// Somebody wants to begin with a chunk of `chunk_bytes`, and may copy so much of it at first as is said. Who is let go counts as copying until
-    /// [`ended`](Self::ended).
+    /// Somebody wants to begin with a chunk of `chunk_bytes`, and may copy so much of it at first as is said. Who is
+    /// let go counts as copying until [`ended`](Self::ended).
     pub(super) fn ask(&mut self, now: Duration, usage: &Usage, chunk_bytes: u64) -> Answer {
         self.look(now, usage, chunk_bytes);
         let first = if self.phase == Phase::Paced { chunk_bytes.min(PIECE_BYTES) } else { chunk_bytes };
@@ -179,8 +181,8 @@ impl Pace {
         answer
     }
 
-    /// Somebody who has begun with a chunk of `chunk_bytes` wants to copy `bytes` more of it. While listening, too: a chunk that was begun is held, and
-    /// has to come to its end.
+    /// Somebody who has begun with a chunk of `chunk_bytes` wants to copy `bytes` more of it. While listening, too: a
+    /// chunk that was begun is held, and has to come to its end.
     pub(super) fn ask_on(&mut self, now: Duration, usage: &Usage, bytes: u64, chunk_bytes: u64) -> Answer {
         self.look(now, usage, chunk_bytes);
         match self.phase {
@@ -303,7 +305,8 @@ impl Pace {
         }
     }
 
-    /// Takes the base line, and half of the last one where they are alike: one look more averages out what comes and goes.
+    /// Takes the base line, and half of the last one where they are alike: one look more averages out what comes and
+    /// goes.
     fn base_line(&mut self, seen: &Usage) {
         self.base.resize(seen.0.len(), 0.0);
         for ((ios, ns), base) in seen.0.iter().zip(&mut self.base) {
@@ -351,7 +354,8 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A device that others use with so many I/Os a second, each of which takes `alone` and as much more as copies take of its bandwidth.
+    /// A device that others use with so many I/Os a second, each of which takes `alone` and as much more as copies take
+    /// of its bandwidth.
     struct Device {
         ios_per_second: u64,
         alone: Duration,

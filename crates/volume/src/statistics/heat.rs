@@ -1,7 +1,7 @@
 //! Heat: a number that grows with every I/O and halves with every half-life, in one word.
 //!
-//! Value and time of the last change are packed into 64 bits and decay when they are looked at, so chunks that rest cost nothing.
-//! Times are eighths of a second since the clock's origin; they wrap after 17 years.
+//! Value and time of the last change are packed into 64 bits and decay when they are looked at, so chunks that rest
+//! cost nothing. Times are eighths of a second since the clock's origin; they wrap after 17 years.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

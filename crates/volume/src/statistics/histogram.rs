@@ -6,8 +6,8 @@ use std::time::Duration;
 /// Buckets of a histogram.
 pub const LATENCY_BUCKETS: usize = 72;
 
-/// The bucket of a latency: two for every power of two from 512 ns; what is shorter is in the first, what is longer than half a minute in
-/// the last.
+/// The bucket of a latency: two for every power of two from 512 ns; what is shorter is in the first, what is longer
+/// than half a minute in the last.
 fn bucket(latency: Duration) -> usize {
     let ns = (latency.as_nanos().min(u128::from(u64::MAX)) as u64).max(512);
     let power = ns.ilog2();
@@ -57,7 +57,8 @@ impl Histogram {
         self.buckets.iter().sum()
     }
 
-    /// The upper bound of the bucket in which the latency lies that `share` (0 to 1) of all do not exceed; zero if none was counted.
+    /// The upper bound of the bucket in which the latency lies that `share` (0 to 1) of all do not exceed; zero if none
+    /// was counted.
     pub fn percentile(&self, share: f64) -> Duration {
         let wanted = (self.count() as f64 * share).ceil().max(1.0) as u64;
         let mut seen = 0;

@@ -1,7 +1,7 @@
 //! What is counted: for every chunk, object and class, always.
 //!
-//! Counters are relaxed atomics, added to when an I/O completes; sums are exact whatever runs at once. A chunk's counters are its own;
-//! those of objects and classes have latency histograms besides.
+//! Counters are relaxed atomics, added to when an I/O completes; sums are exact whatever runs at once. A chunk's
+//! counters are its own; those of objects and classes have latency histograms besides.
 
 mod heat;
 mod histogram;

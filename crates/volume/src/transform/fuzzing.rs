@@ -14,7 +14,8 @@ fn choice<T: Copy>(choices: &[T], byte: u8) -> T {
     choices[byte as usize % choices.len()]
 }
 
-/// Opens `bytes` as what is stored of a page, as they are and with their checksum made right; then has a page of them make the whole way.
+/// Opens `bytes` as what is stored of a page, as they are and with their checksum made right; then has a page of them
+/// make the whole way.
 ///
 /// # Panics
 /// If a page comes back as another one, or an error is not one of damage.

@@ -13,7 +13,8 @@
 //! | 16 | 12 | zeros |
 //! | 28 | 4 | CRC-32C of the volume's id, the object's number, the page's number, the bytes 0 to 27, and the image |
 //!
-//! The checksum covers whose page it is: the image of another page, object or volume is refused, also where a write was misdirected.
+//! The checksum covers whose page it is: the image of another page, object or volume is refused, also where a write was
+//! misdirected.
 
 use std::num::NonZeroU16;
 

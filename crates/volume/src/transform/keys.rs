@@ -1,9 +1,10 @@
 //! Keys: where they come from, and that they are never shown.
 //!
-//! A key has an identifier from 1 to 65535 and 64 bytes: 32 for the data and 32 for tweaks. They come as lines `IDENTIFIER;HEX` with 128
-//! hexadecimal digits, from a file or from the environment. A page names the identifier of its key, so several keys are in use while an
-//! object's pages are rewritten from one to the next. Of each key the volume keeps a check value, so that another key under the same
-//! identifier is refused instead of making noise of pages.
+//! A key has an identifier from 1 to 65535 and 64 bytes: 32 for the data and 32 for tweaks. They come as lines
+//! `IDENTIFIER;HEX` with 128 hexadecimal digits, from a file or from the environment. A page names the identifier of
+//! its key, so several keys are in use while an object's pages are rewritten from one to the next. Of each key the
+//! volume keeps a check value, so that another key under the same identifier is refused instead of making noise of
+//! pages.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,8 +36,8 @@ impl fmt::Debug for KeyRing {
 }
 
 impl KeyRing {
-    /// The keys of `text`: a line `IDENTIFIER;HEX` for each. Empty lines, and lines that begin with `#`, are passed over. `origin` is what
-    /// messages call it.
+    /// The keys of `text`: a line `IDENTIFIER;HEX` for each. Empty lines, and lines that begin with `#`, are passed
+    /// over. `origin` is what messages call it.
     ///
     /// # Errors
     /// `InvalidInput` with the number of the line, never with what it says.

@@ -4,8 +4,9 @@
 //! 2. Reading: the inverse, after the image has been verified ([`header`]).
 //! 3. A page that saves less than one block is stored as it is. If it is to be encrypted it keeps its length.
 //!
-//! Each transform is a [`PageTransform`]: compression ([`codec`]) and encryption ([`xts`]). Keys come from outside ([`keys`]).
-//! The algorithm and the key are those of the page, not of its object: both can change, and older pages stay readable.
+//! Each transform is a [`PageTransform`]: compression ([`codec`]) and encryption ([`xts`]). Keys come from outside
+//! ([`keys`]). The algorithm and the key are those of the page, not of its object: both can change, and older pages
+//! stay readable.
 //!
 //! Nothing here does I/O or knows where pages are stored.
 
@@ -47,8 +48,8 @@ impl fmt::Display for PageId {
 
 /// One step between a page and its stored image.
 pub trait PageTransform: Send + Sync + fmt::Debug {
-    /// Transforms `input` and replaces the contents of `output` by the result; `false` if the result would exceed `limit` bytes, so that
-    /// the step is left out.
+    /// Transforms `input` and replaces the contents of `output` by the result; `false` if the result would exceed
+    /// `limit` bytes, so that the step is left out.
     ///
     /// # Errors
     /// If the library refuses its settings.

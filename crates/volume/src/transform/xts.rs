@@ -1,8 +1,9 @@
-//! AES-256 in XTS mode (IEEE 1619, NIST SP 800-38E) as a page transform. A page is one data unit; its tweak is the object's number and the page's.
+//! AES-256 in XTS mode (IEEE 1619, NIST SP 800-38E) as a page transform. A page is one data unit; its tweak is the
+//! object's number and the page's.
 //!
-//! Lengths stay as they are, and are multiples of 16 bytes here, so there is no ciphertext stealing. XTS hides contents, not lengths, and
-//! does not authenticate: what was changed on the device decrypts to noise. Compressed pages have a checksum; of others the reader's own
-//! checks tell.
+//! Lengths stay as they are, and are multiples of 16 bytes here, so there is no ciphertext stealing. XTS hides
+//! contents, not lengths, and does not authenticate: what was changed on the device decrypts to noise. Compressed pages
+//! have a checksum; of others the reader's own checks tell.
 
 use std::fmt;
 

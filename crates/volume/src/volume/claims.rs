@@ -1,6 +1,8 @@
-//! Names that users of a volume claim, so that no two in the process work on the same thing and do not know of each other.
+//! Names that users of a volume claim, so that no two in the process work on the same thing and do not know of each
+//! other.
 //!
-//! A claim is exclusive, or shared with other shared ones. It says nothing to other processes: those are kept away from the volume as a whole.
+//! A claim is exclusive, or shared with other shared ones. It says nothing to other processes: those are kept away from
+//! the volume as a whole.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

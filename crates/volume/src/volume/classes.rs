@@ -1,8 +1,8 @@
-//! Changing the classes of a volume that is in use: adding, draining, removing, resizing. Classes are added, removed and resized one after the
-//! other, so that nobody takes the devices of one for ready that another is still preparing.
+//! Changing the classes of a volume that is in use: adding, draining, removing, resizing. Classes are added, removed
+//! and resized one after the other, so that nobody takes the devices of one for ready that another is still preparing.
 //!
-//! - A class that is drained takes no new chunks; its homes move to the next slower class with room (else to a faster one), its mirrors are
-//!   dropped. It stays drained, across openings, until it is removed or filled again.
+//! - A class that is drained takes no new chunks; its homes move to the next slower class with room (else to a faster
+//!   one), its mirrors are dropped. It stays drained, across openings, until it is removed or filled again.
 //! - A class can be removed when nothing lies in it.
 //! - A class that is made smaller first gives nothing out behind its new end, then moves what lies there.
 //!
@@ -39,7 +39,8 @@ pub struct ClassInfo {
     pub chunks: u64,
     /// Those that are taken, or not yet free again.
     pub taken: u64,
-    /// How many of these nothing leads to any more: they are free when that is durable and who reads them has ended, which whoever finds no other chunk sees to.
+    /// How many of these nothing leads to any more: they are free when that is durable and who reads them has ended,
+    /// which whoever finds no other chunk sees to.
     pub retired: u64,
     /// It takes no new chunks.
     pub is_draining: bool,
@@ -88,8 +89,8 @@ impl ClassListeners {
 }
 
 impl Volume {
-    /// Has `listener` called after a class was added, removed, resized or emptied, and when one takes chunks no more or again, on the thread of who did that, as
-    /// long as what is given back lives.
+    /// Has `listener` called after a class was added, removed, resized or emptied, and when one takes chunks no more or
+    /// again, on the thread of who did that, as long as what is given back lives.
     pub fn on_class_change(&self, listener: impl Fn() + Send + Sync + 'static) -> ClassListener {
         let listener = ClassListener(Arc::new(listener));
         self.core.class_listeners.add(&listener);
@@ -186,8 +187,8 @@ impl Volume {
     /// Empties a class: see the module's head.
     ///
     /// # Errors
-    /// `NoSpace` if the other classes cannot take its chunks: what was moved stays moved, and the class stays drained; `InvalidInput` if an object is
-    /// pinned to it; `Device`.
+    /// `NoSpace` if the other classes cannot take its chunks: what was moved stays moved, and the class stays drained;
+    /// `InvalidInput` if an object is pinned to it; `Device`.
     pub async fn drain_class(&self, name: &str, relocation: &Relocation) -> Result<Relocated> {
         self.core.check_writable()?;
         let class = self.core.class_list().by_name(name)?.clone();
@@ -259,10 +260,12 @@ impl Volume {
         Ok(all)
     }
 
-    /// Removes a class in which nothing lies any more. One that lacks a device, or has failed, needs not be drained before, as long as nothing has its home there.
+    /// Removes a class in which nothing lies any more. One that lacks a device, or has failed, needs not be drained
+    /// before, as long as nothing has its home there.
     ///
     /// # Errors
-    /// `InvalidInput` if something lies there (drain it first) or an object is pinned to it, or if it is the only one; `Device`.
+    /// `InvalidInput` if something lies there (drain it first) or an object is pinned to it, or if it is the only one;
+    /// `Device`.
     pub async fn remove_class(&self, name: &str) -> Result<()> {
         let _turn = self.core.class_turns.hold(0..=0, true).await;
         self.core.check_writable()?;
@@ -365,7 +368,8 @@ impl Volume {
     }
 }
 
-/// A class that is being made smaller. It gives out all its chunks again if that comes to nothing, even if nobody waits for the end of it.
+/// A class that is being made smaller. It gives out all its chunks again if that comes to nothing, even if nobody waits
+/// for the end of it.
 struct Shrinking<'a> {
     class: &'a Class,
     before: u32,

@@ -1,10 +1,11 @@
 //! What all handles of an open volume share.
 //!
-//! Locks, in the order in which they may be taken: the journal's, the namespace's, an object's table, its fresh list, the retired places', the
-//! list of classes, a class's allocator. None is held over an await, or while a waker runs.
+//! Locks, in the order in which they may be taken: the journal's, the namespace's, an object's table, its fresh list,
+//! the retired places', the list of classes, a class's allocator. None is held over an await, or while a waker runs.
 //!
-//! Space goes through these states: *free* in its class's allocator -> *reserved* by an operation that fills it ([`Reserved`]) -> *mapped* ->
-//! *retired*: out of the mapping, but maybe still in the durable one, and maybe still read from -> free again.
+//! Space goes through these states: *free* in its class's allocator -> *reserved* by an operation that fills it
+//! ([`Reserved`]) -> *mapped* -> *retired*: out of the mapping, but maybe still in the durable one, and maybe still
+//! read from -> free again.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
@@ -204,8 +205,8 @@ impl Core {
         Ok(())
     }
 
-    /// Takes a free chunk for an object that prefers `wanted` (its rank), or only that class if it is pinned there; of none of the classes `but`, a bit
-    /// each, which it has tried.
+    /// Takes a free chunk for an object that prefers `wanted` (its rank), or only that class if it is pinned there; of
+    /// none of the classes `but`, a bit each, which it has tried.
     pub(crate) async fn reserve(self: &Arc<Self>, wanted: usize, only: bool, but: u64) -> Result<Reserved> {
         self.reclaim();
         loop {

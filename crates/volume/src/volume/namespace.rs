@@ -1,7 +1,7 @@
 //! Objects by name: creating, finding, renaming, deleting.
 //!
-//! These change memory and queue records; they are durable after the next sync of anything. In memory and on the device they happen in the
-//! same order.
+//! These change memory and queue records; they are durable after the next sync of anything. In memory and on the device
+//! they happen in the same order.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -135,8 +135,8 @@ impl Volume {
         renamed
     }
 
-    /// Deletes an object; its handles are of no use afterwards. Its space is free when that is durable, after the next sync or when space is
-    /// needed.
+    /// Deletes an object; its handles are of no use afterwards. Its space is free when that is durable, after the next
+    /// sync or when space is needed.
     ///
     /// # Errors
     /// `NotFound`, `ReadOnly`.
@@ -209,7 +209,8 @@ impl Object {
         Ok(())
     }
 
-    /// Whether something was written that no sync has covered yet; one that is under way has taken the marks, but not covered it yet.
+    /// Whether something was written that no sync has covered yet; one that is under way has taken the marks, but not
+    /// covered it yet.
     pub(crate) fn has_unsynced(&self) -> bool {
         self.state.is_poisoned()
             || self.state.dirty_classes.load(Ordering::SeqCst) != 0

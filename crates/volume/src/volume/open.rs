@@ -2,10 +2,11 @@
 //!
 //! Opening:
 //! 1. choose the superblock (if one is lost, see `metadata/successor.rs`), read its log;
-//! 2. match classes and devices, by name and label; what is missing makes the volume read-only, unless only mirrors were there;
+//! 2. match classes and devices, by name and label; what is missing makes the volume read-only, unless only mirrors
+//!    were there;
 //! 3. derive what is taken from the mapping; what is claimed twice is damage;
-//! 4. after an unclean stop: make durable what survived in the devices' caches, so that it cannot change any more, take every object's tail for
-//!    stale, and begin a new log;
+//! 4. after an unclean stop: make durable what survived in the devices' caches, so that it cannot change any more, take
+//!    every object's tail for stale, and begin a new log;
 //! 5. mark the volume as in use;
 //! 6. look whether adopted files are what they were.
 
@@ -35,7 +36,8 @@ impl Volume {
     /// Makes a volume on `parts`, which must not hold one.
     ///
     /// # Errors
-    /// `InvalidInput` if settings or parts make no sense, `AlreadyExists` if there is a volume on the metadata device, `Device`.
+    /// `InvalidInput` if settings or parts make no sense, `AlreadyExists` if there is a volume on the metadata device,
+    /// `Device`.
     pub async fn create(parts: Parts, settings: &VolumeSettings) -> Result<Volume> {
         settings.check()?;
         match read_superblock(&parts.metadata, &parts.buffers).await {
@@ -86,7 +88,8 @@ impl Volume {
     /// Opens the volume on `parts`.
     ///
     /// # Errors
-    /// `NotFound` if there is none, `FutureFormat`, `WrongVolume` if metadata or devices are another's, `Corrupted`, `Device`.
+    /// `NotFound` if there is none, `FutureFormat`, `WrongVolume` if metadata or devices are another's, `Corrupted`,
+    /// `Device`.
     pub async fn open(parts: Parts, options: &OpenOptions) -> Result<Volume> {
         Volume::open_with(parts, options, false).await
     }
@@ -241,7 +244,8 @@ async fn open_class(
     let class = if silent.is_empty() {
         class
     } else {
-        // A device that cannot even be read is as good as missing; and so is one with anything else on it, as long as only mirrors were there.
+        // A device that cannot even be read is as good as missing; and so is one with anything else on it, as long as
+        // only mirrors were there.
         for (index, error) in silent {
             if error.kind() == ErrorKind::Corrupted && lies_in(recovered, recorded.id) {
                 return Err(error);
@@ -275,7 +279,8 @@ fn take_places(recovered: &Recovered, classes: &ClassList) -> Result<()> {
     Ok(())
 }
 
-/// Forgets mirrors that lie outside of their class, where something else lies, or in a class that is not faster; what was forgotten.
+/// Forgets mirrors that lie outside of their class, where something else lies, or in a class that is not faster; what
+/// was forgotten.
 fn drop_wrong_mirrors(recovered: &Recovered, classes: &ClassList) -> Vec<(u64, u64)> {
     let chunks = || {
         let objects = recovered.objects.iter();

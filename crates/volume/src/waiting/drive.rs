@@ -1,7 +1,7 @@
 //! Runs a future with no executor: it is polled by whoever wakes it.
 //!
-//! What a backend is asked to do is not always one request to one device; the rest is a future, and nobody is there to poll it but the
-//! thread that starts the request and those that complete what it waits for.
+//! What a backend is asked to do is not always one request to one device; the rest is a future, and nobody is there to
+//! poll it but the thread that starts the request and those that complete what it waits for.
 //!
 //! Invariant: one thread polls at a time; a wake-up during a poll makes that thread poll again.
 
@@ -25,7 +25,8 @@ struct Driver {
     is_given_up: AtomicBool,
 }
 
-/// Polls `future` now and whenever it is woken, until it is done. It is dropped when nothing is left that could wake it.
+/// Polls `future` now and whenever it is woken, until it is done. It is dropped when nothing is left that could wake
+/// it.
 pub(crate) fn drive(future: impl Future<Output = ()> + Send + 'static) -> Driven {
     let driver = Arc::new(Driver {
         future: Mutex::new(Some(Box::pin(future))),

@@ -1,10 +1,12 @@
 //! When nobody can be using a place any more that has left the mapping.
 //!
-//! A read looks up where its bytes lie and then takes its time; what it reads from must not be given to another object meanwhile.
-//! I/Os count themselves into the current epoch for as long as they run. Epoch e is followed by e+1 only when no I/O of e-1 runs any more,
-//! so what was taken out of the mapping during epoch e is used by nobody as soon as the epoch is e+2.
+//! A read looks up where its bytes lie and then takes its time; what it reads from must not be given to another object
+//! meanwhile. I/Os count themselves into the current epoch for as long as they run. Epoch e is followed by e+1 only
+//! when no I/O of e-1 runs any more, so what was taken out of the mapping during epoch e is used by nobody as soon as
+//! the epoch is e+2.
 //!
-//! Invariant: a guard lives as long as its I/O, even if the future that waits for it is dropped: it belongs to the completion.
+//! Invariant: a guard lives as long as its I/O, even if the future that waits for it is dropped: it belongs to the
+//! completion.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,13 +1,14 @@
 //! Who may change which chunks of an object.
 //!
-//! A hold covers a range of chunks. Shared holds (aligned writes to mapped chunks) go together; an exclusive one (a chunk's first write, a
-//! read-modify-write, a relocation; over the whole object: truncation and the like) is alone on its range. Reads take none.
+//! A hold covers a range of chunks. Shared holds (aligned writes to mapped chunks) go together; an exclusive one (a
+//! chunk's first write, a read-modify-write, a relocation; over the whole object: truncation and the like) is alone on
+//! its range. Reads take none.
 //!
-//! A hold whose owner *left* while the device still works on its range keeps everybody out until the device is done, even if it was shared: what is
-//! written there next must not be overtaken.
+//! A hold whose owner *left* while the device still works on its range keeps everybody out until the device is done,
+//! even if it was shared: what is written there next must not be overtaken.
 //!
-//! Invariants: holds that are granted at once do not conflict; a waiter is passed by none that conflicts with it and came later, so
-//! nobody starves; an operation takes all that it needs in one hold, so nobody waits in a circle.
+//! Invariants: holds that are granted at once do not conflict; a waiter is passed by none that conflicts with it and
+//! came later, so nobody starves; an operation takes all that it needs in one hold, so nobody waits in a circle.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;

@@ -1,10 +1,10 @@
 //! One piece of work that many wait for: a group commit, a device's sync.
 //!
-//! Whoever waits polls it. If all go away it stays where it is, and the next that waits goes on with it: work that was begun on a device
-//! is never forgotten half-way.
+//! Whoever waits polls it. If all go away it stays where it is, and the next that waits goes on with it: work that was
+//! begun on a device is never forgotten half-way.
 //!
-//! Invariant: one thread polls at a time; a wake-up reaches all that wait; wakers run with no lock held but the poll's own, which is
-//! only ever tried.
+//! Invariant: one thread polls at a time; a wake-up reaches all that wait; wakers run with no lock held but the poll's
+//! own, which is only ever tried.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -45,7 +45,8 @@ impl<T: Clone + Send + 'static> SharedTask<T> {
             if let Some(result) = self.result.lock().clone() {
                 return Poll::Ready(result);
             }
-            // Another thread polls it right now, or this one does further down its stack; either sees to it that we are woken.
+            // Another thread polls it right now, or this one does further down its stack; either sees to it that we are
+            // woken.
             let Some(mut work) = self.work.try_lock() else {
                 if self.result.lock().is_some() {
                     continue;

@@ -1,5 +1,5 @@
-//! Moves beside foreground reads: what both reach on emulated devices, in virtual time. The devices keep no bytes, so only the models take time, and
-//! every run is the same.
+//! Moves beside foreground reads: what both reach on emulated devices, in virtual time. The devices keep no bytes, so
+//! only the models take time, and every run is the same.
 //!
 //! With `--nocapture` the figures are printed.
 
@@ -162,7 +162,8 @@ impl Scene {
         reads as f64 / (self.timeline.clock().now() - began).as_secs_f64()
     }
 
-    /// Moves chunks for [`MOVING`] or until all are moved, with so many reads beside; bytes a second, and reads a second.
+    /// Moves chunks for [`MOVING`] or until all are moved, with so many reads beside; bytes a second, and reads a
+    /// second.
     async fn move_all(&self, class: &'static str, depth: u64) -> (f64, f64) {
         let is_over = Rc::new(Cell::new(false));
         let (moved, over, timeline) = (self.moved.clone(), is_over.clone(), self.timeline.clone());
@@ -231,7 +232,8 @@ fn measure(case: Case) -> Reached {
 /// Virtual time is the whole process's.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Bandwidths of the slower device, for reading and writing, of which moves have to reach so much, while reads lose no more than a fifth.
+/// Bandwidths of the slower device, for reading and writing, of which moves have to reach so much, while reads lose no
+/// more than a fifth.
 fn check(case: Case, least: [f64; 2]) {
     let reached = measure(case);
     let is_fast = reached.beside.iter().zip(least).all(|(beside, least)| *beside >= least);

@@ -219,7 +219,8 @@ fn adopted_files_lie_on_the_disks_of_the_slowest_class() {
         }
         let took = clock.now() - began;
         assert!(took.as_millis() > 4, "four random reads of a disk took {took:?} of its time");
-        // One arm serves all: two readers of the file and one of the class's own data take as long as three do of one file.
+        // One arm serves all: two readers of the file and one of the class's own data take as long as three do of one
+        // file.
         let random = |object: &tanada_volume::Object, seed: u64| {
             let (object, clock) = (object.clone(), clock.clone());
             tanada_io::spawn_local(async move {

@@ -1,4 +1,5 @@
-//! Of blocks that are needed in part no more is read than the device's units make necessary, and what is needed is there whatever happens.
+//! Of blocks that are needed in part no more is read than the device's units make necessary, and what is needed is
+//! there whatever happens.
 
 use std::io;
 use std::sync::Arc;

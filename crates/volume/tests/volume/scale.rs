@@ -1,5 +1,6 @@
-//! What millions of chunks take: memory for each, time to open them and to write a checkpoint of them. Not run with the other tests, for it takes a
-//! minute: `cargo test --release -p tanada-volume --test volume scale -- --ignored --nocapture`.
+//! What millions of chunks take: memory for each, time to open them and to write a checkpoint of them. Not run with the
+//! other tests, for it takes a minute: `cargo test --release -p tanada-volume --test volume scale --
+//! --ignored --nocapture`.
 
 use std::io;
 use std::path::Path;
@@ -58,7 +59,8 @@ fn memory() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
 }
 
-/// Writes a checkpoint, and changes the metadata all the time meanwhile: how long it takes, and the longest that one change waited.
+/// Writes a checkpoint, and changes the metadata all the time meanwhile: how long it takes, and the longest that one
+/// change waited.
 async fn checkpoint(volume: &Volume) -> (Duration, Duration) {
     let is_over = Arc::new(AtomicBool::new(false));
     let watcher = std::thread::spawn({
@@ -84,8 +86,8 @@ async fn checkpoint(volume: &Volume) -> (Duration, Duration) {
     (took, longest)
 }
 
-/// Makes a volume of so many chunks, all written, and opens it; bytes of memory that each takes, at the most. Their places follow each other in runs of a MiB
-/// at the most.
+/// Makes a volume of so many chunks, all written, and opens it; bytes of memory that each takes, at the most. Their
+/// places follow each other in runs of a MiB at the most.
 async fn measure(chunks: u64) -> f64 {
     let before = memory();
     let place = Place::new(&[]);

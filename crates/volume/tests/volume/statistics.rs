@@ -63,7 +63,8 @@ fn chunks_cool_while_the_volume_is_closed() {
         }
         volume.close().await.unwrap();
         drop((object, volume));
-        // Two half-lives of an hour, then one more; a clock that was set back takes nothing away, and neither does one that nobody has.
+        // Two half-lives of an hour, then one more; a clock that was set back takes nothing away, and neither does one
+        // that nobody has.
         for (wall, expected) in [(Some(1_007_200), 16.0), (Some(1_010_800), 8.0), (Some(5), 8.0), (None, 8.0)]
         {
             let parts = wall.map_or_else(|| place.parts(), at);

@@ -1,8 +1,9 @@
 //! What is left when a benchmark is stopped, cleaned up by a process that outlives it.
 //!
-//! A shell waits for the end of its standard input, whose other end this process alone has: so it notices any end, that by SIGKILL included, and needs no
-//! signals, which it ignores. Then it ends the program of another engine if one runs, unmounts what is mounted in the folder, and removes the folder.
-//! After a benchmark that ended by itself nothing of that is there.
+//! A shell waits for the end of its standard input, whose other end this process alone has: so it notices any end, that
+//! by SIGKILL included, and needs no signals, which it ignores. Then it ends the program of another engine if one runs,
+//! unmounts what is mounted in the folder, and removes the folder. After a benchmark that ended by itself nothing of
+//! that is there.
 
 use std::io::Write;
 use std::path::Path;

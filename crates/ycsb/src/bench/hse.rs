@@ -1,11 +1,13 @@
 //! `tanada bench hse`: what a staging class gives, after the published evaluation of HSE (2020).
 //!
-//! There: two billion records of 1,000 bytes, 96 clients, four QLC SATA SSDs, with and without an NVMe SSD before them; YCSB's load and A, B, C, D, F.
-//! Here the devices are emulated (`4xsata-qlc`, `nvme`; docs/device-models.md) in virtual time, so results do not depend on this machine's disk. The
-//! data set is smaller, and memory in proportion to it.
+//! There: two billion records of 1,000 bytes, 96 clients, four QLC SATA SSDs, with and without an NVMe SSD before them;
+//! YCSB's load and A, B, C, D, F. Here the devices are emulated (`4xsata-qlc`, `nvme`; docs/device-models.md) in
+//! virtual time, so results do not depend on this machine's disk. The data set is smaller, and memory in proportion to
+//! it.
 //!
-//! Without CPU time (the default) only devices take time: the evaluation ran on 28 cores, and two would be what is measured otherwise. Then
-//! 96 clients do in no time what memory serves, so ratios between the two set-ups are meant, not rates.
+//! Without CPU time (the default) only devices take time: the evaluation ran on 28 cores, and two would be what is
+//! measured otherwise. Then 96 clients do in no time what memory serves, so ratios between the two set-ups are meant,
+//! not rates.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! One phase of one engine: opened, driven, settled, closed.
 //!
-//! Every phase begins by opening what the one before it left and ends by closing it, so that no engine begins with a warmer cache than another,
-//! and a foreign one can have a process of its own. Bytes are counted from before the opening to after the closing: what a phase leaves undone
-//! is counted with it.
+//! Every phase begins by opening what the one before it left and ends by closing it, so that no engine begins with a
+//! warmer cache than another, and a foreign one can have a process of its own. Bytes are counted from before the
+//! opening to after the closing: what a phase leaves undone is counted with it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -47,7 +47,8 @@ pub struct Job {
     /// A workload runs for so many seconds before it is measured, with other records; its bytes count.
     #[serde(default)]
     pub warm_up_s: f64,
-    /// Whether the engine brings all data to their last place after the load, and does what is due after a workload, before it is closed.
+    /// Whether the engine brings all data to their last place after the load, and does what is due after a workload,
+    /// before it is closed.
     pub settles: bool,
     /// Threads of the engine; 0 for one per core.
     pub threads: usize,

@@ -1,7 +1,10 @@
-//! Whole benchmarks: engines beside each other on the same media, Tanada with and without a staging class, and how long opening takes.
+//! Whole benchmarks: engines beside each other on the same media, Tanada with and without a staging class, and how long
+//! opening takes.
 //!
-//! - [`run_ycsb`]: the load and workloads A to F, on Tanada and, if its program is there, on another engine, taking turns.
-//! - [`run_hse`]: the published evaluation of HSE, on emulated devices: a staging class before the capacity class, or not.
+//! - [`run_ycsb`]: the load and workloads A to F, on Tanada and, if its program is there, on another engine, taking
+//!   turns.
+//! - [`run_hse`]: the published evaluation of HSE, on emulated devices: a staging class before the capacity class, or
+//!   not.
 //! - [`run_opening`]: opening databases of many sizes, by their counts.
 //! - [`Job`]: one phase of one engine, as plain data: what a process of its own is told to do.
 

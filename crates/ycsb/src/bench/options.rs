@@ -67,8 +67,8 @@ pub struct YcsbOptions {
 }
 
 impl YcsbOptions {
-    /// Two million records of 1,000 bytes, 96 operations in flight, a fifth of the data as memory, staging with room for all of them and half of them more; three rounds
-    /// of 20 s a workload, after 20 s that are not measured.
+    /// Two million records of 1,000 bytes, 96 operations in flight, a fifth of the data as memory, staging with room
+    /// for all of them and half of them more; three rounds of 20 s a workload, after 20 s that are not measured.
     pub fn new(directory: impl Into<PathBuf>) -> YcsbOptions {
         YcsbOptions {
             directory: directory.into(),

@@ -1,4 +1,5 @@
-//! Another engine, in a program of its own: it is told a [`Job`] as JSON on its standard input and answers with a [`Run`] on its standard output.
+//! Another engine, in a program of its own: it is told a [`Job`] as JSON on its standard input and answers with a
+//! [`Run`] on its standard output.
 
 use std::io::Write;
 use std::path::PathBuf;

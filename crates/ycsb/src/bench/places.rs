@@ -25,8 +25,8 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// How large the disk of a class is made. An engine that treats its limit as a wish (RocksDB its paths' sizes) must not run out of space for that:
-    /// on staging all data and what is merged have room besides.
+    /// How large the disk of a class is made. An engine that treats its limit as a wish (RocksDB its paths' sizes) must
+    /// not run out of space for that: on staging all data and what is merged have room besides.
     pub fn disk_bytes(&self, class: &str) -> u64 {
         SPARE_BYTES
             + match class {

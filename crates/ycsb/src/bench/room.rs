@@ -40,7 +40,8 @@ impl Room {
     /// Looks.
     ///
     /// # Errors
-    /// `Missing` if there is less than one engine takes. Disks on a tmpfs, which take what was ever written of them, are looked at as they are made.
+    /// `Missing` if there is less than one engine takes. Disks on a tmpfs, which take what was ever written of them,
+    /// are looked at as they are made.
     pub fn of(options: &YcsbOptions) -> Result<Room> {
         let free = media::free_room(&options.directory);
         let wanted_bytes = wanted_bytes(options);

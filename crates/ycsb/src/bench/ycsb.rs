@@ -1,9 +1,11 @@
 //! `tanada bench ycsb`: the load and the workloads, on Tanada and on another engine.
 //!
 //! 1. Each engine gets media of its own: equal ones, empty.
-//! 2. The load, then the workloads in their order, each on what the one before it left. D and E add records; YCSB's order has D and E last.
-//! 3. Engines take turns: all of them do a phase before the next one begins, for a machine may be faster in one quarter of an hour than in the next. Who was
-//!    first in a phase is last in the one after it, and in the next round. Only where there is no room for the data of all of them one follows the other.
+//! 2. The load, then the workloads in their order, each on what the one before it left. D and E add records; YCSB's
+//!    order has D and E last.
+//! 3. Engines take turns: all of them do a phase before the next one begins, for a machine may be faster in one quarter
+//!    of an hour than in the next. Who was first in a phase is last in the one after it, and in the next round. Only
+//!    where there is no room for the data of all of them one follows the other.
 //!
 //! Figures are medians over the rounds.
 

@@ -1,4 +1,5 @@
-//! The distributions of YCSB, by its definitions (`site.ycsb.generator`), so that keys are drawn with the same probabilities as there.
+//! The distributions of YCSB, by its definitions (`site.ycsb.generator`), so that keys are drawn with the same
+//! probabilities as there.
 //!
 //! Numbers come from [`SplitMix64`], one for each client, so a run is reproducible as far as the clients' order is.
 

@@ -1,7 +1,8 @@
 //! Zipfian popularity spread over all keys: YCSB's `ScrambledZipfianGenerator`.
 //!
-//! A Zipfian number over ten billion items, whatever the item count, is hashed and taken modulo the item count. So popular items lie anywhere,
-//! stay the same when items are added, and several numbers share an item: the most popular one has a share of 3.8 %.
+//! A Zipfian number over ten billion items, whatever the item count, is hashed and taken modulo the item count. So
+//! popular items lie anywhere, stay the same when items are added, and several numbers share an item: the most popular
+//! one has a share of 3.8 %.
 
 use tanada_base::SplitMix64;
 

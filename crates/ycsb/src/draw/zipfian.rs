@@ -1,8 +1,10 @@
-//! Zipfian numbers after "Quickly Generating Billion-Record Synthetic Databases" (Gray et al., SIGMOD 1994), as YCSB's `ZipfianGenerator` has them.
+//! Zipfian numbers after "Quickly Generating Billion-Record Synthetic Databases" (Gray et al., SIGMOD 1994), as YCSB's
+//! `ZipfianGenerator` has them.
 //!
-//! 1. `zeta(n)` is the sum of `1 / i^theta` for `i` from 1 to `n`; number `i` (from 0) is meant to have the probability `1 / (i + 1)^theta / zeta(n)`.
-//! 2. A uniform `u` gives 0 if `u zeta(n) < 1`, 1 if it is below `1 + 0.5^theta`, and else `n (eta u - eta + 1)^alpha`, which follows the
-//!    distribution closely, not exactly.
+//! 1. `zeta(n)` is the sum of `1 / i^theta` for `i` from 1 to `n`; number `i` (from 0) is meant to have the probability
+//!    `1 / (i + 1)^theta / zeta(n)`.
+//! 2. A uniform `u` gives 0 if `u zeta(n) < 1`, 1 if it is below `1 + 0.5^theta`, and else `n (eta u - eta + 1)^alpha`,
+//!    which follows the distribution closely, not exactly.
 //! 3. When `n` grows, `zeta` is continued from where it was. `eta` keeps the first `n`, as in YCSB.
 
 use tanada_base::SplitMix64;

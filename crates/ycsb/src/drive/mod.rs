@@ -1,9 +1,9 @@
 //! Clients that do a phase's operations on an engine.
 //!
 //! 1. The phase is set out: the records that are there, what each client draws, when the next operation is due.
-//! 2. Clients run, on threads or as tasks. *Closed loop*: each does one operation after the other. *Open loop*: operations are due at a fixed rate,
-//!    and a latency counts from when its operation was due, whether or not a client was free: no operation that a slow one delays is left out
-//!    (coordinated omission).
+//! 2. Clients run, on threads or as tasks. *Closed loop*: each does one operation after the other. *Open loop*:
+//!    operations are due at a fixed rate, and a latency counts from when its operation was due, whether or not a client
+//!    was free: no operation that a slow one delays is left out (coordinated omission).
 //! 3. What clients measured is added up.
 
 mod client;
@@ -87,7 +87,8 @@ pub struct Driver {
     pub target_per_second: f64,
     /// Chooses records otherwise than the workload does.
     pub distribution: Option<Distribution>,
-    /// Whether an update replaces the whole record, unread (`writeallfields`); or one field of it, which means reading it first.
+    /// Whether an update replaces the whole record, unread (`writeallfields`); or one field of it, which means reading
+    /// it first.
     pub update_all_fields: bool,
     /// Length of an interval in which throughput is counted, in seconds.
     pub interval_s: f64,
@@ -133,8 +134,8 @@ impl Driver {
         ))
     }
 
-    /// Does `phase` on `engine`, by the virtual time of this process if it has one. Blocks. What concerns devices, opening and settling is left
-    /// to the caller to fill in.
+    /// Does `phase` on `engine`, by the virtual time of this process if it has one. Blocks. What concerns devices,
+    /// opening and settling is left to the caller to fill in.
     ///
     /// # Errors
     /// If an operation fails, a record is missing or is not what was written, or settings make no sense.

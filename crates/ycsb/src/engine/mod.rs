@@ -1,7 +1,8 @@
 //! What a key-value engine has to offer to be measured.
 //!
-//! [`Engine`] is asynchronous. An engine whose calls block implements [`BlockingEngine`] and is wrapped in [`FromBlocking`]: its futures are ready
-//! at once, and each client needs a thread. Clients on threads await an asynchronous engine by blocking.
+//! [`Engine`] is asynchronous. An engine whose calls block implements [`BlockingEngine`] and is wrapped in
+//! [`FromBlocking`]: its futures are ready at once, and each client needs a thread. Clients on threads await an
+//! asynchronous engine by blocking.
 
 mod blocking;
 mod ordered_map;
@@ -46,7 +47,8 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// Brings all data where they stay if nothing more is written, with work that could wait as well.
     async fn settle(&self) -> Result<()>;
 
-    /// Returns when no background work is due any more. Seconds at the end in which nothing was done, for an engine that can only look.
+    /// Returns when no background work is due any more. Seconds at the end in which nothing was done, for an engine
+    /// that can only look.
     async fn catch_up(&self) -> Result<f64>;
 
     /// Makes everything durable and stops background work. Nothing else is called afterwards.

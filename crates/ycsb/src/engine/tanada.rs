@@ -1,7 +1,7 @@
 //! Tanada's own key-value engine.
 //!
-//! A volume is made in a folder, with a class for each of the folders given; a database with one store lies in it. Clients that are tasks run on the
-//! executors that also do the engine's I/O.
+//! A volume is made in a folder, with a class for each of the folders given; a database with one store lies in it.
+//! Clients that are tasks run on the executors that also do the engine's I/O.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -71,7 +71,8 @@ pub struct Tanada {
 }
 
 impl Tanada {
-    /// Opens the database whose volume is in `folder`, or makes both. By the virtual time of this process if it has one. Blocks.
+    /// Opens the database whose volume is in `folder`, or makes both. By the virtual time of this process if it has
+    /// one. Blocks.
     ///
     /// # Errors
     /// If either fails.

@@ -1,4 +1,5 @@
-//! Bytes that a block device read and wrote, as the kernel counts them: the same for every engine on it, file system included.
+//! Bytes that a block device read and wrote, as the kernel counts them: the same for every engine on it, file system
+//! included.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! What a run is measured by: latencies and throughput at its clients, CPU time and memory of the process, bytes on its devices.
+//! What a run is measured by: latencies and throughput at its clients, CPU time and memory of the process, bytes on its
+//! devices.
 
 mod blocks;
 mod latency;

@@ -27,7 +27,8 @@ impl CpuTime {
     }
 
     fn parse(stat: &str) -> Option<CpuTime> {
-        // The name may hold spaces and parentheses: fields are counted from its end. `utime` is field 14, `state` behind the name is field 3.
+        // The name may hold spaces and parentheses: fields are counted from its end. `utime` is field 14, `state`
+        // behind the name is field 3.
         let (_, rest) = stat.rsplit_once(')')?;
         let mut fields = rest.split_ascii_whitespace().skip(11);
         let mut seconds = || Some(fields.next()?.parse::<f64>().ok()? / TICKS_PER_SECOND);
@@ -40,7 +41,8 @@ impl CpuTime {
     }
 }
 
-/// CPU seconds that a virtual machine had work for and did not get, of all its processors, since it began; 0 where the system does not tell.
+/// CPU seconds that a virtual machine had work for and did not get, of all its processors, since it began; 0 where the
+/// system does not tell.
 pub fn stolen_s() -> f64 {
     stolen_ticks(&fs::read_to_string("/proc/stat").unwrap_or_default()).unwrap_or(0.0) / TICKS_PER_SECOND
 }

@@ -1,4 +1,5 @@
-//! The figures of one run of one phase: what goes into a report's `runs`, and what the program for other engines prints.
+//! The figures of one run of one phase: what goes into a report's `runs`, and what the program for other engines
+//! prints.
 //!
 //! Written out are what was measured, and the amplifications that follow from it; read are the former alone.
 
@@ -39,13 +40,15 @@ pub struct Run {
     pub cpu_user_s: f64,
     /// CPU seconds of the process in the kernel.
     pub cpu_system_s: f64,
-    /// CPU seconds that the machine, if it is a virtual one, had work for and did not get: what another machine on the same host took.
+    /// CPU seconds that the machine, if it is a virtual one, had work for and did not get: what another machine on the
+    /// same host took.
     #[serde(default)]
     pub cpu_stolen_s: f64,
     /// What the engine read because its cache did not have it, during `seconds`; none if it cannot tell.
     #[serde(default)]
     pub cache_misses: Option<u64>,
-    /// Random reads of 4 KiB a second that each class's device gave to as many clients, before the load; none where that was not measured.
+    /// Random reads of 4 KiB a second that each class's device gave to as many clients, before the load; none where
+    /// that was not measured.
     #[serde(default)]
     pub device_iops: BTreeMap<String, f64>,
     /// The most main memory the process had.
@@ -157,7 +160,8 @@ impl Run {
         if self.seconds > 0.0 { misses / self.seconds } else { f64::NAN }
     }
 
-    /// Random reads a second that the devices give if each serves as many as the bytes that were read from it say; `NaN` where they were not measured.
+    /// Random reads a second that the devices give if each serves as many as the bytes that were read from it say;
+    /// `NaN` where they were not measured.
     pub fn device_iops_as_read(&self) -> f64 {
         let read: u64 = self.classes.iter().map(|class| class.bytes_read).sum();
         // A client that waits spends on each class the time of its share.

@@ -1,7 +1,9 @@
 //! A file system of its own on a loop device.
 //!
-//! 1. A file is allocated (staging, and all in memory, on a tmpfs: made sparse), attached to a loop device with direct I/O, formatted (ext4), mounted.
-//! 2. Its name is removed and the device told to detach when it is no longer mounted: so what is left when a benchmark is killed is one mount.
+//! 1. A file is allocated (staging, and all in memory, on a tmpfs: made sparse), attached to a loop device with direct
+//!    I/O, formatted (ext4), mounted.
+//! 2. Its name is removed and the device told to detach when it is no longer mounted: so what is left when a benchmark
+//!    is killed is one mount.
 //! 3. Limits are applied. At the end it is unmounted, and everything goes with that.
 
 use std::fs;

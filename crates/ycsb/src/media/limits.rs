@@ -1,7 +1,8 @@
 //! Rates of a block device, as the kernel's block-I/O controller enforces them.
 //!
-//! Version 1 of the controller is used, where limits of the root group hold for everything that no other group does, write-back by the kernel
-//! included; so an engine's buffered writes are limited like its direct ones. Version 2 has no limits for the root group.
+//! Version 1 of the controller is used, where limits of the root group hold for everything that no other group does,
+//! write-back by the kernel included; so an engine's buffered writes are limited like its direct ones. Version 2 has no
+//! limits for the root group.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -77,7 +78,8 @@ impl Limits {
     }
 }
 
-/// The folder of the group that this process is in, if its limits can be set and reach write-back too: the root group of version 1.
+/// The folder of the group that this process is in, if its limits can be set and reach write-back too: the root group
+/// of version 1.
 pub(super) fn controller() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;

@@ -1,14 +1,15 @@
 //! Storage that engines are measured on: the same for all of them, with a known speed.
 //!
-//! - [`LoopDisk`]: a file system on a loop device, with limits that the kernel enforces on everything below the file system. Any engine can use it:
-//!   it is what comparisons run on. It takes root and the block-I/O controller of version 1 cgroups; without limits, root alone.
+//! - [`LoopDisk`]: a file system on a loop device, with limits that the kernel enforces on everything below the file
+//!   system. Any engine can use it: it is what comparisons run on. It takes root and the block-I/O controller of
+//!   version 1 cgroups; without limits, root alone.
 //! - a plain folder: whatever the machine has.
-//! - emulated devices ([`CAPACITY_MODEL`], [`STAGING_MODEL`], `4xsata-qlc`, `nvme`): for engines on `tanada-io` alone, in virtual time, where a
-//!   latency is the modelled one whatever this machine is doing.
+//! - emulated devices ([`CAPACITY_MODEL`], [`STAGING_MODEL`], `4xsata-qlc`, `nvme`): for engines on `tanada-io` alone,
+//!   in virtual time, where a latency is the modelled one whatever this machine is doing.
 //!
-//! What the limits are not: a latency. An I/O within the limits takes what the machine takes. The kernel gives allowances out ten times a second, so
-//! a device at its limit serves in bursts and then makes everyone wait for up to 100 ms: percentiles near the top say how often an engine ran
-//! into the limit. That is so for every engine alike.
+//! What the limits are not: a latency. An I/O within the limits takes what the machine takes. The kernel gives
+//! allowances out ten times a second, so a device at its limit serves in bursts and then makes everyone wait for up to
+//! 100 ms: percentiles near the top say how often an engine ran into the limit. That is so for every engine alike.
 
 mod disk;
 mod limits;

@@ -1,8 +1,8 @@
 //! What a class's device gives at random: the bound of a workload that reads what is in no cache.
 //!
 //! 1. A file on the class is filled: with holes, nothing would be read.
-//! 2. As many clients as the run has read 4 KiB at random from it, one after the other each, the way the engine reads: threads that wait, or tasks on
-//!    executors. Direct I/O; on a file system without it, the page cache answers.
+//! 2. As many clients as the run has read 4 KiB at random from it, one after the other each, the way the engine reads:
+//!    threads that wait, or tasks on executors. Direct I/O; on a file system without it, the page cache answers.
 //! 3. Reads that end within the time are counted, and the file is removed.
 
 use std::fs::{self, File};
@@ -25,7 +25,8 @@ const BLOCK: usize = 4096;
 /// Where is read: more than what a device would have in a cache of its own, and filled in a few seconds.
 const FILE_BYTES: u64 = 256 << 20;
 
-/// Random reads of 4 KiB a second by `clients` on the file system of `folder`, of which `free_bytes` may be used. Blocks.
+/// Random reads of 4 KiB a second by `clients` on the file system of `folder`, of which `free_bytes` may be used.
+/// Blocks.
 ///
 /// # Errors
 /// If a file cannot be made there, or read.

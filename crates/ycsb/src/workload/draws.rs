@@ -46,8 +46,9 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// For the first of `clients` clients that together do `operations` operations of `workload`, on the records that `inserted` knows.
-    /// `distribution` is the workload's own if it is not given. Takes a time proportional to the records if the newest are drawn most.
+    /// For the first of `clients` clients that together do `operations` operations of `workload`, on the records that
+    /// `inserted` knows. `distribution` is the workload's own if it is not given. Takes a time proportional to the
+    /// records if the newest are drawn most.
     pub fn new(
         workload: Workload,
         distribution: Option<Distribution>,
@@ -58,7 +59,8 @@ impl Draws {
         let count = inserted.count();
         let chooser = match distribution.unwrap_or(workload.distribution()) {
             Distribution::Zipfian => {
-                // As YCSB does: room for twice the records that are expected, so that popular ones stay the same; its bound is inclusive.
+                // As YCSB does: room for twice the records that are expected, so that popular ones stay the same; its
+                // bound is inclusive.
                 let expected = (operations as f64 * workload.insert_proportion() * 2.0) as u64;
                 Chooser::Zipfian(ScrambledZipfian::new(count + expected + 1))
             }

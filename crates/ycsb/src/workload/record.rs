@@ -1,10 +1,11 @@
 //! Records: their keys and what is in them.
 //!
-//! A key is `user` and the hash of the record's number (`insertorder=hashed`), with zeros before it if a width is asked for. A value is the fields one
-//! after the other, without names: all are of one length, so nothing else is needed to find them.
+//! A key is `user` and the hash of the record's number (`insertorder=hashed`), with zeros before it if a width is asked
+//! for. A value is the fields one after the other, without names: all are of one length, so nothing else is needed to
+//! find them.
 //!
-//! A field begins with a random stamp; the rest follows from record, field and stamp. So whoever reads a field can tell whether it is one that was
-//! written there, whole. The bytes do not compress.
+//! A field begins with a random stamp; the rest follows from record, field and stamp. So whoever reads a field can tell
+//! whether it is one that was written there, whole. The bytes do not compress.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};

@@ -10,7 +10,8 @@ use crate::files::Files;
 const LONGEST_NOTE: usize = 64 << 10;
 const NOTES: [&str; 2] = ["mariadb_backup_checkpoints", "xtrabackup_checkpoints"];
 
-/// Whether `folder` is a prepared backup. mariabackup notes "log-applied": it leaves it to the server to roll back what was not committed.
+/// Whether `folder` is a prepared backup. mariabackup notes "log-applied": it leaves it to the server to roll back what
+/// was not committed.
 ///
 /// # Errors
 /// If it is a backup that was not prepared.

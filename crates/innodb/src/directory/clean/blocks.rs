@@ -1,7 +1,8 @@
 //! Redo logs in blocks of 512 bytes: MySQL, and MariaDB before 10.8 (`log0log.h`).
 //!
-//! A block: number (4; the top bit may be set), length with header (2; the top bit means encrypted), first record group (2), checkpoint
-//! or epoch (4), 496 bytes of log, crc32c (4). LSNs count headers and trailers too, so that block `lsn / 512` holds `lsn`.
+//! A block: number (4; the top bit may be set), length with header (2; the top bit means encrypted), first record group
+//! (2), checkpoint or epoch (4), 496 bytes of log, crc32c (4). LSNs count headers and trailers too, so that block
+//! `lsn / 512` holds `lsn`.
 
 use crate::page::header::{u16_at, u32_at};
 
@@ -16,8 +17,8 @@ pub(super) fn is_intact(block: &[u8]) -> bool {
     block.len() == BLOCK && crc32c::crc32c(&block[..CHECKSUM]) == u32_at(block, CHECKSUM)
 }
 
-/// The log from `lsn` on, as long as `blocks`, which start with the one that holds `lsn`, go on without a gap. `None` if the first of
-/// them is damaged.
+/// The log from `lsn` on, as long as `blocks`, which start with the one that holds `lsn`, go on without a gap. `None`
+/// if the first of them is damaged.
 pub(super) fn log_after(lsn: u64, blocks: &[u8]) -> Option<Vec<u8>> {
     let mut log = Vec::new();
     let mut from = (lsn % BLOCK as u64) as usize;

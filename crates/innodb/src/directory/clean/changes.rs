@@ -4,8 +4,8 @@
 //! (0x70), and its length; unless the page is the same, tablespace and page number follow as numbers of one to five
 //! bytes. Records of files have the flag too, where no page came before. All records can be stepped over.
 //!
-//! MySQL (`log0recv.cc`, `mtr0types.h`): a record's length follows from its type alone, so that only the first record of
-//! each block is read, which the block's header points to: type (the flag 0x80 says that it is the only one of its
+//! MySQL (`log0recv.cc`, `mtr0types.h`): a record's length follows from its type alone, so that only the first record
+//! of each block is read, which the block's header points to: type (the flag 0x80 says that it is the only one of its
 //! mini-transaction), tablespace, page number. Mostly this is a row's page or an undo page.
 
 use super::blocks::{BLOCK, HEADER, is_intact};
@@ -20,7 +20,8 @@ const FREE_PAGE: u8 = 0x00;
 /// Notes that change nothing.
 const OPTION: u8 = 0x70;
 
-/// Adds the changes of the mini-transaction of MariaDB that begins at `lsn`. `record_bytes` gives the length of a record.
+/// Adds the changes of the mini-transaction of MariaDB that begins at `lsn`. `record_bytes` gives the length of a
+/// record.
 pub(super) fn add_mariadb(
     records: &[u8],
     lsn: Lsn,
@@ -78,7 +79,8 @@ fn changes_page(record_type: u8) -> bool {
     matches!(record_type, 1 | 2 | 4 | 8..=11 | 13..=22 | 24..=27 | 29 | 30 | 36..=46 | 48..=53 | 57..=59 | 63 | 64 | 67..=76)
 }
 
-/// Adds the changes in `blocks` of MySQL's log, the first of which holds `lsn`; those at `end` and after it do not count.
+/// Adds the changes in `blocks` of MySQL's log, the first of which holds `lsn`; those at `end` and after it do not
+/// count.
 pub(super) fn add_mysql(blocks: &[u8], lsn: u64, end: u64, pages: &mut LoggedPages) {
     let first = lsn / BLOCK as u64;
     for (block, number) in blocks.chunks_exact(BLOCK).zip(first..) {

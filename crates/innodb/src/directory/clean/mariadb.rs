@@ -1,15 +1,15 @@
 //! MariaDB's redo log, `ib_logfile0`.
 //!
-//! After a clean shutdown the last checkpoint is followed by a FILE_CHECKPOINT record, which repeats its LSN, maybe by more of these, and by
-//! nothing else.
+//! After a clean shutdown the last checkpoint is followed by a FILE_CHECKPOINT record, which repeats its LSN, maybe by
+//! more of these, and by nothing else.
 //!
-//! Since 10.8 (format "Phys", `log0log.h`): LSN of the first byte at 8; how it is encrypted, if it is, at 48 (newer servers have a format of
-//! its own for that); checkpoints at 4096 and 8192 (LSN, LSN where the log goes on, zeros, crc32c at 60); from 12288 on a ring of
-//! mini-transactions. One is a row of records, a byte that says in which turn of the ring it was written (0 or 1, first 1), and the crc32c
-//! of the records. A record's first byte has its length in the low four bits (0: a number in one to five bytes follows); records are never 0
-//! or 1. 11.x is the same.
-//! 10.5 to 10.7 (format "PHYS"): one file, checkpoints and log in [blocks], as in MySQL before 8.0.30; the same records, with a 0 at the
-//! end of a mini-transaction.
+//! Since 10.8 (format "Phys", `log0log.h`): LSN of the first byte at 8; how it is encrypted, if it is, at 48 (newer
+//! servers have a format of its own for that); checkpoints at 4096 and 8192 (LSN, LSN where the log goes on, zeros,
+//! crc32c at 60); from 12288 on a ring of mini-transactions. One is a row of records, a byte that says in which turn of
+//! the ring it was written (0 or 1, first 1), and the crc32c of the records. A record's first byte has its length in
+//! the low four bits (0: a number in one to five bytes follows); records are never 0 or 1. 11.x is the same. 10.5 to
+//! 10.7 (format "PHYS"): one file, checkpoints and log in [blocks], as in MySQL before 8.0.30; the same records, with a
+//! 0 at the end of a mini-transaction.
 
 use std::path::Path;
 

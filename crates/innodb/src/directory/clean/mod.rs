@@ -1,16 +1,17 @@
 //! Whether the server left its files clean.
 //!
-//! Pages of a running or crashed server miss changes that are only in its redo log, and hold changes of transactions that never committed.
-//! These are accepted:
+//! Pages of a running or crashed server miss changes that are only in its redo log, and hold changes of transactions
+//! that never committed. These are accepted:
 //!
-//! 1. a data directory that no process has locked, whose redo log ends at its last checkpoint, and none of whose transactions is
-//!    unfinished;
+//! 1. a data directory that no process has locked, whose redo log ends at its last checkpoint, and none of whose
+//!    transactions is unfinished;
 //! 2. a backup without a redo log that the backup tool noted as prepared, and the same about transactions;
-//! 3. a folder without redo log and system tablespace, so copied away from its server. Nothing can be verified then, which is reported as a
-//!    warning, unless every file came from `FLUSH TABLES ... FOR EXPORT`.
+//! 3. a folder without redo log and system tablespace, so copied away from its server. Nothing can be verified then,
+//!    which is reported as a warning, unless every file came from `FLUSH TABLES ... FOR EXPORT`.
 //!
-//! Parts of a server's files may lie elsewhere (`innodb_data_home_dir`, `innodb_undo_directory`); what that leaves open is a warning too. A
-//! redo log that lies elsewhere (`innodb_log_group_home_dir`) leaves everything open, so its lack beside a system tablespace is a refusal.
+//! Parts of a server's files may lie elsewhere (`innodb_data_home_dir`, `innodb_undo_directory`); what that leaves open
+//! is a warning too. A redo log that lies elsewhere (`innodb_log_group_home_dir`) leaves everything open, so its lack
+//! beside a system tablespace is a refusal.
 //!
 //! The end of the redo log is what every page is compared with when it is read ([`LogEnd`](crate::space::LogEnd)): a
 //! page that is newer was copied later than the log, from a running server. The log before its end tells of pages that

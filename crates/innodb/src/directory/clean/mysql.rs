@@ -1,11 +1,12 @@
 //! MySQL's redo log.
 //!
-//! After a clean shutdown nothing follows the last checkpoint, and page 0 of `ibdata1` holds the same LSN as the one up to which all files
-//! were flushed; it is only written then (`log0log.cc`, `fil0fil.cc`).
+//! After a clean shutdown nothing follows the last checkpoint, and page 0 of `ibdata1` holds the same LSN as the one up
+//! to which all files were flushed; it is only written then (`log0log.cc`, `fil0fil.cc`).
 //!
-//! From 8.0.30 on, `#innodb_redo` holds files `#ib_redoN` (those that end in `_tmp` are spares), each with a header block (format, UUID, LSN
-//! of its first byte at 8, flags at 48), two checkpoint blocks at 512 and 1536 (LSN at 8), and the log from 2048. Before, `ib_logfile0`,
-//! `ib_logfile1`, ... form a ring; the checkpoint blocks in the first of them count up (number at 0, LSN at 8, offset in the ring at 16).
+//! From 8.0.30 on, `#innodb_redo` holds files `#ib_redoN` (those that end in `_tmp` are spares), each with a header
+//! block (format, UUID, LSN of its first byte at 8, flags at 48), two checkpoint blocks at 512 and 1536 (LSN at 8), and
+//! the log from 2048. Before, `ib_logfile0`, `ib_logfile1`, ... form a ring; the checkpoint blocks in the first of them
+//! count up (number at 0, LSN at 8, offset in the ring at 16).
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,8 @@ pub(super) const REDO_FOLDER: &str = "#innodb_redo";
 
 const LOG_START: u64 = 2048;
 const CHECKPOINTS: [u64; 2] = [512, 1536];
-/// Header flag: changes were made while logging was off, so a crash loses them (`ALTER INSTANCE DISABLE INNODB REDO_LOG`).
+/// Header flag: changes were made while logging was off, so a crash loses them
+/// (`ALTER INSTANCE DISABLE INNODB REDO_LOG`).
 const CRASH_UNSAFE: u32 = 1 << 1;
 
 /// Verifies a log of 8.0.30 or later; returns where it ends, and the changes in it.

@@ -1,5 +1,5 @@
-//! Whether a server is running on a folder: servers hold record locks on the system tablespace, and MariaDB (some versions of it, only)
-//! on the control file of the Aria engine.
+//! Whether a server is running on a folder: servers hold record locks on the system tablespace, and MariaDB (some
+//! versions of it, only) on the control file of the Aria engine.
 
 use std::path::Path;
 
@@ -9,7 +9,8 @@ use crate::files::Files;
 
 const LOCKED: [&str; 2] = ["ibdata1", "aria_log_control"];
 
-/// Refuses the folder if another process holds a server's lock in it. Where locks cannot be asked for, the other checks have to do.
+/// Refuses the folder if another process holds a server's lock in it. Where locks cannot be asked for, the other checks
+/// have to do.
 pub(super) fn refuse_if_locked(disk: &dyn Files, folder: &Path) -> Result<()> {
     for name in LOCKED {
         if let Some(lock) = disk.lock(&folder.join(name)) {

@@ -1,12 +1,14 @@
 //! Whether a transaction is left unfinished: its changes are in the tables, but may yet be taken back.
 //!
-//! A clean shutdown leaves none, apart from XA transactions that are prepared. A prepared backup may hold some (they are rolled back when
-//! a server starts on it), and so may the files of a server that crashed while it was idle.
+//! A clean shutdown leaves none, apart from XA transactions that are prepared. A prepared backup may hold some (they
+//! are rolled back when a server starts on it), and so may the files of a server that crashed while it was idle.
 //!
-//! 1. Page 5 of the system tablespace lists 128 rollback segments as space and page; MySQL's undo tablespaces list theirs on page 3
-//!    (`trx0sys.h`, `fsp0fsp.h`).
-//! 2. A rollback segment lists undo logs as pages of its space, one slot for each 16 bytes of page size, from 72 (`trx0rseg.h`).
-//! 3. The first page of an undo log has its state at 56: 1 is that of a running transaction, 5 and above of a prepared one (`trx0undo.h`).
+//! 1. Page 5 of the system tablespace lists 128 rollback segments as space and page; MySQL's undo tablespaces list
+//!    theirs on page 3 (`trx0sys.h`, `fsp0fsp.h`).
+//! 2. A rollback segment lists undo logs as pages of its space, one slot for each 16 bytes of page size, from 72
+//!    (`trx0rseg.h`).
+//! 3. The first page of an undo log has its state at 56: 1 is that of a running transaction, 5 and above of a prepared
+//!    one (`trx0undo.h`).
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +44,8 @@ pub(super) struct Unfinished {
     pub(super) elsewhere: Option<String>,
 }
 
-/// Counts the unfinished transactions in the system tablespace and the undo tablespaces of `folder`, as far as they lie there.
+/// Counts the unfinished transactions in the system tablespace and the undo tablespaces of `folder`, as far as they lie
+/// there.
 ///
 /// # Errors
 /// If a page on the way is damaged, encrypted, or of another time than the redo log.
@@ -76,8 +79,9 @@ pub(super) async fn unfinished(
     Ok(count)
 }
 
-/// What the server had and was not found. Undo tablespaces of MySQL that were left out of a copy are a lack even after a clean shutdown, which
-/// leaves XA transactions that are prepared: a server that starts on the copy makes new undo tablespaces and takes their rows for committed.
+/// What the server had and was not found. Undo tablespaces of MySQL that were left out of a copy are a lack even after
+/// a clean shutdown, which leaves XA transactions that are prepared: a server that starts on the copy makes new undo
+/// tablespaces and takes their rows for committed.
 fn lacking(
     disk: &dyn Files,
     folder: &Path,

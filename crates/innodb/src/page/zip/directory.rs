@@ -1,5 +1,6 @@
-//! The directory of a compressed page: two bytes for each record, from the end of the page downwards, in key order; those of freed records follow. The
-//! top bits tell that a record is marked as deleted, and that the page directory has a slot for it.
+//! The directory of a compressed page: two bytes for each record, from the end of the page downwards, in key order;
+//! those of freed records follow. The top bits tell that a record is marked as deleted, and that the page directory has
+//! a slot for it.
 
 use super::{DIRECTORY_SLOTS, Fault, HEADER, HEAP_COUNT, HEAP_TOP, RECORD_COUNT, RECORDS};
 use crate::page::header::{self, u16_at};
@@ -72,8 +73,8 @@ impl Directory {
         Ok(Directory { entries, used, origins, heap_top, starts_at })
     }
 
-    /// Writes what follows from the directory: infimum, supremum, the headers of records, and the page directory. The first record of a level above
-    /// the leaves is marked if the page `is_first` there.
+    /// Writes what follows from the directory: infimum, supremum, the headers of records, and the page directory. The
+    /// first record of a level above the leaves is marked if the page `is_first` there.
     pub(super) fn link(&self, page: &mut [u8], is_leaf: bool, is_first: bool) -> Result<(), Fault> {
         page[super::STREAM..RECORDS].copy_from_slice(&BOUNDS);
         let status = u16::from(!is_leaf);

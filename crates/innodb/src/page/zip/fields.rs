@@ -1,4 +1,5 @@
-//! The description of an index's fields with which the stream of a compressed page begins, and the extents of records by it.
+//! The description of an index's fields with which the stream of a compressed page begins, and the extents of records
+//! by it.
 //!
 //! One entry a field, in a byte or, if its top bit is set, in two of seven bits each, the high ones first:
 //!
@@ -8,9 +9,9 @@
 //! | 126, 127 in a byte | of variable length, more than 255 bytes possible |
 //! | others | of a fixed length: the value without its lowest bit, halved |
 //!
-//! The lowest bit is set if the field is NOT NULL. Neighbours that are fixed and NOT NULL are one entry, but DB_TRX_ID begins one, which DB_ROLL_PTR
-//! belongs to. A last number follows: on a leaf the entry of DB_TRX_ID (0 in a secondary index), above the leaves how many fields of the index are
-//! nullable, which the NULL bitmap has bits for.
+//! The lowest bit is set if the field is NOT NULL. Neighbours that are fixed and NOT NULL are one entry, but DB_TRX_ID
+//! begins one, which DB_ROLL_PTR belongs to. A last number follows: on a leaf the entry of DB_TRX_ID (0 in a secondary
+//! index), above the leaves how many fields of the index are nullable, which the NULL bitmap has bits for.
 
 use super::{CHILD_BYTES, Fault, HEADER, REFERENCE_BYTES, SYSTEM_BYTES};
 

@@ -1,5 +1,5 @@
-//! The zlib stream of a compressed page. The server flushes it behind the description of the fields, which leaves an empty stored block there: where the
-//! bytes 00 00 FF FF come first, the description ends.
+//! The zlib stream of a compressed page. The server flushes it behind the description of the fields, which leaves an
+//! empty stored block there: where the bytes 00 00 FF FF come first, the description ends.
 
 use std::cell::RefCell;
 
@@ -23,8 +23,8 @@ thread_local! {
         RefCell::new(Workspace { stream: Decompress::new(true), output: Vec::new() });
 }
 
-/// Inflates the stream of `image`, which ends before `limit`, and gives `take` the description of the fields, the heap of a page of at most `size`
-/// bytes, and where the stream ended.
+/// Inflates the stream of `image`, which ends before `limit`, and gives `take` the description of the fields, the heap
+/// of a page of at most `size` bytes, and where the stream ended.
 pub(super) fn with_heap<T>(
     image: &[u8],
     limit: usize,

@@ -1,6 +1,7 @@
-//! The modification log of a compressed page: records that were written since the page was last compressed. An entry has the record's number in the heap,
-//! from 1 on, in one byte or, with the top bit set, in two, above a bit that tells that the data are cleared instead. Then come the NULL bitmap and the
-//! lengths, the nearest to the header first, and the data without what is stored elsewhere. A zero byte ends the log.
+//! The modification log of a compressed page: records that were written since the page was last compressed. An entry
+//! has the record's number in the heap, from 1 on, in one byte or, with the top bit set, in two, above a bit that tells
+//! that the data are cleared instead. Then come the NULL bitmap and the lengths, the nearest to the header first, and
+//! the data without what is stored elsewhere. A zero byte ends the log.
 
 use super::records::Heap;
 use super::{Fault, HEADER, RECORDS};

@@ -1,18 +1,21 @@
-//! B+tree pages of tables with ROW_FORMAT=COMPRESSED (`page0zip.cc`): from the 1 to 16 KiB in the file to the page that the server works on.
+//! B+tree pages of tables with ROW_FORMAT=COMPRESSED (`page0zip.cc`): from the 1 to 16 KiB in the file to the page that
+//! the server works on.
 //!
-//! From the start of the stored page: the FIL and page headers as they are; from 94 on a zlib stream; the modification log; free space. From the end
-//! downwards: the directory of all records, two bytes each; then for each record, in the order of the heap, four bytes of child page number (above
-//! the leaves), or thirteen of DB_TRX_ID and DB_ROLL_PTR (leaves of clustered indexes); then 20 bytes for each reference to an off-page value.
-//! The headers of records, their order and the page directory follow from the directory and are not stored.
+//! From the start of the stored page: the FIL and page headers as they are; from 94 on a zlib stream; the modification
+//! log; free space. From the end downwards: the directory of all records, two bytes each; then for each record, in the
+//! order of the heap, four bytes of child page number (above the leaves), or thirteen of DB_TRX_ID and DB_ROLL_PTR
+//! (leaves of clustered indexes); then 20 bytes for each reference to an off-page value. The headers of records, their
+//! order and the page directory follow from the directory and are not stored.
 //!
 //! 1. [`directory`]: the origins of all records, in key order, then those that were freed;
-//! 2. [`inflater`]: the stream gives the description of the fields ([`fields`]), then the heap without what lies elsewhere;
+//! 2. [`inflater`]: the stream gives the description of the fields ([`fields`]), then the heap without what lies
+//!    elsewhere;
 //! 3. [`records`]: it is cut to records in the order of the heap; then [`log`]: the log replaces records whole;
 //! 4. [`records`]: what lies behind the log goes to its places;
 //! 5. [`directory`]: headers, links and page directory are made.
 //!
-//! Nothing read is believed: each offset lies within its page, records ascend without overlapping, none is left unwritten, and the stream can give no
-//! more than a page.
+//! Nothing read is believed: each offset lies within its page, records ascend without overlapping, none is left
+//! unwritten, and the stream can give no more than a page.
 
 mod directory;
 mod fields;
@@ -59,8 +62,8 @@ const STORED_BYTES: std::ops::RangeInclusive<usize> = 1024..=16384;
 /// Returns the page of `page_size` bytes that `image`, a B+tree page of a file with ROW_FORMAT=COMPRESSED, holds.
 ///
 /// # Errors
-/// If no server wrote such a page; the reason reads behind "the page is damaged:". No input panics, and none makes it take more memory than some
-/// pages.
+/// If no server wrote such a page; the reason reads behind "the page is damaged:". No input panics, and none makes it
+/// take more memory than some pages.
 pub fn decompress(image: &[u8], page_size: PageSize) -> Result<Vec<u8>, Fault> {
     let size = page_size.bytes();
     if !STORED_BYTES.contains(&image.len()) || !image.len().is_power_of_two() || size < image.len() {

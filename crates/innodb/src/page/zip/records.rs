@@ -1,8 +1,9 @@
 //! The heap of a compressed page: records in the order of their addresses, cut from what the stream gave.
 //!
-//! The stream has the heap from its start: bytes between records and before their headers, then the data without what is stored elsewhere. Bytes behind
-//! the last record may follow. Records that were added since the page was last compressed are in the log only. Which are, is told by where the
-//! stream ends: a record whose data it does not reach was not there yet.
+//! The stream has the heap from its start: bytes between records and before their headers, then the data without what
+//! is stored elsewhere. Bytes behind the last record may follow. Records that were added since the page was last
+//! compressed are in the log only. Which are, is told by where the stream ends: a record whose data it does not reach
+//! was not there yet.
 
 use super::directory::Directory;
 use super::fields::{Extents, Fields, PageKind};
@@ -91,8 +92,8 @@ impl<'a> Heap<'a> {
             .map_or(self.directory.heap_top, |(origin, _)| usize::from(*origin) - HEADER)
     }
 
-    /// Fills in what lies behind the log: child page numbers, or DB_TRX_ID and DB_ROLL_PTR, which begin at `apart`, and references to off-page
-    /// values before them, which must not reach the log's end.
+    /// Fills in what lies behind the log: child page numbers, or DB_TRX_ID and DB_ROLL_PTR, which begin at `apart`, and
+    /// references to off-page values before them, which must not reach the log's end.
     pub(super) fn restore(&mut self, image: &[u8], apart: usize, log_end: usize) -> Result<(), Fault> {
         let each = self.fields.kind.stored_apart();
         if each == 0 {

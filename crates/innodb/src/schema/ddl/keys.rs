@@ -222,7 +222,8 @@ fn position(columns: &[Column], name: &str) -> Option<ColumnNo> {
         .map(ColumnNo)
 }
 
-/// Bytes of a part of strings, given in characters; what has no length is whole. `None` for types that have no prefixes.
+/// Bytes of a part of strings, given in characters; what has no length is whole. `None` for types that have no
+/// prefixes.
 fn part_bytes(column_type: &ColumnType, length: Option<u32>) -> Option<u32> {
     let (whole, character_bytes) = match column_type {
         ColumnType::Char { length, collation } | ColumnType::VarChar { length, collation } => {

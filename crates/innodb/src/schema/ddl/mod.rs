@@ -1,9 +1,10 @@
-//! `CREATE TABLE` statements as the servers print them (`SHOW CREATE TABLE`, `mysqldump --no-data`) -> [`TableDefinition`].
+//! `CREATE TABLE` statements as the servers print them (`SHOW CREATE TABLE`, `mysqldump --no-data`) ->
+//! [`TableDefinition`].
 //!
 //! 1. Tokens; versioned comments count as text ([`tokens`]).
 //! 2. The statement for the table wanted is looked up by its name, so that nothing else in the file can fail.
-//! 3. The list in parentheses becomes columns ([`columns`], [`types`]) and keys ([`keys`]); the options after it give the character set that
-//!    columns inherit, which is why collations settle last.
+//! 3. The list in parentheses becomes columns ([`columns`], [`types`]) and keys ([`keys`]); the options after it give
+//!    the character set that columns inherit, which is why collations settle last.
 //!
 //! What does not change how rows are read (defaults, checks, foreign keys, partition bounds) is stepped over.
 
@@ -20,7 +21,8 @@ use cursor::Cursor;
 use keys::RawKey;
 use tokens::{Kind, Token};
 
-/// The definition of `database.table` in `text`, `None` if no statement creates it. Roots are unknown, partitions are left to the files.
+/// The definition of `database.table` in `text`, `None` if no statement creates it. Roots are unknown, partitions are
+/// left to the files.
 ///
 /// # Errors
 /// `InvalidInput`, with the line, if the statement is not understood; `Unsupported` for what is not read.

@@ -1,11 +1,12 @@
 //! SQL text -> tokens.
 //!
-//! `/*!40101 ... */` and `/*M!100100 ... */` hold text for the servers and are read; other comments are not, but for the marks that MariaDB
-//! prints after temporal types in the old format.
+//! `/*!40101 ... */` and `/*M!100100 ... */` hold text for the servers and are read; other comments are not, but for
+//! the marks that MariaDB prints after temporal types in the old format.
 
 use crate::{Error, ErrorKind, Result};
 
-/// What MariaDB (`/* mariadb-5.3 */`) and MySQL (`/* 5.5 binary format */`) print after a temporal type in its old form, as one word.
+/// What MariaDB (`/* mariadb-5.3 */`) and MySQL (`/* 5.5 binary format */`) print after a temporal type in its old
+/// form, as one word.
 pub(super) const OLD_TEMPORAL: &str = "/*old*/";
 const OLD_TEMPORAL_MARKS: [&str; 2] = ["mariadb-5.3", "5.5 binary format"];
 /// What MariaDB prints after a temporal type in the form of today, if it prints the form at all.
@@ -122,7 +123,8 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Doubled quotes stand for one; in text, a backslash takes the next character as it is, but for the usual control characters.
+    /// Doubled quotes stand for one; in text, a backslash takes the next character as it is, but for the usual control
+    /// characters.
     fn quoted(&mut self, quote: char, kind: fn(String) -> Kind) -> Result<()> {
         let rest = self.rest();
         let mut value = String::new();

@@ -1,11 +1,12 @@
 //! Where things lie on a disk, and how long the arm and the platter take to bring them together.
 //!
-//! A seek over the share `x` of the stroke takes `track + a sqrt(x) + b x`: the arm accelerates first (square root) and coasts over long ways
-//! (linear). `a` and `b` follow from the data sheet's average and full-stroke seeks: over all pairs of places the mean of `sqrt(x)` is 8/15
-//! and that of `x` is 1/3.
+//! A seek over the share `x` of the stroke takes `track + a sqrt(x) + b x`: the arm accelerates first (square root) and
+//! coasts over long ways (linear). `a` and `b` follow from the data sheet's average and full-stroke seeks: over all
+//! pairs of places the mean of `sqrt(x)` is 8/15 and that of `x` is 1/3.
 //!
-//! The platter turns all the time; an address's angle is its place within its track. Tracks are as long as the sustained rate fills in one
-//! turn, so head switches and skew are in the rate, and a sequential run of any length needs no further positioning.
+//! The platter turns all the time; an address's angle is its place within its track. Tracks are as long as the
+//! sustained rate fills in one turn, so head switches and skew are in the rate, and a sequential run of any length
+//! needs no further positioning.
 
 use crate::model::SpindleSpec;
 use crate::model::command::{Nanos, nanos};

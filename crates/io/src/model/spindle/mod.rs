@@ -1,15 +1,16 @@
 //! A disk: one arm over turning platters.
 //!
-//! 1. A command arrives. What the cache holds (a sequential read that was read ahead, a write with the write cache on) is answered from
-//!    there. The rest queues.
-//! 2. When the mechanism is free it takes, among the first 32 of the queue, the command with the shortest positioning time: seek by
-//!    distance, then rotation to its first byte. More commands wait behind, first come, first served. A command that was passed over too
-//!    often goes next.
+//! 1. A command arrives. What the cache holds (a sequential read that was read ahead, a write with the write cache on)
+//!    is answered from there. The rest queues.
+//! 2. When the mechanism is free it takes, among the first 32 of the queue, the command with the shortest positioning
+//!    time: seek by distance, then rotation to its first byte. More commands wait behind, first come, first served. A
+//!    command that was passed over too often goes next.
 //! 3. It transfers at the media rate. After a sequential read the head reads ahead until it is wanted elsewhere.
-//! 4. Cached writes are brought to the medium when nobody else wants the mechanism, or as equals of the reads once they fill half of the
-//!    cache. A sync waits for them.
+//! 4. Cached writes are brought to the medium when nobody else wants the mechanism, or as equals of the reads once they
+//!    fill half of the cache. A sync waits for them.
 //!
-//! The controller's overhead is part of a lone command's latency, and hidden behind other commands' positioning if there are any.
+//! The controller's overhead is part of a lone command's latency, and hidden behind other commands' positioning if
+//! there are any.
 //!
 //! Invariants:
 //! - the mechanism does one command at a time and never waits while one is ready;

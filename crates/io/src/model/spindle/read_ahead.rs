@@ -1,8 +1,8 @@
 //! The disk's cache for sequential reads.
 //!
 //! 1. The ends of the last reads are remembered. A read that starts at one of them continues a stream.
-//! 2. After a read that continues a stream the head reads on, at the media rate, until the stream is a window ahead of its reader or the
-//!    mechanism is wanted elsewhere.
+//! 2. After a read that continues a stream the head reads on, at the media rate, until the stream is a window ahead of
+//!    its reader or the mechanism is wanted elsewhere.
 //! 3. What was read so stays, for the last few streams; random reads are not kept.
 //!
 //! Invariant: `active` is where the head reads on; there is none once the head has moved.
@@ -59,7 +59,8 @@ impl ReadAhead {
         let frontier = self.frontier(&stream, now);
         let near =
             command.offset >= stream.start && command.offset <= frontier.saturating_add(track_bytes / 8);
-        // Where it has stopped reading on, the platter has turned away; but a stream's reader is not made to pay for its own pause.
+        // Where it has stopped reading on, the platter has turned away; but a stream's reader is not made to pay for
+        // its own pause.
         (near && command.end() > frontier).then(|| transfer_time(command.end() - frontier, self.rate))
     }
 

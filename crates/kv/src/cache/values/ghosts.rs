@@ -1,6 +1,7 @@
 //! What was pushed out not long ago.
 
-/// Fingerprints of keys. A new one takes the place of another one, so that most are forgotten when about as many have come as there are places.
+/// Fingerprints of keys. A new one takes the place of another one, so that most are forgotten when about as many have
+/// come as there are places.
 #[derive(Debug, Default)]
 pub(super) struct Ghosts {
     places: Vec<u32>,

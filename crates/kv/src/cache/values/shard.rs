@@ -1,18 +1,21 @@
 //! Some of the values that are held.
 //!
-//! What is read again stays (S3-FIFO: Yang and others, FIFO queues are all you need for cache eviction, SOSP 2023), but for that blocks are what queues consist of, and
-//! what comes free is a whole block:
+//! What is read again stays (S3-FIFO: Yang and others, FIFO queues are all you need for cache eviction, SOSP 2023), but
+//! for that blocks are what queues consist of, and what comes free is a whole block:
 //!
-//! 1. A new value goes to the end of the small queue's last block. If it was pushed out of that queue not long ago, or takes the place of a value that was used, it
-//!    goes to the main queue's.
-//! 2. If a block is needed and may not be had, one is emptied: the small queue's first, if that queue has a tenth of all, or the main one's.
-//! 3. What was used in a small queue's block goes on to the main queue; what was used in the main one's once more to its end, with a use less. The rest is dropped.
-//!    At most three quarters of a block stay, those with the most uses, unless it is of a small queue that has no more than it is meant to have: so to get one block
-//!    no more than a few are copied, however often all is used.
+//! 1. A new value goes to the end of the small queue's last block. If it was pushed out of that queue not long ago, or
+//!    takes the place of a value that was used, it goes to the main queue's.
+//! 2. If a block is needed and may not be had, one is emptied: the small queue's first, if that queue has a tenth of
+//!    all, or the main one's.
+//! 3. What was used in a small queue's block goes on to the main queue; what was used in the main one's once more to
+//!    its end, with a use less. The rest is dropped. At most three quarters of a block stay, those with the most uses,
+//!    unless it is of a small queue that has no more than it is meant to have: so to get one block no more than a few
+//!    are copied, however often all is used.
 //!
 //! Invariants:
 //! - the index leads to each live item, and to nothing else;
-//! - a slot is part of one block, or is free with memory (`free`), or is one that takes none (`empty`, and those from `fresh` on);
+//! - a slot is part of one block, or is free with memory (`free`), or is one that takes none (`empty`, and those from
+//!   `fresh` on);
 //! - all together take what they may at most, but for what the index grew by since.
 
 #[cfg(test)]
@@ -300,7 +303,8 @@ impl Shard {
         item[value_end..value_end + put.key.len()].copy_from_slice(put.key);
     }
 
-    /// Puts an item behind the others of a queue, for which others may have to go; `None` if there is no room for it at all.
+    /// Puts an item behind the others of a queue, for which others may have to go; `None` if there is no room for it at
+    /// all.
     fn append(&mut self, which: Which, header: &Header, put: &Put<'_>) -> Option<Place> {
         let item_bytes = header.item_bytes();
         if item_bytes > self.block_bytes / LARGE_PART {

@@ -21,7 +21,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How long nothing is appended before the log says that what is there was durable.
 const CONFIRM_AFTER: Duration = Duration::from_millis(250);
 
-/// What the log has left for room on its class. Only what has come once is worth waiting for again: where a volume is full, each of the segments that are left would take that long.
+/// What the log has left for room on its class. Only what has come once is worth waiting for again: where a volume is
+/// full, each of the segments that are left would take that long.
 #[derive(Debug, Default)]
 struct Patience {
     waited: Duration,
@@ -29,7 +30,8 @@ struct Patience {
 }
 
 impl Patience {
-    /// Whether the next segment waits until it is looked once more, given whether there is too little room, and more is on its way.
+    /// Whether the next segment waits until it is looked once more, given whether there is too little room, and more is
+    /// on its way.
     fn waits(&mut self, room_comes: bool) -> bool {
         let waits = room_comes && !self.was_in_vain && self.waited < LONGEST_WAIT;
         if waits {
@@ -113,7 +115,8 @@ impl Log {
     }
 
     async fn make_durable(&self, end: Lsn, dirty: &mut Vec<LogSegment>) -> Result<()> {
-        // CRASH: as before; any part of what was written may be there, and a replay ends at the first frame that is not.
+        // CRASH: as before; any part of what was written may be there, and a replay ends at the first frame that is
+        // not.
         self.crash.reached("log.before-sync");
         if self.crash.has(PlantedBug::AcknowledgeBeforeSync) {
             self.tell(end);
@@ -143,7 +146,8 @@ impl Log {
     }
 }
 
-/// A task of a log. If it goes before its end, by a panic, with its executor or without ever having run, the log has failed: nobody is to wait for it.
+/// A task of a log. If it goes before its end, by a panic, with its executor or without ever having run, the log has
+/// failed: nobody is to wait for it.
 struct Running {
     log: Arc<Log>,
     has_ended: bool,
@@ -218,8 +222,8 @@ impl Log {
         }
     }
 
-    /// Whether the class has too little room for a segment of `bytes`, and will have more. As much again is left to the keys that are written out
-    /// meanwhile.
+    /// Whether the class has too little room for a segment of `bytes`, and will have more. As much again is left to the
+    /// keys that are written out meanwhile.
     fn room_comes(&self, class: Option<&str>, bytes: u64) -> bool {
         if !self.classes.log_comes_free() {
             return false;

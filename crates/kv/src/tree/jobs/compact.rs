@@ -1,13 +1,14 @@
 //! The kvsets of one leaf into one, or into several leaves.
 //!
-//! Values stay where they are and pointers are copied, but for those in segments that are to be emptied: these are written anew, in the order of
-//! their keys, so that what is left of those segments goes with the old kvsets.
+//! Values stay where they are and pointers are copied, but for those in segments that are to be emptied: these are
+//! written anew, in the order of their keys, so that what is left of those segments goes with the old kvsets.
 //!
-//! A leaf can also be merged with what the root has for it, which stays there, and only hides: so deletes give room back where there is none to bring them down.
+//! A leaf can also be merged with what the root has for it, which stays there, and only hides: so deletes give room
+//! back where there is none to bring them down.
 //!
-//! A promoted kvset repeats what lies below it, and need not be merged with that: whatever hides one of its versions came later, lies above it, and is
-//! dropped only in a merge down to the bottom, which it is part of as all are. Where it is merged with what it repeats, its copies become mirrors of that;
-//! if it cannot be read, it is left out.
+//! A promoted kvset repeats what lies below it, and need not be merged with that: whatever hides one of its versions
+//! came later, lies above it, and is dropped only in a merge down to the bottom, which it is part of as all are. Where
+//! it is merged with what it repeats, its copies become mirrors of that; if it cannot be read, it is left out.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,8 +22,8 @@ use crate::tree::edit::{Change, KvsetNo, LeafNo, Place, Position};
 use crate::tree::kvset::{Kvset, TreeState};
 use crate::{Error, ErrorKind, Result};
 
-/// Merges the kvsets `numbers` of a leaf, neighbours, and writes anew their values in the segments `emptied`. If these have no room or cannot be read, several kvsets are
-/// merged all the same, and their values stay where they are.
+/// Merges the kvsets `numbers` of a leaf, neighbours, and writes anew their values in the segments `emptied`. If these
+/// have no room or cannot be read, several kvsets are merged all the same, and their values stay where they are.
 ///
 /// # Errors
 /// `NoSpace`, `Corrupted`, or if a device fails; the tree is as it was.
@@ -50,8 +51,8 @@ pub(crate) async fn compact(
     done
 }
 
-/// Merges all kvsets of a leaf and leaves out what kvsets of the root hide of them, which stay as they are. That takes no more room than the leaf has, where to bring the root's
-/// kvsets down takes some in each leaf.
+/// Merges all kvsets of a leaf and leaves out what kvsets of the root hide of them, which stay as they are. That takes
+/// no more room than the leaf has, where to bring the root's kvsets down takes some in each leaf.
 ///
 /// # Errors
 /// As [`compact`].
@@ -66,7 +67,8 @@ pub(crate) async fn thin(context: &JobContext, tree: &TreeState, leaf: LeafNo) -
     done
 }
 
-/// Kvsets of the root that hide some of what is merged, what is merged, and what is read of that: all, or those that are no copies.
+/// Kvsets of the root that hide some of what is merged, what is merged, and what is read of that: all, or those that
+/// are no copies.
 type Merged<'a> = (&'a [Arc<Kvset>], &'a [Arc<Kvset>], &'a [Arc<Kvset>]);
 
 /// Writes what comes in the place of what is merged.

@@ -60,7 +60,8 @@ impl<'a> Sampling<'a> {
         (tells && originals().next().is_some()).then_some(Sampling { below })
     }
 
-    /// Looks for `key` in them, unless that would take more reads than the job has left. What cannot be read has nothing: that is for who looks it up.
+    /// Looks for `key` in them, unless that would take more reads than the job has left. What cannot be read has
+    /// nothing: that is for who looks it up.
     async fn look(&self, key: &[u8], overwritten: &mut Overwritten) {
         let hash = KeyHash::of(key);
         let originals = || self.below.iter().filter(|kvset| !kvset.is_copy());

@@ -1,14 +1,18 @@
-//! The jobs of a tree: each reads kvsets, writes others, and says in an edit what that makes of the tree. Nothing changes before the manifest has the edit.
+//! The jobs of a tree: each reads kvsets, writes others, and says in an edit what that makes of the tree. Nothing
+//! changes before the manifest has the edit.
 //!
 //! - [`spill`]: from the root into the leaves;
 //! - [`merge`]: kvsets of the root into one, keys only;
-//! - [`compact`]: the kvsets of one leaf into one, or into several leaves; by the way, values leave segments that are mostly garbage;
+//! - [`compact`]: the kvsets of one leaf into one, or into several leaves; by the way, values leave segments that are
+//!   mostly garbage;
 //!   [`thin`]: the same without what the root hides of them, where there is no room to bring that down;
 //! - [`promote`]: values that are read often, repeated on a faster class;
-//! - [`fill`]: a leaf, from a merge; [`moves`]: values that go before their keys; [`output`]: what a job writes, batch by batch; [`sink`]: the key files and segments that it goes to.
+//! - [`fill`]: a leaf, from a merge; [`moves`]: values that go before their keys; [`output`]: what a job writes, batch
+//!   by batch; [`sink`]: the key files and segments that it goes to.
 //!
-//! What a job writes are drafts ([`crate::objects`]): a job that is dropped half-way leaves them to be deleted with what is retired; one that fails deletes them at
-//! once, as somebody may want their room. After a stop they are orphans, deleted when the database is opened.
+//! What a job writes are drafts ([`crate::objects`]): a job that is dropped half-way leaves them to be deleted with
+//! what is retired; one that fails deletes them at once, as somebody may want their room. After a stop they are
+//! orphans, deleted when the database is opened.
 
 mod compact;
 mod fill;
@@ -67,8 +71,8 @@ pub(crate) struct JobContext {
     pub(crate) now_s: u64,
 }
 
-/// Copies on the fastest class that become mirrors. Of what a spill moves from log segments that are mostly garbage: they take less room than those, which can
-/// go. Of what a compaction moves and has no mirror any more.
+/// Copies on the fastest class that become mirrors. Of what a spill moves from log segments that are mostly garbage:
+/// they take less room than those, which can go. Of what a compaction moves and has no mirror any more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct DenseMirrors {
     pub(crate) class: String,
@@ -124,8 +128,8 @@ impl Overwritten {
 /// Fewer keys tell nothing.
 const LEAST_SAMPLED: u64 = 64;
 
-/// Versions after which other tasks of the thread have their turn: the log's above all. They take half a millisecond; with a hundred tasks that read and write
-/// the others' turn takes ten times as long.
+/// Versions after which other tasks of the thread have their turn: the log's above all. They take half a millisecond;
+/// with a hundred tasks that read and write the others' turn takes ten times as long.
 const VERSIONS_AT_ONCE: usize = 1024;
 
 /// Most and least bytes of a key file that are read at once.

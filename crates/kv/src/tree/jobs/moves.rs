@@ -1,12 +1,16 @@
 //! Values that a spill moves, before their keys are written.
 //!
-//! The log has values in no order of their keys: to read it for one part of the keys after the other would be to read nearly all of it each time.
+//! The log has values in no order of their keys: to read it for one part of the keys after the other would be to read
+//! nearly all of it each time.
 //!
-//! 1. A *round* goes through the merge ahead of what is written, and notes where values lie: as many as there is memory for.
-//! 2. They are divided into *parts*, neighbours in the order of their keys, each as large as a segment. Those of keys that were written more than once in
-//!    what is merged are *hot*: they have parts of their own, which will soon be garbage as a whole, unless there are too few of them.
-//! 3. The log is read once, from its beginning to its end. Values wait in memory; when there is little room left, the part that most of them belong to is
-//!    written to its segment, in the order of its keys. So a part is made of few runs, and what lies side by side is read together.
+//! 1. A *round* goes through the merge ahead of what is written, and notes where values lie: as many as there is memory
+//!    for.
+//! 2. They are divided into *parts*, neighbours in the order of their keys, each as large as a segment. Those of keys
+//!    that were written more than once in what is merged are *hot*: they have parts of their own, which will soon be
+//!    garbage as a whole, unless there are too few of them.
+//! 3. The log is read once, from its beginning to its end. Values wait in memory; when there is little room left, the
+//!    part that most of them belong to is written to its segment, in the order of its keys. So a part is made of few
+//!    runs, and what lies side by side is read together.
 //! 4. What writes the keys asks for the new places, in the same order.
 
 use std::collections::{BTreeSet, HashMap};
@@ -26,8 +30,8 @@ use crate::{Error, Result};
 /// Parts of a round at most: each has a stream that holds memory.
 const MOST_PARTS: u64 = 8;
 
-/// Bytes that say of a value where it lies, in which order that is read, to which part it goes, and its new place and mirror. In all no more than half of the
-/// memory of a batch.
+/// Bytes that say of a value where it lies, in which order that is read, to which part it goes, and its new place and
+/// mirror. In all no more than half of the memory of a batch.
 const PLACE_BYTES: u64 =
     (size_of::<Pointer>() + size_of::<usize>() + size_of::<u16>() + size_of::<Option<Moved>>()) as u64;
 
@@ -83,8 +87,9 @@ impl Round {
         self.bytes.iter().sum()
     }
 
-    /// Says of each value which part it belongs to, of no more than `part_bytes` each but for a value that has more; parts with even numbers are cold. The
-    /// first two parts have room for `left_bytes`. Returns the last ones, cold and hot.
+    /// Says of each value which part it belongs to, of no more than `part_bytes` each but for a value that has more;
+    /// parts with even numbers are cold. The first two parts have room for `left_bytes`. Returns the last ones, cold
+    /// and hot.
     fn divide(&mut self, part_bytes: u64, left_bytes: [u64; 2]) -> [usize; 2] {
         let (mut left, mut last) = (left_bytes, [0, 1]);
         for (pointer, part) in self.pointers.iter().zip(&mut self.parts) {

@@ -1,16 +1,18 @@
 //! What a job writes.
 //!
-//! 1. Versions are collected in a *batch*, together with the ends of the kvsets they belong to, until they and those of their values that are to be moved
-//!    fill the memory that a job may use. A batch goes over many leaves: so values that lie side by side in a log segment, and belong to leaves far apart, are still
-//!    read together.
-//! 2. The values are read, in the order of their segments, while the batch before is written, whose memory they take as it comes free: the device that is
-//!    read from is not idle while the other one is written to.
-//! 3. They are written to the open value segment, in the order of their keys ([`sink`](super::sink)). Those of keys that were written
-//!    more than once in what is merged are *hot*: they have a segment of their own, which will soon be garbage as a whole, unless there are too few of them.
+//! 1. Versions are collected in a *batch*, together with the ends of the kvsets they belong to, until they and those of
+//!    their values that are to be moved fill the memory that a job may use. A batch goes over many leaves: so values
+//!    that lie side by side in a log segment, and belong to leaves far apart, are still read together.
+//! 2. The values are read, in the order of their segments, while the batch before is written, whose memory they take as
+//!    it comes free: the device that is read from is not idle while the other one is written to.
+//! 3. They are written to the open value segment, in the order of their keys ([`sink`](super::sink)). Those of keys
+//!    that were written more than once in what is merged are *hot*: they have a segment of their own, which will soon
+//!    be garbage as a whole, unless there are too few of them.
 //! 4. The versions are written to key files, with pointers to where their values are now.
 //! 5. At the end all objects are synced, many at once.
 //!
-//! Values that leave the log with a spill are moved before 1. ([`moves`](super::moves)): their versions come to a batch with their new places, and are written at once.
+//! Values that leave the log with a spill are moved before 1. ([`moves`](super::moves)): their versions come to a batch
+//! with their new places, and are written at once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

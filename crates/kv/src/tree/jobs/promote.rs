@@ -1,8 +1,8 @@
 //! Values that are read often, repeated on a faster class.
 //!
-//! A promoted kvset lies on top of its leaf. Of each of its keys it has the newest version in the leaf, with a pointer to the copy: so the first version
-//! that a look-up finds is the right one, for every snapshot. The originals stay and stay referenced; taking the promoted kvset away again costs
-//! nothing.
+//! A promoted kvset lies on top of its leaf. Of each of its keys it has the newest version in the leaf, with a pointer
+//! to the copy: so the first version that a look-up finds is the right one, for every snapshot. The originals stay and
+//! stay referenced; taking the promoted kvset away again costs nothing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

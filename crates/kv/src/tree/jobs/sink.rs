@@ -157,8 +157,8 @@ impl<'a> Sink<'a> {
         has_enough || self.values[Warmth::Hot as usize].is_some()
     }
 
-    /// Values come with so many bytes, for parts each of which has a segment of its own: cold ones have even numbers, hot ones odd ones. The first two go on
-    /// where the last ones ended.
+    /// Values come with so many bytes, for parts each of which has a segment of its own: cold ones have even numbers,
+    /// hot ones odd ones. The first two go on where the last ones ended.
     pub(super) fn begin_parts(&mut self, bytes: u64) {
         self.coming_bytes = bytes;
     }
@@ -406,7 +406,8 @@ impl<'a> Sink<'a> {
         self.context.opener.objects.note_written(purpose, object, 0, object.size_bytes());
     }
 
-    /// Ends the segments and makes everything durable; `copied` are segments of copies that are kept, with the bytes that are.
+    /// Ends the segments and makes everything durable; `copied` are segments of copies that are kept, with the bytes
+    /// that are.
     ///
     /// # Errors
     /// `NoSpace`, or if a device fails.
@@ -422,7 +423,8 @@ impl<'a> Sink<'a> {
         for (segment, stored_bytes) in mirrored.chain(copied) {
             self.output.edit.changes.push(Change::AddMirror { segment, stored_bytes });
         }
-        // After a stop here it is in no manifest: orphans, deleted at the next opening; if the job is given up, drafts, deleted soon.
+        // After a stop here it is in no manifest: orphans, deleted at the next opening; if the job is given up, drafts,
+        // deleted soon.
         let syncs: Vec<_> = self.written.iter().map(|(_, object)| sync(object)).collect();
         futures::stream::iter(syncs).buffer_unordered(SYNCED_AT_ONCE).try_collect::<()>().await?;
         self.output.made.extend(self.written.drain(..).map(|(lease, _)| lease));

@@ -1,11 +1,14 @@
 //! From the root into the leaves.
 //!
 //! 1. The oldest kvsets of the root are merged.
-//! 2. What belongs to a leaf becomes a kvset on top of it. An empty leaf may become several leaves, each of about the size that is set.
-//! 3. Values leave the log here, if the policy says so, before their keys are written: they are read once, in the order of the log, and written once, to where
-//!    leaves have them ([`moves`](super::moves)). If there is room for both, the log's segments stay as mirrors, and each version says where in them its value is.
+//! 2. What belongs to a leaf becomes a kvset on top of it. An empty leaf may become several leaves, each of about the
+//!    size that is set.
+//! 3. Values leave the log here, if the policy says so, before their keys are written: they are read once, in the order
+//!    of the log, and written once, to where leaves have them ([`moves`](super::moves)). If there is room for both, the
+//!    log's segments stay as mirrors, and each version says where in them its value is.
 //!
-//! If a kvset's keys all belong to one leaf and its values stay where they are, the kvset is moved as it is: nothing is read or written.
+//! If a kvset's keys all belong to one leaf and its values stay where they are, the kvset is moved as it is: nothing is
+//! read or written.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -95,8 +98,8 @@ async fn write(
     Ok(output)
 }
 
-/// The edit that moves the kvset `no`, the oldest of the root, into a leaf as it is; `None` if that cannot be done. It begins a new leaf if all
-/// its keys are larger than those of the leaf, and that has at least half of `leaf_bytes`.
+/// The edit that moves the kvset `no`, the oldest of the root, into a leaf as it is; `None` if that cannot be done. It
+/// begins a new leaf if all its keys are larger than those of the leaf, and that has at least half of `leaf_bytes`.
 pub(crate) fn move_down<K: AsRef<KvsetRecord> + Clone>(
     context: &super::super::policy::Placement,
     tree: &Tree<K>,

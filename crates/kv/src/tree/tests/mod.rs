@@ -24,7 +24,8 @@ use crate::keyfile::KeyHash;
 use crate::objects::ObjectKind;
 use crate::value::Segments;
 
-/// How many kvsets were dropped because deletes hid all of them, and how many look-ups were answered by what others had found.
+/// How many kvsets were dropped because deletes hid all of them, and how many look-ups were answered by what others had
+/// found.
 fn run(seed: u64, steps: u64, template: PolicyTemplate, leaf_bytes: u64) -> (usize, usize) {
     block_on(async {
         let mut world = World::new(seed, template).await;

@@ -512,7 +512,8 @@ impl World {
         }
     }
 
-    /// Overwrites the values of all copies and mirrors, or the keys of copies, too, and opens the tree anew. How many objects that were.
+    /// Overwrites the values of all copies and mirrors, or the keys of copies, too, and opens the tree anew. How many
+    /// objects that were.
     pub(super) async fn damage_copies(&mut self, with_keys: bool) -> usize {
         let (copies, data): (Vec<_>, Vec<_>) = self.tree.kvsets().partition(|kvset| kvset.is_copy());
         let referenced = |kvset: &Arc<Kvset>| -> Vec<_> {

@@ -1,23 +1,27 @@
 //! How long queries take that keep both classes busy.
 //!
-//! One I/O after the other takes the time of both classes, one added to the other. Many in flight take that of the busier class, nearly. Between them
-//! lies a norm of both times whose power grows with the depth: two stations that `n` customers go round between are `(n + 1) / n` times as long busy
-//! as each of them, if both have as much to do; so that is what two equal times come to. What a second less of a class gains is the slope of that norm:
-//! nearly nothing where the other class has more to do.
+//! One I/O after the other takes the time of both classes, one added to the other. Many in flight take that of the
+//! busier class, nearly. Between them lies a norm of both times whose power grows with the depth: two stations that `n`
+//! customers go round between are `(n + 1) / n` times as long busy as each of them, if both have as much to do; so that
+//! is what two equal times come to. What a second less of a class gains is the slope of that norm: nearly nothing where
+//! the other class has more to do.
 //!
-//! A copy is one more customer. Beside `n` others they lose `n / (n + 1)` of the time that it takes, the rest is what the class had left; and only those lose
-//! who are in that class at the time: who reads one page after the other from disks hardly notices what is written to the SSD.
+//! A copy is one more customer. Beside `n` others they lose `n / (n + 1)` of the time that it takes, the rest is what
+//! the class had left; and only those lose who are in that class at the time: who reads one page after the other from
+//! disks hardly notices what is written to the SSD.
 
 use crate::costs::{Costs, Load, Reads};
 
 /// I/Os in flight that count as one customer: they come in bursts, and wait for one another.
 const IOS_OF_A_CUSTOMER: f64 = 8.0;
 
-/// I/Os in flight of a query up to which the slow class's slope is believed. Deeper queues make a step of it, and how much either class has to do is
-/// known only roughly: believed altogether, it keeps from the fast class what would pay; not at all, copies go on where the fast class is busy all the time.
+/// I/Os in flight of a query up to which the slow class's slope is believed. Deeper queues make a step of it, and how
+/// much either class has to do is known only roughly: believed altogether, it keeps from the fast class what would pay;
+/// not at all, copies go on where the fast class is busy all the time.
 const BELIEVED_DEPTH: f64 = 32.0;
 
-/// With this part of the slow class's time for the same reads, or more, the fast class is about as fast: figures of devices are not more exact,
+/// With this part of the slow class's time for the same reads, or more, the fast class is about as fast: figures of
+/// devices are not more exact,
 const ALIKE: f64 = 0.8;
 
 /// and then it has to save more than this part of it.
@@ -96,8 +100,9 @@ impl Pressure {
         Busy { slow_s: share * weights.slow_s, fast_s: share * weights.fast_s }
     }
 
-    /// Seconds that such reads save from the fast class under it. Negative where the slow class is better. What the fast class takes longer for by itself
-    /// saves nothing, however idle it is: what it would take from the other is known only roughly.
+    /// Seconds that such reads save from the fast class under it. Negative where the slow class is better. What the
+    /// fast class takes longer for by itself saves nothing, however idle it is: what it would take from the other is
+    /// known only roughly.
     pub(super) fn saved_s(&self, costs: &Costs, reads: &Reads, load: Load) -> f64 {
         let busy = compared(costs, reads, load);
         let certainty = (BELIEVED_DEPTH / f64::from(self.deepest)).min(1.0);
@@ -112,7 +117,8 @@ impl Pressure {
     }
 }
 
-/// Seconds that such reads keep either class busy, the slow one's as far as they count: less, where both are about as fast.
+/// Seconds that such reads keep either class busy, the slow one's as far as they count: less, where both are about as
+/// fast.
 pub(super) fn compared(costs: &Costs, reads: &Reads, load: Load) -> Busy {
     let (slow_s, fast_s) = (costs.slow.busy_s(reads, load), costs.fast.busy_s(reads, load));
     let counts = if fast_s > ALIKE * slow_s { 1.0 - LEAST_SAVING } else { 1.0 };

@@ -1,11 +1,12 @@
 //! When the ranking is made anew.
 //!
-//! A ranking goes over all chunks that are known. Made with every segment, it would take a query of many chunks a time that grows with the square of its
-//! I/Os. So rankings have to be paid for:
+//! A ranking goes over all chunks that are known. Made with every segment, it would take a query of many chunks a time
+//! that grows with the square of its I/Os. So rankings have to be paid for:
 //!
-//! 1. Within a query by its I/Os, each of which pays for [`CHUNKS_AN_IO`] chunks of the last ranking. Up to some thousand chunks that is less than a segment.
-//! 2. At a query's beginning and end also by the I/Os that are expected, and by the time that has passed since; whatever is not paid for then is made up
-//!    for by the next I/Os, or where no query runs any more, by time.
+//! 1. Within a query by its I/Os, each of which pays for [`CHUNKS_AN_IO`] chunks of the last ranking. Up to some
+//!    thousand chunks that is less than a segment.
+//! 2. At a query's beginning and end also by the I/Os that are expected, and by the time that has passed since;
+//!    whatever is not paid for then is made up for by the next I/Os, or where no query runs any more, by time.
 
 /// Chunks that an I/O pays for: some microseconds.
 const CHUNKS_AN_IO: f64 = 16.0;
@@ -20,7 +21,8 @@ const NS_A_CHUNK: u64 = 2_000;
 const LEAST_IOS: f64 = 256.0;
 const MOST_IOS: f64 = 16384.0;
 
-/// And not sooner than this, but at a query's beginning and end: fast devices read a segment in less time than a ranking takes.
+/// And not sooner than this, but at a query's beginning and end: fast devices read a segment in less time than a
+/// ranking takes.
 const LEAST_NS: u64 = 20_000_000;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -60,7 +62,8 @@ impl Due {
         self.until_ios <= 0.0 && now_ns >= self.ranked_ns + LEAST_NS
     }
 
-    /// Whether it is due now that a query of so many expected I/Os begins, or one has ended; if not, it will be as soon as it is paid for.
+    /// Whether it is due now that a query of so many expected I/Os begins, or one has ended; if not, it will be as soon
+    /// as it is paid for.
     pub(super) fn at_turn(&mut self, now_ns: u64, expected_ios: f64) -> bool {
         let unpaid_ios = self.price_ios() - self.since_ios;
         let is_paid = unpaid_ios <= expected_ios || now_ns >= self.paid_ns();

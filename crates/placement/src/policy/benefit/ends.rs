@@ -1,8 +1,8 @@
 //! Where a query's streams are.
 //!
-//! An index that was filled by splits, or several of them in turn, is read in more than one stream: each read begins where one of the last ones ended,
-//! though not the very last. Disks, and what reads ahead for them, follow some dozens of such streams at once, so these reads cost them no more
-//! than a scan's.
+//! An index that was filled by splits, or several of them in turn, is read in more than one stream: each read begins
+//! where one of the last ones ended, though not the very last. Disks, and what reads ahead for them, follow some dozens
+//! of such streams at once, so these reads cost them no more than a scan's.
 //!
 //! Invariant: there are no more places than [`MOST_ENDS`]; a stream has one, its end.
 

@@ -1,7 +1,7 @@
 //! What earlier runs of statements read, chunk by chunk, and which statement followed which.
 //!
-//! 1. While a query runs, its I/Os are counted per chunk and segment: so and so many I/Os, one behind the other. At its end the counts are
-//!    averaged with what its statement is known for, the newest counting half.
+//! 1. While a query runs, its I/Os are counted per chunk and segment: so and so many I/Os, one behind the other. At its
+//!    end the counts are averaged with what its statement is known for, the newest counting half.
 //! 2. That a statement began after another counts for the pair; older pairs fade.
 //! 3. [`History::likely`] walks those chances some steps ahead.
 //!
@@ -53,8 +53,8 @@ const DISCOUNT: f64 = 0.85;
 /// Segments of a run that are kept apart; of a longer run, each is twice as long. Even.
 const MOST_SEGMENTS: usize = 1024;
 
-/// I/Os of a segment, at least. What comes next has to be told from what comes soon: with four times as many, queries that wait for each read took a tenth
-/// longer.
+/// I/Os of a segment, at least. What comes next has to be told from what comes soon: with four times as many, queries
+/// that wait for each read took a tenth longer.
 pub(super) const SEGMENT_IOS: u64 = 256;
 
 /// How a query of these reads issues its I/Os.
@@ -104,7 +104,8 @@ impl Profile {
         self.totals.values().map(Reads::ios).sum()
     }
 
-    /// Averaged with a newer run. Runs of other lengths are not comparable piece by piece: the newer counts, but not the first that is short.
+    /// Averaged with a newer run. Runs of other lengths are not comparable piece by piece: the newer counts, but not
+    /// the first that is short.
     fn blend(&mut self, run: Profile) {
         let is_short = run.ios() < SHORT * self.ios();
         if is_short && !self.was_short {
@@ -300,8 +301,8 @@ impl History {
         self.forget();
     }
 
-    /// Statements that are likely to begin after the last: the chance that it is the very next, and that it comes within the horizon, further
-    /// steps discounted. Those that have a profile, in the order of their fingerprints.
+    /// Statements that are likely to begin after the last: the chance that it is the very next, and that it comes
+    /// within the horizon, further steps discounted. Those that have a profile, in the order of their fingerprints.
     pub(super) fn likely(&self) -> Vec<(Fingerprint, f64, f64)> {
         let Some(last) = self.last else { return Vec::new() };
         let mut chances = BTreeMap::from([(last, 1.0)]);

@@ -1,18 +1,23 @@
 //! `benefit`, the default: what saves most time lies in the fast class, as far as bringing it there pays back.
 //!
-//! 1. A chunk is worth the time that its reads would take longer in the slow class, by their pattern and the query's depth: random
-//!    look-ups are worth much, sequential bytes of an array little or less than nothing. What running queries [read soon](running) counts most; what
-//!    [likely](history) next ones would read counts by their chance, and no more than it costs to fetch it again then.
-//! 2. The [most valuable](ranking) chunks, as many as there is room for, are the target; what is not there yet pays the cost of its copy. Copies go
-//!    in the order in which the query comes to them, and then by place; a few are under way at a time, so that each is decided on with what is
-//!    known when its turn comes. A copy costs what it holds queries up: [its share](balance) of a class, from those who are there. What the query has passed, and what no longer pays back, is left where it is.
-//! 3. Chunks are mirrored, not moved: giving one up costs nothing. The least valuable gives its room up, when it is needed.
-//! 4. When nothing is left to do soon, what running and the very next queries need later is fetched ahead, into room that nothing needs soon.
-//! 5. A query that keeps many I/Os in flight is over when the busier class is: no further chunks go up once the fast class has more to
-//!    do, and least of all those that the slow class reads quickly.
+//! 1. A chunk is worth the time that its reads would take longer in the slow class, by their pattern and the query's
+//!    depth: random look-ups are worth much, sequential bytes of an array little or less than nothing. What running
+//!    queries [read soon](running) counts most; what [likely](history) next ones would read counts by their chance, and
+//!    no more than it costs to fetch it again then.
+//! 2. The [most valuable](ranking) chunks, as many as there is room for, are the target; what is not there yet pays the
+//!    cost of its copy. Copies go in the order in which the query comes to them, and then by place; a few are under way
+//!    at a time, so that each is decided on with what is known when its turn comes. A copy costs what it holds queries
+//!    up: [its share](balance) of a class, from those who are there. What the query has passed, and what no longer pays
+//!    back, is left where it is.
+//! 3. Chunks are mirrored, not moved: giving one up costs nothing. The least valuable gives its room up, when it is
+//!    needed.
+//! 4. When nothing is left to do soon, what running and the very next queries need later is fetched ahead, into room
+//!    that nothing needs soon.
+//! 5. A query that keeps many I/Os in flight is over when the busier class is: no further chunks go up once the fast
+//!    class has more to do, and least of all those that the slow class reads quickly.
 //! 6. Reads that nothing announced are rent: when it has come to what a copy costs, the chunk is copied, too.
-//! 7. Rankings are made anew as a query goes on, as often as its I/Os [pay for](due) them; on a volume they wait for whoever is asked to
-//!    [`think`](Policy::think), so that who tells of a read does not make one.
+//! 7. Rankings are made anew as a query goes on, as often as its I/Os [pay for](due) them; on a volume they wait for
+//!    whoever is asked to [`think`](Policy::think), so that who tells of a read does not make one.
 //!
 //! Invariant: a chunk that is not in the fast class goes there only with a positive gain.
 
@@ -396,7 +401,8 @@ impl Policy for Benefit {
         }
     }
 
-    /// Statements that are likely to come are prepared for as at the end of a query: within the room, if it pays back, as fast as may be written.
+    /// Statements that are likely to come are prepared for as at the end of a query: within the room, if it pays back,
+    /// as fast as may be written.
     fn begin_session(&mut self, context: &Context<'_>, decisions: &mut Vec<Decision>) {
         self.running.clear();
         self.began_ns = context.now_ns;

@@ -1,14 +1,17 @@
 //! Which chunks are worth the room of the fast class, and in which order they are copied.
 //!
-//! 1. Every chunk that anybody may read gets its worth: what it saves soon, nearer reads counting more, and what it saves in all.
-//! 2. Where room is scarce, soon is what counts: a chunk that is needed later can be fetched later, in exchange for one that is not needed any
-//!    more. What it saves in all only decides between equals.
+//! 1. Every chunk that anybody may read gets its worth: what it saves soon, nearer reads counting more, and what it
+//!    saves in all.
+//! 2. Where room is scarce, soon is what counts: a chunk that is needed later can be fetched later, in exchange for one
+//!    that is not needed any more. What it saves in all only decides between equals.
 //! 3. Those that are there already are worth that; the others less the cost of a copy. The best are the target.
-//! 4. With many I/Os in flight, both classes work at once: chunks are added as long as what both take [together](super::balance) falls.
-//! 5. What is in the target and not there is copied, by the segment in which it is read first, and in a segment by its place: a disk reads neighbours
-//!    in one sweep, which takes a third of the time.
+//! 4. With many I/Os in flight, both classes work at once: chunks are added as long as what both take
+//!    [together](super::balance) falls.
+//! 5. What is in the target and not there is copied, by the segment in which it is read first, and in a segment by its
+//!    place: a disk reads neighbours in one sweep, which takes a third of the time.
 //! 6. What is there and not in the target may be a victim, the least worth first.
-//! 7. What a pin keeps where it is is neither copied nor a victim; what is pinned to the fast class has its part in what keeps that busy.
+//! 7. What a pin keeps where it is is neither copied nor a victim; what is pinned to the fast class has its part in
+//!    what keeps that busy.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -205,7 +208,8 @@ impl Moment<'_> {
         Pressure { interference, weights, copies, ..self.pressure }
     }
 
-    /// Chunks that are better left to the slow class, because the fast one has more to do; by number. What is pinned there keeps it busy for `pinned_s`.
+    /// Chunks that are better left to the slow class, because the fast one has more to do; by number. What is pinned
+    /// there keeps it busy for `pinned_s`.
     fn saturating(&self, ranked: &[(u32, Worth)], pinned_s: f64) -> Vec<u32> {
         let balance = self.pressure.balance();
         if balance.is_sum() {
@@ -249,8 +253,9 @@ impl Moment<'_> {
         ahead.collect()
     }
 
-    /// What is best put into the fast class before anything runs, when that costs nothing; most worth first, and as long as it shortens what both classes take
-    /// [together](super::balance). If there is room then for most of what is left, that goes there, too, unless leaving it makes good for the way of the disks' heads to it.
+    /// What is best put into the fast class before anything runs, when that costs nothing; most worth first, and as
+    /// long as it shortens what both classes take [together](super::balance). If there is room then for most of what is
+    /// left, that goes there, too, unless leaving it makes good for the way of the disks' heads to it.
     pub(super) fn beforehand(&self) -> Vec<Candidate> {
         let worths = self.worths(std::iter::empty()).into_iter();
         let worth_s = |worth: &Worth| worth.soon_s + worth.later_s;
@@ -311,8 +316,8 @@ impl Ahead<'_> {
         self.chance * self.profile.totals.get(&no).map_or(0.0, Reads::ios)
     }
 
-    /// What it loses if the first of `left` stay in the slow class as the others do: the way to them, if it reads none of the others, without the
-    /// time that the fast class would have for them.
+    /// What it loses if the first of `left` stay in the slow class as the others do: the way to them, if it reads none
+    /// of the others, without the time that the fast class would have for them.
     fn loses_s(&self, left: (&[u32], &[u32]), moment: &Moment<'_>) -> f64 {
         let reads = |no: &u32| self.profile.totals.contains_key(no);
         if !left.0.iter().any(reads) {

@@ -1,13 +1,14 @@
 //! A query under way: what it is expected to read, and what of that is still to come.
 //!
-//! 1. If its statement has run before, what it read then, segment by segment, is expected; more or less of it as the plan expects more or fewer
-//!    pages than then.
+//! 1. If its statement has run before, what it read then, segment by segment, is expected; more or less of it as the
+//!    plan expects more or fewer pages than then.
 //! 2. Else the plan alone: an access's pages spread evenly over its extents and over the stages from its own on.
-//! 3. Statements come back the same or with other parameters, and then what was random before is random again. Every few segments that were expected are
-//!    compared with what was seen: as long as they do not agree, expectations are [smoothed](super::smooth) over time and over neighbours,
-//!    so that no chance is taken for a promise.
-//! 4. The query's I/Os so far, over those expected, say in which segment it is. Segments behind it count for nothing; those ahead the less
-//!    the further they are, because what is fetched for them now may have to go again before ([`nearness`]).
+//! 3. Statements come back the same or with other parameters, and then what was random before is random again. Every
+//!    few segments that were expected are compared with what was seen: as long as they do not agree, expectations are
+//!    [smoothed](super::smooth) over time and over neighbours, so that no chance is taken for a promise.
+//! 4. The query's I/Os so far, over those expected, say in which segment it is. Segments behind it count for nothing;
+//!    those ahead the less the further they are, because what is fetched for them now may have to go again before
+//!    ([`nearness`]).
 //!
 //! Invariant: `left` is what the segments from the present one on expect, all together.
 
@@ -236,7 +237,8 @@ impl Running {
         self.left.get(&chunk).copied().unwrap_or_default()
     }
 
-    /// The segments ahead that count, with the weight of each from now on, and of what is left of it after `lead_ns`, and how far ahead it is.
+    /// The segments ahead that count, with the weight of each from now on, and of what is left of it after `lead_ns`,
+    /// and how far ahead it is.
     pub(super) fn ahead(&self, lead_ns: f64) -> impl Iterator<Item = (&Segment, Weight, usize)> + '_ {
         let begun = (self.position() - self.present as f64).clamp(0.0, 1.0);
         // Before the first I/Os it is not known how fast they come.

@@ -1,7 +1,8 @@
 //! What stays of earlier runs when their chance is taken away.
 //!
 //! 1. A chunk's uses in a segment become the mean over the segments around it.
-//! 2. Then they become the mean over its neighbours: chunks of an index are read alike, unless there is more to it than chance.
+//! 2. Then they become the mean over its neighbours: chunks of an index are read alike, unless there is more to it than
+//!    chance.
 
 use std::collections::BTreeMap;
 

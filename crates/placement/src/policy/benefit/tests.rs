@@ -13,7 +13,8 @@ fn planned_lookups_are_mirrored_and_scans_are_not() {
 
 #[test]
 fn unprofitable_copies_are_not_made() {
-    // A copy keeps the slow class busy for six milliseconds, and whoever reads one page after the other has half of it meanwhile.
+    // A copy keeps the slow class busy for six milliseconds, and whoever reads one page after the other has half of it
+    // meanwhile.
     let mut bench = Bench::new("benefit", 20, 10);
     assert!(bench.begin(1, &[look_ups(0..20, 5)]).is_empty());
     // Deep queues read a page in less than two, and a copy takes from them what it needs.
@@ -24,7 +25,8 @@ fn unprofitable_copies_are_not_made() {
 
 #[test]
 fn a_copy_beside_a_lone_reader_costs_half_of_the_class_and_pays_sooner() {
-    // Three reads of two chunks: 10.9 ms saved by one, which its copy keeps the disks busy for 6.3 ms and the SSD for 5.1 ms.
+    // Three reads of two chunks: 10.9 ms saved by one, which its copy keeps the disks busy for 6.3 ms and the SSD for
+    // 5.1 ms.
     let mut bench = Bench::new("benefit", 20, 20);
     let mut wanted = bench.begin(1, &[look_ups(0..4, 6)]);
     wanted.extend(bench.done_all());

@@ -314,7 +314,8 @@ fn rows(lefts: &[Expr], operator: &BinaryOperator, rights: &[Expr]) -> Result<Ex
     Ok(not(*operator == BinaryOperator::NotEq, Expr::Nested(Box::new(all))))
 }
 
-/// Rows by their order: the first parts that are not equal decide, which `strict` compares; the last ones `operator` does.
+/// Rows by their order: the first parts that are not equal decide, which `strict` compares; the last ones `operator`
+/// does.
 fn ordered(lefts: &[Expr], rights: &[Expr], strict: &str, operator: &BinaryOperator) -> Result<Expr> {
     let ([left, lefts @ ..], [right, rights @ ..]) = (lefts, rights) else {
         return Err(unsupported("a comparison of empty rows"));

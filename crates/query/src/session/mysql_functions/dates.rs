@@ -1,6 +1,7 @@
 //! Functions of dates and times.
 //!
-//! An argument that may be text is read as a DATETIME, to the microsecond: DataFusion's own reading of text is in nanoseconds, which end in 2262.
+//! An argument that may be text is read as a DATETIME, to the microsecond: DataFusion's own reading of text is in
+//! nanoseconds, which end in 2262.
 
 use datafusion::sql::sqlparser::ast::{BinaryOperator, DataType, DateTimeField, Expr, ExtractSyntax, Value};
 

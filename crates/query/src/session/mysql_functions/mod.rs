@@ -1,12 +1,14 @@
 //! Functions that MySQL has and DataFusion spells otherwise, respelled before planning.
 //!
-//! - `GROUP_CONCAT([DISTINCT] a, b ORDER BY c SEPARATOR 's')` is `string_agg` of one text; without a separator it is a comma. Rows in which an
-//!   argument is NULL do not take part, in both.
-//! - `AVG(x)` is `SUM(x) / COUNT(x)`; `STDDEV` is the population's; a condition is summed as 1 and 0; `-x` and `1e3` are 64 bits and a double.
+//! - `GROUP_CONCAT([DISTINCT] a, b ORDER BY c SEPARATOR 's')` is `string_agg` of one text; without a separator it is a
+//!   comma. Rows in which an argument is NULL do not take part, in both.
+//! - `AVG(x)` is `SUM(x) / COUNT(x)`; `STDDEV` is the population's; a condition is summed as 1 and 0; `-x` and `1e3`
+//!   are 64 bits and a double.
 //! - `CONCAT(a, b)` is `a || b`: NULL if one of them is, where DataFusion's leaves NULLs out.
 //! - `YEAR(x)`, `MONTH(x)` ... are `EXTRACT`; `DATE_ADD(x, INTERVAL n unit)` and its kin are `x + INTERVAL`.
 //! - `x REGEXP p` and `RLIKE` are `regexp_like`, upper and lower case alike.
-//! - `CAST(x AS SIGNED)` and `UNSIGNED` round to a BIGINT; `COUNT(DISTINCT a, b)` counts pairs without a NULL; `FROM DUAL` is no table.
+//! - `CAST(x AS SIGNED)` and `UNSIGNED` round to a BIGINT; `COUNT(DISTINCT a, b)` counts pairs without a NULL;
+//!   `FROM DUAL` is no table.
 //! - A `LIMIT` of more than fits a BIGINT, which MySQL's manual gives for all rows behind an offset, is none.
 
 mod dates;

@@ -1,8 +1,8 @@
 //! Queries at random over the tables of a database.
 //!
 //! 1. FROM takes one to three tables or a derived table, joined in different ways.
-//! 2. Expressions are expanded from templates until `MAX_DEPTH`; then they are columns in scope or literals. A column of
-//!    another class is taken now and then, so that the servers' conversions come into play.
+//! 2. Expressions are expanded from templates until `MAX_DEPTH`; then they are columns in scope or literals. A column
+//!    of another class is taken now and then, so that the servers' conversions come into play.
 //! 3. The order of rows and the choice of rows by LIMIT is only asked for where it is total: by the keys of all tables.
 
 use super::node::{Node, Part, Query, Source};

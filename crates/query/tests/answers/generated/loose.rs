@@ -1,8 +1,8 @@
 //! Comparing where an answer is not determined to the last letter.
 //!
-//! Of texts that a collation calls equal a server shows one, and which one follows from its plan; sums of floating-point
-//! numbers follow from the order of rows. Queries with such parts are compared with case, accents and trailing blanks
-//! folded, and with numbers to `DIGITS` digits. All others are compared exactly.
+//! Of texts that a collation calls equal a server shows one, and which one follows from its plan; sums of
+//! floating-point numbers follow from the order of rows. Queries with such parts are compared with case, accents and
+//! trailing blanks folded, and with numbers to `DIGITS` digits. All others are compared exactly.
 
 use crate::printed::Answer;
 

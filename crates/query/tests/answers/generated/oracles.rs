@@ -1,7 +1,7 @@
 //! Oracles that need no server, on tables that one made once.
 //!
-//! - Ternary logic partitioning (TLP, Rigger and Su 2020): the rows for which a condition is true, false and NULL together
-//!   are all rows.
+//! - Ternary logic partitioning (TLP, Rigger and Su 2020): the rows for which a condition is true, false and NULL
+//!   together are all rows.
 //! - Non-optimizing reference engine construction (NoREC, Rigger and Su 2020): as many rows pass a filter as the same
 //!   condition is true for when it is selected, where no index and no pruning help.
 
@@ -25,8 +25,8 @@ const DATABASES: u64 = 4;
 /// Queries for all of them.
 const QUERIES: u64 = 480;
 
-/// Most inconsistent answers; this only ever becomes less. Today: IN with a correlated subquery is FALSE where a NULL among
-/// its rows makes it NULL.
+/// Most inconsistent answers; this only ever becomes less. Today: IN with a correlated subquery is FALSE where a NULL
+/// among its rows makes it NULL.
 const MAX_INCONSISTENT: usize = 1;
 
 async fn recorded_tables(folder: &Path) -> Session {

@@ -1,4 +1,5 @@
-//! Random databases: tables of all types and collations, small, with values that meet each other in joins and comparisons.
+//! Random databases: tables of all types and collations, small, with values that meet each other in joins and
+//! comparisons.
 
 use crate::random::Random;
 

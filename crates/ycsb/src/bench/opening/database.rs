@@ -1,10 +1,11 @@
 //! A database whose counts are those of a larger one.
 //!
-//! All sizes are divided: those of leaves, segments, memory tables, the memory and the volume's chunks. So a database of a 256th of the bytes has as many
-//! leaves, kvsets, segments, chunks and records as the whole one. What cannot be divided is not: pages, filters' parts, a key file's end.
+//! All sizes are divided: those of leaves, segments, memory tables, the memory and the volume's chunks. So a database
+//! of a 256th of the bytes has as many leaves, kvsets, segments, chunks and records as the whole one. What cannot be
+//! divided is not: pages, filters' parts, a key file's end.
 //!
-//! Values are zeros. While the database is made, all of it lies in [`Sparse`] memory, for it takes as many syncs as the whole one would; then it is brought
-//! to files, where values are holes.
+//! Values are zeros. While the database is made, all of it lies in [`Sparse`] memory, for it takes as many syncs as the
+//! whole one would; then it is brought to files, where values are holes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -247,7 +248,8 @@ impl Opened {
         Ok(())
     }
 
-    /// Writes as much as may have to be replayed, or `bytes` of it: a store that is written to once keeps the log, and another one fills it.
+    /// Writes as much as may have to be replayed, or `bytes` of it: a store that is written to once keeps the log, and
+    /// another one fills it.
     pub(super) async fn fill_log(&self, bytes: u64) -> Result<()> {
         self.store(IDLE_STORE)?.put(b"first", b"once").await.map_err(Error::failed)?;
         let (store, value) = (self.store(STORE)?, vec![0; REPLAYED_VALUE_BYTES]);

@@ -1,4 +1,5 @@
-//! One opening, in a process of its own if there is a program for it: its memory is then that of the opening, and nothing is warm.
+//! One opening, in a process of its own if there is a program for it: its memory is then that of the opening, and
+//! nothing is warm.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -46,8 +47,8 @@ impl OpeningJob {
         }
     }
 
-    /// Does it in a process of the program that the options name, or in this one. The program is told this as JSON on its standard input, and
-    /// answers in the same way.
+    /// Does it in a process of the program that the options name, or in this one. The program is told this as JSON on
+    /// its standard input, and answers in the same way.
     pub(super) fn perform_by_program(&self) -> Result<Opening> {
         let Some((program, arguments)) = self.options.program.split_first() else { return self.perform() };
         let failed =

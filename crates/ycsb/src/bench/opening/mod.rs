@@ -1,11 +1,14 @@
 //! `tanada bench kv-open`: how long opening a key-value database takes, at sizes that no test has.
 //!
-//! 1. A database [whose counts are those of the size](database) is loaded, sorted; then some of its keys are written again at random, so that leaves have
-//!    several kvsets and these refer to many segments. It is closed and opened a few times, each time with devices opened anew and past the kernel's cache.
+//! 1. A database [whose counts are those of the size](database) is loaded, sorted; then some of its keys are written
+//!    again at random, so that leaves have several kvsets and these refer to many segments. It is closed and opened a
+//!    few times, each time with devices opened anew and past the kernel's cache.
 //! 2. It is stopped in the middle of writing, and opened.
-//! 3. The same with an empty one, and with one (whose sizes are not divided) that has as much log to replay as there may be.
+//! 3. The same with an empty one, and with one (whose sizes are not divided) that has as much log to replay as there
+//!    may be.
 //!
-//! Reported are times of the volume's and the database's opening and of the first read, what was read, and by how much the process grew.
+//! Reported are times of the volume's and the database's opening and of the first read, what was read, and by how much
+//! the process grew.
 
 mod database;
 mod job;
@@ -42,8 +45,8 @@ pub struct OpeningOptions {
     pub replay_bytes: u64,
     /// Openings of each.
     pub rounds: usize,
-    /// The program, with its arguments, that is told an [`OpeningJob`]: a process of its own for each opening, whose memory is that of the opening. Without
-    /// one, all is done in this process.
+    /// The program, with its arguments, that is told an [`OpeningJob`]: a process of its own for each opening, whose
+    /// memory is that of the opening. Without one, all is done in this process.
     #[serde(skip)]
     pub program: Vec<OsString>,
 }
@@ -298,7 +301,8 @@ mod tests {
                 .find(|run| run["stands_for_bytes"] == 2_000_000_000_u64 && run["after"] == after);
             run.unwrap()[key].as_u64().unwrap()
         };
-        // Counts are those of 2 GB, and of what was written again and is in the log: leaves of 512 MiB, segments of 64 MiB, chunks of 1 MiB.
+        // Counts are those of 2 GB, and of what was written again and is in the log: leaves of 512 MiB, segments of 64
+        // MiB, chunks of 1 MiB.
         assert!((3..=8).contains(&of(CLOSED, "leaves")), "{:?}", report.runs);
         assert!((25..=200).contains(&of(CLOSED, "value_segments")), "{:?}", report.runs);
         assert!((1900..=10_000).contains(&of(CLOSED, "chunks")), "{:?}", report.runs);

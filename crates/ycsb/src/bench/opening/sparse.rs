@@ -1,7 +1,8 @@
 //! A device in memory that takes up what is not zero in it, and no room for the rest.
 //!
-//! Enough for values that are all zeros: they are written, read and moved like any others, and terabytes of them take a few megabytes. Nobody opens a
-//! database any faster by it, for an opening reads no values; the bytes that were read say so.
+//! Enough for values that are all zeros: they are written, read and moved like any others, and terabytes of them take a
+//! few megabytes. Nobody opens a database any faster by it, for an opening reads no values; the bytes that were read
+//! say so.
 
 use std::collections::HashMap;
 use std::fs::File;
