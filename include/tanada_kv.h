@@ -74,7 +74,7 @@ int tanada_kv_create_volume(const char *path, uint64_t bytes);
 int tanada_kv_open(const char *volume, const char *database, uint32_t flags, tanada_kv **out);
 
 /*
- * The same with settings: JSON with the names and values of docs/kv.md, such as {"memory_bytes": 67108864, "durability": {"within": 10}}. What is left
+ * The same with settings: JSON with the names and values of docs/kv-tuning.md, such as {"memory_bytes": 67108864, "durability": {"within": 10}}. What is left
  * out stays as the database has it; one that is made has the defaults. They are kept, unless the database is opened with TANADA_KV_READ. null takes a
  * limit away ({"fast_class_bytes": null}); settings that are NULL are as tanada_kv_open.
  */
