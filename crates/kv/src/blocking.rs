@@ -1,4 +1,4 @@
-//! For threads that wait: the engine's calls, run to their end on the calling thread.
+//! For threads that wait: the engine's calls, run to completion on the calling thread.
 //!
 //! [`wait`] does it for any future; [`Database`], [`Store`], [`Cursor`], [`Transaction`] and [`BulkLoad`] are the types
 //! of the crate whose calls wait by themselves. A read that memory or the cache serves, and a write that need not wait

@@ -16,7 +16,7 @@ pub(crate) struct Classes {
     volume: Volume,
     log_class: ClassChoice,
     is_fast_full: AtomicBool,
-    /// There are values in the log that are going to move to another class.
+    /// The log has values that will move to another class.
     log_comes_free: AtomicBool,
     /// The fastest of several, when that was looked at last.
     noted_fastest: RwLock<Option<String>>,
@@ -29,7 +29,7 @@ impl fmt::Debug for Classes {
 }
 
 impl Classes {
-    /// For a database whose log is wanted on `log_class`, which is the fastest if nothing is said.
+    /// Creates the classes of a database whose log goes to `log_class`, by default to the fastest.
     pub(crate) fn new(volume: &Volume, log_class: Option<&str>) -> Arc<Classes> {
         let log_class = log_class.map_or(ClassChoice::Fastest, |name| ClassChoice::Named(name.to_owned()));
         let (is_fast_full, log_comes_free) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -39,13 +39,13 @@ impl Classes {
         Arc::new(classes)
     }
 
-    /// Notes which class is the fastest now, for who asks often.
+    /// Caches which class is the fastest now.
     pub(crate) fn note_fastest(&self) {
         let fastest = self.fastest_of_several();
         *self.noted_fastest.write() = fastest;
     }
 
-    /// Whether there is a faster class than this one, as was noted last.
+    /// Returns whether there is a faster class than this one, as was noted last.
     pub(crate) fn has_faster_than(&self, class: Option<&str>) -> bool {
         self.noted_fastest.read().as_deref().is_some_and(|fastest| class != Some(fastest))
     }
@@ -77,7 +77,7 @@ impl Classes {
         usable.next().filter(|_| usable.next().is_some())
     }
 
-    /// Whether the fastest class is as full as the database may make it.
+    /// Returns whether the fastest class is as full as the database may make it.
     pub(crate) fn is_fast_full(&self) -> bool {
         self.is_fast_full.load(Ordering::Relaxed)
     }
@@ -86,7 +86,7 @@ impl Classes {
         self.is_fast_full.store(is_full, Ordering::Relaxed);
     }
 
-    /// Whether values in the log are on their way to another class, so that the log's will have more room.
+    /// Returns whether values in the log are on their way to another class, so that the log's will have more space.
     pub(crate) fn log_comes_free(&self) -> bool {
         self.log_comes_free.load(Ordering::Relaxed)
     }
@@ -95,7 +95,7 @@ impl Classes {
         self.log_comes_free.store(comes_free, Ordering::Relaxed);
     }
 
-    /// Where the policy wants things, whether there is room or not.
+    /// Returns the classes that the policy wants, regardless of space.
     ///
     /// # Errors
     /// `InvalidInput` if there is no class.
@@ -104,7 +104,8 @@ impl Classes {
         placement.ok_or_else(|| Error::invalid("the volume has no class"))
     }
 
-    /// Where things go now: the limit of the fastest class is kept by passing it over, as one that is full is.
+    /// Returns the classes that new objects go to. The limit of the fastest class is kept by skipping it, as a full
+    /// class is skipped.
     ///
     /// # Errors
     /// As [`wanted`](Self::wanted).
@@ -131,7 +132,7 @@ impl Classes {
         self.passed_over().and_then(|(fastest, next)| (fastest == class).then_some(next))
     }
 
-    /// Whether the log is wanted on that class.
+    /// Returns whether the log is wanted on that class.
     pub(crate) fn is_log_on(&self, class: &str) -> bool {
         self.log_class.resolve(&self.offered()).is_some_and(|wanted| wanted == class)
     }
@@ -145,7 +146,7 @@ impl Classes {
         usable.next().zip(usable.next())
     }
 
-    /// Whether a policy can be followed.
+    /// Returns whether a policy can be followed.
     ///
     /// # Errors
     /// `NotFound` if it names a class that is not there; `InvalidInput` if it wants values of the root elsewhere than
@@ -155,7 +156,7 @@ impl Classes {
         self.check_log(policy)
     }
 
-    /// Whether values of the root are wanted where the log is.
+    /// Returns whether values of the root are wanted where the log is.
     ///
     /// # Errors
     /// `InvalidInput` if not.
@@ -171,7 +172,7 @@ impl Classes {
         )))
     }
 
-    /// Whether the classes that a policy or a setting names are there.
+    /// Returns whether the classes that a policy or a setting names are there.
     ///
     /// # Errors
     /// `NotFound`.

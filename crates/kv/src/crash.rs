@@ -41,7 +41,7 @@ pub trait CrashProbe: Send + Sync {
     fn reached(&self, name: &'static str);
 }
 
-/// Where crash points are reported; nowhere, unless a probe is injected.
+/// Reports crash points to the injected probe, if there is one.
 #[derive(Clone, Default)]
 pub struct CrashPoints {
     probe: Option<Arc<dyn CrashProbe>>,
@@ -57,13 +57,13 @@ pub enum PlantedBug {
     None,
     /// Commits are not checked for conflicts.
     LeaveOutConflicts,
-    /// What a transaction read is not checked.
+    /// The reads of transactions are not checked.
     ForgetReads,
     /// A transaction's snapshot has the number of the commit that comes next.
     SnapshotTooLate,
     /// The last operation of a batch is not replayed.
     ReplayInPart,
-    /// Who waits for the log is told before it is synced.
+    /// Waiters of the log are notified before it is synced.
     AcknowledgeBeforeSync,
     /// Deletes are dropped where older versions lie below.
     DropDeletes,
@@ -85,7 +85,7 @@ impl CrashPoints {
         CrashPoints { bug, ..self }
     }
 
-    /// Whether the engine is asked to have `bug`.
+    /// Returns whether the engine is asked to have `bug`.
     pub(crate) fn has(&self, bug: PlantedBug) -> bool {
         self.bug == bug
     }

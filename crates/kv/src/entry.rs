@@ -81,7 +81,7 @@ impl Pair {
     }
 }
 
-/// How a stored value is compressed.
+/// The compression of a stored value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub(crate) enum Codec {
@@ -91,11 +91,11 @@ pub(crate) enum Codec {
     Zstd = 2,
 }
 
-/// Where a large value lies: in a log segment or in a value segment, which look the same from here.
+/// The place of a value in a log segment or a value segment; both look the same from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pointer {
     pub(crate) segment: SegmentNo,
-    /// Of the first stored byte.
+    /// Offset of the first stored byte.
     pub(crate) offset: u64,
     pub(crate) stored_len: u32,
     /// The value's length; differs from `stored_len` if it is compressed.
@@ -106,20 +106,20 @@ pub(crate) struct Pointer {
 }
 
 impl Pointer {
-    /// Whether `stored` is what was written.
+    /// Returns whether `stored` is what was written.
     pub(crate) fn leads_to(&self, stored: &[u8]) -> bool {
         crc32c::crc32c(stored) == self.checksum
     }
 }
 
-/// Where the log wrote a value that lies elsewhere by now; the bytes are the same.
+/// The place where the log wrote a value that has moved since; the bytes are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FirstHome {
     pub(crate) segment: SegmentNo,
     pub(crate) offset: u64,
 }
 
-/// What a version says of its key.
+/// The contents of a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Content {
     Deleted,
@@ -144,8 +144,7 @@ pub(crate) struct Version {
     /// Seconds since 1970 from which on it counts as deleted.
     pub(crate) expires_s: Option<u32>,
     pub(crate) content: Content,
-    /// Where the value may be read as well, as long as the tree has that segment as a mirror; of values that lie apart
-    /// alone.
+    /// A second place of a value that is kept apart, valid as long as the tree has that segment as a mirror.
     pub(crate) mirror: Option<FirstHome>,
 }
 
@@ -167,7 +166,7 @@ pub(crate) struct RangeTombstone {
 }
 
 impl RangeTombstone {
-    /// Whether `key` lies in the range.
+    /// Returns whether `key` lies in the range.
     pub(crate) fn covers(&self, key: &[u8]) -> bool {
         *self.start <= *key && self.end.as_ref().is_none_or(|end| key < &**end)
     }

@@ -19,7 +19,7 @@ pub type BackgroundTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Makes a future without a result that stays on the thread it was made on.
 pub type MakeLocalTask = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
-/// What a database runs in. All databases of a process may share one.
+/// The runtime of a database: tasks, time, buffers. All databases of a process may share one.
 pub trait Environment: Send + Sync + fmt::Debug {
     /// Runs a future to its end, in the background.
     fn spawn(&self, task: BackgroundTask);
@@ -120,7 +120,7 @@ impl fmt::Debug for ThreadEnvironment {
 impl Environment for ThreadEnvironment {
     fn spawn(&self, task: BackgroundTask) {
         let thread = std::thread::Builder::new().name("tanada-kv".to_owned());
-        // Without a thread the task is dropped: whoever waits for it hears that it has gone.
+        // Without a thread the task is dropped, and its waiters are notified.
         if let Err(error) = thread.spawn(move || wait_for(task)) {
             tanada_io::warn(&format!("no thread for a background task: {error}"));
         }

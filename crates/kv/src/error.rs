@@ -10,7 +10,7 @@ pub enum ErrorKind {
     InvalidInput,
     /// No such database, store or snapshot.
     NotFound,
-    /// There is one already.
+    /// An object of that name exists already.
     AlreadyExists,
     /// A transaction wrote what another one wrote since it began: begin again.
     Conflict,
@@ -48,7 +48,7 @@ impl Error {
         Error { kind, message: message.into().into_boxed_str() }
     }
 
-    /// What a caller can do.
+    /// Returns what the caller can do.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

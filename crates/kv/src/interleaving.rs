@@ -179,7 +179,7 @@ fn published_numbers_make_their_key_bits_visible() {
     });
 }
 
-/// Who waits for room gets it when it is given back, and nobody takes more than there is.
+/// Who waits for space gets it when it is given back, and nobody takes more than there is.
 #[test]
 fn log_space_is_granted_once_and_every_waiter_is_woken() {
     model(|| {

@@ -54,13 +54,13 @@ impl Latencies {
 /// Operations that took about as long as each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LatencyBucket {
-    /// No longer than so many nanoseconds, and longer than those of the bucket before.
+    /// Upper bound of the bucket in nanoseconds; the lower one is that of the bucket before.
     pub up_to_ns: u64,
     /// Operations.
     pub count: u64,
 }
 
-/// How long the operations of one kind took, of one in sixteen.
+/// Latency summary of one kind of operation; one in sixteen is sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LatencySummary {
     /// Operations that were measured.
@@ -76,7 +76,7 @@ pub struct LatencySummary {
 }
 
 impl LatencySummary {
-    /// What a histogram says, whose buckets are ascending.
+    /// Returns the summary of a histogram with ascending buckets.
     pub(crate) fn of(buckets: &[LatencyBucket]) -> LatencySummary {
         let count = buckets.iter().fold(0, |sum: u64, bucket| sum.saturating_add(bucket.count));
         let percentile = |share: f64| {

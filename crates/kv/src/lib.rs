@@ -3,7 +3,7 @@
 //! Above: whoever embeds it, and native tables. Below: `tanada-volume`.
 //!
 //! - A [`Database`] is a set of objects of a volume; it has named [`Store`]s of sorted keys and values.
-//! - What is written goes to a log, which is the first home of long values, and to memory; keys are written out sorted,
+//! - What is written goes to a log, which is the first home of long values, and to memory; keys are flushed sorted,
 //!   and values move to slower classes or stay, as each store's settings say.
 //! - A [`Batch`] is atomic over all stores; a [`Transaction`] reads from a snapshot, sees what it wrote, and fails with
 //!   [`ErrorKind::Conflict`] if another one was first; a [`Cursor`] walks in both directions.

@@ -15,8 +15,8 @@ struct Shared {
     wakers: Vec<Waker>,
 }
 
-/// Wakes all who wait. A wait counts from [`notified`](Notify::notified): take it before looking at whatever may have
-/// changed, and await it after, and no notification is missed.
+/// Wakes all waiters. A wait counts from [`notified`](Notify::notified): call it before checking the condition, and
+/// await it after, and no notification is missed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Notify(Arc<Mutex<Shared>>);
 

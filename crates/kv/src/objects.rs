@@ -26,7 +26,7 @@ use crate::{Error, ErrorKind, Result};
 /// The number of a database's first object.
 pub(crate) const FIRST_OBJECT: u64 = 1;
 
-/// What an object is for.
+/// The kind of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ObjectKind {
     Manifest,
@@ -62,9 +62,9 @@ pub(crate) struct Objects {
     /// Bytes of the volume that are to stay free, and those of them that jobs leave to the log.
     kept_free: AtomicU64,
     kept_for_log: AtomicU64,
-    /// Memory tables that have something in them: each takes a chunk at least when it is written out.
+    /// Memtables that have something in them: each takes a chunk at least when it is flushed.
     tables: AtomicU64,
-    /// There were fewer when that was looked at.
+    /// Fewer chunks were free at the last check.
     is_short: AtomicBool,
     /// Bytes that the database may have on the fastest class beyond those that it has, when that was looked at last.
     left_on_fastest: AtomicU64,
@@ -100,8 +100,8 @@ impl Objects {
         })
     }
 
-    /// So many bytes of the volume are to stay free, and so many of these whatever is done for the others; and what so
-    /// many memory tables take.
+    /// Sets how many bytes of the volume stay reserved, how many of them for the log alone, and how much each memtable
+    /// takes.
     pub(crate) fn keep_free(&self, bytes: u64, for_log: u64, tables: u64) {
         self.kept_free.store(bytes, Ordering::Relaxed);
         self.kept_for_log.store(for_log, Ordering::Relaxed);
@@ -109,7 +109,7 @@ impl Objects {
         self.look_at_room();
     }
 
-    /// There is one memory table more that has something in it.
+    /// Counts one more memtable with data.
     pub(crate) fn note_table(&self) {
         self.tables.fetch_add(1, Ordering::Relaxed);
         self.look_at_room();
@@ -125,13 +125,13 @@ impl Objects {
     /// The bytes that are free, and those that are to be.
     pub(crate) fn room(&self) -> (u64, u64) {
         let free = self.free_by_class().into_iter().map(|(free, _)| free).sum();
-        // Of the first one the key file is counted already.
+        // The key file of the first one is counted already.
         let tables = self.tables.load(Ordering::Relaxed).saturating_sub(1) * self.volume.chunk_bytes();
         (free, self.kept_free.load(Ordering::Relaxed) + tables)
     }
 
-    /// Of each class that takes objects, fastest first: the bytes that the database may yet take there, and all of its
-    /// bytes.
+    /// Returns for each class that takes objects, fastest first, the bytes that the database may still use there, and
+    /// all its bytes.
     pub(crate) fn free_by_class(&self) -> Vec<(u64, u64)> {
         let chunk_bytes = self.volume.chunk_bytes();
         let mut classes = self.volume.classes();
@@ -151,32 +151,33 @@ impl Objects {
         self.left_on_fastest.store(bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Whether there is room for so many bytes, which may give others only much later, beside what the log wants.
+    /// Returns whether there is space for this many bytes, which may give others only much later, beside what the log
+    /// wants.
     pub(crate) fn have_room_for(&self, bytes: u64) -> bool {
         let (free, _) = self.look_at_room();
         free >= self.kept_for_log.load(Ordering::Relaxed) + bytes
     }
 
-    /// Whether there is room for keys, which give others as soon as they are there: half of what the log wants stays,
-    /// in whole chunks.
+    /// Returns whether there is space for keys, which give others as soon as they are there: half of what the log wants
+    /// stays, in whole chunks.
     pub(crate) fn have_room_for_keys(&self) -> bool {
         let (free, _) = self.look_at_room();
         let chunk_bytes = self.volume.chunk_bytes();
         free >= self.kept_for_log.load(Ordering::Relaxed) / 2 / chunk_bytes * chunk_bytes
     }
 
-    /// Whether hardly more is free than what the log wants.
+    /// Returns whether hardly more is free than what the log wants.
     pub(crate) fn have_hardly_room(&self) -> bool {
         let (free, _) = self.room();
         free <= self.kept_for_log.load(Ordering::Relaxed)
     }
 
-    /// Whether less was free than is to be when that was looked at.
+    /// Returns whether less was free than is to be when that was looked at.
     pub(crate) fn is_short(&self) -> bool {
         self.is_short.load(Ordering::Relaxed)
     }
 
-    /// Somebody has looked closer, and there is enough until more is made.
+    /// Notes that a closer check found enough space until more objects are made.
     pub(crate) fn has_looked(&self) {
         self.is_short.store(false, Ordering::Relaxed);
     }
@@ -189,7 +190,7 @@ impl Objects {
         &self.buffers
     }
 
-    /// Notes that so many bytes of an object were written, from there on.
+    /// Notes that this many bytes of an object were written, from there on.
     pub(crate) fn note_written(&self, purpose: Purpose, object: &Object, from: u64, bytes: u64) {
         self.written.note(&self.volume, purpose, object, from, bytes);
     }
@@ -204,7 +205,7 @@ impl Objects {
         format!("kv/{}/{}-{no}", self.database, kind.prefix())
     }
 
-    /// What is there, by kind and number.
+    /// Lists all objects by kind and number.
     pub(crate) fn list(&self) -> Vec<(ObjectKind, u64)> {
         let folder = format!("kv/{}/", self.database);
         let named = |object: Object| {
@@ -232,12 +233,12 @@ impl Objects {
         let _ = self.steward.set(Box::new(steward));
     }
 
-    /// No object is made from here on.
+    /// Refuses new objects from now on.
     pub(crate) fn refuse_new(&self) {
         self.takes_none.store(true, Ordering::Release);
     }
 
-    /// Makes an object with a number of its own, on `class` if there is room.
+    /// Makes an object with a number of its own, on `class` if there is space.
     ///
     /// # Errors
     /// `ReadOnly`, `Closed`.
@@ -251,7 +252,7 @@ impl Objects {
         let class = instead.or(class.map(str::to_owned));
         let attributes = Attributes { class, ..Attributes::default() };
         let object = match self.volume.create_object(&name, &attributes) {
-            // The class was removed a moment ago: whichever has room takes it.
+            // The class was removed a moment ago: whichever has space takes it.
             Err(error) if error.kind() == tanada_volume::ErrorKind::NotFound => {
                 self.volume.create_object(&name, &Attributes::default())
             }
@@ -298,7 +299,7 @@ impl Objects {
         self.retired.lock().pop()
     }
 
-    /// One that could not be deleted, and is to be taken again.
+    /// Returns an object whose deletion failed, to be taken again.
     pub(crate) fn give_back_retired(&self, kind: ObjectKind, no: u64) {
         self.retired.lock().push((kind, no));
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::settings::{Compression, DatabaseSettings, Durability, FilterMemory, StoreSettings};
 use crate::tree::policy::MediaPolicy;
 
-/// What is there was named, and `null` is a value where the setting has one.
+/// A present field is named; `null` is a value where the setting has one.
 fn named<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)
 }
@@ -35,7 +35,7 @@ macro_rules! overrides {
                 }
             }
 
-            /// Whether nothing is named.
+            /// Returns whether nothing is named.
             pub fn is_empty(&self) -> bool {
                 *self == $name::default()
             }

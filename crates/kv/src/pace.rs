@@ -8,7 +8,7 @@
 //!    wait for.
 //! 2. Where that is less, for the device is slow or busy, it reads more pieces at once the further it lags behind: jobs
 //!    keep pace with writers who could not fill a disk faster, and a device that is slow anyway is not made slower.
-//! 3. When writers are held back, the fastest class is nearly full or the database is being closed, there is no time
+//! 3. When writers are stalled, the fastest class is nearly full or the database is being closed, there is no time
 //!    for it at all ([`Hurry`]).
 
 use std::sync::Arc;
@@ -35,11 +35,11 @@ const LAG: Duration = Duration::from_millis(50);
 /// Why the jobs of a database have no time.
 #[derive(Debug, Default)]
 pub(crate) struct Hurry {
-    /// Writers are held back until jobs are done.
+    /// Writers are stalled until jobs are done.
     pub(crate) writers: AtomicBool,
     /// Writers are slowed because the fastest class is nearly full.
     pub(crate) room: AtomicBool,
-    /// Somebody waits for the jobs' end.
+    /// A caller waits for the end of the jobs.
     pub(crate) end: AtomicBool,
 }
 
@@ -49,7 +49,7 @@ impl Hurry {
     }
 }
 
-/// How jobs read.
+/// The pace of a job's reads.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pace(Option<Arc<Considerate>>);
 
@@ -62,7 +62,7 @@ struct Considerate {
     seen: Mutex<Seen>,
 }
 
-/// What readers had loaded, and when that was found to be more than before.
+/// The loads of readers at the last check, and when they had last increased.
 #[derive(Debug, Default)]
 struct Seen {
     loads: u64,
@@ -70,7 +70,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Whether readers are there at `now`, having loaded so much by then.
+    /// Returns true if readers are present at `now`, with `loads` so far.
     fn look(&mut self, loads: u64, now: Duration) -> bool {
         if loads != self.loads {
             *self = Seen { loads, at: Some(now) };
@@ -80,7 +80,7 @@ impl Seen {
 }
 
 impl Pace {
-    /// Gives way to who reads values through `cache`, unless there is a hurry.
+    /// Gives way to readers of `cache`, unless there is a hurry.
     pub(crate) fn considerate(
         cache: &Arc<Cache>,
         environment: &Arc<dyn Environment>,
@@ -91,7 +91,7 @@ impl Pace {
         Pace(Some(Arc::new(Considerate { cache, environment, hurry, seen })))
     }
 
-    /// Nobody has to be given way to.
+    /// A pace without limits.
     pub(crate) fn unbounded() -> Pace {
         Pace::default()
     }
@@ -108,33 +108,33 @@ impl Pace {
 pub(crate) struct Walk<'a> {
     pace: Option<&'a Considerate>,
     began: Duration,
-    /// When the last rest was over.
+    /// When the last rest ended.
     looked: Duration,
-    /// So much was read.
+    /// Bytes read so far.
     bytes: u64,
 }
 
 impl Walk<'_> {
-    /// Who there is to give way to.
+    /// Returns the pace and the time if readers are present and there is no hurry.
     fn giving_way(&self) -> Option<(&Considerate, Duration)> {
         let pace = self.pace.filter(|pace| !pace.hurry.is_any())?;
         let now = pace.environment.now();
         pace.seen.lock().look(pace.cache.value_loads(), now).then_some((pace, now))
     }
 
-    /// When what was read is due.
+    /// Returns when the bytes read so far are due.
     fn due(&self) -> Duration {
         self.began.saturating_add(Duration::from_secs_f64(self.bytes as f64 / BYTES_PER_SECOND))
     }
 
-    /// How many pieces to read at once, of `most`.
+    /// Returns how many pieces to read concurrently, at most `most`.
     pub(crate) fn at_once(&self, most: usize) -> usize {
         let Some((_, now)) = self.giving_way() else { return most };
         let lag = now.saturating_sub(self.due()).as_micros() / LAG.as_micros();
         usize::try_from(lag).unwrap_or(most).saturating_add(1).min(most)
     }
 
-    /// A piece with so many bytes of what is wanted was read: rests if there is somebody to give way to, and time.
+    /// A piece with this many bytes of what is wanted was read: rests if there is somebody to give way to, and time.
     pub(crate) async fn rest(&mut self, bytes: u64) {
         self.bytes += bytes;
         if let Some((pace, now)) = self.giving_way() {

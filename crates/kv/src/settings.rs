@@ -16,34 +16,34 @@ pub const LONGEST_NAME: usize = 128;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DatabaseSettings {
-    /// Memory for everything: memory tables, cache, buffers, the engine itself. Default: 512 MiB.
+    /// Memory for everything: memtables, cache, buffers, the engine itself. Default: 512 MiB.
     pub memory_bytes: u64,
-    /// A memory table of this size is written out; at least 64 KiB, and at most a tenth of the memory that the engine
+    /// A memtable of this size is flushed; at least 64 KiB, and at most a tenth of the memory that the engine
     /// has for data. Default: 64 MiB.
     pub memory_table_bytes: u64,
-    /// Memory tables of a store that may wait to be written out; then writers wait. Default: 4.
+    /// Memtables of a store that may wait to be flushed; then writers wait. Default: 4.
     pub waiting_tables: usize,
     /// Bytes of a log segment; a larger batch makes a larger one. Default: 64 MiB.
     pub log_segment_bytes: u64,
-    /// The log's buffer is written when it holds so much, whether anybody waits for it or not; whole blocks of 4 KiB,
+    /// The log's buffer is written when it holds this many bytes, whether or not a writer waits; whole blocks of 4 KiB,
     /// and at most a 128th of the memory. Default: 1 MiB.
     pub log_group_bytes: u64,
-    /// Log that has to be read again at an opening; more of it has the oldest memory table written out, which is looked
+    /// Log that has to be read again at an opening; more of it has the oldest memtable written out, which is looked
     /// at several times while a table fills. Default: 1 GiB.
     pub log_replay_bytes: u64,
     /// The class of the log. Default: the fastest.
     pub log_class: Option<String>,
-    /// How durable writes are that say nothing of it. Default: within 100 ms.
+    /// Durability of writes that name none. Default: within 100 ms.
     pub durability: Durability,
     /// Most bytes of the database on the fastest class; jobs keep it below. Default: no limit but the class's size.
     pub fast_class_bytes: Option<u64>,
-    /// Root kvsets of a store from which on its writers are slowed. Default: 16.
+    /// Root kvsets of a store from which on its writes are delayed. Default: 16.
     pub slow_root_kvsets: usize,
     /// Root kvsets of a store at which its writers wait. Default: 32.
     pub most_root_kvsets: usize,
     /// Tree jobs at once, over all stores. Default: 2.
     pub concurrent_jobs: usize,
-    /// A manifest that has grown by so much since its snapshot is written anew. Default: 4 MiB.
+    /// Growth since its snapshot after which the manifest is rewritten. Default: 4 MiB.
     pub manifest_bytes: u64,
 }
 
@@ -89,7 +89,7 @@ impl DatabaseSettings {
         self.memory_bytes - self.own_bytes()
     }
 
-    /// Bytes at which a memory table is written out.
+    /// Bytes at which a memtable is flushed.
     pub(crate) fn table_bytes(&self) -> u64 {
         self.memory_table_bytes.min(self.shared_bytes() / 10).max(64 << 10)
     }
@@ -147,11 +147,11 @@ impl DatabaseSettings {
     }
 }
 
-/// How values are compressed.
+/// Compression of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compression {
-    /// As they are.
+    /// Uncompressed.
     #[default]
     None,
     /// Fast.
@@ -160,7 +160,7 @@ pub enum Compression {
     Zstd,
 }
 
-/// Where the filters of key files are, which say what a file surely does not have.
+/// Where the filters of key files are kept. A filter rejects keys that a file does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FilterMemory {
@@ -176,7 +176,7 @@ pub enum FilterMemory {
 }
 
 impl FilterMemory {
-    /// How an opening holds filters: small ones are read when the database is open.
+    /// Returns how an opening holds filters: small ones are read afterwards.
     pub(crate) fn at_opening(self) -> FilterMemory {
         match self {
             FilterMemory::Resident => FilterMemory::Resident,
@@ -184,7 +184,7 @@ impl FilterMemory {
         }
     }
 
-    /// The share of `memory_bytes` that filters in memory may have, all together: one in so many parts.
+    /// The fraction (1/n) of `memory_bytes` that all filters in memory may use.
     pub(crate) fn most_part(self) -> Option<u64> {
         match self {
             FilterMemory::Paged => None,
@@ -202,7 +202,7 @@ pub struct StoreSettings {
     pub separate_from_bytes: u32,
     /// Compression of values that are kept apart from their keys. Default: none.
     pub compression: Compression,
-    /// Entries count as deleted so many seconds after they were written. Default: never.
+    /// Seconds after which entries count as deleted. Default: never.
     pub time_to_live_s: Option<u32>,
     /// Which classes keys and values go to. Default: keys to the fastest, values of leaves to the slowest.
     pub policy: MediaPolicy,
@@ -215,17 +215,17 @@ pub struct StoreSettings {
     /// Bytes of keys and values that a leaf of the tree is to have; half as many again, and it is split. Default: 512
     /// MiB.
     pub leaf_bytes: u64,
-    /// A segment of values has so many bytes at most, unless one value alone has more; a chunk of the volume if that is
-    /// more. Default: 64 MiB.
+    /// A segment of values has this many bytes at most, unless one value alone has more; a chunk of the volume if that
+    /// is more. Default: 64 MiB.
     pub value_segment_bytes: u64,
     /// Bytes of segments of values over the bytes in them that are in use: what is more has garbage collected. Default:
     /// 1.3.
     pub space_amplification: f64,
-    /// Values that are read often from slow classes are copied to the fastest one, so many bytes a second at most.
+    /// Values that are read often from slow classes are copied to the fastest one, this many bytes a second at most.
     /// Default: 0, which is never.
     pub promoted_bytes_per_second: u64,
     /// Values that move from the log to a slower class are read where the log wrote them, as long as the fastest class
-    /// has room for both. Only where the policy wants keys at the root on the fastest class. Default: true.
+    /// has space for both. Only where the policy wants keys at the root on the fastest class. Default: true.
     pub mirrors: bool,
 }
 
@@ -282,14 +282,14 @@ impl StoreSettings {
     }
 }
 
-/// When a write is durable.
+/// The durability of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
     /// Before it is acknowledged.
     Sync,
-    /// So many milliseconds after it was acknowledged, at the latest: from 1 to 1000. What a stop loses is always the
-    /// end of what was written.
+    /// At most this many milliseconds after it was acknowledged, from 1 to 1000. A crash loses only a suffix of the
+    /// writes.
     Within(u16),
 }
 
@@ -310,15 +310,15 @@ impl Durability {
     }
 }
 
-/// How a write is made; what is `None` is as the database or the store says.
+/// Options of a write; `None` is as the database or the store is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WriteOptions {
-    /// When it is durable. Default: as the database says.
+    /// Durability. Default: as the database is set.
     pub durability: Option<Durability>,
     /// Compression of long values. Default: as the store says.
     pub compression: Option<Compression>,
-    /// Entries count as deleted so many seconds after the write. Default: as the store says.
+    /// Seconds after which the entries count as deleted. Default: as the store is set.
     pub time_to_live_s: Option<u32>,
 }
 
@@ -328,18 +328,18 @@ impl WriteOptions {
         WriteOptions { durability: Some(Durability::Sync), ..WriteOptions::default() }
     }
 
-    /// Durable after so many milliseconds.
+    /// A write that is durable within this many milliseconds.
     pub fn within(ms: u16) -> WriteOptions {
         WriteOptions { durability: Some(Durability::Within(ms)), ..WriteOptions::default() }
     }
 }
 
-/// How far a recovery is.
+/// Progress of a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RecoveryProgress {
     /// Bytes of log that were read,
     pub replayed_bytes: u64,
-    /// of so many at most.
+    /// of at most this many.
     pub total_bytes: u64,
     /// Operations that were replayed.
     pub operations: u64,
@@ -348,13 +348,13 @@ pub struct RecoveryProgress {
 /// Told how far a recovery is, after each group of the log.
 pub type OnProgress = Arc<dyn Fn(&RecoveryProgress) + Send + Sync>;
 
-/// How to open a database.
+/// Options of an opening.
 #[derive(Clone, Default)]
 pub struct OpenOptions {
     /// Change nothing. Default: no.
     pub read_only: bool,
-    /// What is named takes the place of the database's own settings, and stays if it is opened for writing;
-    /// `DatabaseSettings::into` replaces all. Default: nothing is named.
+    /// Settings that replace the database's own; an opening for writing keeps them. `DatabaseSettings::into` replaces
+    /// all. Default: none.
     pub settings: DatabaseOverrides,
     /// Told how far a recovery is.
     pub progress: Option<OnProgress>,

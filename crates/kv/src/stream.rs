@@ -26,7 +26,7 @@ const SEVERAL: usize = 4;
 pub(crate) struct Pieces {
     /// Bytes of one: a power of two.
     bytes: usize,
-    /// So many are on their way while the next one is filled.
+    /// Writes in flight while the next piece is filled.
     at_once: usize,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct StreamWriter {
     buffers: Arc<BufferPool>,
     buffer: Buffer,
     filled: usize,
-    /// Of the buffer's first byte in the object.
+    /// Offset of the buffer's first byte in the object.
     offset: u64,
     pieces: Pieces,
     /// The oldest first.
@@ -76,7 +76,7 @@ impl StreamWriter {
         &self.object
     }
 
-    /// Where the next byte goes.
+    /// Returns the offset of the next byte.
     pub(crate) fn position(&self) -> u64 {
         self.offset + self.filled as u64
     }
@@ -136,7 +136,7 @@ impl StreamWriter {
         self.offset += self.filled as u64;
         self.filled = 0;
         let mut write: BoxFuture<'static, _> = Box::pin(async move { object.write(offset, full).await });
-        // It begins with the first poll.
+        // The write begins with its first poll.
         match futures::poll!(&mut write) {
             std::task::Poll::Ready(written) => self.check(written)?,
             std::task::Poll::Pending => self.under_way.push_back(write),
@@ -144,7 +144,7 @@ impl StreamWriter {
         Ok(())
     }
 
-    /// Waits until no more than so many are on their way.
+    /// Waits until at most `left` writes are in flight.
     async fn wait_for(&mut self, left: usize) -> Result<()> {
         while self.under_way.len() > left
             && let Some(write) = self.under_way.pop_front()

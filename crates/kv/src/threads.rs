@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 #[derive(Debug, Default)]
 pub(crate) struct Threads(Arc<AtomicUsize>);
 
-/// Where a thread counts.
+/// The counter that a thread is counted in.
 struct Counted(Weak<AtomicUsize>);
 
 impl Drop for Counted {
@@ -32,7 +32,7 @@ impl Threads {
     /// Counts this thread from now on.
     #[inline]
     pub(crate) fn count_this(&self) {
-        // One that is about to end counts no more.
+        // A thread that is about to end is not counted.
         let _ = COUNTED.try_with(|counted| {
             let mut counted = counted.borrow_mut();
             if counted.iter().any(|one| std::ptr::eq(one.0.as_ptr(), Arc::as_ptr(&self.0))) {
@@ -44,7 +44,7 @@ impl Threads {
         });
     }
 
-    /// How many there are.
+    /// Returns the number of threads.
     pub(crate) fn count(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }

@@ -22,7 +22,7 @@ struct Fragment {
     start: Bytes,
     /// Newest first.
     sequences: Vec<SequenceNo>,
-    /// There are older ones.
+    /// There are older numbers than those listed.
     has_more: bool,
 }
 
@@ -49,7 +49,7 @@ impl RangeTombstones {
         cuts.sort();
         cuts.dedup();
         let mut fragments: Vec<Fragment> = Vec::with_capacity(cuts.len());
-        // How many are over where the fragment begins, newest first.
+        // Open tombstones at the beginning of the fragment, newest first.
         let mut open: BTreeMap<Reverse<SequenceNo>, usize> = BTreeMap::new();
         let mut next_start = all.iter().peekable();
         let mut next_end = ends.iter().peekable();
@@ -91,8 +91,8 @@ impl RangeTombstones {
         self.newest_in(self.fragment_of(key)?, key, snapshot)
     }
 
-    /// The sequence numbers of those over `key`, newest first: all that make a difference to somebody who reads at one
-    /// of `snapshots` or as of now, and maybe others.
+    /// Returns the sequence numbers of tombstones over `key`, newest first: all that matter to a reader at one of
+    /// `snapshots` or at present, and perhaps others.
     pub(crate) fn sequences_over(&self, key: &[u8], snapshots: &[SequenceNo]) -> Cow<'_, [SequenceNo]> {
         match self.fragment_of(key) {
             Some(fragment) => self.sequences_of(fragment, key, snapshots),
@@ -133,9 +133,8 @@ impl RangeTombstones {
         Cow::Owned(newest)
     }
 
-    /// What of them lies in `start..end` and has to be kept, cut to it: for each fragment the sequence numbers that
-    /// make a difference to somebody who reads at one of `snapshots` or as of now, and for which `keeps` holds.
-    /// Neighbours with the same number become one again.
+    /// Returns the tombstones clipped to `start..end`: for each fragment the sequence numbers that matter to a reader
+    /// at one of `snapshots` or at present, and for which `keeps` holds. Neighbours with the same number are joined.
     pub(crate) fn within(
         &self,
         start: &[u8],
@@ -144,7 +143,7 @@ impl RangeTombstones {
         mut keeps: impl FnMut(&[SequenceNo], SequenceNo) -> bool,
     ) -> Vec<RangeTombstone> {
         let mut kept: Vec<RangeTombstone> = Vec::new();
-        // Where the last one with a number is.
+        // Index of the last fragment with each number.
         let mut last: BTreeMap<SequenceNo, usize> = BTreeMap::new();
         let ends = self.fragments.iter().skip(1).map(|fragment| Some(&fragment.start)).chain([None]);
         for (fragment, fragment_end) in self.fragments.iter().zip(ends) {
@@ -186,7 +185,7 @@ pub(crate) struct SeenTombstones {
 }
 
 impl SeenTombstones {
-    /// Those of one source up to `snapshot`.
+    /// Adds the tombstones of one source up to `snapshot`.
     pub(crate) fn add(&mut self, set: Arc<RangeTombstones>, snapshot: SequenceNo) {
         if !set.is_empty() {
             self.sets.push((set, snapshot));

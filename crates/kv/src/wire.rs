@@ -13,13 +13,13 @@ use crate::{Error, ErrorKind, Result};
 /// Bytes that are not what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed {
-    /// Where, from the first byte that was decoded.
+    /// Offset from the first decoded byte.
     pub(crate) at: usize,
     pub(crate) what: &'static str,
     pub(crate) newer: Option<Newer>,
 }
 
-/// What is whole, but only a later version of the program knows.
+/// A valid encoding that only a later version of the program knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Newer {
     /// A number of a kind or a format that is larger than all `known` ones.
@@ -96,7 +96,7 @@ impl<'a> Decoder<'a> {
         Malformed::new(self.at, what)
     }
 
-    /// What has a number of kind or format that is larger than all `known` ones.
+    /// Returns the error for a kind or format above all `known` ones.
     pub(crate) fn unknown(&self, what: &'static str, found: impl Into<u64>, known: u64) -> Malformed {
         match found.into() {
             found if found > known => {

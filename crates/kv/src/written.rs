@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tanada_volume::{Object, Volume};
 
-/// What bytes are written for.
+/// The cause of written bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Log,
@@ -21,11 +21,11 @@ pub(crate) enum Purpose {
 pub struct WrittenBytes {
     /// To the log, padding included.
     pub log: u64,
-    /// Keys of memory tables.
+    /// Keys of memtables.
     pub flush_keys: u64,
     /// Keys by jobs and bulk loads.
     pub job_keys: u64,
-    /// Values by jobs and bulk loads, and those of memory tables that are packed.
+    /// Values by jobs and bulk loads, and those of memtables that are packed.
     pub job_values: u64,
     /// To the manifest.
     pub manifest: u64,
@@ -68,7 +68,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Notes that so many bytes were written to an object, from there on.
+    /// Notes that this many bytes were written to an object, from there on.
     pub(crate) fn note(&self, volume: &Volume, purpose: Purpose, object: &Object, from: u64, bytes: u64) {
         let (chunk_bytes, end) = (volume.chunk_bytes(), from.saturating_add(bytes));
         for chunk in object.chunks(from / chunk_bytes..end.div_ceil(chunk_bytes)) {
@@ -85,7 +85,7 @@ impl Written {
         }
     }
 
-    /// What was noted, by the classes' names.
+    /// Returns the written bytes by class name.
     pub(crate) fn by_class(&self) -> BTreeMap<String, WrittenBytes> {
         let mut named: BTreeMap<String, WrittenBytes> = BTreeMap::new();
         for (name, written) in self.classes.lock().values() {

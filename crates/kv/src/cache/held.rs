@@ -14,14 +14,14 @@ pub(crate) struct VersionId<'a> {
     pub(crate) store: Owner,
     pub(crate) sequence: SequenceNo,
     pub(crate) key: &'a [u8],
-    /// Of the key.
+    /// Hash of the key.
     pub(crate) hash: KeyHash,
-    /// If it is known.
+    /// Visibility bound of the version, if it is known.
     pub(crate) newest: Option<Newest>,
 }
 
-/// That a version is what its key has: of the numbers behind its own, up to `up_to` and that one too, none is of a
-/// version of the key or of a deleted range that it lies in.
+/// The visibility bound of a version: of the sequence numbers above its own, up to `up_to` inclusive, none belongs to a
+/// version of its key or to a range delete that covers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Newest {
     pub(crate) up_to: SequenceNo,
@@ -69,7 +69,7 @@ impl HeldValue {
         self.value_and_key.get(self.value_bytes as usize..) == Some(key)
     }
 
-    /// What is known of being the newest version of its key, for who sees `snapshot`.
+    /// Returns the visibility bound, as far as it applies to a reader at `snapshot`.
     #[inline]
     pub(crate) fn newest_at(&self, snapshot: SequenceNo) -> Option<Newest> {
         self.newest.filter(|_| self.sequence <= snapshot)
@@ -85,7 +85,7 @@ impl HeldValue {
     }
 }
 
-/// What is known of one version by two who know of it.
+/// Combines two visibility bounds of a version.
 pub(super) fn later(one: Option<Newest>, other: Option<Newest>) -> Option<Newest> {
     one.into_iter().chain(other).max_by_key(|newest| newest.up_to)
 }

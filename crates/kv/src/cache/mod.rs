@@ -3,11 +3,11 @@
 //! Pages are held by where they lie. Values are not: they are moved from the log to one segment and another, and are
 //! held by their keys, so that what is read often stays when it is moved. Of a key there is one version, the newest
 //! that was put in: it takes the place of the one before, with what is known of how often that was read. A value that a
-//! look-up found says up to which sequence number it is the key's newest, so that the next one need not search for it
+//! lookup found says up to which sequence number it is the key's newest, so that the next one need not search for it
 //! among what was there before.
 //!
 //! Invariants:
-//! - what it holds weighs no more than its budget, but for what is being put in; of a budget that memory tables share,
+//! - what it holds weighs no more than its budget, but for what is being put in; of a budget that memtables share,
 //!   it has what they do not take, and what threads keep for themselves, and what is [`reserved`]; but at least an
 //!   eighth of it;
 //! - what leads to leaf pages (index pages and filters) is not pushed out by leaf pages and values, up to half of what
@@ -44,9 +44,9 @@ use crate::keyfile::{FilterPart, KeyHash, Page, PageAddress};
 use crate::notify::yield_now;
 use crate::threads::Threads;
 
-/// Whose things they are: a key file that is open, or a store. Never used twice in a cache: what is left of one that
-/// has gone is never found again. Numbers and hashes are the same in each run, so that a cache drops the same things
-/// again when a run is repeated.
+/// The owner of cached entries: an open key file, or a store. An owner is never reused within a cache, so entries of a
+/// former owner are never found. Numbers and hashes are the same in each run, so that repeated runs evict the same
+/// entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Owner(u64);
 
@@ -72,7 +72,7 @@ impl CacheKey {
     }
 }
 
-/// What is pushed out first.
+/// The rank of a page: lower ranks are evicted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rank {
     /// Index pages, filters.
@@ -81,7 +81,7 @@ pub(crate) enum Rank {
     Lower,
 }
 
-/// What the cache holds.
+/// A cached page or filter part.
 #[derive(Debug, Clone)]
 pub(crate) enum Cached {
     Page(Arc<Page>),
@@ -97,8 +97,8 @@ const PART_OF_A_THREAD: u64 = 256;
 /// Pages that are dropped before other tasks of the thread have their turn.
 const PAGES_AT_ONCE: u32 = 256;
 
-/// What leaf pages have of what they share with values, if they need it. A page leads to dozens of values: where keys
-/// are read evenly it saves more I/Os than its bytes in values, even if not one in twenty values is held.
+/// The fraction of the memory shared with values that leaf pages may use. A page leads to dozens of values: with
+/// uniformly read keys it saves more I/Os than its bytes in values, even if not one in twenty values is cached.
 const LEAVES_PART: (u64, u64) = (3, 4);
 
 /// Bytes that are dropped at once, for the same reason.
@@ -120,8 +120,8 @@ impl Weighter<CacheKey, Cached> for ByBytes {
     }
 }
 
-/// Gives a rank so many bytes, or somewhat more, if it would have to drop much for that; whether it has no more than it
-/// is to have.
+/// Gives a rank this many bytes, or somewhat more, if it would have to drop much for that; whether it has no more than
+/// it is to have.
 fn shrink(rank: &Ranked, bytes: u64) -> bool {
     let least = rank.weight().saturating_sub(DROPPED_AT_ONCE);
     rank.set_capacity(bytes.max(least));
@@ -136,19 +136,19 @@ pub(crate) struct Cache {
     leaves: Ranked,
     values: Values,
     budget_bytes: u64,
-    /// So many there were.
+    /// Number of owners so far.
     owners: AtomicU64,
-    /// What others take of the budget.
+    /// Bytes of the budget that others use.
     lent_bytes: AtomicU64,
-    /// What is held for good, as long as somebody wants it.
+    /// Bytes of resident filters.
     reserved_bytes: AtomicU64,
-    /// Those that put something in.
+    /// Threads that have filled the cache.
     threads: Threads,
-    /// What is held back for them.
+    /// Bytes of the budget that are set aside for these threads.
     held_back_bytes: AtomicU64,
     /// Only one at a time says what the ranks may have: so the last to come has seen all that is to be seen.
     sharing: Mutex<()>,
-    /// What each part weighed when the others' were set.
+    /// Bytes of each part when the bounds of the others were last set.
     settled: [AtomicU64; 3],
     loads: AtomicU64,
     value_loads: AtomicU64,
@@ -161,9 +161,9 @@ pub(crate) struct Cache {
 /// Counters of a cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct CacheCounters {
-    /// What was not held, and was loaded.
+    /// Misses that loaded an entry.
     pub(crate) loads: u64,
-    /// Those of them that were values.
+    /// Misses that loaded a value.
     pub(crate) value_loads: u64,
     pub(crate) upper_bytes: u64,
     pub(crate) lower_bytes: u64,
@@ -203,7 +203,7 @@ impl Cache {
         }
     }
 
-    /// What it may hold now.
+    /// Returns the bytes that the cache may use now.
     pub(crate) fn budget_bytes(&self) -> u64 {
         let held_back = self.held_back_bytes.load(Ordering::Relaxed);
         let lent = self.lent_bytes.load(Ordering::Relaxed).saturating_add(held_back);
@@ -211,8 +211,8 @@ impl Cache {
         self.budget_bytes.saturating_sub(taken).max(self.budget_bytes / 8)
     }
 
-    /// Others take `bytes` of the budget from now on, instead of what they took before. They may as soon as that is
-    /// done; what is dropped for them takes time, and others of the thread have their turn in between.
+    /// Sets the bytes of the budget that others use, in place of the earlier ones. They may use them when this returns.
+    /// Evictions for them take time, so the task yields in between.
     pub(crate) async fn lend(&self, bytes: u64) {
         let is_new = self.lent_bytes.swap(bytes, Ordering::Relaxed) != bytes;
         if self.hold_back() || is_new {
@@ -222,7 +222,7 @@ impl Cache {
         }
     }
 
-    /// The same for who gives something back: there is nothing to drop, unless others take more.
+    /// The same for a smaller number of bytes: nothing has to be evicted, unless others use more.
     pub(crate) fn lend_less(&self, bytes: u64) {
         self.lent_bytes.store(bytes, Ordering::Relaxed);
         self.hold_back();
@@ -260,7 +260,7 @@ impl Cache {
         self.share_lower() && is_upper_done
     }
 
-    /// What the three parts weigh.
+    /// Returns the bytes of the three parts.
     fn weights(&self) -> [u64; 3] {
         [self.upper.weight(), self.leaves.weight(), self.values.bytes()]
     }
@@ -285,7 +285,7 @@ impl Cache {
         is_done
     }
 
-    /// What is held of `key`.
+    /// Returns the cached version of `key`.
     #[inline]
     pub(crate) fn get(&self, rank: Rank, key: &CacheKey) -> Option<Cached> {
         self.rank(rank).get(key)
@@ -296,28 +296,28 @@ impl Cache {
         self.held(id.store, id.key, id.hash)?.of(id)
     }
 
-    /// What is held of a key, whichever version it is. It counts as a use of it.
+    /// Returns the cached version of a key, whichever it is, and counts a use.
     #[inline]
     pub(crate) fn held(&self, store: Owner, key: &[u8], hash: KeyHash) -> Option<HeldValue> {
         (!self.never_had_values()).then(|| self.values.held(store, key, hash)).flatten()
     }
 
-    /// What is held of a key is of no use any more.
+    /// Drops the cached version of a key.
     pub(crate) fn forget_value(&self, store: Owner, hash: KeyHash) {
         self.values.forget(store, hash);
     }
 
-    /// What `id` says of being the newest version of its key is known from now on, if that version is held.
+    /// Extends the visibility bound of a cached version by that of `id`.
     pub(crate) fn note_newest(&self, id: &VersionId<'_>) {
         self.values.note_newest(id);
     }
 
-    /// Whether a version of the key is held that came before this one.
+    /// Returns whether a version of the key is held that came before this one.
     pub(crate) fn has_older(&self, id: &VersionId<'_>) -> bool {
         self.values.sequence(id).is_some_and(|held| held < id.sequence)
     }
 
-    /// Whether no value was ever put in.
+    /// Returns whether no value was ever put in.
     pub(crate) fn never_had_values(&self) -> bool {
         !self.had_values.load(Ordering::Relaxed)
     }
@@ -341,12 +341,13 @@ impl Cache {
         }
     }
 
-    /// Whether a value of so many bytes is cached: one that would push out hundreds of others is better read again.
+    /// Returns whether a value of this many bytes is cached: one that would push out hundreds of others is better read
+    /// again.
     pub(crate) fn takes_value(&self, id: &VersionId<'_>, bytes: usize) -> bool {
         (bytes + id.key.len()) as u64 <= self.budget_bytes() / 256
     }
 
-    /// So many values are loaded.
+    /// Counts values that are loaded.
     pub(crate) fn note_values(&self, count: usize) {
         self.loads.fetch_add(count as u64, Ordering::Relaxed);
         self.value_loads.fetch_add(count as u64, Ordering::Relaxed);
@@ -373,13 +374,13 @@ impl Cache {
         }
     }
 
-    /// How many values were loaded so far: for readers, since jobs read past the cache.
+    /// Returns how many values readers have loaded so far. Jobs bypass the cache.
     pub(crate) fn value_loads(&self) -> u64 {
         self.value_loads.load(Ordering::Relaxed)
     }
 
-    /// The value of a version, which has so many bytes and is not held, as `load` gives it; held from then on if it is
-    /// not too large, and no later version of the key is.
+    /// The value of a version, which has this many bytes and is not held, as `load` gives it; held from then on if it
+    /// is not too large, and no later version of the key is.
     ///
     /// # Errors
     /// Those of `load`.
@@ -395,7 +396,7 @@ impl Cache {
         }
         if self.takes_value(id, bytes) && self.values.sequence(id).is_none() {
             let loaded = self.values.load(id, async {
-                // It may have come since.
+                // It may have been cached since.
                 if let Some(held) = self.held(id.store, id.key, id.hash).filter(|held| held.of(id).is_some())
                 {
                     return Ok(held);
@@ -440,7 +441,7 @@ impl Cache {
         Ok(cached)
     }
 
-    /// What a part may weigh more or less before the others' bounds are set anew.
+    /// Returns the change in bytes of a part below which the others' bounds stay.
     fn least_settled(&self) -> u64 {
         self.budget_bytes / 256
     }
@@ -452,7 +453,7 @@ impl Cache {
         if pairs.all(|(settled, weight)| weight.abs_diff(settled.load(Ordering::Relaxed)) < least) {
             return;
         }
-        // Of several at once one is enough. If there is much to drop, whoever comes next goes on.
+        // One of several concurrent callers suffices. If there is much to evict, the next caller continues.
         if let Some(_one) = self.sharing.try_lock() {
             let _ = self.share_lower();
         }

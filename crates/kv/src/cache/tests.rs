@@ -163,7 +163,7 @@ fn large_values_are_not_held() {
         assert_eq!(read.unwrap(), large);
         cache.keep_value(&id, &large);
         assert_eq!(cache.value(&id), None);
-        // A key takes room as well.
+        // A key takes space as well.
         let key = vec![7; 8 << 10];
         let long = VersionId { key: &key, ..id };
         cache.keep_value(&long, b"value");

@@ -25,7 +25,7 @@ use crate::Result;
 use crate::entry::SequenceNo;
 use crate::keyfile::KeyHash;
 
-/// A block has one in so many bytes, within bounds.
+/// A block has one in this many bytes, within bounds.
 const BLOCK_PART: u64 = 64;
 const LEAST_BLOCK_BYTES: u64 = 4096;
 const MOST_BLOCK_BYTES: u64 = 64 << 10;
@@ -54,7 +54,7 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Never has more than so many bytes, but for what the index grows by at once.
+    /// Never has more than this many bytes, but for what the index grows by at once.
     pub(super) fn new(bytes: u64) -> Values {
         let part = (bytes / BLOCK_PART).max(1);
         let block_bytes = (1 << part.ilog2()).clamp(LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES);
@@ -149,7 +149,7 @@ impl Values {
         self.loading.get_or_insert_async(&id.cache_key(), load).await
     }
 
-    /// All of them may have so many bytes. Drops about `most` of what is too much; whether that was enough.
+    /// All of them may have this many bytes. Drops about `most` of what is too much; whether that was enough.
     pub(super) fn shrink(&self, bytes: u64, most: u64) -> bool {
         let shards = self.shards.len();
         let each = (bytes / shards as u64) as usize;

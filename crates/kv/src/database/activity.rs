@@ -1,7 +1,7 @@
 //! What a database has done, since an opening or over its life: sums alone, so that those of openings can be added.
 //!
 //! The manifest has those of all openings before. They are written at the end of an opening, and now and then with a
-//! memory table that is written out; what came after that is not counted if the process stops.
+//! memtable that is flushed; what came after that is not counted if the process stops.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::written::WrittenBytes;
 /// How often the manifest is told, at most.
 const NOTED_EVERY: Duration = Duration::from_secs(10);
 
-/// What a database has done.
+/// Counters of a database's operations.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Activity {
@@ -32,24 +32,24 @@ pub struct Activity {
     pub written: BTreeMap<String, WrittenBytes>,
     /// Bytes of values that jobs read.
     pub bytes_read_by_jobs: u64,
-    /// Look-ups.
+    /// Lookups.
     pub gets: u64,
-    /// Those of them that memory tables answered.
+    /// Lookups answered by memtables.
     pub gets_from_memory: u64,
     /// Pages, filters and values that were read because the cache did not have them.
     pub cache_loads: u64,
-    /// Those of them that were values.
+    /// Cache loads of values.
     pub cache_value_loads: u64,
     /// Syncs of the log.
     pub log_syncs: u64,
-    /// Memory tables that were written out.
+    /// Memtables that were flushed.
     pub flushes: u64,
     /// Tree jobs, and those that found no space.
     pub jobs: u64,
     /// See above.
     pub jobs_without_space: u64,
-    /// Those that did something, by kind: `spill`, `merge`, `compaction`, `garbage`, `mirrors`, `join` or `drop`. A
-    /// compaction that writes values anew is `garbage`.
+    /// Jobs that had an effect, by kind: `spill`, `merge`, `compaction`, `garbage`, `mirrors`, `join` or `drop`. A
+    /// compaction that rewrites values is `garbage`.
     pub jobs_by_kind: BTreeMap<String, JobStatistics>,
     /// Bytes of values that were copied to the fastest class because they are read often.
     pub bytes_promoted: u64,
@@ -62,9 +62,9 @@ pub struct Activity {
     /// Writes that had to wait or were slowed, by cause; because the fast class is nearly full, and for space, they are
     /// slowed only.
     pub stalls: Vec<StallStatistics>,
-    /// How long batches took with what waited for the log, of one in sixteen; ascending.
+    /// Latencies of batches, waits for the log included; one in sixteen is sampled. Ascending.
     pub write_latencies: Vec<LatencyBucket>,
-    /// How long look-ups took, of one in sixteen; ascending.
+    /// Latencies of lookups; one in sixteen is sampled. Ascending.
     pub read_latencies: Vec<LatencyBucket>,
 }
 
@@ -74,7 +74,7 @@ impl Activity {
         ratio(self.written_by().all(), self.bytes_written.saturating_add(self.bytes_loaded))
     }
 
-    /// Pages, filters and values that were read over look-ups that memory tables did not answer.
+    /// Pages, filters and values that were read over lookups that memtables did not answer.
     pub fn read_amplification(&self) -> f64 {
         ratio(self.cache_loads, self.gets.saturating_sub(self.gets_from_memory))
     }
@@ -84,12 +84,12 @@ impl Activity {
         self.written.values().fold(WrittenBytes::default(), |sum, written| sum.with(written))
     }
 
-    /// How long batches took.
+    /// Returns the latency summary of batches.
     pub fn writes(&self) -> LatencySummary {
         LatencySummary::of(&self.write_latencies)
     }
 
-    /// How long look-ups took.
+    /// Returns the latency summary of lookups.
     pub fn reads(&self) -> LatencySummary {
         LatencySummary::of(&self.read_latencies)
     }

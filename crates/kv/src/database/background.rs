@@ -1,4 +1,4 @@
-//! The tasks of an open database: one writes memory tables out, the others do jobs of the trees; and one reads filters,
+//! The tasks of an open database: one writes memtables out, the others do jobs of the trees; and one reads filters,
 //! once.
 //!
 //! They hold the database weakly: when its last handle goes, they end. Whoever closes it waits for them.
@@ -20,46 +20,46 @@ use crate::memory::MemoryTable;
 use crate::notify::{Notified, Notify, TaskCount};
 
 /// How long a worker that found no space waits for other work before it looks again, at first and at most: each look
-/// may write as much as there is room for.
+/// may write as much as there is space for.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 const TRY_AGAIN_AT_LAST: Duration = Duration::from_secs(60);
 
-/// How often it is looked whether a table that was written out is still read, and how long after the first look the
+/// How often it is looked whether a table that was flushed is still read, and how long after the first look the
 /// second one is.
 const LOOKS_FOR_READERS: u32 = 20;
 const LOOK_FOR_READERS: Duration = Duration::from_millis(1);
 
-/// What tasks and others tell each other.
+/// Shared state of the background tasks and those who wait for them.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
-    /// There may be something to do.
+    /// Notified when there may be work.
     pub(crate) work: Notify,
-    /// Something was done: whoever was held back looks again.
+    /// Something was done: whoever was stalled looks again.
     pub(crate) progress: Notify,
-    /// Why what waits cannot be written out, as long as that is so.
+    /// Why what waits cannot be flushed, as long as that is so.
     pub(crate) failed: Mutex<Option<Error>>,
-    /// How often it could not.
+    /// Number of deletions that failed.
     pub(crate) failures: Counter,
-    /// What jobs that are being done have taken from the cache.
+    /// Bytes that running jobs have taken from the cache.
     pub(crate) job_bytes: AtomicU64,
-    /// The tables that wait to be written out have as much memory as they may, all stores' together.
+    /// The tables that wait to be flushed have as much memory as they may, all stores' together.
     pub(crate) tables_wait: AtomicBool,
-    /// Held by who looks how much is left of it, and takes that.
+    /// Held while free memory is measured and taken.
     pub(crate) taking: Mutex<()>,
     /// Bytes of the fastest class that jobs may yet take for copies.
     pub(crate) copying: Mutex<u64>,
     /// Mirrors are being taken away.
     pub(crate) is_trimming: AtomicBool,
-    /// Somebody was turned away from it.
+    /// A caller was refused while another one trimmed mirrors.
     pub(crate) trims_again: AtomicBool,
-    /// So many bytes of the fastest class are wanted for copies of what is read more than what mirrors of little worth
-    /// have.
+    /// Bytes of the fastest class that are wanted for copies of values that are read more than those of evictable
+    /// mirrors.
     pub(crate) making_way: AtomicU64,
-    /// When that was asked for last, if it was in vain so far.
+    /// Time of the last such request, if it had no effect yet.
     pub(crate) asked_for_way: Mutex<Option<Duration>>,
     /// Reads that counted when a round of them ended last, with and without mirrors.
     pub(crate) counted_reads: Mutex<u64>,
-    /// When somebody who waits for room made deletions durable last.
+    /// Time when a waiting writer last made deletions durable.
     pub(crate) synced_for_room: Mutex<Option<Duration>>,
     is_stopping: Arc<AtomicBool>,
     tasks: TaskCount,
@@ -77,7 +77,7 @@ impl Background {
         self.progress.notify();
     }
 
-    /// Has something done that comes to its end whoever waits for it.
+    /// Has something done that ends whoever waits for it.
     pub(crate) fn spawn(
         &self,
         environment: &dyn Environment,
@@ -86,7 +86,7 @@ impl Background {
         self.tasks.spawn(environment, task);
     }
 
-    /// Has a table freed that was written out, as soon as nobody reads it any more; if somebody does for long, or at
+    /// Has a table freed that was flushed, as soon as nobody reads it any more; if somebody does for long, or at
     /// the end, that one frees it.
     pub(crate) fn take_apart(&self, mut table: Arc<MemoryTable>, environment: &Arc<dyn Environment>) {
         let (environment, tasks, is_stopping) =
@@ -118,7 +118,7 @@ impl Core {
     /// Starts the tasks, if anything can be written.
     pub(crate) fn start_background(core: &Arc<Core>) {
         let Some(writing) = &core.writing else { return };
-        // Whoever is held back looks again.
+        // Stalled writers check again.
         writing.log.tell_failure(&core.background.progress);
         let spawn = |task: Task| {
             let noticed = core.background.work.notified();
@@ -132,7 +132,7 @@ impl Core {
     }
 }
 
-/// What a task is for.
+/// The kind of a background task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Task {
     /// Reads the filters that are to be in memory, once.
@@ -164,13 +164,14 @@ async fn run(weak: Weak<Core>, mut noticed: Notified, task: Task) {
             match did {
                 Did::Something => continue,
                 Did::Nothing => {
-                    // What a load leaves that was given up, nobody else deletes before there is something to do.
+                    // Leftovers of a dropped bulk load are deleted here; no other task would do it before there is
+                    // work.
                     if task == Task::Job {
                         let _ = core.delete_retired().await;
                     }
                     None
                 }
-                // What nobody reads any more makes room; what cannot be deleted now is tried again with the next.
+                // Deleting obsolete objects makes space; a failed deletion is repeated with the next one.
                 Did::FoundNoSpace => {
                     let _ = core.delete_retired().await;
                     Some(core.environment.sleep(pause))

@@ -23,7 +23,7 @@ pub struct Batch {
     stores: Vec<Arc<StoreState>>,
     error: Option<Error>,
     operations: usize,
-    /// There are ranges, which may hide what came before them.
+    /// The batch has range deletes, which may hide operations before them.
     has_ranges: bool,
 }
 
@@ -41,17 +41,17 @@ impl Batch {
         Batch::default()
     }
 
-    /// An empty one that takes so many bytes of keys and values without growing.
+    /// An empty one that takes this many bytes of keys and values without growing.
     pub fn with_capacity(bytes: usize) -> Batch {
         Batch { payload: PayloadBuilder::with_capacity(bytes), ..Batch::default() }
     }
 
-    /// One that takes one operation.
+    /// Creates a batch with capacity for one operation.
     pub(crate) fn for_one(key: &[u8], value: &[u8]) -> Batch {
         Batch::with_capacity(OPERATION_HEADER + key.len() + value.len())
     }
 
-    /// Whether nothing is in it.
+    /// Returns whether nothing is in it.
     pub fn is_empty(&self) -> bool {
         self.operations == 0
     }
@@ -131,7 +131,7 @@ impl Batch {
         self.error.get_or_insert_with(|| Error::invalid(why()));
     }
 
-    /// Whether no operation was refused.
+    /// Returns whether no operation was refused.
     ///
     /// # Errors
     /// Why one was.
@@ -139,7 +139,7 @@ impl Batch {
         self.error.map_or(Ok(()), Err)
     }
 
-    /// What is written to the log, and to which stores.
+    /// Returns the payload for the log and the stores that it writes to.
     ///
     /// # Errors
     /// If an operation was refused.
@@ -243,8 +243,8 @@ impl<'a> Deleted<'a> {
     }
 }
 
-/// When something expires that lives so long from now on. Never, if that is later than what is written has room for: it
-/// must not be gone at once.
+/// Returns the second in which an entry with this time to live expires; `None`, for never, if that second exceeds the
+/// format's 32 bits.
 pub(crate) fn expiry(now_s: u64, time_to_live_s: u32) -> Option<u32> {
     // The log has 0 for never.
     u32::try_from(now_s.saturating_add(u64::from(time_to_live_s))).ok().map(|expiry| expiry.max(1))

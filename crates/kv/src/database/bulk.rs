@@ -1,4 +1,4 @@
-//! Loading sorted data, past the log and the memory tables.
+//! Loading sorted data, past the log and the memtables.
 //!
 //! 1. The store's turn for jobs is taken, and what it has is brought into its leaves, so that nothing older than the
 //!    load lies above them.
@@ -104,7 +104,7 @@ impl Store {
         for _ in 0..MOST_TRIES {
             core.settle(&store).await?;
             if let Some((tree, sequence)) = core.begin_load(&store) {
-                // No job can free anything until the load ends.
+                // No job can free space until the load ends.
                 core.note_space(&store, Space::default());
                 let context = core.job_context(&store)?;
                 let codec = match store.settings().compression {
@@ -185,7 +185,7 @@ impl BulkLoad {
         value: &[u8],
         expires_s: Option<u32>,
     ) -> Result<()> {
-        // What was written may be gone once the database is closed.
+        // Objects of the load may be deleted once the database is closed.
         self.core.writing()?;
         self.check_whole()?;
         for (what, len, most) in [("key", key.len(), LONGEST_KEY), ("value", value.len(), LONGEST_VALUE)] {
@@ -211,7 +211,7 @@ impl BulkLoad {
     }
 
     /// # Errors
-    /// Why a put before did not come to its end.
+    /// Why a put before did not ends.
     fn check_whole(&self) -> Result<()> {
         self.failure.clone().map_or(Ok(()), Err)
     }
@@ -260,7 +260,7 @@ impl BulkLoad {
         }
     }
 
-    /// Waits for room for one object more.
+    /// Waits for space for one object more.
     async fn admit(&self) -> Result<()> {
         if self.core.objects.is_short() {
             self.core.wait_for_reserve(0, Some(self.store.no)).await
@@ -326,8 +326,8 @@ impl BulkLoad {
         Ok(())
     }
 
-    /// Makes all of it durable, and visible to who reads from now on; snapshots, transactions and cursors that are
-    /// there see nothing of it. Bytes of keys and values.
+    /// Makes the load durable, and visible to readers that begin from now on; existing snapshots, transactions and
+    /// cursors see nothing of it. Returns the bytes of keys and values.
     ///
     /// # Errors
     /// `NoSpace`, `Device`, `NotFound` if the store was dropped, `Closed` if the database was closed; why a put failed,
@@ -343,7 +343,7 @@ impl BulkLoad {
             return Ok(0);
         }
         let writing = self.core.writing()?;
-        // What was written before it may not be lost where it is there.
+        // Earlier writes may not be lost if the load is durable.
         writing.log.sync_to(writing.log.end()).await?;
         // CRASH: what was loaded are orphans.
         self.core.crash.reached("bulk.before-manifest");

@@ -33,7 +33,7 @@ const READ_AHEAD_BYTES: usize = 256 << 10;
 /// Findings of one store beyond which no more are listed.
 const MOST_FINDINGS: usize = 1000;
 
-/// What a check read, and what is wrong.
+/// The result of a check: what was read, and the findings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CheckReport {
     /// Kvsets that were read.
@@ -47,14 +47,14 @@ pub struct CheckReport {
     pub values: u64,
     /// Bytes of those, as they are stored.
     pub value_bytes: u64,
-    /// What is wrong; empty if nothing is.
+    /// Findings; empty if the database is sound.
     pub findings: Vec<String>,
     /// Copies on a faster class that are damaged: nothing is lost with them, as what they repeat is read instead.
     #[serde(default)]
     pub damaged_copies: Vec<String>,
 }
 
-/// What was counted of a kvset.
+/// Counters of a kvset.
 #[derive(Debug, Default)]
 struct Counted {
     versions: u64,
@@ -71,7 +71,7 @@ struct Checking<'a> {
     is_copy_damaged: bool,
 }
 
-/// What is being read.
+/// What a read is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Data,
@@ -93,7 +93,7 @@ impl Database {
         }
         self.core.check_objects(&stores, &mut report);
         if !report.damaged_copies.is_empty() {
-            // They are to be taken away.
+            // Jobs remove the damaged copies.
             self.core.background.work.notify();
         }
         Ok(report)

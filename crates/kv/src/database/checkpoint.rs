@@ -32,7 +32,7 @@ impl Database {
         let (stores, snapshot) = self.stores_at_a_moment();
         let settings = self.settings();
         let crash = self.core.crash.clone();
-        // Nobody reads from it yet, and it has memory besides.
+        // The copy has no readers yet, and has memory beside the original's.
         let memory_bytes = (settings.memory_bytes / MEMORY_PART).max(LEAST_MEMORY_BYTES);
         let for_copying = DatabaseSettings { memory_bytes, ..settings };
         let state =
@@ -64,7 +64,7 @@ impl Database {
     async fn check_room(&self, stores: &[Store], snapshot: &Snapshot) -> Result<()> {
         let Statistics { bytes_in_use, bytes_allocated, stores: of_stores, .. } = self.statistics();
         let (free, _) = self.core.objects.room();
-        // What is copied stays where it is, so no more than half of all this can be it.
+        // The original stays, so the copy can be at most half of all this.
         let most = (free + bytes_allocated) / 2;
         let logged: u64 = of_stores.iter().map(|store| store.logged_bytes).sum();
         if bytes_in_use + logged <= most {
@@ -100,7 +100,7 @@ impl Database {
             let name = &store.state().name;
             let target = copy.add_store(name, &store.settings()).await?;
             match copy_store(store, &target, snapshot).await {
-                // It was dropped meanwhile, and what it had may be gone.
+                // The store was dropped meanwhile, and its data may be deleted.
                 Err(_) if store.state().check_there().is_err() => copy.drop_store(name).await?,
                 copied => copied?,
             }

@@ -3,7 +3,7 @@
 //!
 //! Jobs are due by numbers and bytes. A store that nobody writes to any more never comes to these, so that what was
 //! deleted last would take up its space for ever. When nothing else is to do, such kvsets are merged with those below
-//! them; not more often than that takes a tenth of the time, for each store. And a memory table with deletes is written
+//! them; not more often than that takes a tenth of the time, for each store. And a memtable with deletes is written
 //! out once nobody has written to it for a while.
 
 use std::collections::BTreeSet;
@@ -37,13 +37,13 @@ const PARTS_OF_LIFE: u64 = 4;
 /// What is taken for a time to live where each write has its own.
 const UNKNOWN_LIFE_S: u64 = 3600;
 
-/// How long nobody has written to a memory table with deletes when it is written out.
+/// How long nobody has written to a memtable with deletes when it is flushed.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// How much the newest merge counts in what is known of overwritten versions.
 const NEWEST_MERGE: f64 = 0.5;
 
-/// What is known of a store's obsolete versions.
+/// State of the tombstone and TTL compactions of a store.
 #[derive(Debug, Default)]
 pub(crate) struct Cleaning {
     /// Nanoseconds on the environment's clock before which nothing is cleaned.
@@ -51,11 +51,11 @@ pub(crate) struct Cleaning {
     /// The share of newer versions of a leaf that took the place of older ones, once it is known; see
     /// [`Surroundings`](crate::tree::pick::Surroundings).
     overwritten: Mutex<Option<f64>>,
-    /// How long writes are slowed for what is to be freed, in microseconds.
+    /// Delay of writes for garbage, in microseconds.
     slowed_us: AtomicU32,
     /// Kvsets that were written while a snapshot was held, as far as it is known.
     keeping_old: Mutex<BTreeSet<KvsetNo>>,
-    /// The memory table with deletes that was seen last, the bytes that it had, and since when.
+    /// The memtable with deletes that was seen last, the bytes that it had, and since when.
     seen: Mutex<Option<(u64, u64, Duration)>>,
 }
 
@@ -75,7 +75,7 @@ impl Cleaning {
         Duration::from_micros(self.slowed_us.load(Ordering::Relaxed).into())
     }
 
-    /// Whether that is another time than before.
+    /// Returns whether that is another time than before.
     pub(crate) fn set_slowed(&self, time: Duration) -> bool {
         let us = time.as_micros() as u32;
         self.slowed_us.swap(us, Ordering::Relaxed) != us
@@ -136,7 +136,7 @@ impl Cleaning {
 }
 
 impl Core {
-    /// For who waits for all jobs of the store; has its table written out.
+    /// Begins a manual compaction of the store; its memtable is flushed.
     pub(crate) fn thorough<'a>(&self, writing: &Writing, store: &'a Arc<StoreState>) -> Thorough<'a> {
         let commit = self.commit.lock();
         self.close_tables(writing, [store]);
@@ -175,7 +175,7 @@ impl Core {
         }
     }
 
-    /// What is to be cleaned in a store for which nothing else is to do.
+    /// Returns the tombstone compaction that is due in a store without other jobs.
     fn cleaning(&self, store: &StoreState, tree: &TreeState) -> Due {
         let now_s = self.environment.wall_time_s();
         let life_s = store.settings().time_to_live_s.map_or(UNKNOWN_LIFE_S, u64::from);
@@ -196,7 +196,7 @@ impl Core {
         }
     }
 
-    /// Has a memory table with deletes written out that nobody has written to for a while; when there may be one, if
+    /// Has a memtable with deletes written out that nobody has written to for a while; when there may be one, if
     /// there is none.
     fn close_idle_table(&self, writing: &Writing, store: &Arc<StoreState>) -> Duration {
         let table = store.view.read().active.clone();

@@ -3,7 +3,7 @@
 //! While at least one is open, each commit notes the hashes of the keys it wrote and its deleted ranges, with its
 //! sequence number. A transaction that began at sequence number `s` conflicts with every note that is newer than `s` on
 //! a key it wrote (or, serializable, read). When no transaction is open, everything is forgotten. Whether something in
-//! a range changed, the memory tables tell.
+//! a range changed, the memtables tell.
 //!
 //! Notes are bounded: one transaction that is never ended would have every key noted that is ever written. When there
 //! are too many the older half is forgotten, and who began before the last of those is *too old* to be checked.
@@ -29,12 +29,12 @@ pub(crate) struct ReadSet {
     pub(crate) ranges: Vec<(StoreNo, Bytes, Option<Bytes>)>,
 }
 
-/// What speaks against a commit.
+/// Why a commit is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Conflict {
     /// Another commit wrote what it wrote or read.
     Changed,
-    /// What was written since it began is not known any more.
+    /// The transaction is older than the notes of commits.
     TooOld,
 }
 
@@ -48,11 +48,11 @@ pub(crate) struct Recent {
     range_count: usize,
     /// Notes from which on it is worth forgetting those that no transaction needs.
     prune_at: usize,
-    /// No more notes than that.
+    /// Most notes that are kept.
     most: usize,
     /// The newest note that was forgotten though somebody may need it.
     forgotten: SequenceNo,
-    /// For those who read a key and write it, without a transaction; since the first of them.
+    /// Last writes of key groups, for updates without a transaction; present since the first of them.
     last: Option<LastWrites>,
 }
 
@@ -64,8 +64,8 @@ fn hash(store: StoreNo, key: &[u8]) -> u64 {
 
 const FEWEST_TO_PRUNE: usize = 1 << 16;
 
-/// What notes take: of the memory of a database no more than one in so many parts, at so many bytes each, a table that
-/// grows included.
+/// What notes take: of the memory of a database no more than one in so many parts, at this many bytes each, a table
+/// that grows included.
 const MEMORY_SHARE: u64 = 32;
 const NOTE_BYTES: u64 = 48;
 const FEWEST_NOTES: u64 = 1 << 10;
@@ -73,7 +73,7 @@ const FEWEST_NOTES: u64 = 1 << 10;
 const RANGE_NOTES: usize = 16;
 
 impl Recent {
-    /// Of a database with so much memory.
+    /// Creates the notes of a database with this memory budget.
     pub(crate) fn new(memory_bytes: u64) -> Recent {
         let most = (memory_bytes / MEMORY_SHARE / NOTE_BYTES).max(FEWEST_NOTES);
         Recent {
@@ -106,7 +106,7 @@ impl Recent {
         }
     }
 
-    /// Whether anybody wants to know what commits write.
+    /// Returns whether anybody wants to know what commits write.
     #[inline]
     pub(crate) fn is_used(&self) -> bool {
         self.has_open() || self.last.is_some()
@@ -166,8 +166,8 @@ impl Recent {
         }
     }
 
-    /// Whether `key` may have been written after `since`, as far as that takes no search. `now` is the number of the
-    /// last commit.
+    /// Returns whether `key` may have been written after `since`, as far as that takes no search. `now` is the number
+    /// of the last commit.
     pub(crate) fn may_have_changed(
         &mut self,
         store: StoreNo,
@@ -215,7 +215,7 @@ impl Recent {
         self.ranges.retain(|_, ranges| !ranges.is_empty());
     }
 
-    /// Whether a commit since `since` touched what `payload` writes, or what was read, as far as that is known.
+    /// Returns whether a commit since `since` touched what `payload` writes, or what was read, as far as that is known.
     /// `is_range_changed` says so of the keys in a range.
     pub(crate) fn conflicts(
         &self,
@@ -254,7 +254,7 @@ impl Recent {
     }
 }
 
-/// Where a deleted range ends, if it does.
+/// Returns the end of a deleted range; `None` if it is unbounded.
 pub(crate) fn range_end(operation: &Operation) -> Option<&[u8]> {
     (operation.kind == OperationKind::DeleteRange).then_some(operation.pair.value())
 }

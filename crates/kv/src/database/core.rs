@@ -8,14 +8,14 @@
 //! 1. outside of any lock the batch becomes a payload, with all its checksums;
 //! 2. it waits if the tree cannot keep pace ([`super::pressure`]);
 //! 3. under the commit lock: a transaction is checked for conflicts, the sequence number is taken, the frame is copied
-//!    to the log's buffer, the versions go into the memory tables, and the number is published;
+//!    to the log's buffer, the versions go into the memtables, and the number is published;
 //! 4. if it wants to be durable before it is acknowledged, it waits for the log.
 //!
 //! A read for the latest takes the newest visible number while it holds the lock of the store's view: so no write that
-//! it has to see is in a memory table that it does not know, and nothing that it has to see was dropped by a merge.
+//! it has to see is in a memtable that it does not know, and nothing that it has to see was dropped by a merge.
 //!
 //! What it finds in the tree says up to its number what the key has, and is held with the value ([`crate::cache`]). The
-//! next read of the key looks at memory tables, and then only at what the tree has that is newer. Merges that may have
+//! next read of the key looks at memtables, and then only at what the tree has that is newer. Merges that may have
 //! dropped a delete along with what it hides, and bulk loads, whose numbers are from when they began, are seen by
 //! [`View::known_since`](super::store::View): what was found before that is looked for again.
 
@@ -56,7 +56,7 @@ use crate::tree::Opener;
 use crate::value::codec;
 use crate::{Error, ErrorKind, Result};
 
-/// What changes under the commit lock.
+/// State that changes under the commit lock.
 #[derive(Debug)]
 pub(crate) struct Commit {
     /// The last number that was given.
@@ -64,7 +64,7 @@ pub(crate) struct Commit {
     pub(crate) recent: Recent,
 }
 
-/// What only an opening for writing has.
+/// State of an opening for writing.
 #[derive(Debug)]
 pub(crate) struct Writing {
     pub(crate) log: Arc<Log>,
@@ -86,24 +86,24 @@ pub(crate) struct Core {
     pub(crate) writing: Option<Writing>,
     pub(crate) stores: RwLock<Vec<Arc<StoreState>>>,
     pub(crate) commit: Mutex<Commit>,
-    /// What memory tables lie in.
+    /// Blocks of the memtables.
     pub(crate) blocks: Arc<Blocks>,
     pub(crate) snapshots: Arc<Snapshots>,
     pub(crate) next_table: AtomicU64,
     pub(crate) next_store: AtomicU32,
     pub(crate) background: Background,
     pub(crate) counters: Counters,
-    /// What was done in openings before.
+    /// Counters of earlier openings.
     pub(crate) earlier: Activity,
-    /// When the manifest was told of what is done.
+    /// Time when the counters were last written to the manifest.
     pub(crate) activity_noted: Mutex<Option<Duration>>,
-    /// Tables are written out before they have more, for memory is bounded, and what they become is spilled as a whole.
+    /// Tables are flushed before they have more, for memory is bounded, and what they become is spilled as a whole.
     pub(crate) table_bytes: AtomicU64,
-    /// Of what stores' compactions take: see [`super::reserve`].
+    /// Largest space that a compaction of a store needs: see [`super::reserve`].
     pub(crate) largest_need: AtomicU64,
     pub(crate) limit: Watch,
     pub(crate) class_listener: OnceLock<ClassListener>,
-    /// How long each write is slowed because the fastest class is nearly full.
+    /// Delay of each write, in microseconds, because the fastest class is nearly full.
     pub(crate) slowed_us: AtomicU32,
     pub(crate) turns: Turns,
     /// Whether jobs have time.
@@ -111,7 +111,7 @@ pub(crate) struct Core {
     /// Say what goes where.
     pub(crate) classes: Arc<Classes>,
     pub(crate) is_closed: AtomicBool,
-    /// How it ended, once it has.
+    /// The result of the close, once it has ended.
     pub(crate) ended: futures::lock::Mutex<Option<Result<()>>>,
     /// The right to have it open in this process, until it is closed.
     pub(crate) claim: Mutex<Option<Arc<Claim>>>,
@@ -140,7 +140,7 @@ pub(crate) struct OpenTransaction {
 }
 
 impl OpenTransaction {
-    /// What it reads at.
+    /// Returns the sequence number of the snapshot.
     pub(crate) fn sequence(&self) -> SequenceNo {
         self.snapshot.sequence()
     }
@@ -160,18 +160,18 @@ impl Drop for OpenTransaction {
     }
 }
 
-/// What a commit depends on.
+/// A condition of a commit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Check<'a> {
-    /// That nobody wrote since the transaction began what it writes, or has read, if that counts.
+    /// No other commit since the transaction began has written its keys, nor, if given, what it has read.
     Transaction(&'a OpenTransaction, Option<&'a ReadSet>),
-    /// That its keys are what they were at that number. Without what transactions cost: nobody has to note writes for
-    /// it, and nothing is kept to be read.
+    /// Its keys have not changed since that number. Unlike a transaction it needs no notes of other commits, and keeps
+    /// no versions from merges.
     Unchanged(SequenceNo),
 }
 
 impl Check<'_> {
-    /// Whether it matters though nothing is written.
+    /// Returns whether it matters though nothing is written.
     fn is_of_reads(&self) -> bool {
         matches!(self, Check::Transaction(_, Some(_)))
     }
@@ -273,8 +273,8 @@ impl Core {
         }
     }
 
-    /// What happens under the commit lock; `None` if the log has no room now. Tables copy what is short, and what
-    /// shares the payload's memory with others.
+    /// The part of a commit under the commit lock; `None` if the log has no space now. Memtables copy short pairs, and
+    /// pairs that share memory with the rest of the payload.
     fn try_commit(
         &self,
         writing: &Writing,
@@ -313,7 +313,7 @@ impl Core {
         Ok(Some(appended))
     }
 
-    /// What a payload that depends on `check` is in conflict with.
+    /// Returns the conflict of a payload with the condition `check`, if there is one.
     fn conflict(
         &self,
         commit: &mut Commit,
@@ -344,7 +344,7 @@ impl Core {
         }
     }
 
-    /// Puts a payload's operations into the memory tables.
+    /// Puts a payload's operations into the memtables.
     pub(crate) fn apply(
         &self,
         payload: Payload,
@@ -353,7 +353,7 @@ impl Core {
         appended: Appended,
     ) {
         let mut current: Option<(&Arc<StoreState>, Arc<MemoryTable>)> = None;
-        // What counts of two on one key is the later one, and the table keeps the first.
+        // Of two operations on a key the later one counts, and the memtable keeps the first that it is given.
         for operation in payload.latest_first() {
             if current.as_ref().is_none_or(|(store, _)| store.no != operation.store) {
                 let store = stores.iter().find(|store| store.no == operation.store);
@@ -368,7 +368,7 @@ impl Core {
         }
     }
 
-    /// What a key's value is, for the latest or a given snapshot.
+    /// Looks up a key, at the given snapshot or at the latest.
     pub(crate) async fn get(
         &self,
         store: &StoreState,
@@ -426,7 +426,7 @@ impl Core {
         // From here on it may have to wait.
         let _chain = tanada_io::begin_chain();
         let found = tree.get(key, hash, snapshot, &unseen).await?;
-        // A look-up is a use of what is held: what was deleted, or came before what lies in pages, would stay for as
+        // A lookup is a use of what is held: what was deleted, or came before what lies in pages, would stay for as
         // long as its key is looked up.
         let is_obsolete = |held: &HeldValue| match &found {
             Some(found) => !found.is_apart() && held.is_older_than(found.version.sequence),
@@ -453,7 +453,7 @@ impl Core {
         }
     }
 
-    /// Whether an entry that expires then is expired now.
+    /// Returns whether an entry that expires then is expired now.
     pub(crate) fn is_expired(&self, expires_s: Option<u32>) -> bool {
         expires_s.is_some_and(|expires_s| u64::from(expires_s) <= self.environment.wall_time_s())
     }
@@ -468,7 +468,7 @@ pub(crate) fn plain_value(stored: Bytes, home: Option<&Pointer>) -> Result<Bytes
     })
 }
 
-/// Puts one operation into a memory table.
+/// Puts one operation into a memtable.
 pub(crate) fn insert(
     table: &MemoryTable,
     store: &StoreState,

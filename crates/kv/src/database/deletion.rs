@@ -54,7 +54,7 @@ impl Core {
             let deleted = self.objects.delete(kind, no).await;
             match deleted {
                 Ok(()) => taken.object = None,
-                // It fails again at once.
+                // A repetition would fail at once.
                 Err(_) => taken.work = None,
             }
             deleted?;
@@ -68,7 +68,7 @@ impl Core {
 /// A retired object that is being deleted, and is retired still if that comes to nothing.
 struct Taken<'a> {
     objects: &'a Objects,
-    /// Workers, to whom it is left by who was dropped on the way.
+    /// Workers that finish the deletion if the caller is dropped.
     work: Option<&'a Notify>,
     object: Option<(ObjectKind, u64)>,
 }

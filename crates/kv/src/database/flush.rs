@@ -1,4 +1,4 @@
-//! Writing memory tables out to kvsets.
+//! Writing memtables out to kvsets.
 //!
 //! 1. Under the commit lock a full table is closed: the log's open group is closed too, so that the log can be replayed
 //!    from there, and the store gets a new table.
@@ -11,8 +11,8 @@
 //!    table's place.
 //! 6. Log segments that are needed neither by a replay nor by a kvset are deleted.
 //!
-//! A store's tables are written out oldest first, so that the root of its tree is in order; small ones of several
-//! stores are written out at once.
+//! A store's tables are flushed oldest first, so that the root of its tree is in order; small ones of several
+//! stores are flushed at once.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -41,7 +41,7 @@ use crate::{Error, ErrorKind, Result};
 /// Keys after which other tasks of the thread have their turn.
 const KEYS_AT_ONCE: u64 = 256;
 
-/// So often it is looked what memory tables hold, all together, while one is filled.
+/// So often it is looked what memtables hold, all together, while one is filled.
 pub(super) const LOOKS_A_TABLE: u64 = 4;
 
 /// What tables that are written to take up together, at most, in full tables.
@@ -50,7 +50,7 @@ const ACTIVE_TABLES: u64 = 2;
 /// Bytes of values that are copied between two looks at what else there is to do.
 const BYTES_AT_ONCE: usize = 256 << 10;
 
-/// Small tables of so many stores are written out together, and so many bytes of them: each takes some syncs, which
+/// Small tables of so many stores are flushed together, and this many bytes of them: each takes some syncs, which
 /// devices do at once.
 const TABLES_TOGETHER: usize = 16;
 const BYTES_TOGETHER: u64 = 1 << 20;
@@ -59,7 +59,7 @@ const BYTES_TOGETHER: u64 = 1 << 20;
 const RETRY: Duration = Duration::from_millis(100);
 
 impl Core {
-    /// Bytes at which a table is written out.
+    /// Bytes at which a table is flushed.
     fn table_bytes(&self) -> u64 {
         self.table_bytes.load(Ordering::Relaxed)
     }
@@ -122,7 +122,7 @@ impl Core {
         }
     }
 
-    /// Whether there was anything in the store's table.
+    /// Returns whether there was anything in the store's table.
     fn close_table(&self, writing: &Writing, store: &StoreState) -> bool {
         let mut view = store.view.write();
         if view.active.is_empty() {
@@ -162,7 +162,7 @@ impl Core {
                 let may_pass = may_pass(&error);
                 self.flush_failed(writing, error);
                 if may_pass {
-                    // What it has ready is for later, and what is written out now frees more of it.
+                    // The spare log segment is for later, and this flush frees more of the log.
                     writing.log.give_back_ready();
                     let _ = self.delete_retired().await;
                     self.environment.sleep(RETRY).await;
@@ -179,25 +179,25 @@ impl Core {
                 self.background.failures.add(1);
                 *self.background.failed.lock() = Some(error);
             }
-            // What is in the log is there; but nothing more can be written out.
+            // The log is intact, but no memtable can be flushed any more.
             _ => writing.log.fail(&error),
         }
         self.background.progress.notify();
     }
 
-    /// Why those who are held back wait in vain, if so.
+    /// Returns the error that keeps flushes and jobs from making progress, if there is one.
     pub(crate) fn background_error(&self) -> Option<Error> {
         self.background.failed.lock().clone()
     }
 
-    /// The table that has waited longest, and those behind it that may be written out at the same time: of other
-    /// stores, small, and if there is room for all.
+    /// The table that has waited longest, and those behind it that may be flushed at the same time: of other
+    /// stores, small, and if there is space for all.
     fn due_together(&self) -> Vec<(Arc<StoreState>, Arc<MemoryTable>)> {
         let oldest =
             |store: &Arc<StoreState>| Some((store.clone(), store.view.read().waiting.last()?.clone()));
         let mut due: Vec<_> = self.stores.read().iter().filter_map(oldest).collect();
         due.sort_unstable_by_key(|(_, table)| table.no);
-        // Where room is short, what one gives back is what the next one takes.
+        // When space is short, each flush needs the space that the one before frees.
         let most = if self.objects.is_short() { 1 } else { TABLES_TOGETHER };
         let mut bytes = 0;
         let mut is_small = |(_, table): &(_, Arc<MemoryTable>)| {
@@ -215,13 +215,13 @@ impl Core {
     /// `NoSpace`, `Device`.
     pub(crate) async fn end(&self, writing: &Writing) -> Result<()> {
         self.end_background().await;
-        // Jobs that came to their end early leave what they had written.
+        // Jobs that came to completion early leave what they had written.
         let _ = self.delete_retired().await;
         let mut flushed = self.flush_all(writing).await;
         let closed = writing.log.close().await;
         writing.log.ended().await;
         if flushed.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) {
-            // The segment that the log had ready has given its room back.
+            // The segment that the log had ready has given its space back.
             let _ = self.delete_retired().await;
             if self.flush_all(writing).await.is_ok() {
                 flushed = Ok(());
@@ -231,7 +231,7 @@ impl Core {
             // The next opening takes some.
             self.make_room_at_last(writing).await;
         }
-        // That the log failed is worse than a full volume, which loses nothing.
+        // A failed log is more severe than a full volume, which loses nothing.
         let ended = match closed.and(flushed) {
             Ok(()) => self.note_end(writing).await,
             failed => failed,
@@ -241,9 +241,9 @@ impl Core {
         self.delete_retired().await
     }
 
-    /// What is under way still, by whoever has a handle, changes the manifest no more and makes no objects.
+    /// Keeps operations that other handles have in progress from changing the manifest and making objects.
     pub(crate) async fn refuse_changes(&self, writing: &Writing) {
-        // A change that is being made may write the manifest anew.
+        // A change in progress may rewrite the manifest.
         writing.manifest.refuse(Error::new(ErrorKind::Closed, "the database is closed")).await;
         self.objects.refuse_new();
     }
@@ -300,7 +300,7 @@ impl Core {
         };
         let tree = store.view.read().tree.clone();
         let opened = self.opener.holding(store.settings().filters).open_added(&tree, &edit).await?;
-        // What it has is deleted below, if nobody holds it.
+        // Its objects are deleted below, unless a reader holds them.
         drop(tree);
         // CRASH: the key file is an orphan, and the log has everything.
         self.crash.reached("flush.before-manifest");
@@ -335,7 +335,7 @@ impl Core {
         };
         let appended = writing.manifest.append_made(packed.as_slice(), make, install).await;
         let Some(installed) = self.made_or_discarded(appended, record.as_ref()).await? else {
-            // What was packed goes with its lease.
+            // Packed values are deleted with their lease.
             store.view.write().waiting.retain(|other| !Arc::ptr_eq(other, table));
             return self.discard(record.as_ref()).await;
         };
@@ -378,7 +378,7 @@ impl Core {
                     (!has_tombstones).then_some(Newest { up_to: last, expires_s: version.expires_s });
                 let id = VersionId { newest, ..VersionId::new(store.owner, key.key(), key.sequence) };
                 let is_kept = cache.takes_value(&id, home.len as usize);
-                // Whoever reads what does not decompress is told; here nobody asked.
+                // A reader of a value that does not decompress gets an error; here there is no reader.
                 if let Some(value) =
                     is_kept.then(|| plain_value(key.pair.shared_value(), Some(&home)).ok()).flatten()
                 {
@@ -393,7 +393,7 @@ impl Core {
         }
     }
 
-    /// If a change was not made for want of room it is tried again with another file.
+    /// A change that found no space is tried again with another file.
     async fn made_or_discarded<T>(&self, made: Result<T>, record: Option<&KvsetRecord>) -> Result<T> {
         if made.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) {
             self.discard(record).await?;
@@ -414,7 +414,7 @@ impl Core {
         store: &StoreState,
         table: &Arc<MemoryTable>,
     ) -> Result<(Option<KvsetRecord>, Option<Lease>)> {
-        // What cannot be packed is in the log.
+        // Values that cannot be packed stay in the log.
         if let Some(packing) = self.packing(store, table).await.unwrap_or_default() {
             match self.write_keys(store, table, Some(packing)).await {
                 Err(error) if error.kind() == ErrorKind::NoSpace => self.delete_retired().await?,
@@ -438,7 +438,7 @@ impl Core {
             Ok((None, _)) => self.objects.delete(ObjectKind::Keys, no).await.map(|()| (None, None)),
             Ok(written) => Ok(written),
             Err(error) => {
-                // What cannot be deleted is an orphan.
+                // An object that cannot be deleted is an orphan.
                 let _ = self.objects.delete(ObjectKind::Keys, no).await;
                 Err(error)
             }
@@ -496,9 +496,9 @@ impl Core {
         Ok((Some(KvsetRecord { no, kind: KvsetKind::Data, info }), packed))
     }
 
-    /// What the manifest is told of the log when `without` is in a kvset: from where on its store needs it (each,
-    /// without one), and from where on a replay does. To be made when nothing else can be appended before it: what an
-    /// older one says is not true any more.
+    /// Returns the manifest records of the log when `without` has become a kvset: from where on each store needs it,
+    /// and from where on a replay does. Must be made when nothing can be appended before it, since an older record is
+    /// then outdated.
     pub(crate) fn log_records(
         &self,
         writing: &Writing,
@@ -521,7 +521,7 @@ impl Core {
             }
             let lsn = oldest.unwrap_or(view.active.start);
             begin = begin.min(lsn);
-            // What the manifest knows of the others is older, but nothing that was written out since.
+            // The manifest's records of other stores are older, but no store has flushed since.
             if without.is_none_or(|(written, _)| Arc::ptr_eq(written, store)) {
                 records.push(Record::Flushed { store: store.no, lsn });
             }
@@ -552,12 +552,12 @@ impl Core {
     }
 }
 
-/// Whether what failed may go well later.
+/// Returns whether what failed may go well later.
 fn may_pass(error: &Error) -> bool {
     error.kind() == ErrorKind::NoSpace
 }
 
-/// That all went well, or else a failure; one that does not pass, if there is one.
+/// Returns the most severe error, permanent before transient.
 fn gravest(all: Vec<Result<()>>) -> Result<()> {
     let failures = all.into_iter().filter_map(Result::err);
     failures.min_by_key(may_pass).map_or(Ok(()), Err)

@@ -80,10 +80,10 @@ impl Core {
         self.note_reserve_of(store);
         self.background.progress.notify();
         self.background.work.notify();
-        // As long as anybody has the old tree, what only it references is not deleted.
+        // Objects that only the old tree references are kept while a reader holds it.
         drop((tree, output));
         self.delete_retired().await?;
-        // Those of what was replaced may have taken the room.
+        // Filters of the replaced kvsets may have taken the memory.
         self.hold_filters(store).await;
         self.watch_fast_class();
         Ok(true)
@@ -126,7 +126,7 @@ impl Core {
     ) -> Result<()> {
         let tree = store.view.read().tree.clone();
         let opened = self.opener.holding(store.settings().filters).open_added(&tree, edit).await?;
-        // What it removes is there already.
+        // The kvsets that it removes are durable already.
         let may_forget = is_loaded || tree.may_forget(edit);
         drop(tree);
         let install = |_: &DatabaseRecord| -> Result<()> {
@@ -141,7 +141,7 @@ impl Core {
                 }
                 (before, after)
             };
-            // At once: the caller may be dropped while the manifest is written anew.
+            // At once: the caller may be dropped while the manifest is rewritten.
             let dropped = before.retire_dropped(&after);
             self.release_segments(writing, &dropped);
             Ok(())
@@ -168,7 +168,7 @@ impl Core {
             let tree = {
                 let mut view = store.view.write();
                 view.waiting.clear();
-                // Who has not noticed yet finds nothing, in the cache neither.
+                // Readers of the old view find nothing in the cache either.
                 view.known_since = SequenceNo::MAX;
                 std::mem::take(&mut view.tree)
             };

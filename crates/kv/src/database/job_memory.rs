@@ -27,8 +27,8 @@ impl JobMemory<'_> {
         JobMemory { core, bytes }
     }
 
-    /// What a job needs, and what is not used besides if somebody waits for it: so more values go in one round, or in
-    /// one batch.
+    /// Reserves the memory of a job; if a caller waits for it, also what the cache does not use, so that more values
+    /// move in a round or a batch.
     pub(super) async fn for_job<'a>(
         core: &'a Core,
         context: &mut JobContext,
@@ -73,7 +73,7 @@ impl Core {
         Pieces::several(self.job_bytes() / STREAM_PART)
     }
 
-    /// The same where no more than so many bytes are written: what is small does not take pieces that stay empty.
+    /// The same where no more than this many bytes are written: what is small does not take pieces that stay empty.
     pub(crate) fn pieces_of(&self, bytes: u64) -> Pieces {
         Pieces::several(bytes.min(self.job_bytes() / STREAM_PART))
     }

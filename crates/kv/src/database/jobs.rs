@@ -39,19 +39,19 @@ const APART_CHUNKS: u64 = 2;
 /// How long a store's jobs rest after one found no space, whatever happens.
 pub(super) const REST: Duration = Duration::from_millis(100);
 
-/// What came of looking for something to do.
+/// The result of looking for a job and running it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Did {
     Something,
     Nothing,
-    /// There is something to do, and no space for it: nobody tells when there is.
+    /// A job is due and finds no space; no event will announce when it does.
     FoundNoSpace,
-    /// There will be something to do so much later.
+    /// A job will be due after this time.
     Later(Duration),
 }
 
 impl Did {
-    /// There is that, too.
+    /// Adds a job that is due after `later`.
     fn or_later(self, later: Duration) -> Did {
         match self {
             Did::Nothing => Did::Later(later),
@@ -69,12 +69,13 @@ pub(crate) struct Turn {
     /// The workers' notification, if it is not one of them that has the turn: they may have passed the store by
     /// meanwhile.
     work: Option<Notify>,
-    /// Nobody opens the database while its owner may write still, which workers do not when they have ended.
+    /// Keeps the database from being opened while the owner of the turn may still write. Workers need none, since a
+    /// close waits for them.
     claim: Option<Arc<Claim>>,
 }
 
 impl Turn {
-    /// A worker's, who looks for further jobs afterwards.
+    /// Takes the turn for a worker, which looks for further jobs afterwards.
     pub(crate) fn take(core: &Core, store: &Arc<StoreState>) -> Option<Turn> {
         let is_free = !store.has_job.swap(true, Ordering::AcqRel);
         is_free.then(|| Turn {
@@ -85,7 +86,7 @@ impl Turn {
         })
     }
 
-    /// Somebody else's.
+    /// Takes the turn for a caller that is not a worker.
     fn take_from_workers(core: &Core, store: &Arc<StoreState>) -> Option<Turn> {
         let mut turn = Turn::take(core, store)?;
         turn.work = Some(core.background.work.clone());
@@ -146,7 +147,7 @@ impl Core {
         }
         let mut did = Did::Nothing;
         let mut stores = self.stores.read().clone();
-        // Those with the most at their roots first.
+        // Stores with the most root kvsets first.
         stores.sort_by_key(|store| std::cmp::Reverse(store.view.read().tree.root.len()));
         stores.retain(|store| store.check_there().is_ok());
         let left = self.keep_within_limit(writing, &stores).await.unwrap_or_else(|error| {
@@ -177,13 +178,13 @@ impl Core {
                         Ok(Some(later)) => did = did.or_later(later),
                         Err(error) => writing.log.fail(&error),
                     },
-                    // What cannot be copied stays where it is.
+                    // Values that cannot be copied stay where they are.
                     Err(error) if error.kind() == ErrorKind::NoSpace => {}
                     Err(error) => writing.log.fail(&error),
                 },
                 Err(error) if error.kind() == ErrorKind::NoSpace => {
                     self.counters.jobs_without_space.add(1);
-                    // What deletes hide may need less room than it frees.
+                    // A tombstone compaction may need less space than it frees.
                     match self.clean_next(writing, store).await {
                         Ok(None) => return Did::Something,
                         Ok(Some(_)) => {}
@@ -196,7 +197,7 @@ impl Core {
                         Ok(false) => {}
                         Err(error) => writing.log.fail(&error),
                     }
-                    // What is written out may make room meanwhile.
+                    // A flush may free space meanwhile.
                     drop(turn);
                     self.environment.sleep(REST).await;
                     did = Did::FoundNoSpace;
@@ -236,21 +237,20 @@ impl Core {
                 Ok(true) => continue,
                 Ok(false) => match left_out.take() {
                     None => {
-                        // It writes still.
+                        // The job may still write.
                         let _claim = turn.claim.clone();
                         drop(turn);
                         self.trim_mirrors(writing, Trim::DueNow).await?;
                         self.delete_retired().await?;
                         return self.bring_within_limit(writing, store).await;
                     }
-                    // The others may have made room for those that there was none for.
+                    // The others may have made space for those that there was none for.
                     Some(error) => (error, false),
                 },
                 Err(error) if error.kind() == ErrorKind::NoSpace => (error, thorough.left_out_another()),
                 Err(error) => return Err(error),
             };
-            // What the log has ready may be the room that frees more, or what kvsets take of chunks that they do not
-            // fill; or jobs have made some.
+            // The spare log segment, or unused chunks of key files, may be the space that a job needs to free more.
             writing.log.give_back_ready();
             let is_less = self.bring_together(writing, store).await.is_ok_and(|did| did)
                 || self.thin_leaves(writing, store).await?;
@@ -282,7 +282,7 @@ impl Core {
         }
     }
 
-    /// Waits until what was in memory when somebody began to wait for all jobs of a store is written out.
+    /// Waits until what was in memory when somebody began to wait for all jobs of a store is flushed.
     ///
     /// # Errors
     /// `NoSpace`, `Device`, `Closed`; `NotFound` if the store is dropped: nobody writes out what it has.
@@ -349,7 +349,7 @@ impl Core {
         let tree = store.view.read().tree.clone();
         let mut context = self.job_context(store)?;
         if is_thorough {
-            // Somebody waits for it.
+            // A caller waits for the job.
             context.pace = Pace::unbounded();
         }
         let around = self.surroundings(writing, store, &tree);
@@ -370,7 +370,7 @@ impl Core {
                     self.watch_fast_class();
                     return Ok(true);
                 }
-                // What is read meanwhile is scattered by what is written meanwhile.
+                // Scans in the meantime are scattered by writes in the meantime.
                 None if thorough.is_some_and(|thorough| thorough.is_overtaken(&tree)) => return Ok(false),
                 None => match self.scattered(store, &tree) {
                     Some(job) => job,
@@ -382,7 +382,7 @@ impl Core {
                 },
             },
         };
-        // What the root has yet may be obsolete in a leaf.
+        // Versions of the root may make versions of a leaf obsolete.
         let at_last = thorough.filter(|thorough| !thorough.has_any_at_root(&tree));
         let compacted = at_last.and_then(|thorough| Some((thorough, Compacted::by(&tree, &job)?)));
         let done = self.run_job(writing, store, (context, tree), job, is_thorough).await;
@@ -404,11 +404,11 @@ impl Core {
         let (kind, began) = (job.kind(), self.environment.now());
         let spilled: &[KvsetNo] = if let Job::Spill { kvsets } = &job { kvsets } else { &[] };
         let Some(_claim) = self.claim(store, spilled) else {
-            // A merge is about to replace them, or has. Who waits for it keeps the turn: workers who had it in between
-            // would find nothing to do, and wake who waits.
+            // A merge is replacing them. The caller keeps the turn while it waits: workers would find nothing to do and
+            // wake the caller.
             loop {
                 let progress = self.background.progress.notified();
-                // Asked anew each time, for the end of another claim may be what was told.
+                // Checked again each time, since the notification may be of another claim.
                 if !is_thorough || !store.taken.lock().has_any(spilled) {
                     return Ok(is_thorough);
                 }
@@ -438,8 +438,8 @@ impl Core {
         context.dense = dense;
         let output = match &job {
             Job::Spill { kvsets } => match spill(&context, &tree, kvsets).await {
-                // What the root deletes in leaves is not to wait for room that nothing else will give. Values follow as
-                // corrections.
+                // Deletes of the root must not wait for space that no other job frees. Values follow by placement
+                // repair.
                 Err(error) if error.kind() == ErrorKind::NoSpace && context.placement.moves_values => {
                     context.placement.moves_values = false;
                     spill(&context, &tree, kvsets).await?
@@ -468,7 +468,7 @@ impl Core {
     pub(crate) fn note_scan(&self, store: &StoreState, scan: Scan) {
         let Scan { first: Some(first), mut pointers, loaded: 2.. } = scan else { return };
         let tree = store.view.read().tree.clone();
-        // What lies in the log is spilled in any case.
+        // Values in the log are spilled in any case.
         pointers.retain(|pointer| tree.segments.contains_key(&pointer.segment));
         let Some(leaf) = tree.leaf(&first).map(|leaf| leaf.no) else { return };
         if store.scattered.note(leaf, tree.value_bytes(leaf), &mut pointers, scan.loaded) {

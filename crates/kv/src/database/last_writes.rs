@@ -17,7 +17,7 @@ const PLACES: usize = 1 << 12;
 #[derive(Debug)]
 pub(super) struct LastWrites {
     places: Box<[SequenceNo; PLACES]>,
-    /// Of writes that may have been to any key.
+    /// Number of the last write that may have been to any key.
     all: SequenceNo,
 }
 
@@ -37,7 +37,7 @@ impl LastWrites {
         self.all = sequence;
     }
 
-    /// Whether a key of this hash may have been written after `since`.
+    /// Returns whether a key of this hash may have been written after `since`.
     #[inline]
     pub(super) fn may_be_after(&self, hash: u64, since: SequenceNo) -> bool {
         self.all.max(self.places[place(hash)]) > since

@@ -1,4 +1,4 @@
-//! What of `memory_bytes` the cache has: all that memory tables, jobs and what nobody counts do not take.
+//! What of `memory_bytes` the cache has: all that memtables, jobs and what nobody counts do not take.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -6,24 +6,24 @@ use std::time::Duration;
 use super::core::Core;
 use super::flush::LOOKS_A_TABLE;
 
-/// Of a table's memory one in so many bytes counts as what comes from the allocator piece by piece: the nodes of its
-/// list. They are a seventh of a table with values of 1,000 bytes, and most of one with short values.
+/// The fraction (1/n) of a memtable's memory that counts as small allocations, the nodes of its skip list. They are a
+/// seventh of a memtable with values of 1,000 bytes, and most of one with short values.
 const NODES_SHARE: u64 = 2;
 
 /// What an allocator keeps in pieces that are in part free is not less with less memory, as long as it is no more than
 /// a sixth.
 const LEAST_UNCOUNTED_BYTES: u64 = 24 << 20;
 
-/// What of `memory_bytes` is left for what nobody counts, while nodes of tables and jobs hold `held_bytes` and the
-/// engine itself takes `own_bytes`: the log's groups, buffers of I/Os, and what came free. They come and go with these:
-/// a little always, and as much as those hold, up to a bound.
+/// Bytes of `memory_bytes` that are set aside for unaccounted memory while nodes of memtables and jobs hold
+/// `held_bytes` and the engine takes `own_bytes`: log groups, I/O buffers, free lists. They grow with those bytes: a
+/// fixed part, and as much as those hold, up to a bound.
 fn uncounted_bytes(memory_bytes: u64, own_bytes: u64, held_bytes: u64) -> u64 {
     let most = (memory_bytes / 16).max(LEAST_UNCOUNTED_BYTES.min(memory_bytes / 6));
     own_bytes.max(memory_bytes / 32) + held_bytes.min(most)
 }
 
 impl Core {
-    /// Leaves the cache what memory tables and jobs do not take. To be called when these came, grew or went, without a
+    /// Leaves the cache what memtables and jobs do not take. To be called when these came, grew or went, without a
     /// lock: what the cache drops takes time.
     pub(crate) async fn share_memory(&self) {
         self.opener.cache.lend(self.lent_bytes()).await;
@@ -34,12 +34,12 @@ impl Core {
         self.opener.cache.lend_less(self.lent_bytes());
     }
 
-    /// What the cache does without.
+    /// Returns the bytes that the cache may not use.
     fn lent_bytes(&self) -> u64 {
         let settings = self.settings();
         let table_bytes = settings.table_bytes();
         let tables: u64 = self.stores.read().iter().map(|store| store.table_bytes()).sum();
-        // What is written until the next look goes to what lies idle first.
+        // Writes until the next check use idle blocks first.
         let meanwhile = if self.writing.is_some() { table_bytes / LOOKS_A_TABLE } else { 0 };
         let meanwhile = meanwhile.max(self.blocks.idle_bytes());
         let jobs = self.background.job_bytes.load(Ordering::Relaxed);

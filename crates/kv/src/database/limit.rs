@@ -6,10 +6,10 @@
 //! there are many objects, so it is done now and then as long as whatever is made surely fits, and each time when it
 //! may not.
 //!
-//! Sizes of log segments and memory tables, and what is kept for deletes, go by the limit where it counts, as by the
+//! Sizes of log segments and memtables, and what is kept for deletes, go by the limit where it counts, as by the
 //! size of a class.
 //!
-//! When the limit is lowered, memory tables are written out, mirrors go, spills are due, and what leaves have there
+//! When the limit is lowered, memtables are flushed, mirrors go, spills are due, and what leaves have there
 //! goes to the next class ([`super::relocation`]), until the database is within it. When the volume's classes change,
 //! whoever changes them, all of that is looked at anew.
 
@@ -24,11 +24,11 @@ use crate::DatabaseSettings;
 /// How many times as long as it took what is on the fastest class is not counted again.
 const COUNTS: u32 = 10;
 
-/// When what is on the fastest class is counted again.
+/// When the bytes on the fastest class are counted again.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     next_count_ns: AtomicU64,
-    /// Before that, when so many objects were made.
+    /// They are counted earlier when this many objects were made.
     still_fit: AtomicU64,
     /// The log may lie elsewhere than it is meant to.
     log_unsettled: AtomicBool,
@@ -79,7 +79,7 @@ impl Core {
             self.objects.note_left_on_fastest(None);
             return None;
         };
-        // Log segments are prepared ahead, so there has to be room for two.
+        // Log segments are prepared ahead, so there has to be space for two.
         let reserve = (2 * super::open::log_segment_bytes(self.objects.volume(), &settings)).min(limit / 4);
         let used = self.fast_class_bytes();
         let needed = used + reserve;
@@ -88,8 +88,8 @@ impl Core {
         Some((limit, needed))
     }
 
-    /// How many new objects fit into what is left of the limit, whatever they take, and whatever those take yet that
-    /// are being written.
+    /// Returns how many new objects certainly fit into the rest of the limit, growth of objects that are being written
+    /// included.
     fn still_fit(&self, limit: u64, needed: u64) -> u64 {
         let log_segment = super::open::log_segment_bytes(self.objects.volume(), &self.settings());
         let largest = (2 * log_segment).min(limit / 8).max(1);
@@ -118,13 +118,13 @@ impl Core {
         });
     }
 
-    /// Has workers look again whenever the volume's classes change, whoever changes them: what there was no room for
+    /// Has workers look again whenever the volume's classes change, whoever changes them: what there was no space for
     /// goes where it belongs.
     pub(crate) fn follow_classes(core: &Arc<Core>) {
         if core.writing.is_none() {
             return;
         }
-        // What a stop has left, or another owner of the volume.
+        // Accounts for what a crash or another owner of the volume has left.
         core.watch_fast_class();
         if core.classes.is_fast_full() {
             core.unsettle();
@@ -140,7 +140,7 @@ impl Core {
             core.background.work.notify();
             core.background.progress.notify();
         });
-        // It is called once.
+        // Called only once.
         let _ = core.class_listener.set(listener);
     }
 
@@ -161,7 +161,7 @@ impl Core {
     /// Sizes go by the limit, or by the class where that does not count, and what was counted was for another one.
     fn look_anew(&self, writing: &Writing) {
         let segment_bytes = || super::open::log_segment_bytes(self.objects.volume(), &self.settings());
-        // Two who change it at once see what both have done.
+        // Concurrent changes see each other's effect.
         let mut bytes = segment_bytes();
         loop {
             writing.log.set_segment_bytes(bytes);
@@ -181,7 +181,7 @@ impl Core {
         if !self.classes.is_fast_full() {
             return;
         }
-        // The log that memory tables need leaves with them, and the segment that it has ready is to lie elsewhere.
+        // The log that memtables need leaves with them, and the segment that it has ready is to lie elsewhere.
         {
             let _commit = self.commit.lock();
             let stores = self.stores.read().clone();

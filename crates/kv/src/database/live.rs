@@ -14,7 +14,7 @@ use crate::settings::{Compression, DatabaseSettings, Durability, StoreSettings};
 #[derive(Debug)]
 pub(crate) struct LiveDatabaseSettings {
     all: RwLock<Arc<DatabaseSettings>>,
-    /// Of `durability`: milliseconds, 0 for a sync.
+    /// `durability` in milliseconds; 0 is a sync.
     within_ms: AtomicU16,
 }
 
@@ -89,7 +89,7 @@ impl LiveStoreSettings {
         self.separate_from_bytes.load(Ordering::Relaxed) as usize
     }
 
-    /// Whether values are compressed unless a write says otherwise.
+    /// Returns whether values are compressed unless a write says otherwise.
     pub(crate) fn compresses(&self) -> bool {
         self.compresses.load(Ordering::Relaxed)
     }

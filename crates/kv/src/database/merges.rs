@@ -1,6 +1,6 @@
 //! Merging kvsets of the root while a spill goes on.
 //!
-//! A spill to a slow class may take longer than memory tables take to be filled. As long as the fastest class has room,
+//! A spill to a slow class may take longer than memtables take to be filled. As long as the fastest class has space,
 //! that is no reason to hold writers back: only the number of kvsets is in the way of reads, and a merge of their keys
 //! makes few of many.
 //!
@@ -16,12 +16,12 @@ use crate::Result;
 use crate::tree::pick::{Job, pick_merge};
 use crate::tree::{JobContext, KvsetNo, TreeState, merge};
 
-/// What is merged is spilled as a whole, and only then gives room back: no more than this part of what the fastest
+/// What is merged is spilled as a whole, and only then gives space back: no more than this part of what the fastest
 /// class has.
 const MOST_SHARE: u64 = 8;
 
 /// A spill of what was merged reads the log once for each round of values that fits in its memory: no more is merged
-/// than there has to be for what waits at the root to be few kvsets, but as many memory tables in any case, which are
+/// than there has to be for what waits at the root to be few kvsets, but as many memtables in any case, which are
 /// about a round.
 const MOST_SHARE_OF_ROOT: u64 = 8;
 const LEAST_TABLES: u64 = 5;
@@ -33,12 +33,12 @@ const BATCH_BYTES: u64 = 4 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
     pub(crate) kvsets: BTreeSet<KvsetNo>,
-    /// Somebody was refused, and is to be told.
+    /// A caller was refused and is notified at the end.
     is_wanted: bool,
 }
 
 impl Taken {
-    /// Whether any of them is taken. If so, who asks is told when a claim ends, of these or of others.
+    /// Returns true if any of them is claimed. The caller is then notified when a claim ends, of these or of others.
     pub(super) fn has_any(&mut self, numbers: &[KvsetNo]) -> bool {
         let has_any = numbers.iter().any(|no| self.kvsets.contains(no));
         self.is_wanted |= has_any;

@@ -1,8 +1,8 @@
-//! How long segments stay as mirrors ([`crate::tree::mirror`]): as long as the fastest class has room for both.
+//! How long segments stay as mirrors ([`crate::tree::mirror`]): as long as the fastest class has space for both.
 //!
 //! Of log segments that are mostly garbage when they are spilled copies of the rest stay in their place.
 //!
-//! When the room is wanted, those go in which least is read for their size, the oldest of equals first: an edit of the
+//! When the space is wanted, those go in which least is read for their size, the oldest of equals first: an edit of the
 //! manifest, without further I/O. New ones are spared until they could show what they are worth. This waits for no job;
 //! jobs hold on to no mirror.
 //!
@@ -25,7 +25,7 @@ use crate::tree::mirror::{Mirror, OpenMirror};
 use crate::tree::{Change, DenseMirrors, Edit, KvsetNo, TreeState};
 use crate::{ErrorKind, Result};
 
-/// Log segments that there is room for beside mirrors, and what is already written or ready: as many as the log wants
+/// Log segments that there is space for beside mirrors, and what is already written or ready: as many as the log wants
 /// to see before it prepares one.
 const SPARED_LOG_SEGMENTS: u64 = 2;
 
@@ -33,7 +33,7 @@ const SPARED_LOG_SEGMENTS: u64 = 2;
 /// would have to go.
 const MORE_LOG_SEGMENTS: u64 = 2;
 
-/// And the share of a memory table that is written between two looks.
+/// And the share of a memtable that is written between two looks.
 const SPARED_SHARE: u64 = 4;
 
 /// Segments that are mirrors at most: each takes a little memory, and a place in the manifest.
@@ -50,27 +50,27 @@ const LEAST_COPIED_CHUNKS: u64 = 2;
 const LITTLE_WORTH: f64 = 0.75;
 
 /// Mirrors have at most so many times the bytes that leaves have on slow classes. What is more is surely garbage, and
-/// takes room from other databases, though of a mirror nobody knows which of its values leaves still have.
+/// takes space from other databases, though of a mirror nobody knows which of its values leaves still have.
 const MOST_OF_LEAVES: u64 = 2;
 
 /// So many standard deviations of a count of reads are no chance.
 const CHANCE: f64 = 4.0;
 
-/// How often that is asked for at most if it was in vain.
+/// How often that is asked for at most if it was without effect.
 const BETWEEN_ASKS: Duration = Duration::from_millis(200);
 
-/// One in so many values that leaves have on slow classes is read in a round, after which the reads before count half.
-/// Who reads one after the other reads nothing of some mirrors for long.
+/// A round ends after this fraction (1/n) of the values that leaves have on slow classes was read; earlier reads then
+/// count half. A sequential reader does not read some mirrors for long.
 const ROUND_PART: u64 = 4;
 
 /// How long those who read by a mirror that goes are waited for.
 const READS_END: Duration = Duration::from_millis(2);
 
-/// What is free of a room that others want, too.
+/// Free space of a class that others need, too.
 #[derive(Debug, Clone, Copy)]
 struct Room {
     free: u64,
-    /// So much of it mirrors leave to others.
+    /// Bytes that mirrors leave free for others.
     spared: u64,
     /// Written there already, beyond its bounds.
     beyond: u64,
@@ -118,9 +118,9 @@ impl Mirroring {
 /// Which mirrors go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trim {
-    /// Those that are due, if nobody else is at it.
+    /// Evicts what is due, unless another caller is doing so.
     Due,
-    /// The same, after who is at it.
+    /// The same, after the other caller.
     DueNow,
     /// All.
     All,
@@ -141,7 +141,7 @@ impl Turn<'_> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // In one order with the flag of those who are turned away.
+        // Ordered with the flag of refused callers.
         self.is_taken.swap(false, Ordering::SeqCst);
     }
 }
@@ -154,20 +154,18 @@ fn by_worth(mirrors: &[(Option<u64>, u64)]) -> Vec<usize> {
         reads.map_or(f64::INFINITY, |reads| reads as f64 / bytes.max(1) as f64)
     };
     let mut ordered: Vec<usize> = (0..mirrors.len()).rev().collect();
-    // Of equals the oldest stays in front.
+    // Among equals the oldest comes first.
     ordered.sort_by(|a, b| worth(a).total_cmp(&worth(b)));
     ordered
 }
 
-/// Whether so many reads of a mirror are little where as many bytes in use have `expected`; by chance alone they would
-/// hardly be so few.
+/// Returns true if `reads` of a mirror are significantly fewer than the `expected` reads of as many live bytes.
 fn is_little(reads: u64, expected: f64) -> bool {
     let reads = reads as f64;
     reads <= LITTLE_WORTH * expected && reads + CHANCE * expected.sqrt() <= expected
 }
 
-/// How often reads are halved at the end of a round: of many that nobody looked at meanwhile no more are left than of
-/// others.
+/// Returns how many times reads are halved at the end of a round, so that skipped rounds do not leave more.
 fn halvings(all_reads: u64, round: u64) -> u32 {
     let left = |halvings: &u32| all_reads >> halvings <= round.max(1);
     (1..u64::BITS).find(left).unwrap_or(u64::BITS - 1)
@@ -192,7 +190,7 @@ fn close_gone(
 }
 
 impl Core {
-    /// Whether there may be mirrors of what a store has in its leaves.
+    /// Returns whether there may be mirrors of what a store has in its leaves.
     fn are_mirrors_of_use(&self, store: &StoreState) -> bool {
         let Some(fastest) = self.classes.fastest() else { return false };
         let promotes = store.settings().promoted_bytes_per_second > 0;
@@ -201,7 +199,7 @@ impl Core {
             || (promotes && wanted.is_ok_and(|wanted| wanted.leaf_values != fastest))
     }
 
-    /// Whether what is spilled is to become mirrors.
+    /// Returns whether what is spilled is to become mirrors.
     pub(crate) fn mirrors_what_it_spills(&self, store: &StoreState) -> bool {
         let Some(fastest) = self.classes.fastest() else { return false };
         let wanted = self.classes.wanted(&store.policy());
@@ -242,7 +240,7 @@ impl Core {
         self.rooms().iter().map(Room::short).max().unwrap_or(0)
     }
 
-    /// Asks for room for so many bytes of copies, in place of mirrors of little worth.
+    /// Asks for space for this many bytes of copies, in place of mirrors of little worth.
     pub(super) fn ask_for_way(&self, bytes: u64) {
         let now = self.environment.now();
         let mut asked = self.background.asked_for_way.lock();
@@ -253,7 +251,7 @@ impl Core {
         }
     }
 
-    /// Bytes of mirrors that have to go so that copies find room for `way` bytes.
+    /// Bytes of mirrors that have to go so that copies find space for `way` bytes.
     fn missing_for_copies(&self, way: u64) -> u64 {
         let segment_bytes = super::open::log_segment_bytes(self.objects.volume(), &self.settings());
         let wanted = MORE_LOG_SEGMENTS * segment_bytes + way;
@@ -276,7 +274,7 @@ impl Core {
         rooms.map(|room| room.free.saturating_sub(segment_bytes + copying)).min().unwrap_or(0)
     }
 
-    /// Takes room for the copies that `what` says there is room for, given what other jobs may yet take.
+    /// Takes space for the copies that `what` says there is space for, given what other jobs may yet take.
     pub(super) fn take_room_for_copies(
         &self,
         what: impl FnOnce(u64) -> Option<DenseMirrors>,
@@ -288,8 +286,8 @@ impl Core {
         (dense, Copying { core: self, bytes })
     }
 
-    /// What is to become of the mirrors of what those kvsets of a root have in log segments of which most is garbage
-    /// already: they would be in the way of others.
+    /// Returns where live values of sparse log segments of these root kvsets are copied: such segments would be poor
+    /// mirrors.
     pub(crate) fn dense_mirrors(
         &self,
         writing: &Writing,
@@ -309,7 +307,7 @@ impl Core {
                 *in_use.entry(*segment).or_default() += mirror.stored_bytes;
             }
         }
-        // Memory tables may have what is nowhere else yet.
+        // Memtables may have what is nowhere else yet.
         let unfinished: BTreeSet<SegmentNo> = writing.log.segments().into_iter().collect();
         let is_sparse = |segment: &SegmentNo| {
             let size =
@@ -441,7 +439,7 @@ impl Core {
             (reads, self.bytes_on(*segment, fastest))
         };
         let worths: Vec<(Option<u64>, u64)> = segments.iter().map(worth).collect();
-        // Of a byte that is in use.
+        // Mean reads of a live byte.
         let mean = all_reads as f64 / slow_bytes.max(1) as f64;
         for (gone, index) in by_worth(&worths).into_iter().enumerate() {
             let segment = segments[index];
@@ -478,15 +476,15 @@ impl Core {
         }
     }
 
-    /// Takes mirrors away that are in the way or of no use, or all; whether any were. [`Trim::Due`] leaves it to who
-    /// does that at the moment.
+    /// Evicts mirrors that are in the way or useless, or all; returns true if any were evicted. [`Trim::Due`] leaves it
+    /// to a caller that is already doing so.
     ///
     /// # Errors
     /// Those of the manifest.
     pub(crate) async fn trim_mirrors(&self, writing: &Writing, trim: Trim) -> Result<bool> {
         let stores = self.stores.read().clone();
         if stores.iter().all(|store| store.view.read().tree.mirrors.is_empty()) {
-            // There is nothing to compare with.
+            // There are no reads to compare with.
             self.background.making_way.store(0, Ordering::Relaxed);
             *self.background.counted_reads.lock() = 0;
             stores.iter().for_each(|store| store.unmirrored.end_round(u64::BITS - 1));
@@ -494,7 +492,7 @@ impl Core {
         }
         let turn = loop {
             if trim == Trim::Due {
-                // Who has the turn looks at this when it is given back.
+                // The active caller checks this flag when it ends.
                 self.background.trims_again.store(true, Ordering::SeqCst);
             }
             match Turn::take(&self.background.is_trimming) {
@@ -503,7 +501,7 @@ impl Core {
                 None => self.environment.sleep(READS_END).await,
             }
         };
-        // What changed since somebody was turned away is seen now.
+        // Changes since a caller was refused are seen now.
         self.background.trims_again.store(false, Ordering::SeqCst);
         let held = stores.into_iter().map(Mirroring::of);
         let (wanted, unwanted): (Vec<Mirroring>, Vec<Mirroring>) =

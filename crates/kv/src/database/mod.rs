@@ -2,12 +2,12 @@
 //!
 //! - [`core`]: what its handles share; the way of writes and reads;
 //! - [`open`]: making, opening, recovering;
-//! - [`background`]: the tasks of an open database; [`flush`]: writing memory tables out; [`deletion`]: of what is
+//! - [`background`]: the tasks of an open database; [`flush`]: writing memtables out; [`deletion`]: of what is
 //!   needed no more; [`packing`]: their values in segments of their own; [`lending`]: what they and jobs leave to the
 //!   cache; [`jobs`]: tree jobs; [`install`]: their edits; [`merges`]: those at the root that wait for no other;
 //!   [`relocation`]: bringing things to where policies want them; [`mirrors`]: values that stay on the fastest class as
-//!   long as it has room; [`unmirrored`]: those that come back there; [`pressure`]: holding writers back; [`reserve`]:
-//!   room that is kept for deletes; [`thinning`]: what gives room back where there is none to bring deletes down;
+//!   long as it has space; [`unmirrored`]: those that come back there; [`pressure`]: holding writers back; [`reserve`]:
+//!   room that is kept for deletes; [`thinning`]: what gives space back where there is none to bring deletes down;
 //!   [`shares`]: how large things are in small classes;
 //! - [`promotion`]: copies of what is read often; [`cleaning`]: what frees space when nothing else is due; [`pick`]:
 //!   which job is next;
@@ -103,8 +103,7 @@ impl Database {
     /// As [`sync`](Self::sync).
     pub async fn close(&self) -> Result<()> {
         self.core.is_closed.store(true, Ordering::Release);
-        // Whoever closes it as well waits for the same end, or brings it about if the other one was given up on its
-        // way.
+        // A concurrent close waits for the same end, or takes it over if the first caller was dropped.
         let mut ended = self.core.ended.lock().await;
         if let Some(ended) = &*ended {
             return ended.clone();
@@ -194,7 +193,7 @@ impl Database {
         Ok(Store::new(self.core.clone(), store.ok_or_else(missing)?.clone()))
     }
 
-    /// Deletes a store with all that it holds. It comes to its end though the future is dropped: what others write to
+    /// Deletes a store with all that it holds. It ends though the future is dropped: what others write to
     /// the store meanwhile is not to be acknowledged and gone at the next opening.
     ///
     /// # Errors
@@ -205,7 +204,7 @@ impl Database {
         let (dropped, told) = futures::channel::oneshot::channel();
         let core = self.core.clone();
         let task = async move {
-            // Whoever closes the database meanwhile waits for it.
+            // A concurrent close waits for it.
             if let Some(writing) = &core.writing {
                 let _ = dropped.send(core.drop_store(writing, store.state()).await);
             }
@@ -228,7 +227,7 @@ impl Database {
         self.core.write(batch, options).await
     }
 
-    /// What is there now, to be read later.
+    /// Takes a snapshot of the present state.
     pub fn snapshot(&self) -> Snapshot {
         self.core.snapshots.take()
     }

@@ -5,7 +5,7 @@
 //! 1. the latest whole manifest says what there is;
 //! 2. what no manifest knows (orphans: what a stop left of work that was under way) is told apart from log segments,
 //!    whose numbers are not smaller than that of the segment where the replay begins;
-//! 3. the log is replayed into memory tables;
+//! 3. the log is replayed into memtables;
 //! 4. a new manifest is written with the next epoch, and replaces the old one;
 //! 5. orphans are deleted; the log goes on in a new segment.
 //!
@@ -46,7 +46,7 @@ use crate::tree::Opener;
 use crate::value::Segments;
 use crate::{Error, ErrorKind, Result};
 
-/// Log segments that the fastest class has room for, at least.
+/// Log segments that the fastest class has space for, at least.
 const LOG_SEGMENTS_OF_A_CLASS: u64 = 32;
 
 /// A name of a database or a store.
@@ -80,7 +80,7 @@ fn numbered(objects: &Objects, state: &DatabaseRecord, name: &str) -> Arc<Object
     Objects::new(objects.volume().clone(), name, next, objects.buffers().clone())
 }
 
-/// Whether there is an object of that kind.
+/// Returns whether there is an object of that kind.
 fn has(objects: &Objects, wanted: ObjectKind) -> bool {
     objects.list().iter().any(|(kind, _)| *kind == wanted)
 }
@@ -118,7 +118,7 @@ async fn delete_all(objects: &Objects) -> Result<()> {
     Ok(())
 }
 
-/// What a replay builds.
+/// The state that a replay builds.
 struct Recovered {
     stores: BTreeMap<StoreNo, Arc<StoreState>>,
     sequence: SequenceNo,
@@ -177,9 +177,9 @@ impl Database {
         let objects = objects_of(volume, name, &*environment);
         check_free(&objects, name, state.is_unfinished).await?;
         let claim = claim(volume, name, "make", true)?;
-        // Somebody else may have made it meanwhile.
+        // Another task may have created it meanwhile.
         check_free(&objects, name, state.is_unfinished).await?;
-        // What a database of that name left when it was being made or destroyed.
+        // Leftovers of an unfinished creation or destruction of that name.
         delete_all(&objects).await?;
         // The volume gives a number to an object once.
         let state = DatabaseRecord { identity: next_identity(volume), ..state };
@@ -189,7 +189,7 @@ impl Database {
         let started = Database::start(objects.clone(), (name, claim.clone()), state, &options, environment);
         let started = started.await;
         if started.is_err() {
-            // What cannot be deleted either is left to whoever destroys it.
+            // Objects that cannot be deleted are left to `destroy`.
             for (kind, no) in objects.list() {
                 let _ = objects.delete(kind, no).await;
             }
@@ -242,7 +242,7 @@ impl Database {
             state.settings = settings;
         }
         let started = Database::start(objects, (name, claim), state, options, environment).await;
-        // There is a database; what is not found is a part of it.
+        // The database exists, so a missing object is a part of it.
         started.map_err(|error| match error.kind() {
             ErrorKind::NotFound => {
                 Error::corrupted(format!("database {name:?} lacks a part: {error}; restore it from a copy"))
@@ -373,7 +373,7 @@ struct Sorted {
     known_segments: BTreeSet<SegmentNo>,
     /// Segments that may be of the log, ascending.
     candidates: Vec<SegmentNo>,
-    /// What nothing leads to.
+    /// Objects that nothing references.
     orphans: Vec<(ObjectKind, u64)>,
 }
 
@@ -411,7 +411,7 @@ fn sorted(objects: &Objects, state: &DatabaseRecord, value_segments: &BTreeSet<S
     Sorted { known_segments, candidates, orphans }
 }
 
-/// Replays the log into memory tables.
+/// Replays the log into memtables.
 async fn recover(
     opener: &Opener,
     (state, value_segments): (&DatabaseRecord, &BTreeSet<SegmentNo>),
@@ -462,7 +462,7 @@ async fn recover(
                     operation.store, frame.lsn
                 )));
             }
-            // What is written out already, or belongs to a store that was dropped, is passed over.
+            // Operations that were flushed, or are of dropped stores, are skipped.
             if let Some(store) = stores.get(&operation.store)
                 && flushed.get(&operation.store).is_some_and(|flushed| frame.lsn >= *flushed)
             {
@@ -504,7 +504,7 @@ async fn begin_writing(
         settle_segment(object, *used).await?;
     }
     state.log = LogRecord {
-        // What was replayed is durable now, and a later opening must not find less.
+        // The replayed log is durable, and a later opening must not find less.
         durable: *cut,
         segment: segments.first().map(|segment| segment.no).or(state.log.segment),
         ..state.log

@@ -1,7 +1,7 @@
-//! Values of memory tables in segments of their own.
+//! Values of memtables in segments of their own.
 //!
-//! Where a few keys are overwritten again and again, most of the log is garbage by the time a table is written out, and
-//! the root holds on to all of it: twice the room of what is in use, which mirrors would rather have. So the values of
+//! Where a few keys are overwritten again and again, most of the log is garbage by the time a table is flushed, and
+//! the root holds on to all of it: twice the space of what is in use, which mirrors would rather have. So the values of
 //! such a table, which are in memory still, are *packed*: written once more, side by side, and nothing refers to the
 //! log any more. A spill leaves them behind as mirrors as they are; of log segments that are mostly garbage it would
 //! write copies for that.
@@ -28,7 +28,7 @@ const MOST_KEPT: u64 = 750;
 /// All of a thousand.
 const ALL: u64 = 1000;
 
-/// What the last table that was written out tells of the next one.
+/// What the last flushed memtable predicts for the next one.
 #[derive(Debug)]
 pub(crate) struct Kept {
     per_thousand: AtomicU64,
@@ -41,7 +41,7 @@ impl Default for Kept {
 }
 
 impl Kept {
-    /// A table had so many versions, and so many of them were kept.
+    /// Notes that of `versions` of a memtable `kept` were visible.
     pub(super) fn note(&self, versions: u64, kept: u64) {
         let per_thousand = (kept * ALL).checked_div(versions).unwrap_or(ALL);
         self.per_thousand.store(per_thousand, Ordering::Relaxed);
@@ -54,7 +54,7 @@ impl Kept {
     }
 }
 
-/// Packs the values of a table that is being written out.
+/// Packs the values of a table that is being flushed.
 pub(super) struct Packing<'a> {
     lease: Lease,
     writer: SegmentWriter,
@@ -62,7 +62,7 @@ pub(super) struct Packing<'a> {
 }
 
 impl Core {
-    /// What packs a table's values, if it is worth it and there is room.
+    /// Returns the packing of a memtable's values, if it pays and there is space.
     ///
     /// # Errors
     /// `NoSpace`, `Device`.
@@ -76,7 +76,7 @@ impl Core {
             return Ok(None);
         };
         let wanted = bytes + HEADER_BYTES as u64 + self.objects.volume().chunk_bytes();
-        // What a spill may yet take for copies it does without if there is no room.
+        // A spill makes no copies if there is no space for them.
         if self.passing_room(0) < wanted {
             return Ok(None);
         }

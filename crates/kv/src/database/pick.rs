@@ -18,15 +18,15 @@ use crate::tree::shape::Tree;
 use crate::tree::{Kvset, KvsetNo, Leaf, LeafNo, TreeState};
 use crate::{ErrorKind, Result};
 
-/// Less than one in so many bytes of a class is little room.
+/// Less than one in this many bytes of a class is little space.
 const TIGHT: u64 = 4;
 
-/// The root of a store has one so manieth of what the fastest class has room for, if that is more than the memory
+/// The root of a store has one so manieth of what the fastest class has space for, if that is more than the memory
 /// tables that make a spill.
 const ROOT_PART: u64 = 8;
 
-/// The next job, and the space that the store takes beyond what it needs. One of somebody who is `thorough` leaves
-/// nothing at the root, and one kvset in each leaf without anything that is obsolete, but for what was written since.
+/// Returns the next job, and the garbage of the store. A manual compaction (`thorough`) leaves nothing at the root and
+/// one kvset in each leaf without obsolete versions, except what was written since.
 pub(crate) fn next_job(
     tree: &TreeState,
     settings: &PickSettings,
@@ -37,11 +37,11 @@ pub(crate) fn next_job(
     let picked = picked.map(|picked| picked.job);
     match thorough {
         None => (picked, space),
-        // What is due because of what was written since is the workers'.
+        // Jobs that are due because of later writes are left to the workers.
         Some(thorough) if thorough.is_overtaken(tree) => {
             (thorough.spill(tree).or_else(|| leaf_job(tree, thorough)), space)
         }
-        // Where there is little room, what deletes free comes before what has to be written for it.
+        // When space is low, jobs that only free space come before those that write.
         Some(thorough) if around.is_tight => {
             let spill = || pick_spill(tree, settings, around).map(|picked| picked.job);
             let deleting = || thorough_job(tree, None, thorough);
@@ -93,20 +93,20 @@ impl Compacted {
     }
 }
 
-/// Somebody who waits for all jobs of a store, for what is in it when he begins: what is written since may never come
-/// to rest.
+/// A manual compaction: runs all jobs of a store for the data in it when it begins. Later writes are left out, since
+/// they may never end.
 #[derive(Debug)]
 pub(crate) struct Thorough<'a> {
     pub(crate) store: &'a StoreState,
     /// Seconds since 1970.
     pub(crate) now_s: u64,
-    /// The first memory table that was made since.
+    /// The first memtable that was made since.
     pub(crate) end_table: u64,
-    /// What is numbered higher was written since.
+    /// Sequence number at the beginning; higher ones were written since.
     pub(crate) last: SequenceNo,
-    /// For copies and something obsolete: what is read often is copied again, and what a snapshot sees stays.
+    /// Leaves that are done: hot values are promoted again, and versions that a snapshot sees stay.
     pub(crate) done: Mutex<Compacted>,
-    /// Those that there was no room for.
+    /// Leaves for which there was no space.
     pub(crate) left_out: Mutex<LeftOut>,
 }
 
@@ -132,7 +132,7 @@ impl Thorough<'_> {
         }
     }
 
-    /// Whether a leaf was left out since this was asked last.
+    /// Returns whether a leaf was left out since this was asked last.
     pub(super) fn left_out_another(&self) -> bool {
         std::mem::take(&mut self.left_out.lock().is_longer)
     }
@@ -167,22 +167,22 @@ impl Thorough<'_> {
         (!kvsets.is_empty()).then_some(Job::Spill { kvsets })
     }
 
-    /// Whether a kvset has nothing that was there before.
+    /// Returns whether a kvset has nothing that was there before.
     fn is_newer(&self, kvset: &Kvset) -> bool {
         kvset.record().info.smallest_sequence > self.last
     }
 
-    /// Whether a tree has something that was written since, and more may come as long as jobs go on.
+    /// Returns whether a tree has something that was written since, and more may come as long as jobs go on.
     pub(super) fn is_overtaken(&self, tree: &TreeState) -> bool {
         tree.kvsets().any(|kvset| self.is_newer(kvset))
     }
 
-    /// Whether the root has anything that is to go into leaves.
+    /// Returns whether the root has anything that is to go into leaves.
     pub(super) fn has_any_at_root(&self, tree: &TreeState) -> bool {
         tree.root.iter().any(|kvset| !self.is_newer(kvset))
     }
 
-    /// Whether memory tables are to be written out first.
+    /// Returns whether memtables are to be flushed first.
     pub(super) fn has_waiting(&self) -> bool {
         self.store.view.read().waiting.iter().any(|table| table.no < self.end_table)
     }
@@ -193,14 +193,13 @@ pub(super) fn referenced(kvset: &Arc<Kvset>) -> impl Iterator<Item = SegmentNo> 
     kvset.record().info.references.iter().map(|references| references.segment)
 }
 
-/// So many bytes at the root make a spill: what was merged is few kvsets, and yet its values take the room of copies of
-/// what lies on slow classes.
+/// Bytes at the root that make a spill due: merged kvsets are few, and yet their values take the space of mirrors.
 fn root_bytes(fast_room: u64, tables_bytes: u64) -> u64 {
     PickSettings::default().root_bytes.min((fast_room / ROOT_PART).max(tables_bytes))
 }
 
 impl Core {
-    /// So many kvsets at the root make a spill.
+    /// Kvsets at the root that make a spill due.
     pub(crate) fn root_kvsets(&self) -> usize {
         (self.settings().slow_root_kvsets / 2).max(2)
     }
@@ -226,7 +225,7 @@ impl Core {
         }
     }
 
-    /// What the tree of a store does not know.
+    /// Returns what `pick` needs beside the tree of a store.
     pub(crate) fn surroundings(
         &self,
         writing: &Writing,
@@ -261,7 +260,7 @@ impl Core {
         }
     }
 
-    /// Those of `segments` that go on to be needed when the leaves of the store have nothing in them any more.
+    /// Returns those of `segments` that others need even when the leaves of the store have no values in them.
     fn needed_elsewhere(
         &self,
         writing: &Writing,
@@ -283,7 +282,7 @@ impl Core {
         needed
     }
 
-    /// How much the fastest class presses for log segments to be emptied: 1 if that is due. The store's root keeps
+    /// Returns the urgency of emptying log segments on the fastest class: 1 if it is due. The root of the store holds
     /// `log_bytes` in them.
     pub(crate) fn log_pressure(&self, log_bytes: u64) -> f64 {
         let limit = self.settings().fast_class_bytes;

@@ -1,4 +1,4 @@
-//! Holding writers back when memory tables or trees cannot keep pace.
+//! Holding writers back when memtables or trees cannot keep pace.
 //!
 //! Each store has a level: none, *slow* (each write waits a little, the longer the more kvsets are at the root) or
 //! *stop* (writes wait until something was done). It is set whenever tables or kvsets come or go; a write looks at it
@@ -12,7 +12,7 @@
 //! The database has one more: writes are slowed when the fastest class is nearly as full as it may get, and a spill is
 //! due that would free some of it; so that spills can keep pace, before the log goes to a slower class. They are never
 //! stopped for that: the log has a place to go to. A class that is full without such a limit is the log's affair, which
-//! waits a while for room (`log::writer`).
+//! waits a while for space (`log::writer`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,16 +26,16 @@ use crate::objects::ObjectKind;
 use crate::tree::garbage::Space;
 use crate::{Error, ErrorKind, Result};
 
-/// Why writers are held back.
+/// Why writers are stalled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// Memory tables wait to be written out.
+    /// Memtables wait to be flushed.
     MemoryTables,
-    /// There are too many kvsets at the root.
+    /// Too many kvsets at the root.
     RootKvsets,
     /// The fastest class is nearly full, and spills lag behind.
     FastClass,
-    /// The log has no room: it is written to, or a segment is being prepared.
+    /// The log has no space: it is written to, or a segment is being prepared.
     Log,
     /// Values take up far more space than is in use of them.
     Space,
@@ -51,7 +51,7 @@ enum Pressure {
 /// The longest that a write is slowed.
 const SLOWEST: Duration = Duration::from_millis(1);
 
-/// The longest that it is slowed for room on the fastest class.
+/// The longest that it is slowed for space on the fastest class.
 const SLOWEST_FOR_ROOM: Duration = Duration::from_micros(250);
 
 /// The longest that it is slowed for garbage; from so many times the bytes that there may be, and as long at so many.
@@ -64,13 +64,12 @@ const LEAST_EXCESS: u64 = 2;
 /// How much of what the fastest class may hold is in use when writes begin to be slowed.
 const SLOWED_FROM: f64 = 0.875;
 
-/// How long writes are slowed when so much of what the fastest class may hold is in use, what the log needs next
-/// counted.
+/// Returns the delay of writes at this used share of the fastest class, the next need of the log included.
 fn slowed_for_room(share: f64) -> Duration {
     SLOWEST_FOR_ROOM.mul_f64(((share - SLOWED_FROM) / (1.0 - SLOWED_FROM)).clamp(0.0, 1.0))
 }
 
-/// How long writes are slowed for space that is not in use.
+/// Returns the delay of writes for garbage.
 fn slowed_for_space(space: Space, segment_bytes: u64, free_bytes: u64) -> Duration {
     let [from, to] = SLOWED_FOR_SPACE;
     if space.excess < (LEAST_EXCESS * segment_bytes).min(free_bytes / 4) {
@@ -79,7 +78,7 @@ fn slowed_for_space(space: Space, segment_bytes: u64, free_bytes: u64) -> Durati
     SLOWEST_FOR_SPACE.mul_f64(((space.over - from) / (to - from)).clamp(0.0, 1.0))
 }
 
-/// Whether anything is put in.
+/// Returns whether anything is put in.
 pub(super) fn has_puts(payload: &Payload) -> bool {
     payload.operations().flatten().any(|operation| operation.kind == OperationKind::Put)
 }
@@ -94,7 +93,7 @@ impl Core {
         }
     }
 
-    /// Looks whether the tables that wait to be written out have as much memory as they may, all stores' together.
+    /// Looks whether the tables that wait to be flushed have as much memory as they may, all stores' together.
     fn look_at_tables(&self) -> bool {
         let settings = self.settings();
         let most = (settings.waiting_tables as u64).saturating_mul(settings.table_bytes());
@@ -153,7 +152,7 @@ impl Core {
         there.map(|references| references.stored_bytes).sum()
     }
 
-    /// Whether a spill is due that would take values from the fastest class.
+    /// Returns whether a spill is due that would take values from the fastest class.
     fn spills_lag(&self) -> bool {
         // Not under the lock of the list, which what follows takes again: between the two somebody may wait to change
         // it.
@@ -165,7 +164,7 @@ impl Core {
         })
     }
 
-    /// Whether a segment, which may have been meant for another class, lies on this one.
+    /// Returns whether a segment, which may have been meant for another class, lies on this one.
     pub(crate) fn lies_on(&self, segment: SegmentNo, class: u8) -> bool {
         let object = self.objects.find(ObjectKind::Segment, segment);
         let first = object.and_then(|object| object.chunks(0..1).first().and_then(|chunk| chunk.home));
@@ -217,7 +216,7 @@ impl Core {
             return Ok(());
         }
         let mut stalled: Option<(Cause, Duration)> = None;
-        // Since when nothing could be written out.
+        // Since when nothing could be flushed.
         let mut failed = None;
         let admitted = loop {
             let progress = self.background.progress.notified();
@@ -233,7 +232,7 @@ impl Core {
             };
             match pressure {
                 Pressure::None => break Ok(()),
-                // Where jobs have no room, deletes are what makes some.
+                // When jobs have no space, only deletes make some.
                 Pressure::Slow(_, Cause::Space) if self.objects.is_short() && !has_puts(payload) => {
                     break Ok(());
                 }

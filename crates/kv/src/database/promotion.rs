@@ -30,11 +30,10 @@ const LOOK_AFTER: u64 = 256;
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// When a store was promoted last.
+/// Time of a store's last promotion.
 #[derive(Debug, Default)]
 pub(crate) struct Promotion {
-    /// When something was promoted last, or when it could have been for the first time: what may be written adds up
-    /// from then on.
+    /// Time of the last promotion, or of the first possible one; the budget accumulates from then on.
     last: Mutex<Option<Duration>>,
     reads: AtomicU64,
 }

@@ -1,5 +1,5 @@
 //! Bringing what a tree has to the classes that its policy wants: after another policy was set, a class came or went,
-//! or one that was full has room.
+//! or one that was full has space.
 //!
 //! What decides is the class that an object is meant for, not where it found room: so what does not fit in is not tried
 //! for ever. When the volume's classes have changed, each object that was there is looked at once more, for it may have
@@ -11,7 +11,7 @@
 //!    others do; then other jobs have their turn. Readers notice nothing.
 //! 3. With its last chunk the object is meant for its new class; of a value segment the tree is told so, too. A stop
 //!    before that has the next opening do what is left.
-//! 4. Values that leaves have in the log's segments, and that the policy wants elsewhere, are written anew with a
+//! 4. Values that leaves have in the log's segments, and that the policy wants elsewhere, are rewritten with a
 //!    compaction of the leaf, for such a segment may be used by other stores, too.
 //!
 //! Nothing goes to the fastest class that the log could want soon. Manifest and log are no part of a tree: a worker
@@ -47,7 +47,7 @@ const STEP_BYTES: u64 = 8 << 20;
 /// Chunks that are copied at once.
 const CHUNKS_AT_ONCE: usize = 4;
 
-/// Log segments that the fastest class has room for still when something was moved there.
+/// Log segments that the fastest class has space for still when something was moved there.
 const SPARED_LOG_SEGMENTS: u64 = 4;
 
 /// Of the pressure on the fastest class at which jobs are due, the share up to which it is filled in the background.
@@ -82,11 +82,11 @@ pub(crate) struct Misplaced {
     key: ObjectKey,
     object: Object,
     wanted: String,
-    /// What the tree knows of it, if it is a value segment.
+    /// Its record in the tree, if it is a value segment.
     segment: Option<SegmentRecord>,
 }
 
-/// What is to be done about something that does not lie where the policy wants it.
+/// The repair of an object that is not where its policy wants it.
 #[derive(Debug)]
 pub(crate) enum Correction {
     Move(Misplaced),
@@ -108,12 +108,12 @@ impl Core {
         }
         let volume = self.objects.volume();
         let drained = volume.drain_class(class, &relocation).await;
-        // Where the policies now want things may be elsewhere than where they were moved to.
+        // Policies may now want other classes than those that data were moved to.
         self.background.work.notify();
         drained.map_err(|error| Error::volume(format!("cannot empty class {class:?}"), &error))
     }
 
-    /// What of the tree does not lie where the policy wants it and can be brought there now.
+    /// Returns an object of the tree that is not where the policy wants it and can be relocated now.
     pub(crate) fn correction(
         &self,
         writing: &Writing,
@@ -166,7 +166,7 @@ impl Core {
         let leaf = leaves().filter(|kvset| !kvset.is_copy()).map(|kvset| (kvset.no(), &wanted.leaf_keys));
         let mut keys = leaf.chain(root);
         let found = keys.find_map(|(no, class)| if_misplaced(ObjectKind::Keys, no, class, None));
-        // Those that are not referenced are mirrors.
+        // Unreferenced segments are mirrors.
         let is_home =
             |segment: &&SegmentRecord| tree.is_referenced(segment.no) && !copies.contains(&segment.no);
         let mut values = tree.segments.values().filter(is_home);
@@ -178,7 +178,7 @@ impl Core {
         if found.is_some() || wanted.moves_values {
             return found;
         }
-        // Log segments that went elsewhere because there was no room, and that leaves keep their values in.
+        // Log segments that went elsewhere because there was no space, and that leaves keep their values in.
         let in_use: BTreeSet<SegmentNo> = writing.log.segments().into_iter().collect();
         let mut logs: BTreeSet<SegmentNo> = leaves().flat_map(referenced).collect();
         logs.retain(|no| !tree.segments.contains_key(no) && !in_use.contains(no));
@@ -186,14 +186,14 @@ impl Core {
     }
 
     /// Brings the manifest and the log's segments to where they are meant to lie, once after each change of the
-    /// volume's classes. What finds no room stays.
+    /// volume's classes. What finds no space stays.
     pub(crate) async fn bring_log_back(&self, writing: &Writing) {
         if !self.limit.take_log_unsettled() {
             return;
         }
         let Some(class) = self.classes.of_log() else { return };
         if !self.classes.is_log_on(&class) {
-            // It is elsewhere because the fastest class is as full as it may get.
+            // It is elsewhere because the fastest class has reached its limit.
             self.limit.note_log_unsettled();
             return;
         }
@@ -212,7 +212,7 @@ impl Core {
             };
             let attributes = Attributes { class: Some(class.clone()), ..object.attributes() };
             if object.move_to(0..end, &class, &relocation).await.is_ok() {
-                // It may be deleted by now.
+                // The object may have been deleted.
                 let _ = object.set_attributes(&attributes);
             }
         }
@@ -225,7 +225,7 @@ impl Core {
         homes.any(|home| home.class != class.number)
     }
 
-    /// Whether a step's bytes more are no burden to the fastest class.
+    /// Returns whether a step's bytes more are no burden to the fastest class.
     fn has_room_on_fastest(&self, tree: &TreeState, is_thorough: bool) -> bool {
         let reserve =
             SPARED_LOG_SEGMENTS * super::open::log_segment_bytes(self.objects.volume(), &self.settings());
@@ -278,8 +278,8 @@ impl Core {
         Ok(did)
     }
 
-    /// What a store's leaves have on the fastest class, values before keys, but for what was tried before; and what its
-    /// root has in the log, if spills leave it there.
+    /// Returns an object of a store's leaves on the fastest class, values before keys, except those tried before; or of
+    /// the root's log, if spills leave values there.
     fn excess(&self, writing: &Writing, store: &StoreState) -> Option<Misplaced> {
         let fastest = self.classes.fastest()?;
         let next = self.classes.instead_of(&fastest)?;
@@ -334,7 +334,7 @@ impl Core {
                         return Ok(false);
                     }
                 }
-                // What cannot be moved stays, as what is written there would go elsewhere.
+                // An object that cannot be moved stays, since rewritten data would not go there either.
                 Err(error) if error.kind() == tanada_volume::ErrorKind::NoSpace => {
                     self.counters.jobs_without_space.add(1);
                 }
@@ -345,7 +345,7 @@ impl Core {
         let attributes = Attributes { class: Some(wanted.clone()), ..object.attributes() };
         match object.set_attributes(&attributes) {
             Ok(()) => {}
-            // The class or the object has gone meanwhile.
+            // The class or the object was removed meanwhile.
             Err(error) if error.kind() == tanada_volume::ErrorKind::NotFound => return Ok(true),
             Err(error) => return Err(Error::volume("cannot say where an object belongs", &error)),
         }
@@ -357,7 +357,7 @@ impl Core {
         Ok(true)
     }
 
-    /// Makes an edit, unless the store or what it is about has gone meanwhile.
+    /// Installs an edit, unless the store or its object was removed meanwhile.
     async fn install_if_there(&self, writing: &Writing, store: &Arc<StoreState>, edit: Edit) -> Result<()> {
         match self.install(writing, store, &edit, Vec::new).await {
             Err(_) if store.check_there().is_err() => Ok(()),
@@ -367,7 +367,7 @@ impl Core {
     }
 }
 
-/// What takes the promoted kvsets out of a tree's leaves.
+/// Returns the edit that removes promoted kvsets from a tree's leaves.
 fn dropped_copies(tree: &TreeState) -> Edit {
     let in_leaf = tree.leaves.iter().flat_map(|leaf| leaf.kvsets.iter().map(|kvset| (leaf.no, kvset)));
     let copies = in_leaf.filter(|(_, kvset)| kvset.is_copy());

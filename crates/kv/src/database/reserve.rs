@@ -4,7 +4,7 @@
 //! deleted would stay for ever. So as long as less is free than that takes, what puts something in is refused, and
 //! deletes are not. Others may fill the volume all the same.
 //!
-//! Whether there is less is looked at when objects are made, which is what takes room; writers look closer then, once
+//! Whether there is less is looked at when objects are made, which is what takes space; writers look closer then, once
 //! for each time.
 //!
 //! Who finds no chunk at all, a delete too, waits for what jobs give back: for the log's next segment, and for the
@@ -29,7 +29,7 @@ use crate::{Error, ErrorKind, Result};
 /// Log segments: one that is being filled and one that is ready, when the database is opened.
 const LOG_SEGMENTS: u64 = 2;
 
-/// Chunks beside those and a segment of values: manifests, key files of memory tables and of the root.
+/// Chunks beside those and a segment of values: manifests, key files of memtables and of the root.
 const CHUNKS: u64 = 8;
 
 /// Kvsets are brought together before a database is closed if less is free, so often at most.
@@ -40,15 +40,15 @@ const MOST_AT_THE_END: usize = 16;
 const MOST: u64 = 4;
 const LEAST_CHUNKS: u64 = 16;
 
-/// The smallest volumes keep so many all the same: what an opening that deletes one key takes, a manifest, a segment of
-/// the log and a key file. No more than one in four, for what has two or three is not to be without use.
+/// Least reserved chunks, even in the smallest volumes: what an opening that deletes one key takes, a manifest, a log
+/// segment and a key file. At most a quarter, so that two or three chunks remain usable.
 const FEWEST: u64 = 3;
 
-/// Memory tables that the fastest class has room for, at least, unless they had so little.
+/// Memtables that the fastest class has space for, at least, unless they had so little.
 const TABLES_OF_A_CLASS: u64 = 16;
 const LEAST_TABLE_BYTES: u64 = 1 << 20;
 
-/// How long a write waits for room: while jobs are at work, which free more than they take, and in any case.
+/// How long a write waits for space: while jobs are at work, which free more than they take, and in any case.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 const WAIT: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -59,7 +59,7 @@ const SYNC_EVERY: Duration = Duration::from_millis(200);
 
 /// Waiting for what others give back.
 impl Core {
-    /// Whether it is time to make deletions durable.
+    /// Returns whether it is time to make deletions durable.
     fn is_to_sync(&self) -> bool {
         let now = self.environment.now();
         let mut synced = self.background.synced_for_room.lock();
@@ -70,8 +70,8 @@ impl Core {
         is_due
     }
 
-    /// For who waits for room since `began`: returns when it is to be looked for once more: true; or if it is not worth
-    /// it any longer: false. The turn of the store `mine` is in the caller's hand.
+    /// Waits for free space. Returns true if the caller, which waits since `began`, should check again, or false if
+    /// waiting longer is useless. The caller holds the turn of the store `mine`.
     ///
     /// # Errors
     /// `Device`, if deletions cannot be made durable.
@@ -154,7 +154,7 @@ impl Core {
     /// # Errors
     /// `NoSpace`.
     pub(crate) async fn admit_puts(&self, payload: &Payload) -> Result<()> {
-        // What is larger than that has a log segment made for it, whatever was free when the last object was made.
+        // A larger batch needs a log segment of its own, whatever was free before.
         let least = CHUNKS / 2 * self.objects.volume().chunk_bytes();
         let large = Some(payload.frame_len() as u64).filter(|bytes| *bytes > least).unwrap_or_default();
         let is_too_large = || {
@@ -223,7 +223,7 @@ impl Core {
     }
 }
 
-/// Chunks that are filled: where room is short, those that kvsets take and do not use are the nearest.
+/// Chunks that are filled: where space is short, those that kvsets take and do not use are the nearest.
 impl Core {
     /// Merges neighbours of a store's tree that give chunks back; whether it did. To be called by whoever has the turn
     /// to do the store's jobs.
@@ -245,7 +245,7 @@ impl Core {
                 self.merge_of_leaf(writing, store, (context, tree), leaf, kvsets).await
             }
             Together::Down(leaf, kvsets) => {
-                // Values stay where they are: what is wanted is the room of keys.
+                // Values stay where they are: what is wanted is the space of keys.
                 context.placement.moves_values = false;
                 context.pace = Pace::unbounded();
                 if !self.run_job(writing, store, (context, tree), Job::Spill { kvsets }, false).await? {
@@ -279,8 +279,8 @@ impl Core {
         self.run_job(writing, store, (context, tree), job, false).await
     }
 
-    /// The same if nobody has the turn, room is short, and mirrors are not what takes it; a failure is for the next job
-    /// to tell.
+    /// The same if nobody has the turn, space is short, and mirrors are not what takes it; a failure is for the next
+    /// job to tell.
     pub(crate) async fn bring_together_if_due(&self, writing: &Writing, store: &Arc<StoreState>) -> bool {
         if !self.is_to_bring_together() {
             return false;
@@ -295,7 +295,7 @@ impl Core {
         is_due && free + self.mirrored_bytes() <= kept
     }
 
-    /// The same before a memory table is written out, whose key file takes one of the last chunks: of its store, or
+    /// The same before a memtable is flushed, whose key file takes one of the last chunks: of its store, or
     /// else of any. Whoever has the turn has some time to give it back.
     pub(crate) async fn make_room_for_table(&self, writing: &Writing, store: &Arc<StoreState>) {
         let began = self.environment.now();
@@ -306,7 +306,7 @@ impl Core {
                 if !did {
                     self.bring_others_together(writing, store).await;
                 }
-                // What was merged is deleted when nobody reads it any more.
+                // Merged kvsets are deleted after their last reader.
                 let _ = self.delete_retired().await;
                 return;
             }
@@ -329,19 +329,18 @@ impl Core {
         }
     }
 
-    /// Before anything else is done with a database that was opened: what was replayed is written out where room is
+    /// Before anything else is done with a database that was opened: what was replayed is flushed where space is
     /// short, so that the log it came from goes and that of the next opening finds room, however this one ends.
     pub(crate) async fn make_room_at_opening(&self) {
         let Some(writing) = &self.writing else { return };
         let (free, kept) = self.objects.room();
         if free < kept {
-            // What finds no room now is there still, and tried again.
+            // A memtable that finds no space stays, and is flushed later.
             let _ = self.flush_all(writing).await;
         }
     }
 
-    /// When nothing else is done with a database any more: makes room for the next opening and what it deletes, if
-    /// there is hardly any.
+    /// At the close of a database: makes space for the next opening and its deletes, if there is hardly any.
     pub(crate) async fn make_room_at_last(&self, writing: &Writing) {
         let least = LEAST_AT_THE_END * self.objects.volume().chunk_bytes();
         let stores = self.stores.read().clone();
@@ -361,7 +360,7 @@ impl Core {
     }
 }
 
-/// Memory tables that have something in them.
+/// Memtables that have something in them.
 fn tables_of(stores: &[Arc<StoreState>]) -> u64 {
     let of_store = |store: &Arc<StoreState>| {
         let view = store.view.read();

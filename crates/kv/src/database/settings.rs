@@ -5,7 +5,7 @@
 //! 2. What comes of it is checked as a whole; if anything is wrong, nothing is changed.
 //! 3. One record of the manifest has all settings of the database or the store. When it is durable, they are those of
 //!    whatever begins from now on.
-//! 4. Whoever was held back by those before, or may have something to do now, looks again.
+//! 4. Whoever was stalled by those before, or may have something to do now, looks again.
 
 use std::sync::Arc;
 
@@ -123,7 +123,7 @@ impl Core {
         if settings.policy != before.policy { self.classes.check(&settings.policy) } else { Ok(()) }
     }
 
-    /// Takes the filters of a store that are to stay in memory there, as far as there is room.
+    /// Takes the filters of a store that are to stay in memory there, as far as there is space.
     pub(crate) async fn hold_filters(&self, store: &StoreState) {
         let filters = store.settings().filters;
         if filters != FilterMemory::Paged {

@@ -1,5 +1,5 @@
 //! How large segments and leaves are: as set, but no more than a part of their class. What is left of one has to be
-//! written anew before its room is free, and a volume that is nearly full has little room for that.
+//! rewritten before its space is free, and a volume that is nearly full has little space for that.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::tree::Kvset;
 use crate::tree::pick::{data_bytes, key_bytes};
 use crate::tree::policy::Placement;
 
-/// Value segments that a class has room for, at least.
+/// Value segments that a class has space for, at least.
 const SEGMENTS_OF_A_CLASS: u64 = 32;
 
-/// Leaves whose keys a class has room for, at least, unless they had so few chunks.
+/// Leaves whose keys a class has space for, at least, unless they had so few chunks.
 const LEAVES_OF_A_CLASS: u64 = 16;
 const LEAST_CHUNKS_OF_A_LEAF: u64 = 4;
 
@@ -22,12 +22,12 @@ const SMALL_CHUNKS: u64 = 4;
 /// Sizes of what a store has.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shares {
-    /// Of a value segment.
+    /// Most bytes of a value segment.
     pub(crate) segment_bytes: u64,
     /// A segment with fewer bytes is small: what it has could be a half of another one, and its last chunk may be more
     /// than a quarter of it.
     pub(crate) small_segment_bytes: u64,
-    /// Of a leaf, all kvsets together.
+    /// Most bytes of a leaf, all kvsets together.
     pub(crate) leaf_bytes: u64,
 }
 

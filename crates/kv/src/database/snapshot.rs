@@ -20,14 +20,14 @@ use crate::merge::{Load, Readers};
 #[derive(Debug, Default)]
 pub(crate) struct Snapshots {
     visible: AtomicU64,
-    /// Who reads there or later sees all loads.
+    /// Readers at this number or later see all bulk loads.
     last_load_end: AtomicU64,
     registered: Mutex<Registered>,
 }
 
 #[derive(Debug, Default)]
 struct Registered {
-    /// How often.
+    /// Number of holders of each number.
     numbers: BTreeMap<SequenceNo, usize>,
     /// In the order of their ends.
     loads: Vec<Load>,
@@ -46,7 +46,7 @@ impl Registered {
 }
 
 impl Snapshots {
-    /// What a reader sees now who asks for the latest.
+    /// Returns the latest visible sequence number.
     #[inline]
     pub(crate) fn visible(&self) -> SequenceNo {
         self.visible.load(Ordering::Acquire)
@@ -83,8 +83,8 @@ impl Snapshots {
         Readers { numbers, loads: registered.loads.clone() }
     }
 
-    /// A load is about to be seen, by who reads at its end or later. By whoever holds the commit lock, and publishes
-    /// the end when it is there.
+    /// Notes a bulk load that becomes visible to readers at its end or later. Called under the commit lock, before the
+    /// end is published.
     pub(crate) fn note_load(&self, load: Load) {
         let mut registered = self.registered.lock();
         registered.forget_loads(self.visible());
@@ -127,8 +127,8 @@ impl Drop for Held {
     }
 }
 
-/// What was there at a moment, in all stores of a database; it can be read as long as the snapshot or a clone of it
-/// lives, and takes up the space of what was overwritten or deleted since.
+/// The state of all stores of a database at a moment. It can be read while the snapshot or a clone of it lives, and
+/// keeps the space of versions overwritten or deleted since.
 #[derive(Clone)]
 pub struct Snapshot {
     held: Arc<Held>,

@@ -37,7 +37,7 @@ pub(crate) struct Counters {
     pub(crate) log_stalls: Stalls,
     pub(crate) space_stalls: Stalls,
     pub(crate) deleted_objects: Counter,
-    /// Where the log has to be before tables are looked at that nobody writes to.
+    /// Log position at which idle memtables are checked next.
     pub(crate) next_look: Counter,
     pub(crate) writes: Latencies,
     pub(crate) reads: Latencies,
@@ -69,7 +69,7 @@ impl Counters {
         stalls.us.add(took.as_micros() as u64);
     }
 
-    /// A job of that kind has taken away kvsets with so many versions.
+    /// Notes a job of that kind, which replaced kvsets with `versions` versions.
     pub(crate) fn note_job(&self, kind: &'static str, versions: u64, took: Duration) {
         let us = took.as_micros() as u64;
         let job = JobStatistics { count: 1, versions, us };
@@ -92,7 +92,7 @@ impl Counters {
         ]
     }
 
-    /// Whether an operation is one of those that are measured.
+    /// Returns whether an operation is one of those that are measured.
     pub(crate) fn is_measured(counter: &Counter) -> bool {
         counter.get().is_multiple_of(16)
     }
@@ -101,7 +101,7 @@ impl Counters {
 /// Counters of a database since it was opened, and what it takes up now.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Statistics {
-    /// What was done since the opening.
+    /// Counters since the opening.
     #[serde(flatten)]
     pub since_opening: Activity,
     /// Bytes written to objects over bytes written by users.
@@ -114,14 +114,14 @@ pub struct Statistics {
     /// Bytes of all objects but what mirrors alone need over those of keys and values in kvsets that are in use;
     /// versions that only snapshots see count as in use.
     pub space_amplification: f64,
-    /// Pages, filters and values that were read over look-ups that memory tables did not answer.
+    /// Pages, filters and values that were read over lookups that memtables did not answer.
     pub read_amplification: f64,
     /// Bytes in the cache.
     pub cache_bytes: u64,
     /// Bytes of filters that stay in memory.
     #[serde(default)]
     pub resident_filter_bytes: u64,
-    /// Bytes that memory tables take up, and what is kept for the next ones.
+    /// Bytes that memtables take up, and what is kept for the next ones.
     pub memory_table_bytes: u64,
     /// Snapshots that are held.
     pub snapshots: usize,
@@ -131,9 +131,9 @@ pub struct Statistics {
     pub stores: Vec<StoreStatistics>,
     /// Batches, and what waited for the log to be durable.
     pub writes: LatencySummary,
-    /// Look-ups.
+    /// Lookups.
     pub reads: LatencySummary,
-    /// What was done over the life of the database: all openings for writing, and this one.
+    /// Counters over the life of the database: all openings for writing, this one included.
     #[serde(default)]
     pub lifetime: Activity,
 }
@@ -141,11 +141,11 @@ pub struct Statistics {
 /// Writes that had to wait for one cause.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StallStatistics {
-    /// `memory tables`, `root kvsets`, `fast class`, `log` or `space`.
+    /// `memtables`, `root kvsets`, `fast class`, `log` or `space`.
     pub cause: String,
-    /// How often.
+    /// Number of stalls.
     pub count: u64,
-    /// How long, all together, in microseconds.
+    /// Total time in microseconds.
     pub us: u64,
 }
 
@@ -153,11 +153,11 @@ pub struct StallStatistics {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobStatistics {
-    /// How many.
+    /// Number of jobs.
     pub count: u64,
     /// Versions in the kvsets that they took away; none if these went to another place as they are.
     pub versions: u64,
-    /// How long, all together, in microseconds: with what they gave way to others.
+    /// Total time in microseconds, with the rests for others.
     pub us: u64,
 }
 
@@ -173,15 +173,15 @@ impl JobStatistics {
     }
 }
 
-/// What a database takes up on a class.
+/// Bytes of a database on a class.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ClassStatistics {
     /// The class's name.
     pub name: String,
     /// Bytes of log and value segments.
     pub segment_bytes: u64,
-    /// Those of segments that no kvset has values in: what the log is being written to, has ready, or would be replayed
-    /// from. They are made in full before anything is written to them.
+    /// Bytes of segments without values of kvsets: the log's active and spare segments, and what a replay would read.
+    /// They are allocated in advance.
     pub log_bytes: u64,
     /// Bytes of key files.
     pub key_bytes: u64,
@@ -192,12 +192,12 @@ pub struct ClassStatistics {
     pub most_reads_per_second: Option<u64>,
 }
 
-/// What a store consists of.
+/// Size and shape of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StoreStatistics {
     /// Its name.
     pub name: String,
-    /// Memory tables that wait to be written out.
+    /// Memtables that wait to be flushed.
     pub waiting_tables: usize,
     /// Kvsets at the root.
     pub root_kvsets: usize,
@@ -213,7 +213,7 @@ pub struct StoreStatistics {
     pub mirrored_bytes: u64,
     /// Versions in kvsets.
     pub versions: u64,
-    /// Versions in memory tables, and otherwise in the log alone.
+    /// Versions in memtables, and otherwise in the log alone.
     pub logged_versions: u64,
     /// Bytes of the keys and values of those.
     #[serde(default)]

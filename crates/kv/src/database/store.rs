@@ -31,17 +31,16 @@ use crate::tree::scattered::Scattered;
 use crate::tree::{TreeState, TreeTombstones};
 use crate::{Error, ErrorKind, Result, StoreOverrides};
 
-/// Where a store's versions are; each part is older than the one before.
+/// The sources of a store's versions, from newest to oldest.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
     /// Written to.
     pub(crate) active: Arc<MemoryTable>,
-    /// Full, newest first; each is written out, oldest first.
+    /// Full, newest first; each is flushed, oldest first.
     pub(crate) waiting: Vec<Arc<MemoryTable>>,
     pub(crate) tree: Arc<TreeState>,
-    /// What look-ups of earlier numbers found to be the newest of a key may not be what that has any more, though
-    /// nothing in the tree says so: what said so was dropped along with what it deletes, or what a load brought has a
-    /// number from before.
+    /// Lookups at earlier numbers do not bound what is newest: a delete may have been dropped along with what it hid,
+    /// or a bulk load brought versions with an earlier number.
     pub(crate) known_since: SequenceNo,
 }
 
@@ -51,12 +50,12 @@ const TRIES: u64 = 3;
 /// Keys whose reads are counted at once.
 const MOST_HOT_KEYS: usize = 1 << 16;
 
-/// Of a store with these settings.
+/// Creates the read counters of a store with these settings.
 fn hot_keys(settings: &StoreSettings) -> usize {
     if settings.promoted_bytes_per_second > 0 { MOST_HOT_KEYS } else { 0 }
 }
 
-/// What all handles of a store share.
+/// State that all handles of a store share.
 #[derive(Debug)]
 pub(crate) struct StoreState {
     /// Which of the databases that this process has opened is its own.
@@ -65,31 +64,31 @@ pub(crate) struct StoreState {
     pub(crate) name: String,
     /// Changed under the manifest's lock alone.
     pub(crate) live: LiveStoreSettings,
-    /// Changed under the commit lock alone, as far as the memory tables go.
+    /// Changed under the commit lock alone, as far as the memtables go.
     pub(crate) view: RwLock<View>,
-    /// What its writers have to be spared; see [`super::pressure`].
+    /// Write stall of the store; see [`super::pressure`].
     pub(crate) pressure: AtomicU8,
     /// One job of its tree at a time, but for merges at the root.
     pub(crate) has_job: AtomicBool,
     pub(crate) taken: Mutex<Taken>,
     pub(crate) unsettled: Unsettled,
-    /// Of the last table that was written out.
+    /// Visible share of the last flushed memtable.
     pub(crate) kept: Kept,
-    /// What is read often from slow classes.
+    /// Keys that are read often from slow classes.
     pub(crate) hot: HotKeys,
     pub(crate) promotion: Promotion,
-    /// What is read from slow classes though there is room on the fastest.
+    /// Reads of slow classes while the fastest one has space.
     pub(crate) unmirrored: Unmirrored,
-    /// What is obsolete.
+    /// State of tombstone compactions.
     pub(crate) cleaning: Cleaning,
-    /// What scans have to read piece by piece.
+    /// Waste of scans that read values in small pieces.
     pub(crate) scattered: Scattered,
     /// Leaves that were merged with what the root hides of them.
     pub(crate) thinned: Mutex<Thinned>,
     pub(crate) tombstones: TreeTombstones,
-    /// Of values in the cache.
+    /// Owner of the store's values in the cache.
     pub(crate) owner: Owner,
-    /// The largest sequence number that left the memory tables.
+    /// The largest sequence number that left the memtables.
     pub(crate) flushed_sequence: AtomicU64,
     pub(crate) is_dropped: AtomicBool,
 }
@@ -129,7 +128,8 @@ impl StoreState {
         })
     }
 
-    /// Whether anything was done to a key from `start` to `end` after `since`; also if that is not known any more.
+    /// Returns whether anything was done to a key from `start` to `end` after `since`; also if that is not known any
+    /// more.
     pub(crate) fn may_have_changed(&self, start: &[u8], end: Option<&[u8]>, since: SequenceNo) -> bool {
         let view = self.view.read();
         self.flushed_sequence.load(Ordering::Acquire) > since
@@ -137,7 +137,7 @@ impl StoreState {
             || view.waiting.iter().any(|table| table.changed_in(start, end, since))
     }
 
-    /// Whether anything was done to a key after `since`; also if that is not known any more.
+    /// Returns whether anything was done to a key after `since`; also if that is not known any more.
     pub(crate) fn key_may_have_changed(&self, key: &[u8], since: SequenceNo) -> bool {
         let hash = KeyHash::of(key);
         let view = self.view.read();
@@ -147,18 +147,18 @@ impl StoreState {
                 .any(|table| table.has_newer(key, hash, since))
     }
 
-    /// Bytes in its memory tables that wait to be written out.
+    /// Bytes in its memtables that wait to be flushed.
     pub(crate) fn waiting_bytes(&self) -> u64 {
         self.view.read().waiting.iter().map(|table| table.bytes()).sum()
     }
 
-    /// Bytes in its memory tables.
+    /// Bytes in its memtables.
     pub(crate) fn table_bytes(&self) -> u64 {
         let view = self.view.read();
         view.active.bytes() + view.waiting.iter().map(|table| table.bytes()).sum::<u64>()
     }
 
-    /// Versions in its memory tables.
+    /// Versions in its memtables.
     pub(crate) fn logged_versions(&self) -> u64 {
         self.in_tables(MemoryTable::versions)
     }
@@ -195,7 +195,7 @@ impl StoreState {
         Ok(())
     }
 
-    /// When an entry expires that is written now, if the settings say so.
+    /// Returns the expiry of an entry written now, by the settings.
     pub(crate) fn default_expiry(&self, core: &Core) -> Option<u32> {
         let time_to_live_s = self.live.time_to_live_s()?;
         expiry(core.environment.wall_time_s(), time_to_live_s)
@@ -250,7 +250,7 @@ impl Store {
     }
 
     /// Changes which classes keys and values go to, for good. What is written from now on goes where the policy says;
-    /// what lies elsewhere is moved beside other work, as long as the fastest class has room to spare, and by
+    /// what lies elsewhere is moved beside other work, as long as the fastest class has space to spare, and by
     /// [`compact`](Self::compact) at once.
     ///
     /// # Errors
@@ -353,7 +353,7 @@ impl Store {
     ) -> Result<Option<Bytes>> {
         let mut tries = 0;
         loop {
-            // What others write is noted for a transaction, whatever is written out.
+            // Writes of others are noted for a transaction, also across flushes.
             let open = (tries >= TRIES).then(|| self.core.open_transaction());
             let at = open.as_ref().map(OpenTransaction::sequence);
             let (old, read_at) = self.core.get_with_number(&self.state, key, at).await?;
@@ -366,8 +366,7 @@ impl Store {
             let check =
                 open.as_ref().map_or(Check::Unchanged(read_at), |open| Check::Transaction(open, None));
             match self.core.commit(batch, options, Some(check)).await {
-                // Somebody was faster: what was read is not what is there. Or what is there was written out meanwhile,
-                // and it is not known whether anybody was.
+                // Another writer was faster; or a flush came between, and it is not known whether one was.
                 Err(error) if error.kind() == ErrorKind::Conflict => tries += 1,
                 Err(error) => return Err(error),
                 Ok(()) => return Ok(new),

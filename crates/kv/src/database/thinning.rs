@@ -1,9 +1,9 @@
-//! Deletes give room back where there is none to bring them down.
+//! Deletes give space back where there is none to bring them down.
 //!
 //! A spill writes a key file for each leaf that it has something for before anything goes, a chunk or more each. Where
-//! the volume is full of what was deleted key by key there is no room for that, and as long as the deletes stay at the
+//! the volume is full of what was deleted key by key there is no space for that, and as long as the deletes stay at the
 //! root nothing of it comes free. Then leaves are merged one by one with what the root hides of them: that takes no
-//! more room than one leaf's keys, which is [kept](super::reserve), and what is left of them is less each time.
+//! more space than one leaf's keys, which is [kept](super::reserve), and what is left of them is less each time.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::tree::pick::key_bytes;
 use crate::tree::{Kvset, LeafNo, TreeState};
 use crate::{ErrorKind, Result};
 
-/// What such a job is called where jobs are counted.
+/// Name of these jobs in statistics.
 const THINNING: &str = "thinning";
 
 /// Leaves are merged with the root for its deletes only if these are at least one in so many of their versions.
@@ -29,7 +29,7 @@ const MORE: u64 = 8;
 /// Which leaves were merged with what the root hides of them.
 #[derive(Debug, Default)]
 pub(crate) struct Thinned {
-    /// What the root deleted then.
+    /// Deletes of the root at that time.
     deletes: u64,
     leaves: BTreeSet<LeafNo>,
 }
@@ -60,9 +60,9 @@ impl Thinned {
 }
 
 impl Core {
-    /// Merges leaves of a store with what the root hides of them until there is room to bring that down, or all have
+    /// Merges leaves of a store with what the root hides of them until there is space to bring that down, or all have
     /// been; whether there is more than before. To be called by whoever has the turn to do the store's jobs, and found
-    /// no room.
+    /// no space.
     ///
     /// # Errors
     /// `Corrupted`, `Device`.

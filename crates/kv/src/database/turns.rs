@@ -5,8 +5,8 @@
 //! and then an operation lets the others run first.
 //!
 //! A write does so before each operation, as long as others can go on: they are reads that have begun, or what makes
-//! room for writes. And it does as long as a writer waits for room, or has been told that there is some and did not run
-//! yet. But what rests on something that was read is written at once, before others change that.
+//! space for writes. And it does as long as a writer waits for space, or has been told that there is some and did not
+//! run yet. But what rests on something that was read is written at once, before others change that.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -15,14 +15,14 @@ use crate::notify::yield_now;
 /// One operation of so many that do not wait lets others run: some tenths of a millisecond of a thread.
 const OPERATIONS: u64 = 64;
 
-/// Who is to have a turn.
+/// Yield budget of the tasks that use a database.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     operations: AtomicU64,
     waiting: AtomicUsize,
 }
 
-/// A writer who waits for room, until it is dropped.
+/// Marks a writer as waiting for space until it is dropped.
 pub(super) struct Waits<'a>(&'a AtomicUsize);
 
 impl Turns {
@@ -49,7 +49,7 @@ impl Turns {
         self.operations.fetch_add(1, Ordering::Relaxed) % OPERATIONS == OPERATIONS - 1
     }
 
-    /// To be held while a writer waits for room.
+    /// To be held while a writer waits for space.
     pub(super) fn waits(&self) -> Waits<'_> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         Waits(&self.waiting)

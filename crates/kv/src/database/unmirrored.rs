@@ -1,13 +1,13 @@
-//! Mirrors of what is read on a slow class, where the fastest has room that nobody wants.
+//! Mirrors of what is read on a slow class, where the fastest has space that nobody wants.
 //!
-//! Values lose their mirrors when the room is wanted, and do not get them back when it is free again. So what reads
-//! take from slow classes is counted, in bytes, by leaf. When it is a 32nd of what a leaf has there, and there is room,
-//! the leaf's keys are written anew with copies of its values that have no mirror: these are read together, as
+//! Values lose their mirrors when the space is wanted, and do not get them back when it is free again. So what reads
+//! take from slow classes is counted, in bytes, by leaf. When it is a 32nd of what a leaf has there, and there is
+//! space, the leaf's keys are rewritten with copies of its values that have no mirror: these are read together, as
 //! neighbours, which a device does faster than one by one. Of several leaves that one is first of which most was read
-//! for its size; then it has to be read as often again, but for what there was no room for. Where there is none,
+//! for its size; then it has to be read as often again, but for what there was no space for. Where there is none,
 //! mirrors in which little is read for their size make way ([`mirrors`](super::mirrors)): much of what they have is
 //! garbage, and a copy of the rest takes less. A leaf of which no copies could be made is not taken again before its
-//! kvsets are others, or there is half as much room again.
+//! kvsets are others, or there is half as much space again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,22 +21,22 @@ use crate::tree::policy::Placement;
 use crate::tree::{DenseMirrors, JobContext, JobOutput, KvsetNo, LeafNo, TreeState, compact};
 use crate::{ErrorKind, Result};
 
-/// One in so many bytes that a leaf has on slow classes has to be read there.
+/// One in this many bytes that a leaf has on slow classes has to be read there.
 const READ_PART: u64 = 32;
 
-/// There has to be room for one in so many of them.
+/// There has to be space for one in so many of them.
 const ROOM_PART: u64 = 4;
 
-/// No more is asked for than one in so many bytes of the fastest class.
+/// No more is asked for than one in this many bytes of the fastest class.
 const MOST_WAY_PART: u64 = 16;
 
-/// If more of what was to have mirrors found no room, little came of it.
+/// If more of what was to have mirrors found no space, little came of it.
 const MOST_LEFT: f64 = 0.75;
 
-/// After so many bytes it is looked whether there is something to do.
+/// After this many bytes it is looked whether there is something to do.
 const LOOK_AFTER: u64 = 1 << 20;
 
-/// What was read where leaves have it, and leaves that get no copies.
+/// Reads of values without mirrors, by leaf, and leaves that get none.
 #[derive(Debug, Default)]
 pub(crate) struct Unmirrored {
     read: Mutex<Read>,
@@ -59,7 +59,7 @@ fn kvsets(tree: &TreeState, leaf: LeafNo) -> Vec<KvsetNo> {
     tree.leaf_by_no(leaf).map(|leaf| leaf.kvsets.iter().map(|kvset| kvset.no()).collect()).unwrap_or_default()
 }
 
-/// What was read of a leaf, what it has, and room that there is for copies of it.
+/// Reads of a leaf, its bytes, and the free space for copies of it.
 #[derive(Debug, Clone, Copy)]
 struct Reads {
     leaf: LeafNo,
@@ -69,7 +69,7 @@ struct Reads {
 }
 
 impl Reads {
-    /// Whether they are worth copies.
+    /// Returns whether they are worth copies.
     fn are_due(&self) -> bool {
         let Reads { read, bytes, room_bytes, .. } = *self;
         bytes > 0 && read > 0 && read >= bytes / READ_PART && room_bytes >= (bytes / ROOM_PART).max(1)
@@ -80,14 +80,14 @@ impl Reads {
     }
 }
 
-/// Of leaves that one of which most was read for its size, if that is worth its copies.
+/// Returns the leaf with the most reads per byte, if they are worth its copies.
 fn most_read(leaves: impl Iterator<Item = Reads>) -> Option<LeafNo> {
     let due = leaves.filter(Reads::are_due);
     due.max_by(|a, b| a.share().total_cmp(&b.share())).map(|reads| reads.leaf)
 }
 
 impl Unmirrored {
-    /// So many bytes of a leaf were read where it has them; whether it is time to look.
+    /// Notes `bytes` read of a leaf without a mirror; returns true if a check is due.
     pub(crate) fn note_read(&self, leaf: LeafNo, bytes: u32) -> bool {
         self.reads.fetch_add(1, Ordering::Relaxed);
         let mut read = self.read.lock();
@@ -109,7 +109,7 @@ impl Unmirrored {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// Of what lost its mirror so many were read.
+    /// Adds the reads of an evicted mirror.
     pub(super) fn add_reads(&self, reads: u64) {
         self.reads.fetch_add(reads, Ordering::Relaxed);
     }
@@ -119,8 +119,7 @@ impl Unmirrored {
         self.reads.store(self.reads() >> halvings, Ordering::Relaxed);
     }
 
-    /// Of what was read of a leaf with so many bytes so much was of what has no mirror still; the rest has to be read
-    /// anew, and all of it if that is most.
+    /// Keeps the fraction `part` of the noted reads, those of values that still have no mirror.
     pub(crate) fn keep_part(&self, leaf: LeafNo, part: f64, leaf_bytes: u64) {
         let mut read = self.read.lock();
         match read.by_leaf.get_mut(&leaf) {
@@ -131,14 +130,14 @@ impl Unmirrored {
         }
     }
 
-    /// No copies could be made of a leaf, with so much room.
+    /// Notes that no copies of a leaf could be made with this much space.
     fn note_in_vain(&self, tree: &TreeState, leaf: LeafNo, room_bytes: u64) {
         let mut in_vain = self.in_vain.lock();
         in_vain.retain(|leaf, _| tree.leaf_by_no(*leaf).is_some());
         in_vain.insert(leaf, (kvsets(tree, leaf), room_bytes));
     }
 
-    /// Whether there would probably be none again.
+    /// Returns whether there would probably be none again.
     fn is_in_vain(&self, tree: &TreeState, leaf: LeafNo, room_bytes: u64) -> bool {
         let in_vain = self.in_vain.lock();
         let known = in_vain.get(&leaf).filter(|(_, room)| room_bytes <= room.saturating_add(room / 2));
@@ -173,9 +172,9 @@ impl Core {
         DenseMirrors { from: slow.map(|segment| segment.no).collect(), ..mirrors }
     }
 
-    /// The job that brings mirrors of what is read to the fastest class, if there is room and it is worth it.
+    /// The job that brings mirrors of what is read to the fastest class, if there is space and it is worth it.
     pub(crate) fn unmirrored(&self, store: &StoreState, tree: &TreeState) -> Option<Job> {
-        // Who promotes has said how much is to be copied.
+        // Stores with promotion have a budget for copies.
         let promotes = store.settings().promoted_bytes_per_second > 0;
         // Readers do not wait for what follows.
         let by_leaf = store.unmirrored.by_leaf(tree);
@@ -191,7 +190,7 @@ impl Core {
             let segments = tree.values_by_segment(leaf).into_iter();
             segments.filter(|(segment, _)| mirrors.from.contains(segment)).map(|(_, bytes)| bytes).sum()
         };
-        // Those that have promoted kvsets have copies of what is read often.
+        // Leaves with promoted kvsets have copies of hot values.
         let has_copies = |leaf: LeafNo| {
             tree.leaf_by_no(leaf).is_some_and(|leaf| leaf.kvsets.iter().any(|kvset| kvset.is_copy()))
         };
@@ -206,7 +205,7 @@ impl Core {
         if let Some(leaf) = most_read(reads.iter().copied().filter(is_worth)) {
             return Some(Job::Mirror { leaf, kvsets: kvsets(tree, leaf) });
         }
-        // With as much room as it takes.
+        // With as much space as it takes.
         let with_way = reads.into_iter().map(|reads| {
             let keys = keys_beside(&mirrors, tree, reads.leaf, &placement);
             (keys, Reads { room_bytes: (reads.bytes / ROOM_PART).max(1), ..reads })
@@ -218,8 +217,8 @@ impl Core {
         None
     }
 
-    /// Does that job; `None` if there are no more mirrors then. Nobody is in want of it: who asks for what is damaged
-    /// is told, and all else goes on.
+    /// Runs that job; `None` if it made no mirrors. Damaged values are no failure: their readers get an error, and the
+    /// job goes on.
     ///
     /// # Errors
     /// `NoSpace`, and those that are no damage.
@@ -230,7 +229,7 @@ impl Core {
         tree: &TreeState,
         (leaf, kvsets): (LeafNo, &[KvsetNo]),
     ) -> Result<Option<JobOutput>> {
-        // There was room when it was picked.
+        // There was space when the job was picked.
         let Some(room_bytes) = context.dense.as_ref().map(|dense| dense.room_bytes) else { return Ok(None) };
         let done = compact(context, tree, leaf, kvsets, &BTreeSet::new()).await;
         let left = done.as_ref().map_or(0.0, JobOutput::unmirrored_part);

@@ -36,7 +36,7 @@ pub const PARTS: u8 = 8;
 /// Kinds of objects.
 pub const KINDS: u8 = 4;
 
-/// Entries of a key file after which a walk has to have come to its end.
+/// Entries of a key file after which a walk has to have ends.
 const MOST_ENTRIES: usize = 1 << 20;
 
 /// The identity of the database that hostile logs are of.

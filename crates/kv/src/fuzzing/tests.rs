@@ -7,7 +7,7 @@ use super::*;
 use crate::testing::TestVolume;
 use crate::{Batch, Compression, Database, Isolation, WriteOptions};
 
-/// What a database writes, by kind of object; at most so many bytes of each.
+/// What a database writes, by kind of object; at most this many bytes of each.
 fn samples() -> [Vec<Vec<u8>>; 3] {
     const MOST: usize = 96 << 10;
     let volume = TestVolume::new();

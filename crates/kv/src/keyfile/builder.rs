@@ -11,7 +11,7 @@ pub(super) struct PageBuilder {
     bytes: Vec<u8>,
     restarts: Vec<u16>,
     entries: u16,
-    /// Where the first entry ends.
+    /// End of the first entry.
     first_end: usize,
     last_key: Vec<u8>,
 }
@@ -51,7 +51,7 @@ impl PageBuilder {
         self.entries
     }
 
-    /// Whether one more entry fits: into one unit, or one more than the first entry takes if that is longer.
+    /// Returns whether one more entry fits: into one unit, or one more than the first entry takes if that is longer.
     pub(super) fn has_room(&self, key: &[u8], payload: &[u8]) -> bool {
         let (shared, is_restart) = self.shares(key);
         // Three bytes for each length are more than enough for what fits into a unit.
@@ -60,13 +60,13 @@ impl PageBuilder {
         self.bytes.len() + 2 * self.restarts.len() + needed <= units * self.unit_bytes
     }
 
-    /// Whether it has more than a unit. Where the entries behind that begin no restart says, for its number is too
-    /// small for some.
+    /// Returns whether it has more than a unit. Where the entries behind that begin no restart says, for its number is
+    /// too small for some.
     fn is_long(&self) -> bool {
         self.bytes.len() >= self.unit_bytes
     }
 
-    /// How much the next entry shares with the one before, and whether it is a restart.
+    /// Returns how many bytes the next entry shares with the one before, and whether it is a restart.
     fn shares(&self, key: &[u8]) -> (usize, bool) {
         let shared = common_prefix(&self.last_key, key);
         let is_nth = usize::from(self.entries).is_multiple_of(RESTART_INTERVAL);
@@ -125,7 +125,7 @@ pub(super) struct UnsealedPage {
     pub(super) entries_end: u32,
     pub(super) restarts: u16,
     pub(super) entries: u16,
-    /// With room for the header.
+    /// With space for the header.
     pub(super) bytes: Vec<u8>,
 }
 

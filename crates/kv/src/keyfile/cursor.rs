@@ -15,7 +15,7 @@ use crate::entry::{SequenceNo, Version};
 use crate::merge::{Direction, Source, Step};
 use crate::wire::Malformed;
 
-/// How pages are come by.
+/// How the cursor reads pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     Cached,
@@ -23,10 +23,10 @@ pub(crate) enum Access {
     Ahead(usize),
 }
 
-/// Where a load leads.
+/// The purpose of a page load.
 #[derive(Debug, Clone)]
 enum Target {
-    /// Where a bound is.
+    /// The cursor seeks a bound.
     Bound(Option<Bytes>),
     /// The first or the last entry of the page there.
     Page(PageAddress),
@@ -39,7 +39,7 @@ pub(crate) struct KeyCursor {
     access: Access,
     direction: Direction,
     page: Option<Arc<Page>>,
-    /// Of the entry, in the page.
+    /// Offset of the entry in the page.
     at: usize,
     payload_at: usize,
     end: usize,

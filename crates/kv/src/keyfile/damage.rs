@@ -12,8 +12,8 @@ use crate::Error;
 const READS_AT_ONCE: usize = 32;
 
 impl KeyFile {
-    /// What is wrong with the pages of the index and the parts of the filter: `Corrupted`, with object and offset, or
-    /// why one cannot be read. What lies below a damaged page of the index is not looked at.
+    /// Returns the damage of index pages and filter parts: `Corrupted`, with object and offset, or the error of the
+    /// read. Pages below a damaged index page are not checked.
     pub(crate) async fn damage(&self) -> Vec<Error> {
         let mut damage = self.damage_of_index().await;
         damage.extend(self.damage_of_filter().await);

@@ -2,7 +2,7 @@
 //!
 //! It is made of parts of one page each, so that it can be resident or come through the cache. A key's part is chosen
 //! by its hash: that takes no search, and the filter is asked before the index is. The hash is SipHash-1-3 with a fixed
-//! key, taken once a look-up whatever the number of files.
+//! key, taken once a lookup whatever the number of files.
 //!
 //! The format on the devices depends on what `fastbloom` does with a hash; a test holds it to that.
 
@@ -44,7 +44,7 @@ impl KeyHash {
     }
 }
 
-/// What a file says of its filter.
+/// The shape of a file's filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FilterShape {
     /// In units; the parts follow each other.
@@ -56,7 +56,7 @@ pub(crate) struct FilterShape {
 }
 
 impl FilterShape {
-    /// Where the part of a key is.
+    /// Returns the filter part of a key.
     #[inline]
     pub(super) fn page_of(&self, hash: KeyHash) -> Option<PageAddress> {
         (self.parts > 0).then(|| PageAddress { no: self.first_page + hash.part(self.parts), units: 1 })

@@ -21,18 +21,18 @@ use crate::wire::{Decoder, Malformed, put_blob, put_varint};
 pub(super) const FOOTER_BYTES: usize = BLOCK_BYTES as usize;
 
 const MAGIC: &[u8; 8] = b"TANADAKF";
-/// What is written; 1 has no first homes of values, and is otherwise the same.
+/// The format that is written. Format 1 has no first homes of values and is otherwise the same.
 pub(crate) const FORMAT: u16 = 2;
 
 /// An index of more levels is none.
 pub(super) const MOST_LEVELS: u8 = 16;
 
-/// What a footer says.
+/// The contents of a footer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Footer {
     pub(super) file_no: u64,
     pub(super) unit_bytes: u32,
-    /// Of the index: 0 if the root is a leaf. `None` if there is no version in the file.
+    /// Level and address of the index root; level 0 if the root is a leaf. `None` without versions.
     pub(super) root: Option<(u8, PageAddress)>,
     /// The unit behind the last leaf page.
     pub(super) leaves_end: u32,
@@ -140,7 +140,7 @@ pub(super) fn encode_tail(info: &KeyFileInfo, tombstones: &[RangeTombstone]) -> 
     out
 }
 
-/// What a tail says; its checksum was right.
+/// Parses a tail whose checksum is verified.
 pub(crate) fn parse_tail(bytes: &[u8]) -> Result<(KeyFileInfo, Vec<RangeTombstone>), Malformed> {
     let mut decoder = Decoder::new(bytes);
     let info = KeyFileInfo::decode(&mut decoder)?;

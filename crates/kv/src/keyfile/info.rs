@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::entry::{SegmentNo, SequenceNo};
 use crate::wire::{Decoder, Malformed, put_blob, put_varint};
 
-/// What a key file's entries reference in one segment.
+/// The references of a key file to one segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SegmentReferences {
     pub(crate) segment: SegmentNo,
@@ -13,8 +13,9 @@ pub(crate) struct SegmentReferences {
     pub(crate) stored_bytes: u64,
 }
 
-/// What a key file holds. Keys include those of range tombstones, so that nothing outside of `first_key..=last_key` is
-/// touched by it; but a range tombstone's end is not a key that it holds, see [`range_end`](KeyFileInfo::range_end).
+/// The summary of a key file. Its key range includes range tombstones, so nothing outside of `first_key..=last_key` is
+/// affected by it; but the end of a range tombstone is not a key that it holds, see
+/// [`range_end`](KeyFileInfo::range_end).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct KeyFileInfo {
     /// Versions, point deletes among them.
@@ -25,7 +26,7 @@ pub(crate) struct KeyFileInfo {
     pub(crate) key_bytes: u64,
     /// Bytes of values that lie in the key file itself.
     pub(crate) inline_bytes: u64,
-    /// Of the file.
+    /// Size of the file.
     pub(crate) size_bytes: u64,
     /// Smallest key of a version; empty if there is none.
     pub(crate) first_key: Bytes,
@@ -33,7 +34,7 @@ pub(crate) struct KeyFileInfo {
     pub(crate) last_key: Bytes,
     pub(crate) smallest_sequence: SequenceNo,
     pub(crate) largest_sequence: SequenceNo,
-    /// When the first of its versions expires, in seconds since 1970.
+    /// Expiry of the version that expires first, in seconds since 1970.
     pub(crate) first_expiry_s: Option<u32>,
     /// By segment, ascending.
     pub(crate) references: Vec<SegmentReferences>,

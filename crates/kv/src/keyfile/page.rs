@@ -38,7 +38,7 @@ pub(super) const HEADER_BYTES: usize = 24;
 /// Entries from one restart to the next, at most.
 pub(super) const RESTART_INTERVAL: usize = 16;
 
-/// What a page holds.
+/// The kind of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageKind {
     /// Versions of keys.
@@ -49,7 +49,7 @@ pub(crate) enum PageKind {
     Filter = 3,
 }
 
-/// Where a page is.
+/// The address of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PageAddress {
     /// In units from the beginning of the file.
@@ -71,12 +71,12 @@ pub(crate) struct Page {
     heads: Option<Heads>,
 }
 
-/// Of the keys of a page's restarts.
+/// Prefixes of the restart keys of a page, for searches that touch little memory.
 #[derive(Debug, Clone)]
 struct Heads {
-    /// Where in the page that lies which all of them begin with.
+    /// The range of the page with their common prefix.
     common: Range<usize>,
-    /// What follows in each of them, as a number that is in the order of the keys.
+    /// The next eight bytes of each, as a number in key order.
     heads: Box<[u64]>,
 }
 
@@ -97,16 +97,16 @@ pub(crate) struct RawEntry<'a> {
     /// The rest of its key.
     pub(crate) suffix: &'a [u8],
     pub(crate) payload: &'a [u8],
-    /// Where the payload begins in the page.
+    /// Offset of the payload in the page.
     pub(crate) payload_at: usize,
-    /// Where the next entry begins.
+    /// Offset of the next entry.
     pub(crate) end: usize,
 }
 
-/// Where a search ended: at the first entry that is not smaller.
+/// The result of a search: the first entry that is not smaller.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Found<'a> {
-    /// Of the entry.
+    /// Offset of the entry.
     pub(crate) at: usize,
     /// Whether its key is the one that was sought.
     pub(crate) is_equal: bool,
@@ -207,7 +207,7 @@ impl Page {
         &self.bytes
     }
 
-    /// What lies between the header and the restarts.
+    /// Returns the bytes between the header and the restarts.
     pub(crate) fn body(&self) -> &[u8] {
         &self.bytes[HEADER_BYTES..self.entries_end as usize]
     }
@@ -216,14 +216,14 @@ impl Page {
         usize::from(self.restarts)
     }
 
-    /// Where restart `index` is.
+    /// Returns the offset of restart `index`.
     #[inline]
     pub(crate) fn restart(&self, index: usize) -> Result<usize, Malformed> {
         let at = self.bytes.len() - 2 * (usize::from(self.restarts) - index);
         Decoder::at(&self.bytes, at).u16().map(usize::from)
     }
 
-    /// Whether there is no entry at `at`, because it is the end.
+    /// Returns whether there is no entry at `at`, because it is the end.
     #[inline]
     pub(crate) fn is_end(&self, at: usize) -> bool {
         at >= self.entries_end as usize
@@ -248,7 +248,7 @@ impl Page {
         self.restart(low)
     }
 
-    /// Whether its last entry is of `key`.
+    /// Returns whether its last entry is of `key`.
     pub(crate) fn ends_with(&self, key: &[u8]) -> Result<bool, Malformed> {
         let mut at = self.restart_at_or_before(self.entries_end())?;
         let mut last = Vec::new();

@@ -1,6 +1,6 @@
 //! Reads key files.
 //!
-//! A look-up: 1. is the key within the file's keys; 2. does the filter let it pass; 3. from the resident root down the
+//! A lookup: 1. is the key within the file's keys; 2. does the filter let it pass; 3. from the resident root down the
 //! index; 4. the leaf page. Every page comes from the cache, or from the device in one I/O.
 
 use std::fmt;
@@ -172,7 +172,7 @@ impl KeyFile {
                 held.push(part?);
             }
         }
-        // Who was first holds the same.
+        // A concurrent caller has set the same.
         let _ = shared.resident.set(ResidentFilter { parts: held, _reserved: reserved });
         Ok(())
     }
@@ -192,7 +192,7 @@ impl KeyFile {
         &self.shared.info
     }
 
-    /// What its pages are read through.
+    /// Returns the cache of its pages.
     pub(crate) fn cache(&self) -> &Cache {
         &self.shared.cache
     }
@@ -253,8 +253,8 @@ impl KeyFile {
         searched().map_err(|malformed| self.malformed(leaf.address, malformed))
     }
 
-    /// Whether the file may have versions of `key`: it has its range, and the filter lets it pass. A filter in memory
-    /// is asked first: it lets few pass, and the first key and the last one lie elsewhere in memory.
+    /// Returns whether the file may have versions of `key`: it has its range, and the filter lets it pass. A filter in
+    /// memory is asked first: it lets few pass, and the first key and the last one lie elsewhere in memory.
     ///
     /// # Errors
     /// `Corrupted`, or if the device fails: then it may have some.
@@ -372,7 +372,7 @@ impl KeyFile {
         Ok(page)
     }
 
-    /// What is wrong with the filter, part by part, as it is on the device: `Corrupted`, or why it cannot be read.
+    /// Returns the damage of the filter on the device, part by part: `Corrupted`, or the error of the read.
     pub(super) async fn damage_of_filter(&self) -> Vec<Error> {
         let shared = &*self.shared;
         if let Err(error) = shared.check_filter() {
@@ -421,11 +421,11 @@ fn children(page: &Page) -> Result<Vec<PageAddress>, Malformed> {
     Ok(children)
 }
 
-/// What a leaf page says of a key.
+/// The result of a search in a leaf page.
 enum Searched {
     Found(Version),
     Absent,
-    /// It may be in the next page.
+    /// The key may be in the next page.
     Behind,
 }
 
@@ -447,8 +447,8 @@ impl Shared {
             return Err(self.malformed(address, Malformed::new(0, "no page")));
         }
         let bytes = read_blocks(&self.object, &self.buffers, offset, len as usize).await?;
-        // What is held long does not keep buffers from the next reads: those that the kernel knows are few, and others
-        // are aligned, which takes memory.
+        // Cached bytes are copied, so that they do not keep I/O buffers: registered buffers are few, and others are
+        // aligned, which wastes memory.
         let bytes = Bytes::copy_from_slice(&bytes);
         Page::parse(bytes, self.file_no, address).map_err(|malformed| self.malformed(address, malformed))
     }
@@ -472,7 +472,7 @@ impl Shared {
         Ok(Cached::Page(Arc::new(self.read_to_search(address, level).await?)))
     }
 
-    /// Whether all of the filter lies among the file's pages.
+    /// Returns whether all of the filter lies among the file's pages.
     fn check_filter(&self) -> Result<()> {
         let FilterShape { first_page, parts, .. } = self.footer.filter;
         let end = u64::from(first_page) + u64::from(parts);

@@ -370,7 +370,7 @@ fn a_filter_that_is_held_is_not_read_again() {
         file.hold_filter(4).await.unwrap();
         let bytes = bench.cache.reserved_bytes();
         assert!(reserved == 0 && bytes >= 25_000, "{bytes} of {budget}");
-        // One look-up in a hundred passes the filter, and reads a leaf.
+        // One lookup in a hundred passes the filter, and reads a leaf.
         let held = filter_loads().await;
         assert!(held < 40, "{held}");
         for no in (0..20_000u64).step_by(97) {
@@ -381,7 +381,7 @@ fn a_filter_that_is_held_is_not_read_again() {
     });
 }
 
-/// Look-ups failed though the keys were there.
+/// Lookups failed though the keys were there.
 #[test]
 fn a_damaged_filter_lets_every_key_pass() {
     block_on(async {

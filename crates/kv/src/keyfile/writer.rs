@@ -22,7 +22,7 @@ use crate::entry::{Content, LONGEST_KEY, RangeTombstone, SegmentNo, SequenceNo, 
 use crate::stream::{Pieces, StreamWriter, sync};
 use crate::{Error, Result};
 
-/// How a key file is written.
+/// Options of a key file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KeyFileOptions {
     /// The smallest page: a multiple of 4 KiB, at most 64 KiB.
@@ -100,7 +100,7 @@ impl KeyFileWriter {
         }
     }
 
-    /// Whether nothing was added.
+    /// Returns whether nothing was added.
     pub(crate) fn is_empty(&self) -> bool {
         self.info.entries == 0 && self.tombstones.is_empty()
     }
@@ -138,7 +138,7 @@ impl KeyFileWriter {
         self.tombstones.push(tombstone);
     }
 
-    /// Whether the key is another one than before.
+    /// Returns whether the key is another one than before.
     fn check_order(&self, key: &[u8], sequence: SequenceNo) -> Result<bool> {
         if key.len() > LONGEST_KEY {
             return Err(Error::invalid(format!("a key of {} bytes: {LONGEST_KEY} at most", key.len())));

@@ -48,7 +48,7 @@ pub(crate) const LONGEST_PAYLOAD: usize = 512 << 20;
 
 const MAGIC: u32 = u32::from_be_bytes(*b"TKfr");
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OperationKind {
     Put,
@@ -91,9 +91,9 @@ pub(crate) struct Operation {
     pub(crate) value_len: u32,
     pub(crate) codec: Codec,
     pub(crate) expires_s: Option<u32>,
-    /// Of the stored value.
+    /// Checksum of the stored value.
     pub(crate) checksum: u32,
-    /// Where the stored value begins in the payload.
+    /// Offset of the stored value in the payload.
     pub(crate) value_at: usize,
 }
 
@@ -170,7 +170,7 @@ impl PayloadBuilder {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Payload {
     pub(crate) bytes: Bytes,
-    /// Of everything but values.
+    /// Checksum of everything but values.
     pub(crate) checksum: u32,
     pub(crate) operations: u32,
 }
@@ -201,7 +201,7 @@ impl Payload {
         LatestFirst { payload: self.bytes, behind, first: Some(0) }
     }
 
-    /// Whether all checksums are right and the operations are possible ones.
+    /// Returns whether all checksums are right and the operations are possible ones.
     fn is_whole(&self) -> bool {
         let (mut checksum, mut count, mut end) = (0, 0u32, 0);
         for operation in self.operations() {
@@ -227,7 +227,7 @@ pub(crate) struct Operations<'a> {
 /// See [`Payload::latest_first`].
 pub(crate) struct LatestFirst {
     payload: Bytes,
-    /// Where all but the first begin.
+    /// Offsets of all operations but the first.
     behind: Vec<u32>,
     first: Option<u32>,
 }

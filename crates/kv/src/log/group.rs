@@ -27,7 +27,7 @@ const MAGIC: u32 = u32::from_be_bytes(*b"TKgr");
 /// The format of groups and frames.
 pub(crate) const LOG_FORMAT: u32 = 1;
 
-/// What a group says of itself.
+/// The header of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GroupHeader {
     pub(crate) lsn: Lsn,

@@ -27,12 +27,12 @@ use std::sync::Arc;
 /// Bytes that are read at once.
 const WINDOW: u64 = 2 << 20;
 
-/// What the manifest says of the log.
+/// The manifest's record of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReplayFrom {
     /// The database's identity.
     pub(crate) database: u64,
-    /// Where to begin: at a group, or at the log's end.
+    /// Position where the replay begins: a group, or the end of the log.
     pub(crate) lsn: Lsn,
     /// The segment where that is, if the log had begun.
     pub(crate) segment: Option<SegmentNo>,
@@ -42,12 +42,12 @@ pub(crate) struct ReplayFrom {
     pub(crate) takes_torn: bool,
 }
 
-/// What was found.
+/// The result of a replay.
 #[derive(Debug)]
 pub(crate) struct Replayed {
-    /// Where the first frame is that is not whole: all before is there.
+    /// Position of the first incomplete frame.
     pub(crate) cut: Lsn,
-    /// Where the log goes on, in a new segment: the next block.
+    /// Position where the log continues, in a new segment: the next block.
     pub(crate) end: Lsn,
     /// The segments that were read, in their order.
     pub(crate) segments: Vec<PlacedSegment>,
@@ -55,11 +55,11 @@ pub(crate) struct Replayed {
     pub(crate) last: Option<(Object, u64)>,
 }
 
-/// Where a frame that was read lies.
+/// The place of a replayed frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FramePlace {
     pub(crate) segment: SegmentNo,
-    /// Of the payload, in the segment.
+    /// Offset of the payload in the segment.
     pub(crate) payload: u64,
 }
 
@@ -253,7 +253,7 @@ impl Replay<'_> {
         }
         for candidate in &mut self.candidates {
             let size = candidate.window.object.size_bytes();
-            // What lies before the end was read; if the segment has no beginning, nothing of it was.
+            // Bytes before the end were read; nothing was of a segment without a beginning.
             let read = candidate.first.map_or(0, |first| end.saturating_sub(first.lsn));
             let mut offset = read.next_multiple_of(BLOCK);
             while offset < size {

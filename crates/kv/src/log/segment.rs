@@ -37,7 +37,7 @@ impl LogSegment {
         let prepared = LogSegment::fill(objects, &object, capacity).await;
         if let Err(error) = prepared {
             let deleted = objects.delete(ObjectKind::Segment, lease.no()).await;
-            // What is left of it goes when the database is opened next.
+            // The rest of it is deleted by the next opening.
             drop(deleted);
             return Err(Error::volume("cannot prepare a log segment", &error));
         }
@@ -59,7 +59,7 @@ impl LogSegment {
 #[derive(Debug, Clone)]
 pub(crate) struct PlacedSegment {
     pub(crate) no: SegmentNo,
-    /// As values are read from it.
+    /// The segment, as values are read from it.
     pub(crate) segment: Segment,
     /// The LSN of its first byte.
     pub(crate) start: Lsn,

@@ -93,7 +93,7 @@ impl Environment for NoThreads {
     }
 }
 
-/// Appends a frame that is to be durable within a second, waiting for room as often as it takes; the LSN behind it.
+/// Appends a frame that is to be durable within a second, waiting for space as often as it takes; the LSN behind it.
 fn append(log: &Log, tag: u64, len: usize) -> Lsn {
     append_within(log, tag, len, Some(1000))
 }
@@ -233,7 +233,7 @@ fn room_that_was_not_there_once_may_be_there_now() {
     let full = (0..1 << 16).find(|no| wait_for(filler.write_bytes(no * chunk, &[1; 4096])).is_err());
     assert!(full.is_some());
     let log = start(&volume, &objects, 1, 0);
-    // It looks for room ahead, and finds none.
+    // It looks for space ahead, and finds none.
     std::thread::sleep(Duration::from_millis(200));
     wait_for(volume.volume.delete("filler")).unwrap();
     append(&log, 1, 100);

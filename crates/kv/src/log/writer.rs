@@ -3,13 +3,13 @@
 //! Callers append frames under the database's commit lock, one after another; a task in the background writes them:
 //!
 //! 1. [`Log::append`] copies a frame into the open group, and says where in which segment its payload lies. A group
-//!    that is full, or at whose end the segment ends, is closed. If there is no room (no segment is prepared, or too
+//!    that is full, or at whose end the segment ends, is closed. If there is no space (no segment is prepared, or too
 //!    much waits to be written), the caller awaits [`Log::room`] without the lock and tries again.
 //! 2. The task writes closed groups. When somebody waits for durability, or the oldest write that is not durable comes
 //!    of age, it closes the open group too, writes, and makes all segments durable that it wrote to.
 //! 3. Then, and only then, the durable position moves, and those who wait are told, in the log's order.
 //! 4. Another task prepares the next segment when the last one that was prepared is taken. If the log's class has no
-//!    room for it, and values are on their way from there to a slower one, it waits a while: a log that goes on on the
+//!    space for it, and values are on their way from there to a slower one, it waits a while: a log that goes on on the
 //!    slow class is written there, and what is spilled from it again.
 //!
 //! 5. Where nothing is appended for a moment, a group without frames says that all before it was durable: a replay ends
@@ -53,7 +53,7 @@ use crate::{Error, ErrorKind, Result};
 pub(crate) struct LogOptions {
     pub(crate) segment_bytes: u64,
     pub(crate) group_bytes: u64,
-    /// When so many bytes wait to be written, so do writers.
+    /// When this many bytes wait to be written, so do writers.
     pub(crate) waiting_bytes: u64,
     /// The database's identity.
     pub(crate) database: u64,
@@ -89,7 +89,7 @@ struct Wanted {
     /// Those who wait until the log is durable up to a position; the number tells apart those at the same.
     waiters: BTreeMap<(Lsn, u64), oneshot::Sender<Result<()>>>,
     waiter_no: u64,
-    /// Those who wait for room.
+    /// Those who wait for space.
     without_room: Vec<oneshot::Sender<()>>,
 }
 
@@ -100,7 +100,7 @@ struct State {
     segment_bytes: u64,
     /// Bytes that the next segment has to hold at least, and why there is none.
     next_bytes: u64,
-    /// Of these, what a frame has wanted.
+    /// Bytes of these that a frame has asked for.
     wanted_bytes: u64,
     prepare_error: Option<Error>,
     open: Option<Group>,
@@ -115,12 +115,12 @@ struct State {
     wanted: Wanted,
     failed: Option<Error>,
     is_closing: bool,
-    /// The task that writes has seen for the last time who waits.
+    /// The writing task has checked for waiters for the last time.
     has_ended: bool,
 }
 
 impl State {
-    /// The next segment has to hold a frame that takes up so many bytes.
+    /// The next segment has to hold a frame that takes up this many bytes.
     fn want(&mut self, needed: u64) {
         self.wanted_bytes = self.wanted_bytes.max(needed);
         self.next_bytes = self.next_bytes.max(needed);
@@ -237,7 +237,7 @@ impl Log {
         log
     }
 
-    /// Nobody else is to have the database open before the last write has come to its end.
+    /// Nobody else is to have the database open before the last write has ends.
     pub(crate) fn keep_until_ended(&self, claim: Arc<Claim>) {
         *self.kept.lock() = Some(claim);
     }
@@ -295,7 +295,7 @@ impl Log {
         state.end
     }
 
-    /// Adds a frame; `None` if there is no room now. `within_ms` is how soon it has to be durable without anybody
+    /// Adds a frame; `None` if there is no space now. `within_ms` is how soon it has to be durable without anybody
     /// waiting.
     ///
     /// # Errors
@@ -340,7 +340,7 @@ impl Log {
         Ok(Some(Appended { segment, offset, end }))
     }
 
-    /// Opens a group that a frame of `len` bytes fits in; whether there was room for it.
+    /// Opens a group that a frame of `len` bytes fits in; whether there was space for it.
     fn open_group(&self, state: &mut State, len: usize) -> bool {
         if state.closed_bytes >= self.options.waiting_bytes {
             return false;
@@ -451,7 +451,7 @@ impl Log {
                     if has_asked {
                         return Err(error);
                     }
-                    // There was no room once, ahead of anybody's need; there may be now.
+                    // There was no space once, ahead of anybody's need; there may be now.
                     self.prepare.notify();
                 }
                 let (sender, freed) = oneshot::channel();
@@ -543,14 +543,14 @@ impl Log {
         synced
     }
 
-    /// Gives back the room of the segment that is ready, for somebody needs it more now; whether there was one. The
+    /// Gives back the space of the segment that is ready, for somebody needs it more now; whether there was one. The
     /// next one is made when it is wanted.
     pub(crate) fn give_back_ready(&self) -> bool {
         let unused = self.state.lock().prepared.take();
         unused.inspect(|unused| unused.lease.retire()).is_some()
     }
 
-    /// Has segments that are prepared from now on have so many bytes, unless a frame wants more.
+    /// Has segments that are prepared from now on have this many bytes, unless a frame wants more.
     pub(crate) fn set_segment_bytes(&self, bytes: u64) {
         let mut state = self.state.lock();
         state.segment_bytes = bytes;

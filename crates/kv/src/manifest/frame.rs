@@ -47,8 +47,8 @@ pub(crate) fn decode(bytes: &[u8], manifest: u64) -> Option<(u64, &[u8])> {
     (found == manifest && crc32c::crc32c(checked) == checksum).then_some((index, records))
 }
 
-/// Whether `bytes`, where no whole frame begins, may be what a stop left of the frame with this number: they begin with
-/// its header or with zeros. Everything that is written behind the last whole frame is one frame.
+/// Returns whether `bytes`, where no whole frame begins, may be what a stop left of the frame with this number: they
+/// begin with its header or with zeros. Everything that is written behind the last whole frame is one frame.
 pub(crate) fn is_torn(bytes: &[u8], manifest: u64, index: u64) -> bool {
     let header = &bytes[..bytes.len().min(FRAME_HEADER)];
     let numbers = [manifest.to_be_bytes(), index.to_be_bytes()].concat();
@@ -56,15 +56,15 @@ pub(crate) fn is_torn(bytes: &[u8], manifest: u64, index: u64) -> bool {
     is_its_own || header.iter().all(|byte| *byte == 0)
 }
 
-/// Whether `bytes`, without a whole frame at their beginning, may be what a stop left of the first frame of this
-/// manifest and of nothing behind it: they begin with that frame's header or with zeros, and in none of the blocks that
-/// follow another frame begins, be it whole or not.
+/// Returns whether `bytes`, without a whole frame at their beginning, may be what a stop left of the first frame of
+/// this manifest and of nothing behind it: they begin with that frame's header or with zeros, and in none of the blocks
+/// that follow another frame begins, be it whole or not.
 pub(crate) fn is_torn_first(bytes: &[u8], manifest: u64) -> bool {
     let mut behind = bytes.chunks(BLOCK).skip(1);
     is_torn(bytes, manifest, 0) && behind.all(|block| !block.starts_with(&MAGIC.to_be_bytes()))
 }
 
-/// Bytes of a frame with so many bytes of records.
+/// Bytes of a frame with this many bytes of records.
 pub(crate) fn padded_len(records: usize) -> usize {
     (FRAME_HEADER + records).next_multiple_of(BLOCK)
 }

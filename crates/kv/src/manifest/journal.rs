@@ -19,11 +19,11 @@ use crate::{Error, ErrorKind, Result};
 /// Bytes of records in a frame of a snapshot, unless one record is longer.
 const SNAPSHOT_FRAME: usize = 256 << 10;
 
-/// The next changes have room however full the volume is, for they are what gives some back: so many bytes behind the
+/// The next changes have room however full the volume is, for they are what gives some back: this many bytes behind the
 /// last frame, or half a chunk.
 const ROOM_AHEAD: u64 = 32 << 10;
 
-/// Where room is short a manifest is written anew when it has so many chunks behind its snapshot, or as much as that.
+/// Where space is short a manifest is rewritten when it has so many chunks behind its snapshot, or as much as that.
 const CHUNKS_IF_SHORT: u64 = 4;
 
 /// The manifest of an open database.
@@ -41,17 +41,16 @@ pub(crate) struct Manifest {
 struct Writer {
     lease: Lease,
     object: Object,
-    /// Where the next frame goes, and its number.
+    /// Offset and number of the next frame.
     offset: u64,
     index: u64,
-    /// How far frames were written that were given up: what is left of them is behind no other frame.
+    /// End of the frames that were abandoned: their remains follow no valid frame.
     begun_bytes: u64,
     snapshot_bytes: u64,
-    /// There was no room to write it anew; it is tried again when it ends there.
+    /// Length at which a rewrite that found no space is tried again.
     rotates_from: u64,
     state: DatabaseRecord,
-    /// What records name whose writing was given up: nobody knows whether they are durable until others are in their
-    /// place.
+    /// Objects named by abandoned records: the records may be durable until others are written in their place.
     undecided: Vec<Lease>,
     /// The next manifest was begun, and given up or failed: if it is whole all the same it counts, though it lacks what
     /// is changed here from then on.
@@ -65,7 +64,7 @@ async fn read_all(object: &Object) -> Result<Vec<u8>> {
     read.map_err(|error| Error::volume(format!("cannot read {:?}", object.name()), &error))
 }
 
-/// What a manifest says, if its snapshot is whole.
+/// Reads a manifest, if its snapshot is complete.
 async fn read(object: &Object, no: u64) -> Result<Option<DatabaseRecord>> {
     let name = object.name();
     let bytes = read_all(object).await?;
@@ -105,8 +104,8 @@ async fn read(object: &Object, no: u64) -> Result<Option<DatabaseRecord>> {
     Ok(Some(state))
 }
 
-/// Whether all there is of a database is what a stop left of its first manifest, so that nobody was told that there is
-/// one.
+/// Returns whether all there is of a database is what a stop left of its first manifest, so that nobody was told that
+/// there is one.
 ///
 /// It is safe to make another in its place: a database is made when nothing of that name is left, its first object is
 /// manifest 1, with one frame, and nothing else is begun before that is durable. From then on it has more: each change
@@ -199,7 +198,7 @@ impl Manifest {
         }
     }
 
-    /// No change is made from here on; one that is under way is waited for.
+    /// Refuses changes from now on, after the one in progress.
     pub(crate) async fn refuse(&self, error: Error) {
         let mut writer = self.writer.lock().await;
         writer.failed.get_or_insert(error);
@@ -242,7 +241,7 @@ impl Manifest {
                 );
                 let failed = Error::new(ErrorKind::Poisoned, message);
                 writer.failed = Some(failed.clone());
-                // That there was no room says that nothing was changed.
+                // `NoSpace` means that nothing was changed.
                 return Err(if error.kind() == ErrorKind::NoSpace { failed } else { error });
             }
         }
@@ -255,7 +254,7 @@ impl Manifest {
         Ok(result)
     }
 
-    /// How long the manifest may get.
+    /// Returns the length at which the manifest is rewritten.
     fn longest(&self, writer: &Writer) -> u64 {
         let changes = writer.state.settings.manifest_bytes;
         let (free, kept) = self.objects.room();
@@ -273,7 +272,7 @@ impl Manifest {
         self.crash.reached("manifest.before-write");
         let written = writer.object.write_bytes(writer.offset, &bytes).await.map_err(failed);
         if let Err(error) = written {
-            // There is no room for a part of the frame, so it is not whole, and the next one goes to the same place.
+            // A part of the frame found no space, so it is incomplete, and the next one overwrites it.
             if error.kind() == ErrorKind::NoSpace {
                 let there = writer.object.size_bytes().max(writer.offset);
                 writer.begun_bytes = writer.begun_bytes.min(there);
@@ -294,8 +293,8 @@ impl Manifest {
         Ok(())
     }
 
-    /// Writes the manifest anew, and deletes all others. If that was given up before, nothing may be changed until it
-    /// is done.
+    /// Rewrites the manifest and deletes all others. If an earlier attempt was abandoned, nothing may be changed until
+    /// this is done.
     async fn rotate(&self, writer: &mut Writer) -> Result<()> {
         let has_begun = std::mem::replace(&mut writer.is_rotating, true);
         let state = writer.state.clone();
@@ -332,9 +331,9 @@ async fn take_room_ahead(objects: &Objects, object: &Object, offset: u64) {
 /// Why a frame was not written.
 #[derive(Debug)]
 enum Unwritten {
-    /// It is surely not there.
+    /// The record is certainly not durable.
     NotMade(Error),
-    /// It may be there after all.
+    /// The record may be durable.
     Undecided(Error),
 }
 

@@ -11,7 +11,7 @@ use crate::wire::{Decoder, Malformed, Newer, put_blob, put_varint};
 /// Format of manifests: 2 has what was done over all openings, and of a copy whether it is finished.
 pub(crate) const FORMAT: u64 = 2;
 
-/// What the manifest says of the log.
+/// The record of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct LogRecord {
     /// A replay begins here,
@@ -55,13 +55,13 @@ pub(crate) enum Record {
         lsn: Lsn,
     },
     Log(LogRecord),
-    /// The database was opened for the so many-th time.
+    /// Number of this opening of the database.
     Epoch(u64),
     /// All numbers of objects are smaller.
     NextObject(u64),
     /// The snapshot is complete.
     SnapshotEnd,
-    /// What was done over all openings, as far as it was counted.
+    /// Counters over all openings.
     Activity(Box<Activity>),
     /// Whether the database is a copy that is being made, of which something may be missing.
     Unfinished(bool),

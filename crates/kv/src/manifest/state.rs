@@ -33,7 +33,7 @@ pub(crate) struct DatabaseRecord {
     pub(crate) activity: Activity,
     /// Whether it is a copy that is being made: not yet a database.
     pub(crate) is_unfinished: bool,
-    /// Whether a snapshot has come to its end.
+    /// Whether a snapshot has ends.
     pub(crate) is_whole: bool,
 }
 

@@ -47,7 +47,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Blocks that a database's tables use one after another.
 pub(crate) struct Blocks {
     block_bytes: usize,
-    /// As many as a full table has.
+    /// Most idle blocks that are kept: those of a full memtable.
     most: usize,
     idle: Mutex<Idle>,
     /// Told when some lie idle where none did: somebody has to look at them.
@@ -70,7 +70,7 @@ impl fmt::Debug for Blocks {
 }
 
 impl Blocks {
-    /// For tables of so many bytes.
+    /// Creates a pool for memtables of this size.
     pub(crate) fn new(table_bytes: u64, returned: Notify) -> Blocks {
         let bytes = (table_bytes / BLOCKS_A_TABLE).clamp(FEWEST_BLOCK_BYTES, MOST_BLOCK_BYTES);
         let block_bytes = 1u64 << bytes.ilog2();
@@ -165,7 +165,7 @@ impl Arena {
         Arena { blocks, own: Mutex::default() }
     }
 
-    /// Whether what is so long is copied to a block.
+    /// Returns whether what is so long is copied to a block.
     #[inline]
     pub(crate) fn takes(&self, len: usize) -> bool {
         self.blocks.as_ref().is_some_and(|blocks| len <= blocks.block_bytes / LONG_SHARE)

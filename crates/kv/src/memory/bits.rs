@@ -1,12 +1,12 @@
 //! What a table surely does not have.
 //!
-//! Most look-ups find nothing in a table, and have to walk down a list for that whose nodes lie far apart. Two bits of
+//! Most lookups find nothing in a table, and have to walk down a list for that whose nodes lie far apart. Two bits of
 //! one word for each key say so at once.
 
 use super::sync::{AtomicU64, Ordering};
 use crate::keyfile::KeyHash;
 
-/// A table has a bit for so many bytes: sixty for a key with a value of 1,000 bytes, eight for one of 20.
+/// A table has a bit for this many bytes: sixty for a key with a value of 1,000 bytes, eight for one of 20.
 const BYTES_A_BIT: u64 = 16;
 
 /// Bits of the keys in a table.
@@ -22,7 +22,7 @@ fn bits(hash: KeyHash) -> u64 {
 }
 
 impl KeyBits {
-    /// For a table of so many bytes.
+    /// Creates the bits of a memtable of this size.
     pub(super) fn new(table_bytes: u64) -> KeyBits {
         let words = (table_bytes / BYTES_A_BIT / 64).max(1);
         KeyBits { words: (0..1u64 << words.ilog2()).map(|_| AtomicU64::new(0)).collect() }
@@ -40,7 +40,7 @@ impl KeyBits {
         }
     }
 
-    /// Whether the table may have the key: surely if it was there before something that the caller has seen.
+    /// Returns whether the table may have the key: surely if it was there before something that the caller has seen.
     pub(super) fn may_have(&self, hash: KeyHash) -> bool {
         let bits = bits(hash);
         self.word(hash).load(Ordering::Acquire) & bits == bits

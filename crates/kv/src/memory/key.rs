@@ -27,7 +27,7 @@ impl VersionKey {
         self.pair.key()
     }
 
-    /// Whether both are versions of one key.
+    /// Returns whether both are versions of one key.
     #[inline]
     pub(crate) fn has_key_of(&self, other: &VersionKey) -> bool {
         self.head == other.head && self.key() == other.key()
@@ -71,7 +71,7 @@ impl<'a> VersionKeyRef<'a> {
     }
 }
 
-/// What both are: a map of the one can be asked for the other.
+/// Common view of owned and borrowed keys, so that a map of the one can be searched by the other.
 pub(crate) trait AsVersionKey {
     fn as_version_key(&self) -> VersionKeyRef<'_>;
 }

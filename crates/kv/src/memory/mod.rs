@@ -1,4 +1,4 @@
-//! Memory tables: what was written to a store and is not in a kvset yet.
+//! Memtables: what was written to a store and is not in a kvset yet.
 //!
 //! - [`table`]: versions by key, newest first;
 //! - [`bits`]: which keys a table surely does not have;

@@ -18,21 +18,20 @@ use crate::log::Lsn;
 use crate::portions::Portions;
 use crate::tombstone::RangeTombstones;
 
-/// What a version takes beside key and value: a node of the list, with its links, and with what an allocator rounds up.
+/// Bytes of a version beside key and value: a node of the skip list with its links, and what an allocator rounds up.
 const OVERHEAD: u64 =
     ((size_of::<VersionKey>() + size_of::<Listed>() + 3 * size_of::<usize>()) * 9 / 8) as u64;
 
-/// What a range tombstone takes beside its keys: it is there itself, is the beginning of two fragments with their
-/// lists, and all that twice while sets become one.
+/// Bytes of a range tombstone beside its keys: itself and two fragments with their lists, twice while sets are merged.
 const TOMBSTONE_BYTES: u64 = 1 << 10;
 
-/// What a version says of its key.
+/// The contents of a version in a memtable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MemoryContent {
     Deleted,
     /// The value is what lies behind the key.
     Value {
-        /// Where it lies in the log, if it is to stay apart from its key.
+        /// Its place in the log, if the value is kept apart from its key.
         home: Option<Pointer>,
     },
 }
@@ -44,7 +43,7 @@ pub(crate) struct MemoryVersion {
     pub(crate) content: MemoryContent,
 }
 
-/// What a table says of a key.
+/// The result of a lookup in a memtable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Found {
     /// This version, and its value as it is stored.
@@ -65,12 +64,12 @@ struct Listed {
 pub(crate) struct MemoryTable {
     /// Unique among the tables of a database.
     pub(crate) no: u64,
-    /// No older write is in it.
+    /// Log position before which no write is in it.
     pub(crate) start: Lsn,
-    /// When it is full: no later write is in it.
+    /// Log position behind which no write is in it, once it is full.
     end: OnceLock<Lsn>,
     versions: SkipMap<VersionKey, Listed>,
-    /// What it surely does not have, if it is not small.
+    /// Bits of its keys, which reject absent ones, unless it is small.
     keys: Option<KeyBits>,
     /// Has to go behind what lies in it.
     arena: Arena,
@@ -85,13 +84,13 @@ pub(crate) struct MemoryTable {
 }
 
 impl MemoryTable {
-    /// One that is to be written out.
+    /// Creates a memtable that will be flushed.
     pub(crate) fn new(no: u64, start: Lsn, blocks: &Arc<Blocks>) -> MemoryTable {
         let keys = KeyBits::new(blocks.table_bytes());
         MemoryTable { keys: Some(keys), ..MemoryTable::on(no, start, Arena::new(Some(blocks.clone()))) }
     }
 
-    /// One that is to be small.
+    /// Creates a small memtable.
     pub(crate) fn small() -> MemoryTable {
         MemoryTable::on(0, 0, Arena::new(None))
     }
@@ -155,7 +154,7 @@ impl MemoryTable {
         self.has_deletes.store(true, Ordering::Relaxed);
     }
 
-    /// Whether anything is deleted in it.
+    /// Returns whether anything is deleted in it.
     pub(crate) fn has_deletes(&self) -> bool {
         self.has_deletes.load(Ordering::Relaxed)
     }
@@ -172,7 +171,7 @@ impl MemoryTable {
         let _ = self.end.set(end);
     }
 
-    /// Where the log stood when nothing was written to it any more.
+    /// Returns the log position at which it was sealed.
     pub(crate) fn end(&self) -> Option<Lsn> {
         self.end.get().copied()
     }
@@ -196,7 +195,7 @@ impl MemoryTable {
         self.bytes() == 0
     }
 
-    /// What `snapshot` sees of `key`, which has this `hash`, here; `None` if older sources have to be asked.
+    /// Looks up `key` with this `hash` at `snapshot`; `None` if older sources have to be searched.
     pub(crate) fn get(&self, key: &[u8], hash: KeyHash, snapshot: SequenceNo) -> Option<Found> {
         let hidden = self.tombstones.newest_over(key, snapshot);
         match (self.newest(key, hash, snapshot), hidden) {
@@ -214,7 +213,7 @@ impl MemoryTable {
         }
     }
 
-    /// Whether anything was done here to `key`, which has this `hash`, after `since`.
+    /// Returns whether anything was done here to `key`, which has this `hash`, after `since`.
     pub(crate) fn has_newer(&self, key: &[u8], hash: KeyHash, since: SequenceNo) -> bool {
         if self.tombstones.newest_over(key, SequenceNo::MAX).is_some_and(|tombstone| tombstone > since) {
             return true;
@@ -246,13 +245,12 @@ impl MemoryTable {
         }
     }
 
-    /// Whether any version in it was looked up.
+    /// Returns whether any version in it was looked up.
     pub(crate) fn was_read(&self) -> bool {
         self.was_read.load(Ordering::Relaxed)
     }
 
-    /// For each version itself, if it is the newest of its key, has a value that stays apart from its key, and was
-    /// looked up here or `is_used`; otherwise nothing.
+    /// Returns each version that is the newest of its key, has a value kept apart, and was looked up here or `is_used`.
     pub(crate) fn used_values(
         &self,
         is_used: impl Fn(&[u8], SequenceNo) -> bool,
@@ -269,7 +267,7 @@ impl MemoryTable {
         })
     }
 
-    /// Whether anything was done to a key from `start` to `end` after `since`.
+    /// Returns whether anything was done to a key from `start` to `end` after `since`.
     pub(crate) fn changed_in(&self, start: &[u8], end: Option<&[u8]>, since: SequenceNo) -> bool {
         let from = VersionKeyRef::new(start, SequenceNo::MAX);
         let from: &dyn AsVersionKey = &from;
@@ -290,7 +288,7 @@ impl MemoryTable {
         })
     }
 
-    /// Whether any range was deleted in it.
+    /// Returns whether any range was deleted in it.
     pub(crate) fn has_tombstones(&self) -> bool {
         !self.tombstones.is_empty()
     }
@@ -372,7 +370,7 @@ fn as_bound<'a>(bound: &'a Bound<VersionKeyRef<'_>>) -> Bound<&'a (dyn AsVersion
 }
 
 impl MemoryVersion {
-    /// As a kvset keeps it: long values where they lie in the log, short ones with their keys.
+    /// Converts it for a kvset: long values as pointers into the log, short ones inline.
     pub(crate) fn to_version(self, key: &VersionKey) -> Version {
         let content = match self.content {
             MemoryContent::Deleted => Content::Deleted,

@@ -1,4 +1,4 @@
-//! Range tombstones of a memory table: they are added one by one, and each read asks for them.
+//! Range tombstones of a memtable: they are added one by one, and each read asks for them.
 //!
 //! The last few are in a list that is searched from end to end. When that is full they are prepared for searching, as a
 //! *set*, together with the last sets that are not much larger; so sets are few, and each is larger than the one behind

@@ -1,4 +1,4 @@
-//! A memory table as a source of merges.
+//! A memtable as a source of merges.
 //!
 //! - [`MemorySource`] goes both ways, beside writers, for whoever reads: it takes versions out of the table a few at a
 //!   time, which costs one search for all of them, and gives values themselves.
@@ -24,7 +24,7 @@ use crate::{Error, Result};
 const FEWEST: usize = 4;
 const MOST: usize = 64;
 
-/// Walks a memory table.
+/// Walks a memtable.
 #[derive(Debug)]
 pub(crate) struct MemorySource {
     /// Goes before the table, whose blocks are used again.
@@ -87,7 +87,7 @@ impl Source for MemorySource {
     }
 }
 
-/// Where a walk begins that is to have all versions of its first key; in reverse, none of the key it is told.
+/// Returns the bound that a walk begins at to include all versions of its first key; in reverse, none of the given key.
 fn before_versions(direction: Direction, bound: Option<&[u8]>) -> Bound<VersionKeyRef<'_>> {
     // The newest version of a key comes first, so nothing of it lies before this.
     let first = |key| VersionKeyRef::new(key, SequenceNo::MAX);
@@ -98,7 +98,7 @@ fn before_versions(direction: Direction, bound: Option<&[u8]>) -> Bound<VersionK
     }
 }
 
-/// Walks a memory table forward.
+/// Walks a memtable forward.
 pub(crate) struct TableSource<'a> {
     table: &'a MemoryTable,
     entry: Option<TableEntry<'a>>,
@@ -142,7 +142,7 @@ impl Source for TableSource<'_> {
     }
 }
 
-/// Values of a memory table, as they are stored, in the order of its versions.
+/// Values of a memtable, as they are stored, in the order of its versions.
 pub(crate) struct TableValues<'a> {
     next: Option<TableEntry<'a>>,
 }

@@ -126,7 +126,7 @@ impl<S: Source> Merge<S> {
         self.sources[self.top()?].key()
     }
 
-    /// Of the version it is at; without one it means nothing.
+    /// Returns the key of the present version; meaningless without one.
     #[inline]
     pub(crate) fn sequence(&self) -> SequenceNo {
         self.top().map_or(0, |top| self.sources[top].sequence())

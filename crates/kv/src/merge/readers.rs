@@ -12,7 +12,7 @@ use crate::entry::SequenceNo;
 pub(crate) struct Load {
     /// The number of all that it brought, and of nothing else.
     pub(crate) begin: SequenceNo,
-    /// Who reads at this number or a larger one sees it.
+    /// Readers at this number or a larger one see the load.
     pub(crate) end: SequenceNo,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Readers {
 }
 
 impl Readers {
-    /// Whether somebody reads at `from` or later, and before `to`.
+    /// Returns whether somebody reads at `from` or later, and before `to`.
     pub(crate) fn has(&self, from: SequenceNo, to: SequenceNo) -> bool {
         let index = self.numbers.partition_point(|number| *number < from);
         self.numbers.get(index).is_some_and(|number| *number < to)
@@ -38,7 +38,7 @@ impl Readers {
         load.map_or(sequence, |load| load.end)
     }
 
-    /// The numbers of the loads that who reads at `number` does not see.
+    /// Returns the numbers of the loads that a reader at `number` does not see.
     #[cfg(test)]
     pub(crate) fn unseen_at(&self, number: SequenceNo) -> Vec<SequenceNo> {
         self.loads.iter().filter(|load| load.hides_from(number)).map(|load| load.begin).collect()
@@ -46,7 +46,7 @@ impl Readers {
 }
 
 impl Load {
-    /// Whether who reads at `number` does not see it though that is behind its own.
+    /// Returns true if a reader at `number` does not see the load although its own number is smaller.
     pub(crate) fn hides_from(&self, number: SequenceNo) -> bool {
         self.begin <= number && number < self.end
     }

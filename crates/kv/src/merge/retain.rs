@@ -16,7 +16,7 @@ use crate::entry::{Content, FirstHome, RangeTombstone, SequenceNo, Version};
 use crate::merge::view::is_live;
 use crate::tombstone::RangeTombstones;
 
-/// What decides.
+/// What retention depends on.
 #[derive(Debug, Clone)]
 pub(crate) struct Retention {
     pub(crate) readers: Readers,
@@ -43,7 +43,7 @@ impl Retention {
                 (Some(newer), Some(tombstone)) => Some(newer.min(tombstone)),
                 (newer, tombstone) => newer.or(tombstone),
             };
-            // What was written while a load ran may have hidden it before it was seen at all.
+            // A write during the load may have hidden it before it was visible.
             newer = Some(until.map_or(seen_from, |until| until.min(seen_from)));
             if !is_live(version, self.now_s) {
                 (version.content, version.expires_s) = (Content::Deleted, None);
@@ -67,7 +67,7 @@ impl Retention {
         tombstones.within(start, end, &self.readers.numbers, keeps)
     }
 
-    /// Whether a range tombstone is kept, of those over the same keys (newest first).
+    /// Returns whether a range tombstone is kept, of those over the same keys (newest first).
     fn keeps_tombstone(&self, tombstones: &[SequenceNo], sequence: SequenceNo) -> bool {
         let newer = tombstones.iter().rev().copied().find(|newer| *newer > sequence);
         let is_seen = newer.is_none_or(|newer| self.readers.has(sequence, newer));
@@ -87,7 +87,7 @@ pub(crate) struct Groups<S> {
     key_versions: usize,
     /// Sources that repeat versions of older ones.
     copies: BTreeSet<usize>,
-    /// The first sources, so many, that only hide what others have, and the tombstones of those others.
+    /// Number of the first sources that only hide versions of the others, and the tombstones of those others.
     masks: usize,
     unmasked: Option<RangeTombstones>,
     /// Numbers of the key's versions in those.
@@ -122,8 +122,8 @@ impl<S: Source> Groups<S> {
         })
     }
 
-    /// The first sources, so many, stay as they are: they are merged for what they hide of the others, whose tombstones
-    /// are `unmasked`, and nothing that they have is passed on.
+    /// Merges the first `masks` sources only for what they hide of the others, whose tombstones are `unmasked`. None of
+    /// their versions are passed on.
     pub(crate) fn masked_by(mut self, masks: usize, unmasked: RangeTombstones) -> Groups<S> {
         (self.masks, self.unmasked) = (masks, Some(unmasked));
         self
@@ -169,7 +169,7 @@ impl<S: Source> Groups<S> {
                     copy = Some((version.sequence, home));
                 }
             } else {
-                // Of equals the newer source came first, which is the copy.
+                // Of equal versions the newer source, the copy, came first.
                 if let Some((_, home)) = copy.filter(|(sequence, _)| *sequence == version.sequence) {
                     version.mirror = Some(home);
                 }
@@ -194,7 +194,8 @@ impl<S: Source> Groups<S> {
         (&self.key, &mut self.versions)
     }
 
-    /// Whether the key was written more than once in what is merged, so that it will probably be written again soon.
+    /// Returns whether the key was written more than once in what is merged, so that it will probably be written again
+    /// soon.
     pub(crate) fn is_hot(&self) -> bool {
         self.key_versions > 1
     }

@@ -14,17 +14,17 @@ pub(crate) enum Direction {
     Reverse,
 }
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Step {
     /// The source is at a version, or at its end.
     Done,
-    /// It is once [`Source::load`] has returned.
+    /// The step can be repeated once [`Source::load`] has returned.
     Load,
 }
 
-/// Versions in order: a memory table, a key file, or what else has them.
+/// Versions in order: a memtable, a key file, or what else has them.
 ///
 /// A source begins at no version; it is walked in the direction of its last [`seek`](Source::seek).
 pub(crate) trait Source: Send {

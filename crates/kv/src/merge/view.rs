@@ -9,7 +9,7 @@ use crate::Result;
 use crate::entry::{Content, SequenceNo, Version};
 use crate::tombstone::SeenTombstones;
 
-/// Whose view it is.
+/// The reader of a view.
 #[derive(Debug, Clone)]
 pub(crate) struct Visibility {
     pub(crate) snapshot: SequenceNo,
@@ -17,18 +17,18 @@ pub(crate) struct Visibility {
     pub(crate) unseen: Vec<SequenceNo>,
     /// Seconds since 1970.
     pub(crate) now_s: u64,
-    /// Of all sources.
+    /// Tombstones of all sources.
     pub(crate) tombstones: SeenTombstones,
 }
 
-/// Whether a version that is the newest up to a snapshot is a value at all.
+/// Returns whether a version that is the newest up to a snapshot is a value at all.
 pub(crate) fn is_live(version: &Version, now_s: u64) -> bool {
     let has_expired = version.expires_s.is_some_and(|expires_s| u64::from(expires_s) <= now_s);
     !has_expired && version.content != Content::Deleted
 }
 
 impl Visibility {
-    /// Whether what has that number was there at the snapshot's time.
+    /// Returns whether what has that number was there at the snapshot's time.
     fn reaches(&self, sequence: SequenceNo) -> bool {
         sequence <= self.snapshot && !self.unseen.contains(&sequence)
     }

@@ -26,7 +26,7 @@ const MOST_KEYS: usize = 64;
 /// Most of them if somebody has said how many will be read.
 const MOST_EXPECTED_KEYS: usize = 1024;
 
-/// With so many bytes of values there are enough keys.
+/// With this many bytes of values there are enough keys.
 const ENOUGH_BYTES: u64 = 128 << 10;
 
 /// Longer values have memory of their own.
@@ -40,24 +40,24 @@ pub(crate) struct Entry {
     pub(crate) expires_s: Option<u32>,
 }
 
-/// What was read together.
+/// Entries that were read together.
 #[derive(Debug)]
 pub(crate) struct Scan {
     /// The first key, if there is one.
     pub(crate) first: Option<Bytes>,
-    /// Where the values lie that are kept apart from their keys.
+    /// Places of the values that are kept apart from their keys.
     pub(crate) pointers: Vec<Pointer>,
-    /// Those of them that came from a device.
+    /// Number of values that came from a device.
     pub(crate) loaded: usize,
 }
 
-/// Where values are read.
+/// The sources of values.
 #[derive(Debug)]
 pub(super) struct Origin<'a> {
     pub(super) segments: &'a Segments,
-    /// Of the values in the cache.
+    /// Owner of the values in the cache.
     pub(super) owner: Owner,
-    /// Whose mirrors they may be read in.
+    /// The tree whose mirrors may be read.
     pub(super) tree: &'a TreeState,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Ahead {
     keys_only: bool,
     /// Keys that will probably be read from one place; 0 if nobody knows.
     expected_keys: usize,
-    /// Those of them that were not read yet.
+    /// Expected keys that were not read yet.
     expected_left: usize,
 }
 
@@ -107,7 +107,7 @@ impl Ahead {
         self.expected_left = 0;
     }
 
-    /// What comes next.
+    /// Removes and returns the next entry.
     pub(super) fn take(&mut self) -> Option<Entry> {
         self.ready.pop_front()
     }
@@ -116,7 +116,7 @@ impl Ahead {
         self.ready.len()
     }
 
-    /// Whether there is nothing behind what is ready.
+    /// Returns whether there is nothing behind what is ready.
     pub(super) fn is_end(&self) -> bool {
         self.is_end
     }
@@ -141,7 +141,7 @@ impl Ahead {
         keys: usize,
     ) -> Result<Scan> {
         let mut entries: Vec<Entry> = Vec::with_capacity(keys);
-        // Those whose values are read: their indexes, and where.
+        // The entries whose values are read: index and place.
         let mut pointed: Vec<(usize, SequenceNo, Pointer, Option<FirstHome>)> = Vec::new();
         let mut bytes = 0;
         let mut is_end = false;

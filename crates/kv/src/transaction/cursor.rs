@@ -24,13 +24,13 @@ use crate::tree::TreeState;
 pub struct CursorOptions {
     /// Only keys that begin so. Default: all.
     pub prefix: Bytes,
-    /// What was there then. Default: what is there when the cursor is made.
+    /// The snapshot to read. Default: the state when the cursor is created.
     pub snapshot: Option<Snapshot>,
     /// Keys alone: values are not read, and come empty. Default: no.
     pub keys_only: bool,
     /// How many keys will probably be read from where the cursor stands or is set to: so many are read, 1,024 and 128
-    /// KiB at most at once, so that none is read in vain. Default: 0, not known; a few are read together at first, then
-    /// more each time. A transaction's cursor begins anew when that writes to the store.
+    /// KiB at most at once, so that none is read without effect. Default: 0, not known; a few are read together at
+    /// first, then more each time. A transaction's cursor begins anew when that writes to the store.
     pub expected_keys: usize,
 }
 
@@ -41,7 +41,7 @@ impl CursorOptions {
     }
 }
 
-/// Where a cursor stands.
+/// The position of a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Gap {
     Begin,
@@ -66,7 +66,7 @@ pub struct Cursor {
     snapshot: Snapshot,
     /// Whether it sees another snapshot once it is refreshed: a transaction's does not.
     follows: bool,
-    /// What the transaction wrote that it belongs to.
+    /// The writes of its transaction.
     own: Option<Arc<MemoryTable>>,
     /// Bytes of that when it was last looked at: they grow with each write.
     own_bytes: u64,
@@ -197,7 +197,7 @@ impl Cursor {
         self.leave();
     }
 
-    /// Where a walk in a direction begins: forward the first key, in reverse the one before which it begins.
+    /// Returns the bound of a walk: forward its first key, in reverse the key that it ends before.
     fn bound(&self, direction: Direction) -> Option<Vec<u8>> {
         match (&self.gap, direction) {
             (Gap::Before(key), _) => Some(key.to_vec()),
@@ -217,7 +217,7 @@ impl Cursor {
         if at_edge {
             return Ok(None);
         }
-        // What the transaction has written since is seen at once.
+        // Later writes of the transaction are visible at once.
         let own_bytes = self.own.as_ref().map_or(0, |own| own.bytes());
         let has_written = own_bytes != self.own_bytes;
         if has_written {
@@ -229,7 +229,7 @@ impl Cursor {
             self.ahead.turn();
         }
         if self.ahead.ready() == 0 && !self.ahead.is_end() {
-            // Who writes at each step would read all but one in vain.
+            // A caller that writes at each step would waste all but one of the prefetched keys.
             let keys = if has_written { 1 } else { self.ahead.next_keys() };
             self.read_ahead(direction, keys).await?;
         }
@@ -251,10 +251,10 @@ impl Cursor {
         self.ahead.clear();
     }
 
-    /// Reads so many keys that come next, if nothing is there that was read ahead.
+    /// Prefetches the next keys, if none are left.
     async fn read_ahead(&mut self, direction: Direction, mut keys: usize) -> Result<()> {
         loop {
-            // If this fails or is dropped on its way, the merge is built anew at the gap.
+            // If this fails or is dropped, the merge is rebuilt at the gap.
             let mut merged = match self.merged.take() {
                 Some(merged) => merged,
                 None => {
@@ -273,7 +273,7 @@ impl Cursor {
                     self.store.core().note_scan(self.store.state(), scan);
                     return Ok(());
                 }
-                // What can be read before it is given out before the error.
+                // Keys before a failing one are returned before the error.
                 Err(_) if keys > 1 => keys = 1,
                 Err(error) => return Err(error),
             }
@@ -298,7 +298,7 @@ impl Cursor {
         sources.extend(view.tree.sources());
         let mut upper = snapshot;
         if let Some(own) = &self.own {
-            // What others committed since is hidden here, so that the merge may see everything else.
+            // Later commits of others are filtered here, so that the merge may see everything else.
             upper = SequenceNo::MAX;
             own.tombstone_sets().into_iter().for_each(|set| tombstones.add(set, SequenceNo::MAX));
             let committed = sources.into_iter();

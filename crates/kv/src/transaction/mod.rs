@@ -1,7 +1,7 @@
 //! Transactions, and cursors over what they or anybody sees.
 //!
 //! A transaction reads from a snapshot. What it writes is kept twice: as a batch, which is what a commit writes, and in
-//! memory tables of its own, which its reads ask first. It is checked when it commits ([`crate::database::conflict`]):
+//! memtables of its own, which its reads ask first. It is checked when it commits ([`crate::database::conflict`]):
 //! of two that wrote the same key the first one wins.
 
 mod ahead;
@@ -28,10 +28,10 @@ use crate::{Error, Result};
 /// Sequence numbers of a transaction's own writes: newer than all that are committed.
 pub(crate) const OWN_WRITES: SequenceNo = 1 << 62;
 
-/// What a transaction is guarded from.
+/// The isolation level of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Isolation {
-    /// It reads from a snapshot, and conflicts with whoever wrote the same keys since.
+    /// Reads from a snapshot, and conflicts with later writes of the same keys.
     #[default]
     Snapshot,
     /// Also with whoever wrote what it read: as if transactions came one after another.
@@ -44,7 +44,7 @@ pub struct Transaction {
     open: OpenTransaction,
     isolation: Isolation,
     batch: Batch,
-    /// What it wrote, by store.
+    /// Its writes, by store.
     own: Vec<(StoreNo, Arc<MemoryTable>)>,
     writes: u64,
     read: ReadSet,
@@ -62,7 +62,7 @@ impl Transaction {
         }
     }
 
-    /// What it reads from, its own writes not counted.
+    /// Returns the snapshot that it reads, without its own writes.
     pub fn snapshot(&self) -> &Snapshot {
         self.open.snapshot()
     }
@@ -154,8 +154,8 @@ impl Transaction {
     pub async fn commit(self, options: &WriteOptions) -> Result<()> {
         let Transaction { open, isolation, batch, read, .. } = self;
         if batch.is_empty() {
-            // It read from one snapshot, so it is as if it had been alone at that moment. But what it meant to write
-            // may have been refused, all of it.
+            // It read from one snapshot, so it is as if it had run alone at that moment. But all its writes may have
+            // been refused.
             return batch.accepted();
         }
         let read = (isolation == Isolation::Serializable).then_some(&read);

@@ -19,7 +19,7 @@ pub(crate) struct LeafSource {
     tree: Arc<TreeState>,
     direction: Direction,
     bound: Option<Bytes>,
-    /// Of the leaf it is in.
+    /// Index of the present leaf.
     index: usize,
     /// `None` if that leaf was not entered.
     merge: Option<Merge<Box<dyn Source>>>,
@@ -51,7 +51,7 @@ impl LeafSource {
                 break;
             }
             if self.merge.take().is_some() {
-                // That leaf is done; the bound lies behind us.
+                // The leaf is done; the bound was passed.
                 self.bound = None;
                 self.index = match self.direction {
                     Direction::Forward => self.index + 1,
@@ -61,7 +61,7 @@ impl LeafSource {
             let Some(leaf) = self.tree.leaves.get(self.index) else { break };
             let cursor =
                 |kvset: &Arc<super::Kvset>| Box::new(kvset.cursor(Access::Cached)) as Box<dyn Source>;
-            // What copies repeat lies below them, and is there whatever happens to them.
+            // The originals of promoted copies are below them and outlive them.
             let kvsets = leaf.kvsets.iter().filter(|kvset| !kvset.is_copy());
             let mut merge = Merge::new(kvsets.map(cursor).collect());
             merge.seek(self.direction, self.bound.as_deref()).await?;
@@ -114,7 +114,7 @@ impl Source for LeafSource {
 }
 
 impl TreeState {
-    /// What a cursor merges, newest first.
+    /// Returns the sources of a cursor, newest first.
     pub(crate) fn sources(self: &Arc<Self>) -> Vec<Box<dyn Source>> {
         let root = self.root.iter().map(|kvset| Box::new(kvset.cursor(Access::Cached)) as Box<dyn Source>);
         root.chain([Box::new(LeafSource::new(self.clone())) as Box<dyn Source>]).collect()
@@ -137,7 +137,7 @@ impl TreeTombstones {
     pub(crate) fn of(&self, tree: &Arc<TreeState>) -> Arc<RangeTombstones> {
         {
             let last = self.last.lock();
-            // As long as somebody knows it, no other one lies at its address.
+            // While a weak reference exists, no other tree has its address.
             if Weak::as_ptr(&last.0) == Arc::as_ptr(tree) {
                 return last.1.clone();
             }

@@ -16,17 +16,16 @@ pub(crate) type KvsetNo = u64;
 /// The number of a leaf in its tree; no two that are there have the same.
 pub(crate) type LeafNo = u64;
 
-/// Where a kvset is.
+/// The place of a kvset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Place {
     Root,
     Leaf(LeafNo),
-    /// What was spilled, in databases of earlier versions of the program: none of that is needed, and it is passed
-    /// over.
+    /// Spilled kvsets, in databases of earlier versions of the program; ignored.
     Spilled,
 }
 
-/// Where among the kvsets of a place.
+/// The position among the kvsets of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Position {
     /// Newest of all.
@@ -35,7 +34,7 @@ pub(crate) enum Position {
     Above(KvsetNo),
 }
 
-/// What a kvset is for.
+/// The kind of a kvset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum KvsetKind {
     #[default]
@@ -93,7 +92,7 @@ pub(crate) enum Change {
     AddSegment {
         segment: SegmentRecord,
     },
-    /// So many bytes of values (more) that leaves have elsewhere may be read in that log segment, too.
+    /// The log segment mirrors this many (more) bytes of values of leaves.
     AddMirror {
         segment: SegmentNo,
         stored_bytes: u64,
@@ -142,7 +141,7 @@ impl Change {
     /// The largest that there is.
     pub(crate) const LAST_KIND: u8 = 7;
 
-    /// What stands before its fields.
+    /// Returns the kind byte that precedes its fields.
     pub(crate) fn kind(&self) -> u8 {
         match self {
             Change::AddLeaf { .. } => 1,

@@ -1,7 +1,7 @@
 //! How much space values take beyond what is in use of them, and which jobs free it.
 //!
 //! 1. Segments hold values that nothing references any more: *garbage*. The leaf is compacted by which most is freed in
-//!    the emptiest segments for what is written, and its values in them are written anew. So it is with log segments
+//!    the emptiest segments for what is written, and its values in them are rewritten. So it is with log segments
 //!    that only leaves still reference. Compactions of whole leaves take garbage along.
 //! 2. What is referenced may be *obsolete* all the same, by versions that were not merged with it yet: as much of newer
 //!    kvsets as took the place of others in the spills and merges before. Where that is most of it, keys are merged;
@@ -19,11 +19,11 @@ use crate::entry::SegmentNo;
 /// How much more than other limits the bound of space presses.
 const SPACE_PRESSES: f64 = 10.0;
 
-/// Most bytes of values that are written anew at once: writers may wait for it.
+/// Most bytes of values that are rewritten at once: writers may wait for it.
 const MOST_REWRITTEN: u64 = 256 << 20;
 
 /// When garbage has reached its bound, so much is emptied that this part of it would be left at most: a leaf's keys are
-/// written anew to empty a segment, and the same again for each leaf that has values there, so little is gained by
+/// rewritten to empty a segment, and the same again for each leaf that has values there, so little is gained by
 /// emptying a few.
 const MOST_LEFT: f64 = 0.8;
 
@@ -33,16 +33,16 @@ const LEFT: f64 = 0.5;
 /// A segment of which more is in use is not: it becomes emptier by itself.
 const EMPTY_ENOUGH: f64 = 0.8;
 
-/// Values of so many times the bytes of a leaf's keys may be written anew beside them.
+/// Values of so many times the bytes of a leaf's keys may be rewritten beside them.
 const BESIDE_KEYS: u64 = 16;
 
 /// A kvset of which one in so many versions is a delete is worth cleaning.
 const DELETES: u64 = 4;
 
-/// What there is of values, and how much of it nobody needs.
+/// Bytes of values, and how many of them are garbage.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Space {
-    /// Bytes over the bytes in use, by guess, and over what they may be: more than 1 is too much.
+    /// Estimated space amplification over its bound; above 1 it is exceeded.
     pub(crate) over: f64,
     /// Bytes beyond what they may be.
     pub(crate) excess: u64,
@@ -61,12 +61,12 @@ pub(super) struct Garbage {
     segments: BTreeMap<SegmentNo, (u64, u64)>,
     total: u64,
     referenced: u64,
-    /// Of what leaves reference, by guess.
+    /// Estimated obsolete bytes that leaves reference.
     obsolete_in_leaves: u64,
-    /// Of what is at the root.
+    /// Obsolete bytes at the root.
     obsolete_in_root: u64,
     over: f64,
-    /// Of value segments alone: log segments count whole, and go by themselves.
+    /// Space of value segments alone: log segments count as a whole and are freed by spills.
     pub(super) space: Space,
 }
 
@@ -100,7 +100,7 @@ impl Garbage {
         let (values, in_use) = sum(&mut segments.iter().filter(|(no, _)| is_value(no)).map(|(_, both)| both));
         let obsolete = in_leaves(&|no| is_value(&no)).min(in_use);
         let space = Space::of(values, in_use - obsolete, settings);
-        // What is at the root is where it is meant to be, unless there is little room.
+        // Values of the root are where they belong, unless space is low.
         let root = if around.is_tight { &tree.root[..] } else { &[] };
         let root_bytes: u64 = root.iter().map(|kvset| kvset.as_ref().info.referenced_bytes()).sum();
         let obsolete_in_root = ((root_bytes as f64 * around.overwritten) as u64).min(root_bytes);
@@ -111,10 +111,10 @@ impl Garbage {
 
     /// The segments that are to be emptied, emptiest first, as that costs least for what it frees.
     ///
-    /// 1. If it `is_due`, as many as leave no more than [`MOST_LEFT`], and one at least. Where there is little room, no
-    ///    more than the bound asks: what is written anew takes room until the last leaf has left a segment.
+    /// 1. If it `is_due`, as many as leave no more than [`MOST_LEFT`], and one at least. Where there is little space,
+    ///    no more than the bound asks: what is rewritten takes space until the last leaf has left a segment.
     /// 2. Whether it is due or not, as many as leave [`LEFT`], of those that are empty enough; none where there is
-    ///    little room.
+    ///    little space.
     fn emptiest(&self, settings: &PickSettings, around: &Surroundings, is_due: bool) -> Vec<SegmentNo> {
         let live_share = |(bytes, live): (u64, u64)| live as f64 / bytes.max(1) as f64;
         let with_garbage = self.segments.iter().filter(|(_, (bytes, live))| live < bytes);
@@ -136,8 +136,8 @@ impl Garbage {
         emptiest.map(|(_, (no, _))| no).collect()
     }
 
-    /// Those of `emptiest` that a leaf has something in, the others do not matter to it; as many as have no more than
-    /// `most_rewritten` bytes there, and `least` at least.
+    /// Returns those of `emptiest` that a leaf references, with at most `most_rewritten` of its bytes, and at least
+    /// `least` of them.
     fn emptied_in<K: AsRef<KvsetRecord>>(
         &self,
         leaf: &Leaf<K>,
@@ -161,7 +161,7 @@ impl Garbage {
     }
 }
 
-/// What a leaf may empty.
+/// Segments that a leaf could empty.
 #[derive(Debug, Default)]
 struct Emptied {
     segments: BTreeSet<SegmentNo>,
@@ -173,7 +173,7 @@ struct Emptied {
 }
 
 impl Emptied {
-    /// What is freed for what is written.
+    /// Returns the ratio of freed to written bytes.
     fn worth(&self) -> f64 {
         self.freed / (self.key_bytes + self.rewritten).max(1) as f64
     }
@@ -210,13 +210,13 @@ pub(super) fn pick_garbage<K: AsRef<KvsetRecord> + Clone>(
     Some(Picked { job, pressure })
 }
 
-/// Bytes of values that may be written anew at once.
+/// Bytes of values that may be rewritten at once.
 pub(super) fn most_rewritten(around: &Surroundings) -> u64 {
     around.free_bytes.map_or(MOST_REWRITTEN, |free| MOST_REWRITTEN.min(free / 2))
 }
 
-/// What a compaction of a whole leaf empties, as its keys are written anew in any case: nothing if room for that may be
-/// wanting, or if the keys are little beside it.
+/// Returns the segments that a compaction of a whole leaf empties along the way: none if space may be short, or if the
+/// keys are small compared with it.
 pub(super) fn emptied_beside<K: AsRef<KvsetRecord>>(
     leaf: &Leaf<K>,
     settings: &PickSettings,
@@ -296,7 +296,7 @@ mod tests {
         let leaf = [kvset(1, 10, &[(50, 500), (51, 700), (52, 760), (53, 780), (54, 1000)])];
         // 5000 bytes for 3740: 50 would be enough for the bound of 1.3, 51 is for half of that.
         assert_eq!(job(&tree(&[], &[&leaf], &segments)), compact(0, &[1], &[50, 51]));
-        // Where there is little room, no more than the bound asks.
+        // Where there is little space, no more than the bound asks.
         let tight = Surroundings { is_tight: true, ..Surroundings::default() };
         let picked = pick(&tree(&[], &[&leaf], &segments), &SETTINGS, &tight).map(|picked| picked.job);
         assert_eq!(picked, compact(0, &[1], &[50]));

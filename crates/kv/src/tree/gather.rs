@@ -3,9 +3,9 @@
 //! A segment takes up whole chunks of its volume, and a job that moves a few kilobytes writes a segment of a few
 //! kilobytes. Their values are in use, so they are no [garbage](super::garbage); but chunk after chunk would go to
 //! them. Where a tree has more of them than its leaves can be blamed for, the leaf that gives most of them up for what
-//! has to be written is compacted, and its values in them are written anew, to one segment.
+//! has to be written is compacted, and its values in them are rewritten, to one segment.
 //!
-//! It comes to an end: of the segments that a leaf gives up there are more than the job writes small ones, so with each
+//! It ends: of the segments that a leaf gives up there are more than the job writes small ones, so with each
 //! job leaves refer to fewer of them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,16 +20,16 @@ use crate::entry::SegmentNo;
 /// So many segments are worth a job, which may leave two small ones: of cold values and of hot ones.
 const LEAST_GATHERED: usize = 4;
 
-/// So many more than leaves have in any case matter to nobody, where there is room.
+/// So many more than leaves have in any case matter to nobody, where there is space.
 const SPARE: usize = 8;
 
-/// What a leaf could give up.
+/// The small segments that a leaf could leave.
 #[derive(Debug)]
 struct Candidate {
     kvsets: Range<usize>,
     /// With their bytes.
     emptied: BTreeMap<SegmentNo, u64>,
-    /// Of keys that are to be written.
+    /// Bytes of keys that have to be rewritten.
     key_bytes: u64,
 }
 

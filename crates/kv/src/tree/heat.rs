@@ -40,12 +40,12 @@ impl HotKeys {
         HotKeys { most: AtomicUsize::new(most), table: Mutex::default() }
     }
 
-    /// Whether anything is counted.
+    /// Returns whether anything is counted.
     pub(crate) fn counts(&self) -> bool {
         self.most.load(Ordering::Relaxed) > 0
     }
 
-    /// Counts so many keys from now on.
+    /// Sets how many keys are counted.
     pub(crate) fn count_up_to(&self, most: usize) {
         let mut table = self.table.lock();
         self.most.store(most, Ordering::Relaxed);
@@ -54,7 +54,7 @@ impl HotKeys {
         }
     }
 
-    /// A value of so many stored bytes was read from a slow class.
+    /// Counts a read of a value from a slow class.
     pub(crate) fn note(&self, key: &[u8], value_bytes: u32) {
         if !self.counts() || key.len() > LONGEST_COUNTED {
             return;

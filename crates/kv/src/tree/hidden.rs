@@ -12,7 +12,7 @@ use crate::entry::{RangeTombstone, SequenceNo};
 /// Most tombstones that are looked at; the others take effect when they are merged.
 const MOST_TOMBSTONES: usize = 1000;
 
-/// The kvsets that are hidden from all who read at `snapshots` and from whoever reads later, with their leaves.
+/// Returns the kvsets, with their leaves, that range tombstones hide from every reader at `snapshots` or later.
 pub(crate) fn hidden(tree: &TreeState, snapshots: &[SequenceNo]) -> Vec<(LeafNo, KvsetNo)> {
     let with_tombstones = tree.root.iter().filter(|kvset| kvset.record().info.range_tombstones > 0);
     let tombstones = with_tombstones.flat_map(|kvset| kvset.tombstones().iter());
@@ -39,8 +39,8 @@ pub(crate) fn hidden(tree: &TreeState, snapshots: &[SequenceNo]) -> Vec<(LeafNo,
     hidden.into_iter().filter(|(leaf, _)| !stay.contains(leaf)).collect()
 }
 
-/// Whether nobody sees anything of a kvset behind a newer range tombstone. One that hides something itself is left to
-/// merges.
+/// Returns whether nobody sees anything of a kvset behind a newer range tombstone. One that hides something itself is
+/// left to merges.
 fn hides(tombstone: &RangeTombstone, kvset: &Kvset, snapshots: &[SequenceNo]) -> bool {
     let info = &kvset.record().info;
     info.range_tombstones == 0

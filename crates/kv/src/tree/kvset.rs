@@ -22,7 +22,7 @@ use crate::{Error, Result};
 /// Kvsets that are opened at once.
 const OPENED_AT_ONCE: usize = 32;
 
-/// What kvsets are opened with.
+/// The context of open kvsets.
 #[derive(Debug, Clone)]
 pub(crate) struct Opener {
     pub(crate) objects: Arc<Objects>,
@@ -34,7 +34,7 @@ pub(crate) struct Opener {
     pub(crate) filters: FilterMemory,
 }
 
-/// What an edit adds, open.
+/// The opened kvsets of an edit.
 #[derive(Debug, Default)]
 pub(crate) struct Opened {
     kvsets: HashMap<KvsetNo, Arc<Kvset>>,
@@ -47,7 +47,7 @@ pub(crate) struct Kvset {
     record: KvsetRecord,
     file: KeyFile,
     lease: Lease,
-    /// As the record's references are ordered.
+    /// In the order of the record's references.
     segments: Vec<Segment>,
     /// Something of it could not be read; of copies alone.
     is_damaged: AtomicBool,
@@ -61,7 +61,7 @@ impl AsRef<KvsetRecord> for Arc<Kvset> {
 }
 
 impl Opener {
-    /// For stores whose filters are to be held so.
+    /// Returns an opener for stores with this filter setting.
     pub(crate) fn holding(&self, filters: FilterMemory) -> Opener {
         Opener { filters, ..self.clone() }
     }
@@ -128,7 +128,7 @@ impl Opener {
         for change in &edit.changes {
             // Also one that the tree has: it may be gone when the edit is applied.
             if let Change::AddMirror { segment, .. } = change {
-                // What is not there any more is read where leaves have it.
+                // Values of a missing mirror are read from the leaf's own copy.
                 let opened = self.segments.open(*segment).ok();
                 mirrors.extend(opened.map(|opened| (*segment, OpenMirror::new(opened, known.is_empty()))));
             }
@@ -171,7 +171,7 @@ impl Kvset {
         &self.record
     }
 
-    /// Has its filter stay in memory, if that is wanted and there is room. What cannot be read
+    /// Has its filter stay in memory, if that is wanted and there is space. What cannot be read
     /// lets every key pass, and a check says so.
     pub(crate) async fn hold_filter(&self, filters: FilterMemory) {
         if let Some(most_part) = filters.most_part() {
@@ -179,12 +179,12 @@ impl Kvset {
         }
     }
 
-    /// Whether it repeats what the kvsets below it have.
+    /// Returns whether it repeats what the kvsets below it have.
     pub(crate) fn is_copy(&self) -> bool {
         self.record.kind == KvsetKind::Promoted
     }
 
-    /// It is a copy, and could not be read.
+    /// Notes that this copy could not be read.
     pub(crate) fn note_damage(&self) {
         self.is_damaged.store(true, Ordering::Relaxed);
         self.has_damaged.store(true, Ordering::Release);
@@ -198,7 +198,7 @@ impl Kvset {
         self.file.tombstones()
     }
 
-    /// What is wrong with its key file where no cursor comes by: `Corrupted`, or why it cannot be read.
+    /// Returns the damage of its key file that cursors do not see: `Corrupted`, or the error of the read.
     pub(crate) async fn damage(&self) -> Vec<Error> {
         self.file.damage().await
     }
@@ -220,7 +220,7 @@ impl Kvset {
         self.file.get(key, hash, snapshot).await
     }
 
-    /// Whether it may have versions of `key`, by its filter.
+    /// Returns whether it may have versions of `key`, by its filter.
     ///
     /// # Errors
     /// `Corrupted`, or if a device fails: then it may have some.
@@ -290,9 +290,9 @@ pub(crate) type TreeState = Tree<Arc<Kvset>>;
 pub(crate) struct FoundVersion {
     pub(crate) version: Version,
     pub(crate) kvset: Arc<Kvset>,
-    /// Of its key.
+    /// Hash of its key.
     hash: KeyHash,
-    /// What its finder knows.
+    /// Visibility bound of the lookup that found it.
     newest: Option<Newest>,
 }
 
@@ -373,7 +373,7 @@ impl FoundVersion {
         )))
     }
 
-    /// Whether its value lies apart from its key.
+    /// Returns whether its value lies apart from its key.
     pub(crate) fn is_apart(&self) -> bool {
         matches!(self.version.content, Content::At(_))
     }
@@ -475,7 +475,7 @@ impl TreeState {
         dropped_logs.into_iter().collect()
     }
 
-    /// Whether what `edit` removes may say of a key that it was deleted, so that afterwards nothing does.
+    /// Returns whether what `edit` removes may say of a key that it was deleted, so that afterwards nothing does.
     pub(crate) fn may_forget(&self, edit: &Edit) -> bool {
         let removed = edit.changes.iter().filter_map(|change| match change {
             Change::RemoveKvset { kvset, .. } => Some(*kvset),
@@ -515,7 +515,7 @@ impl TreeState {
                 continue;
             }
             let found = match kvset.get_but(key, hash, snapshot, unseen).await {
-                // What it repeats lies below.
+                // The original is below it.
                 Err(_) if kvset.is_copy() => {
                     kvset.note_damage();
                     continue;
@@ -526,7 +526,7 @@ impl TreeState {
                 if version.sequence < hidden_up_to {
                     return Ok(None);
                 }
-                // Who does not see all that is there does not know what others see.
+                // A reader that does not see every load does not know what others see.
                 let newest = Newest { up_to: snapshot, expires_s: version.expires_s };
                 let newest = unseen.is_empty().then_some(newest);
                 return Ok(Some(FoundVersion { version, kvset: kvset.clone(), hash, newest }));
@@ -541,9 +541,8 @@ impl TreeState {
         self.root.iter().chain(leaf)
     }
 
-    /// What is known of a value that is held of `key`, if that is what a look-up at `snapshot` would find which sees
-    /// all that is there: as far as that can be said without reading. What was found before `known_since` does not
-    /// count.
+    /// Returns the visibility bound of the cached version of `key` if a lookup at `snapshot` would find that version,
+    /// as far as this is certain without reads. Bounds from before `known_since` do not count.
     pub(crate) fn still_newest(
         &self,
         held: &HeldValue,

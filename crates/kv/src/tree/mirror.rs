@@ -20,14 +20,14 @@ use crate::value::Segment;
 /// A segment as a mirror.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Mirror {
-    /// Of values that leaves have elsewhere.
+    /// Stored bytes of values that leaves have elsewhere.
     pub(crate) stored_bytes: u64,
     /// In trees that are read.
     pub(crate) opened: Option<Arc<OpenMirror>>,
 }
 
 impl PartialEq for Mirror {
-    /// As records of a manifest.
+    /// Compares as records of a manifest.
     fn eq(&self, other: &Mirror) -> bool {
         self.stored_bytes == other.stored_bytes
     }
@@ -66,7 +66,7 @@ impl OpenMirror {
         self.segment.read().clone()
     }
 
-    /// It is none any more, in whatever tree.
+    /// Marks it as evicted, in every tree.
     pub(crate) fn close(&self) {
         *self.segment.write() = None;
     }
@@ -95,7 +95,7 @@ impl OpenMirror {
         (self.unseen.load(Ordering::Relaxed) == 0).then(|| self.reads())
     }
 
-    /// A round of reads has ended, and those before count half, so many times. To be called by one at a time.
+    /// Ends a round of reads: earlier ones are halved `halvings` times. Must not be called concurrently.
     pub(crate) fn end_round(&self, halvings: u32) {
         self.unseen.store(self.unseen.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
         self.reads.store(self.reads() >> halvings, Ordering::Relaxed);

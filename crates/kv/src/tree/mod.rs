@@ -1,6 +1,6 @@
 //! The tree of a store: kvsets at its root, newest first, each over all keys; below it leaves of disjoint key ranges,
 //! each with kvsets of its own, newest first. Beside it *mirrors*: segments on the fastest class that hold values which
-//! leaves have on a slower one. They are read there as long as there is room for both.
+//! leaves have on a slower one. They are read there as long as there is space for both.
 //!
 //! - [`edit`]: how a tree changes, and how that is written in a manifest;
 //! - [`shape`]: a tree, and the application of an edit to it;

@@ -26,22 +26,22 @@ use super::gather::pick_gathering;
 use super::shape::{Leaf, Tree};
 use crate::entry::SegmentNo;
 
-/// When jobs are due.
+/// The thresholds of jobs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PickSettings {
-    /// So many kvsets at the root make a spill. Default: 4.
+    /// Kvsets at the root that make a spill due. Default: 4; the engine passes half of `slow_root_kvsets`, 8.
     pub(crate) root_kvsets: usize,
-    /// So many bytes of keys and values at the root make a spill. Default: 1 GiB.
+    /// Bytes of keys and values at the root that make a spill due. Default: 1 GiB.
     pub(crate) root_bytes: u64,
     /// Most bytes of one spill, unless one kvset alone has more. Default: 256 MiB.
     pub(crate) spill_bytes: u64,
-    /// It may have more if no more values than that are moved, with so many bytes: reading the log once is enough for
-    /// them. Default: none.
+    /// A spill may be larger if it moves no more values than this, with this many bytes: one pass over the log
+    /// suffices. Default: none.
     pub(crate) moved_values: u64,
     pub(crate) moved_bytes: u64,
-    /// So many kvsets in a leaf make a compaction. Default: 4.
+    /// Kvsets in a leaf that make a compaction due. Default: 4.
     pub(crate) leaf_kvsets: usize,
-    /// A leaf with so many bytes and half of it more is split. Default: 512 MiB.
+    /// A leaf with this many bytes and half of it more is split. Default: 512 MiB.
     pub(crate) leaf_bytes: u64,
     /// Bytes of value segments over the bytes in them that are referenced. Default: 1.3.
     pub(crate) space_amplification: f64,
@@ -68,26 +68,25 @@ impl Default for PickSettings {
 /// What the engine knows beside the tree.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Surroundings {
-    /// Log stands in the way: the fastest class is as full as it may get, or too much of it would have to be replayed.
-    /// Spills press so much more.
+    /// Urgency of emptying the log: the fastest class has reached its limit, or too much log would have to be replayed.
     pub(crate) log_pressure: f64,
     /// The share of a leaf's newer versions that took the place of older ones, in spills and merges so far.
     pub(crate) overwritten: f64,
     /// Bytes that are free for what jobs write; `None` for no bound.
     pub(crate) free_bytes: Option<u64>,
-    /// That is little of what there is, so that what the root holds counts, too.
+    /// Free space is low; also count obsolete data held by the root.
     pub(crate) is_tight: bool,
     /// Bytes that were written to log segments, of those that are read-only by now, and whether anything but the leaves
-    /// of this store references them: memory tables, roots, other stores.
+    /// of this store references them: memtables, roots, other stores.
     pub(crate) log_segments: BTreeMap<SegmentNo, LogSegmentUse>,
 }
 
-/// How a log segment is used.
+/// The use of a log segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LogSegmentUse {
-    /// What it takes up.
+    /// Its allocated bytes.
     pub(crate) bytes: u64,
-    /// Somebody else needs it still, so emptying it here would not free it.
+    /// It is needed elsewhere, so emptying it here would not free it.
     pub(crate) is_needed_elsewhere: bool,
 }
 
@@ -96,24 +95,24 @@ pub(crate) struct LogSegmentUse {
 pub(crate) enum Job {
     /// The root's oldest kvsets, newest of them first.
     Spill { kvsets: Vec<KvsetNo> },
-    /// Neighbours in a leaf, newest first; values in the emptied segments are written anew.
+    /// Neighbours in a leaf, newest first; values in the emptied segments are rewritten.
     Compact { leaf: LeafNo, kvsets: Vec<KvsetNo>, emptied: BTreeSet<SegmentNo> },
     /// All kvsets of a leaf, whose values get mirrors if they have none.
     Mirror { leaf: LeafNo, kvsets: Vec<KvsetNo> },
     /// Each of these leaves becomes a part of the one before it.
     Join { leaves: Vec<LeafNo> },
-    /// These go, as all that is in them is deleted.
+    /// Remove these, since all their entries are deleted.
     Drop { kvsets: Vec<(LeafNo, KvsetNo)> },
 }
 
 impl Job {
     pub(crate) const COMPACTION: &'static str = "compaction";
-    /// A compaction that writes values anew.
+    /// A compaction that rewrites values.
     pub(crate) const GARBAGE: &'static str = "garbage";
     /// Kvsets of the root that wait for no spill become one.
     pub(crate) const MERGE: &'static str = "merge";
 
-    /// What it is called where jobs are counted.
+    /// Returns its name in statistics.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Job::Spill { .. } => "spill",
@@ -146,7 +145,7 @@ const JOINED_PART: u64 = 2;
 const MOST_JOINED: usize = 64;
 const MOST_JOINED_KVSETS: usize = 2;
 
-/// How much a log that stands in the way presses at most: leaves that are neglected for it take more room in the end.
+/// How much a log that stands in the way presses at most: leaves that are neglected for it take more space in the end.
 const MOST_LOG_PRESSURE: f64 = 3.0;
 
 /// The job that `tree` needs most, `None` if it needs none; and how much space it takes beyond what it needs.
@@ -225,7 +224,7 @@ pub(crate) fn pick_spill<K: AsRef<KvsetRecord>>(
     let by_number = tree.root.len() as f64 / settings.root_kvsets.max(1) as f64;
     let by_bytes = bytes as f64 / settings.root_bytes.max(1) as f64;
     let oldest = tree.root.last()?;
-    // What is written before anything is free has to fit in.
+    // Output that precedes any freed space has to fit.
     let free_bytes = around.free_bytes.filter(|_| around.is_tight).unwrap_or(u64::MAX);
     let mut chosen = vec![oldest.as_ref().no];
     let (mut spilled, mut values) = (data_bytes(oldest), values(oldest));
@@ -243,9 +242,8 @@ pub(crate) fn pick_spill<K: AsRef<KvsetRecord>>(
     Some(Picked { job: Job::Spill { kvsets: chosen }, pressure })
 }
 
-/// Kvsets of the root to be merged, newest first; none if there are not so many that it is worth it. The oldest is left
-/// to spills, and so are those of which one `is_taken` and what is older. What is merged has no more than `most_bytes`
-/// of keys and values.
+/// Returns the root kvsets to merge, newest first; none if there are too few. The oldest is left to spills, and so are
+/// those that are taken or older than a taken one. The merge has at most `most_bytes` of keys and values.
 pub(crate) fn pick_merge<K: AsRef<KvsetRecord>>(
     root: &[K],
     settings: &PickSettings,

@@ -39,7 +39,7 @@ impl From<ClassChoice> for String {
     }
 }
 
-/// Where keys and values of one level go. A class that is full is passed over for the next by speed.
+/// The classes of keys and values of one level. A full class is skipped for the next by speed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LevelClasses {
@@ -50,18 +50,18 @@ pub struct LevelClasses {
     pub values: ClassChoice,
 }
 
-/// Where a store's keys and values go. As JSON, the name of a template or
+/// The classes of a store's keys and values. As JSON, the name of a template or
 /// `{"root": {"keys": .., "values": ..}, "leaf": {"keys": .., "values": ..}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "PolicyText", into = "PolicyText")]
 pub struct MediaPolicy {
-    /// What was written lately.
+    /// Recent writes: log and root.
     pub root: LevelClasses,
     /// All the rest.
     pub leaf: LevelClasses,
 }
 
-/// How a policy is written.
+/// The serialized form of a policy.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(
     untagged,
@@ -165,7 +165,7 @@ impl ClassChoice {
         let any_takes = classes.iter().any(|class| class.takes_objects);
         let takes = |class: &&OfferedClass| class.takes_objects || !any_takes;
         let (faster, slower) = match self {
-            // What the log's class is, whoever asks has to say.
+            // The caller knows the class of the log.
             ClassChoice::Fastest | ClassChoice::Log => classes.split_at(0),
             ClassChoice::Slowest => classes.split_at(classes.len()),
             ClassChoice::Named(name) => {
@@ -188,8 +188,8 @@ impl MediaPolicy {
         })
     }
 
-    /// What the policy says in a volume of `classes`, fastest first, with the log on `log_class`; `None` if there is no
-    /// class.
+    /// Resolves the policy in a volume of `classes`, fastest first, with the log on `log_class`; `None` without
+    /// classes.
     pub(crate) fn resolve(&self, classes: &[OfferedClass], log_class: &ClassChoice) -> Option<Placement> {
         let resolve = |choice: &ClassChoice| match choice {
             ClassChoice::Log => log_class.resolve(classes),

@@ -21,7 +21,7 @@ use crate::entry::{Pointer, SegmentNo};
 /// Bytes whose reading and writing costs about as much as one more I/O: more on disks, fewer on fast SSDs.
 const BYTES_OF_AN_IO: u64 = 64 << 10;
 
-/// With so many bytes an I/O is long enough: larger ones are not what makes a scan fast.
+/// With this many bytes an I/O is long enough: larger ones are not what makes a scan fast.
 const ENOUGH_BYTES: u64 = 16 << 10;
 
 /// Neighbours are read together if no more bytes than these lie between them.
@@ -36,22 +36,22 @@ const LOOKS: u64 = 64;
 /// But not before so much was.
 const LEAST_WASTE: u64 = 1 << 20;
 
-/// Places that values lie in however often they are written anew: one for what is left where it is, one for what is
+/// Places that values lie in however often they are rewritten: one for what is left where it is, one for what is
 /// not.
 const NEEDED_PLACES: usize = 2;
 
-/// What scans of a leaf have wasted, in bytes that could have been written instead.
+/// Waste of scans of a leaf, in bytes that could have been written instead.
 #[derive(Debug, Default)]
 struct Wasted {
     by_segment: HashMap<SegmentNo, u64>,
-    /// Of that, what another segment has to be emptied for as well: such that had the next larger place in those scans.
+    /// The part of it that a second segment shares: the one with the next larger part of those scans.
     beside: HashMap<(SegmentNo, SegmentNo), u64>,
     total: u64,
-    /// With so much it is looked at.
+    /// Waste at which the leaf is checked.
     look_at: u64,
 }
 
-/// What scans have wasted.
+/// Waste of scans, by leaf.
 #[derive(Debug, Default)]
 pub(crate) struct Scattered {
     leaves: Mutex<BTreeMap<LeafNo, Wasted>>,
@@ -118,7 +118,7 @@ impl Scattered {
     }
 }
 
-/// The segments to be emptied of a leaf that has so many bytes in each, and of keys, which are written anew as well; if
+/// The segments to be emptied of a leaf that has this many bytes in each, and of keys, which are rewritten as well; if
 /// that is due.
 fn due(wasted: &Wasted, bytes_in: &BTreeMap<SegmentNo, u64>, key_bytes: u64) -> Option<BTreeSet<SegmentNo>> {
     let found = wasted.by_segment.iter().filter_map(|(no, wasted)| Some((*no, *wasted, *bytes_in.get(no)?)));

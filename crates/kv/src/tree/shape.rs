@@ -49,9 +49,9 @@ pub(crate) struct Tree<K> {
     /// The value segments that kvsets reference, or that are mirrors; what there is of both beside these are log
     /// segments.
     pub(crate) segments: BTreeMap<SegmentNo, SegmentRecord>,
-    /// Where each leaf begins, by its number.
+    /// First key of each leaf, by its number.
     starts: Arc<HashMap<LeafNo, Bytes>>,
-    /// How many kvsets reference each segment, of the log or not.
+    /// Number of kvsets that reference each segment, log segments included.
     uses: HashMap<SegmentNo, u32>,
 }
 
@@ -185,7 +185,7 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
         Ok(())
     }
 
-    /// Whether any kvset references that segment.
+    /// Returns whether any kvset references that segment.
     pub(crate) fn is_referenced(&self, segment: SegmentNo) -> bool {
         self.uses.contains_key(&segment)
     }
@@ -251,7 +251,7 @@ impl<K: AsRef<KvsetRecord> + Clone> Tree<K> {
         Tree { mirrors: BTreeMap::new(), ..self.clone() }
     }
 
-    /// What all kvsets together reference: values and stored bytes by segment.
+    /// Returns the values and stored bytes that all kvsets reference, by segment.
     pub(crate) fn references(&self) -> BTreeMap<SegmentNo, (u64, u64)> {
         let mut sums: BTreeMap<SegmentNo, (u64, u64)> = BTreeMap::new();
         for references in self.kvsets().flat_map(|kvset| &kvset.as_ref().info.references) {

@@ -6,7 +6,7 @@
 //! are one chunk, or none.
 //!
 //! What is chosen takes fewer chunks when it is written than are free, and gives more of them back than it takes. It
-//! comes to an end: a kvset takes the place of several.
+//! ends: a kvset takes the place of several.
 
 use super::edit::{KvsetNo, KvsetRecord, LeafNo};
 use super::pick::numbers;
@@ -20,11 +20,11 @@ const LEAST_GAIN: u64 = 2;
 pub(crate) enum Together {
     Root(Vec<KvsetNo>),
     Leaf(LeafNo, Vec<KvsetNo>),
-    /// These are the root of a tree of one leaf, and go there to be merged with what it has.
+    /// Merge these, the whole root of a tree of one leaf, into the leaf.
     Down(LeafNo, Vec<KvsetNo>),
 }
 
-/// How many chunks a merge gives back in the end, and how many it takes before.
+/// Chunks that a merge frees in the end, and chunks that it takes before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Worth {
     gain: u64,
@@ -57,7 +57,7 @@ pub(crate) fn pick_together<K: AsRef<KvsetRecord>>(
     best.map(|(_, together)| together).or_else(|| down(tree, chunk_bytes, free_chunks, is_taken))
 }
 
-/// Of a tree that would fit into one chunk as a whole.
+/// Returns the merge of a whole tree that would fit into one chunk.
 fn down<K: AsRef<KvsetRecord>>(
     tree: &Tree<K>,
     chunk_bytes: u64,
@@ -103,7 +103,7 @@ mod tests {
 
     const CHUNK: u64 = 1000;
 
-    /// Kvsets of so many bytes, their numbers counted from `first` on.
+    /// Kvsets of this many bytes, their numbers counted from `first` on.
     fn kvsets(first: KvsetNo, sizes: &[u64]) -> Vec<KvsetRecord> {
         let sized = |(index, size): (usize, &u64)| {
             let mut made = kvset(first + index as u64, 1, &[]);

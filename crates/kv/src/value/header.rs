@@ -29,7 +29,7 @@ pub(crate) fn encode(no: SegmentNo) -> Vec<u8> {
     header
 }
 
-/// Whether `bytes` begin with the header of segment `no`.
+/// Returns whether `bytes` begin with the header of segment `no`.
 pub(crate) fn check(bytes: &[u8], no: SegmentNo) -> Result<(), Malformed> {
     let mut decoder = Decoder::new(bytes);
     if decoder.take(MAGIC.len())? != MAGIC {

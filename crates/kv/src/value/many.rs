@@ -21,7 +21,7 @@ const RUN_BYTES: u64 = 1 << 20;
 /// Least bytes of which that is said.
 const LEAST_RUN_BYTES: u64 = 64 << 10;
 
-/// A gap of so many bytes is read along: that costs less than one I/O more.
+/// A gap of this many bytes is read along: that costs less than one I/O more.
 const GAP_BYTES: u64 = 16 << 10;
 
 /// So many values that lie together are few: on a faster class that many I/Os are less than one here.
@@ -38,19 +38,19 @@ const READS_AT_ONCE: usize = 16;
 /// Values that lie close together.
 struct Run {
     segment: Segment,
-    /// Where they lie.
+    /// Their bytes in the segment.
     bytes: Range<u64>,
-    /// Where in their order they are.
+    /// Their range in the order of reads.
     members: Range<usize>,
 }
 
 impl Run {
-    /// Where the blocks begin in which they lie.
+    /// Returns the beginning of their first block.
     fn from(&self) -> u64 {
         self.bytes.start / BLOCK_BYTES * BLOCK_BYTES
     }
 
-    /// Where these blocks end.
+    /// Returns the end of their last block.
     fn end(&self) -> u64 {
         end_of_block(self.bytes.end)
     }
@@ -60,13 +60,13 @@ fn end_of_block(offset: u64) -> u64 {
     offset.checked_next_multiple_of(BLOCK_BYTES).unwrap_or(u64::MAX)
 }
 
-/// What becomes of a value that is not what was written.
+/// The treatment of damaged values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Damaged {
     /// Nothing is read.
     Fails,
-    /// It is read once more, and passed on as it is if that is no better. Its checksum goes with it to another place,
-    /// so whoever asks for it is told there.
+    /// The value is read once more and passed on as it is if that fails, with its checksum, so that a later reader gets
+    /// the error.
     IsPassedOn,
 }
 
@@ -76,9 +76,9 @@ pub(crate) struct Reading<'a> {
     pub(crate) pointers: &'a [Pointer],
     pub(crate) segments: &'a HashMap<SegmentNo, Segment>,
     pub(crate) pace: &'a Pace,
-    /// What has none waits for it; when it is closed, what was not read yet is not read any more.
+    /// Memory for values: reads without it wait; when it is closed, the remaining reads are skipped.
     pub(crate) room: &'a Room,
-    /// Bytes that may be on their way at once, beside the room that they have when they are there.
+    /// Bytes that may be on their way at once, beside the space that they have when they are there.
     pub(crate) on_their_way: u64,
     pub(crate) damaged: Damaged,
 }
@@ -95,7 +95,7 @@ pub(crate) async fn read_stored(
     damaged: Damaged,
 ) -> Result<(Vec<Bytes>, u64)> {
     let wanted: u64 = pointers.iter().map(|pointer| u64::from(pointer.stored_len)).sum();
-    // They need little memory beside what has come.
+    // Reads in flight need little memory beside the values that have arrived.
     let reading = Reading { pointers, segments, pace, room, on_their_way: wanted / 8, damaged };
     let mut stored = vec![Bytes::new(); pointers.len()];
     let bytes_read = read_each(reading, |index, value| stored[index] = value).await?;
@@ -119,8 +119,7 @@ pub(crate) async fn read_each(reading: Reading<'_>, mut each: impl FnMut(usize, 
     let wanted = |run: &Run| -> u64 {
         order[run.members.clone()].iter().map(|index| u64::from(pointers[*index].stored_len)).sum()
     };
-    // What is read along is not what the job is for: of a log of which it takes little here and there it would take all
-    // too little.
+    // Gaps that are read along do not count: a job that needs little of a log would otherwise be paced too slowly.
     let mut walk = pace.walk();
     let mut waiting = runs.into_iter().peekable();
     let mut under_way = FuturesUnordered::new();
@@ -129,7 +128,7 @@ pub(crate) async fn read_each(reading: Reading<'_>, mut each: impl FnMut(usize, 
         let at_once = walk.at_once(READS_AT_ONCE);
         let more = room.more();
         if room.is_closed() {
-            // Who waited for them has failed.
+            // Their consumer has failed.
             waiting = Vec::new().into_iter().peekable();
         }
         while under_way.len() < at_once
@@ -177,13 +176,13 @@ pub(crate) fn largest_read(at_once_bytes: u64) -> u64 {
 
 /// Indices of pointers in the order of their places.
 async fn by_place(pointers: &[Pointer]) -> Vec<usize> {
-    // What is compared lies together.
+    // Keys of the sort are contiguous.
     let places = pointers.iter().enumerate();
     let places = places.map(|(index, pointer)| (pointer.segment, pointer.offset, index)).collect();
     portions::sorted::<(SegmentNo, u64, usize)>(places).await.into_iter().map(|(.., index)| index).collect()
 }
 
-/// Of each value whether it lies together with few others of them, or with none.
+/// Returns for each value whether at most [`FEW_NEIGHBOURS`] of the others are next to it.
 pub(crate) async fn have_few_neighbours(pointers: &[Pointer]) -> Vec<bool> {
     let is_together = |a: &usize, b: &usize| {
         let (a, b) = (&pointers[*a], &pointers[*b]);

@@ -110,7 +110,7 @@ mod tests {
             }
             // Two of them took what there was, but for a rest.
             assert!(!room.take(10_001) && room.take(10_000));
-            // What leaves makes room for what is read, one for another.
+            // What leaves makes space for what is read, one for another.
             let leave = async {
                 for _ in 2..8 {
                     room.give(60_000);

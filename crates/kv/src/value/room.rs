@@ -14,19 +14,19 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// There is always enough.
+    /// Creates permits without a bound.
     pub(crate) fn unlimited() -> Room {
         let room = Room::default();
         room.open();
         room
     }
 
-    /// For so many bytes at first.
+    /// Creates permits for this many bytes.
     pub(crate) fn of(bytes: u64) -> Room {
         Room { left: AtomicU64::new(bytes), ..Room::default() }
     }
 
-    /// Takes so many bytes, if they are there.
+    /// Takes this many bytes, if they are there.
     pub(crate) fn take(&self, bytes: u64) -> bool {
         self.is_unlimited.load(Ordering::Acquire)
             || self
@@ -35,7 +35,7 @@ impl Room {
                 .is_ok()
     }
 
-    /// So many bytes are free again.
+    /// Returns bytes.
     pub(crate) fn give(&self, bytes: u64) {
         self.left.fetch_add(bytes, Ordering::AcqRel);
         self.given.notify();

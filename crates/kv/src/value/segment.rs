@@ -38,9 +38,9 @@ struct Shared {
     cache: Arc<Cache>,
     buffers: Arc<BufferPool>,
     sides: Arc<Sides>,
-    /// Of its class.
+    /// Rate limiter of its class.
     valve: Option<Arc<Valve>>,
-    /// It is a value segment whose header was not looked at yet.
+    /// It is a value segment whose header is not verified yet.
     is_unverified: AtomicBool,
 }
 
@@ -55,7 +55,7 @@ impl Segment {
         self.shared.no
     }
 
-    /// What is read of the database's segments and mirrors.
+    /// Returns the replica selector of the database.
     pub(crate) fn sides(&self) -> &Sides {
         &self.shared.sides
     }
@@ -228,7 +228,7 @@ pub(crate) struct Segments {
     cache: Arc<Cache>,
     sides: Arc<Sides>,
     environment: Option<Arc<dyn Environment>>,
-    /// By class; what has none goes where there is room.
+    /// By class; what has none goes where there is space.
     valves: Mutex<HashMap<Option<String>, Arc<Valve>>>,
     open: RwLock<Open>,
 }
@@ -237,7 +237,7 @@ pub(crate) struct Segments {
 #[derive(Debug, Default)]
 struct Open {
     segments: HashMap<SegmentNo, Weak<Shared>>,
-    /// As many as there were, twice: then they are looked for.
+    /// Number of entries at which dropped segments are pruned: twice as many as after the last pruning.
     forget_at: usize,
 }
 
@@ -282,7 +282,7 @@ impl Segments {
         })
     }
 
-    /// What a class is given in a second, if that is limited.
+    /// Returns the read-rate limit of a class, if there is one.
     pub(crate) fn most_reads_per_second(&self, class: &str) -> Option<u64> {
         self.valves.lock().get(&Some(class.to_owned()))?.most_reads_per_second()
     }

@@ -158,7 +158,7 @@ pub(crate) struct UnderWay<'a> {
 }
 
 impl UnderWay<'_> {
-    /// Whether it is to go to the other class.
+    /// Returns whether it is to go to the other class.
     pub(crate) fn is_at_home(&self) -> bool {
         self.is_at_home
     }

@@ -47,8 +47,8 @@ impl SegmentWriter {
         self.stored_bytes
     }
 
-    /// Whether a value of `len` bytes belongs into the next segment, as one is to have no more than `segment_bytes` if
-    /// it can: with them its chunks are full.
+    /// Returns whether a value of `len` bytes belongs into the next segment, as one is to have no more than
+    /// `segment_bytes` if it can: with them its chunks are full.
     pub(crate) fn is_full(&self, len: usize, segment_bytes: u64) -> bool {
         self.stored_bytes > 0 && self.stream.position() + len as u64 > segment_bytes
     }
@@ -87,7 +87,7 @@ impl SegmentWriter {
         Ok(Pointer { segment: self.no, offset, stored_len: stored.len() as u32, len, codec, checksum })
     }
 
-    /// Where the next value goes.
+    /// Returns the offset of the next value.
     pub(crate) fn position(&self) -> u64 {
         self.stream.position()
     }

@@ -104,7 +104,7 @@ fn thousands_of_reads_are_under_way_from_one_thread() {
     wait(database.close()).unwrap();
 }
 
-/// One that writes without end took all the room there was, each time: the others wrote nothing.
+/// One that writes without end took all the space there was, each time: the others wrote nothing.
 #[test]
 fn writers_of_a_thread_alternate_when_the_log_is_full() {
     const WRITES: u64 = 150_000;

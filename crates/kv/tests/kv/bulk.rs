@@ -142,7 +142,7 @@ fn checkpoints_work_after_a_named_class_was_removed() {
     wait(database.drain_class("mid")).unwrap();
     wait(bench.volume.remove_class("mid")).unwrap();
     wait(database.checkpoint("copy")).unwrap();
-    // What is made anew has to name what is there.
+    // What is rebuilt has to name what is there.
     assert!(wait(database.create_store("b", &settings)).is_err());
     wait(database.close()).unwrap();
     let options = OpenOptions::default();
@@ -205,7 +205,7 @@ fn a_copy_that_cannot_fit_in_is_refused_before_it_begins() {
     assert_eq!(error.kind(), ErrorKind::NoSpace);
     assert!(error.to_string().contains("half of what is free"), "{error}");
     assert!(bench.volume.objects().iter().all(|object| !object.name().starts_with("kv/copy/")));
-    // With most of it deleted there is room, though nothing was given back yet.
+    // With most of it deleted there is space, though nothing was given back yet.
     let kept = database.snapshot();
     (4..70).for_each(|no| wait(store.delete(&[no])).unwrap());
     let statistics = database.statistics();
@@ -241,7 +241,7 @@ fn a_copy_that_was_stopped_is_no_database() {
     (0..3000).for_each(|no| wait(store.put(&key(no), &value(no))).unwrap());
     let stopped = std::panic::catch_unwind(AssertUnwindSafe(|| wait(database.checkpoint("copy"))));
     assert!(stopped.is_err());
-    // What was under way for it comes to its end.
+    // What was under way for it ends.
     let opened = loop {
         let options = OpenOptions { read_only: true, ..OpenOptions::default() };
         match wait(Database::open(&bench.volume, "copy", &options, bench.environment.clone())) {

@@ -97,8 +97,8 @@ fn new_versions_of_cached_keys_are_cached_at_flush() {
     wait(database.close()).unwrap();
 }
 
-/// What a look-up found is known from then on, until something says otherwise; what said so may be gone by the next
-/// look-up, along with what it deleted.
+/// What a lookup found is known from then on, until something says otherwise; what said so may be gone by the next
+/// lookup, along with what it deleted.
 #[test]
 fn cached_lookups_end_when_the_key_is_deleted() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
@@ -138,7 +138,7 @@ fn lookups_cached_from_a_memtable_end_when_its_range_is_deleted() {
     (0..40).for_each(|no| wait(store.put(&key(no), &value(no))).unwrap());
     assert_eq!(read(&bench, &store, 0..40), 0);
     wait(store.delete_range(&key(10), Some(&key(20)))).unwrap();
-    // They fill the table, which is written out.
+    // They fill the table, which is flushed.
     let before = database.statistics().since_opening.flushes;
     let mut others = 1000;
     while database.statistics().since_opening.flushes == before {

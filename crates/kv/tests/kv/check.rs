@@ -107,7 +107,7 @@ fn failing(database: &Database, keys: u32) -> usize {
     (0..keys).filter(is_failing).count()
 }
 
-/// A check walked the leaf pages alone, and each look-up by a part of a filter that was damaged failed.
+/// A check walked the leaf pages alone, and each lookup by a part of a filter that was damaged failed.
 #[test]
 fn damage_of_an_index_or_a_filter_is_found_and_a_filter_costs_no_answer() {
     const KEYS: u32 = 12_000;

@@ -1,4 +1,4 @@
-//! Copies that become mirrors, and the room that there is for them.
+//! Copies that become mirrors, and the space that there is for them.
 
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ fn values_without_space_are_not_copied_repeatedly() {
     wait(database.close()).unwrap();
 }
 
-/// What could not be copied once never was; and the job's own keys were not part of the room.
+/// What could not be copied once never was; and the job's own keys were not part of the space.
 #[test]
 fn mirrors_return_with_free_space_and_keep_the_limit() {
     let bench = Bench::with_classes(512 * MIB, 512 * MIB);
@@ -162,7 +162,7 @@ fn jobs_of_two_stores_do_not_reserve_the_same_space() {
     assert!(mirrored > 0 && written < mirrored / 2 * 3, "{written} written, {mirrored} mirrored");
 }
 
-/// Of values that are larger than half a chunk copies took twice the room.
+/// Of values that are larger than half a chunk copies took twice the space.
 #[test]
 fn copies_are_counted_in_chunks() {
     for size in [(128, 140 << 10), (70, 260 << 10)] {

@@ -76,7 +76,7 @@ fn a_compaction_that_is_dropped_leaves_nothing() {
 fn open(bench: &Bench, name: &str) -> Result<Database, Error> {
     loop {
         match wait(Database::open(&bench.volume, name, &OpenOptions::default(), bench.environment.clone())) {
-            // What was under way comes to its end.
+            // What was under way ends.
             Err(error) if error.kind() == ErrorKind::Locked => std::thread::yield_now(),
             opened => return opened,
         }

@@ -47,7 +47,7 @@ fn bounded_loss_loses_only_the_end() {
     wait(database.close()).unwrap();
 }
 
-/// However much memory tables could hold.
+/// However much memtables could hold.
 #[test]
 fn no_more_log_is_replayed_than_was_said() {
     let bench = Bench::with_classes(4 << 30, 256 << 20);
@@ -76,7 +76,7 @@ fn no_more_log_is_replayed_than_was_said() {
     let options = OpenOptions { progress: Some(Arc::new(progress)), ..OpenOptions::default() };
     let open = Database::open(&bench.volume, "test", &options, bench.environment.clone());
     let database = wait(open).unwrap();
-    // Writers go on while tables are written out.
+    // Writers go on while tables are flushed.
     assert!(replayed.load(Ordering::Relaxed) < 40 << 20, "{replayed:?}");
     let store = database.open_store("lines").unwrap();
     for no in (0..80_000u32).step_by(101) {

@@ -142,7 +142,7 @@ fn an_expired_version_hides_the_cached_one_below_it() {
     environment.wall_time_s.store(1_000_010, Ordering::Relaxed);
     wait(store.compact()).unwrap();
     assert_eq!((count(0..100, 1), count(0..100, 2)), (50, 0));
-    // What expires before it is written out.
+    // What expires before it is flushed.
     (50..75u32).for_each(|no| wait(store.put_with(&no.to_be_bytes(), &[2; 50], &short)).unwrap());
     environment.wall_time_s.store(1_000_020, Ordering::Relaxed);
     wait(store.compact()).unwrap();

@@ -78,7 +78,7 @@ fn a_store_that_is_made_between_two_writes_is_replayed() {
     wait(first.put_with(b"1", b"rice", &WriteOptions::within(1000))).unwrap();
     let second = wait(database.create_store("second", &StoreSettings::default())).unwrap();
     wait(second.put_with(b"1", b"tea", &WriteOptions::within(1000))).unwrap();
-    // The first is written out, so that only the second needs the log.
+    // The first is flushed, so that only the second needs the log.
     wait(first.compact()).unwrap();
     wait(second.put_with(b"2", b"salt", &WriteOptions::sync())).unwrap();
     wait(database.abandon());
@@ -144,7 +144,7 @@ fn a_database_is_open_once_for_writing_or_several_times_for_reading() {
     drop(second);
     let writer = bench.open();
     drop(writer);
-    // What was under way when the last handle went comes to its end.
+    // What was under way when the last handle went ends.
     let mut rounds = 0;
     let writer = loop {
         match bench.try_open() {
@@ -404,7 +404,7 @@ fn compaction_in_a_full_volume_uses_the_spare_log_segment_or_fails() {
     wait(store.compact()).unwrap();
     assert_eq!(database.statistics().stores[0].versions, 1);
     let rest = bench.volume.create_object("rest", &Attributes::default()).unwrap();
-    // What was dropped may give room back for a moment yet.
+    // What was dropped may give space back for a moment yet.
     let error = (0..100).find_map(|_| {
         wait(store.delete(b"1")).unwrap();
         (0..100).for_each(|no| drop(wait(rest.write_bytes(no << 18, &[1; 1 << 18]))));

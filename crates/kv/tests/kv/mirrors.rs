@@ -1,4 +1,4 @@
-//! Values that stay on the fastest class as long as it has room.
+//! Values that stay on the fastest class as long as it has space.
 
 use tanada_kv::blocking::wait;
 use tanada_kv::{
@@ -138,7 +138,7 @@ fn mirrors_of_deleted_values_are_evicted() {
     wait(database.close()).unwrap();
 }
 
-/// What had no mirror stayed without, however often it was read and however much room there was.
+/// What had no mirror stayed without, however often it was read and however much space there was.
 #[test]
 fn values_read_from_the_slow_class_get_mirrors_where_space_allows() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
@@ -219,7 +219,7 @@ fn cursors_read_isolated_values_from_mirrors() {
 #[test]
 fn mirrors_give_way() {
     let bench = Bench::with_classes(48 << 20, 512 << 20);
-    // Many times what the fastest class has room for.
+    // Many times what the fastest class has space for.
     let (database, store) = filled(&bench, 120_000);
     let statistics = database.statistics();
     assert!(mirrored(&database) > 0, "{statistics:#?}");
@@ -321,7 +321,7 @@ fn evicted_mirrors_return_by_reads_when_space_is_free() {
 #[test]
 fn mirror_space_goes_to_frequently_read_values() {
     let bench = Bench::with_classes(64 << 20, 512 << 20);
-    // More than the fastest class has room for, of which the last are read.
+    // More than the fastest class has space for, of which the last are read.
     let (database, store) = filled_without(&bench, 80_000);
     with_mirrors_from_now_on(&store);
     let read = || 77_000..80_000u64;
@@ -347,7 +347,7 @@ fn mirror_space_goes_to_frequently_read_values() {
 #[test]
 fn unread_mirrors_are_evicted_for_read_ones() {
     let bench = Bench::with_classes(48 << 20, 512 << 20);
-    // Three times what there is room for: the first ones have no mirrors any more.
+    // Three times what there is space for: the first ones have no mirrors any more.
     let (database, store) = filled(&bench, 120_000);
     let slow = || {
         let before = bench.read_from("slow");

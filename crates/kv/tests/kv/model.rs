@@ -34,7 +34,7 @@ impl Change {
         }
     }
 
-    /// Whether it says what is there under a key.
+    /// Returns whether it says what is there under a key.
     fn decides(&self, store: usize, of: &[u8]) -> bool {
         match self {
             Change::Put(which, key, _) | Change::Delete(which, key) => *which == store && key == of,

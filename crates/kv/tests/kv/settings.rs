@@ -281,7 +281,7 @@ fn settings_are_kept_for_good() {
         let database = wait(open).unwrap();
         let store = database.open_store("a").unwrap();
         assert_eq!((database.settings(), store.settings()), expected, "{name}");
-        // And over manifests that are written anew: each change takes a block of one.
+        // And over manifests that are rewritten: each change takes a block of one.
         let manifests = || bench.objects("manifest").iter().map(|object| object.name()).collect::<Vec<_>>();
         let before = manifests();
         for seconds in [None, Some(1_000_000)].into_iter().cycle().take(40) {
@@ -441,7 +441,7 @@ fn a_limit_is_kept_again_when_the_other_class_is_back() {
     wait(database.close()).unwrap();
 }
 
-/// Mirrors and copies of what was read often are there as long as there is room for them.
+/// Mirrors and copies of what was read often are there as long as there is space for them.
 #[test]
 fn mirrors_and_copies_go_when_the_limit_is_lowered() {
     let bench = Bench::new();

@@ -203,7 +203,7 @@ fn a_full_volume_accepts_deletes() {
                 drop((store, database));
                 database = bench.open();
                 store = database.open_store("a").unwrap();
-                // What the last opening did not come to may have given some room back.
+                // What the last opening did not come to may have given some space back.
                 next = fill_up(&store, next);
             }
             assert_eq!(wait(store.get(&(next - 1).to_be_bytes())).unwrap().unwrap(), value(next - 1, 1));
@@ -293,7 +293,7 @@ fn deletes_give_their_space_back_by_themselves() {
     wait(database.close()).unwrap();
 }
 
-/// As long as the memory table with them was not written out for another reason, nothing came free.
+/// As long as the memtable with them was not written out for another reason, nothing came free.
 #[test]
 fn deletes_give_their_space_back_without_further_writes() {
     let bench = Bench::new();
@@ -411,7 +411,7 @@ fn bulk_loads_without_space_are_refused() {
     wait(database.close()).unwrap();
 }
 
-/// Nobody can make room in its store meanwhile, so there is nothing to wait for. What it had loaded took the room for
+/// Nobody can make space in its store meanwhile, so there is nothing to wait for. What it had loaded took the space for
 /// good, or until the next opening.
 #[test]
 fn bulk_loads_that_run_out_of_space_return_what_they_wrote() {
@@ -442,7 +442,7 @@ fn bulk_loads_that_run_out_of_space_return_what_they_wrote() {
     wait(database.close()).unwrap();
 }
 
-/// A leaf that finds no room counted as compacted, and the compaction as a success.
+/// A leaf that finds no space counted as compacted, and the compaction as a success.
 #[test]
 fn compaction_without_space_is_an_error() {
     for left_chunks in 1..4 {
@@ -547,7 +547,7 @@ fn a_delete_that_finds_no_chunk_free_waits_for_one() {
     wait(database.close()).unwrap();
 }
 
-/// Each of the deletes goes to another leaf, so that to bring them all down takes room in each.
+/// Each of the deletes goes to another leaf, so that to bring them all down takes space in each.
 #[test]
 fn a_full_volume_of_many_leaves_accepts_deletes_key_by_key() {
     let bench = Bench::with_layout(64 << 10, &[("fast", 8 << 20), ("slow", 64 << 20)]);
@@ -591,7 +591,7 @@ fn a_full_volume_of_many_leaves_accepts_deletes_key_by_key() {
     wait(database.close()).unwrap();
 }
 
-/// A database whose only class is drained has no room for anything, and has when that is over.
+/// A database whose only class is drained has no space for anything, and has when that is over.
 #[test]
 fn writes_resume_after_a_drain_is_cancelled() {
     let bench = Bench::with_layout(64 << 10, &[("only", 64 << 20)]);
@@ -613,7 +613,7 @@ fn writes_resume_after_a_drain_is_cancelled() {
     assert_eq!(refused, 3);
     wait(bench.volume.fill_class("only")).unwrap();
     wait(database.create_store("later", &settings())).unwrap();
-    // What waits to be written out is by then.
+    // What waits to be flushed is by then.
     wait(store.compact()).unwrap();
     fill(&store, 4000, 2);
     wait(store.compact()).unwrap();
@@ -628,7 +628,7 @@ fn writes_resume_after_a_drain_is_cancelled() {
     wait(database.close()).unwrap();
 }
 
-/// Of each store that was written to the memory table takes a chunk when it is written out: all of them took the room
+/// Of each store that was written to the memtable takes a chunk when it is flushed: all of them took the space
 /// that is kept for deletes.
 #[test]
 fn many_stores_that_fill_a_volume_accept_deletes() {

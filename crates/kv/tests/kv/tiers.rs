@@ -95,7 +95,7 @@ fn the_limit_of_the_fastest_class_is_kept() {
     wait(database.close()).unwrap();
 }
 
-/// What the slower class had no room for went to the fastest one, whatever its limit.
+/// What the slower class had no space for went to the fastest one, whatever its limit.
 #[test]
 fn the_limit_is_kept_when_the_other_class_is_full() {
     let bench = Bench::with_classes(96 << 20, 24 << 20);
@@ -217,7 +217,7 @@ fn a_load_keeps_the_limit_of_the_fastest_class() {
 }
 
 /// Values of neighbours were written by many spills; when scans have read them one by one often enough, they are
-/// written anew in the order of keys.
+/// rewritten in the order of keys.
 #[test]
 fn scans_bring_values_together() {
     const KEYS: u64 = 12_000;
@@ -256,7 +256,7 @@ fn scans_bring_values_together() {
     wait(database.close()).unwrap();
 }
 
-/// Writes while no spill can be done, because a load has the store's turn; the times they were slowed for room. The
+/// Writes while no spill can be done, because a load has the store's turn; the times they were slowed for space. The
 /// database may have `limit` on the fastest class.
 fn slowed_for_room(policy: PolicyTemplate, limit: Option<u64>) -> u64 {
     held_back("fast class", policy, limit, 0)
@@ -308,7 +308,7 @@ fn held_back(cause: &str, policy: PolicyTemplate, limit: Option<u64>, taken: u64
 #[test]
 fn writes_are_slowed_before_the_log_leaves_the_fastest_class() {
     assert!(slowed_for_room(PolicyTemplate::StagingMaxCapacity, Some(12 << 20)) > 100);
-    // Without a limit the log waits for room.
+    // Without a limit the log waits for space.
     assert!(held_back("log", PolicyTemplate::StagingMaxCapacity, None, 48 << 20) > 0);
 }
 

@@ -154,7 +154,7 @@ fn begin_again(database: &Database, store: &Store) -> tanada_kv::Transaction {
     transaction
 }
 
-/// What is written out while an update reads leaves the memory tables, by which it is told whether anybody was faster.
+/// What is flushed while an update reads leaves the memtables, by which it is told whether anybody was faster.
 #[test]
 fn an_update_ends_and_loses_nothing_though_all_is_written_out_meanwhile() {
     let bench = Bench::new();
@@ -172,7 +172,7 @@ fn an_update_ends_and_loses_nothing_though_all_is_written_out_meanwhile() {
         if tries.get() == 2 {
             aside(&|| wait(a.put(b"sum", &(old + 10).to_be_bytes())).unwrap());
         }
-        // Somebody writes beside it, and everything is written out, in the other store as well.
+        // Somebody writes beside it, and everything is flushed, in the other store as well.
         aside(&|| {
             wait(a.put(b"other", b"1")).unwrap();
             wait(b.put(b"other", b"1")).unwrap();
@@ -205,7 +205,7 @@ fn an_update_is_done_once_unless_its_key_is_written() {
         (&|| wait(a.delete_range(b"a", Some(b"b"))).unwrap(), 1),
         (&|| wait(a.delete_range(b"k", None)).unwrap(), 2),
         (&loaded, 2),
-        // What is written out is nobody's write.
+        // What is flushed is nobody's write.
         (&|| wait(a.compact()).unwrap(), 1),
     ];
     for (no, (write, expected)) in writes.into_iter().enumerate() {

@@ -192,7 +192,7 @@ fn many_bulk_loads_beside_old_snapshots_block_no_operation() {
             }
         }
         wait(load.finish()).unwrap();
-        // More than there is room for in memory and at the root.
+        // More than there is space for in memory and at the root.
         (0..1500).for_each(|no| written.put(no % 500 * 2, 200 + round));
     }
     for _ in 0..2 {

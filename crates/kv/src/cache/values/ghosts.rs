@@ -7,7 +7,8 @@ pub(super) struct Ghosts {
     places: Vec<u32>,
 }
 
-/// What stands for a key. Not 0, which stands for none. Keys of a shard have some bits of their hashes in common.
+/// Returns the fingerprint of a key, never 0, which marks an empty slot. Keys of a shard share some bits of their
+/// hashes.
 fn fingerprint(hash: u64) -> u32 {
     (hash.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32 | 1
 }
@@ -16,7 +17,7 @@ fn fingerprint(hash: u64) -> u32 {
 const SPARE: usize = 4;
 
 impl Ghosts {
-    /// Has room for as many as `count`, and not much more.
+    /// Has space for as many as `count`, and not much more.
     pub(super) fn fit(&mut self, count: usize) {
         let places = count.max(16).next_power_of_two();
         if places <= self.places.len() && self.places.len() <= SPARE * places {
@@ -48,7 +49,7 @@ impl Ghosts {
         }
     }
 
-    /// Whether it is one of them, from now on not any more.
+    /// Returns whether it is one of them, from now on not any more.
     pub(super) fn take(&mut self, hash: u64) -> bool {
         let fingerprint = fingerprint(hash);
         let is_one = !self.places.is_empty() && self.places[self.place(fingerprint)] == fingerprint;

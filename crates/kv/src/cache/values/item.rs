@@ -18,7 +18,7 @@ const IS_LIVE: u8 = 1;
 const HAS_NEWEST: u8 = 2;
 const EXPIRES: u8 = 4;
 
-/// What is known of a value beside its bytes.
+/// The header of a cached value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) owner: u64,

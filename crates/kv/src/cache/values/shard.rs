@@ -137,7 +137,7 @@ fn hash_at(slots: &Slots, large: &slab::Slab<Large>, place: Place) -> u64 {
 }
 
 impl Shard {
-    /// One that never has more than so many bytes.
+    /// One that never has more than this many bytes.
     pub(super) fn new(block_bytes: usize, bytes: usize) -> Shard {
         // What is moved while a block is emptied needs another one.
         let count = (bytes / block_bytes + 2).min(most_slots(block_bytes));
@@ -303,8 +303,8 @@ impl Shard {
         item[value_end..value_end + put.key.len()].copy_from_slice(put.key);
     }
 
-    /// Puts an item behind the others of a queue, for which others may have to go; `None` if there is no room for it at
-    /// all.
+    /// Puts an item behind the others of a queue, for which others may have to go; `None` if there is no space for it
+    /// at all.
     fn append(&mut self, which: Which, header: &Header, put: &Put<'_>) -> Option<Place> {
         let item_bytes = header.item_bytes();
         if item_bytes > self.block_bytes / LARGE_PART {
@@ -402,7 +402,7 @@ impl Shard {
         true
     }
 
-    /// Whether another block can be opened.
+    /// Returns whether another block can be opened.
     fn has_slot(&self) -> bool {
         !self.free.is_empty() || !self.empty.is_empty() || self.fresh < self.slots.count()
     }
@@ -429,7 +429,7 @@ impl Shard {
         self.empty.push(no);
     }
 
-    /// May have so many bytes from now on. Drops about `most` of what is too much; whether that was enough.
+    /// May have this many bytes from now on. Drops about `most` of what is too much; whether that was enough.
     pub(super) fn shrink(&mut self, bytes: usize, most: usize) -> bool {
         self.trim();
         self.most_bytes = bytes.max(self.bytes().saturating_sub(most));

@@ -14,7 +14,7 @@ fn count(values: &Values) -> usize {
     values.shards.iter().map(|shard| shard.lock().count_checked()).sum()
 }
 
-/// Values for so many bytes, all of which they may have.
+/// Values for this many bytes, all of which they may have.
 fn values(bytes: u64) -> Values {
     let values = Values::new(bytes);
     assert!(values.shrink(bytes, bytes));
@@ -61,7 +61,7 @@ fn reread_values_survive_a_scan_of_others() {
     let values = values(4 << 20);
     let mut missing = 0;
     for no in 0..80_000u64 {
-        // Twice as many as there is room for, over and over.
+        // Twice as many as there is space for, over and over.
         put(&values, 1000 + no % 8000, 1, &[2; 1000]);
         if get(&values, no % 100).is_none() {
             put(&values, no % 100, 1, &[1; 1000]);

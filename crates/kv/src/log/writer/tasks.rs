@@ -14,15 +14,15 @@ use crate::log::segment::LogSegment;
 use crate::written::Purpose;
 use crate::{Error, ErrorKind, Result};
 
-/// How long a segment waits for room on its class, and how often it looks.
+/// How long a segment waits for space on its class, and how often it looks.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// How long nothing is appended before the log says that what is there was durable.
 const CONFIRM_AFTER: Duration = Duration::from_millis(250);
 
-/// What the log has left for room on its class. Only what has come once is worth waiting for again: where a volume is
-/// full, each of the segments that are left would take that long.
+/// Patience of the log for space on its class. It waits again only after space has appeared once: in a full volume each
+/// segment would take that long.
 #[derive(Debug, Default)]
 struct Patience {
     waited: Duration,
@@ -30,8 +30,8 @@ struct Patience {
 }
 
 impl Patience {
-    /// Whether the next segment waits until it is looked once more, given whether there is too little room, and more is
-    /// on its way.
+    /// Returns whether the next segment waits until it is looked once more, given whether there is too little space,
+    /// and more is on its way.
     fn waits(&mut self, room_comes: bool) -> bool {
         let waits = room_comes && !self.was_in_vain && self.waited < LONGEST_WAIT;
         if waits {
@@ -43,7 +43,7 @@ impl Patience {
     }
 }
 
-/// What the writing task has to do next.
+/// The next step of the writing task.
 enum Next {
     /// Write these groups; make everything up to the position durable then, if there is one.
     Write(Vec<Group>, Option<Lsn>),
@@ -222,8 +222,8 @@ impl Log {
         }
     }
 
-    /// Whether the class has too little room for a segment of `bytes`, and will have more. As much again is left to the
-    /// keys that are written out meanwhile.
+    /// Returns whether the class has too little space for a segment of `bytes`, and will have more. As much again is
+    /// left to the keys that are flushed meanwhile.
     fn room_comes(&self, class: Option<&str>, bytes: u64) -> bool {
         if !self.classes.log_comes_free() {
             return false;
@@ -253,7 +253,7 @@ impl Log {
                 noticed.await;
                 continue;
             };
-            // What is kept for deletes takes a few that are small.
+            // The reserve for deletes has space for a few small segments.
             let bytes = if self.objects.is_short() { least } else { bytes };
             let class = self.classes.of_log();
             if patience.waits(self.room_comes(class.as_deref(), bytes)) {
@@ -275,7 +275,7 @@ impl Log {
                         segment.lease.retire();
                     }
                     Ok(segment) => state.prepared = Some(segment),
-                    // Whoever needs the room is told, and asks again later.
+                    // Callers that need the space get the error and ask again later.
                     Err(error) => state.prepare_error = Some(error),
                 }
                 std::mem::take(&mut state.wanted.without_room)

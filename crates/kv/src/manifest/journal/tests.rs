@@ -1,4 +1,4 @@
-//! Changes come back, over rotations, and whatever is given up on its way or finds no room.
+//! Changes come back, over rotations, and whatever is given up on its way or finds no space.
 
 use super::*;
 use crate::environment::wait_for;
@@ -17,7 +17,7 @@ fn begin(objects: &Arc<Objects>) -> Manifest {
     begin_with(objects, 64 << 10)
 }
 
-/// One that is written anew after so many bytes.
+/// One that is rewritten after this many bytes.
 fn begin_with(objects: &Arc<Objects>, manifest_bytes: u64) -> Manifest {
     let settings = DatabaseSettings { manifest_bytes, ..DatabaseSettings::default() };
     let state = DatabaseRecord { identity: 42, settings, ..DatabaseRecord::default() };
@@ -101,7 +101,7 @@ fn manifest_changes_refused_for_space_succeed_later() {
     let chunk_bytes = volume.volume.chunk_bytes();
     let filled = (0..).find(|no| wait_for(others.write_bytes(no * chunk_bytes, b"x")).is_err());
     assert!(filled.is_some_and(|chunks| chunks > 100), "{filled:?}");
-    // Whatever the manifest's own chunk has room for, and once more.
+    // Whatever the manifest's own chunk has space for, and once more.
     let mut made = Vec::new();
     let mut refused = 0;
     for no in 1..100_000 {
@@ -185,7 +185,7 @@ fn the_manifest_is_rotated_early_where_space_is_short() {
     assert_eq!(change(BLOCK as u64), 1);
     assert_eq!(change(few / 2), 1);
     assert!(change(few) >= 2);
-    // There is no room for another one, and this one has some.
+    // There is no space for another one, and this one has some.
     let is_long = || {
         let writer = manifest.writer.try_lock().unwrap();
         writer.offset + 2 * BLOCK as u64 > manifest.longest(&writer)
@@ -249,7 +249,7 @@ fn changes_after_an_abandoned_rotation_are_durable() {
     for polls in 0..12 {
         let volume = TestVolume::new();
         let objects = volume.objects();
-        // Each change makes it be written anew.
+        // Each change makes it be rewritten.
         let manifest = begin_with(&objects, 0);
         make_store(&manifest);
         given_up += u32::from(give_up_behind(&manifest, 1, polls));

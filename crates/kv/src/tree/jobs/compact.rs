@@ -1,7 +1,7 @@
 //! The kvsets of one leaf into one, or into several leaves.
 //!
 //! Values stay where they are and pointers are copied, but for those in segments that are to be emptied: these are
-//! written anew, in the order of their keys, so that what is left of those segments goes with the old kvsets.
+//! rewritten, in the order of their keys, so that what is left of those segments goes with the old kvsets.
 //!
 //! A leaf can also be merged with what the root has for it, which stays there, and only hides: so deletes give room
 //! back where there is none to bring them down.
@@ -22,8 +22,8 @@ use crate::tree::edit::{Change, KvsetNo, LeafNo, Place, Position};
 use crate::tree::kvset::{Kvset, TreeState};
 use crate::{Error, ErrorKind, Result};
 
-/// Merges the kvsets `numbers` of a leaf, neighbours, and writes anew their values in the segments `emptied`. If these
-/// have no room or cannot be read, several kvsets are merged all the same, and their values stay where they are.
+/// Merges the kvsets `numbers` of a leaf, neighbours, and rewrites their values in the segments `emptied`. If these
+/// have no space or cannot be read, several kvsets are merged all the same, and their values stay where they are.
 ///
 /// # Errors
 /// `NoSpace`, `Corrupted`, or if a device fails; the tree is as it was.
@@ -40,7 +40,7 @@ pub(crate) async fn compact(
     let mut emptied = emptied.clone();
     let none: &[Arc<Kvset>] = &[];
     let mut done = attempt(context, tree, index, (none, &inputs, &inputs), &emptied).await;
-    // That there are fewer kvsets is of use by itself.
+    // Fewer kvsets are useful by themselves.
     if inputs.len() > 1 && !emptied.is_empty() && done.as_ref().is_err_and(is_of_values) {
         emptied.clear();
         done = attempt(context, tree, index, (none, &inputs, &inputs), &emptied).await;
@@ -52,7 +52,7 @@ pub(crate) async fn compact(
 }
 
 /// Merges all kvsets of a leaf and leaves out what kvsets of the root hide of them, which stay as they are. That takes
-/// no more room than the leaf has, where to bring the root's kvsets down takes some in each leaf.
+/// no more space than the leaf has, where to bring the root's kvsets down takes some in each leaf.
 ///
 /// # Errors
 /// As [`compact`].
@@ -126,7 +126,7 @@ async fn write(
     Ok(output)
 }
 
-/// Whether that may come of values that are written anew, which have no room or cannot be read.
+/// Returns whether that may come of values that are rewritten, which have no space or cannot be read.
 fn is_of_values(error: &Error) -> bool {
     let kind = error.kind();
     matches!(kind, ErrorKind::NoSpace | ErrorKind::Corrupted | ErrorKind::Device | ErrorKind::NotFound)

@@ -22,11 +22,11 @@ pub(super) struct Target<'a> {
     pub(super) start: Bytes,
     /// The first key behind it.
     pub(super) end: Option<&'a Bytes>,
-    /// Where in it the kvset goes.
+    /// Position of the new kvset in it.
     pub(super) position: Position,
-    /// It may become several leaves, of about so many bytes each.
+    /// Size of the leaves that it may be split into.
     pub(super) split_bytes: Option<u64>,
-    /// What it has already, which what it gets may take the place of.
+    /// Its present kvsets, whose versions the new ones may overwrite.
     pub(super) below: &'a [Arc<Kvset>],
 }
 
@@ -60,8 +60,8 @@ impl<'a> Sampling<'a> {
         (tells && originals().next().is_some()).then_some(Sampling { below })
     }
 
-    /// Looks for `key` in them, unless that would take more reads than the job has left. What cannot be read has
-    /// nothing: that is for who looks it up.
+    /// Looks up `key` in their filters, unless that exceeds the job's reads. A filter that cannot be read counts as a
+    /// miss.
     async fn look(&self, key: &[u8], overwritten: &mut Overwritten) {
         let hash = KeyHash::of(key);
         let originals = || self.below.iter().filter(|kvset| !kvset.is_copy());
@@ -114,7 +114,7 @@ pub(super) async fn fill(
             before >= split_bytes
                 || before.saturating_add(group_bytes) > split_bytes.saturating_add(split_bytes / 2)
         });
-        // There may be no bytes before it, but the empty key with nothing.
+        // The versions before it may have no bytes: the empty key without a value.
         if is_full && has_any && !versions.is_empty() {
             let split = Bytes::copy_from_slice(key);
             let tombstones = retention.tombstones_within(groups.tombstones(), &start, Some(&split));

@@ -1,6 +1,6 @@
 //! Kvsets of the root into one.
 //!
-//! Keys alone are written anew; values stay in the log. What a newer one of the kvsets hides is left out, so it is
+//! Keys alone are rewritten; values stay in the log. What a newer one of the kvsets hides is left out, so it is
 //! never spilled.
 
 use std::collections::BTreeSet;

@@ -5,7 +5,7 @@
 //! - [`merge`]: kvsets of the root into one, keys only;
 //! - [`compact`]: the kvsets of one leaf into one, or into several leaves; by the way, values leave segments that are
 //!   mostly garbage;
-//!   [`thin`]: the same without what the root hides of them, where there is no room to bring that down;
+//!   [`thin`]: the same without what the root hides of them, where there is no space to bring that down;
 //! - [`promote`]: values that are read often, repeated on a faster class;
 //! - [`fill`]: a leaf, from a merge; [`moves`]: values that go before their keys; [`output`]: what a job writes, batch
 //!   by batch; [`sink`]: the key files and segments that it goes to.
@@ -42,7 +42,7 @@ use crate::pace::Pace;
 use crate::tombstone::RangeTombstones;
 use crate::{Error, ErrorKind, Result};
 
-/// What jobs work with.
+/// The context of a job.
 #[derive(Debug, Clone)]
 pub(crate) struct JobContext {
     pub(crate) opener: Opener,
@@ -50,13 +50,13 @@ pub(crate) struct JobContext {
     pub(crate) key_files: KeyFileOptions,
     /// A value segment is closed before it would have more bytes, unless one value alone has.
     pub(crate) segment_bytes: u64,
-    /// Hot and cold values lie apart if there are so many bytes of both.
+    /// Hot and cold values lie apart if there are this many bytes of both.
     pub(crate) apart_bytes: u64,
     /// Bytes of keys and values that a leaf is to have; half as many again, and it is split.
     pub(crate) leaf_bytes: u64,
-    /// Values that are moved are held in memory, so many bytes at once.
+    /// Values that are moved are held in memory, this many bytes at once.
     pub(crate) batch_bytes: u64,
-    /// How values are read.
+    /// Pace of its reads.
     pub(crate) pace: Pace,
     /// The last chunks of the volume may be taken for keys: what is merged gives more back.
     pub(crate) takes_last_room: bool,
@@ -64,7 +64,7 @@ pub(crate) struct JobContext {
     pub(crate) keeps_mirrors: bool,
     /// Copies of values that are moved become mirrors: instead of some of those log segments, or of what has no mirror.
     pub(crate) dense: Option<DenseMirrors>,
-    /// What is a mirror now: of others, versions need not say any more that their values came from there.
+    /// Present mirrors; versions need not name first homes elsewhere any more.
     pub(crate) mirrors: BTreeSet<SegmentNo>,
     pub(crate) readers: Readers,
     /// Seconds since 1970.
@@ -76,15 +76,15 @@ pub(crate) struct JobContext {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct DenseMirrors {
     pub(crate) class: String,
-    /// For a spill: log segments of which most is garbage.
+    /// For a spill: sparse log segments.
     pub(crate) sparse: BTreeSet<SegmentNo>,
-    /// For a compaction: segments whose values get a mirror, if they have none, though they stay.
+    /// For a compaction: segments whose values get a mirror although they stay.
     pub(crate) from: BTreeSet<SegmentNo>,
-    /// There is room for so many bytes; what is more a spill leaves where the log wrote it.
+    /// Free space for copies; a spill leaves further values in the log segment.
     pub(crate) room_bytes: u64,
 }
 
-/// What a job has done.
+/// The output of a job.
 #[derive(Debug, Default)]
 pub(crate) struct JobOutput {
     pub(crate) edit: Edit,
@@ -97,14 +97,14 @@ pub(crate) struct JobOutput {
     /// Versions that were merged, and those of them that were kept.
     pub(crate) versions_merged: u64,
     pub(crate) versions_kept: u64,
-    /// What was sampled of a spill.
+    /// Samples of a spill.
     pub(crate) overwritten: Overwritten,
-    /// Bytes of values that were read for mirrors and got them, and of those that there was no room for.
+    /// Bytes of values that were read for mirrors and got them, and of those that there was no space for.
     pub(crate) mirrored_bytes: u64,
     pub(crate) unmirrored_bytes: u64,
 }
 
-/// How many of the keys that leaves got they had already.
+/// Sampled keys that leaves received, and how many of them they had before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Overwritten {
     keys: u64,
@@ -172,18 +172,18 @@ fn tombstones_of(kvsets: &[Arc<Kvset>]) -> RangeTombstones {
     RangeTombstones::new(tombstones.collect())
 }
 
-/// Whether that may come of copies that are damaged or lost.
+/// Returns whether that may come of copies that are damaged or lost.
 fn may_be_lost_copies(error: &Error, kvsets: &[Arc<Kvset>]) -> bool {
     let is_lost = matches!(error.kind(), ErrorKind::Corrupted | ErrorKind::Device | ErrorKind::NotFound);
     is_lost && kvsets.iter().any(|kvset| kvset.is_copy())
 }
 
-/// Those that are no copies.
+/// Returns the kvsets that are not promoted copies.
 fn without_copies(kvsets: &[Arc<Kvset>]) -> Vec<Arc<Kvset>> {
     kvsets.iter().filter(|kvset| !kvset.is_copy()).cloned().collect()
 }
 
-/// Those of `all` with the given numbers, in their order; they have to be neighbours.
+/// Returns the kvsets with the given numbers, in order; they must be neighbours.
 fn select(all: &[Arc<Kvset>], numbers: &[KvsetNo]) -> Result<Vec<Arc<Kvset>>> {
     let first = all.iter().position(|kvset| numbers.contains(&kvset.no()));
     let run = first.and_then(|first| all.get(first..first + numbers.len()));
@@ -213,7 +213,7 @@ impl JobOutput {
         self.unmirrored_bytes as f64 / all.max(1) as f64
     }
 
-    /// Whether there are mirrors then that were none before.
+    /// Returns whether there are mirrors then that were none before.
     pub(crate) fn has_mirrors(&self) -> bool {
         self.edit.changes.iter().any(|change| matches!(change, Change::AddMirror { .. }))
     }

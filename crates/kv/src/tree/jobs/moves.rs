@@ -8,7 +8,7 @@
 //! 2. They are divided into *parts*, neighbours in the order of their keys, each as large as a segment. Those of keys
 //!    that were written more than once in what is merged are *hot*: they have parts of their own, which will soon be
 //!    garbage as a whole, unless there are too few of them.
-//! 3. The log is read once, from its beginning to its end. Values wait in memory; when there is little room left, the
+//! 3. The log is read once, from its beginning to its end. Values wait in memory; when there is little space left, the
 //!    part that most of them belong to is written to its segment, in the order of its keys. So a part is made of few
 //!    runs, and what lies side by side is read together.
 //! 4. What writes the keys asks for the new places, in the same order.
@@ -44,17 +44,17 @@ const ON_THEIR_WAY_PART: u64 = 8;
 /// Bytes of values that are written before other tasks of the thread have their turn.
 const BYTES_AT_ONCE: u64 = 1 << 20;
 
-/// Values that are moved in one go, with so much memory for a batch.
+/// Returns how many values a round moves with this batch memory.
 pub(crate) fn values_of_a_round(batch_bytes: u64) -> u64 {
     (batch_bytes / 2 / PLACE_BYTES).max(1)
 }
 
-/// Bytes of values that are, into segments of so many.
+/// Returns how many bytes a round moves into segments of this size.
 pub(crate) fn bytes_of_a_round(segment_bytes: u64) -> u64 {
     MOST_PARTS.saturating_mul(segment_bytes)
 }
 
-/// Where a value is then.
+/// The target of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moved {
     pub(super) home: FirstHome,
@@ -64,13 +64,13 @@ pub(super) struct Moved {
 /// Values to be moved in one go.
 #[derive(Debug, Default)]
 struct Round {
-    /// Where they lie, in the order of their keys.
+    /// Their places, in key order.
     pointers: Vec<Pointer>,
     /// The part that each belongs to; before they are divided, 0 if it is cold, 1 if it is hot.
     parts: Vec<u16>,
-    /// Of cold and hot ones.
+    /// Bytes of cold and of hot values in the round.
     bytes: [u64; 2],
-    /// Of the largest.
+    /// Bytes of the largest value.
     most_bytes: u64,
 }
 
@@ -88,14 +88,14 @@ impl Round {
     }
 
     /// Says of each value which part it belongs to, of no more than `part_bytes` each but for a value that has more;
-    /// parts with even numbers are cold. The first two parts have room for `left_bytes`. Returns the last ones, cold
+    /// parts with even numbers are cold. The first two parts have space for `left_bytes`. Returns the last ones, cold
     /// and hot.
     fn divide(&mut self, part_bytes: u64, left_bytes: [u64; 2]) -> [usize; 2] {
         let (mut left, mut last) = (left_bytes, [0, 1]);
         for (pointer, part) in self.pointers.iter().zip(&mut self.parts) {
             let bytes = u64::from(pointer.stored_len);
             let (left, last) = (&mut left[usize::from(*part)], &mut last[usize::from(*part)]);
-            // What is too much for a part that is full goes to a further segment of it.
+            // The overflow of a full part goes to a further segment of it.
             if bytes > *left && *left < part_bytes && u64::from(*last) < 4 * MOST_PARTS {
                 *last += 2;
                 *left = part_bytes;
@@ -107,14 +107,14 @@ impl Round {
     }
 }
 
-/// What the values of a round may take of a batch's memory, in bytes.
+/// Division of a batch's memory among the values of a round, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Memory {
-    /// For those that were read and are not written yet.
+    /// For values that were read and not yet written.
     room_bytes: u64,
-    /// For reads.
+    /// For reads in flight.
     on_their_way: u64,
-    /// When so many wait a part is written: as long as there are fewer there is room for another read.
+    /// A part is written when this much waits; below it there is space for another read.
     most_waiting: u64,
 }
 
@@ -138,14 +138,14 @@ struct Waiting {
     /// Their bytes and they themselves with their indices, by part.
     parts: Vec<(u64, Vec<(usize, Bytes)>)>,
     bytes: u64,
-    /// When there are so many a part is written.
+    /// Waiting bytes at which a part is written.
     most_bytes: u64,
     /// Nothing more comes.
     are_all: bool,
 }
 
 impl Waiting {
-    /// Whether a part is to be written.
+    /// Returns whether a part is to be written.
     fn is_full(&self) -> bool {
         self.are_all || self.bytes >= self.most_bytes
     }
@@ -167,31 +167,31 @@ pub(super) struct Moves<'a> {
     /// Ahead of what is written.
     ahead: Groups<KeyCursor>,
     retention: Retention,
-    /// Those of the last round: where they lay, and where they are.
+    /// Values of the last round: old and new places.
     pointers: Vec<Pointer>,
     moved: Vec<Option<Moved>>,
     next: usize,
 }
 
 impl<'a> Moves<'a> {
-    /// Of the values in the segments `left` that a merge has.
+    /// Moves the values of a merge in the segments `left`.
     pub(super) fn new(
         context: &'a JobContext,
         left: BTreeSet<SegmentNo>,
         ahead: Groups<KeyCursor>,
     ) -> Moves<'a> {
-        // What is at the bottom makes a difference to deletes alone.
+        // Being at the bottom matters for deletes only.
         let readers = context.readers.clone();
         let retention = Retention { readers, now_s: context.now_s, is_bottom: false };
         Moves { context, left, ahead, retention, pointers: Vec::new(), moved: Vec::new(), next: 0 }
     }
 
-    /// Whether a value that lies there is one of them.
+    /// Returns whether a value that lies there is one of them.
     pub(super) fn are_from(&self, pointer: &Pointer) -> bool {
         self.left.contains(&pointer.segment)
     }
 
-    /// Where the value of the next version is, which lay at `from`.
+    /// Returns the new place of the next version's value, which was at `from`.
     ///
     /// # Errors
     /// `NoSpace`, `Corrupted`, or if a device fails.

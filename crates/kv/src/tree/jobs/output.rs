@@ -41,14 +41,14 @@ pub(super) struct Outputs<'a> {
     context: &'a JobContext,
     /// Segments whose values are moved.
     moved: BTreeSet<SegmentNo>,
-    /// Those of them that are moved before their keys are written.
+    /// Values that are moved before their keys are written.
     moves: Option<Moves<'a>>,
     /// Bytes of values that stay where they are and may yet be read for mirrors.
     mirrors_room: u64,
     /// Segments of copies of what is written, with the bytes of those that are kept.
     copied: BTreeMap<SegmentNo, u64>,
     segments: HashMap<SegmentNo, Segment>,
-    /// Of the kvset that is being collected.
+    /// Bytes of the kvset that is being collected.
     kvset_bytes: u64,
     batch: Batch,
     /// Bytes that versions of the batch before take as long as the next one is read.
@@ -59,7 +59,7 @@ pub(super) struct Outputs<'a> {
 }
 
 impl<'a> Outputs<'a> {
-    /// For a job that reads `inputs` and moves the values that lie in the segments `moved`.
+    /// Creates the output of a job that reads `inputs` and moves values of the segments `moved`.
     pub(super) fn new(
         context: &'a JobContext,
         inputs: &[Arc<Kvset>],
@@ -88,13 +88,13 @@ impl<'a> Outputs<'a> {
         self.moves = Some(Moves::new(self.context, left, ahead));
     }
 
-    /// What is written are kvsets of the root.
+    /// Writes kvsets of the root.
     pub(super) fn at_root(mut self) -> Outputs<'a> {
         self.sink.keys_class.clone_from(&self.context.placement.root_keys);
         self
     }
 
-    /// What is written are promoted kvsets, all on `class`.
+    /// Writes promoted kvsets, all on `class`.
     pub(super) fn promoted(mut self, class: &str) -> Outputs<'a> {
         self.sink.kind = KvsetKind::Promoted;
         self.sink.keys_class = class.to_owned();
@@ -102,7 +102,7 @@ impl<'a> Outputs<'a> {
         self
     }
 
-    /// Where values are moved from stays as a mirror.
+    /// Keeps the source segments as mirrors.
     pub(super) fn mirroring(mut self) -> Outputs<'a> {
         self.sink.mirrored = Some(BTreeMap::new());
         self
@@ -128,7 +128,7 @@ impl<'a> Outputs<'a> {
         self.add_choosing(key, version, moves.then_some(warmth)).await
     }
 
-    /// Whether a version's value is read for a mirror, though it stays where it is.
+    /// Returns whether a version's value is read for a mirror, though it stays where it is.
     fn wants_mirror(&mut self, version: &Version) -> bool {
         let Some(dense) = self.context.dense.as_ref().filter(|_| version.mirror.is_none()) else {
             return false;
@@ -197,7 +197,7 @@ impl<'a> Outputs<'a> {
         part.steps.push(Step::Version(part.keys.len(), version, read_for));
         self.batch.bytes += (key.len() + size_of::<Step>()) as u64;
         self.sink.output.versions_kept += 1;
-        // Of a leaf of which few values are moved versions are most of it.
+        // If few values of a leaf are moved, versions take most of the memory.
         let most_bytes = match self.moves {
             Some(_) => self.context.batch_bytes / STEPS_PART,
             None => self.context.batch_bytes,

@@ -1,7 +1,7 @@
 //! Values that are read often, repeated on a faster class.
 //!
 //! A promoted kvset lies on top of its leaf. Of each of its keys it has the newest version in the leaf, with a pointer
-//! to the copy: so the first version that a look-up finds is the right one, for every snapshot. The originals stay and
+//! to the copy: so the first version that a lookup finds is the right one, for every snapshot. The originals stay and
 //! stay referenced; taking the promoted kvset away again costs nothing.
 
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ pub(crate) async fn promote(
     match attempt(context, tree, (leaf, &leaf.kvsets), keys, class).await {
         Err(error) if may_be_lost_copies(&error, &leaf.kvsets) => {
             let done = attempt(context, tree, (leaf, &without_copies(&leaf.kvsets)), keys, class).await?;
-            // They are to blame.
+            // The copies are damaged.
             leaf.kvsets.iter().filter(|kvset| kvset.is_copy()).for_each(|kvset| kvset.note_damage());
             Ok(done)
         }
@@ -100,7 +100,7 @@ async fn write(
     let mut merge = Merge::new(cursors.collect());
     for key in keys {
         let newest = newest(&mut merge, key).await?;
-        // What only snapshots see is not worth it.
+        // Versions that only snapshots see are not promoted.
         let Some(version) = newest.filter(|version| is_live(version, context.now_s)) else { continue };
         let Content::At(pointer) = &version.content else { continue };
         // A log segment is on the fastest class as it is.

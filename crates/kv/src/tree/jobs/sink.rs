@@ -21,7 +21,7 @@ use crate::{Error, ErrorKind, Result};
 /// Objects that are synced at once.
 const SYNCED_AT_ONCE: usize = 32;
 
-/// Where a kvset goes that is complete.
+/// The place of a complete kvset.
 #[derive(Debug)]
 pub(super) struct Ending {
     pub(super) place: Place,
@@ -31,18 +31,18 @@ pub(super) struct Ending {
     pub(super) tombstones: Vec<RangeTombstone>,
 }
 
-/// How soon a value will probably be garbage.
+/// Expected lifetime of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Warmth {
     Cold,
     Hot,
 }
 
-/// What the value of a version is read for.
+/// Why the value of a version is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     Move(Warmth),
-    /// For a mirror alone.
+    /// For a mirror only.
     Mirror,
 }
 
@@ -65,11 +65,11 @@ pub(super) struct Part {
 pub(super) struct Batch {
     /// Never moved when there are more: that would take long where there are many.
     parts: Vec<Part>,
-    /// Of the values that are read.
+    /// Places of the values that are read.
     pub(super) pointers: Vec<Pointer>,
-    /// That it takes in memory, with the values that are read.
+    /// Memory of the batch, with the values that are read.
     pub(super) bytes: u64,
-    /// Of values that are moved, cold and hot.
+    /// Bytes of moved values, cold and hot.
     pub(super) moved_bytes: [u64; 2],
 }
 
@@ -87,7 +87,7 @@ impl Batch {
 /// Key files and segments of a job.
 pub(super) struct Sink<'a> {
     context: &'a JobContext,
-    /// Where values are moved from may be read from then on; so many bytes of each segment.
+    /// Source segments that become mirrors, with the mirrored bytes of each.
     pub(super) mirrored: Option<BTreeMap<SegmentNo, u64>>,
     pub(super) kind: KvsetKind,
     pub(super) keys_class: String,
@@ -95,7 +95,7 @@ pub(super) struct Sink<'a> {
     writer: Option<(Lease, KeyFileWriter)>,
     /// Cold and hot ones in turn.
     values: Vec<Option<(Lease, SegmentWriter)>>,
-    /// Of values that are known to come.
+    /// Bytes of values that are still to come.
     coming_bytes: u64,
     /// Copies that are going to be mirrors, and the bytes that may be written of such.
     copies: Option<(Lease, SegmentWriter)>,
@@ -151,13 +151,13 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Whether values, of which there are so many bytes, cold and hot, are worth segments of their own.
+    /// Returns whether values, of which there are this many bytes, cold and hot, are worth segments of their own.
     pub(super) fn are_apart(&self, moved_bytes: [u64; 2]) -> bool {
         let has_enough = moved_bytes.iter().all(|bytes| *bytes > self.context.apart_bytes);
         has_enough || self.values[Warmth::Hot as usize].is_some()
     }
 
-    /// Values come with so many bytes, for parts each of which has a segment of its own: cold ones have even numbers,
+    /// Values come with this many bytes, for parts each of which has a segment of its own: cold ones have even numbers,
     /// hot ones odd ones. The first two go on where the last ones ended.
     pub(super) fn begin_parts(&mut self, bytes: u64) {
         self.coming_bytes = bytes;
@@ -299,7 +299,7 @@ impl<'a> Sink<'a> {
         FirstHome { segment: from.segment, offset: from.offset }
     }
 
-    /// Says where the copy of a value that was moved is, if there is room for one and it can be written.
+    /// Says where the copy of a value that was moved is, if there is space for one and it can be written.
     async fn copy_if_room(&mut self, from: &Pointer, stored: &[u8]) -> Option<FirstHome> {
         let begun_bytes = self.begun_bytes(stored.len());
         let is_no_room = self.kind == KvsetKind::Promoted || begun_bytes > self.copies_room;
@@ -309,7 +309,7 @@ impl<'a> Sink<'a> {
         self.copies_room -= begun_bytes;
         let copied = self.copy_value(from, stored).await;
         if copied.is_err() {
-            // Nobody is in want of copies, whatever is in their way.
+            // Copies are optional, whatever their error is.
             self.give_copies_up();
         }
         let copy = copied.ok()?;

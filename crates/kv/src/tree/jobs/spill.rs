@@ -4,8 +4,8 @@
 //! 2. What belongs to a leaf becomes a kvset on top of it. An empty leaf may become several leaves, each of about the
 //!    size that is set.
 //! 3. Values leave the log here, if the policy says so, before their keys are written: they are read once, in the order
-//!    of the log, and written once, to where leaves have them ([`moves`](super::moves)). If there is room for both, the
-//!    log's segments stay as mirrors, and each version says where in them its value is.
+//!    of the log, and written once, to where leaves have them ([`moves`](super::moves)). If there is space for both,
+//!    the log's segments stay as mirrors, and each version says where in them its value is.
 //!
 //! If a kvset's keys all belong to one leaf and its values stay where they are, the kvset is moved as it is: nothing is
 //! read or written.

@@ -24,7 +24,7 @@ use crate::keyfile::KeyHash;
 use crate::objects::ObjectKind;
 use crate::value::Segments;
 
-/// How many kvsets were dropped because deletes hid all of them, and how many look-ups were answered by what others had
+/// How many kvsets were dropped because deletes hid all of them, and how many lookups were answered by what others had
 /// found.
 fn run(seed: u64, steps: u64, template: PolicyTemplate, leaf_bytes: u64) -> (usize, usize) {
     block_on(async {
@@ -200,7 +200,7 @@ async fn spilled(keeps_mirrors: bool) -> World {
     spilled_copying(keeps_mirrors, 0).await
 }
 
-/// The same, where copies of so many bytes become mirrors in place of the log's segments.
+/// The same, where copies of this many bytes become mirrors in place of the log's segments.
 async fn spilled_copying(keeps_mirrors: bool, room_bytes: u64) -> World {
     let mut world = World::new(5, PolicyTemplate::StagingMaxCapacity).await;
     // Nothing but index pages is cached, so every read goes to a device.
@@ -242,7 +242,7 @@ fn spilled_values_are_read_from_their_log_segment_while_it_exists() {
         read(&world, &hot).await;
         assert_eq!(hot.take(1, u64::MAX), Vec::<Bytes>::new(), "read from the slow class");
         world.verify().await;
-        // It outlasts that keys are written anew.
+        // It outlasts that keys are rewritten.
         world.compact_leaves().await;
         assert_eq!(world.first_homes().await.into_iter().collect::<Vec<_>>(), logs);
         // A mirror that is damaged is passed over.
@@ -265,7 +265,7 @@ fn spilled_values_are_read_from_their_log_segment_while_it_exists() {
         world.verify().await;
         assert_eq!(world.tree.mirrors.len(), 1);
         assert!(world.bench.objects.find(ObjectKind::Segment, newest).is_none());
-        // Where mirrors are that are gone is forgotten when keys are written anew.
+        // Where mirrors are that are gone is forgotten when keys are rewritten.
         assert!(world.first_homes().await.contains(&newest));
         world.compact_leaves().await;
         assert!(!world.first_homes().await.contains(&newest));

@@ -89,7 +89,7 @@ pub(super) struct World {
     pub(super) store: Owner,
     /// What was found before does not count any more.
     pub(super) known_since: SequenceNo,
-    /// Look-ups that were answered by what had been found before.
+    /// Lookups that were answered by what had been found before.
     pub(super) known: usize,
 }
 

@@ -6,10 +6,10 @@ use super::queue::{Block, Which};
 use super::{Place, Shard, hash_of};
 use crate::cache::values::item::{HEADER_BYTES, Header, MOST_USES};
 
-/// The small queue has one in so many bytes.
+/// The small queue has one in this many bytes.
 const SMALL_PART: usize = 10;
 
-/// No more than so much of a block stays when it is emptied.
+/// At most this fraction of a block survives when it is evicted.
 const STAYING_PART: (usize, usize) = (3, 4);
 
 impl Shard {
@@ -73,7 +73,7 @@ impl Shard {
         (1..MOST_USES).find(fits).unwrap_or(MOST_USES)
     }
 
-    /// Moves an item to the end of the main queue, if there is room.
+    /// Moves an item to the end of the main queue, if there is space.
     fn move_on(&mut self, which: Which, byte: usize, header: &Header, least_uses: u8) -> bool {
         let item_bytes = header.item_bytes();
         if self.room(Which::Main) < item_bytes && !self.open(Which::Main) {

@@ -12,7 +12,7 @@ pub(super) enum Block {
 pub(super) struct Queue {
     /// The oldest first.
     pub(super) blocks: VecDeque<Block>,
-    /// What is being filled: which slot, and the bytes that are used of it.
+    /// The block that is being filled: its slot and its used bytes.
     pub(super) open: Option<(usize, usize)>,
     pub(super) bytes: usize,
 }
