@@ -3,9 +3,11 @@
 //! It lives in the lowest crate, so it runs in seconds, without the query engine. Each rule is a function from text to
 //! complaints, with a unit test that feeds it bad input: a rule that cannot fail guards nothing.
 
+mod commits;
 mod documents;
 mod layers;
 mod source;
+mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};
