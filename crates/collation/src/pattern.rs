@@ -3,6 +3,10 @@
 //! Both servers compare one character of the pattern with one of the text: expansions and contractions do not count
 //! (`'ß' LIKE 'ss'` is false where `'ß' = 'ss'` is true), nor does padding.
 
+mod ascii;
+
+use ascii::Segment;
+
 use crate::Collation;
 use crate::collation::Rule;
 use crate::weights::{Found, GENERAL, GENERAL_5_0};
@@ -12,11 +16,14 @@ use crate::weights::{Found, GENERAL, GENERAL_5_0};
 pub struct Pattern<'a> {
     collation: &'a Collation,
     parts: Vec<Part>,
+    /// What stands between the `%`, for texts of ASCII.
+    segments: Vec<Segment>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Part {
-    Character(char),
+    /// A character, and the ASCII characters that are the same to the collation: bit `n` is character `n`.
+    Character(char, u128),
     /// `_`
     One,
     /// `%`
@@ -34,26 +41,33 @@ impl<'a> Pattern<'a> {
     /// # Ok::<(), &str>(())
     /// ```
     pub fn new(collation: &'a Collation, pattern: &str, escape: Option<char>) -> Pattern<'a> {
+        let itself = |character: char| Part::Character(character, collation.same_ascii(character));
         let mut parts = Vec::new();
         let mut characters = pattern.chars();
         while let Some(character) = characters.next() {
             let part = match character {
-                character if Some(character) == escape => {
-                    Part::Character(characters.next().unwrap_or(character))
-                }
+                character if Some(character) == escape => itself(characters.next().unwrap_or(character)),
                 '%' => Part::Any,
                 '_' => Part::One,
-                character => Part::Character(character),
+                character => itself(character),
             };
             if part != Part::Any || parts.last() != Some(&Part::Any) {
                 parts.push(part);
             }
         }
-        Pattern { collation, parts }
+        let segments = parts.split(|part| *part == Part::Any).map(Segment::new).collect();
+        Pattern { collation, parts, segments }
     }
 
     /// Whether the whole of `text` matches.
     pub fn matches(&self, text: &str) -> bool {
+        if text.is_ascii() {
+            return ascii::matches(&self.segments, text.as_bytes());
+        }
+        self.matches_characters(text)
+    }
+
+    fn matches_characters(&self, text: &str) -> bool {
         let mut rest = text.chars();
         let mut part = 0;
         // Where to go on when what follows the last `%` does not match: that part, and the text behind a longer run.
@@ -73,7 +87,10 @@ impl<'a> Pattern<'a> {
                 Some(own) => match (own, rest.next()) {
                     // A longer run leaves less text.
                     (_, None) => return false,
-                    (Part::Character(own), Some(next)) => self.collation.same_character(*own, next),
+                    (Part::Character(_, same), Some(next)) if next.is_ascii() => {
+                        same >> u32::from(next) & 1 == 1
+                    }
+                    (Part::Character(own, _), Some(next)) => self.collation.same_character(*own, next),
                     _ => true,
                 },
             };
@@ -133,6 +150,45 @@ mod tests {
     fn matches(server: Server, name: &str, text: &str, pattern: &str) -> bool {
         let collation = Collation::lookup(server, name).unwrap_or_else(|| panic!("{name}"));
         Pattern::new(collation, pattern, Some('\\')).matches(text)
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn ascii_matches_as_characters_do(
+            pattern in r"[ae%_S\x01 ßé]{0,8}",
+            text in r"[aAeEsS\x01\x02 ]{0,12}",
+            chosen in 0usize..7,
+        ) {
+            let (server, name) = [
+                (MariaDb, "utf8mb4_general_ci"),
+                (MariaDb, "utf8mb4_uca1400_as_ci"),
+                (MariaDb, "utf8mb4_unicode_ci"),
+                (MySql, "utf8mb4_0900_ai_ci"),
+                (MySql, "latin1_german2_ci"),
+                (MySql, "latin1_bin"),
+                (MySql, "utf8mb4_0900_as_cs"),
+            ][chosen];
+            let collation = Collation::lookup(server, name).unwrap_or_else(|| panic!("{name}"));
+            let pattern = Pattern::new(collation, &pattern, None);
+            let text: String = text;
+            assert_eq!(pattern.matches(&text), pattern.matches_characters(&text));
+        }
+    }
+
+    #[test]
+    fn characters_know_their_ascii_equals() {
+        for server in [MariaDb, MySql] {
+            for name in Collation::names(server) {
+                let collation = Collation::lookup(server, name).unwrap_or_else(|| panic!("{name}"));
+                for own in "\0\x01 -0AasSvVwWzZßéſKＡ①".chars() {
+                    let same = collation.same_ascii(own);
+                    for other in '\0'..='\x7f' {
+                        let is_same = same >> u32::from(other) & 1 == 1;
+                        assert_eq!(is_same, collation.same_character(own, other), "{name} {own:?} {other:?}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]
