@@ -25,8 +25,8 @@ pub use schema::{
 };
 pub use space::{Environment, PageCache, PageCacheCounters, PageRange, PageRun, Tablespace};
 pub use table::{
-    Access, Bookmark, ChunkLayout, FileRange, IndexFacts, IndexInChunk, IndexLayout, IndexSegments,
-    IndexStatistics, Key, KeyRange, LeafRun, LeafSteps, Loss, Losses, LostRows, Row, SpaceLayout,
-    SpaceSegments, Table, TableFacts, TableLayout, TableStatistics,
+    Access, Bookmark, ChunkLayout, Column as StoredColumn, FileRange, IndexFacts, IndexInChunk, IndexLayout,
+    IndexSegments, IndexStatistics, Key, KeyRange, LeafRun, LeafSteps, Loss, Losses, LostRows, Row,
+    RowReceiver, Rows, SpaceLayout, SpaceSegments, Table, TableFacts, TableLayout, TableStatistics,
 };
 pub use value::{Decimal, RowSink, Value};

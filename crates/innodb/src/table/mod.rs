@@ -14,6 +14,7 @@
 mod access;
 mod bookmark;
 mod chunks;
+mod columns;
 mod facts;
 mod fit;
 mod layout;
@@ -43,6 +44,7 @@ pub use crate::tree::{Key, KeyRange};
 pub use access::Access;
 pub use bookmark::Bookmark;
 pub use chunks::{ChunkLayout, IndexInChunk};
+pub use columns::{Column, RowReceiver, Rows};
 pub use facts::{IndexFacts, TableFacts};
 pub use layout::{FileRange, IndexLayout, IndexSegments, LeafSteps, SpaceLayout, SpaceSegments, TableLayout};
 pub use losses::{Loss, Losses, LostRows};

@@ -17,6 +17,17 @@ pub(super) struct Slot {
     pub(super) longest: u64,
 }
 
+impl Slot {
+    pub(super) fn decoder(&self) -> &Decoder {
+        &self.decoder
+    }
+
+    /// The stored value that rows from before the column show, `None` in it for NULL; `None` if there are no such rows.
+    pub(super) fn default(&self) -> Option<Option<&[u8]>> {
+        self.default.as_ref().map(Option::as_deref)
+    }
+}
+
 /// The projected columns of the records of one index.
 #[derive(Debug)]
 pub(super) struct Projection {

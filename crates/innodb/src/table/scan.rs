@@ -93,31 +93,8 @@ impl Table {
         context: &IoContext,
         on_row: OnRow<'_>,
     ) -> Result<()> {
-        if !access.covering() {
-            return Err(Error::new(ErrorKind::InvalidInput, "a scan needs an index that holds all columns"));
-        }
-        self.scan_run(access, run, range, context, on_row).await.map_err(offer_skipping)
-    }
-
-    async fn scan_run(
-        &self,
-        access: &Access,
-        run: &LeafRun,
-        range: &KeyRange,
-        context: &IoContext,
-        on_row: OnRow<'_>,
-    ) -> Result<()> {
-        let tree = self.tree(access.index(), run.partition)?;
-        let reader = LeafReader { tree, projection: access.projection(run.partition)?, fetch: true, context };
-        let id = tree.id(context).await?;
-        let pages = tree.space.run(run.first, run.span_pages(), context).await?;
-        for offset in &run.offsets {
-            let leaf = leaf_of_run(tree, id, &pages, *offset, context).await?;
-            if reader.rows(&leaf, range, on_row).await?.is_break() {
-                break;
-            }
-        }
-        Ok(())
+        each_leaf(self, access, run, context, async |reader, leaf| reader.rows(leaf, range, on_row).await)
+            .await
     }
 
     /// Bookmarks of a run of a secondary index, in page order.
@@ -147,6 +124,33 @@ impl Table {
         }
         Ok(found)
     }
+}
+
+/// Reads a run of a covering access with one I/O and calls `visit` with each leaf until it breaks off.
+pub(super) async fn each_leaf(
+    table: &Table,
+    access: &Access,
+    run: &LeafRun,
+    context: &IoContext,
+    mut visit: impl AsyncFnMut(&LeafReader<'_>, &Node) -> Result<ControlFlow<()>>,
+) -> Result<()> {
+    if !access.covering() {
+        return Err(Error::new(ErrorKind::InvalidInput, "a scan needs an index that holds all columns"));
+    }
+    let read = async {
+        let tree = table.tree(access.index(), run.partition)?;
+        let reader = LeafReader { tree, projection: access.projection(run.partition)?, fetch: true, context };
+        let id = tree.id(context).await?;
+        let pages = tree.space.run(run.first, run.span_pages(), context).await?;
+        for offset in &run.offsets {
+            let leaf = leaf_of_run(tree, id, &pages, *offset, context).await?;
+            if visit(&reader, &leaf).await?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    };
+    read.await.map_err(offer_skipping)
 }
 
 /// The leaf of index `id` that lies `offset` pages behind the first of a run.
@@ -198,7 +202,7 @@ pub(super) fn live_origins(tree: &Tree, leaf: &Node, range: &KeyRange) -> Result
 
 /// Calls `visit` with the origin of each row of `leaf` within `range`.
 #[inline]
-fn each_row(
+pub(super) fn each_row(
     tree: &Tree,
     leaf: &Node,
     range: &KeyRange,
@@ -328,7 +332,7 @@ impl LeafReader<'_> {
         Ok(Some(origins.len()))
     }
 
-    fn has_external(&self, spans: &Spans) -> bool {
+    pub(super) fn has_external(&self, spans: &Spans) -> bool {
         self.projection.may_be_external
             && self
                 .projection
@@ -359,7 +363,7 @@ impl LeafReader<'_> {
     }
 
     #[inline]
-    fn parse(&self, leaf: &Node, origin: usize, spans: &mut Spans) -> Result<()> {
+    pub(super) fn parse(&self, leaf: &Node, origin: usize, spans: &mut Spans) -> Result<()> {
         let shape = &self.tree.layout.shape;
         record::parse_leaf(leaf.bytes(), origin, leaf.is_compact(), shape, self.projection.fields, spans)
     }

@@ -73,6 +73,56 @@ pub(crate) fn decode(bytes: &[u8], groups: &[u8], scale: u8) -> Result<Decimal> 
     Ok(Decimal { high: high as i128, low, scale })
 }
 
+/// How a DECIMAL of at most 8 stored bytes is read, all at once.
+#[derive(Debug, Clone)]
+pub(crate) struct ShortDecimal {
+    bytes: usize,
+    /// For each group of digits: how far to shift it down, the bits that it has, and its power of ten.
+    groups: Box<[(u32, u64, u64)]>,
+}
+
+impl ShortDecimal {
+    /// For `groups` of digits in stored order; `None` if they take more bytes.
+    pub(crate) fn new(groups: &[u8]) -> Option<ShortDecimal> {
+        let width = |digits: &u8| DIGIT_BYTES[usize::from(*digits)];
+        let bytes: usize = groups.iter().map(width).sum();
+        let digits: usize = groups.iter().map(|digits| usize::from(*digits)).sum();
+        if !(1..=8).contains(&bytes) || digits > 18 {
+            return None;
+        }
+        let mut left = bytes;
+        let place = |digits: &u8| {
+            left -= width(digits);
+            let bits = 8 * width(digits) as u32;
+            (8 * left as u32, (1 << bits) - 1, u64::from(POWERS[usize::from(*digits)]))
+        };
+        Some(ShortDecimal { bytes, groups: groups.iter().map(place).collect() })
+    }
+
+    /// The unscaled number.
+    #[inline]
+    pub(crate) fn decode(&self, stored: &[u8]) -> Result<i64> {
+        if stored.len() != self.bytes {
+            return Err(damaged());
+        }
+        let shift = 64 - 8 * self.bytes as u32;
+        let mut word = [0; 8];
+        word[8 - self.bytes..].copy_from_slice(stored);
+        let flipped = u64::from_be_bytes(word) ^ 1 << (63 - shift);
+        let negative = flipped >> (63 - shift) & 1 == 1;
+        let digits = if negative { !flipped } else { flipped };
+        let mut number = 0;
+        for (shift, mask, power) in &self.groups {
+            let group = digits >> shift & mask;
+            if group >= *power {
+                return Err(damaged());
+            }
+            number = number * power + group;
+        }
+        Ok(if negative { -number.cast_signed() } else { number.cast_signed() })
+    }
+}
+
 /// Writes the stored form; `None` if the number does not fit the type exactly.
 pub(crate) fn encode(value: &Decimal, precision: u8, scale: u8, unsigned: bool) -> Option<Vec<u8>> {
     let value = value.rescale(scale)?;
@@ -252,9 +302,23 @@ mod tests {
     #[test]
     fn every_width_survives_the_round_trip() {
         let nines = "9".repeat(65);
-        for (precision, scale) in
-            [(5, 2), (9, 0), (15, 2), (18, 9), (19, 0), (38, 10), (38, 38), (39, 4), (65, 30), (65, 0)]
-        {
+        for (precision, scale) in [
+            (1, 0),
+            (1, 1),
+            (5, 2),
+            (9, 0),
+            (9, 9),
+            (15, 2),
+            (16, 0),
+            (18, 0),
+            (18, 9),
+            (19, 0),
+            (38, 10),
+            (38, 38),
+            (39, 4),
+            (65, 30),
+            (65, 0),
+        ] {
             let (whole, fraction) = nines[..precision].split_at(precision - scale);
             for text in [
                 format!("{whole}.{fraction}"),
@@ -279,6 +343,13 @@ mod tests {
                     expected,
                     "{text} as ({precision},{scale})"
                 );
+                if let Some(short) = ShortDecimal::new(&groups) {
+                    assert_eq!(
+                        short.decode(&stored).ok().map(i128::from),
+                        expected.and_then(|value| value.to_i128()),
+                        "{text} as ({precision},{scale})"
+                    );
+                }
             }
         }
     }
@@ -301,6 +372,11 @@ mod tests {
         assert!(encode(&decimal("1.50000"), 5, 2, true).is_some());
         assert!(decode(&[0xff, 0xff, 0xff], &groups(5, 2), 2).is_err());
         assert!(decode(&[0x80], &groups(5, 2), 2).is_err());
+        let short = ShortDecimal::new(&groups(5, 2)).unwrap();
+        assert!(short.decode(&[0xff, 0xff, 0xff]).is_err());
+        assert!(short.decode(&[0x80]).is_err());
+        assert!(ShortDecimal::new(&groups(18, 9)).is_some());
+        assert!(ShortDecimal::new(&groups(19, 0)).is_none());
         for text in ["", ".", "-", "1.2.3", "1e5", "x"] {
             assert_eq!(Decimal::parse(text), None, "{text}");
         }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::charset::{self, Charset};
+use super::decimal::ShortDecimal;
 use super::{Value, address, compressed, decimal, json, temporal};
 use crate::{Column, ColumnType, Error, ErrorKind, Result};
 
@@ -17,6 +18,8 @@ pub(crate) enum Decoder {
         bytes: usize,
         groups: Box<[u8]>,
         scale: u8,
+        /// Where the stored form takes at most 8 bytes.
+        short: Option<ShortDecimal>,
     },
     Float,
     Double,
@@ -103,7 +106,8 @@ impl Decoder {
             ColumnType::Decimal { precision, scale, .. } => {
                 let bytes = decimal::stored_bytes(*precision, *scale);
                 let groups = decimal::groups(*precision, *scale);
-                Decoder::Decimal { bytes, groups: groups.into(), scale: *scale }
+                let short = ShortDecimal::new(&groups);
+                Decoder::Decimal { bytes, groups: groups.into(), scale: *scale, short }
             }
             ColumnType::Float => Decoder::Float,
             ColumnType::Double => Decoder::Double,
@@ -154,7 +158,7 @@ impl Decoder {
     pub(crate) fn decode<'a>(&'a self, stored: &'a [u8]) -> Result<Value<'a>> {
         match self {
             Decoder::Integer { bytes, unsigned } => integer(expect(stored, *bytes)?, *unsigned),
-            Decoder::Decimal { bytes, groups, scale } => {
+            Decoder::Decimal { bytes, groups, scale, .. } => {
                 decimal::decode(expect(stored, *bytes)?, groups, *scale).map(Value::Decimal)
             }
             Decoder::Date => temporal::decode_date(stored),

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tanada_innodb::{
-    Access, Catalog, ColumnNo, ColumnType, Environment, Files, IndexNo, Key, KeyRange, MountOptions,
-    PageCache, Result, Row, RowSink, Table, Value,
+    Access, Catalog, ColumnNo, ColumnType, Decimal, Environment, Files, IndexNo, Key, KeyRange, MountOptions,
+    PageCache, Result, Row, RowReceiver, RowSink, Rows, StoredColumn, Table, Value,
 };
 use tanada_io::{ExecutorOptions, Executors, Gate, GateLimits, IoContext, Method};
 
@@ -90,14 +90,96 @@ pub fn collect<'a>(rows: &'a mut Vec<Values>) -> impl FnMut(&Row<'_>) -> Result<
     }
 }
 
-/// All rows of a covering access within `range`.
+/// Keeps rows that come column by column, each by the loop for its type and as values.
+#[derive(Default)]
+struct CollectColumns(Vec<Values>);
+
+impl RowReceiver for CollectColumns {
+    fn rows(&mut self, rows: &mut Rows<'_>) -> Result<ControlFlow<()>> {
+        let mut found: Vec<Values> = vec![Values::new(); rows.len()];
+        for slot in 0.. {
+            let Ok(column) = rows.column(slot) else { break };
+            let mut values = Vec::new();
+            column.values(|value| {
+                values.push(owned(value));
+                Ok(())
+            })?;
+            if let Some(typed) = typed(&column)? {
+                assert_eq!(typed, values);
+            }
+            found.iter_mut().zip(values).for_each(|(row, value)| row.push(value));
+        }
+        self.0.extend(found);
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn row(&mut self, row: &Row<'_>) -> Result<ControlFlow<()>> {
+        collect(&mut self.0)(row)
+    }
+}
+
+/// The values of a column by the loop for its type.
+fn typed(column: &StoredColumn<'_>) -> Result<Option<Values>> {
+    let mut values = Values::new();
+    let mut numbers = Vec::new();
+    let scale = column.scale().unwrap_or(0);
+    let done = column.decimals(|value| {
+        let decimal = |value: i64| Decimal { scale, ..Decimal::from_i128(value.into()) };
+        values.push(value.map_or(Value::Null, |value| Value::Decimal(decimal(value))));
+    })? || column.dates(|value| match value {
+        Ok(days) => values.push(days.map_or(Value::Null, Value::Date)),
+        Err(other) => values.push(owned(other)),
+    })? || column.texts(|text| {
+        values.push(text.map_or(Value::Null, |text| Value::Text(text.to_string().into())));
+        Ok(())
+    })?;
+    if done {
+        return Ok(Some(values));
+    }
+    if !column.integers(|value| numbers.push(value))? {
+        return Ok(None);
+    }
+    let mut signed = Vec::new();
+    column.values(|value| {
+        signed.push(matches!(value, Value::Int(_)));
+        Ok(())
+    })?;
+    let number = |(value, signed): (Option<i64>, bool)| match value {
+        None => Value::Null,
+        Some(value) if signed => Value::Int(value),
+        Some(value) => Value::UInt(value.cast_unsigned()),
+    };
+    Ok(Some(numbers.into_iter().zip(signed).map(number).collect()))
+}
+
+/// All rows of a covering access within `range`, which are the same row by row and column by column.
 pub async fn scan(table: &Table, access: &Access, range: &KeyRange) -> Result<Vec<Values>> {
+    let by_row = scan_rows(table, access, range).await;
+    let by_column = scan_columns(table, access, range).await;
+    match (&by_row, &by_column) {
+        (Ok(rows), Ok(columns)) => assert_eq!(columns, rows, "by column, by row"),
+        (Err(row), Err(column)) => assert_eq!(column.kind(), row.kind(), "{column}, {row}"),
+        (row, column) => panic!("by row {:?}, by column {:?}", row.as_ref().err(), column.as_ref().err()),
+    }
+    by_row
+}
+
+async fn scan_rows(table: &Table, access: &Access, range: &KeyRange) -> Result<Vec<Values>> {
     let context = context();
     let mut rows = Vec::new();
     for run in table.leaves(access.index(), range, &context).await? {
         table.scan(access, &run, range, &context, &mut collect(&mut rows)).await?;
     }
     Ok(rows)
+}
+
+async fn scan_columns(table: &Table, access: &Access, range: &KeyRange) -> Result<Vec<Values>> {
+    let context = context();
+    let mut columns = CollectColumns::default();
+    for run in table.leaves(access.index(), range, &context).await? {
+        table.scan_columns(access, &run, range, &context, &mut columns).await?;
+    }
+    Ok(columns.0)
 }
 
 /// All rows that a secondary index leads to within `range`.

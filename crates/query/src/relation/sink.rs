@@ -1,5 +1,7 @@
 //! Decoded values into Arrow arrays.
 
+mod columns;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -66,6 +68,19 @@ impl ArrowSink {
         })
     }
 
+    fn push_value(&mut self, slot: usize, value: &Value<'_>) -> Result<()> {
+        if matches!(value, Value::ZeroDate(_)) {
+            self.zero_dates.fetch_add(1, Ordering::Relaxed);
+        }
+        match self.columns[slot].push(value) {
+            Some(bytes) => {
+                self.bytes += bytes;
+                Ok(())
+            }
+            None => Err(self.misfit(slot, value)),
+        }
+    }
+
     fn misfit(&self, slot: usize, value: &Value<'_>) -> Error {
         let (name, data_type) = match self.schema.fields().get(slot) {
             Some(field) => (field.name().as_str(), field.data_type().to_string()),
@@ -77,19 +92,7 @@ impl ArrowSink {
 
 impl RowSink for ArrowSink {
     fn push(&mut self, slot: usize, value: Value<'_>) -> Result<()> {
-        let Some(builder) = self.columns.get_mut(slot) else {
-            return Err(self.misfit(slot, &value));
-        };
-        if matches!(value, Value::ZeroDate(_)) {
-            self.zero_dates.fetch_add(1, Ordering::Relaxed);
-        }
-        match builder.push(&value) {
-            Some(bytes) => {
-                self.bytes += bytes;
-                Ok(())
-            }
-            None => Err(self.misfit(slot, &value)),
-        }
+        if slot < self.columns.len() { self.push_value(slot, &value) } else { Err(self.misfit(slot, &value)) }
     }
 }
 

@@ -14,7 +14,7 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, conjunction};
-use tanada_innodb::{ColumnNo, Row};
+use tanada_innodb::{ColumnNo, Row, RowReceiver, Rows};
 
 use super::prefilter::Prefilter;
 use crate::relation::{ArrowSink, InnodbRelation};
@@ -113,12 +113,24 @@ impl Gatherer {
         }
         row.decode(&mut self.sink)?;
         self.sink.end_row();
-        let is_full = self.sink.rows() >= BATCH_ROWS || self.sink.bytes() >= BATCH_BYTES;
-        if is_full && let Err(error) = self.cut() {
-            self.failure = Some(error);
+        Ok(self.cut_if(self.sink.rows() >= BATCH_ROWS || self.sink.bytes() >= BATCH_BYTES))
+    }
+
+    fn on_rows(&mut self, rows: &mut Rows<'_>) -> tanada_innodb::Result<ControlFlow<()>> {
+        self.decoding.prefilter.retain(rows)?;
+        if self.cut_if(self.sink.rows() > 0 && self.sink.rows() + rows.len() > BATCH_ROWS).is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        Ok(ControlFlow::Continue(()))
+        self.sink.extend(rows)?;
+        Ok(self.cut_if(self.sink.bytes() >= BATCH_BYTES))
+    }
+
+    fn cut_if(&mut self, is_full: bool) -> ControlFlow<()> {
+        if is_full && let Err(error) = self.cut() {
+            self.failure = Some(error);
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
     }
 
     /// The next batch that is ready.
@@ -167,5 +179,15 @@ impl Gatherer {
             }
         }
         Ok(())
+    }
+}
+
+impl RowReceiver for Gatherer {
+    fn rows(&mut self, rows: &mut Rows<'_>) -> tanada_innodb::Result<ControlFlow<()>> {
+        self.on_rows(rows)
+    }
+
+    fn row(&mut self, row: &Row<'_>) -> tanada_innodb::Result<ControlFlow<()>> {
+        self.on_row(row)
     }
 }

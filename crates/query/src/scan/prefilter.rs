@@ -12,7 +12,7 @@ use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, Column, InListExpr, Literal};
 use datafusion::physical_expr::utils::split_conjunction;
-use tanada_innodb::{Decimal, Row, Value};
+use tanada_innodb::{Decimal, Row, Rows, Value};
 
 use crate::lookup::key::{KeyColumn, searchable_type};
 
@@ -51,6 +51,30 @@ impl Prefilter {
             }
         }
         Ok(true)
+    }
+
+    /// Drops the rows that cannot pass.
+    pub(super) fn retain(&self, rows: &mut Rows<'_>) -> tanada_innodb::Result<()> {
+        for (slot, test) in &self.tests {
+            if rows.is_empty() {
+                return Ok(());
+            }
+            let done = match test {
+                Test::Between(least, most) => {
+                    let least = i64::try_from(*least).unwrap_or(if *least < 0 { i64::MIN } else { i64::MAX });
+                    let most = i64::try_from(*most).unwrap_or(if *most < 0 { i64::MIN } else { i64::MAX });
+                    rows.retain_numbers(*slot, |number| (least..=most).contains(&number))?
+                }
+                Test::Numbers(numbers) => {
+                    rows.retain_numbers(*slot, |number| numbers.contains(&i128::from(number)))?
+                }
+                Test::Texts(_) => false,
+            };
+            if !done {
+                rows.retain(*slot, |value| test.passes(value))?;
+            }
+        }
+        Ok(())
     }
 }
 

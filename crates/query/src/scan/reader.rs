@@ -241,18 +241,20 @@ async fn worker(shared: &Shared, work: &Work) -> Result<()> {
 async fn reader(shared: &Shared, work: &Work) -> Result<()> {
     let task = &shared.task;
     let gatherer = Gatherer::new(Arc::clone(&task.decoding), Arc::clone(task.query.zero_date_counter()));
-    let gatherer = RefCell::new(gatherer);
+    let mut gatherer = RefCell::new(gatherer);
     match work {
         Work::Scan { access, ranges, runs } => {
             while let Some((range, run)) = shared.take(runs) {
-                let mut on_row = |row: &tanada_innodb::Row<'_>| gatherer.borrow_mut().on_row(row);
                 match task.query.losses() {
                     Some(losses) => {
+                        let mut on_row = |row: &tanada_innodb::Row<'_>| gatherer.borrow_mut().on_row(row);
                         let scan = task.table.scan_sound(access, run, losses, &shared.scans, &mut on_row);
                         scan.await.map_err(crate::Error::from)?;
                     }
                     None => {
-                        let scan = task.table.scan(access, run, &ranges[*range], &shared.scans, &mut on_row);
+                        let range = &ranges[*range];
+                        let scan =
+                            task.table.scan_columns(access, run, range, &shared.scans, gatherer.get_mut());
                         scan.await.map_err(crate::Error::from)?;
                     }
                 }
