@@ -147,6 +147,9 @@ impl Collation {
 
     /// The bytes of `text` in the character set; `?` for what it does not hold.
     pub(crate) fn stored<'a>(&self, text: &'a str) -> std::borrow::Cow<'a, [u8]> {
+        if self.charset.is_ascii_compatible() && text.is_ascii() {
+            return text.as_bytes().into();
+        }
         match self.charset.encode(text) {
             Encoded::Bytes(bytes) => bytes,
             Encoded::Absent | Encoded::Ambiguous => text

@@ -44,10 +44,21 @@ impl Collation {
                     write_level(weights, pads.then(|| space_of(family, *level)), last, write, out);
                 }
             }
+            Rule::CodePoints | Rule::Bytes if self.has_plain_bytes(text) => {
+                self.single_weights(text, 0x20, |byte| Some(byte.into()), true, out);
+            }
             Rule::CodePoints => self.write_bytes(text.bytes().map(u16::from), 0x20, out),
             Rule::Bytes => self.write_bytes(self.stored(text).iter().map(|byte| u16::from(*byte)), 0x20, out),
             Rule::SingleByte(weights) => {
                 let space = u16::from(weights.first[0x20]);
+                let weight_of = |byte: u8| {
+                    let (first, second) =
+                        (weights.first[usize::from(byte)], weights.second[usize::from(byte)]);
+                    (second == 0).then_some(first.into())
+                };
+                if self.has_plain_bytes(text) && self.single_weights(text, space, weight_of, true, out) {
+                    return;
+                }
                 self.write_bytes(weights.of(self.stored(text).iter().copied()), space, out);
             }
         }
@@ -91,18 +102,39 @@ impl Collation {
     ) -> bool {
         let ([level], true) = (levels, text.is_ascii()) else { return false };
         let Some(weights) = family.level(*level).map(Level::ascii) else { return false };
-        let start = out.len();
         let is_narrow = is_general(family);
+        let weight_of = |byte: u8| {
+            let weight = weights[usize::from(byte & 0x7f)];
+            (weight != 0 && (!is_narrow || weight < 0x80)).then_some(weight)
+        };
+        self.single_weights(text, weights[0x20], weight_of, is_narrow, out)
+    }
+
+    /// Whether `text` is stored as the bytes that it has here.
+    fn has_plain_bytes(&self, text: &str) -> bool {
+        self.charset.is_ascii_compatible() && text.is_ascii()
+    }
+
+    /// Writes the key of a text each of whose bytes has one weight, of a byte each if they are narrow; false, and
+    /// nothing is written, if one has none.
+    #[inline]
+    fn single_weights(
+        &self,
+        text: &str,
+        space: u16,
+        weight_of: impl Fn(u8) -> Option<u16>,
+        is_narrow: bool,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let start = out.len();
         let text = if self.pads { text.trim_end_matches(' ') } else { text };
         out.reserve(2 * text.len() + 3);
         let mut spaces = 0u32;
-        let space = weights[0x20];
         for byte in text.bytes() {
-            let weight = weights[usize::from(byte & 0x7f)];
-            if weight == 0 || is_narrow && weight > 0x7f {
+            let Some(weight) = weight_of(byte) else {
                 out.truncate(start);
                 return false;
-            }
+            };
             if self.pads {
                 if weight == space {
                     spaces += 1;

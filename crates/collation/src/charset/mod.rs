@@ -131,7 +131,7 @@ impl Charset {
     }
 
     /// Whether an ASCII byte always stands for itself.
-    fn is_ascii_compatible(&self) -> bool {
+    pub(crate) fn is_ascii_compatible(&self) -> bool {
         match self.0 {
             Kind::Utf8 { .. } => true,
             Kind::Table(table) => table.is_ascii_compatible(),

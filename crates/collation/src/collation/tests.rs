@@ -139,4 +139,14 @@ proptest! {
             }
         }
     }
+    #[test]
+    fn sort_keys_of_ascii_compare_as_their_texts(a in "[\\t !A-Ca-c~]{0,6}", b in "[\\t !A-Ca-c~]{0,6}") {
+        for server in [Server::MySql, Server::MariaDb] {
+            for name in Collation::names(server) {
+                let collation = collation(server, name);
+                let order = key(collation, &a).cmp(&key(collation, &b));
+                prop_assert_eq!(order, collation.compare(&a, &b), "{} {:?} {:?}", name, a, b);
+            }
+        }
+    }
 }
