@@ -43,8 +43,8 @@ mod bits;
 #[path = "notify.rs"]
 mod notify;
 #[allow(dead_code, reason = "the engine uses the other build")]
-#[path = "value/room.rs"]
-mod room;
+#[path = "value/permits.rs"]
+mod permits;
 #[allow(dead_code, reason = "the engine uses the other build")]
 #[path = "database/snapshot.rs"]
 mod snapshot;
@@ -59,7 +59,7 @@ use loom::thread;
 
 use self::bits::KeyBits;
 use self::notify::Notify;
-use self::room::Room;
+use self::permits::Room;
 use self::snapshot::Snapshots;
 use self::sync::{AtomicBool, AtomicU64, Ordering, RwLock, model};
 use self::tombstones::GrowingTombstones;

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::counters::Counter;
 
-/// Parts of a power of two that are told apart.
-const STEPS: u64 = 4;
+/// Buckets for each power of two.
+const STEPS_PER_OCTAVE: u64 = 4;
 
-const BUCKETS: usize = 40 * STEPS as usize;
+const BUCKETS: usize = 40 * STEPS_PER_OCTAVE as usize;
 
 /// Counts durations by their size, to a fifth or so.
 #[derive(Debug)]
@@ -25,16 +25,16 @@ impl Default for Latencies {
 
 /// The bucket of a duration.
 fn bucket(duration: Duration) -> usize {
-    let ns = (duration.as_nanos() as u64).max(STEPS);
+    let ns = (duration.as_nanos() as u64).max(STEPS_PER_OCTAVE);
     let power = u64::from(ns.ilog2());
-    let step = (ns >> (power - STEPS.ilog2() as u64)) - STEPS;
-    ((power * STEPS + step) as usize).min(BUCKETS - 1)
+    let step = (ns >> (power - STEPS_PER_OCTAVE.ilog2() as u64)) - STEPS_PER_OCTAVE;
+    ((power * STEPS_PER_OCTAVE + step) as usize).min(BUCKETS - 1)
 }
 
 /// The largest duration of a bucket, about.
 fn limit(bucket: usize) -> Duration {
-    let (power, step) = (bucket as u64 / STEPS, bucket as u64 % STEPS);
-    Duration::from_nanos(((STEPS + step + 1) << power) / STEPS)
+    let (power, step) = (bucket as u64 / STEPS_PER_OCTAVE, bucket as u64 % STEPS_PER_OCTAVE);
+    Duration::from_nanos(((STEPS_PER_OCTAVE + step + 1) << power) / STEPS_PER_OCTAVE)
 }
 
 impl Latencies {

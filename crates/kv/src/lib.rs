@@ -82,8 +82,8 @@ mod notify;
 mod objects;
 mod overrides;
 mod pace;
-mod portions;
 mod settings;
+mod slices;
 mod stream;
 mod sync;
 #[cfg(test)]

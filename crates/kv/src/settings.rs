@@ -67,21 +67,21 @@ impl Default for DatabaseSettings {
     }
 }
 
-/// What no number of bytes exceeds, so that sums of them have room.
-const MOST_BYTES: u64 = 1 << 50;
+/// Most bytes of any setting, so that sums do not overflow.
+const MAX_BYTES: u64 = 1 << 50;
 
-/// Tables that wait and jobs at once, and kvsets at a root, at most.
-const MOST_TASKS: usize = 1024;
-const MOST_KVSETS: usize = 1 << 16;
+/// Most memtables that wait, and jobs at once.
+const MAX_TASKS: usize = 1024;
+/// Most kvsets of a root.
+const MAX_KVSETS: usize = 1 << 16;
 
-/// What an engine takes before it has anything to keep: threads, rings and their registered buffers, the program
-/// itself.
-const OWN_BYTES: u64 = 24 << 20;
+/// Memory that an engine takes in any case: threads, rings and their registered buffers, the program itself.
+const ENGINE_BYTES: u64 = 24 << 20;
 
 impl DatabaseSettings {
     /// Memory that the engine takes in any case.
     pub(crate) fn own_bytes(&self) -> u64 {
-        OWN_BYTES.min(self.memory_bytes / 4)
+        ENGINE_BYTES.min(self.memory_bytes / 4)
     }
 
     /// Memory that tables, jobs and the cache share.
@@ -112,7 +112,7 @@ impl DatabaseSettings {
 
     pub(crate) fn check(&self) -> Result<()> {
         let wrong = |what: &str| Err(Error::invalid(format!("settings of a database: {what}")));
-        if self.memory_bytes < 1 << 20 || self.memory_bytes > MOST_BYTES {
+        if self.memory_bytes < 1 << 20 || self.memory_bytes > MAX_BYTES {
             return wrong("memory_bytes is not between 1 MiB and 1 PiB");
         }
         if self.log_segment_bytes < 1 << 20 || self.log_segment_bytes > 1 << 40 {
@@ -124,11 +124,11 @@ impl DatabaseSettings {
         for (name, tasks) in
             [("waiting_tables", self.waiting_tables), ("concurrent_jobs", self.concurrent_jobs)]
         {
-            if !(1..=MOST_TASKS).contains(&tasks) {
+            if !(1..=MAX_TASKS).contains(&tasks) {
                 return wrong(&format!("{name} is not between 1 and 1024"));
             }
         }
-        if !(2..=MOST_KVSETS).contains(&self.most_root_kvsets) {
+        if !(2..=MAX_KVSETS).contains(&self.most_root_kvsets) {
             return wrong("most_root_kvsets is not between 2 and 65536");
         }
         if !(1..=self.most_root_kvsets).contains(&self.slow_root_kvsets) {
@@ -137,7 +137,7 @@ impl DatabaseSettings {
         if self.manifest_bytes < 64 << 10 || self.manifest_bytes > 1 << 40 {
             return wrong("manifest_bytes is not between 64 KiB and 1 TiB");
         }
-        if self.log_replay_bytes > MOST_BYTES {
+        if self.log_replay_bytes > MAX_BYTES {
             return wrong("log_replay_bytes is more than 1 PiB");
         }
         if self.fast_class_bytes.is_some_and(|bytes| bytes < 1 << 20) {
@@ -266,7 +266,7 @@ impl StoreSettings {
         for (name, bytes) in
             [("leaf_bytes", self.leaf_bytes), ("value_segment_bytes", self.value_segment_bytes)]
         {
-            if !(64 << 10..=MOST_BYTES).contains(&bytes) {
+            if !(64 << 10..=MAX_BYTES).contains(&bytes) {
                 return Err(Error::invalid(format!(
                     "settings of a store: {name} is not between 64 KiB and 1 PiB"
                 )));
@@ -420,7 +420,7 @@ mod tests {
 
     #[test]
     fn memory_shares_fit_into_the_budget() {
-        for mib in [2, 5, 16, 63, 64, 192, 384, 512, 4096, MOST_BYTES >> 20] {
+        for mib in [2, 5, 16, 63, 64, 192, 384, 512, 4096, MAX_BYTES >> 20] {
             let settings = DatabaseSettings { memory_bytes: mib << 20, ..DatabaseSettings::default() };
             let tables = (settings.waiting_tables as u64 + 1) * settings.table_bytes();
             // A job has a quarter of a MiB at least.
@@ -436,7 +436,7 @@ mod tests {
     #[test]
     fn groups_of_the_log_are_whole_blocks() {
         for log_group_bytes in [64 << 10, 100_000, 1_000_000, 1 << 20, 5_000_001] {
-            for memory_bytes in [1 << 20, 45 << 20, 512 << 20, MOST_BYTES] {
+            for memory_bytes in [1 << 20, 45 << 20, 512 << 20, MAX_BYTES] {
                 let settings =
                     DatabaseSettings { log_group_bytes, memory_bytes, ..DatabaseSettings::default() };
                 let bytes = settings.group_bytes();

@@ -16,10 +16,10 @@ use crate::{Error, Result};
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Least bytes of a piece.
-const LEAST_PIECE_BYTES: u64 = 64 << 10;
+const MIN_PIECE_BYTES: u64 = 64 << 10;
 
-/// Pieces that are written at once, if there are several.
-const SEVERAL: usize = 4;
+/// Pieces that are written concurrently.
+const CONCURRENT_PIECES: usize = 4;
 
 /// The pieces of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +39,8 @@ impl Default for Pieces {
 impl Pieces {
     /// Several that together have `bytes`, or the least: a stream that waits holds on to no more than one of them.
     pub(crate) fn several(bytes: u64) -> Pieces {
-        let piece = (bytes / SEVERAL as u64).clamp(LEAST_PIECE_BYTES, PIECE_BYTES as u64);
-        Pieces { bytes: 1 << piece.ilog2(), at_once: SEVERAL }
+        let piece = (bytes / CONCURRENT_PIECES as u64).clamp(MIN_PIECE_BYTES, PIECE_BYTES as u64);
+        Pieces { bytes: 1 << piece.ilog2(), at_once: CONCURRENT_PIECES }
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! The ranges are cut at each other's ends into *fragments* that do not overlap; each lists the sequence numbers of the
 //! newest tombstones over it. A question is a binary search. Ranges that lie in each other would make lists as long as
-//! there are tombstones, in each fragment: a list ends after [`LISTED`], and who asks as of so long ago that no listed
-//! one is old enough has all tombstones looked through.
+//! there are tombstones, in each fragment: a list ends after [`MAX_LISTED_NUMBERS`], and who asks as of so long ago
+//! that no listed one is old enough has all tombstones looked through.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -14,8 +14,8 @@ use bytes::Bytes;
 
 use crate::entry::{RangeTombstone, SequenceNo};
 
-/// Sequence numbers that a fragment lists.
-const LISTED: usize = 8;
+/// Most sequence numbers that a fragment lists.
+const MAX_LISTED_NUMBERS: usize = 8;
 
 #[derive(Debug, Clone)]
 struct Fragment {
@@ -65,8 +65,12 @@ impl RangeTombstones {
             while let Some(tombstone) = next_start.next_if(|tombstone| tombstone.start == *start) {
                 *open.entry(Reverse(tombstone.sequence)).or_default() += 1;
             }
-            let sequences = open.keys().take(LISTED).map(|sequence| sequence.0).collect();
-            fragments.push(Fragment { start: start.clone(), sequences, has_more: open.len() > LISTED });
+            let sequences = open.keys().take(MAX_LISTED_NUMBERS).map(|sequence| sequence.0).collect();
+            fragments.push(Fragment {
+                start: start.clone(),
+                sequences,
+                has_more: open.len() > MAX_LISTED_NUMBERS,
+            });
         }
         RangeTombstones { all, fragments }
     }
@@ -271,7 +275,7 @@ mod tests {
             (1..=COUNT).map(|no| RangeTombstone { start: Bytes::new(), end: Some(number(no)), sequence: no });
         let prepared = RangeTombstones::new(all.collect());
         let listed: usize = prepared.fragments.iter().map(|fragment| fragment.sequences.len()).sum();
-        assert!(listed <= LISTED * (COUNT as usize + 1), "{listed}");
+        assert!(listed <= MAX_LISTED_NUMBERS * (COUNT as usize + 1), "{listed}");
         assert_eq!(prepared.newest_over(&number(7), SequenceNo::MAX), Some(COUNT));
         assert_eq!(prepared.newest_over(&number(7), 9), Some(9));
         assert_eq!(prepared.newest_over(&number(9), 9), None);

@@ -19,11 +19,11 @@
 //!
 //! Index pages, leaf pages and values are scan-resistant each by itself (S3-FIFO).
 
-mod held;
+mod cached_version;
 mod reserved;
 mod values;
 
-pub(crate) use held::{HeldValue, Newest, VersionId};
+pub(crate) use cached_version::{HeldValue, Newest, VersionId};
 pub(crate) use reserved::Reserved;
 use values::Values;
 
@@ -88,24 +88,24 @@ pub(crate) enum Cached {
     Filter(Arc<FilterPart>),
 }
 
-/// What a thread keeps of what others freed, in the mean.
-const BYTES_OF_A_THREAD: u64 = 1 << 19;
+/// Bytes of memory freed by others that the allocator keeps for a thread, on average.
+const ALLOCATOR_BYTES_PER_THREAD: u64 = 1 << 19;
 
-/// And no larger part of the budget, for each of them.
-const PART_OF_A_THREAD: u64 = 256;
+/// Each thread accounts for at most this fraction (1/n) of the budget.
+const THREAD_BUDGET_DIVISOR: u64 = 256;
 
-/// Pages that are dropped before other tasks of the thread have their turn.
-const PAGES_AT_ONCE: u32 = 256;
+/// Pages that are dropped before the task yields.
+const PAGES_PER_SLICE: u32 = 256;
 
 /// The fraction of the memory shared with values that leaf pages may use. A page leads to dozens of values: with
 /// uniformly read keys it saves more I/Os than its bytes in values, even if not one in twenty values is cached.
 const LEAVES_PART: (u64, u64) = (3, 4);
 
-/// Bytes that are dropped at once, for the same reason.
-const DROPPED_AT_ONCE: u64 = 1 << 20;
+/// Bytes that are dropped before the task yields.
+const DROPPED_BYTES_PER_SLICE: u64 = 1 << 20;
 
-/// What an entry costs beside its bytes, and beside the eighth of them that an allocator rounds up by in the mean.
-const ENTRY_BYTES: u64 = 186;
+/// Bytes of an entry beside its value, and beside the eighth that an allocator rounds up by on average.
+const ENTRY_OVERHEAD_BYTES: u64 = 186;
 
 #[derive(Debug, Clone)]
 struct ByBytes;
@@ -116,14 +116,14 @@ impl Weighter<CacheKey, Cached> for ByBytes {
             Cached::Page(page) => page.size_bytes(),
             Cached::Filter(part) => part.size_bytes(),
         };
-        bytes as u64 / 8 * 9 + ENTRY_BYTES
+        bytes as u64 / 8 * 9 + ENTRY_OVERHEAD_BYTES
     }
 }
 
 /// Gives a rank this many bytes, or somewhat more, if it would have to drop much for that; whether it has no more than
 /// it is to have.
 fn shrink(rank: &Ranked, bytes: u64) -> bool {
-    let least = rank.weight().saturating_sub(DROPPED_AT_ONCE);
+    let least = rank.weight().saturating_sub(DROPPED_BYTES_PER_SLICE);
     rank.set_capacity(bytes.max(least));
     least <= bytes
 }
@@ -239,7 +239,7 @@ impl Cache {
 
     /// Holds back what its threads come to; whether that is another amount, by as much as is worth while.
     fn hold_back(&self) -> bool {
-        let of_a_thread = BYTES_OF_A_THREAD.min(self.budget_bytes / PART_OF_A_THREAD);
+        let of_a_thread = ALLOCATOR_BYTES_PER_THREAD.min(self.budget_bytes / THREAD_BUDGET_DIVISOR);
         let bytes = (self.threads.count() as u64 * of_a_thread).min(self.budget_bytes / 2);
         let is_new = bytes.abs_diff(self.held_back_bytes.load(Ordering::Relaxed)) >= self.budget_bytes / 64;
         if is_new {
@@ -274,7 +274,7 @@ impl Cache {
         let step = (self.budget_bytes / 64).max(self.values.step_bytes());
         let most = |has: u64, other: u64, part: u64| rest.saturating_sub(other).max(part.min(has + step));
         let are_leaves_done = shrink(&self.leaves, most(leaves, values, of_leaves));
-        let dropped = DROPPED_AT_ONCE.max(self.least_settled());
+        let dropped = DROPPED_BYTES_PER_SLICE.max(self.least_settled());
         let are_values_done = self.values.shrink(most(values, leaves, rest - of_leaves), dropped);
         let is_done = are_leaves_done && are_values_done;
         if is_done {
@@ -367,7 +367,7 @@ impl Cache {
                 let key = CacheKey { owner, position: u64::from(position) };
                 self.leaves.remove(&key);
                 self.upper.remove(&key);
-                if position % PAGES_AT_ONCE == PAGES_AT_ONCE - 1 {
+                if position % PAGES_PER_SLICE == PAGES_PER_SLICE - 1 {
                     yield_now().await;
                 }
             }

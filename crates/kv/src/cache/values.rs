@@ -25,14 +25,17 @@ use crate::Result;
 use crate::entry::SequenceNo;
 use crate::keyfile::KeyHash;
 
-/// A block has one in this many bytes, within bounds.
-const BLOCK_PART: u64 = 64;
-const LEAST_BLOCK_BYTES: u64 = 4096;
-const MOST_BLOCK_BYTES: u64 = 64 << 10;
+/// A block holds this fraction (1/n) of its shard's bytes, within the bounds below.
+const BLOCK_DIVISOR: u64 = 64;
+/// Least bytes of a block.
+const MIN_BLOCK_BYTES: u64 = 4096;
+/// Most bytes of a block.
+const MAX_BLOCK_BYTES: u64 = 64 << 10;
 
-/// Shards have so many blocks at least, and there are so many of them at most.
-const BLOCKS_OF_A_SHARD: u64 = 256;
-const MOST_SHARDS: u64 = 64;
+/// A shard has at least this many blocks.
+const MIN_BLOCKS_PER_SHARD: u64 = 256;
+/// Most shards of the cache.
+const MAX_SHARDS: u64 = 64;
 
 /// Who loads a value leaves it to those who wait for it, and to nobody after them: what is held is held elsewhere.
 #[derive(Debug, Clone)]
@@ -56,9 +59,9 @@ pub(super) struct Values {
 impl Values {
     /// Never has more than this many bytes, but for what the index grows by at once.
     pub(super) fn new(bytes: u64) -> Values {
-        let part = (bytes / BLOCK_PART).max(1);
-        let block_bytes = (1 << part.ilog2()).clamp(LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES);
-        let shards = (bytes / block_bytes / BLOCKS_OF_A_SHARD).clamp(1, MOST_SHARDS);
+        let part = (bytes / BLOCK_DIVISOR).max(1);
+        let block_bytes = (1 << part.ilog2()).clamp(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);
+        let shards = (bytes / block_bytes / MIN_BLOCKS_PER_SHARD).clamp(1, MAX_SHARDS);
         let shards = 1 << shards.ilog2();
         let of_a_shard = (bytes / shards).min((most_slots(block_bytes as usize) as u64 - 2) * block_bytes);
         let shard = |_| Mutex::new(Shard::new(block_bytes as usize, of_a_shard as usize));

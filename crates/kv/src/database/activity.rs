@@ -13,8 +13,8 @@ use super::statistics::{JobStatistics, StallStatistics, ratio};
 use crate::latency::{LatencyBucket, LatencySummary};
 use crate::written::WrittenBytes;
 
-/// How often the manifest is told, at most.
-const NOTED_EVERY: Duration = Duration::from_secs(10);
+/// Least time between two records of the activity in the manifest.
+const MIN_NOTE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Counters of a database's operations.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -193,7 +193,7 @@ impl Core {
     pub(crate) fn lifetime_if_due(&self) -> Option<Activity> {
         let now = self.environment.now();
         let mut noted = self.activity_noted.lock();
-        let is_due = noted.is_none_or(|noted| now.saturating_sub(noted) >= NOTED_EVERY);
+        let is_due = noted.is_none_or(|noted| now.saturating_sub(noted) >= MIN_NOTE_INTERVAL);
         is_due.then(|| {
             *noted = Some(now);
             self.lifetime()

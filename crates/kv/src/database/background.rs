@@ -12,22 +12,22 @@ use futures::future::{Either, select};
 use parking_lot::Mutex;
 
 use super::core::Core;
-use super::jobs::Did;
+use super::jobs::Outcome;
 use crate::Error;
 use crate::counters::Counter;
 use crate::environment::Environment;
-use crate::memory::MemoryTable;
+use crate::memory::Memtable;
 use crate::notify::{Notified, Notify, TaskCount};
 
-/// How long a worker that found no space waits for other work before it looks again, at first and at most: each look
-/// may write as much as there is space for.
-const TRY_AGAIN: Duration = Duration::from_secs(1);
-const TRY_AGAIN_AT_LAST: Duration = Duration::from_secs(60);
+/// First delay of a worker that found no space. Each attempt may write as much as there is space for.
+const MIN_RETRY_DELAY: Duration = Duration::from_secs(1);
+/// Longest delay of a worker that found no space.
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(60);
 
-/// How often it is looked whether a table that was flushed is still read, and how long after the first look the
-/// second one is.
-const LOOKS_FOR_READERS: u32 = 20;
-const LOOK_FOR_READERS: Duration = Duration::from_millis(1);
+/// How often a flushed memtable is checked for readers before it is left to them.
+const MAX_READER_CHECKS: u32 = 20;
+/// Delay of the second check for readers; later ones wait longer.
+const FIRST_READER_CHECK_DELAY: Duration = Duration::from_millis(1);
 
 /// Shared state of the background tasks and those who wait for them.
 #[derive(Debug, Default)]
@@ -40,12 +40,8 @@ pub(crate) struct Background {
     pub(crate) failed: Mutex<Option<Error>>,
     /// Number of deletions that failed.
     pub(crate) failures: Counter,
-    /// Bytes that running jobs have taken from the cache.
-    pub(crate) job_bytes: AtomicU64,
     /// The tables that wait to be flushed have as much memory as they may, all stores' together.
     pub(crate) tables_wait: AtomicBool,
-    /// Held while free memory is measured and taken.
-    pub(crate) taking: Mutex<()>,
     /// Bytes of the fastest class that jobs may yet take for copies.
     pub(crate) copying: Mutex<u64>,
     /// Mirrors are being taken away.
@@ -88,11 +84,11 @@ impl Background {
 
     /// Has a table freed that was flushed, as soon as nobody reads it any more; if somebody does for long, or at
     /// the end, that one frees it.
-    pub(crate) fn take_apart(&self, mut table: Arc<MemoryTable>, environment: &Arc<dyn Environment>) {
+    pub(crate) fn take_apart(&self, mut table: Arc<Memtable>, environment: &Arc<dyn Environment>) {
         let (environment, tasks, is_stopping) =
             (environment.clone(), self.tasks.clone(), self.is_stopping.clone());
         self.spawn(&*environment.clone(), async move {
-            for look in 1..=LOOKS_FOR_READERS {
+            for look in 1..=MAX_READER_CHECKS {
                 match Arc::try_unwrap(table) {
                     Ok(table) => {
                         return tasks.spawn_local(&*environment, move || table.take_apart());
@@ -102,7 +98,7 @@ impl Background {
                 if is_stopping.load(Ordering::Acquire) {
                     return;
                 }
-                environment.sleep(LOOK_FOR_READERS * look).await;
+                environment.sleep(FIRST_READER_CHECK_DELAY * look).await;
             }
         });
     }
@@ -142,7 +138,7 @@ enum Task {
 }
 
 async fn run(weak: Weak<Core>, mut noticed: Notified, task: Task) {
-    let mut pause = TRY_AGAIN;
+    let mut pause = MIN_RETRY_DELAY;
     loop {
         let again = {
             let Some(core) = weak.upgrade() else { return };
@@ -157,13 +153,13 @@ async fn run(weak: Weak<Core>, mut noticed: Notified, task: Task) {
                     }
                     return;
                 }
-                Task::Flush if core.flush_next().await => Did::Something,
-                Task::Flush => core.give_blocks_back().await.map_or(Did::Nothing, Did::Later),
+                Task::Flush if core.flush_next().await => Outcome::Progress,
+                Task::Flush => core.give_blocks_back().await.map_or(Outcome::Idle, Outcome::RetryAfter),
                 Task::Job => core.job_next().await,
             };
             match did {
-                Did::Something => continue,
-                Did::Nothing => {
+                Outcome::Progress => continue,
+                Outcome::Idle => {
                     // Leftovers of a dropped bulk load are deleted here; no other task would do it before there is
                     // work.
                     if task == Task::Job {
@@ -172,12 +168,12 @@ async fn run(weak: Weak<Core>, mut noticed: Notified, task: Task) {
                     None
                 }
                 // Deleting obsolete objects makes space; a failed deletion is repeated with the next one.
-                Did::FoundNoSpace => {
+                Outcome::NoSpace => {
                     let _ = core.delete_retired().await;
                     Some(core.environment.sleep(pause))
                 }
-                Did::Later(later) => {
-                    pause = TRY_AGAIN;
+                Outcome::RetryAfter(later) => {
+                    pause = MIN_RETRY_DELAY;
                     Some(core.environment.sleep(later))
                 }
             }
@@ -187,8 +183,8 @@ async fn run(weak: Weak<Core>, mut noticed: Notified, task: Task) {
             None => noticed.await,
             Some(again) => {
                 pause = match select(Box::pin(noticed), again).await {
-                    Either::Left(_) => TRY_AGAIN,
-                    Either::Right(_) => (pause * 2).min(TRY_AGAIN_AT_LAST),
+                    Either::Left(_) => MIN_RETRY_DELAY,
+                    Either::Right(_) => (pause * 2).min(MAX_RETRY_DELAY),
                 };
             }
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::store::{Store, StoreState};
 use crate::entry::{Codec, LONGEST_KEY, LONGEST_VALUE};
 use crate::log::frame::{
-    LONGEST_PAYLOAD, NewOperation, OPERATION_HEADER, Operation, OperationKind, Payload, PayloadBuilder,
+    MAX_PAYLOAD_BYTES, NewOperation, OPERATION_HEADER, Operation, OperationKind, Payload, PayloadBuilder,
     StoreNo,
 };
 use crate::settings::{Compression, WriteOptions};
@@ -103,8 +103,8 @@ impl Batch {
             });
             return;
         }
-        if self.payload.len() + OPERATION_HEADER + key.len() + value.len() > LONGEST_PAYLOAD {
-            self.refuse(|| format!("a batch of more than {LONGEST_PAYLOAD} bytes"));
+        if self.payload.len() + OPERATION_HEADER + key.len() + value.len() > MAX_PAYLOAD_BYTES {
+            self.refuse(|| format!("a batch of more than {MAX_PAYLOAD_BYTES} bytes"));
             return;
         }
         if !self.stores.iter().any(|known| Arc::ptr_eq(known, store)) {

@@ -34,8 +34,8 @@ use crate::value::SegmentWriter;
 use crate::written::Purpose;
 use crate::{Error, ErrorKind, Result};
 
-/// Times that the store is brought into order before a load gives up on those who write to it meanwhile.
-const MOST_TRIES: usize = 20;
+/// Attempts to settle the store before a load gives up because others write to it.
+const MAX_SETTLE_ATTEMPTS: usize = 20;
 
 /// A kvset that is being filled.
 struct Filling {
@@ -101,7 +101,7 @@ impl Store {
     pub async fn bulk_load(&self) -> Result<BulkLoad> {
         let (core, store) = (self.core().clone(), self.state().clone());
         let turn = Turn::wait(&core, &store).await?;
-        for _ in 0..MOST_TRIES {
+        for _ in 0..MAX_SETTLE_ATTEMPTS {
             core.settle(&store).await?;
             if let Some((tree, sequence)) = core.begin_load(&store) {
                 // No job can free space until the load ends.
@@ -165,8 +165,8 @@ impl Core {
     }
 }
 
-/// Bytes of a key that a message shows.
-const SHOWN_BYTES: usize = 64;
+/// Most bytes of a key in a message.
+const MAX_SHOWN_KEY_BYTES: usize = 64;
 
 impl BulkLoad {
     /// Adds a key, larger than all before. After `NoSpace` or `Device`, and when it was given up on its way, the load
@@ -195,8 +195,8 @@ impl BulkLoad {
             }
         }
         if self.last.as_ref().is_some_and(|last| key <= &last[..]) {
-            let shown = key[..key.len().min(SHOWN_BYTES)].escape_ascii();
-            let more = if key.len() > SHOWN_BYTES { "..." } else { "" };
+            let shown = key[..key.len().min(MAX_SHOWN_KEY_BYTES)].escape_ascii();
+            let more = if key.len() > MAX_SHOWN_KEY_BYTES { "..." } else { "" };
             return Err(Error::invalid(format!(
                 "key \"{shown}{more}\" of a load is not larger than the one before"
             )));

@@ -25,13 +25,14 @@ use crate::tree::{Kvset, KvsetNo, TreeState};
 use crate::value::Segment;
 use crate::{ErrorKind, Result};
 
-/// Values that are read at once.
-const READS_AT_ONCE: usize = 32;
+/// Values that are read concurrently.
+const CONCURRENT_READS: usize = 32;
 
+/// Bytes that are prefetched of a key file.
 const READ_AHEAD_BYTES: usize = 256 << 10;
 
-/// Findings of one store beyond which no more are listed.
-const MOST_FINDINGS: usize = 1000;
+/// Most findings that are listed for a store.
+const MAX_FINDINGS: usize = 1000;
 
 /// The result of a check: what was read, and the findings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -168,7 +169,7 @@ impl Checking<'_> {
         };
         let finding = format!("store {:?}: {what}", self.store);
         // Several come by the same page.
-        if found.len() < MOST_FINDINGS && !found.contains(&finding) {
+        if found.len() < MAX_FINDINGS && !found.contains(&finding) {
             found.push(finding);
         }
     }
@@ -259,7 +260,7 @@ impl Checking<'_> {
         let mirror = first.and_then(|first| self.tree.open_mirror(first, &pointer));
         let mirror = mirror.and_then(|(mirror, pointer)| Some((mirror.segment()?, pointer, Role::Copy)));
         self.pending.extend(mirror);
-        if self.pending.len() >= READS_AT_ONCE {
+        if self.pending.len() >= CONCURRENT_READS {
             self.read_pending().await?;
         }
         Ok(())

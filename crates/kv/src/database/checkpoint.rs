@@ -13,9 +13,10 @@ use crate::settings::{Compression, DatabaseSettings, OpenOptions};
 use crate::transaction::CursorOptions;
 use crate::{Error, ErrorKind, Result};
 
-/// While it is made a copy has one in so many parts of the database's memory, but at least so much.
-const MEMORY_PART: u64 = 8;
-const LEAST_MEMORY_BYTES: u64 = 1 << 20;
+/// A copy has this fraction (1/n) of the database's memory.
+const MEMORY_DIVISOR: u64 = 8;
+/// Least memory of a copy.
+const MIN_MEMORY_BYTES: u64 = 1 << 20;
 
 impl Database {
     /// Copies the database as it is now, all stores at one moment, to another name in the volume, while it is in use.
@@ -33,7 +34,7 @@ impl Database {
         let settings = self.settings();
         let crash = self.core.crash.clone();
         // The copy has no readers yet, and has memory beside the original's.
-        let memory_bytes = (settings.memory_bytes / MEMORY_PART).max(LEAST_MEMORY_BYTES);
+        let memory_bytes = (settings.memory_bytes / MEMORY_DIVISOR).max(MIN_MEMORY_BYTES);
         let for_copying = DatabaseSettings { memory_bytes, ..settings };
         let state =
             DatabaseRecord { settings: for_copying, is_unfinished: true, ..DatabaseRecord::default() };

@@ -62,20 +62,22 @@ fn hash(store: StoreNo, key: &[u8]) -> u64 {
     hasher.finish()
 }
 
-const FEWEST_TO_PRUNE: usize = 1 << 16;
+/// Notes below this number are not pruned.
+const MIN_NOTES_TO_PRUNE: usize = 1 << 16;
 
-/// What notes take: of the memory of a database no more than one in so many parts, at this many bytes each, a table
-/// that grows included.
-const MEMORY_SHARE: u64 = 32;
+/// Notes of commits take at most this fraction (1/n) of the memory.
+const MEMORY_DIVISOR: u64 = 32;
+/// Bytes of a note, growth of the table included.
 const NOTE_BYTES: u64 = 48;
-const FEWEST_NOTES: u64 = 1 << 10;
-/// A range counts as so many.
-const RANGE_NOTES: usize = 16;
+/// Least number of notes, however little memory there is.
+const MIN_CAPACITY: u64 = 1 << 10;
+/// A range counts as this many notes.
+const NOTES_PER_RANGE: usize = 16;
 
 impl Recent {
     /// Creates the notes of a database with this memory budget.
     pub(crate) fn new(memory_bytes: u64) -> Recent {
-        let most = (memory_bytes / MEMORY_SHARE / NOTE_BYTES).max(FEWEST_NOTES);
+        let most = (memory_bytes / MEMORY_DIVISOR / NOTE_BYTES).max(MIN_CAPACITY);
         Recent {
             open: BTreeMap::new(),
             hashes: HashMap::default(),
@@ -149,7 +151,7 @@ impl Recent {
             }
         }
         let notes = self.notes();
-        if notes > self.prune_at.max(FEWEST_TO_PRUNE).min(self.most) {
+        if notes > self.prune_at.max(MIN_NOTES_TO_PRUNE).min(self.most) {
             self.prune();
         }
     }
@@ -180,7 +182,7 @@ impl Recent {
 
     /// Ranges take as much as many keys.
     fn notes(&self) -> usize {
-        self.hashes.len() + RANGE_NOTES * self.range_count
+        self.hashes.len() + NOTES_PER_RANGE * self.range_count
     }
 
     fn prune(&mut self) {
@@ -188,7 +190,7 @@ impl Recent {
         if self.notes() > self.most / 2 {
             let mut sequences: Vec<SequenceNo> = self.hashes.values().copied().collect();
             for set in self.ranges.values().flat_map(GrowingTombstones::sets) {
-                sequences.extend(set.iter().flat_map(|range| [range.sequence; RANGE_NOTES]));
+                sequences.extend(set.iter().flat_map(|range| [range.sequence; NOTES_PER_RANGE]));
             }
             let older = sequences.len() - self.most / 2;
             let (_, newest, _) = sequences.select_nth_unstable(older);
@@ -322,7 +324,7 @@ mod tests {
         assert_eq!((conflict(&recent, 50, 1), conflict(&recent, 100, 0)), (None, None));
         for sequence in 2..=recent.most as u64 {
             recent.note(&operation(OperationKind::DeleteFrom, &sequence.to_be_bytes(), b""), sequence);
-            assert!(recent.notes() <= recent.most + RANGE_NOTES, "{} notes", recent.notes());
+            assert!(recent.notes() <= recent.most + NOTES_PER_RANGE, "{} notes", recent.notes());
         }
         assert_eq!(conflict(&recent, 50, 0), Some(Conflict::TooOld));
     }

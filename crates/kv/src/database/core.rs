@@ -6,7 +6,7 @@
 //! A write:
 //!
 //! 1. outside of any lock the batch becomes a payload, with all its checksums;
-//! 2. it waits if the tree cannot keep pace ([`super::pressure`]);
+//! 2. it waits if the tree cannot keep pace ([`super::write_stall`]);
 //! 3. under the commit lock: a transaction is checked for conflicts, the sequence number is taken, the frame is copied
 //!    to the log's buffer, the versions go into the memtables, and the number is published;
 //! 4. if it wants to be durable before it is acknowledged, it waits for the log.
@@ -32,13 +32,14 @@ use super::activity::Activity;
 use super::background::Background;
 use super::batch::Batch;
 use super::conflict::{Conflict, ReadSet, Recent};
+use super::coop::YieldBudget;
 use super::limit::Watch;
 use super::live::LiveDatabaseSettings;
-use super::pressure::Cause;
+use super::memory_budget::MemoryBudget;
 use super::snapshot::Snapshots;
 use super::statistics::Counters;
 use super::store::StoreState;
-use super::turns::Turns;
+use super::write_stall::Cause;
 use crate::cache::HeldValue;
 use crate::classes::Classes;
 use crate::crash::{CrashPoints, PlantedBug};
@@ -48,7 +49,7 @@ use crate::keyfile::KeyHash;
 use crate::log::frame::{Operation, OperationKind, Payload, StoreNo};
 use crate::log::writer::{Appended, Log};
 use crate::manifest::Manifest;
-use crate::memory::{Blocks, Found, MemoryContent, MemoryTable, MemoryVersion};
+use crate::memory::{Found, MemoryContent, Memtable, MemtableVersion};
 use crate::objects::Objects;
 use crate::pace::Hurry;
 use crate::settings::{DatabaseSettings, Durability, WriteOptions};
@@ -86,8 +87,7 @@ pub(crate) struct Core {
     pub(crate) writing: Option<Writing>,
     pub(crate) stores: RwLock<Vec<Arc<StoreState>>>,
     pub(crate) commit: Mutex<Commit>,
-    /// Blocks of the memtables.
-    pub(crate) blocks: Arc<Blocks>,
+    pub(crate) memory: MemoryBudget,
     pub(crate) snapshots: Arc<Snapshots>,
     pub(crate) next_table: AtomicU64,
     pub(crate) next_store: AtomicU32,
@@ -99,13 +99,13 @@ pub(crate) struct Core {
     pub(crate) activity_noted: Mutex<Option<Duration>>,
     /// Tables are flushed before they have more, for memory is bounded, and what they become is spilled as a whole.
     pub(crate) table_bytes: AtomicU64,
-    /// Largest space that a compaction of a store needs: see [`super::reserve`].
+    /// Largest space that a compaction of a store needs: see [`super::reservation`].
     pub(crate) largest_need: AtomicU64,
     pub(crate) limit: Watch,
     pub(crate) class_listener: OnceLock<ClassListener>,
     /// Delay of each write, in microseconds, because the fastest class is nearly full.
     pub(crate) slowed_us: AtomicU32,
-    pub(crate) turns: Turns,
+    pub(crate) turns: YieldBudget,
     /// Whether jobs have time.
     pub(crate) hurry: Arc<Hurry>,
     /// Say what goes where.
@@ -352,7 +352,7 @@ impl Core {
         stores: &[Arc<StoreState>],
         appended: Appended,
     ) {
-        let mut current: Option<(&Arc<StoreState>, Arc<MemoryTable>)> = None;
+        let mut current: Option<(&Arc<StoreState>, Arc<Memtable>)> = None;
         // Of two operations on a key the later one counts, and the memtable keeps the first that it is given.
         for operation in payload.latest_first() {
             if current.as_ref().is_none_or(|(store, _)| store.no != operation.store) {
@@ -443,7 +443,7 @@ impl Core {
 
     pub(crate) fn value_of(&self, found: Found) -> Result<Option<Bytes>> {
         match found {
-            Found::Version(MemoryVersion { content: MemoryContent::Value { home }, expires_s }, bytes) => {
+            Found::Version(MemtableVersion { content: MemoryContent::Value { home }, expires_s }, bytes) => {
                 if self.is_expired(expires_s) {
                     return Ok(None);
                 }
@@ -470,7 +470,7 @@ pub(crate) fn plain_value(stored: Bytes, home: Option<&Pointer>) -> Result<Bytes
 
 /// Puts one operation into a memtable.
 pub(crate) fn insert(
-    table: &MemoryTable,
+    table: &Memtable,
     store: &StoreState,
     operation: Operation,
     sequence: SequenceNo,
@@ -500,5 +500,5 @@ pub(crate) fn insert(
             return table.delete_range(RangeTombstone { start: pair.copied_key(), end: None, sequence });
         }
     };
-    table.insert(pair, sequence, MemoryVersion { expires_s, content });
+    table.insert(pair, sequence, MemtableVersion { expires_s, content });
 }

@@ -30,7 +30,7 @@ use crate::entry::SequenceNo;
 use crate::keyfile::{KeyFileOptions, KeyFileWriter};
 use crate::log::Lsn;
 use crate::manifest::{DatabaseRecord, LogRecord, Record};
-use crate::memory::{MemoryContent, MemoryTable, TableSource};
+use crate::memory::{MemoryContent, Memtable, TableSource};
 use crate::merge::{Groups, Retention};
 use crate::notify::yield_now;
 use crate::objects::{Lease, ObjectKind};
@@ -38,25 +38,25 @@ use crate::tree::{Change, Edit, KvsetKind, KvsetRecord, Place, Position};
 use crate::written::Purpose;
 use crate::{Error, ErrorKind, Result};
 
-/// Keys after which other tasks of the thread have their turn.
-const KEYS_AT_ONCE: u64 = 256;
+/// Keys that are written before the task yields.
+const KEYS_PER_SLICE: u64 = 256;
 
-/// So often it is looked what memtables hold, all together, while one is filled.
-pub(super) const LOOKS_A_TABLE: u64 = 4;
+/// How many times the total size of memtables is checked while one of them fills.
+pub(super) const MEMTABLE_BUDGET_CHECKS_PER_TABLE: u64 = 4;
 
-/// What tables that are written to take up together, at most, in full tables.
-const ACTIVE_TABLES: u64 = 2;
+/// Most bytes of all active memtables together, in full memtables.
+const MAX_ACTIVE_MEMTABLES: u64 = 2;
 
-/// Bytes of values that are copied between two looks at what else there is to do.
-const BYTES_AT_ONCE: usize = 256 << 10;
+/// Bytes of values that are copied before the task yields.
+const COPIED_BYTES_PER_SLICE: usize = 256 << 10;
 
-/// Small tables of so many stores are flushed together, and this many bytes of them: each takes some syncs, which
-/// devices do at once.
-const TABLES_TOGETHER: usize = 16;
-const BYTES_TOGETHER: u64 = 1 << 20;
+/// Most small memtables that are flushed as a group, so that their syncs run concurrently.
+const MAX_GROUPED_MEMTABLES: usize = 16;
+/// Most bytes of a group of small memtables.
+const MAX_GROUPED_BYTES: u64 = 1 << 20;
 
-/// How long to wait for space.
-const RETRY: Duration = Duration::from_millis(100);
+/// Delay before a flush looks for space again.
+const SPACE_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 impl Core {
     /// Bytes at which a table is flushed.
@@ -87,11 +87,11 @@ impl Core {
     /// as long as all of them together take up too much.
     fn look_around(&self, writing: &Writing, end: Lsn) {
         let table_bytes = self.table_bytes();
-        self.counters.next_look.set(end + table_bytes / LOOKS_A_TABLE);
+        self.counters.next_look.set(end + table_bytes / MEMTABLE_BUDGET_CHECKS_PER_TABLE);
         // The cache has to give way.
         self.background.work.notify();
         let stores = self.stores.read().clone();
-        let mut active: Vec<(Arc<MemoryTable>, &Arc<StoreState>)> =
+        let mut active: Vec<(Arc<Memtable>, &Arc<StoreState>)> =
             stores.iter().map(|store| (store.view.read().active.clone(), store)).collect();
         active.retain(|(table, _)| !table.is_empty());
         let oldest = end.saturating_sub(self.settings().log_replay_bytes);
@@ -99,7 +99,7 @@ impl Core {
         let mut due: Vec<&Arc<StoreState>> = held_back.map(|(_, store)| store).collect();
         let mut total: u64 = active.iter().map(|(table, _)| table.bytes()).sum();
         active.sort_unstable_by_key(|(table, _)| table.bytes());
-        while total > ACTIVE_TABLES * table_bytes
+        while total > MAX_ACTIVE_MEMTABLES * table_bytes
             && let Some((table, store)) = active.pop()
         {
             total = total.saturating_sub(table.bytes());
@@ -130,7 +130,7 @@ impl Core {
         }
         let end = writing.log.cut();
         let no = self.next_table.fetch_add(1, Ordering::Relaxed);
-        let full = std::mem::replace(&mut view.active, Arc::new(MemoryTable::new(no, end, &self.blocks)));
+        let full = std::mem::replace(&mut view.active, Arc::new(Memtable::new(no, end, &self.memory.blocks)));
         full.close(end);
         view.waiting.insert(0, full);
         true
@@ -139,7 +139,7 @@ impl Core {
     /// Writes out the table that has waited longest, and small ones beside it; whether there was one.
     pub(crate) async fn flush_next(&self) -> bool {
         let Ok(writing) = self.writing() else { return false };
-        self.share_memory().await;
+        self.shrink_cache().await;
         let due = self.due_together();
         if due.is_empty() {
             return false;
@@ -150,8 +150,8 @@ impl Core {
                 self.background.take_apart(table, &self.environment);
             }
         }
-        let flushed = gravest(all);
-        self.share_memory().await;
+        let flushed = most_severe(all);
+        self.shrink_cache().await;
         match flushed {
             Ok(()) => {
                 self.background.failed.lock().take();
@@ -165,7 +165,7 @@ impl Core {
                     // The spare log segment is for later, and this flush frees more of the log.
                     writing.log.give_back_ready();
                     let _ = self.delete_retired().await;
-                    self.environment.sleep(RETRY).await;
+                    self.environment.sleep(SPACE_RETRY_DELAY).await;
                 }
                 may_pass
             }
@@ -192,17 +192,17 @@ impl Core {
 
     /// The table that has waited longest, and those behind it that may be flushed at the same time: of other
     /// stores, small, and if there is space for all.
-    fn due_together(&self) -> Vec<(Arc<StoreState>, Arc<MemoryTable>)> {
+    fn due_together(&self) -> Vec<(Arc<StoreState>, Arc<Memtable>)> {
         let oldest =
             |store: &Arc<StoreState>| Some((store.clone(), store.view.read().waiting.last()?.clone()));
         let mut due: Vec<_> = self.stores.read().iter().filter_map(oldest).collect();
         due.sort_unstable_by_key(|(_, table)| table.no);
         // When space is short, each flush needs the space that the one before frees.
-        let most = if self.objects.is_short() { 1 } else { TABLES_TOGETHER };
+        let most = if self.objects.is_short() { 1 } else { MAX_GROUPED_MEMTABLES };
         let mut bytes = 0;
-        let mut is_small = |(_, table): &(_, Arc<MemoryTable>)| {
+        let mut is_small = |(_, table): &(_, Arc<Memtable>)| {
             bytes += table.bytes();
-            bytes <= BYTES_TOGETHER
+            bytes <= MAX_GROUPED_BYTES
         };
         let small = due.iter().take(most).take_while(|one| is_small(one)).count();
         due.truncate(small.max(1));
@@ -263,24 +263,19 @@ impl Core {
             if due.is_empty() {
                 return Ok(());
             }
-            gravest(self.flush_together(writing, &due).await)?;
+            most_severe(self.flush_together(writing, &due).await)?;
         }
     }
 
     async fn flush_together(
         &self,
         writing: &Writing,
-        due: &[(Arc<StoreState>, Arc<MemoryTable>)],
+        due: &[(Arc<StoreState>, Arc<Memtable>)],
     ) -> Vec<Result<()>> {
         join_all(due.iter().map(|(store, table)| self.flush(writing, store, table))).await
     }
 
-    async fn flush(
-        &self,
-        writing: &Writing,
-        store: &Arc<StoreState>,
-        table: &Arc<MemoryTable>,
-    ) -> Result<()> {
+    async fn flush(&self, writing: &Writing, store: &Arc<StoreState>, table: &Arc<Memtable>) -> Result<()> {
         let end =
             table.end().ok_or_else(|| Error::invalid("a table that is written to cannot be written out"))?;
         writing.log.sync_to(end).await?;
@@ -357,7 +352,7 @@ impl Core {
 
     /// Puts into the cache what was looked up while it was in memory, and what takes the place of a version in the
     /// cache: it will be looked up again. No other table has numbers up to the table's last one.
-    async fn keep_values(&self, store: &StoreState, table: &MemoryTable, last: SequenceNo) {
+    async fn keep_values(&self, store: &StoreState, table: &Memtable, last: SequenceNo) {
         let cache = &self.opener.cache;
         let holds_values = !cache.never_had_values();
         if !holds_values && !table.was_read() {
@@ -386,7 +381,7 @@ impl Core {
                     bytes_kept += value.len();
                 }
             }
-            if keys >= KEYS_AT_ONCE || bytes_kept >= BYTES_AT_ONCE {
+            if keys >= KEYS_PER_SLICE || bytes_kept >= COPIED_BYTES_PER_SLICE {
                 (keys, bytes_kept) = (0, 0);
                 yield_now().await;
             }
@@ -412,7 +407,7 @@ impl Core {
     async fn write_table(
         &self,
         store: &StoreState,
-        table: &Arc<MemoryTable>,
+        table: &Arc<Memtable>,
     ) -> Result<(Option<KvsetRecord>, Option<Lease>)> {
         // Values that cannot be packed stay in the log.
         if let Some(packing) = self.packing(store, table).await.unwrap_or_default() {
@@ -427,7 +422,7 @@ impl Core {
     async fn write_keys(
         &self,
         store: &StoreState,
-        table: &Arc<MemoryTable>,
+        table: &Arc<Memtable>,
         packing: Option<Packing<'_>>,
     ) -> Result<(Option<KvsetRecord>, Option<Lease>)> {
         let placement = self.classes.placement(&store.policy())?;
@@ -448,7 +443,7 @@ impl Core {
     async fn write_versions(
         &self,
         store: &StoreState,
-        table: &Arc<MemoryTable>,
+        table: &Arc<Memtable>,
         mut packing: Option<Packing<'_>>,
         (no, object): (u64, tanada_volume::Object),
     ) -> Result<(Option<KvsetRecord>, Option<Lease>)> {
@@ -470,7 +465,7 @@ impl Core {
         let (mut keys, mut versions_kept) = (0u64, 0);
         while groups.next(&retention).await? {
             keys += 1;
-            if keys.is_multiple_of(KEYS_AT_ONCE) {
+            if keys.is_multiple_of(KEYS_PER_SLICE) {
                 yield_now().await;
             }
             let (key, versions) = groups.group();
@@ -502,7 +497,7 @@ impl Core {
     pub(crate) fn log_records(
         &self,
         writing: &Writing,
-        without: Option<(&Arc<StoreState>, &Arc<MemoryTable>)>,
+        without: Option<(&Arc<StoreState>, &Arc<Memtable>)>,
     ) -> (Vec<Record>, Lsn) {
         let commit = self.commit.lock();
         let end = writing.log.cut();
@@ -510,14 +505,14 @@ impl Core {
         let mut begin = end;
         for store in &*self.stores.read() {
             let mut view = store.view.write();
-            let is_left = |table: &&Arc<MemoryTable>| {
+            let is_left = |table: &&Arc<Memtable>| {
                 without
                     .is_none_or(|(other, written)| !Arc::ptr_eq(other, store) || !Arc::ptr_eq(written, table))
             };
             let oldest = view.waiting.iter().rev().find(is_left).map(|table| table.start);
             if oldest.is_none() && view.active.is_empty() {
                 let no = view.active.no;
-                view.active = Arc::new(MemoryTable::new(no, end, &self.blocks));
+                view.active = Arc::new(Memtable::new(no, end, &self.memory.blocks));
             }
             let lsn = oldest.unwrap_or(view.active.start);
             begin = begin.min(lsn);
@@ -558,7 +553,7 @@ fn may_pass(error: &Error) -> bool {
 }
 
 /// Returns the most severe error, permanent before transient.
-fn gravest(all: Vec<Result<()>>) -> Result<()> {
+fn most_severe(all: Vec<Result<()>>) -> Result<()> {
     let failures = all.into_iter().filter_map(Result::err);
     failures.min_by_key(may_pass).map_or(Ok(()), Err)
 }

@@ -1,7 +1,6 @@
 //! Jobs of the trees.
 //!
-//! 1. A free worker asks each store's tree which job is next, beginning with the store that has most kvsets at its
-//!    root; one job of a store at a time.
+//! 1. The [scheduler](super::scheduler) gives the turn of a store, and the store's tree says which job is next.
 //! 2. The job reads and writes, without any lock.
 //! 3. Its edit is [installed](super::install).
 //!
@@ -20,8 +19,8 @@ use super::core::{Core, Writing};
 use super::job_memory::{JobMemory, batch_of};
 use super::mirrors::Trim;
 use super::relocation::Correction;
+use super::remirroring::room_beside_keys;
 use super::store::StoreState;
-use super::unmirrored::room_beside_keys;
 use crate::keyfile::KeyFileOptions;
 use crate::notify::Notify;
 use crate::pace::Pace;
@@ -29,34 +28,37 @@ use crate::transaction::Scan;
 use crate::tree::{DenseMirrors, JobContext, JobOutput, KvsetNo, TreeState, drop_hidden, hidden};
 use crate::{ErrorKind, Result};
 
-use super::pick::{self, Compacted, Thorough};
+use super::pick::{self, Compacted, ManualCompaction};
 use crate::tree::pick::{Job, join};
 
-/// Hot and cold values lie apart from a part of a segment on, and so many chunks.
-const APART_PART: u64 = 64;
-const APART_CHUNKS: u64 = 2;
+/// Hot and cold values go to separate segments if each has at least this fraction (1/n) of a segment,
+const MIN_SEPARATE_DIVISOR: u64 = 64;
+/// and at least this many chunks.
+const MIN_SEPARATE_CHUNKS: u64 = 2;
 
-/// How long a store's jobs rest after one found no space, whatever happens.
-pub(super) const REST: Duration = Duration::from_millis(100);
+/// Pause of a store's jobs after one of them found no space.
+pub(super) const NO_SPACE_PAUSE: Duration = Duration::from_millis(100);
 
 /// The result of looking for a job and running it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Did {
-    Something,
-    Nothing,
+pub(crate) enum Outcome {
+    Progress,
+    Idle,
     /// A job is due and finds no space; no event will announce when it does.
-    FoundNoSpace,
+    NoSpace,
     /// A job will be due after this time.
-    Later(Duration),
+    RetryAfter(Duration),
 }
 
-impl Did {
-    /// Adds a job that is due after `later`.
-    fn or_later(self, later: Duration) -> Did {
-        match self {
-            Did::Nothing => Did::Later(later),
-            Did::Later(sooner) => Did::Later(sooner.min(later)),
-            Did::Something | Did::FoundNoSpace => self,
+impl Outcome {
+    /// Combines the outcomes of two tasks, of which this one comes first.
+    pub(super) fn or(self, other: Outcome) -> Outcome {
+        match (self, other) {
+            (did, Outcome::Idle) => did,
+            (Outcome::RetryAfter(one), Outcome::RetryAfter(other)) => Outcome::RetryAfter(one.min(other)),
+            (Outcome::Idle, Outcome::RetryAfter(later)) => Outcome::RetryAfter(later),
+            (did, Outcome::RetryAfter(_)) => did,
+            (_, other) => other,
         }
     }
 }
@@ -130,88 +132,6 @@ async fn spill(context: &JobContext, tree: &TreeState, kvsets: &[KvsetNo]) -> Re
 }
 
 impl Core {
-    /// Does one job, if there is one to do.
-    pub(crate) async fn job_next(&self) -> Did {
-        let Ok(writing) = self.writing() else { return Did::Nothing };
-        if writing.log.failure().is_some() {
-            return Did::Nothing;
-        }
-        self.bring_log_back(writing).await;
-        match self.trim_mirrors(writing, Trim::Due).await {
-            Ok(true) => return Did::Something,
-            Ok(false) => {}
-            Err(error) => writing.log.fail(&error),
-        }
-        if let Err(error) = self.drop_damaged_copies(writing).await {
-            writing.log.fail(&error);
-        }
-        let mut did = Did::Nothing;
-        let mut stores = self.stores.read().clone();
-        // Stores with the most root kvsets first.
-        stores.sort_by_key(|store| std::cmp::Reverse(store.view.read().tree.root.len()));
-        stores.retain(|store| store.check_there().is_ok());
-        let left = self.keep_within_limit(writing, &stores).await.unwrap_or_else(|error| {
-            writing.log.fail(&error);
-            Did::Nothing
-        });
-        for store in &stores {
-            if self.bring_together_if_due(writing, store).await {
-                return Did::Something;
-            }
-            match self.merge_next(writing, store).await {
-                Ok(true) => return Did::Something,
-                Ok(false) => {}
-                Err(error) if error.kind() == ErrorKind::NoSpace => {
-                    self.environment.sleep(REST).await;
-                    did = Did::FoundNoSpace;
-                }
-                Err(error) => writing.log.fail(&error),
-            }
-            let Some(turn) = Turn::take(self, store) else { continue };
-            match self.do_job(writing, store, None).await {
-                Ok(true) => return Did::Something,
-                Ok(false) => match self.promote_next(writing, store).await {
-                    Ok(true) => return Did::Something,
-                    Ok(false) => match self.clean_next(writing, store).await {
-                        Ok(None) => return Did::Something,
-                        Ok(Some(Duration::MAX)) => {}
-                        Ok(Some(later)) => did = did.or_later(later),
-                        Err(error) => writing.log.fail(&error),
-                    },
-                    // Values that cannot be copied stay where they are.
-                    Err(error) if error.kind() == ErrorKind::NoSpace => {}
-                    Err(error) => writing.log.fail(&error),
-                },
-                Err(error) if error.kind() == ErrorKind::NoSpace => {
-                    self.counters.jobs_without_space.add(1);
-                    // A tombstone compaction may need less space than it frees.
-                    match self.clean_next(writing, store).await {
-                        Ok(None) => return Did::Something,
-                        Ok(Some(_)) => {}
-                        Err(error) => writing.log.fail(&error),
-                    }
-                    // The log makes another one when it wants it, and jobs free more than they take.
-                    writing.log.give_back_ready();
-                    match self.thin_leaves(writing, store).await {
-                        Ok(true) => return Did::Something,
-                        Ok(false) => {}
-                        Err(error) => writing.log.fail(&error),
-                    }
-                    // A flush may free space meanwhile.
-                    drop(turn);
-                    self.environment.sleep(REST).await;
-                    did = Did::FoundNoSpace;
-                }
-                Err(error) => writing.log.fail(&error),
-            }
-        }
-        match left {
-            Did::Nothing => did,
-            Did::Later(later) => did.or_later(later),
-            left => left,
-        }
-    }
-
     /// Does all jobs of a store, those included that can wait, for what is in it by now: it ends though somebody goes
     /// on writing.
     ///
@@ -274,9 +194,9 @@ impl Core {
         self.watch_fast_class();
         loop {
             match self.keep_within_limit(writing, std::slice::from_ref(store)).await? {
-                Did::Something => {}
-                Did::Later(rest) => self.environment.sleep(rest).await,
-                Did::Nothing | Did::FoundNoSpace => return Ok(()),
+                Outcome::Progress => {}
+                Outcome::RetryAfter(rest) => self.environment.sleep(rest).await,
+                Outcome::Idle | Outcome::NoSpace => return Ok(()),
             }
             self.check_open()?;
         }
@@ -286,7 +206,7 @@ impl Core {
     ///
     /// # Errors
     /// `NoSpace`, `Device`, `Closed`; `NotFound` if the store is dropped: nobody writes out what it has.
-    pub(super) async fn written_out(&self, writing: &Writing, thorough: &Thorough<'_>) -> Result<()> {
+    pub(super) async fn written_out(&self, writing: &Writing, thorough: &ManualCompaction<'_>) -> Result<()> {
         let mut seen_failures = None;
         loop {
             let progress = self.background.progress.notified();
@@ -318,8 +238,8 @@ impl Core {
             opener: self.opener.clone(),
             segment_bytes: shares.segment_bytes,
             // Each segment has one chunk that is not full.
-            apart_bytes: (settings.value_segment_bytes / APART_PART)
-                .max(APART_CHUNKS * self.objects.volume().chunk_bytes()),
+            apart_bytes: (settings.value_segment_bytes / MIN_SEPARATE_DIVISOR)
+                .max(MIN_SEPARATE_CHUNKS * self.objects.volume().chunk_bytes()),
             placement,
             key_files: KeyFileOptions {
                 page_bytes: settings.page_bytes,
@@ -343,7 +263,7 @@ impl Core {
         &self,
         writing: &Writing,
         store: &Arc<StoreState>,
-        thorough: Option<&Thorough<'_>>,
+        thorough: Option<&ManualCompaction<'_>>,
     ) -> Result<bool> {
         let is_thorough = thorough.is_some();
         let tree = store.view.read().tree.clone();

@@ -11,12 +11,12 @@
 
 use crate::entry::SequenceNo;
 
-/// 32 KiB, which a core's cache holds.
-const PLACES: usize = 1 << 12;
+/// Slots of the table: 32 KiB, which fits into the cache of a core.
+const SLOTS: usize = 1 << 12;
 
 #[derive(Debug)]
 pub(super) struct LastWrites {
-    places: Box<[SequenceNo; PLACES]>,
+    places: Box<[SequenceNo; SLOTS]>,
     /// Number of the last write that may have been to any key.
     all: SequenceNo,
 }
@@ -24,7 +24,7 @@ pub(super) struct LastWrites {
 impl LastWrites {
     /// Nothing is known of the writes up to `now`.
     pub(super) fn new(now: SequenceNo) -> LastWrites {
-        LastWrites { places: Box::new([0; PLACES]), all: now }
+        LastWrites { places: Box::new([0; SLOTS]), all: now }
     }
 
     #[inline]
@@ -46,7 +46,7 @@ impl LastWrites {
 
 #[inline]
 fn place(hash: u64) -> usize {
-    hash as usize % PLACES
+    hash as usize % SLOTS
 }
 
 #[cfg(test)]

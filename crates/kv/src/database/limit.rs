@@ -2,9 +2,9 @@
 //!
 //! Who makes an object asks first, and makes it on another class once what lies on the fastest one, with what the log
 //! needs next, would be more than the limit. Where the other classes are full, what is left of the limit is all the
-//! room there is, and puts are refused as in a volume that is full ([`super::reserve`]). Counting that takes time where
-//! there are many objects, so it is done now and then as long as whatever is made surely fits, and each time when it
-//! may not.
+//! room there is, and puts are refused as in a volume that is full ([`super::reservation`]). Counting that takes time
+//! where there are many objects, so it is done now and then as long as whatever is made surely fits, and each time when
+//! it may not.
 //!
 //! Sizes of log segments and memtables, and what is kept for deletes, go by the limit where it counts, as by the
 //! size of a class.
@@ -21,8 +21,8 @@ use tanada_volume::Volume;
 use super::core::{Core, Writing};
 use crate::DatabaseSettings;
 
-/// How many times as long as it took what is on the fastest class is not counted again.
-const COUNTS: u32 = 10;
+/// Bytes on the fastest class are not counted again for this many times the duration of a count.
+const COUNT_PAUSE_FACTOR: u32 = 10;
 
 /// When the bytes on the fastest class are counted again.
 #[derive(Debug, Default)]
@@ -44,8 +44,8 @@ impl Watch {
     }
 }
 
-/// Objects that may still grow on the fastest class when its bytes are counted.
-const BEING_WRITTEN: u64 = 2;
+/// Objects that may still grow on the fastest class while its bytes are counted.
+const GROWING_OBJECTS: u64 = 2;
 
 /// Bytes that the database may have on each class, the fastest one first: its limit there does not count where there is
 /// no other one. Classes that it may have nothing of are left out.
@@ -93,7 +93,7 @@ impl Core {
     fn still_fit(&self, limit: u64, needed: u64) -> u64 {
         let log_segment = super::open::log_segment_bytes(self.objects.volume(), &self.settings());
         let largest = (2 * log_segment).min(limit / 8).max(1);
-        (limit.saturating_sub(needed) / largest).saturating_sub(BEING_WRITTEN)
+        (limit.saturating_sub(needed) / largest).saturating_sub(GROWING_OBJECTS)
     }
 
     /// Has objects made elsewhere as soon as the fastest class is as full as it may get: a job or a load goes on for
@@ -111,7 +111,7 @@ impl Core {
                 let (limit, needed) = core.look_at_limit()?;
                 still_fit.store(core.still_fit(limit, needed), Ordering::Relaxed);
                 let ended = core.environment.now();
-                let next = ended + ended.saturating_sub(began) * COUNTS;
+                let next = ended + ended.saturating_sub(began) * COUNT_PAUSE_FACTOR;
                 next_count_ns.store(next.as_nanos() as u64, Ordering::Relaxed);
             }
             core.classes.instead_of(class)

@@ -16,18 +16,19 @@ use crate::Result;
 use crate::tree::pick::{Job, pick_merge};
 use crate::tree::{JobContext, KvsetNo, TreeState, merge};
 
-/// What is merged is spilled as a whole, and only then gives space back: no more than this part of what the fastest
-/// class has.
-const MOST_SHARE: u64 = 8;
+/// A merge makes at most this fraction (1/n) of the fastest class: its output is spilled, and gives space back, as a
+/// whole.
+const MAX_FAST_CLASS_DIVISOR: u64 = 8;
 
 /// A spill of what was merged reads the log once for each round of values that fits in its memory: no more is merged
 /// than there has to be for what waits at the root to be few kvsets, but as many memtables in any case, which are
 /// about a round.
-const MOST_SHARE_OF_ROOT: u64 = 8;
-const LEAST_TABLES: u64 = 5;
+const MAX_SHARE_OF_ROOT: u64 = 8;
+/// A merge may always make as much as this many memtables.
+const MIN_MEMTABLES: u64 = 5;
 
-/// Bytes of keys that a merge holds in memory at most.
-const BATCH_BYTES: u64 = 4 << 20;
+/// Most bytes of keys that a merge holds in memory.
+const MAX_BATCH_BYTES: u64 = 4 << 20;
 
 /// Kvsets of a root that a spill or a merge is about to take away.
 #[derive(Debug, Default)]
@@ -72,7 +73,7 @@ impl Drop for Claim<'_> {
 
 /// Most bytes of a merge that spills can take up again.
 fn few_bytes(root_bytes: u64, table_bytes: u64) -> u64 {
-    (LEAST_TABLES * table_bytes).max(root_bytes / MOST_SHARE_OF_ROOT)
+    (MIN_MEMTABLES * table_bytes).max(root_bytes / MAX_SHARE_OF_ROOT)
 }
 
 impl Core {
@@ -99,7 +100,7 @@ impl Core {
         if tree.root.len() < settings.root_kvsets + settings.root_kvsets / 2 {
             return Ok(false);
         }
-        let mut most_bytes = settings.root_bytes.min(self.fast_room() / MOST_SHARE);
+        let mut most_bytes = settings.root_bytes.min(self.fast_room() / MAX_FAST_CLASS_DIVISOR);
         // Writers are not slowed for what spills would rather have.
         if tree.root.len() < self.settings().slow_root_kvsets {
             let root_bytes = tree.root.iter().map(|kvset| kvset.record().info.data_bytes()).sum();
@@ -129,7 +130,7 @@ impl Core {
         let whole = tree;
         let tree = Arc::new(whole.without_mirrors());
         drop(whole);
-        let batch_bytes = BATCH_BYTES.min(context.batch_bytes / 2);
+        let batch_bytes = MAX_BATCH_BYTES.min(context.batch_bytes / 2);
         let _memory = JobMemory::take(self, 2 * batch_bytes).await;
         let context = JobContext { batch_bytes, ..context };
         let output = merge(&context, &tree, numbers).await?;

@@ -17,54 +17,52 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::core::{Core, Writing};
+use super::remirroring::Remirroring;
 use super::store::StoreState;
-use super::unmirrored::Unmirrored;
 use crate::entry::SegmentNo;
 use crate::objects::ObjectKind;
 use crate::tree::mirror::{Mirror, OpenMirror};
 use crate::tree::{Change, DenseMirrors, Edit, KvsetNo, TreeState};
 use crate::{ErrorKind, Result};
 
-/// Log segments that there is space for beside mirrors, and what is already written or ready: as many as the log wants
-/// to see before it prepares one.
-const SPARED_LOG_SEGMENTS: u64 = 2;
+/// Log segments for which space is left free of mirrors: as many as the log needs before it prepares one.
+const FREE_LOG_SEGMENTS: u64 = 2;
 
-/// And as many more beside copies, which are made when there is more than mirrors leave and not the moment before they
-/// would have to go.
-const MORE_LOG_SEGMENTS: u64 = 2;
+/// Further log segments for which space is left free of copies, so that they are not evicted at once.
+const FREE_LOG_SEGMENTS_FOR_COPIES: u64 = 2;
 
-/// And the share of a memtable that is written between two looks.
-const SPARED_SHARE: u64 = 4;
+/// The fraction (1/n) of a memtable that is written between two checks.
+const FREE_MEMTABLE_DIVISOR: u64 = 4;
 
-/// Segments that are mirrors at most: each takes a little memory, and a place in the manifest.
-const MOST_MIRRORS: usize = 4096;
+/// Most mirrors of a database: each takes some memory and a place in the manifest.
+const MAX_MIRRORS: usize = 4096;
 
-/// A log segment of which less than so much is in use when it is spilled is sparse.
-const SPARSE: f64 = 0.8;
+/// A log segment with a smaller live fraction is sparse: its live values are copied when it is spilled.
+const SPARSE_LIVE_FRACTION: f64 = 0.8;
 
-/// Less than so many chunks is not copied for that.
-const LEAST_COPIED_CHUNKS: u64 = 2;
+/// Fewer chunks of live values are not copied.
+const MIN_COPIED_CHUNKS: u64 = 2;
 
-/// A mirror in which less than so much is read for its size, of what is read of leaves on slow classes for theirs,
-/// makes way for copies: much of it is garbage, or nobody wants it.
-const LITTLE_WORTH: f64 = 0.75;
+/// A mirror is evictable for copies if its reads per byte are below this fraction of those of leaves on slow classes:
+/// most of its values are garbage or are not read.
+const EVICTABLE_READ_DENSITY: f64 = 0.75;
 
-/// Mirrors have at most so many times the bytes that leaves have on slow classes. What is more is surely garbage, and
-/// takes space from other databases, though of a mirror nobody knows which of its values leaves still have.
-const MOST_OF_LEAVES: u64 = 2;
+/// Mirrors have at most this many times the bytes of leaves on slow classes. The rest is certainly garbage and takes
+/// space from other databases.
+const MAX_LEAF_BYTES_FACTOR: u64 = 2;
 
-/// So many standard deviations of a count of reads are no chance.
-const CHANCE: f64 = 4.0;
+/// Significance threshold, in standard deviations of a Poisson count of reads.
+const SIGNIFICANCE_SIGMAS: f64 = 4.0;
 
-/// How often that is asked for at most if it was without effect.
-const BETWEEN_ASKS: Duration = Duration::from_millis(200);
+/// Least time between two requests for evictable mirrors if the first found none.
+const MIN_EVICTION_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A round ends after this fraction (1/n) of the values that leaves have on slow classes was read; earlier reads then
 /// count half. A sequential reader does not read some mirrors for long.
 const ROUND_PART: u64 = 4;
 
-/// How long those who read by a mirror that goes are waited for.
-const READS_END: Duration = Duration::from_millis(2);
+/// How long an eviction waits for readers of the mirror.
+const READER_WAIT: Duration = Duration::from_millis(2);
 
 /// Free space of a class that others need, too.
 #[derive(Debug, Clone, Copy)]
@@ -162,7 +160,7 @@ fn by_worth(mirrors: &[(Option<u64>, u64)]) -> Vec<usize> {
 /// Returns true if `reads` of a mirror are significantly fewer than the `expected` reads of as many live bytes.
 fn is_little(reads: u64, expected: f64) -> bool {
     let reads = reads as f64;
-    reads <= LITTLE_WORTH * expected && reads + CHANCE * expected.sqrt() <= expected
+    reads <= EVICTABLE_READ_DENSITY * expected && reads + SIGNIFICANCE_SIGMAS * expected.sqrt() <= expected
 }
 
 /// Returns how many times reads are halved at the end of a round, so that skipped rounds do not leave more.
@@ -174,7 +172,7 @@ fn halvings(all_reads: u64, round: u64) -> u32 {
 /// Closes those that are mirrors no more: what is read in them is `unmirrored` from now on. Trees from before may be
 /// held by cursors for as long as these stand.
 fn close_gone(
-    unmirrored: &Unmirrored,
+    unmirrored: &Remirroring,
     gone: &BTreeMap<SegmentNo, Mirror>,
     left: &BTreeMap<SegmentNo, Mirror>,
 ) {
@@ -214,7 +212,7 @@ impl Core {
     fn rooms(&self) -> Vec<Room> {
         let (volume, settings) = (self.objects.volume(), self.settings());
         let segment_bytes = super::open::log_segment_bytes(volume, &settings);
-        let spared = SPARED_LOG_SEGMENTS * segment_bytes + settings.table_bytes() / SPARED_SHARE;
+        let spared = FREE_LOG_SEGMENTS * segment_bytes + settings.table_bytes() / FREE_MEMTABLE_DIVISOR;
         let fastest = self.classes.fastest();
         let class = volume.classes().into_iter().find(|class| fastest.as_ref() == Some(&class.name));
         let of_class = class.map(|class| Room {
@@ -244,7 +242,7 @@ impl Core {
     pub(super) fn ask_for_way(&self, bytes: u64) {
         let now = self.environment.now();
         let mut asked = self.background.asked_for_way.lock();
-        if asked.is_none_or(|asked| now.saturating_sub(asked) >= BETWEEN_ASKS) {
+        if asked.is_none_or(|asked| now.saturating_sub(asked) >= MIN_EVICTION_INTERVAL) {
             *asked = Some(now);
             self.background.making_way.store(bytes, Ordering::Relaxed);
             self.background.work.notify();
@@ -254,7 +252,7 @@ impl Core {
     /// Bytes of mirrors that have to go so that copies find space for `way` bytes.
     fn missing_for_copies(&self, way: u64) -> u64 {
         let segment_bytes = super::open::log_segment_bytes(self.objects.volume(), &self.settings());
-        let wanted = MORE_LOG_SEGMENTS * segment_bytes + way;
+        let wanted = FREE_LOG_SEGMENTS_FOR_COPIES * segment_bytes + way;
         self.rooms().iter().map(|room| (room.spared + wanted).saturating_sub(room.free)).max().unwrap_or(0)
     }
 
@@ -263,7 +261,10 @@ impl Core {
     fn copies_room(&self, copying: u64) -> u64 {
         let segment_bytes = super::open::log_segment_bytes(self.objects.volume(), &self.settings());
         let rooms = self.rooms().into_iter();
-        rooms.map(|room| room.for_copies(MORE_LOG_SEGMENTS * segment_bytes + copying)).min().unwrap_or(0)
+        rooms
+            .map(|room| room.for_copies(FREE_LOG_SEGMENTS_FOR_COPIES * segment_bytes + copying))
+            .min()
+            .unwrap_or(0)
     }
 
     /// Bytes that may be taken there for copies in whose place log segments go: all but what the log needs meanwhile,
@@ -313,7 +314,7 @@ impl Core {
             let size =
                 self.objects.find(ObjectKind::Segment, *segment).map_or(0, |object| object.size_bytes());
             let in_use = in_use.get(segment).copied().unwrap_or_default();
-            !unfinished.contains(segment) && (in_use as f64) < size as f64 * SPARSE
+            !unfinished.contains(segment) && (in_use as f64) < size as f64 * SPARSE_LIVE_FRACTION
         };
         let spilled = tree.root.iter().filter(|kvset| spilled.contains(&kvset.no()));
         let mut moved: BTreeMap<SegmentNo, u64> = BTreeMap::new();
@@ -322,7 +323,7 @@ impl Core {
         }
         moved.retain(|segment, _| !tree.segments.contains_key(segment) && is_sparse(segment));
         let is_worth_it =
-            moved.values().sum::<u64>() >= LEAST_COPIED_CHUNKS * self.objects.volume().chunk_bytes();
+            moved.values().sum::<u64>() >= MIN_COPIED_CHUNKS * self.objects.volume().chunk_bytes();
         is_worth_it.then(|| DenseMirrors {
             class,
             sparse: moved.into_keys().collect(),
@@ -335,7 +336,7 @@ impl Core {
     pub(crate) fn more_mirrors(&self, copying: u64) -> Option<DenseMirrors> {
         let class = self.classes.fastest()?;
         let room_bytes = self.copies_room(copying);
-        let is_worth_it = room_bytes >= LEAST_COPIED_CHUNKS * self.objects.volume().chunk_bytes();
+        let is_worth_it = room_bytes >= MIN_COPIED_CHUNKS * self.objects.volume().chunk_bytes();
         is_worth_it.then(|| DenseMirrors { class, room_bytes, ..DenseMirrors::default() })
     }
 
@@ -416,7 +417,7 @@ impl Core {
         let useless = mirrors.iter().filter(|mirror| !is_of_use(mirror));
         let mut going: BTreeSet<SegmentNo> = useless.map(|(segment, _)| *segment).collect();
         mirrors.retain(|segment, _| !going.contains(segment));
-        let many = mirrors.len().saturating_sub(MOST_MIRRORS);
+        let many = mirrors.len().saturating_sub(MAX_MIRRORS);
         let unmirrored: u64 = stores.iter().map(|mirroring| mirroring.store.unmirrored.reads()).sum();
         let all_reads = unmirrored + mirrors.values().flatten().map(|mirror| mirror.reads()).sum::<u64>();
         let on_slow = stores.iter().map(|mirroring| self.on_slow_classes(&mirroring.tree));
@@ -427,7 +428,7 @@ impl Core {
             mirrors.map(|mirror| mirror.stored_bytes).sum()
         };
         let mirrored: u64 = mirrors.keys().map(values_in).sum();
-        let mut garbage = mirrored.saturating_sub(MOST_OF_LEAVES * slow_bytes);
+        let mut garbage = mirrored.saturating_sub(MAX_LEAF_BYTES_FACTOR * slow_bytes);
         if surplus == 0 && way == 0 && many == 0 && garbage == 0 {
             self.end_round_if_due(stores, &mirrors, (all_reads, round));
             return going;
@@ -498,7 +499,7 @@ impl Core {
             match Turn::take(&self.background.is_trimming) {
                 Some(turn) => break turn,
                 None if trim == Trim::Due => return Ok(false),
-                None => self.environment.sleep(READS_END).await,
+                None => self.environment.sleep(READER_WAIT).await,
             }
         };
         // Changes since a caller was refused are seen now.
@@ -542,7 +543,7 @@ impl Core {
         drop(gone);
         if has_any {
             *self.background.asked_for_way.lock() = None;
-            self.environment.sleep(READS_END).await;
+            self.environment.sleep(READER_WAIT).await;
             self.delete_retired().await?;
             self.watch_fast_class();
             self.background.progress.notify();

@@ -1,21 +1,22 @@
 //! An open database.
 //!
-//! - [`core`]: what its handles share; the way of writes and reads;
-//! - [`open`]: making, opening, recovering;
-//! - [`background`]: the tasks of an open database; [`flush`]: writing memtables out; [`deletion`]: of what is
-//!   needed no more; [`packing`]: their values in segments of their own; [`lending`]: what they and jobs leave to the
-//!   cache; [`jobs`]: tree jobs; [`install`]: their edits; [`merges`]: those at the root that wait for no other;
-//!   [`relocation`]: bringing things to where policies want them; [`mirrors`]: values that stay on the fastest class as
-//!   long as it has space; [`unmirrored`]: those that come back there; [`pressure`]: holding writers back; [`reserve`]:
-//!   room that is kept for deletes; [`thinning`]: what gives space back where there is none to bring deletes down;
-//!   [`shares`]: how large things are in small classes;
-//! - [`promotion`]: copies of what is read often; [`cleaning`]: what frees space when nothing else is due; [`pick`]:
-//!   which job is next;
-//! - [`bulk`], [`checkpoint`], [`check`]: loads past the log, copies of a database, reading all of it;
-//! - [`activity`], [`statistics`]: what was done, since the opening and over all of them, and what there is;
-//! - [`batch`], [`store`], [`snapshot`]: what users hold;
-//! - [`live`], [`settings`]: settings, and changing them;
-//! - [`conflict`]: what transactions have to know of each other.
+//! - [`core`]: the state that all handles share; the paths of writes and reads;
+//! - [`open`]: creating, opening and recovering;
+//! - [`background`]: the tasks of an open database; [`flush`]: flushes of memtables; [`packing`]: flushes that rewrite
+//!   values; [`deletion`]: deletes obsolete objects;
+//! - [`scheduler`]: the table of maintenance tasks; [`jobs`]: runs tree jobs; [`pick`]: which job is next; [`install`]:
+//!   installs their edits; [`merges`]: merges at the root; [`tombstones`]: tombstone and TTL compactions;
+//!   [`low_space`]: compactions when no other job finds space;
+//!   [`relocation`]: placement repair; [`promotion`]: copies of hot values;
+//! - [`mirrors`]: which segments stay on the fastest class as mirrors; [`remirroring`]: which values get mirrors again;
+//! - [`memory_budget`]: divides the memory between memtables, jobs and the cache; [`size_limits`]: bounds of segments
+//!   and leaves in small classes; [`reservation`]: free space that is reserved for deletes; [`write_stall`]: delays
+//!   writers;
+//! - [`bulk`], [`checkpoint`], [`check`]: bulk loads, copies of a database, verification of all its bytes;
+//! - [`activity`], [`statistics`]: counters over the life of a database, and its present state;
+//! - [`batch`], [`store`], [`snapshot`]: the handles of users;
+//! - [`live`], [`settings`]: settings and their changes; [`coop`]: cooperative scheduling;
+//! - [`conflict`]: what transactions know of each other's writes.
 
 mod activity;
 mod background;
@@ -23,8 +24,8 @@ mod batch;
 mod bulk;
 mod check;
 mod checkpoint;
-mod cleaning;
 pub(crate) mod conflict;
+mod coop;
 pub(crate) mod core;
 mod deletion;
 mod flush;
@@ -32,26 +33,27 @@ mod install;
 mod job_memory;
 mod jobs;
 mod last_writes;
-mod lending;
 mod limit;
 mod live;
+mod low_space;
+mod memory_budget;
 mod merges;
 mod mirrors;
 mod open;
 mod packing;
 mod pick;
-mod pressure;
 mod promotion;
 mod relocation;
-mod reserve;
+mod remirroring;
+mod reservation;
+mod scheduler;
 mod settings;
-mod shares;
+mod size_limits;
 pub(crate) mod snapshot;
 mod statistics;
 pub(crate) mod store;
-mod thinning;
-mod turns;
-mod unmirrored;
+mod tombstones;
+mod write_stall;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -66,7 +68,7 @@ pub use statistics::{ClassStatistics, JobStatistics, StallStatistics, Statistics
 pub use store::Store;
 
 use crate::cache::Owner;
-use crate::memory::MemoryTable;
+use crate::memory::Memtable;
 use crate::settings::{DatabaseSettings, StoreSettings, WriteOptions};
 // As `super::sync`, for modules that are built with others, too.
 use crate::sync;
@@ -75,8 +77,8 @@ use crate::{Error, ErrorKind, Result};
 use core::Core;
 use store::StoreState;
 
-/// Names of stores that a message tells.
-const FEW: usize = 5;
+/// Most names of stores in a message.
+const MAX_NAMED_STORES: usize = 5;
 
 /// A handle of an open database. Cheap to clone; [`close`](Self::close) it at the end.
 #[derive(Debug, Clone)]
@@ -112,7 +114,7 @@ impl Database {
             Some(writing) => self.core.end(writing).await,
             None => Ok(()),
         };
-        self.core.blocks.close();
+        self.core.memory.blocks.close();
         self.core.claim.lock().take();
         *ended = Some(done.clone());
         done
@@ -163,7 +165,7 @@ impl Database {
                 writing.log.cut()
             };
             let mut stores = self.core.stores.write();
-            let table = MemoryTable::new(table_no, start, &self.core.blocks);
+            let table = Memtable::new(table_no, start, &self.core.memory.blocks);
             let tree = crate::tree::TreeState::default();
             let owner = Owner::next(&self.core.opener.cache);
             let store = StoreState::new(self.core.instance, no, name, settings, (table, tree), owner);
@@ -183,8 +185,9 @@ impl Database {
         let stores = self.core.stores.read();
         let store = stores.iter().find(|store| store.name == name);
         let missing = || {
-            let others: Vec<_> = stores.iter().take(FEW).map(|store| format!("{:?}", store.name)).collect();
-            let more = if stores.len() > FEW { " and others" } else { "" };
+            let others: Vec<_> =
+                stores.iter().take(MAX_NAMED_STORES).map(|store| format!("{:?}", store.name)).collect();
+            let more = if stores.len() > MAX_NAMED_STORES { " and others" } else { "" };
             let has = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
             let message =
                 format!("there is no store {name:?} in database {:?}, which has {has}{more}", self.core.name);

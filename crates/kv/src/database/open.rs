@@ -21,13 +21,14 @@ use tanada_volume::{Claim, Volume};
 use super::Database;
 use super::background::Background;
 use super::conflict::Recent;
+use super::coop::YieldBudget;
 use super::core::{Commit, Core, Writing};
 use super::limit::{Watch, room_by_class};
 use super::live::LiveDatabaseSettings;
+use super::memory_budget::MemoryBudget;
 use super::snapshot::Snapshots;
 use super::statistics::Counters;
 use super::store::StoreState;
-use super::turns::Turns;
 use crate::cache::{Cache, Owner};
 use crate::classes::Classes;
 use crate::crash::{CrashPoints, PlantedBug};
@@ -39,15 +40,15 @@ use crate::log::replay::{ReplayFrom, Replayed, replay};
 use crate::log::segment::PlacedSegment;
 use crate::log::writer::{Appended, Log, LogOptions};
 use crate::manifest::{DatabaseRecord, LogRecord, Manifest, Record};
-use crate::memory::{Blocks, MemoryTable};
+use crate::memory::{Blocks, Memtable};
 use crate::objects::{FIRST_OBJECT, ObjectKind, Objects};
 use crate::settings::{DatabaseSettings, FilterMemory, LONGEST_NAME, OpenOptions, RecoveryProgress};
 use crate::tree::Opener;
 use crate::value::Segments;
 use crate::{Error, ErrorKind, Result};
 
-/// Log segments that the fastest class has space for, at least.
-const LOG_SEGMENTS_OF_A_CLASS: u64 = 32;
+/// The fastest class has space for at least this many log segments.
+const MIN_LOG_SEGMENTS_PER_CLASS: u64 = 32;
 
 /// A name of a database or a store.
 pub(crate) fn check_name(name: &str) -> Result<()> {
@@ -318,6 +319,7 @@ impl Database {
         let snapshots = Arc::new(Snapshots::default());
         snapshots.publish(sequence);
         let recent = Recent::new(state.settings.memory_bytes);
+        let memory = MemoryBudget::new(blocks, opener.cache.clone());
         let core = Arc::new(Core {
             name: name.to_owned(),
             instance,
@@ -328,7 +330,7 @@ impl Database {
             crash,
             writing,
             stores: RwLock::new(recovered.stores.into_values().collect()),
-            blocks,
+            memory,
             commit: Mutex::new(Commit { sequence, recent }),
             snapshots,
             next_table,
@@ -346,10 +348,10 @@ impl Database {
             limit: Watch::default(),
             class_listener: OnceLock::new(),
             slowed_us: AtomicU32::new(0),
-            turns: Turns::default(),
+            turns: YieldBudget::default(),
             hurry: Arc::default(),
         });
-        core.share_memory().await;
+        core.shrink_cache().await;
         Core::keep_limit(&core);
         Core::follow_classes(&core);
         core.note_reserve();
@@ -421,7 +423,7 @@ async fn recover(
     let objects = &opener.objects;
     let table = || {
         let no = next_table.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        MemoryTable::new(no, state.log.begin, blocks)
+        Memtable::new(no, state.log.begin, blocks)
     };
     let mut stores: BTreeMap<StoreNo, Arc<StoreState>> = BTreeMap::new();
     for (no, store) in &state.stores {
@@ -562,7 +564,7 @@ async fn settle_segment(object: &tanada_volume::Object, used: u64) -> Result<()>
 pub(crate) fn log_segment_bytes(volume: &Volume, settings: &DatabaseSettings) -> u64 {
     let rooms = room_by_class(volume, settings);
     let Some(fastest) = rooms.first() else { return settings.log_segment_bytes };
-    let share = fastest / LOG_SEGMENTS_OF_A_CLASS;
+    let share = fastest / MIN_LOG_SEGMENTS_PER_CLASS;
     settings.log_segment_bytes.min(share.max(settings.group_bytes()).max(1 << 20))
 }
 

@@ -16,17 +16,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::core::Core;
 use super::store::StoreState;
 use crate::entry::{Content, Version};
-use crate::memory::{MemoryTable, TableValues};
+use crate::memory::{Memtable, TableValues};
 use crate::objects::{Lease, ObjectKind};
 use crate::value::{HEADER_BYTES, SegmentWriter};
 use crate::written::Purpose;
 use crate::{Error, Result};
 
-/// Of a thousand versions that the last table had so many were kept at most.
-const MOST_KEPT: u64 = 750;
+/// A memtable is packed if at most this many of 1,000 versions of the last one became visible.
+const MAX_VISIBLE_PER_MILLE: u64 = 750;
 
-/// All of a thousand.
-const ALL: u64 = 1000;
+/// The whole, in parts per thousand.
+const PER_MILLE: u64 = 1000;
 
 /// What the last flushed memtable predicts for the next one.
 #[derive(Debug)]
@@ -36,21 +36,21 @@ pub(crate) struct Kept {
 
 impl Default for Kept {
     fn default() -> Kept {
-        Kept { per_thousand: AtomicU64::new(ALL) }
+        Kept { per_thousand: AtomicU64::new(PER_MILLE) }
     }
 }
 
 impl Kept {
     /// Notes that of `versions` of a memtable `kept` were visible.
     pub(super) fn note(&self, versions: u64, kept: u64) {
-        let per_thousand = (kept * ALL).checked_div(versions).unwrap_or(ALL);
+        let per_thousand = (kept * PER_MILLE).checked_div(versions).unwrap_or(PER_MILLE);
         self.per_thousand.store(per_thousand, Ordering::Relaxed);
     }
 
     /// Bytes that probably are left of `table_bytes`; `None` if that is most of them.
     fn left_of(&self, table_bytes: u64) -> Option<u64> {
         let per_thousand = self.per_thousand.load(Ordering::Relaxed);
-        (per_thousand <= MOST_KEPT).then(|| table_bytes.saturating_mul(per_thousand) / ALL)
+        (per_thousand <= MAX_VISIBLE_PER_MILLE).then(|| table_bytes.saturating_mul(per_thousand) / PER_MILLE)
     }
 }
 
@@ -69,7 +69,7 @@ impl Core {
     pub(super) async fn packing<'a>(
         &self,
         store: &StoreState,
-        table: &'a MemoryTable,
+        table: &'a Memtable,
     ) -> Result<Option<Packing<'a>>> {
         let Some(bytes) = store.kept.left_of(table.bytes()) else { return Ok(None) };
         let Some(fastest) = self.classes.fastest().filter(|_| self.mirrors_what_it_spills(store)) else {
@@ -97,7 +97,7 @@ impl Packing<'_> {
     pub(super) async fn pack(&mut self, key: &[u8], version: &Version) -> Result<Version> {
         let Content::At(home) = &version.content else { return Ok(version.clone()) };
         let stored = self.values.value_of(key, version.sequence);
-        let stored = stored.ok_or_else(|| Error::corrupted("a memory table has lost a version"))?;
+        let stored = stored.ok_or_else(|| Error::corrupted("a memtable has lost a version"))?;
         let packed = self.writer.append_moved(&stored, home).await?;
         Ok(Version { content: Content::At(packed), ..version.clone() })
     }

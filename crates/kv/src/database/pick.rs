@@ -18,12 +18,11 @@ use crate::tree::shape::Tree;
 use crate::tree::{Kvset, KvsetNo, Leaf, LeafNo, TreeState};
 use crate::{ErrorKind, Result};
 
-/// Less than one in this many bytes of a class is little space.
-const TIGHT: u64 = 4;
+/// Space is low with less than this fraction (1/n) of a class free.
+const LOW_SPACE_DIVISOR: u64 = 4;
 
-/// The root of a store has one so manieth of what the fastest class has space for, if that is more than the memory
-/// tables that make a spill.
-const ROOT_PART: u64 = 8;
+/// Target size of a root as a fraction (1/n) of the fastest class, if that is more than the memtables of a spill.
+const ROOT_DIVISOR: u64 = 8;
 
 /// Returns the next job, and the garbage of the store. A manual compaction (`thorough`) leaves nothing at the root and
 /// one kvset in each leaf without obsolete versions, except what was written since.
@@ -31,7 +30,7 @@ pub(crate) fn next_job(
     tree: &TreeState,
     settings: &PickSettings,
     around: &Surroundings,
-    thorough: Option<&Thorough<'_>>,
+    thorough: Option<&ManualCompaction<'_>>,
 ) -> (Option<Job>, Space) {
     let (picked, space) = pick(tree, settings, around);
     let picked = picked.map(|picked| picked.job);
@@ -51,7 +50,7 @@ pub(crate) fn next_job(
     }
 }
 
-fn thorough_job(tree: &TreeState, picked: Option<Job>, thorough: &Thorough<'_>) -> Option<Job> {
+fn thorough_job(tree: &TreeState, picked: Option<Job>, thorough: &ManualCompaction<'_>) -> Option<Job> {
     match picked {
         Some(Job::Spill { .. }) | None if !tree.root.is_empty() => thorough.spill(tree),
         None => leaf_job(tree, thorough),
@@ -60,7 +59,7 @@ fn thorough_job(tree: &TreeState, picked: Option<Job>, thorough: &Thorough<'_>) 
 }
 
 /// The compaction of a leaf that has more than one kvset, or something obsolete.
-fn leaf_job(tree: &TreeState, thorough: &Thorough<'_>) -> Option<Job> {
+fn leaf_job(tree: &TreeState, thorough: &ManualCompaction<'_>) -> Option<Job> {
     // Copies on the fastest class are part of it: at the bottom of a leaf all of its kvsets are merged.
     let all =
         |leaf: &Leaf<Arc<Kvset>>| -> Vec<KvsetNo> { leaf.kvsets.iter().map(|kvset| kvset.no()).collect() };
@@ -96,7 +95,7 @@ impl Compacted {
 /// A manual compaction: runs all jobs of a store for the data in it when it begins. Later writes are left out, since
 /// they may never end.
 #[derive(Debug)]
-pub(crate) struct Thorough<'a> {
+pub(crate) struct ManualCompaction<'a> {
     pub(crate) store: &'a StoreState,
     /// Seconds since 1970.
     pub(crate) now_s: u64,
@@ -117,7 +116,7 @@ pub(crate) struct LeftOut {
     is_longer: bool,
 }
 
-impl Thorough<'_> {
+impl ManualCompaction<'_> {
     /// Notes what came of compacting a leaf as a whole.
     pub(super) fn note(&self, leaf: LeafRange, done: &Result<bool>) {
         match done {
@@ -195,7 +194,7 @@ pub(super) fn referenced(kvset: &Arc<Kvset>) -> impl Iterator<Item = SegmentNo> 
 
 /// Bytes at the root that make a spill due: merged kvsets are few, and yet their values take the space of mirrors.
 fn root_bytes(fast_room: u64, tables_bytes: u64) -> u64 {
-    PickSettings::default().root_bytes.min((fast_room / ROOT_PART).max(tables_bytes))
+    PickSettings::default().root_bytes.min((fast_room / ROOT_DIVISOR).max(tables_bytes))
 }
 
 impl Core {
@@ -255,7 +254,7 @@ impl Core {
             log_pressure,
             overwritten: store.cleaning.overwritten(),
             free_bytes: Some(free),
-            is_tight: free < all / TIGHT,
+            is_tight: free < all / LOW_SPACE_DIVISOR,
             log_segments,
         }
     }

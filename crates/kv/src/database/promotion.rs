@@ -20,15 +20,16 @@ use crate::cache::HeldValue;
 use crate::tree::jobs::promote::promote_keys;
 use crate::tree::{Change, Edit, FoundVersion, Place, TreeState};
 
-/// Reads that make a key worth copying.
-const LEAST_READS: u32 = 2;
+/// Reads that make a key worth promoting.
+const MIN_READS: u32 = 2;
 
-/// Reads of slow classes after which it is looked whether something is worth copying.
-const LOOK_AFTER: u64 = 256;
+/// Reads of slow classes between two checks for keys to promote.
+const READS_PER_CHECK: u64 = 256;
 
-/// The shortest time between two promotions of a store, and the longest whose budget is saved up.
-const SHORTEST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(10);
+/// Least time between two promotions of a store.
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
+/// Longest time whose unused budget is saved up.
+const MAX_SAVED_BUDGET: Duration = Duration::from_secs(10);
 
 /// Time of a store's last promotion.
 #[derive(Debug, Default)]
@@ -60,7 +61,8 @@ impl Core {
         }
         if store.hot.counts() {
             store.hot.note(key, found.stored_bytes());
-            if store.promotion.reads.fetch_add(1, Ordering::Relaxed) % LOOK_AFTER == LOOK_AFTER - 1 {
+            if store.promotion.reads.fetch_add(1, Ordering::Relaxed) % READS_PER_CHECK == READS_PER_CHECK - 1
+            {
                 self.background.work.notify();
             }
         }
@@ -109,11 +111,11 @@ impl Core {
         let Some(fastest) = self.classes.fastest_of_several().filter(|_| rate > 0) else { return Ok(false) };
         let now = self.environment.now();
         let elapsed = now.saturating_sub(*store.promotion.last.lock().get_or_insert(now));
-        if elapsed < SHORTEST || self.classes.is_fast_full() {
+        if elapsed < MIN_INTERVAL || self.classes.is_fast_full() {
             return Ok(false);
         }
-        let budget = (elapsed.min(LONGEST).as_secs_f64() * rate as f64) as u64;
-        let keys = store.hot.take(LEAST_READS, budget);
+        let budget = (elapsed.min(MAX_SAVED_BUDGET).as_secs_f64() * rate as f64) as u64;
+        let keys = store.hot.take(MIN_READS, budget);
         if keys.is_empty() {
             return Ok(false);
         }

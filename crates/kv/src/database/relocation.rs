@@ -29,7 +29,7 @@ use tanada_volume::{Attributes, Budget, Object, Relocated, Relocation};
 
 use super::Database;
 use super::core::{Core, Writing};
-use super::jobs::{Did, REST, Turn};
+use super::jobs::{NO_SPACE_PAUSE, Outcome, Turn};
 use super::mirrors::Trim;
 use super::pick::referenced;
 use super::store::StoreState;
@@ -41,17 +41,17 @@ use crate::tree::policy::Placement;
 use crate::tree::{Change, Edit, Place, TreeState};
 use crate::{Error, ErrorKind, Result};
 
-/// Bytes that are moved before other jobs have their turn.
+/// Bytes that are relocated before other jobs run.
 const STEP_BYTES: u64 = 8 << 20;
 
-/// Chunks that are copied at once.
-const CHUNKS_AT_ONCE: usize = 4;
+/// Chunks that are copied concurrently.
+const CONCURRENT_CHUNKS: usize = 4;
 
-/// Log segments that the fastest class has space for still when something was moved there.
-const SPARED_LOG_SEGMENTS: u64 = 4;
+/// Log segments for which the fastest class still has space after a relocation to it.
+const FREE_LOG_SEGMENTS: u64 = 4;
 
-/// Of the pressure on the fastest class at which jobs are due, the share up to which it is filled in the background.
-const FILLED_SHARE: f64 = 0.67;
+/// Background relocation fills the fastest class up to this fraction of the pressure at which jobs are due.
+const BACKGROUND_FILL_FRACTION: f64 = 0.67;
 
 /// Objects of a store that may lie elsewhere than they are meant to, because the volume's classes have changed.
 #[derive(Debug, Default)]
@@ -228,7 +228,7 @@ impl Core {
     /// Returns whether a step's bytes more are no burden to the fastest class.
     fn has_room_on_fastest(&self, tree: &TreeState, is_thorough: bool) -> bool {
         let reserve =
-            SPARED_LOG_SEGMENTS * super::open::log_segment_bytes(self.objects.volume(), &self.settings());
+            FREE_LOG_SEGMENTS * super::open::log_segment_bytes(self.objects.volume(), &self.settings());
         let mirrored = self.mirrored_bytes();
         let fits_class = self.free_on_fastest().is_some_and(|free| free + mirrored >= STEP_BYTES + reserve);
         let limit = self.settings().fast_class_bytes;
@@ -237,7 +237,7 @@ impl Core {
             used + STEP_BYTES.min(limit / 8) + reserve.min(limit / 4) <= limit
         });
         let log_bytes = tree.root.iter().map(|kvset| kvset.record().info.data_bytes()).sum();
-        let is_quiet = is_thorough || self.log_pressure(log_bytes) < FILLED_SHARE;
+        let is_quiet = is_thorough || self.log_pressure(log_bytes) < BACKGROUND_FILL_FRACTION;
         fits_class && fits_limit && is_quiet && !self.classes.is_fast_full()
     }
 
@@ -252,14 +252,14 @@ impl Core {
         &self,
         writing: &Writing,
         stores: &[Arc<StoreState>],
-    ) -> Result<Did> {
+    ) -> Result<Outcome> {
         if self.over_limit() == 0 {
-            return Ok(Did::Nothing);
+            return Ok(Outcome::Idle);
         }
-        let mut did = Did::Nothing;
+        let mut did = Outcome::Idle;
         for store in stores {
             let Some(_turn) = Turn::take(self, store) else {
-                did = Did::Later(REST);
+                did = Outcome::RetryAfter(NO_SPACE_PAUSE);
                 continue;
             };
             let copies = dropped_copies(&store.view.read().tree);
@@ -273,7 +273,7 @@ impl Core {
             }
             self.delete_retired().await?;
             self.watch_fast_class();
-            return Ok(Did::Something);
+            return Ok(Outcome::Progress);
         }
         Ok(did)
     }
@@ -322,7 +322,7 @@ impl Core {
         let step = &elsewhere[..step.min(elsewhere.len())];
         if let (Some(first), Some(last)) = (step.first(), step.last()) {
             let relocation = Relocation {
-                budget: Budget { concurrency: CHUNKS_AT_ONCE, ..Budget::default() },
+                budget: Budget { concurrency: CONCURRENT_CHUNKS, ..Budget::default() },
                 who: format!("kv/{}", self.name),
                 why: format!("the policy of store {:?}", store.name),
                 ..Relocation::default()

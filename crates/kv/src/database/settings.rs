@@ -18,9 +18,9 @@ use crate::{DatabaseOverrides, Error, Result, StoreOverrides};
 
 impl Database {
     /// Changes settings, for good and while the database is in use; what is not named stays. `fast_class_bytes`,
-    /// `durability`, `waiting_tables`, `slow_root_kvsets`, `most_root_kvsets`, `log_replay_bytes` and `manifest_bytes`
-    /// can be changed so. When the limit of the fastest class is lowered, what lies there beyond it leaves beside other
-    /// work, and a segment of the log that is being filled when it is full.
+    /// `durability`, `waiting_tables`, `slow_root_kvsets`, `most_root_kvsets`, `log_replay_bytes` and
+    /// `manifest_bytes` can be changed so. When the limit of the fastest class is lowered, what lies there beyond it
+    /// leaves beside other work, and a segment of the log that is being filled when it is full.
     ///
     /// # Errors
     /// `InvalidInput` for what is wrong, or can be changed at an opening alone; then nothing is changed. `NoSpace`,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Database;
 use super::activity::Activity;
 use super::core::Core;
-use super::pressure::Cause;
+use super::write_stall::Cause;
 use crate::counters::Counter;
 use crate::latency::{Latencies, LatencySummary};
 use crate::objects::ObjectKind;
@@ -84,7 +84,7 @@ impl Counters {
 
     pub(crate) fn stalls(&self) -> Vec<StallStatistics> {
         vec![
-            self.memory_stalls.summary("memory tables"),
+            self.memory_stalls.summary("memtables"),
             self.root_stalls.summary("root kvsets"),
             self.room_stalls.summary("fast class"),
             self.log_stalls.summary("log"),
@@ -270,7 +270,7 @@ impl Core {
 
     fn memory_table_bytes(&self) -> u64 {
         let tables: u64 = self.stores.read().iter().map(|store| store.table_bytes()).sum();
-        tables + self.blocks.idle_bytes()
+        tables + self.memory.blocks.idle_bytes()
     }
 
     fn store_statistics(&self) -> Vec<StoreStatistics> {

@@ -8,26 +8,26 @@ use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 
 use super::batch::{Batch, behind_prefix, expiry};
-use super::cleaning::Cleaning;
 use super::core::{Check, Core, OpenTransaction};
 use super::live::LiveStoreSettings;
+use super::low_space::Thinned;
 use super::merges::Taken;
 use super::packing::Kept;
 use super::promotion::Promotion;
 use super::relocation::Unsettled;
+use super::remirroring::Remirroring;
 use super::snapshot::Snapshot;
-use super::thinning::Thinned;
-use super::unmirrored::Unmirrored;
+use super::tombstones::Cleaning;
 use crate::cache::Owner;
 use crate::entry::SequenceNo;
 use crate::keyfile::KeyHash;
 use crate::log::frame::{OperationKind, StoreNo};
-use crate::memory::MemoryTable;
+use crate::memory::Memtable;
 use crate::settings::{StoreSettings, WriteOptions};
 use crate::transaction::{Cursor, CursorOptions};
 use crate::tree::heat::HotKeys;
 use crate::tree::policy::MediaPolicy;
-use crate::tree::scattered::Scattered;
+use crate::tree::reorder::ScanWaste;
 use crate::tree::{TreeState, TreeTombstones};
 use crate::{Error, ErrorKind, Result, StoreOverrides};
 
@@ -35,24 +35,24 @@ use crate::{Error, ErrorKind, Result, StoreOverrides};
 #[derive(Debug, Clone)]
 pub(crate) struct View {
     /// Written to.
-    pub(crate) active: Arc<MemoryTable>,
+    pub(crate) active: Arc<Memtable>,
     /// Full, newest first; each is flushed, oldest first.
-    pub(crate) waiting: Vec<Arc<MemoryTable>>,
+    pub(crate) waiting: Vec<Arc<Memtable>>,
     pub(crate) tree: Arc<TreeState>,
     /// Lookups at earlier numbers do not bound what is newest: a delete may have been dropped along with what it hid,
     /// or a bulk load brought versions with an earlier number.
     pub(crate) known_since: SequenceNo,
 }
 
-/// How often an update is tried before it becomes a transaction.
-const TRIES: u64 = 3;
+/// Attempts of an update before it becomes a transaction.
+const MAX_UPDATE_ATTEMPTS: u64 = 3;
 
-/// Keys whose reads are counted at once.
-const MOST_HOT_KEYS: usize = 1 << 16;
+/// Most keys whose reads are counted.
+const MAX_HOT_KEYS: usize = 1 << 16;
 
 /// Creates the read counters of a store with these settings.
 fn hot_keys(settings: &StoreSettings) -> usize {
-    if settings.promoted_bytes_per_second > 0 { MOST_HOT_KEYS } else { 0 }
+    if settings.promoted_bytes_per_second > 0 { MAX_HOT_KEYS } else { 0 }
 }
 
 /// State that all handles of a store share.
@@ -66,7 +66,7 @@ pub(crate) struct StoreState {
     pub(crate) live: LiveStoreSettings,
     /// Changed under the commit lock alone, as far as the memtables go.
     pub(crate) view: RwLock<View>,
-    /// Write stall of the store; see [`super::pressure`].
+    /// Write stall of the store; see [`super::write_stall`].
     pub(crate) pressure: AtomicU8,
     /// One job of its tree at a time, but for merges at the root.
     pub(crate) has_job: AtomicBool,
@@ -78,11 +78,11 @@ pub(crate) struct StoreState {
     pub(crate) hot: HotKeys,
     pub(crate) promotion: Promotion,
     /// Reads of slow classes while the fastest one has space.
-    pub(crate) unmirrored: Unmirrored,
+    pub(crate) unmirrored: Remirroring,
     /// State of tombstone compactions.
     pub(crate) cleaning: Cleaning,
     /// Waste of scans that read values in small pieces.
-    pub(crate) scattered: Scattered,
+    pub(crate) scattered: ScanWaste,
     /// Leaves that were merged with what the root hides of them.
     pub(crate) thinned: Mutex<Thinned>,
     pub(crate) tombstones: TreeTombstones,
@@ -99,7 +99,7 @@ impl StoreState {
         no: StoreNo,
         name: &str,
         settings: &StoreSettings,
-        (active, tree): (MemoryTable, TreeState),
+        (active, tree): (Memtable, TreeState),
         owner: Owner,
     ) -> Arc<StoreState> {
         let view =
@@ -117,9 +117,9 @@ impl StoreState {
             kept: Kept::default(),
             hot: HotKeys::new(hot_keys(settings)),
             promotion: Promotion::default(),
-            unmirrored: Unmirrored::default(),
+            unmirrored: Remirroring::default(),
             cleaning: Cleaning::default(),
-            scattered: Scattered::default(),
+            scattered: ScanWaste::default(),
             thinned: Mutex::default(),
             tombstones: TreeTombstones::default(),
             owner,
@@ -160,15 +160,15 @@ impl StoreState {
 
     /// Versions in its memtables.
     pub(crate) fn logged_versions(&self) -> u64 {
-        self.in_tables(MemoryTable::versions)
+        self.in_tables(Memtable::versions)
     }
 
     /// Bytes of the keys and values of those.
     pub(crate) fn logged_bytes(&self) -> u64 {
-        self.in_tables(MemoryTable::data_bytes)
+        self.in_tables(Memtable::data_bytes)
     }
 
-    fn in_tables(&self, amount: impl Fn(&MemoryTable) -> u64) -> u64 {
+    fn in_tables(&self, amount: impl Fn(&Memtable) -> u64) -> u64 {
         let view = self.view.read();
         amount(&view.active) + view.waiting.iter().map(|table| amount(table)).sum::<u64>()
     }
@@ -354,7 +354,7 @@ impl Store {
         let mut tries = 0;
         loop {
             // Writes of others are noted for a transaction, also across flushes.
-            let open = (tries >= TRIES).then(|| self.core.open_transaction());
+            let open = (tries >= MAX_UPDATE_ATTEMPTS).then(|| self.core.open_transaction());
             let at = open.as_ref().map(OpenTransaction::sequence);
             let (old, read_at) = self.core.get_with_number(&self.state, key, at).await?;
             let new = change(old.as_ref());

@@ -36,8 +36,8 @@ pub const PARTS: u8 = 8;
 /// Kinds of objects.
 pub const KINDS: u8 = 4;
 
-/// Entries of a key file after which a walk has to have ends.
-const MOST_ENTRIES: usize = 1 << 20;
+/// Most entries of a key file: a longer walk does not terminate.
+const MAX_ENTRIES: usize = 1 << 20;
 
 /// The identity of the database that hostile logs are of.
 const DATABASE: u64 = 77;
@@ -242,7 +242,7 @@ async fn walk(file: &KeyFile, direction: Direction, access: Access) -> Result<us
             let step = cursor.advance()?;
             settle(&mut cursor, step).await?;
             entries += 1;
-            assert!(entries < MOST_ENTRIES, "a walk without an end");
+            assert!(entries < MAX_ENTRIES, "a walk without an end");
         }
     }
     Ok(entries)

@@ -9,7 +9,7 @@ use crate::{Batch, Compression, Database, Isolation, WriteOptions};
 
 /// What a database writes, by kind of object; at most this many bytes of each.
 fn samples() -> [Vec<Vec<u8>>; 3] {
-    const MOST: usize = 96 << 10;
+    const MAX_SAMPLE_BYTES: usize = 96 << 10;
     let volume = TestVolume::new();
     let settings = DatabaseSettings {
         memory_bytes: 2 << 20,
@@ -45,7 +45,7 @@ fn samples() -> [Vec<Vec<u8>>; 3] {
         bytes.collect::<Vec<_>>()
     };
     let mut segments = read("segment");
-    segments.iter_mut().for_each(|bytes| bytes.truncate(MOST));
+    segments.iter_mut().for_each(|bytes| bytes.truncate(MAX_SAMPLE_BYTES));
     let samples = [segments, read("keys"), read("manifest")];
     wait_for(database.close()).unwrap();
     samples

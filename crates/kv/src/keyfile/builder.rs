@@ -16,9 +16,8 @@ pub(super) struct PageBuilder {
     last_key: Vec<u8>,
 }
 
-/// In an index page an entry is a restart if it shares no more than that with the one before: what is saved by sharing
-/// is little then.
-const LITTLE_SHARED: usize = 32;
+/// In an index page an entry is a restart if it shares at most this many bytes with the one before.
+const MAX_SHARED_AT_RESTART: usize = 32;
 
 /// Bytes that `a` and `b` begin with alike.
 pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
@@ -71,7 +70,7 @@ impl PageBuilder {
         let shared = common_prefix(&self.last_key, key);
         let is_nth = usize::from(self.entries).is_multiple_of(RESTART_INTERVAL);
         // Index pages are few, and each is searched for many keys.
-        let is_cheap = self.kind == PageKind::Index && shared <= LITTLE_SHARED;
+        let is_cheap = self.kind == PageKind::Index && shared <= MAX_SHARED_AT_RESTART;
         let is_restart = self.entries == 0 || (!self.is_long() && (is_nth || is_cheap));
         (if is_restart { 0 } else { shared }, is_restart)
     }

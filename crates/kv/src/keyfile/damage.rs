@@ -8,8 +8,8 @@ use super::KeyFile;
 use super::page::PageAddress;
 use crate::Error;
 
-/// Pages that are read at once.
-const READS_AT_ONCE: usize = 32;
+/// Pages that are read concurrently.
+const CONCURRENT_READS: usize = 32;
 
 impl KeyFile {
     /// Returns the damage of index pages and filter parts: `Corrupted`, with object and offset, or the error of the
@@ -27,7 +27,7 @@ impl KeyFile {
         for level in (1..=levels).rev() {
             let mut below = Vec::new();
             let reads: Vec<_> = pages.iter().map(|address| self.read_children(*address, level)).collect();
-            let mut reads = stream::iter(reads).buffered(READS_AT_ONCE);
+            let mut reads = stream::iter(reads).buffered(CONCURRENT_READS);
             while let Some(read) = reads.next().await {
                 match read {
                     Ok(children) => below.extend(children),

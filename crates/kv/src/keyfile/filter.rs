@@ -105,9 +105,10 @@ impl ResidentFilter {
     }
 }
 
-/// Keys, and pages, after which other tasks of the thread have their turn: some hundred microseconds.
-const KEYS_AT_ONCE: usize = 16 << 10;
-const PAGES_AT_ONCE: usize = 64;
+/// Keys that are hashed before the task yields: some hundred microseconds.
+const KEYS_PER_SLICE: usize = 16 << 10;
+/// Filter pages that are built before the task yields.
+const PAGES_PER_SLICE: usize = 64;
 
 /// Collects the hashes of a file's keys, and makes the filter's pages of them.
 #[derive(Debug)]
@@ -129,7 +130,7 @@ impl FilterBuilder {
             return;
         }
         match self.hashes.last_mut() {
-            Some(part) if part.len() < KEYS_AT_ONCE => part.push(KeyHash::of(key)),
+            Some(part) if part.len() < KEYS_PER_SLICE => part.push(KeyHash::of(key)),
             _ => self.hashes.push(vec![KeyHash::of(key)]),
         }
     }
@@ -159,7 +160,7 @@ impl FilterBuilder {
         let mut pages = Vec::with_capacity(filters.len());
         for (no, bits) in (first_page..).zip(filters) {
             pages.push(self.page(file_no, no, &bits));
-            if pages.len().is_multiple_of(PAGES_AT_ONCE) {
+            if pages.len().is_multiple_of(PAGES_PER_SLICE) {
                 yield_now().await;
             }
         }

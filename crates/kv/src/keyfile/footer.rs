@@ -24,8 +24,8 @@ const MAGIC: &[u8; 8] = b"TANADAKF";
 /// The format that is written. Format 1 has no first homes of values and is otherwise the same.
 pub(crate) const FORMAT: u16 = 2;
 
-/// An index of more levels is none.
-pub(super) const MOST_LEVELS: u8 = 16;
+/// Most levels of an index; more are damage.
+pub(super) const MAX_LEVELS: u8 = 16;
 
 /// The contents of a footer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl Footer {
         let tail_fits = footer.tail_offset.checked_add(footer.tail_bytes).is_some_and(|end| end <= offset);
         let filter_fits = filter.first_page.checked_add(filter.parts).is_some();
         let unit_fits = unit_bytes.is_multiple_of(BLOCK_BYTES as u32) && (1..=65536).contains(&unit_bytes);
-        if !tail_fits || !filter_fits || !unit_fits || levels > MOST_LEVELS {
+        if !tail_fits || !filter_fits || !unit_fits || levels > MAX_LEVELS {
             return Err(decoder.malformed("a key file's footer contradicts itself").into());
         }
         Ok(footer)

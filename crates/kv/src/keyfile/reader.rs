@@ -23,7 +23,7 @@ use crate::tombstone::RangeTombstones;
 use crate::wire::Malformed;
 use crate::{Error, ErrorKind, Result};
 
-/// Bytes of a filter that are read at once.
+/// Bytes of a filter that one I/O reads.
 const FILTER_READ_BYTES: u32 = 1 << 20;
 
 /// An open key file. Cheap to clone.

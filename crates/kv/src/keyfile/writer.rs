@@ -14,7 +14,7 @@ use tanada_volume::{BLOCK_BYTES, Object};
 
 use super::builder::{PageBuilder, UnsealedPage, common_prefix};
 use super::filter::FilterBuilder;
-use super::footer::{FOOTER_BYTES, Footer, MOST_LEVELS, encode_tail};
+use super::footer::{FOOTER_BYTES, Footer, MAX_LEVELS, encode_tail};
 use super::info::{KeyFileInfo, SegmentReferences};
 use super::page::{PageAddress, PageKind};
 use super::payload;
@@ -279,7 +279,7 @@ impl KeyFileWriter {
         while children.len() > 1 {
             children = self.write_level(children).await?;
             levels += 1;
-            if levels > MOST_LEVELS {
+            if levels > MAX_LEVELS {
                 return Err(too_large());
             }
         }

@@ -44,7 +44,7 @@ pub(crate) const FRAME_HEADER: usize = 40;
 pub(crate) const OPERATION_HEADER: usize = 26;
 
 /// Most bytes of a frame's payload.
-pub(crate) const LONGEST_PAYLOAD: usize = 512 << 20;
+pub(crate) const MAX_PAYLOAD_BYTES: usize = 512 << 20;
 
 const MAGIC: u32 = u32::from_be_bytes(*b"TKfr");
 
@@ -353,7 +353,7 @@ pub(crate) fn claimed_frame(bytes: &[u8], lsn: Lsn, epoch: u64) -> Option<Frame>
     let len = reader.u32().ok()? as usize;
     let checksum = reader.u32().ok()?;
     let operations = reader.u32().ok()?;
-    if found != lsn || reader.u32().ok()? != epoch as u32 || len > LONGEST_PAYLOAD {
+    if found != lsn || reader.u32().ok()? != epoch as u32 || len > MAX_PAYLOAD_BYTES {
         return None;
     }
     let payload = reader.take(len).ok()?;

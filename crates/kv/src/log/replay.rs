@@ -24,8 +24,8 @@ use crate::value::Segments;
 use crate::{Error, ErrorKind, Result};
 use std::sync::Arc;
 
-/// Bytes that are read at once.
-const WINDOW: u64 = 2 << 20;
+/// Bytes that one I/O of the replay reads.
+const READ_WINDOW_BYTES: u64 = 2 << 20;
 
 /// The manifest's record of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl Window {
     async fn at(&mut self, offset: u64, len: u64) -> Result<&[u8]> {
         let end = (offset + len).min(self.object.size_bytes());
         if offset < self.start || end > self.start + self.bytes.len() as u64 {
-            let wanted = len.max(WINDOW) as usize;
+            let wanted = len.max(READ_WINDOW_BYTES) as usize;
             let read = self.object.read_bytes(offset, wanted).await;
             self.bytes = read.map_err(|error| Error::volume("cannot read the log", &error))?;
             self.start = offset;

@@ -17,14 +17,14 @@ use crate::written::Purpose;
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes of records in a frame of a snapshot, unless one record is longer.
-const SNAPSHOT_FRAME: usize = 256 << 10;
+const SNAPSHOT_FRAME_BYTES: usize = 256 << 10;
 
 /// The next changes have room however full the volume is, for they are what gives some back: this many bytes behind the
 /// last frame, or half a chunk.
 const ROOM_AHEAD: u64 = 32 << 10;
 
-/// Where space is short a manifest is rewritten when it has so many chunks behind its snapshot, or as much as that.
-const CHUNKS_IF_SHORT: u64 = 4;
+/// When space is low a manifest is rewritten after this many chunks of edits, or as many bytes as its snapshot has.
+const LOW_SPACE_CHUNKS: u64 = 4;
 
 /// The manifest of an open database.
 #[derive(Debug)]
@@ -258,7 +258,7 @@ impl Manifest {
     fn longest(&self, writer: &Writer) -> u64 {
         let changes = writer.state.settings.manifest_bytes;
         let (free, kept) = self.objects.room();
-        let few = (CHUNKS_IF_SHORT * self.objects.volume().chunk_bytes()).max(writer.snapshot_bytes);
+        let few = (LOW_SPACE_CHUNKS * self.objects.volume().chunk_bytes()).max(writer.snapshot_bytes);
         writer.snapshot_bytes + if free < kept { changes.min(few) } else { changes }
     }
 
@@ -380,7 +380,7 @@ async fn fill_snapshot(
     let last = snapshot.len() - 1;
     for (i, record) in snapshot.iter().enumerate() {
         record.encode(&mut records);
-        if records.len() >= SNAPSHOT_FRAME || i == last {
+        if records.len() >= SNAPSHOT_FRAME_BYTES || i == last {
             let bytes = frame::encode(no, index, &records);
             object.write_bytes(offset, &bytes).await.map_err(failed)?;
             offset += bytes.len() as u64;

@@ -140,7 +140,7 @@ mod tests {
     /// whole tree for each record takes minutes.
     #[test]
     fn edit_records_grow_with_their_changes_only() {
-        const MANY: u64 = 50_000;
+        const RECORDS: u64 = 50_000;
         let began = std::time::Instant::now();
         let mut state = DatabaseRecord::default();
         state.apply(&Record::Store { no: 1, name: "lines".to_owned() }).unwrap();
@@ -153,21 +153,21 @@ mod tests {
             KvsetRecord { no, info, ..KvsetRecord::default() }
         };
         let add = |leaf, kvset| Change::AddKvset { place: Place::Leaf(leaf), position: Position::Top, kvset };
-        for no in 0..MANY {
+        for no in 0..RECORDS {
             let start = if no == 0 { Bytes::new() } else { Bytes::copy_from_slice(&no.to_be_bytes()) };
             change(Change::AddLeaf { leaf: no, start });
-            let segment = SegmentRecord { no: MANY + no, stored_bytes: 10, class: None };
+            let segment = SegmentRecord { no: RECORDS + no, stored_bytes: 10, class: None };
             change(Change::AddSegment { segment });
         }
-        for no in 0..MANY {
-            change(add(no, kvset(no, MANY + no)));
+        for no in 0..RECORDS {
+            change(add(no, kvset(no, RECORDS + no)));
         }
-        for no in 0..MANY {
-            change(add(no, kvset(2 * MANY + no, MANY + no)));
+        for no in 0..RECORDS {
+            change(add(no, kvset(2 * RECORDS + no, RECORDS + no)));
             change(Change::RemoveKvset { place: Place::Leaf(no), kvset: no });
         }
         assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
         let tree = &state.stores[&1].tree;
-        assert_eq!((tree.kvsets().count() as u64, tree.segments.len() as u64), (MANY, MANY));
+        assert_eq!((tree.kvsets().count() as u64, tree.segments.len() as u64), (RECORDS, RECORDS));
     }
 }

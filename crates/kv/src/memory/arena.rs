@@ -20,29 +20,29 @@ use parking_lot::Mutex;
 
 use crate::notify::Notify;
 
-/// Bytes of a block, at most.
-const MOST_BLOCK_BYTES: u64 = 256 << 10;
+/// Most bytes of a block.
+const MAX_BLOCK_BYTES: u64 = 256 << 10;
 
-/// Bytes of a block, at least.
-const FEWEST_BLOCK_BYTES: u64 = 4 << 10;
+/// Least bytes of a block.
+const MIN_BLOCK_BYTES: u64 = 4 << 10;
 
-/// Bytes of a table's first block, unless its first pair is longer.
+/// Bytes of a memtable's first block, unless its first pair is longer.
 const FIRST_BLOCK_BYTES: u64 = 512;
 
-/// A full table has so many blocks, or more.
-const BLOCKS_A_TABLE: u64 = 32;
+/// A full memtable has at least this many blocks.
+const MIN_BLOCKS_PER_MEMTABLE: u64 = 32;
 
-/// A pair longer than one in so many parts of a block has memory of its own.
-const LONG_SHARE: usize = 8;
+/// A pair longer than this fraction (1/n) of a block has memory of its own.
+const LONG_PAIR_DIVISOR: usize = 8;
 
-/// A longer pair never lies in a block.
-pub(crate) const LONGEST_TOGETHER: usize = MOST_BLOCK_BYTES as usize / LONG_SHARE;
+/// Longer pairs are never stored in a block.
+pub(crate) const MAX_PAIR_BYTES_IN_BLOCK: usize = MAX_BLOCK_BYTES as usize / LONG_PAIR_DIVISOR;
 
-/// A table's next block is at most so large a part of those that it has.
-const GROWTH: u64 = 2;
+/// The next block of a memtable has at most this fraction (1/n) of the bytes of those before.
+const GROWTH_DIVISOR: u64 = 2;
 
-/// How long blocks are looked at before those go that nobody needed.
-const LOOK: Duration = Duration::from_secs(1);
+/// Idle blocks are freed if none was needed for this long.
+const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Blocks that a database's tables use one after another.
 pub(crate) struct Blocks {
@@ -72,7 +72,7 @@ impl fmt::Debug for Blocks {
 impl Blocks {
     /// Creates a pool for memtables of this size.
     pub(crate) fn new(table_bytes: u64, returned: Notify) -> Blocks {
-        let bytes = (table_bytes / BLOCKS_A_TABLE).clamp(FEWEST_BLOCK_BYTES, MOST_BLOCK_BYTES);
+        let bytes = (table_bytes / MIN_BLOCKS_PER_MEMTABLE).clamp(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);
         let block_bytes = 1u64 << bytes.ilog2();
         let most = (table_bytes / block_bytes) as usize;
         Blocks { block_bytes: block_bytes as usize, most, idle: Mutex::default(), returned }
@@ -128,15 +128,15 @@ impl Blocks {
     pub(crate) fn look(&self, now: Duration) -> Option<Duration> {
         let mut idle = self.idle.lock();
         let passed = now.saturating_sub(idle.looked);
-        if passed < LOOK {
-            return (!idle.blocks.is_empty()).then(|| LOOK - passed);
+        if passed < IDLE_CHECK_INTERVAL {
+            return (!idle.blocks.is_empty()).then(|| IDLE_CHECK_INTERVAL - passed);
         }
         let left = idle.blocks.len() - idle.fewest.min(idle.blocks.len());
         let unneeded = idle.blocks.split_off(left);
         (idle.fewest, idle.looked) = (left, now);
         drop(idle);
         drop(unneeded);
-        (left > 0).then_some(LOOK)
+        (left > 0).then_some(IDLE_CHECK_INTERVAL)
     }
 }
 
@@ -168,7 +168,7 @@ impl Arena {
     /// Returns whether what is so long is copied to a block.
     #[inline]
     pub(crate) fn takes(&self, len: usize) -> bool {
-        self.blocks.as_ref().is_some_and(|blocks| len <= blocks.block_bytes / LONG_SHARE)
+        self.blocks.as_ref().is_some_and(|blocks| len <= blocks.block_bytes / LONG_PAIR_DIVISOR)
     }
 
     /// A copy in a block, and the bytes of memory that came to the table by it. Only what it [takes](Self::takes).
@@ -188,7 +188,7 @@ impl Arena {
 
     fn next(&self, own: &Own, len: usize) -> BytesMut {
         let Some(blocks) = &self.blocks else { return BytesMut::with_capacity(len) };
-        let growing = (own.bytes / GROWTH).max(FIRST_BLOCK_BYTES) as usize;
+        let growing = (own.bytes / GROWTH_DIVISOR).max(FIRST_BLOCK_BYTES) as usize;
         if growing >= blocks.block_bytes {
             return blocks.take();
         }
@@ -289,7 +289,7 @@ mod tests {
         fill(200_000);
         let idle = blocks.idle_bytes();
         let at = Duration::from_millis;
-        assert_eq!(blocks.look(at(10_000)), Some(LOOK));
+        assert_eq!(blocks.look(at(10_000)), Some(IDLE_CHECK_INTERVAL));
         assert_eq!(blocks.look(at(10_400)), Some(at(600)));
         assert_eq!(blocks.idle_bytes(), idle);
         // What this table takes and gives back was needed.

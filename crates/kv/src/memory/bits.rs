@@ -6,8 +6,8 @@
 use super::sync::{AtomicU64, Ordering};
 use crate::keyfile::KeyHash;
 
-/// A table has a bit for this many bytes: sixty for a key with a value of 1,000 bytes, eight for one of 20.
-const BYTES_A_BIT: u64 = 16;
+/// A memtable has a bit for this many bytes: sixty bits for a key with a value of 1,000 bytes, eight for one of 20.
+const BYTES_PER_BIT: u64 = 16;
 
 /// Bits of the keys in a table.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ fn bits(hash: KeyHash) -> u64 {
 impl KeyBits {
     /// Creates the bits of a memtable of this size.
     pub(super) fn new(table_bytes: u64) -> KeyBits {
-        let words = (table_bytes / BYTES_A_BIT / 64).max(1);
+        let words = (table_bytes / BYTES_PER_BIT / 64).max(1);
         KeyBits { words: (0..1u64 << words.ilog2()).map(|_| AtomicU64::new(0)).collect() }
     }
 

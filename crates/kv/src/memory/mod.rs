@@ -15,10 +15,10 @@ pub(crate) mod table;
 pub(crate) mod tombstones;
 pub(crate) mod walk;
 
-pub(crate) use arena::{Blocks, LONGEST_TOGETHER};
+pub(crate) use arena::{Blocks, MAX_PAIR_BYTES_IN_BLOCK};
 pub(crate) use walk::{MemorySource, TableSource, TableValues};
 
-pub(crate) use table::{Found, MemoryContent, MemoryTable, MemoryVersion};
+pub(crate) use table::{Found, MemoryContent, Memtable, MemtableVersion};
 
 // As `super::sync`, for modules that are built with others, too.
 use crate::sync;

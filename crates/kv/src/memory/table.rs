@@ -15,7 +15,7 @@ use super::tombstones::GrowingTombstones;
 use crate::entry::{Content, Pair, Pointer, RangeTombstone, SequenceNo, Version};
 use crate::keyfile::KeyHash;
 use crate::log::Lsn;
-use crate::portions::Portions;
+use crate::slices::Slices;
 use crate::tombstone::RangeTombstones;
 
 /// Bytes of a version beside key and value: a node of the skip list with its links, and what an allocator rounds up.
@@ -38,7 +38,7 @@ pub(crate) enum MemoryContent {
 
 /// A version in memory; its key, its value and its number are its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct MemoryVersion {
+pub(crate) struct MemtableVersion {
     pub(crate) expires_s: Option<u32>,
     pub(crate) content: MemoryContent,
 }
@@ -47,7 +47,7 @@ pub(crate) struct MemoryVersion {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Found {
     /// This version, and its value as it is stored.
-    Version(MemoryVersion, Bytes),
+    Version(MemtableVersion, Bytes),
     /// A tombstone over a range deleted it.
     Hidden(SequenceNo),
 }
@@ -55,13 +55,13 @@ pub(crate) enum Found {
 /// A version in the list.
 #[derive(Debug)]
 struct Listed {
-    version: MemoryVersion,
+    version: MemtableVersion,
     was_read: AtomicBool,
 }
 
 /// Versions of keys in memory.
 #[derive(Debug)]
-pub(crate) struct MemoryTable {
+pub(crate) struct Memtable {
     /// Unique among the tables of a database.
     pub(crate) no: u64,
     /// Log position before which no write is in it.
@@ -83,23 +83,23 @@ pub(crate) struct MemoryTable {
     are_deletes_told: AtomicBool,
 }
 
-impl MemoryTable {
+impl Memtable {
     /// Creates a memtable that will be flushed.
-    pub(crate) fn new(no: u64, start: Lsn, blocks: &Arc<Blocks>) -> MemoryTable {
+    pub(crate) fn new(no: u64, start: Lsn, blocks: &Arc<Blocks>) -> Memtable {
         let keys = KeyBits::new(blocks.table_bytes());
-        MemoryTable { keys: Some(keys), ..MemoryTable::on(no, start, Arena::new(Some(blocks.clone()))) }
+        Memtable { keys: Some(keys), ..Memtable::on(no, start, Arena::new(Some(blocks.clone()))) }
     }
 
     /// Creates a small memtable.
-    pub(crate) fn small() -> MemoryTable {
-        MemoryTable::on(0, 0, Arena::new(None))
+    pub(crate) fn small() -> Memtable {
+        Memtable::on(0, 0, Arena::new(None))
     }
 
-    fn on(no: u64, start: Lsn, arena: Arena) -> MemoryTable {
+    fn on(no: u64, start: Lsn, arena: Arena) -> Memtable {
         let (versions, tombstones) = (SkipMap::new(), GrowingTombstones::default());
         let (bytes, data_bytes) = (AtomicU64::new(0), AtomicU64::new(0));
         let was_read = AtomicBool::new(false);
-        MemoryTable {
+        Memtable {
             no,
             start,
             end: OnceLock::new(),
@@ -117,7 +117,7 @@ impl MemoryTable {
 
     /// Adds a version. Of two with one number, which one batch has written, the first counts: a version that was there
     /// would go later than the table, when all threads have passed by, and hold a block until then.
-    pub(crate) fn insert(&self, pair: Pair, sequence: SequenceNo, version: MemoryVersion) {
+    pub(crate) fn insert(&self, pair: Pair, sequence: SequenceNo, version: MemtableVersion) {
         let data = pair.len() as u64;
         if let Some(keys) = &self.keys {
             keys.add(KeyHash::of(pair.key()));
@@ -140,7 +140,7 @@ impl MemoryTable {
 
     /// Frees it, a part at a time: others of the thread have their turn in between.
     pub(crate) async fn take_apart(self) {
-        let mut portions = Portions::default();
+        let mut portions = Slices::default();
         for version in self.versions {
             drop(version);
             portions.note().await;
@@ -254,7 +254,7 @@ impl MemoryTable {
     pub(crate) fn used_values(
         &self,
         is_used: impl Fn(&[u8], SequenceNo) -> bool,
-    ) -> impl Iterator<Item = Option<(VersionKey, MemoryVersion)>> {
+    ) -> impl Iterator<Item = Option<(VersionKey, MemtableVersion)>> {
         let mut last: Option<Entry<'_, VersionKey, Listed>> = None;
         self.versions.iter().map(move |entry| {
             let (key, listed) = (entry.key(), entry.value());
@@ -313,7 +313,7 @@ impl MemoryTable {
         &self,
         from: Bound<VersionKeyRef<'_>>,
         count: usize,
-    ) -> Vec<(VersionKey, MemoryVersion)> {
+    ) -> Vec<(VersionKey, MemtableVersion)> {
         let bound = as_bound(&from);
         let mut versions = Vec::with_capacity(count);
         let mut entry = self.versions.lower_bound(bound);
@@ -329,7 +329,7 @@ impl MemoryTable {
         &self,
         before: Bound<VersionKeyRef<'_>>,
         count: usize,
-    ) -> Vec<(VersionKey, MemoryVersion)> {
+    ) -> Vec<(VersionKey, MemtableVersion)> {
         let bound = as_bound(&before);
         let mut versions = Vec::with_capacity(count);
         let mut entry = self.versions.upper_bound(bound);
@@ -351,7 +351,7 @@ impl<'a> TableEntry<'a> {
         self.entry.key()
     }
 
-    pub(crate) fn version(&self) -> &MemoryVersion {
+    pub(crate) fn version(&self) -> &MemtableVersion {
         &self.entry.value().version
     }
 
@@ -369,7 +369,7 @@ fn as_bound<'a>(bound: &'a Bound<VersionKeyRef<'_>>) -> Bound<&'a (dyn AsVersion
     }
 }
 
-impl MemoryVersion {
+impl MemtableVersion {
     /// Converts it for a kvset: long values as pointers into the log, short ones inline.
     pub(crate) fn to_version(self, key: &VersionKey) -> Version {
         let content = match self.content {
@@ -407,26 +407,26 @@ mod tests {
         proptest::collection::vec(step, 0..60)
     }
 
-    fn get(table: &MemoryTable, key: &[u8], snapshot: SequenceNo) -> Option<Found> {
+    fn get(table: &Memtable, key: &[u8], snapshot: SequenceNo) -> Option<Found> {
         table.get(key, KeyHash::of(key), snapshot)
     }
 
-    const SHORT: MemoryVersion =
-        MemoryVersion { expires_s: None, content: MemoryContent::Value { home: None } };
-    const DELETED: MemoryVersion = MemoryVersion { expires_s: None, content: MemoryContent::Deleted };
+    const SHORT_VERSION: MemtableVersion =
+        MemtableVersion { expires_s: None, content: MemoryContent::Value { home: None } };
+    const DELETED: MemtableVersion = MemtableVersion { expires_s: None, content: MemoryContent::Deleted };
 
     proptest! {
         /// At every sequence number the table gives what a map held then.
         #[test]
         fn every_snapshot_is_as_it_was(steps in steps()) {
-            let table = MemoryTable::new(1, 0, &Arc::new(Blocks::new(1 << 20, Notify::default())));
+            let table = Memtable::new(1, 0, &Arc::new(Blocks::new(1 << 20, Notify::default())));
             let mut states: Vec<BTreeMap<u8, Option<u8>>> = vec![BTreeMap::new()];
             for (i, step) in steps.iter().enumerate() {
                 let sequence = i as u64 + 1;
                 let mut state = states[i].clone();
                 match step {
                     Step::Put(key, byte) => {
-                        table.insert(Pair::copied(&[*key], &[*byte]), sequence, SHORT);
+                        table.insert(Pair::copied(&[*key], &[*byte]), sequence, SHORT_VERSION);
                         state.insert(*key, Some(*byte));
                     }
                     Step::Delete(key) => {
@@ -446,7 +446,7 @@ mod tests {
             for (sequence, state) in states.iter().enumerate() {
                 for key in 0..20u8 {
                     let found = get(&table, &[key], sequence as u64).map(|found| match found {
-                        Found::Version(MemoryVersion { content: MemoryContent::Value { .. }, .. }, bytes) => Some(bytes[0]),
+                        Found::Version(MemtableVersion { content: MemoryContent::Value { .. }, .. }, bytes) => Some(bytes[0]),
                         _ => None,
                     });
                     prop_assert_eq!(found, state.get(&key).copied(), "key {} at {}", key, sequence);
@@ -456,9 +456,9 @@ mod tests {
 
         #[test]
         fn walks_give_all_versions_in_order(keys in proptest::collection::btree_set((0u8..9, 1u64..9), 0..40), count in 1usize..9) {
-            let table = MemoryTable::new(1, 0, &Arc::new(Blocks::new(1 << 20, Notify::default())));
+            let table = Memtable::new(1, 0, &Arc::new(Blocks::new(1 << 20, Notify::default())));
             for (key, sequence) in &keys {
-                table.insert(Pair::copied(&[*key], b"x"), *sequence, SHORT);
+                table.insert(Pair::copied(&[*key], b"x"), *sequence, SHORT_VERSION);
             }
             let mut expected: Vec<(u8, u64)> = keys.into_iter().collect();
             expected.sort_by_key(|(key, sequence)| (*key, u64::MAX - sequence));
@@ -488,9 +488,9 @@ mod tests {
 
     #[test]
     fn the_newest_values_that_were_read_are_known() {
-        let table = MemoryTable::new(1, 0, &Arc::new(Blocks::new(1 << 20, Notify::default())));
+        let table = Memtable::new(1, 0, &Arc::new(Blocks::new(1 << 20, Notify::default())));
         let home = Pointer { segment: 1, offset: 0, stored_len: 1, len: 1, codec: Codec::None, checksum: 0 };
-        let far = MemoryVersion { expires_s: None, content: MemoryContent::Value { home: Some(home) } };
+        let far = MemtableVersion { expires_s: None, content: MemoryContent::Value { home: Some(home) } };
         let put = |key: &'static str, sequence, version| {
             table.insert(Pair::copied(key.as_bytes(), b"x"), sequence, version);
         };
@@ -499,7 +499,7 @@ mod tests {
         get(&table, b"old", 9);
         assert!(table.was_read());
         put("old", 2, far);
-        put("short", 3, SHORT);
+        put("short", 3, SHORT_VERSION);
         get(&table, b"short", 9);
         put("read", 4, far);
         get(&table, b"read", 9);
@@ -515,8 +515,8 @@ mod tests {
 
     #[test]
     fn changes_of_a_range_are_seen() {
-        let table = MemoryTable::new(1, 0, &Arc::new(Blocks::new(1 << 20, Notify::default())));
-        table.insert(Pair::copied(b"b", b"x"), 5, SHORT);
+        let table = Memtable::new(1, 0, &Arc::new(Blocks::new(1 << 20, Notify::default())));
+        table.insert(Pair::copied(b"b", b"x"), 5, SHORT_VERSION);
         assert!(table.changed_in(b"a", Some(b"c"), 4));
         assert!(!table.changed_in(b"a", Some(b"c"), 5));
         assert!(!table.changed_in(b"a", Some(b"b"), 4));
@@ -530,13 +530,13 @@ mod tests {
     fn lookup_results_do_not_pin_a_block() {
         let idle = |holds: bool| {
             let blocks = Arc::new(Blocks::new(256 << 10, Notify::default()));
-            let table = MemoryTable::new(1, 0, &blocks);
+            let table = Memtable::new(1, 0, &blocks);
             let key = |no: u64| no.to_be_bytes();
-            (0..200).for_each(|no| table.insert(Pair::copied(&key(no), &[no as u8; 900]), no, SHORT));
+            (0..200).for_each(|no| table.insert(Pair::copied(&key(no), &[no as u8; 900]), no, SHORT_VERSION));
             let found: Vec<_> = (0..200).filter(|_| holds).map(|no| get(&table, &key(no), 999)).collect();
             drop(table);
             for (no, found) in found.into_iter().enumerate() {
-                assert_eq!(found, Some(Found::Version(SHORT, Bytes::from(vec![no as u8; 900]))));
+                assert_eq!(found, Some(Found::Version(SHORT_VERSION, Bytes::from(vec![no as u8; 900]))));
             }
             blocks.idle_bytes()
         };
@@ -547,12 +547,12 @@ mod tests {
     #[test]
     fn overwritten_keys_of_a_batch_count_once_and_pin_no_block() {
         let blocks = Arc::new(Blocks::new(256 << 10, Notify::default()));
-        let table = MemoryTable::new(1, 0, &blocks);
+        let table = Memtable::new(1, 0, &blocks);
         for no in 0..200u64 {
-            table.insert(Pair::copied(b"key", &[7; 900]), no, SHORT);
-            table.insert(Pair::copied(b"key", &[8; 900]), no, SHORT);
+            table.insert(Pair::copied(b"key", &[7; 900]), no, SHORT_VERSION);
+            table.insert(Pair::copied(b"key", &[8; 900]), no, SHORT_VERSION);
         }
-        assert_eq!(get(&table, b"key", 99), Some(Found::Version(SHORT, Bytes::from(vec![7; 900]))));
+        assert_eq!(get(&table, b"key", 99), Some(Found::Version(SHORT_VERSION, Bytes::from(vec![7; 900]))));
         assert_eq!((table.versions(), table.data_bytes()), (200, 200 * 903));
         drop(table);
         assert_eq!(blocks.idle_bytes(), 256 << 10);
@@ -560,10 +560,10 @@ mod tests {
 
     #[test]
     fn a_table_holds_no_memory_of_a_batch() {
-        let table = MemoryTable::new(1, 0, &Arc::new(Blocks::new(1 << 20, Notify::default())));
+        let table = Memtable::new(1, 0, &Arc::new(Blocks::new(1 << 20, Notify::default())));
         let batch = Bytes::from(vec![1; 300_000]);
-        table.insert(Pair::new(batch.slice(..100), 10), 1, SHORT);
-        table.insert(Pair::new(batch.slice(100..200_000), 10), 2, SHORT);
+        table.insert(Pair::new(batch.slice(..100), 10), 1, SHORT_VERSION);
+        table.insert(Pair::new(batch.slice(100..200_000), 10), 2, SHORT_VERSION);
         assert!(batch.is_unique());
     }
 }

@@ -11,11 +11,11 @@ use super::sync::{AtomicBool, Ordering, RwLock};
 use crate::entry::{RangeTombstone, SequenceNo};
 use crate::tombstone::RangeTombstones;
 
-/// Longest list.
-const LONGEST_LIST: usize = 32;
+/// Most tombstones of a list that is not prepared.
+const MAX_LIST_LEN: usize = 32;
 
-/// A set with so many stays as it is.
-const LARGEST_PREPARED: usize = 4096;
+/// A prepared set of this size is not merged with others.
+const MAX_PREPARED_LEN: usize = 4096;
 
 #[derive(Debug, Default)]
 struct Lists {
@@ -35,7 +35,7 @@ impl GrowingTombstones {
     pub(crate) fn add(&self, tombstone: RangeTombstone) {
         let mut lists = self.lists.write();
         lists.recent.push(tombstone);
-        if lists.recent.len() >= LONGEST_LIST {
+        if lists.recent.len() >= MAX_LIST_LEN {
             lists.prepare();
         }
         self.is_used.store(true, Ordering::Release);
@@ -80,11 +80,11 @@ impl GrowingTombstones {
 impl Lists {
     fn prepare(&mut self) {
         let mut all = std::mem::take(&mut self.recent);
-        while let Some(last) = self.sets.pop_if(|last| last.len() < LARGEST_PREPARED.min(2 * all.len())) {
+        while let Some(last) = self.sets.pop_if(|last| last.len() < MAX_PREPARED_LEN.min(2 * all.len())) {
             all.extend(last.iter().cloned());
         }
         self.sets.push(Arc::new(RangeTombstones::new(all)));
-        debug_assert!(self.sets.windows(2).all(|two| two[0].len() >= LARGEST_PREPARED.min(two[1].len())));
+        debug_assert!(self.sets.windows(2).all(|two| two[0].len() >= MAX_PREPARED_LEN.min(two[1].len())));
     }
 }
 

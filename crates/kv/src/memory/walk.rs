@@ -14,29 +14,30 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 
 use super::key::{AsVersionKey, VersionKey, VersionKeyRef, compare};
-use super::table::{MemoryContent, MemoryTable, MemoryVersion, TableEntry};
+use super::table::{MemoryContent, Memtable, MemtableVersion, TableEntry};
 use crate::database::core::plain_value;
 use crate::entry::{Content, SequenceNo, Version};
 use crate::merge::{Direction, Source, Step};
 use crate::{Error, Result};
 
-/// Versions that are taken at first, and at most.
-const FEWEST: usize = 4;
-const MOST: usize = 64;
+/// Versions of the first batch.
+const FIRST_BATCH: usize = 4;
+/// Most versions of a batch.
+const MAX_BATCH: usize = 64;
 
 /// Walks a memtable.
 #[derive(Debug)]
 pub(crate) struct MemorySource {
     /// Goes before the table, whose blocks are used again.
-    taken: VecDeque<(VersionKey, MemoryVersion)>,
-    table: Arc<MemoryTable>,
+    taken: VecDeque<(VersionKey, MemtableVersion)>,
+    table: Arc<Memtable>,
     direction: Direction,
     count: usize,
 }
 
 impl MemorySource {
-    pub(crate) fn new(table: Arc<MemoryTable>) -> MemorySource {
-        MemorySource { table, direction: Direction::Forward, taken: VecDeque::new(), count: FEWEST }
+    pub(crate) fn new(table: Arc<Memtable>) -> MemorySource {
+        MemorySource { table, direction: Direction::Forward, taken: VecDeque::new(), count: FIRST_BATCH }
     }
 
     fn take(&mut self, bound: Bound<VersionKeyRef<'_>>) {
@@ -44,14 +45,14 @@ impl MemorySource {
             Direction::Forward => self.table.forward(bound, self.count).into(),
             Direction::Reverse => self.table.backward(bound, self.count).into(),
         };
-        self.count = (self.count * 2).min(MOST);
+        self.count = (self.count * 2).min(MAX_BATCH);
     }
 }
 
 impl Source for MemorySource {
     fn seek(&mut self, direction: Direction, bound: Option<&[u8]>) -> Result<Step> {
         self.direction = direction;
-        self.count = FEWEST;
+        self.count = FIRST_BATCH;
         self.take(before_versions(direction, bound));
         Ok(Step::Done)
     }
@@ -100,12 +101,12 @@ fn before_versions(direction: Direction, bound: Option<&[u8]>) -> Bound<VersionK
 
 /// Walks a memtable forward.
 pub(crate) struct TableSource<'a> {
-    table: &'a MemoryTable,
+    table: &'a Memtable,
     entry: Option<TableEntry<'a>>,
 }
 
 impl<'a> TableSource<'a> {
-    pub(crate) fn new(table: &'a MemoryTable) -> TableSource<'a> {
+    pub(crate) fn new(table: &'a Memtable) -> TableSource<'a> {
         TableSource { table, entry: None }
     }
 }
@@ -148,7 +149,7 @@ pub(crate) struct TableValues<'a> {
 }
 
 impl<'a> TableValues<'a> {
-    pub(crate) fn new(table: &'a MemoryTable) -> TableValues<'a> {
+    pub(crate) fn new(table: &'a Memtable) -> TableValues<'a> {
         TableValues { next: table.first_from(before_versions(Direction::Forward, None)) }
     }
 
@@ -179,9 +180,9 @@ mod tests {
             keys in proptest::collection::btree_set((0u8..30, 1u64..9), 0..200),
             bound in proptest::option::of(0u8..30),
         ) {
-            let table = Arc::new(MemoryTable::small());
+            let table = Arc::new(Memtable::small());
             for (key, sequence) in &keys {
-                let version = MemoryVersion { expires_s: None, content: MemoryContent::Value { home: None } };
+                let version = MemtableVersion { expires_s: None, content: MemoryContent::Value { home: None } };
                 table.insert(Pair::copied(&[*key], &[*key]), *sequence, version);
             }
             let mut sorted: Vec<(u8, u64)> = keys.into_iter().collect();

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::ahead::{Ahead, Entry, Origin};
-use super::own::Committed;
+use super::overlay::Committed;
+use super::prefetch::{Ahead, Entry, Origin};
 use crate::Result;
 use crate::database::{Snapshot, Store, behind_prefix};
 use crate::entry::{Content, SequenceNo};
-use crate::memory::{MemorySource, MemoryTable};
+use crate::memory::{MemorySource, Memtable};
 use crate::merge::{Direction, Source, View, Visibility};
 use crate::tombstone::SeenTombstones;
 use crate::tree::TreeState;
@@ -67,7 +67,7 @@ pub struct Cursor {
     /// Whether it sees another snapshot once it is refreshed: a transaction's does not.
     follows: bool,
     /// The writes of its transaction.
-    own: Option<Arc<MemoryTable>>,
+    own: Option<Arc<Memtable>>,
     /// Bytes of that when it was last looked at: they grow with each write.
     own_bytes: u64,
     gap: Gap,
@@ -109,7 +109,7 @@ impl Cursor {
         store: &Store,
         options: CursorOptions,
         snapshot: Snapshot,
-        own: Arc<MemoryTable>,
+        own: Arc<Memtable>,
     ) -> Cursor {
         let options = CursorOptions { snapshot: Some(snapshot), ..options };
         Cursor { follows: false, own: Some(own), ..Cursor::new(store, options) }

@@ -4,16 +4,16 @@
 //! memtables of its own, which its reads ask first. It is checked when it commits ([`crate::database::conflict`]):
 //! of two that wrote the same key the first one wins.
 
-mod ahead;
 mod cursor;
-mod own;
+mod overlay;
+mod prefetch;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-pub(crate) use ahead::Scan;
 pub use cursor::{Cursor, CursorOptions};
+pub(crate) use prefetch::Scan;
 
 use crate::database::conflict::ReadSet;
 use crate::database::core::{Check, Core, OpenTransaction};
@@ -21,7 +21,7 @@ use crate::database::{Batch, Snapshot, Store};
 use crate::entry::{Pair, RangeTombstone, SequenceNo};
 use crate::keyfile::KeyHash;
 use crate::log::frame::StoreNo;
-use crate::memory::{MemoryContent, MemoryTable, MemoryVersion};
+use crate::memory::{MemoryContent, Memtable, MemtableVersion};
 use crate::settings::WriteOptions;
 use crate::{Error, Result};
 
@@ -45,7 +45,7 @@ pub struct Transaction {
     isolation: Isolation,
     batch: Batch,
     /// Its writes, by store.
-    own: Vec<(StoreNo, Arc<MemoryTable>)>,
+    own: Vec<(StoreNo, Arc<Memtable>)>,
     writes: u64,
     read: ReadSet,
 }
@@ -68,17 +68,17 @@ impl Transaction {
     }
 
     /// The table of its writes to a store, and the number of the next one.
-    fn own(&mut self, store: &Store) -> (&MemoryTable, SequenceNo) {
+    fn own(&mut self, store: &Store) -> (&Memtable, SequenceNo) {
         self.writes += 1;
         let sequence = OWN_WRITES + self.writes;
         (self.own_table(store), sequence)
     }
 
     /// The table of its writes to a store, though there may be none yet.
-    fn own_table(&mut self, store: &Store) -> &Arc<MemoryTable> {
+    fn own_table(&mut self, store: &Store) -> &Arc<Memtable> {
         let no = store.state().no;
         let index = self.own.iter().position(|(other, _)| *other == no).unwrap_or_else(|| {
-            self.own.push((no, Arc::new(MemoryTable::small())));
+            self.own.push((no, Arc::new(Memtable::small())));
             self.own.len() - 1
         });
         &self.own[index].1
@@ -87,7 +87,7 @@ impl Transaction {
     /// Writes a key.
     pub fn put(&mut self, store: &Store, key: &[u8], value: &[u8]) {
         self.batch.put(store, key, value);
-        let version = MemoryVersion { expires_s: None, content: MemoryContent::Value { home: None } };
+        let version = MemtableVersion { expires_s: None, content: MemoryContent::Value { home: None } };
         let (table, sequence) = self.own(store);
         table.insert(Pair::copied(key, value), sequence, version);
     }
@@ -95,7 +95,7 @@ impl Transaction {
     /// Deletes a key.
     pub fn delete(&mut self, store: &Store, key: &[u8]) {
         self.batch.delete(store, key);
-        let version = MemoryVersion { expires_s: None, content: MemoryContent::Deleted };
+        let version = MemtableVersion { expires_s: None, content: MemoryContent::Deleted };
         let (table, sequence) = self.own(store);
         table.insert(Pair::copied(key, b""), sequence, version);
     }

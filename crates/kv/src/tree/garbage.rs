@@ -16,28 +16,28 @@ use super::pick::{Job, PickSettings, Picked, Surroundings, key_bytes, numbers, p
 use super::shape::{Leaf, Tree};
 use crate::entry::SegmentNo;
 
-/// How much more than other limits the bound of space presses.
-const SPACE_PRESSES: f64 = 10.0;
+/// Urgency of the space bound over that of other limits.
+const SPACE_URGENCY_FACTOR: f64 = 10.0;
 
-/// Most bytes of values that are rewritten at once: writers may wait for it.
-const MOST_REWRITTEN: u64 = 256 << 20;
+/// Most bytes of values that one job rewrites: writers may wait for it.
+const MAX_REWRITTEN_BYTES: u64 = 256 << 20;
 
 /// When garbage has reached its bound, so much is emptied that this part of it would be left at most: a leaf's keys are
 /// rewritten to empty a segment, and the same again for each leaf that has values there, so little is gained by
 /// emptying a few.
-const MOST_LEFT: f64 = 0.8;
+const MAX_LEFT_FRACTION: f64 = 0.8;
 
-/// And this part of it where segments are empty enough.
-const LEFT: f64 = 0.5;
+/// The fraction that is left where segments are empty enough.
+const TARGET_LEFT_FRACTION: f64 = 0.5;
 
-/// A segment of which more is in use is not: it becomes emptier by itself.
-const EMPTY_ENOUGH: f64 = 0.8;
+/// A segment with a larger live fraction is not emptied for that: it becomes emptier by itself.
+const MAX_LIVE_FRACTION: f64 = 0.8;
 
-/// Values of so many times the bytes of a leaf's keys may be rewritten beside them.
-const BESIDE_KEYS: u64 = 16;
+/// Values of this many times the bytes of a leaf's keys may be rewritten beside them.
+const MAX_VALUES_PER_KEY_BYTE: u64 = 16;
 
-/// A kvset of which one in so many versions is a delete is worth cleaning.
-const DELETES: u64 = 4;
+/// A kvset is worth a tombstone compaction if this fraction (1/n) of its versions are deletes.
+const MIN_DELETES_DIVISOR: u64 = 4;
 
 /// Bytes of values, and how many of them are garbage.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -111,10 +111,10 @@ impl Garbage {
 
     /// The segments that are to be emptied, emptiest first, as that costs least for what it frees.
     ///
-    /// 1. If it `is_due`, as many as leave no more than [`MOST_LEFT`], and one at least. Where there is little space,
-    ///    no more than the bound asks: what is rewritten takes space until the last leaf has left a segment.
-    /// 2. Whether it is due or not, as many as leave [`LEFT`], of those that are empty enough; none where there is
-    ///    little space.
+    /// 1. If it `is_due`, as many as leave no more than [`MAX_LEFT_FRACTION`], and one at least. Where there is little
+    ///    space, no more than the bound asks: what is rewritten takes space until the last leaf has left a segment.
+    /// 2. Whether it is due or not, as many as leave [`TARGET_LEFT_FRACTION`], of those that are empty enough; none
+    ///    where there is little space.
     fn emptiest(&self, settings: &PickSettings, around: &Surroundings, is_due: bool) -> Vec<SegmentNo> {
         let live_share = |(bytes, live): (u64, u64)| live as f64 / bytes.max(1) as f64;
         let with_garbage = self.segments.iter().filter(|(_, (bytes, live))| live < bytes);
@@ -123,12 +123,14 @@ impl Garbage {
         segments.sort_by(|a, b| live_share(a.1).total_cmp(&live_share(b.1)));
         let amplification = settings.space_amplification.max(1.01);
         // Emptier than the bound asks of all.
-        let empty_enough = EMPTY_ENOUGH.min(1.0 / amplification);
+        let empty_enough = MAX_LIVE_FRACTION.min(1.0 / amplification);
         let with = |part| self.referenced as f64 * (1.0 + (amplification - 1.0) * part);
-        let most_left = with(if around.is_tight { 1.0 } else { MOST_LEFT });
+        let most_left = with(if around.is_tight { 1.0 } else { MAX_LEFT_FRACTION });
         let mut left = self.total;
         let emptiest = segments.into_iter().enumerate().take_while(|(index, (_, both))| {
-            let is_much = !around.is_tight && left as f64 > with(LEFT) && live_share(*both) <= empty_enough;
+            let is_much = !around.is_tight
+                && left as f64 > with(TARGET_LEFT_FRACTION)
+                && live_share(*both) <= empty_enough;
             let is_too_much = is_due && (left as f64 > most_left || *index == 0);
             left -= both.0 - both.1;
             is_much || is_too_much
@@ -189,7 +191,7 @@ pub(super) fn pick_garbage<K: AsRef<KvsetRecord> + Clone>(
     if found.over < 1.0 {
         return None;
     }
-    let pressure = 1.0 + (found.over - 1.0) * SPACE_PRESSES;
+    let pressure = 1.0 + (found.over - 1.0) * SPACE_URGENCY_FACTOR;
     let garbage = found.total - found.referenced;
     if found.obsolete_in_root > found.obsolete_in_leaves.max(garbage) {
         return pick_spill(tree, settings, around).map(|picked| Picked { pressure, ..picked });
@@ -212,7 +214,7 @@ pub(super) fn pick_garbage<K: AsRef<KvsetRecord> + Clone>(
 
 /// Bytes of values that may be rewritten at once.
 pub(super) fn most_rewritten(around: &Surroundings) -> u64 {
-    around.free_bytes.map_or(MOST_REWRITTEN, |free| MOST_REWRITTEN.min(free / 2))
+    around.free_bytes.map_or(MAX_REWRITTEN_BYTES, |free| MAX_REWRITTEN_BYTES.min(free / 2))
 }
 
 /// Returns the segments that a compaction of a whole leaf empties along the way: none if space may be short, or if the
@@ -224,7 +226,7 @@ pub(super) fn emptied_beside<K: AsRef<KvsetRecord>>(
     found: &Garbage,
 ) -> BTreeSet<SegmentNo> {
     let keys: u64 = leaf.kvsets.iter().map(key_bytes).sum();
-    let most = most_rewritten(around).min(keys.saturating_mul(BESIDE_KEYS));
+    let most = most_rewritten(around).min(keys.saturating_mul(MAX_VALUES_PER_KEY_BYTE));
     found.emptied_in(leaf, &found.emptiest(settings, around, false), (0, most)).segments
 }
 
@@ -251,7 +253,7 @@ pub(crate) fn pick_cleaning<K: AsRef<KvsetRecord> + Clone>(
 ) -> Option<Job> {
     let deletes = |kvset: &K| {
         let info = &kvset.as_ref().info;
-        info.range_tombstones > 0 || (info.deletes > 0 && info.deletes * DELETES >= info.entries)
+        info.range_tombstones > 0 || (info.deletes > 0 && info.deletes * MIN_DELETES_DIVISOR >= info.entries)
     };
     let expires = |kvset: &K| kvset.as_ref().info.first_expiry_s.is_some_and(&has_expired);
     let leaf = tree

@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-/// Longer keys are not counted.
-const LONGEST_COUNTED: usize = 1024;
+/// Reads of longer keys are not counted.
+const MAX_COUNTED_KEY_BYTES: usize = 1024;
 
 /// Counts of reads.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl HotKeys {
 
     /// Counts a read of a value from a slow class.
     pub(crate) fn note(&self, key: &[u8], value_bytes: u32) {
-        if !self.counts() || key.len() > LONGEST_COUNTED {
+        if !self.counts() || key.len() > MAX_COUNTED_KEY_BYTES {
             return;
         }
         let mut table = self.table.lock();

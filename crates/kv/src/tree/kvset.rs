@@ -19,8 +19,8 @@ use crate::tombstone::RangeTombstones;
 use crate::value::{Segment, Segments};
 use crate::{Error, Result};
 
-/// Kvsets that are opened at once.
-const OPENED_AT_ONCE: usize = 32;
+/// Kvsets that are opened concurrently.
+const CONCURRENT_OPENS: usize = 32;
 
 /// The context of open kvsets.
 #[derive(Debug, Clone)]
@@ -107,7 +107,7 @@ impl Opener {
             is_lost.then(|| Change::RemoveKvset { place: Place::Leaf(leaf), kvset: kvset.no })
         });
         let lost: Vec<_> = lost.collect();
-        let lost = futures::stream::iter(lost).buffer_unordered(OPENED_AT_ONCE);
+        let lost = futures::stream::iter(lost).buffer_unordered(CONCURRENT_OPENS);
         let changes = lost.filter_map(std::future::ready).collect().await;
         tree.change(&Edit { changes }, |kvset| Ok(kvset.clone()))
     }
@@ -146,7 +146,7 @@ impl Opener {
             }
         });
         let opening: Vec<_> = opening.collect();
-        let opening = futures::stream::iter(opening).buffer_unordered(OPENED_AT_ONCE);
+        let opening = futures::stream::iter(opening).buffer_unordered(CONCURRENT_OPENS);
         Ok(Opened { kvsets: opening.try_collect().await?, mirrors })
     }
 
@@ -401,12 +401,12 @@ impl TreeState {
     }
 
     /// The value of a version that a leaf has at `pointer` in `home`, from where the log wrote it, if that is a mirror
-    /// still, or from `home`, where [that is as quick](crate::value::Sides). What cannot be read there, for whatever
-    /// reason, is to be read at `pointer`.
+    /// still, or from `home`, where [that is as quick](crate::value::ReplicaSelector). What cannot be read there, for
+    /// whatever reason, is to be read at `pointer`.
     async fn mirrored(&self, first: Option<FirstHome>, pointer: &Pointer, home: &Segment) -> Option<Bytes> {
         let (mirror, mirrored) = self.open_mirror(first?, pointer)?;
         let segment = mirror.segment()?;
-        let under_way = home.sides().begin();
+        let under_way = home.replicas().begin();
         if under_way.is_at_home()
             && let Ok(value) = home.read_uncached(pointer).await
         {

@@ -47,8 +47,8 @@ pub(crate) struct OpenMirror {
     is_damaged: AtomicBool,
 }
 
-/// Ends of rounds before a new mirror has seen nearly all of the reads that count.
-const UNSEEN: u64 = 4;
+/// Rounds after which the reads of a new mirror are representative.
+const MIN_ROUNDS: u64 = 4;
 
 impl OpenMirror {
     /// A mirror from now on; rounds begin, too, if the database `is_opened`.
@@ -56,7 +56,7 @@ impl OpenMirror {
         Arc::new(OpenMirror {
             segment: RwLock::new(Some(segment)),
             reads: AtomicU64::new(0),
-            unseen: AtomicU64::new(if is_opened { 1 } else { UNSEEN }),
+            unseen: AtomicU64::new(if is_opened { 1 } else { MIN_ROUNDS }),
             is_damaged: AtomicBool::new(false),
         })
     }

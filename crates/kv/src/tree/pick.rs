@@ -20,9 +20,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::coalesce::pick_gathering;
 use super::edit::{Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo};
 use super::garbage::{Garbage, Space, emptied_beside, pick_garbage};
-use super::gather::pick_gathering;
 use super::shape::{Leaf, Tree};
 use crate::entry::SegmentNo;
 
@@ -131,22 +131,22 @@ pub(crate) struct Picked {
     pub(crate) pressure: f64,
 }
 
-/// A kvset whose bytes are so many times those of all newer ones of its leaf is left alone.
-const LEFT_ALONE: u64 = 2;
+/// A compaction leaves a kvset out whose bytes are this many times those of all newer ones of its leaf.
+const LEAVE_OUT_FACTOR: u64 = 2;
 
-/// So many times the kvsets that a leaf may have, and copies are given up.
-const MOST_IN_TURN: f64 = 2.0;
+/// Promoted copies are given up at this many times the kvsets that a leaf may have.
+const MAX_LEAF_FACTOR: f64 = 2.0;
 
-/// Leaves become one if they have one so manieth of what a leaf has: far from being split again.
-const JOINED_PART: u64 = 2;
+/// Neighbouring leaves are joined below this fraction (1/n) of `leaf_bytes`, well under the split threshold.
+const JOIN_DIVISOR: u64 = 2;
 
-/// Leaves that go at once, and so many times the kvsets that a leaf may have: more of them are merged before others
-/// join.
-const MOST_JOINED: usize = 64;
-const MOST_JOINED_KVSETS: usize = 2;
+/// Most leaves that one job joins.
+const MAX_JOINED_LEAVES: usize = 64;
+/// Joined leaves have at most this many times the kvsets that a leaf may have.
+const MAX_JOINED_KVSETS_FACTOR: usize = 2;
 
-/// How much a log that stands in the way presses at most: leaves that are neglected for it take more space in the end.
-const MOST_LOG_PRESSURE: f64 = 3.0;
+/// Most urgency of a log that takes space: leaves that are neglected for it take more space in the end.
+const MAX_LOG_URGENCY: f64 = 3.0;
 
 /// The job that `tree` needs most, `None` if it needs none; and how much space it takes beyond what it needs.
 pub(crate) fn pick<K: AsRef<KvsetRecord> + Clone>(
@@ -182,9 +182,9 @@ fn pick_join<K: AsRef<KvsetRecord>>(tree: &Tree<K>, settings: &PickSettings) -> 
     for leaf in others {
         let (bytes, kvsets) = size(leaf);
         let both = (before.0 + bytes, before.1 + kvsets);
-        let is_small = both.0 <= settings.leaf_bytes / JOINED_PART
-            && both.1 <= settings.leaf_kvsets.max(1) * MOST_JOINED_KVSETS;
-        if (is_small || before.1 == 0 || kvsets == 0) && leaves.len() < MOST_JOINED {
+        let is_small = both.0 <= settings.leaf_bytes / JOIN_DIVISOR
+            && both.1 <= settings.leaf_kvsets.max(1) * MAX_JOINED_KVSETS_FACTOR;
+        if (is_small || before.1 == 0 || kvsets == 0) && leaves.len() < MAX_JOINED_LEAVES {
             leaves.push(leaf.no);
             before = both;
         } else {
@@ -238,7 +238,7 @@ pub(crate) fn pick_spill<K: AsRef<KvsetRecord>>(
         chosen.push(kvset.as_ref().no);
     }
     chosen.reverse();
-    let pressure = by_number.max(by_bytes).max(around.log_pressure.min(MOST_LOG_PRESSURE));
+    let pressure = by_number.max(by_bytes).max(around.log_pressure.min(MAX_LOG_URGENCY));
     Some(Picked { job: Job::Spill { kvsets: chosen }, pressure })
 }
 
@@ -255,7 +255,7 @@ pub(crate) fn pick_merge<K: AsRef<KvsetRecord>>(
     let (mut newer, mut bytes, mut count) = (0, 0, 0);
     for (index, kvset) in candidates.iter().enumerate() {
         bytes += data_bytes(kvset);
-        if bytes > most_bytes || (index >= 2 && key_bytes(kvset) > LEFT_ALONE * newer) {
+        if bytes > most_bytes || (index >= 2 && key_bytes(kvset) > LEAVE_OUT_FACTOR * newer) {
             break;
         }
         newer += key_bytes(kvset);
@@ -295,7 +295,7 @@ fn pick_leaf<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, settings: &PickSettings) -> 
     let mut newer = 0;
     let mut count = leaf.kvsets.len();
     for (index, kvset) in leaf.kvsets.iter().enumerate() {
-        if index >= 2 && key_bytes(kvset) > LEFT_ALONE * newer {
+        if index >= 2 && key_bytes(kvset) > LEAVE_OUT_FACTOR * newer {
             count = index;
             break;
         }
@@ -310,7 +310,7 @@ fn pick_leaf<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, settings: &PickSettings) -> 
     let mut runs = chosen.chunk_by(|a, b| is_copy(a) == is_copy(b));
     match runs.find(|run| run.len() >= 2) {
         Some(run) => compact(run, pressure),
-        None if pressure >= MOST_IN_TURN => compact(chosen, pressure),
+        None if pressure >= MAX_LEAF_FACTOR => compact(chosen, pressure),
         None => None,
     }
 }

@@ -1,30 +1,30 @@
-//! Values that do not lie in key files: written to value segments (the log writes its own), read from segments of both
-//! kinds.
+//! Values that are kept apart from their keys: written to value segments (the log writes its own), read from segments
+//! of both kinds.
 //!
 //! - [`codec`]: compression of single values;
-//! - [`header`]: what a value segment begins with;
-//! - [`writer`]: one segment from its beginning to its end;
-//! - [`segment`]: one value in one I/O;
-//! - [`many`]: many values, neighbours together; [`room`]: in memory, for them;
-//! - [`sides`]: which of two homes a value is read from; [`valve`]: how many reads a class is given in a second.
+//! - [`header`]: the header of a value segment;
+//! - [`writer`]: writes one segment from its beginning to its end;
+//! - [`segment`]: reads one value in one I/O;
+//! - [`batched_read`]: reads many values, neighbours together; [`permits`]: bounds their memory;
+//! - [`replicas`]: chooses the copy that a value is read from; [`read_limiter`]: paces the reads of a class.
 
+mod batched_read;
 pub(crate) mod codec;
 mod header;
-mod many;
-mod room;
+mod permits;
+mod read_limiter;
+mod replicas;
 mod segment;
-mod sides;
-mod valve;
 mod writer;
 
+pub(crate) use batched_read::{Damaged, Reading, largest_read, read_each, read_stored};
 #[cfg(test)]
 pub(crate) use header::FORMAT as SEGMENT_FORMAT;
 pub(crate) use header::HEADER_BYTES;
-pub(crate) use many::{Damaged, Reading, largest_read, read_each, read_stored};
-pub(crate) use room::Room;
-pub(crate) use segment::{Segment, Segments, Wanted};
+pub(crate) use permits::Room;
 #[cfg(doc)]
-pub(crate) use sides::Sides;
+pub(crate) use replicas::ReplicaSelector;
+pub(crate) use segment::{Segment, Segments, Wanted};
 pub(crate) use writer::SegmentWriter;
 
 // As `super::sync` and `super::notify`, for modules that are built with others, too.

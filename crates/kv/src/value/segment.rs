@@ -11,12 +11,12 @@ use parking_lot::{Mutex, RwLock};
 use tanada_io::BufferPool;
 use tanada_volume::{BLOCK_BYTES, Object};
 
+use super::batched_read::{Damaged, have_few_neighbours, read_stored};
 use super::codec::decompress;
 use super::header;
-use super::many::{Damaged, have_few_neighbours, read_stored};
-use super::room::Room;
-use super::sides::Sides;
-use super::valve::Valve;
+use super::permits::Room;
+use super::read_limiter::ReadLimiter;
+use super::replicas::ReplicaSelector;
 use crate::cache::{Cache, VersionId};
 use crate::entry::{FirstHome, Pointer, SegmentNo};
 use crate::environment::Environment;
@@ -37,9 +37,9 @@ struct Shared {
     lease: Lease,
     cache: Arc<Cache>,
     buffers: Arc<BufferPool>,
-    sides: Arc<Sides>,
+    replicas: Arc<ReplicaSelector>,
     /// Rate limiter of its class.
-    valve: Option<Arc<Valve>>,
+    limiter: Option<Arc<ReadLimiter>>,
     /// It is a value segment whose header is not verified yet.
     is_unverified: AtomicBool,
 }
@@ -56,8 +56,8 @@ impl Segment {
     }
 
     /// Returns the replica selector of the database.
-    pub(crate) fn sides(&self) -> &Sides {
-        &self.shared.sides
+    pub(crate) fn replicas(&self) -> &ReplicaSelector {
+        &self.shared.replicas
     }
 
     /// To be deleted when nobody reads it any more; see [`crate::objects`].
@@ -99,8 +99,8 @@ impl Segment {
     /// # Errors
     /// As [`read_by`](Self::read_by).
     pub(crate) async fn read_uncached(&self, pointer: &Pointer) -> Result<Bytes> {
-        let passed = match &self.shared.valve {
-            Some(valve) => Some(valve.pass().await),
+        let passed = match &self.shared.limiter {
+            Some(limiter) => Some(limiter.pass().await),
             None => None,
         };
         let stored = self.read_stored(pointer).await;
@@ -226,10 +226,10 @@ impl Gathered {
 pub(crate) struct Segments {
     objects: Arc<Objects>,
     cache: Arc<Cache>,
-    sides: Arc<Sides>,
+    replicas: Arc<ReplicaSelector>,
     environment: Option<Arc<dyn Environment>>,
     /// By class; what has none goes where there is space.
-    valves: Mutex<HashMap<Option<String>, Arc<Valve>>>,
+    limiters: Mutex<HashMap<Option<String>, Arc<ReadLimiter>>>,
     open: RwLock<Open>,
 }
 
@@ -241,8 +241,8 @@ struct Open {
     forget_at: usize,
 }
 
-/// So many segments are not worth looking for those given up.
-const FEW: usize = 64;
+/// Fewer segments are not searched for dropped ones.
+const MIN_SEGMENTS_TO_PRUNE: usize = 64;
 
 impl Open {
     fn get(&self, no: SegmentNo) -> Option<Arc<Shared>> {
@@ -252,7 +252,7 @@ impl Open {
     fn insert(&mut self, shared: &Arc<Shared>) {
         if self.segments.len() >= self.forget_at {
             self.segments.retain(|_, shared| shared.strong_count() > 0);
-            self.forget_at = (2 * self.segments.len()).max(FEW);
+            self.forget_at = (2 * self.segments.len()).max(MIN_SEGMENTS_TO_PRUNE);
         }
         self.segments.insert(shared.no, Arc::downgrade(shared));
     }
@@ -275,23 +275,23 @@ impl Segments {
         Arc::new(Segments {
             objects: objects.clone(),
             cache: cache.clone(),
-            sides: Arc::new(Sides::new(environment.clone())),
+            replicas: Arc::new(ReplicaSelector::new(environment.clone())),
             environment,
-            valves: Mutex::default(),
+            limiters: Mutex::default(),
             open: RwLock::default(),
         })
     }
 
     /// Returns the read-rate limit of a class, if there is one.
     pub(crate) fn most_reads_per_second(&self, class: &str) -> Option<u64> {
-        self.valves.lock().get(&Some(class.to_owned()))?.most_reads_per_second()
+        self.limiters.lock().get(&Some(class.to_owned()))?.most_reads_per_second()
     }
 
-    fn valve(&self, object: &Object) -> Option<Arc<Valve>> {
+    fn limiter(&self, object: &Object) -> Option<Arc<ReadLimiter>> {
         let environment = self.environment.as_ref()?;
-        let mut valves = self.valves.lock();
-        let valve = valves.entry(object.attributes().class);
-        Some(valve.or_insert_with(|| Valve::new(environment.clone())).clone())
+        let mut limiters = self.limiters.lock();
+        let limiter = limiters.entry(object.attributes().class);
+        Some(limiter.or_insert_with(|| ReadLimiter::new(environment.clone())).clone())
     }
 
     /// The segment, opened if it is not.
@@ -373,7 +373,7 @@ impl Segments {
     }
 
     fn add_as(&self, lease: Lease, object: Object, is_unverified: bool) -> Segment {
-        let (no, valve) = (lease.no(), self.valve(&object));
+        let (no, limiter) = (lease.no(), self.limiter(&object));
         let mut open = self.open.write();
         if let Some(shared) = open.get(no) {
             return Segment { shared };
@@ -384,8 +384,8 @@ impl Segments {
             lease,
             cache: self.cache.clone(),
             buffers: self.objects.buffers().clone(),
-            sides: self.sides.clone(),
-            valve,
+            replicas: self.replicas.clone(),
+            limiter,
             is_unverified: AtomicBool::new(is_unverified),
         });
         open.insert(&shared);

@@ -9,6 +9,7 @@ mod check;
 mod copies;
 mod crash_points;
 mod cursors;
+mod documents;
 mod dropped;
 mod durability;
 mod expiry;

@@ -336,7 +336,7 @@ fn compaction_frees_versions_of_released_snapshots() {
 /// Who goes on writing for so long that his writes are many times what was there is no reason to wait for him.
 #[test]
 fn compaction_ends_beside_continuous_writers() {
-    const MOST: u64 = 2_000_000;
+    const MAX_WRITES: u64 = 2_000_000;
     let bench = Bench::new();
     let database = bench.create();
     let store =
@@ -346,7 +346,7 @@ fn compaction_ends_beside_continuous_writers() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut random = SplitMix64::new(1);
-            while !has_ended.load(Ordering::Relaxed) && written.fetch_add(1, Ordering::Relaxed) < MOST {
+            while !has_ended.load(Ordering::Relaxed) && written.fetch_add(1, Ordering::Relaxed) < MAX_WRITES {
                 let (no, version) = (random.below(5000), 2 + random.below(9));
                 wait(store.put_with(&no.to_be_bytes(), &value(no, version), &WriteOptions::within(1000)))
                     .unwrap();
@@ -359,7 +359,7 @@ fn compaction_ends_beside_continuous_writers() {
         has_ended.store(true, Ordering::Relaxed);
         compacted.unwrap();
     });
-    assert!(written.into_inner() < MOST, "the compaction ended with the writes alone");
+    assert!(written.into_inner() < MAX_WRITES, "the compaction ended with the writes alone");
     wait(store.compact()).unwrap();
     let statistics = database.statistics().stores[0].clone();
     assert_eq!((statistics.root_kvsets, statistics.leaf_kvsets), (0, statistics.leaves), "{statistics:?}");

@@ -13,14 +13,14 @@ fn fingerprint(hash: u64) -> u32 {
     (hash.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32 | 1
 }
 
-/// With more than so many places for each it is made smaller.
-const SPARE: usize = 4;
+/// The table shrinks when it has more than this many slots for each key.
+const SHRINK_FACTOR: usize = 4;
 
 impl Ghosts {
     /// Has space for as many as `count`, and not much more.
     pub(super) fn fit(&mut self, count: usize) {
         let places = count.max(16).next_power_of_two();
-        if places <= self.places.len() && self.places.len() <= SPARE * places {
+        if places <= self.places.len() && self.places.len() <= SHRINK_FACTOR * places {
             return;
         }
         let before = std::mem::replace(&mut self.places, vec![0; places]);

@@ -4,16 +4,16 @@ use super::super::Newest;
 use crate::entry::SequenceNo;
 
 /// Items begin at multiples of this.
-pub(super) const UNIT: usize = 16;
+pub(super) const UNIT_BYTES: usize = 16;
 
 /// Bytes of a header.
 pub(super) const HEADER_BYTES: usize = 48;
 
-/// A value is known not to have been used more often than that.
-pub(super) const MOST_USES: u8 = 3;
+/// The use counter saturates here, as in S3-FIFO.
+pub(super) const MAX_USES: u8 = 3;
 
-/// Where the number of uses is.
-const USES_AT: usize = 44;
+/// Offset of the use counter in the header.
+const USES_OFFSET: usize = 44;
 const IS_LIVE: u8 = 1;
 const HAS_NEWEST: u8 = 2;
 const EXPIRES: u8 = 4;
@@ -41,7 +41,7 @@ impl Header {
 
     /// Bytes up to the next item.
     pub(super) fn item_bytes(&self) -> usize {
-        (HEADER_BYTES + self.content_bytes()).next_multiple_of(UNIT)
+        (HEADER_BYTES + self.content_bytes()).next_multiple_of(UNIT_BYTES)
     }
 
     /// The one at the beginning of `item`, which [`write`](Self::write) has written.
@@ -49,7 +49,7 @@ impl Header {
     pub(super) fn read(item: &[u8]) -> Header {
         let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| item[at + byte]));
         let short = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| item[at + byte]));
-        let flags = item[USES_AT + 1];
+        let flags = item[USES_OFFSET + 1];
         let expires_s = (flags & EXPIRES != 0).then(|| short(32));
         Header {
             owner: long(0),
@@ -58,7 +58,7 @@ impl Header {
             newest: (flags & HAS_NEWEST != 0).then(|| Newest { up_to: long(24), expires_s }),
             value_bytes: short(36),
             key_bytes: short(40),
-            uses: item[USES_AT],
+            uses: item[USES_OFFSET],
             is_live: flags & IS_LIVE != 0,
         }
     }
@@ -74,8 +74,8 @@ impl Header {
         item[36..40].copy_from_slice(&self.value_bytes.to_le_bytes());
         item[40..44].copy_from_slice(&self.key_bytes.to_le_bytes());
         let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
-        item[USES_AT] = self.uses;
-        item[USES_AT + 1] = flag(self.is_live, IS_LIVE)
+        item[USES_OFFSET] = self.uses;
+        item[USES_OFFSET + 1] = flag(self.is_live, IS_LIVE)
             | flag(self.newest.is_some(), HAS_NEWEST)
             | flag(expires_s.is_some(), EXPIRES);
     }

@@ -27,45 +27,46 @@ use bytes::Bytes;
 use hashbrown::HashTable;
 use tanada_io::Slots;
 
-use super::super::held::{Newest, later};
+use super::super::cached_version::{Newest, later};
 use super::ghosts::Ghosts;
-use super::item::{HEADER_BYTES, Header, MOST_USES, UNIT};
+use super::item::{HEADER_BYTES, Header, MAX_USES, UNIT_BYTES};
 use crate::entry::SequenceNo;
 use queue::{Block, Queue, Which};
 
-/// An item that takes more than one in so many parts of a block is a block of its own.
-const LARGE_PART: usize = 4;
+/// An item larger than this fraction (1/n) of a block is allocated on its own.
+const LARGE_ITEM_DIVISOR: usize = 4;
 
-/// What a large item takes beside its bytes.
-const LARGE_BYTES: usize = 128;
+/// Bytes of a large item beside its value.
+const LARGE_ITEM_OVERHEAD_BYTES: usize = 128;
 
-/// A large item takes no more than one in so many parts of what a shard has.
-const LARGEST_PART: usize = 4;
+/// A large item has at most this fraction (1/n) of its shard.
+const MAX_LARGE_ITEM_DIVISOR: usize = 4;
 
 /// Where an item is: in units from the first slot on, or which of the large ones it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place(u32);
 
-const LARGE: u32 = 1 << 31;
+/// Marks a place that is an index into the large items.
+const LARGE_ITEM_BIT: u32 = 1 << 31;
 
 /// Slots that can be told by a place.
 pub(super) fn most_slots(block_bytes: usize) -> usize {
-    LARGE as usize / (block_bytes / UNIT)
+    LARGE_ITEM_BIT as usize / (block_bytes / UNIT_BYTES)
 }
 
 impl Place {
     fn at(byte: usize) -> Place {
-        Place((byte / UNIT) as u32)
+        Place((byte / UNIT_BYTES) as u32)
     }
 
     fn large(no: usize) -> Place {
-        Place(no as u32 | LARGE)
+        Place(no as u32 | LARGE_ITEM_BIT)
     }
 
     fn found(self) -> At {
-        match self.0 & LARGE {
-            0 => At::Byte(self.0 as usize * UNIT),
-            _ => At::Large((self.0 & !LARGE) as usize),
+        match self.0 & LARGE_ITEM_BIT {
+            0 => At::Byte(self.0 as usize * UNIT_BYTES),
+            _ => At::Large((self.0 & !LARGE_ITEM_BIT) as usize),
         }
     }
 }
@@ -85,7 +86,7 @@ struct Large {
 
 impl Large {
     fn bytes(&self) -> usize {
-        self.value_and_key.len() / 8 * 9 + LARGE_BYTES
+        self.value_and_key.len() / 8 * 9 + LARGE_ITEM_OVERHEAD_BYTES
     }
 }
 
@@ -184,7 +185,7 @@ impl Shard {
     pub(super) fn get(&mut self, owner: u64, position: u64) -> Option<(Header, Bytes)> {
         let place = self.find(hash_of(owner, position), owner, position)?;
         let mut header = header_at(&self.slots, &self.large, place);
-        if header.uses < MOST_USES {
+        if header.uses < MAX_USES {
             header.uses += 1;
             self.set_header(place, &header);
         }
@@ -307,7 +308,7 @@ impl Shard {
     /// at all.
     fn append(&mut self, which: Which, header: &Header, put: &Put<'_>) -> Option<Place> {
         let item_bytes = header.item_bytes();
-        if item_bytes > self.block_bytes / LARGE_PART {
+        if item_bytes > self.block_bytes / LARGE_ITEM_DIVISOR {
             return self.append_large(which, header, put);
         }
         if self.room(which) < item_bytes {
@@ -323,7 +324,9 @@ impl Shard {
     }
 
     fn append_large(&mut self, queue: Which, header: &Header, put: &Put<'_>) -> Option<Place> {
-        if header.item_bytes() > self.most_with_spare() / LARGEST_PART || self.large.len() >= LARGE as usize {
+        if header.item_bytes() > self.most_with_spare() / MAX_LARGE_ITEM_DIVISOR
+            || self.large.len() >= LARGE_ITEM_BIT as usize
+        {
             return None;
         }
         let value_and_key = [put.value, put.key].concat().into();

@@ -14,12 +14,13 @@ use crate::log::segment::LogSegment;
 use crate::written::Purpose;
 use crate::{Error, ErrorKind, Result};
 
-/// How long a segment waits for space on its class, and how often it looks.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// Longest wait of a segment for space on its class.
+const MAX_SPACE_WAIT: Duration = Duration::from_secs(1);
+/// Interval at which a waiting segment checks for space.
+const SPACE_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How long nothing is appended before the log says that what is there was durable.
-const CONFIRM_AFTER: Duration = Duration::from_millis(250);
+/// Idle time after which the log records that its contents are durable.
+const CONFIRM_DELAY: Duration = Duration::from_millis(250);
 
 /// Patience of the log for space on its class. It waits again only after space has appeared once: in a full volume each
 /// segment would take that long.
@@ -33,9 +34,9 @@ impl Patience {
     /// Returns whether the next segment waits until it is looked once more, given whether there is too little space,
     /// and more is on its way.
     fn waits(&mut self, room_comes: bool) -> bool {
-        let waits = room_comes && !self.was_in_vain && self.waited < LONGEST_WAIT;
+        let waits = room_comes && !self.was_in_vain && self.waited < MAX_SPACE_WAIT;
         if waits {
-            self.waited += LOOK_EVERY;
+            self.waited += SPACE_POLL_INTERVAL;
         } else {
             *self = Patience { waited: Duration::ZERO, was_in_vain: room_comes };
         }
@@ -206,7 +207,7 @@ impl Log {
                     }
                 }
                 Next::Confirm => {
-                    let slept = self.environment.sleep(CONFIRM_AFTER);
+                    let slept = self.environment.sleep(CONFIRM_DELAY);
                     if let Either::Right(_) = select(Box::pin(noticed), slept).await {
                         self.confirm();
                     }
@@ -257,7 +258,7 @@ impl Log {
             let bytes = if self.objects.is_short() { least } else { bytes };
             let class = self.classes.of_log();
             if patience.waits(self.room_comes(class.as_deref(), bytes)) {
-                self.environment.sleep(LOOK_EVERY).await;
+                self.environment.sleep(SPACE_POLL_INTERVAL).await;
                 continue;
             }
             let mut prepared = LogSegment::prepare(&self.objects, class.as_deref(), bytes).await;
@@ -293,7 +294,7 @@ mod tests {
     #[test]
     fn room_that_did_not_come_is_waited_for_when_there_was_some_again() {
         let mut patience = Patience::default();
-        let most = (LONGEST_WAIT.as_micros() / LOOK_EVERY.as_micros()) as usize;
+        let most = (MAX_SPACE_WAIT.as_micros() / SPACE_POLL_INTERVAL.as_micros()) as usize;
         let mut waits_of = |looks: &[bool]| looks.iter().filter(|comes| patience.waits(**comes)).count();
         assert_eq!(waits_of(&[true; 10]), 10);
         assert_eq!(waits_of(&[false]), 0, "it came");

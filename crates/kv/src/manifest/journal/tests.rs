@@ -179,7 +179,7 @@ fn the_manifest_is_rotated_early_where_space_is_short() {
         }
         manifest.rotations.get()
     };
-    let few = (CHUNKS_IF_SHORT + 1) * volume.volume.chunk_bytes();
+    let few = (LOW_SPACE_CHUNKS + 1) * volume.volume.chunk_bytes();
     assert_eq!(change(few), 0);
     objects.keep_free(1 << 40, 0, 0);
     assert_eq!(change(BLOCK as u64), 1);

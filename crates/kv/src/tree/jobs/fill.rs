@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::output::Outputs;
 use super::sink::Ending;
-use super::{Overwritten, VERSIONS_AT_ONCE};
+use super::{Overwritten, VERSIONS_PER_SLICE};
 use crate::Result;
 use crate::entry::{Content, Version};
 use crate::keyfile::{KeyCursor, KeyHash};
@@ -30,14 +30,14 @@ pub(super) struct Target<'a> {
     pub(super) below: &'a [Arc<Kvset>],
 }
 
-/// One in so many keys is looked for in what lies below.
-const SAMPLED: usize = 64;
+/// The fraction (1/n) of keys that is looked up below to estimate overwrites.
+const SAMPLE_DIVISOR: usize = 64;
 
-/// Parts of filters that a job reads for that at most.
-const MOST_LOADS: usize = 128;
+/// Most filter parts that a job loads for that.
+const MAX_FILTER_LOADS: usize = 128;
 
-/// Of filters with fewer bits for each key, one lets more than one in ten of other keys pass.
-const LEAST_BITS: u32 = 5;
+/// With fewer filter bits a key, more than a tenth of the hits are false, and nothing is estimated.
+const MIN_FILTER_BITS: u32 = 5;
 
 fn value_bytes(version: &Version) -> u64 {
     match &version.content {
@@ -56,7 +56,7 @@ impl<'a> Sampling<'a> {
     /// None where filters say too little, or nothing.
     fn of(below: &'a [Arc<Kvset>], bits_per_key: u32) -> Option<Sampling<'a>> {
         let originals = || below.iter().filter(|kvset| !kvset.is_copy());
-        let tells = bits_per_key >= LEAST_BITS && originals().all(|kvset| kvset.has_filter());
+        let tells = bits_per_key >= MIN_FILTER_BITS && originals().all(|kvset| kvset.has_filter());
         (tells && originals().next().is_some()).then_some(Sampling { below })
     }
 
@@ -67,7 +67,7 @@ impl<'a> Sampling<'a> {
         let originals = || self.below.iter().filter(|kvset| !kvset.is_copy());
         let unknown = originals().filter(|kvset| kvset.may_contain_at_once(key, hash).is_none()).count();
         // Keys of which more is known than of others would say too much.
-        if overwritten.loads + unknown > MOST_LOADS {
+        if overwritten.loads + unknown > MAX_FILTER_LOADS {
             return;
         }
         overwritten.loads += unknown;
@@ -103,7 +103,7 @@ pub(super) async fn fill(
     while groups.peek().is_some_and(|key| end.is_none_or(|end| key < &**end)) {
         groups.next(retention).await?;
         keys += 1;
-        if keys.is_multiple_of(VERSIONS_AT_ONCE) {
+        if keys.is_multiple_of(VERSIONS_PER_SLICE) {
             yield_now().await;
         }
         let (key, versions) = groups.group();
@@ -127,7 +127,7 @@ pub(super) async fn fill(
         let is_hot = groups.is_hot();
         let (key, versions) = groups.group();
         if let Some(sampling) = &sampling
-            && keys % SAMPLED == 1
+            && keys % SAMPLE_DIVISOR == 1
         {
             sampling.look(key, &mut outputs.output().overwritten).await;
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::output::Outputs;
 use super::sink::Ending;
-use super::{JobContext, JobOutput, VERSIONS_AT_ONCE, groups, select};
+use super::{JobContext, JobOutput, VERSIONS_PER_SLICE, groups, select};
 use crate::Result;
 use crate::merge::Retention;
 use crate::notify::yield_now;
@@ -39,7 +39,7 @@ async fn write(context: &JobContext, inputs: &[Arc<Kvset>], outputs: &mut Output
     while groups.peek().is_some() {
         groups.next(&retention).await?;
         keys += 1;
-        if keys.is_multiple_of(VERSIONS_AT_ONCE) {
+        if keys.is_multiple_of(VERSIONS_PER_SLICE) {
             yield_now().await;
         }
         let (key, versions) = groups.group();

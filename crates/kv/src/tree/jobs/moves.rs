@@ -19,7 +19,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::sink::Sink;
-use super::{JobContext, VERSIONS_AT_ONCE};
+use super::{JobContext, VERSIONS_PER_SLICE};
 use crate::entry::{Content, FirstHome, Pointer, SegmentNo};
 use crate::keyfile::KeyCursor;
 use crate::merge::{Groups, Retention};
@@ -27,22 +27,22 @@ use crate::notify::{Notify, yield_now};
 use crate::value::{Damaged, Reading, Room, Segment, largest_read, read_each};
 use crate::{Error, Result};
 
-/// Parts of a round at most: each has a stream that holds memory.
-const MOST_PARTS: u64 = 8;
+/// Most parts of a round: each has a stream that holds memory.
+const MAX_PARTS: u64 = 8;
 
 /// Bytes that say of a value where it lies, in which order that is read, to which part it goes, and its new place and
 /// mirror. In all no more than half of the memory of a batch.
 const PLACE_BYTES: u64 =
     (size_of::<Pointer>() + size_of::<usize>() + size_of::<u16>() + size_of::<Option<Moved>>()) as u64;
 
-/// Bytes that a value takes in memory beside its own.
-const WAITING_BYTES: u64 = 64;
+/// Bytes that a waiting value takes in memory beside its own.
+const WAITING_OVERHEAD_BYTES: u64 = 64;
 
-/// The part of the memory of values that may be on their way from the log.
-const ON_THEIR_WAY_PART: u64 = 8;
+/// The fraction (1/n) of the memory of values that may be in flight from the log.
+const IN_FLIGHT_DIVISOR: u64 = 8;
 
-/// Bytes of values that are written before other tasks of the thread have their turn.
-const BYTES_AT_ONCE: u64 = 1 << 20;
+/// Bytes of values that are written before the task yields.
+const BYTES_PER_SLICE: u64 = 1 << 20;
 
 /// Returns how many values a round moves with this batch memory.
 pub(crate) fn values_of_a_round(batch_bytes: u64) -> u64 {
@@ -51,7 +51,7 @@ pub(crate) fn values_of_a_round(batch_bytes: u64) -> u64 {
 
 /// Returns how many bytes a round moves into segments of this size.
 pub(crate) fn bytes_of_a_round(segment_bytes: u64) -> u64 {
-    MOST_PARTS.saturating_mul(segment_bytes)
+    MAX_PARTS.saturating_mul(segment_bytes)
 }
 
 /// The target of a value.
@@ -96,7 +96,7 @@ impl Round {
             let bytes = u64::from(pointer.stored_len);
             let (left, last) = (&mut left[usize::from(*part)], &mut last[usize::from(*part)]);
             // The overflow of a full part goes to a further segment of it.
-            if bytes > *left && *left < part_bytes && u64::from(*last) < 4 * MOST_PARTS {
+            if bytes > *left && *left < part_bytes && u64::from(*last) < 4 * MAX_PARTS {
                 *last += 2;
                 *left = part_bytes;
             }
@@ -122,10 +122,10 @@ impl Memory {
     fn of(round: &Round, batch_bytes: u64) -> Memory {
         let values = round.pointers.len() as u64;
         let memory = batch_bytes.saturating_sub(values * PLACE_BYTES);
-        let on_their_way = memory / ON_THEIR_WAY_PART;
+        let on_their_way = memory / IN_FLIGHT_DIVISOR;
         let of_one_read = round.most_bytes.max(largest_read(on_their_way));
         let all_bytes = round.all_bytes();
-        let share = all_bytes as f64 / (all_bytes + values * WAITING_BYTES).max(1) as f64;
+        let share = all_bytes as f64 / (all_bytes + values * WAITING_OVERHEAD_BYTES).max(1) as f64;
         let room_bytes = ((memory as f64 * share) as u64).max(2 * of_one_read);
         let most_waiting = (room_bytes / 8 * 7).min(room_bytes - of_one_read);
         Memory { room_bytes, on_their_way, most_waiting }
@@ -223,7 +223,7 @@ impl<'a> Moves<'a> {
             && self.ahead.next(&self.retention).await?
         {
             keys += 1;
-            if keys.is_multiple_of(VERSIONS_AT_ONCE) {
+            if keys.is_multiple_of(VERSIONS_PER_SLICE) {
                 yield_now().await;
             }
             let is_hot = self.ahead.is_hot();
@@ -318,7 +318,7 @@ async fn write_parts(
                     let stored_len = u64::from(pointers[index].stored_len);
                     room.give(stored_len);
                     bytes += stored_len;
-                    if bytes >= BYTES_AT_ONCE {
+                    if bytes >= BYTES_PER_SLICE {
                         bytes = 0;
                         yield_now().await;
                     }
@@ -378,6 +378,6 @@ mod tests {
     #[test]
     fn the_number_of_parts_of_a_round_is_bounded() {
         let mut large = round(&vec![(200, false); 1000]);
-        assert_eq!(large.divide(100, [100, 100]), [4 * MOST_PARTS as usize, 1]);
+        assert_eq!(large.divide(100, [100, 100]), [4 * MAX_PARTS as usize, 1]);
     }
 }

@@ -30,11 +30,11 @@ use crate::tree::edit::KvsetKind;
 use crate::tree::kvset::Kvset;
 use crate::value::{Damaged, Room, Segment, read_stored};
 
-/// The part of a batch that may be read before anything of the one before has left.
-const READ_AHEAD_PART: u64 = 8;
+/// The fraction (1/n) of a batch that may be read before the batch before has been written.
+const READ_AHEAD_DIVISOR: u64 = 8;
 
-/// The part of a batch's memory that versions take whose values were moved before.
-const STEPS_PART: u64 = 8;
+/// The fraction (1/n) of a batch's memory for versions whose values were moved before.
+const MOVED_VERSIONS_DIVISOR: u64 = 8;
 
 /// Collects what a job writes.
 pub(super) struct Outputs<'a> {
@@ -199,7 +199,7 @@ impl<'a> Outputs<'a> {
         self.sink.output.versions_kept += 1;
         // If few values of a leaf are moved, versions take most of the memory.
         let most_bytes = match self.moves {
-            Some(_) => self.context.batch_bytes / STEPS_PART,
+            Some(_) => self.context.batch_bytes / MOVED_VERSIONS_DIVISOR,
             None => self.context.batch_bytes,
         };
         if self.batch.bytes + self.held_bytes >= most_bytes {
@@ -219,7 +219,7 @@ impl<'a> Outputs<'a> {
         let batch = std::mem::take(&mut self.batch);
         let read_bytes: u64 = batch.pointers.iter().map(|pointer| u64::from(pointer.stored_len)).sum();
         self.held_bytes = (batch.bytes - read_bytes).min(self.context.batch_bytes / 2);
-        let room = Room::of(self.context.batch_bytes / READ_AHEAD_PART);
+        let room = Room::of(self.context.batch_bytes / READ_AHEAD_DIVISOR);
         let (before, kind, sink) = (self.read.take(), self.sink.kind, &mut self.sink);
         let write = async {
             let written = match before {

@@ -7,7 +7,7 @@ use futures::stream::{StreamExt, TryStreamExt};
 use tanada_volume::Object;
 
 use super::moves::Moved;
-use super::{JobContext, JobOutput, VERSIONS_AT_ONCE};
+use super::{JobContext, JobOutput, VERSIONS_PER_SLICE};
 use crate::entry::{Content, FirstHome, Pointer, RangeTombstone, SegmentNo, Version};
 use crate::keyfile::KeyFileWriter;
 use crate::notify::yield_now;
@@ -18,8 +18,8 @@ use crate::value::{HEADER_BYTES, Room, SegmentWriter};
 use crate::written::Purpose;
 use crate::{Error, ErrorKind, Result};
 
-/// Objects that are synced at once.
-const SYNCED_AT_ONCE: usize = 32;
+/// Objects that are synced concurrently.
+const CONCURRENT_SYNCS: usize = 32;
 
 /// The place of a complete kvset.
 #[derive(Debug)]
@@ -76,8 +76,8 @@ pub(super) struct Batch {
 impl Batch {
     /// The part that the next step goes to.
     pub(super) fn part(&mut self) -> &mut Part {
-        if self.parts.last().is_none_or(|part| part.steps.len() == VERSIONS_AT_ONCE) {
-            self.parts.push(Part { keys: Vec::new(), steps: Vec::with_capacity(VERSIONS_AT_ONCE) });
+        if self.parts.last().is_none_or(|part| part.steps.len() == VERSIONS_PER_SLICE) {
+            self.parts.push(Part { keys: Vec::new(), steps: Vec::with_capacity(VERSIONS_PER_SLICE) });
         }
         let last = self.parts.len() - 1;
         &mut self.parts[last]
@@ -426,7 +426,7 @@ impl<'a> Sink<'a> {
         // After a stop here it is in no manifest: orphans, deleted at the next opening; if the job is given up, drafts,
         // deleted soon.
         let syncs: Vec<_> = self.written.iter().map(|(_, object)| sync(object)).collect();
-        futures::stream::iter(syncs).buffer_unordered(SYNCED_AT_ONCE).try_collect::<()>().await?;
+        futures::stream::iter(syncs).buffer_unordered(CONCURRENT_SYNCS).try_collect::<()>().await?;
         self.output.made.extend(self.written.drain(..).map(|(lease, _)| lease));
         Ok(std::mem::take(&mut self.output))
     }

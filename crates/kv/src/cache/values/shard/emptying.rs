@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use super::queue::{Block, Which};
 use super::{Place, Shard, hash_of};
-use crate::cache::values::item::{HEADER_BYTES, Header, MOST_USES};
+use crate::cache::values::item::{HEADER_BYTES, Header, MAX_USES};
 
-/// The small queue has one in this many bytes.
-const SMALL_PART: usize = 10;
+/// The small queue of S3-FIFO has this fraction (1/n) of the bytes.
+const SMALL_QUEUE_DIVISOR: usize = 10;
 
 /// At most this fraction of a block survives when it is evicted.
 const STAYING_PART: (usize, usize) = (3, 4);
@@ -16,7 +16,7 @@ impl Shard {
     /// Empties a block; whether there was one.
     pub(super) fn empty_one(&mut self) -> bool {
         let all_bytes = self.small.bytes + self.main.bytes;
-        let has_its_part = self.small.bytes * SMALL_PART >= all_bytes;
+        let has_its_part = self.small.bytes * SMALL_QUEUE_DIVISOR >= all_bytes;
         let which = if has_its_part || self.main.is_empty() { Which::Small } else { Which::Main };
         let Some(block) = self.queue(which).pop() else { return false };
         match block {
@@ -27,7 +27,8 @@ impl Shard {
             }
             Block::Slot { no, used_bytes } => {
                 self.queue(which).bytes -= self.block_bytes;
-                let may_all_stay = which == Which::Small && self.small.bytes * SMALL_PART <= 2 * all_bytes;
+                let may_all_stay =
+                    which == Which::Small && self.small.bytes * SMALL_QUEUE_DIVISOR <= 2 * all_bytes;
                 let most =
                     if may_all_stay { used_bytes } else { used_bytes / STAYING_PART.1 * STAYING_PART.0 };
                 self.empty_slot(which, no * self.block_bytes..no * self.block_bytes + used_bytes, most);
@@ -59,18 +60,18 @@ impl Shard {
 
     /// The uses of what stays of a block: one, or more if that would be more than `most` bytes.
     fn least_uses(&self, bytes: Range<usize>, most: usize) -> u8 {
-        let mut by_uses = [0; MOST_USES as usize + 1];
+        let mut by_uses = [0; MAX_USES as usize + 1];
         let mut byte = bytes.start;
         while byte < bytes.end {
             let header = Header::read(&self.slots.bytes()[byte..byte + HEADER_BYTES]);
             let item_bytes = header.item_bytes();
             if header.is_live {
-                by_uses[header.uses.min(MOST_USES) as usize] += item_bytes;
+                by_uses[header.uses.min(MAX_USES) as usize] += item_bytes;
             }
             byte += item_bytes;
         }
         let fits = |least: &u8| by_uses[*least as usize..].iter().sum::<usize>() <= most;
-        (1..MOST_USES).find(fits).unwrap_or(MOST_USES)
+        (1..MAX_USES).find(fits).unwrap_or(MAX_USES)
     }
 
     /// Moves an item to the end of the main queue, if there is space.

@@ -48,34 +48,35 @@ enum Pressure {
     Stop(Cause),
 }
 
-/// The longest that a write is slowed.
-const SLOWEST: Duration = Duration::from_millis(1);
+/// Longest delay of a write for root kvsets.
+const MAX_DELAY: Duration = Duration::from_millis(1);
 
-/// The longest that it is slowed for space on the fastest class.
-const SLOWEST_FOR_ROOM: Duration = Duration::from_micros(250);
+/// Longest delay of a write for space on the fastest class.
+const MAX_DELAY_FOR_FAST_CLASS: Duration = Duration::from_micros(250);
 
-/// The longest that it is slowed for garbage; from so many times the bytes that there may be, and as long at so many.
-const SLOWEST_FOR_SPACE: Duration = Duration::from_millis(10);
+/// Longest delay of a write for garbage.
+const MAX_DELAY_FOR_GARBAGE: Duration = Duration::from_millis(10);
 const SLOWED_FOR_SPACE: [f64; 2] = [1.25, 1.75];
 
-/// Less garbage than so many value segments matters to nobody, unless it is a quarter of what is free.
-const LEAST_EXCESS: u64 = 2;
+/// Garbage below this many value segments delays no writes, unless it is a quarter of the free space.
+const MIN_EXCESS_SEGMENTS: u64 = 2;
 
-/// How much of what the fastest class may hold is in use when writes begin to be slowed.
-const SLOWED_FROM: f64 = 0.875;
+/// Fraction of the fastest class in use from which on writes are delayed.
+const DELAY_FROM_FRACTION: f64 = 0.875;
 
 /// Returns the delay of writes at this used share of the fastest class, the next need of the log included.
 fn slowed_for_room(share: f64) -> Duration {
-    SLOWEST_FOR_ROOM.mul_f64(((share - SLOWED_FROM) / (1.0 - SLOWED_FROM)).clamp(0.0, 1.0))
+    MAX_DELAY_FOR_FAST_CLASS
+        .mul_f64(((share - DELAY_FROM_FRACTION) / (1.0 - DELAY_FROM_FRACTION)).clamp(0.0, 1.0))
 }
 
 /// Returns the delay of writes for garbage.
 fn slowed_for_space(space: Space, segment_bytes: u64, free_bytes: u64) -> Duration {
     let [from, to] = SLOWED_FOR_SPACE;
-    if space.excess < (LEAST_EXCESS * segment_bytes).min(free_bytes / 4) {
+    if space.excess < (MIN_EXCESS_SEGMENTS * segment_bytes).min(free_bytes / 4) {
         return Duration::ZERO;
     }
-    SLOWEST_FOR_SPACE.mul_f64(((space.over - from) / (to - from)).clamp(0.0, 1.0))
+    MAX_DELAY_FOR_GARBAGE.mul_f64(((space.over - from) / (to - from)).clamp(0.0, 1.0))
 }
 
 /// Returns whether anything is put in.
@@ -121,7 +122,7 @@ impl Core {
             };
         }
         let steps = (settings.most_root_kvsets - settings.slow_root_kvsets).max(1) as u32;
-        let for_root = SLOWEST * (kvsets - settings.slow_root_kvsets + 1) as u32 / steps;
+        let for_root = MAX_DELAY * (kvsets - settings.slow_root_kvsets + 1) as u32 / steps;
         match for_space > for_root {
             true => Pressure::Slow(for_space, Cause::Space),
             false => Pressure::Slow(for_root, Cause::RootKvsets),
@@ -131,7 +132,7 @@ impl Core {
     /// To be called when something came to the fastest class or left it, and `share` of what the database may have
     /// there is in use.
     pub(crate) fn update_room(&self, share: f64) {
-        let lags = share > SLOWED_FROM && self.spills_lag();
+        let lags = share > DELAY_FROM_FRACTION && self.spills_lag();
         let time = if lags { slowed_for_room(share) } else { Duration::ZERO };
         self.slowed_us.store(time.as_micros() as u32, Ordering::Relaxed);
         self.hurry.room.store(lags, Ordering::Relaxed);
@@ -271,10 +272,10 @@ mod tests {
     #[test]
     fn writes_are_slowed_gradually_and_no_more_than_so_much() {
         assert_eq!(slowed_for_room(0.0), Duration::ZERO);
-        assert_eq!(slowed_for_room(SLOWED_FROM), Duration::ZERO);
-        let half = slowed_for_room((1.0 + SLOWED_FROM) / 2.0);
-        assert!(half > SLOWEST_FOR_ROOM / 3 && half < SLOWEST_FOR_ROOM * 2 / 3, "{half:?}");
-        assert_eq!(slowed_for_room(1.0), SLOWEST_FOR_ROOM);
-        assert_eq!(slowed_for_room(7.0), SLOWEST_FOR_ROOM);
+        assert_eq!(slowed_for_room(DELAY_FROM_FRACTION), Duration::ZERO);
+        let half = slowed_for_room((1.0 + DELAY_FROM_FRACTION) / 2.0);
+        assert!(half > MAX_DELAY_FOR_FAST_CLASS / 3 && half < MAX_DELAY_FOR_FAST_CLASS * 2 / 3, "{half:?}");
+        assert_eq!(slowed_for_room(1.0), MAX_DELAY_FOR_FAST_CLASS);
+        assert_eq!(slowed_for_room(7.0), MAX_DELAY_FOR_FAST_CLASS);
     }
 }

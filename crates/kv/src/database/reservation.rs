@@ -17,45 +17,49 @@ use std::time::Duration;
 
 use super::core::{Core, Writing};
 use super::jobs::Turn;
-use super::pressure::{Cause, has_puts};
 use super::store::StoreState;
+use super::write_stall::{Cause, has_puts};
 use crate::log::frame::{Payload, StoreNo};
 use crate::pace::Pace;
+use crate::tree::chunk_coalescing::{Together, pick_together};
 use crate::tree::pick::{Job, key_bytes};
-use crate::tree::whole_chunks::{Together, pick_together};
 use crate::tree::{JobContext, KvsetNo, Leaf, LeafNo, TreeState};
 use crate::{Error, ErrorKind, Result};
 
-/// Log segments: one that is being filled and one that is ready, when the database is opened.
-const LOG_SEGMENTS: u64 = 2;
+/// Reserved log segments: one that is being filled, and one that is ready, at an opening.
+const RESERVED_LOG_SEGMENTS: u64 = 2;
 
-/// Chunks beside those and a segment of values: manifests, key files of memtables and of the root.
-const CHUNKS: u64 = 8;
+/// Reserved chunks beside those and a value segment: manifests, key files of memtables and of the root.
+const RESERVED_CHUNKS: u64 = 8;
 
-/// Kvsets are brought together before a database is closed if less is free, so often at most.
-const LEAST_AT_THE_END: u64 = CHUNKS;
-const MOST_AT_THE_END: usize = 16;
+/// A close merges kvsets while fewer chunks are free,
+const MIN_CHUNKS_AT_CLOSE: u64 = RESERVED_CHUNKS;
+/// at most this often.
+const MAX_MERGES_AT_CLOSE: usize = 16;
 
-/// No more than one in so many of the volume's, but for as many chunks as a database can be in at all.
-const MOST: u64 = 4;
-const LEAST_CHUNKS: u64 = 16;
+/// The reserve is at most this fraction (1/n) of the volume, but for the chunks that a database needs in any case.
+const MAX_RESERVE_DIVISOR: u64 = 4;
+/// Chunks that a database needs in any case.
+const MIN_DATABASE_CHUNKS: u64 = 16;
 
 /// Least reserved chunks, even in the smallest volumes: what an opening that deletes one key takes, a manifest, a log
 /// segment and a key file. At most a quarter, so that two or three chunks remain usable.
-const FEWEST: u64 = 3;
+const MIN_RESERVED_CHUNKS: u64 = 3;
 
-/// Memtables that the fastest class has space for, at least, unless they had so little.
-const TABLES_OF_A_CLASS: u64 = 16;
-const LEAST_TABLE_BYTES: u64 = 1 << 20;
+/// The fastest class has space for at least this many memtables, unless they are of the least size.
+const MIN_MEMTABLES_PER_CLASS: u64 = 16;
+/// Least size of a memtable that is bounded by its class.
+const MIN_MEMTABLE_BYTES: u64 = 1 << 20;
 
-/// How long a write waits for space: while jobs are at work, which free more than they take, and in any case.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
-const WAIT: Duration = Duration::from_secs(1);
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// Longest wait of a write for space while jobs run, which free more than they take.
+const MAX_SPACE_WAIT: Duration = Duration::from_secs(10);
+/// Wait of a write for space in any case.
+const SPACE_WAIT: Duration = Duration::from_secs(1);
+/// Interval at which a waiting write checks for space.
+const SPACE_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How often deletions are made durable meanwhile, by all who wait together: that makes room of what was deleted, and
-/// nobody else may see to it.
-const SYNC_EVERY: Duration = Duration::from_millis(200);
+/// Interval at which waiting writes make deletions of objects durable, which frees their space.
+const DELETION_SYNC_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Waiting for what others give back.
 impl Core {
@@ -63,7 +67,7 @@ impl Core {
     fn is_to_sync(&self) -> bool {
         let now = self.environment.now();
         let mut synced = self.background.synced_for_room.lock();
-        let is_due = synced.is_none_or(|synced| now.saturating_sub(synced) >= SYNC_EVERY);
+        let is_due = synced.is_none_or(|synced| now.saturating_sub(synced) >= DELETION_SYNC_INTERVAL);
         if is_due {
             *synced = Some(now);
         }
@@ -83,11 +87,11 @@ impl Core {
         let waited = self.environment.now().saturating_sub(began);
         let works = |store: &Arc<StoreState>| Some(store.no) != mine && store.has_job.load(Ordering::Acquire);
         let is_worked = self.stores.read().iter().any(works);
-        if waited >= LONGEST_WAIT || (waited >= WAIT && !is_worked) || self.background.is_stopping() {
+        if waited >= MAX_SPACE_WAIT || (waited >= SPACE_WAIT && !is_worked) || self.background.is_stopping() {
             return Ok(false);
         }
         self.background.work.notify();
-        self.environment.sleep(LOOK_EVERY).await;
+        self.environment.sleep(SPACE_POLL_INTERVAL).await;
         Ok(true)
     }
 
@@ -120,16 +124,18 @@ impl Core {
         self.largest_need.store(largest, Ordering::Relaxed);
         let settings = self.settings();
         let log_segment = super::open::log_segment_bytes(volume, &settings);
-        let bytes = LOG_SEGMENTS * log_segment + CHUNKS * volume.chunk_bytes() + largest;
+        let bytes = RESERVED_LOG_SEGMENTS * log_segment + RESERVED_CHUNKS * volume.chunk_bytes() + largest;
         let rooms = super::limit::room_by_class(volume, &settings);
         let all: u64 = rooms.iter().sum();
-        let fewest = FEWEST.min(all / volume.chunk_bytes() / MOST) * volume.chunk_bytes();
-        let most = fewest.max(all.saturating_sub(LEAST_CHUNKS * volume.chunk_bytes()) / MOST);
+        let fewest =
+            MIN_RESERVED_CHUNKS.min(all / volume.chunk_bytes() / MAX_RESERVE_DIVISOR) * volume.chunk_bytes();
+        let most =
+            fewest.max(all.saturating_sub(MIN_DATABASE_CHUNKS * volume.chunk_bytes()) / MAX_RESERVE_DIVISOR);
         // Its segments are small ones by then.
-        let for_log = CHUNKS / 2 * volume.chunk_bytes();
+        let for_log = RESERVED_CHUNKS / 2 * volume.chunk_bytes();
         self.objects.keep_free(bytes.min(most), for_log.min(most), tables_of(&stores));
         let fastest = rooms.first().copied().unwrap_or(u64::MAX);
-        let of_class = (fastest / TABLES_OF_A_CLASS).max(LEAST_TABLE_BYTES);
+        let of_class = (fastest / MIN_MEMTABLES_PER_CLASS).max(MIN_MEMTABLE_BYTES);
         self.table_bytes.store(settings.table_bytes().min(of_class), Ordering::Relaxed);
     }
 
@@ -155,7 +161,7 @@ impl Core {
     /// `NoSpace`.
     pub(crate) async fn admit_puts(&self, payload: &Payload) -> Result<()> {
         // A larger batch needs a log segment of its own, whatever was free before.
-        let least = CHUNKS / 2 * self.objects.volume().chunk_bytes();
+        let least = RESERVED_CHUNKS / 2 * self.objects.volume().chunk_bytes();
         let large = Some(payload.frame_len() as u64).filter(|bytes| *bytes > least).unwrap_or_default();
         let is_too_large = || {
             let (free, kept) = self.objects.look_at_room();
@@ -310,10 +316,10 @@ impl Core {
                 let _ = self.delete_retired().await;
                 return;
             }
-            if self.environment.now().saturating_sub(began) >= WAIT {
+            if self.environment.now().saturating_sub(began) >= SPACE_WAIT {
                 return;
             }
-            self.environment.sleep(LOOK_EVERY).await;
+            self.environment.sleep(SPACE_POLL_INTERVAL).await;
         }
     }
 
@@ -342,7 +348,7 @@ impl Core {
 
     /// At the close of a database: makes space for the next opening and its deletes, if there is hardly any.
     pub(crate) async fn make_room_at_last(&self, writing: &Writing) {
-        let least = LEAST_AT_THE_END * self.objects.volume().chunk_bytes();
+        let least = MIN_CHUNKS_AT_CLOSE * self.objects.volume().chunk_bytes();
         let stores = self.stores.read().clone();
         let mut done = 0;
         for store in stores.iter().filter(|store| store.check_there().is_ok()) {
@@ -350,7 +356,7 @@ impl Core {
                 let (free, kept) = self.objects.room();
                 free < least.min(kept)
             };
-            while done < MOST_AT_THE_END && is_short() {
+            while done < MAX_MERGES_AT_CLOSE && is_short() {
                 done += 1;
                 if !self.bring_together(writing, store).await.is_ok_and(|did| did) {
                     break;

@@ -17,11 +17,11 @@ use super::pick::{Job, PickSettings, Picked, Surroundings, is_copy, key_bytes, n
 use super::shape::{Leaf, Tree};
 use crate::entry::SegmentNo;
 
-/// So many segments are worth a job, which may leave two small ones: of cold values and of hot ones.
-const LEAST_GATHERED: usize = 4;
+/// Least segments of a job, which may leave two small ones: of cold and of hot values.
+const MIN_SEGMENTS: usize = 4;
 
-/// So many more than leaves have in any case matter to nobody, where there is space.
-const SPARE: usize = 8;
+/// Small segments beyond those of each leaf that are tolerated where space allows.
+const SPARE_SEGMENTS: usize = 8;
 
 /// The small segments that a leaf could leave.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub(super) fn pick_gathering<K: AsRef<KvsetRecord> + Clone>(
 ) -> Option<Picked> {
     let small = tree.segments.values().filter(|segment| segment.stored_bytes < settings.small_segment_bytes);
     let small: BTreeSet<SegmentNo> = small.map(|segment| segment.no).collect();
-    let most = (LEAST_GATHERED - 1) * tree.leaves.len() + if around.is_tight { 0 } else { SPARE };
+    let most = (MIN_SEGMENTS - 1) * tree.leaves.len() + if around.is_tight { 0 } else { SPARE_SEGMENTS };
     if small.len() <= most {
         return None;
     }
@@ -68,7 +68,7 @@ pub(super) fn pick_gathering<K: AsRef<KvsetRecord> + Clone>(
     let mut rewritten = 0;
     let chosen = emptied.into_iter().enumerate().take_while(|(index, (_, bytes))| {
         rewritten += bytes;
-        *index < LEAST_GATHERED || rewritten <= most_rewritten
+        *index < MIN_SEGMENTS || rewritten <= most_rewritten
     });
     let emptied = chosen.map(|(_, (no, _))| no).collect();
     let job = Job::Compact { leaf: leaf.no, kvsets: numbers(&leaf.kvsets[best.kvsets]), emptied };
@@ -87,7 +87,7 @@ fn candidate<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, small: &BTreeSet<SegmentNo>)
             *bytes += references.stored_bytes;
         }
     }
-    if uses.len() < LEAST_GATHERED {
+    if uses.len() < MIN_SEGMENTS {
         return None;
     }
     // Copies of what is not part of a merge are lost by it.
@@ -108,7 +108,7 @@ fn candidate<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, small: &BTreeSet<SegmentNo>)
             kvsets,
         }
     });
-    let candidates = candidates.filter(|candidate| candidate.emptied.len() >= LEAST_GATHERED);
+    let candidates = candidates.filter(|candidate| candidate.emptied.len() >= MIN_SEGMENTS);
     candidates.max_by(|a, b| a.worth().total_cmp(&b.worth()))
 }
 
@@ -118,11 +118,11 @@ mod tests {
     use super::super::pick::testing::*;
     use super::*;
 
-    const SMALL: PickSettings = PickSettings { small_segment_bytes: 100, ..SETTINGS };
+    const SMALL_SETTINGS: PickSettings = PickSettings { small_segment_bytes: 100, ..SETTINGS };
 
     fn picked(tree: &super::super::shape::TreeRecord, is_tight: bool) -> Option<Job> {
         let around = Surroundings { is_tight, ..Surroundings::default() };
-        pick(tree, &SMALL, &around).map(|picked| picked.job)
+        pick(tree, &SMALL_SETTINGS, &around).map(|picked| picked.job)
     }
 
     /// Numbers from `from` on, of 10 bytes each.
@@ -189,9 +189,15 @@ mod tests {
         let tree = tree(&[], &[&leaf], &segments);
         let mut around = Surroundings { free_bytes: Some(600), ..Surroundings::default() };
         let emptied: Vec<_> = (50..62).collect();
-        assert_eq!(pick(&tree, &SMALL, &around).map(|picked| picked.job), compact(0, &[1], &emptied));
+        assert_eq!(
+            pick(&tree, &SMALL_SETTINGS, &around).map(|picked| picked.job),
+            compact(0, &[1], &emptied)
+        );
         around.free_bytes = Some(0);
         let emptied: Vec<_> = (50..54).collect();
-        assert_eq!(pick(&tree, &SMALL, &around).map(|picked| picked.job), compact(0, &[1], &emptied));
+        assert_eq!(
+            pick(&tree, &SMALL_SETTINGS, &around).map(|picked| picked.job),
+            compact(0, &[1], &emptied)
+        );
     }
 }

@@ -7,21 +7,21 @@ use std::collections::binary_heap::PeekMut;
 
 use crate::notify::yield_now;
 
-/// Items that are one portion: a fraction of a millisecond.
-const AT_ONCE: usize = 4096;
+/// Items that are processed before the task yields: a fraction of a millisecond.
+const ITEMS_PER_SLICE: usize = 4096;
 
 /// Counts what was done, for one loop.
 #[derive(Debug, Default)]
-pub(crate) struct Portions {
+pub(crate) struct Slices {
     done: usize,
 }
 
-impl Portions {
+impl Slices {
     /// One more item was looked at: now and then others have their turn.
     #[inline]
     pub(crate) async fn note(&mut self) {
         self.done += 1;
-        if self.done == AT_ONCE {
+        if self.done == ITEMS_PER_SLICE {
             self.done = 0;
             yield_now().await;
         }
@@ -30,23 +30,23 @@ impl Portions {
 
 /// Items in their order.
 pub(crate) async fn sorted<T: Ord + Copy>(mut items: Vec<T>) -> Vec<T> {
-    if items.len() <= AT_ONCE {
+    if items.len() <= ITEMS_PER_SLICE {
         items.sort_unstable();
         return items;
     }
-    for part in items.chunks_mut(AT_ONCE) {
+    for part in items.chunks_mut(ITEMS_PER_SLICE) {
         part.sort_unstable();
         yield_now().await;
     }
     let mut parts: BinaryHeap<Reverse<(T, usize)>> =
-        (0..items.len()).step_by(AT_ONCE).map(|first| Reverse((items[first], first))).collect();
+        (0..items.len()).step_by(ITEMS_PER_SLICE).map(|first| Reverse((items[first], first))).collect();
     let mut merged = Vec::with_capacity(items.len());
-    let mut portions = Portions::default();
+    let mut portions = Slices::default();
     while let Some(mut first) = parts.peek_mut() {
         let Reverse((item, at)) = *first;
         merged.push(item);
         let next = at + 1;
-        if next < items.len() && !next.is_multiple_of(AT_ONCE) {
+        if next < items.len() && !next.is_multiple_of(ITEMS_PER_SLICE) {
             *first = Reverse((items[next], next));
             drop(first);
         } else {
@@ -82,12 +82,12 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]
-        fn all_items_are_there_in_their_order(items in proptest::collection::vec(0u16..5000, 0..3 * AT_ONCE)) {
+        fn all_items_are_there_in_their_order(items in proptest::collection::vec(0u16..5000, 0..3 * ITEMS_PER_SLICE)) {
             let (mut expected, count) = (items.clone(), items.len());
             expected.sort_unstable();
             let (sorted, turns) = turns_of(sorted(items));
             prop_assert_eq!(sorted, expected);
-            let least = if count > AT_ONCE { 2 * (count / AT_ONCE) } else { 0 };
+            let least = if count > ITEMS_PER_SLICE { 2 * (count / ITEMS_PER_SLICE) } else { 0 };
             prop_assert!(turns >= least);
         }
     }

@@ -18,19 +18,21 @@ use crate::merge::{Source, View};
 use crate::tree::TreeState;
 use crate::value::{Segment, Segments, Wanted};
 
-/// Keys that are read together at first, how many times more the next time, and at most.
+/// Keys of the first prefetch.
 const FIRST_KEYS: usize = 8;
-const GROWTH: usize = 2;
-const MOST_KEYS: usize = 64;
+/// Each prefetch has this many times the keys of the one before.
+const GROWTH_FACTOR: usize = 2;
+/// Most keys of a prefetch.
+const MAX_KEYS: usize = 64;
 
-/// Most of them if somebody has said how many will be read.
-const MOST_EXPECTED_KEYS: usize = 1024;
+/// Most keys of a prefetch if the caller has announced how many will be read.
+const MAX_EXPECTED_KEYS: usize = 1024;
 
-/// With this many bytes of values there are enough keys.
-const ENOUGH_BYTES: u64 = 128 << 10;
+/// A prefetch ends after this many bytes of values.
+const TARGET_VALUE_BYTES: u64 = 128 << 10;
 
-/// Longer values have memory of their own.
-const MOST_COPIED_BYTES: usize = crate::memory::LONGEST_TOGETHER;
+/// Longer values have memory of their own and are not copied.
+const MAX_COPIED_BYTES: usize = crate::memory::MAX_PAIR_BYTES_IN_BLOCK;
 
 /// A key, its value, and when it expires.
 #[derive(Debug, Clone)]
@@ -88,7 +90,7 @@ pub(super) struct Ahead {
 
 /// The value for whoever may have it for long. It may lie in a page or a block with many others.
 fn own(value: &Bytes) -> Bytes {
-    if value.len() > MOST_COPIED_BYTES { value.clone() } else { Bytes::copy_from_slice(value) }
+    if value.len() > MAX_COPIED_BYTES { value.clone() } else { Bytes::copy_from_slice(value) }
 }
 
 impl Ahead {
@@ -124,9 +126,9 @@ impl Ahead {
     /// Keys to be read together next.
     pub(super) fn next_keys(&self) -> usize {
         if self.expected_left > 0 {
-            return self.expected_left.min(MOST_EXPECTED_KEYS);
+            return self.expected_left.min(MAX_EXPECTED_KEYS);
         }
-        (self.keys * GROWTH).clamp(FIRST_KEYS, MOST_KEYS)
+        (self.keys * GROWTH_FACTOR).clamp(FIRST_KEYS, MAX_KEYS)
     }
 
     /// Reads up to `keys` keys of the store `owner` that begin with `prefix`, and their values.
@@ -145,7 +147,7 @@ impl Ahead {
         let mut pointed: Vec<(usize, SequenceNo, Pointer, Option<FirstHome>)> = Vec::new();
         let mut bytes = 0;
         let mut is_end = false;
-        while entries.len() < keys && bytes < ENOUGH_BYTES {
+        while entries.len() < keys && bytes < TARGET_VALUE_BYTES {
             let is_there = view.step().await?;
             let version = view.version().filter(|_| is_there && view.key().starts_with(prefix));
             let Some(version) = version else {

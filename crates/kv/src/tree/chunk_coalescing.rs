@@ -12,8 +12,8 @@ use super::edit::{KvsetNo, KvsetRecord, LeafNo};
 use super::pick::numbers;
 use super::shape::Tree;
 
-/// Chunks that a merge has to give back beyond those that it takes: one is not worth writing more than a chunk.
-const LEAST_GAIN: u64 = 2;
+/// Chunks that a merge has to free beyond those that it takes.
+const MIN_GAINED_CHUNKS: u64 = 2;
 
 /// Neighbours that are to be merged, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +86,7 @@ fn best_of<K: AsRef<KvsetRecord>>(kvsets: &[K], chunk_bytes: u64, free_chunks: u
                 break;
             }
             let worth = Worth { gain: chunks - takes, takes };
-            let is_worth_it = worth.gain >= LEAST_GAIN || (worth.gain > 0 && takes == 1);
+            let is_worth_it = worth.gain >= MIN_GAINED_CHUNKS || (worth.gain > 0 && takes == 1);
             if is_worth_it && best.is_none_or(|(best, _)| worth.gain > best.gain) {
                 best = Some((worth, &kvsets[first..=index]));
             }

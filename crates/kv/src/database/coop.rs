@@ -1,4 +1,4 @@
-//! Turns of the tasks that share a thread.
+//! YieldBudget of the tasks that share a thread.
 //!
 //! Most operations wait for nothing: a write is put into memory, a read may find its value there. A task that does one
 //! after the other without end would leave the thread to no other, nor to what writes the log and the tables. So now
@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::notify::yield_now;
 
-/// One operation of so many that do not wait lets others run: some tenths of a millisecond of a thread.
-const OPERATIONS: u64 = 64;
+/// One of this many operations that complete without waiting yields: some tenths of a millisecond of a thread.
+const OPERATIONS_PER_YIELD: u64 = 64;
 
 /// Yield budget of the tasks that use a database.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub(crate) struct YieldBudget {
     operations: AtomicU64,
     waiting: AtomicUsize,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Turns {
 /// Marks a writer as waiting for space until it is dropped.
 pub(super) struct Waits<'a>(&'a AtomicUsize);
 
-impl Turns {
+impl YieldBudget {
     /// To be called before a read.
     pub(super) async fn read(&self) {
         if self.is_others() {
@@ -44,9 +44,9 @@ impl Turns {
     /// A task of an executor that has waited for something meanwhile has let others run already.
     fn is_others(&self) -> bool {
         if let Some(operations) = tanada_io::operations_since_resumed() {
-            return operations >= OPERATIONS;
+            return operations >= OPERATIONS_PER_YIELD;
         }
-        self.operations.fetch_add(1, Ordering::Relaxed) % OPERATIONS == OPERATIONS - 1
+        self.operations.fetch_add(1, Ordering::Relaxed) % OPERATIONS_PER_YIELD == OPERATIONS_PER_YIELD - 1
     }
 
     /// To be held while a writer waits for space.
@@ -71,12 +71,12 @@ mod tests {
 
     #[test]
     fn a_fixed_fraction_of_operations_yields() {
-        let turns = Turns::default();
+        let turns = YieldBudget::default();
         let lets = |no: u64| match no % 2 {
             0 => turns.read().now_or_never().is_none(),
             _ => turns.write(false).now_or_never().is_none(),
         };
-        assert_eq!((0..4 * OPERATIONS).filter(|no| lets(*no)).count(), 4);
+        assert_eq!((0..4 * OPERATIONS_PER_YIELD).filter(|no| lets(*no)).count(), 4);
     }
 
     #[test]
@@ -84,9 +84,9 @@ mod tests {
         let options = ExecutorOptions { threads: 1, registered_bytes: 0, ..ExecutorOptions::default() };
         let executors = Executors::start(options).unwrap();
         let lets = executors.block_on(|| async {
-            let turns = Turns::default();
+            let turns = YieldBudget::default();
             let mut lets = Vec::new();
-            for operations in [OPERATIONS - 1, OPERATIONS - 1, OPERATIONS] {
+            for operations in [OPERATIONS_PER_YIELD - 1, OPERATIONS_PER_YIELD - 1, OPERATIONS_PER_YIELD] {
                 lets.push((0..operations).filter(|_| turns.read().now_or_never().is_none()).count());
                 yield_now().await;
             }
@@ -100,7 +100,7 @@ mod tests {
         let options = ExecutorOptions { threads: 1, registered_bytes: 0, ..ExecutorOptions::default() };
         let executors = Executors::start(options).unwrap();
         let lets = executors.block_on(|| async {
-            let turns = Turns::default();
+            let turns = YieldBudget::default();
             let lets = |rests_on_read| turns.write(rests_on_read).now_or_never().is_none();
             let alone = lets(false);
             let other = tanada_io::spawn_local(async {});
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn each_write_lets_others_run_while_a_writer_waits_and_no_read_does() {
-        let turns = Turns::default();
+        let turns = YieldBudget::default();
         let waits = turns.waits();
         assert!(turns.write(false).now_or_never().is_none() && turns.write(false).now_or_never().is_none());
         assert!(turns.read().now_or_never().is_some());

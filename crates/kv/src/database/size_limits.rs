@@ -9,15 +9,16 @@ use crate::tree::Kvset;
 use crate::tree::pick::{data_bytes, key_bytes};
 use crate::tree::policy::Placement;
 
-/// Value segments that a class has space for, at least.
-const SEGMENTS_OF_A_CLASS: u64 = 32;
+/// A class has space for at least this many value segments.
+const MIN_SEGMENTS_PER_CLASS: u64 = 32;
 
-/// Leaves whose keys a class has space for, at least, unless they had so few chunks.
-const LEAVES_OF_A_CLASS: u64 = 16;
-const LEAST_CHUNKS_OF_A_LEAF: u64 = 4;
+/// A class has space for the keys of at least this many leaves, unless leaves are of the least size.
+const MIN_LEAVES_PER_CLASS: u64 = 16;
+/// Least size of a leaf that is bounded by its class.
+const MIN_CHUNKS_PER_LEAF: u64 = 4;
 
 /// A segment of fewer chunks is small.
-const SMALL_CHUNKS: u64 = 4;
+const SMALL_SEGMENT_CHUNKS: u64 = 4;
 
 /// Sizes of what a store has.
 #[derive(Debug, Clone, Copy)]
@@ -45,17 +46,17 @@ impl Core {
         let is_limited = values.is_some() && values == self.classes.fastest().as_ref();
         let settings = store.settings();
         let limit = self.settings().fast_class_bytes.filter(|_| is_limited).unwrap_or(u64::MAX);
-        let of_class = bytes_of(values) / SEGMENTS_OF_A_CLASS;
+        let of_class = bytes_of(values) / MIN_SEGMENTS_PER_CLASS;
         let segment_bytes = settings.value_segment_bytes.min(limit / 8).min(of_class).max(chunk_bytes);
         let tree = store.view.read().tree.clone();
         let sum = |of: fn(&Arc<Kvset>) -> u64| tree.kvsets().map(of).sum::<u64>();
         let (keys, all) = (sum(key_bytes).max(1), sum(data_bytes));
-        let most_keys = bytes_of(placement.map(|placement| &placement.leaf_keys)) / LEAVES_OF_A_CLASS;
+        let most_keys = bytes_of(placement.map(|placement| &placement.leaf_keys)) / MIN_LEAVES_PER_CLASS;
         let leaf_bytes = (most_keys as f64 / keys as f64 * all.max(keys) as f64) as u64;
         Shares {
             segment_bytes,
-            small_segment_bytes: (SMALL_CHUNKS * chunk_bytes).min(segment_bytes / 2),
-            leaf_bytes: settings.leaf_bytes.min(leaf_bytes.max(LEAST_CHUNKS_OF_A_LEAF * chunk_bytes)),
+            small_segment_bytes: (SMALL_SEGMENT_CHUNKS * chunk_bytes).min(segment_bytes / 2),
+            leaf_bytes: settings.leaf_bytes.min(leaf_bytes.max(MIN_CHUNKS_PER_LEAF * chunk_bytes)),
         }
     }
 }

@@ -19,12 +19,11 @@ use crate::{ErrorKind, Result};
 /// Name of these jobs in statistics.
 const THINNING: &str = "thinning";
 
-/// Leaves are merged with the root for its deletes only if these are at least one in so many of their versions.
-const FEWEST: u64 = 64;
+/// A leaf is merged with deletes of the root only if these are at least this fraction (1/n) of its versions.
+const MIN_DELETES_DIVISOR: u64 = 64;
 
-/// If the root has so much more deletes than when a leaf was last merged with it, it is worth while again: one more in
-/// so many.
-const MORE: u64 = 8;
+/// It is merged again when the root has this fraction (1/n) more deletes than at the last time.
+const MORE_DELETES_DIVISOR: u64 = 8;
 
 /// Which leaves were merged with what the root hides of them.
 #[derive(Debug, Default)]
@@ -41,13 +40,13 @@ impl Thinned {
         let deletes: u64 = tree.root.iter().map(|kvset| kvset.record().info.deletes).sum();
         let ranges: u64 = tree.root.iter().map(|kvset| kvset.record().info.range_tombstones).sum();
         let deletes_and_ranges = deletes + ranges;
-        if deletes_and_ranges.abs_diff(self.deletes) > self.deletes / MORE {
+        if deletes_and_ranges.abs_diff(self.deletes) > self.deletes / MORE_DELETES_DIVISOR {
             *self = Thinned { deletes: deletes_and_ranges, leaves: BTreeSet::new() };
         }
         let filled = tree.leaves.iter().filter(|leaf| !leaf.kvsets.is_empty());
         let entries: u64 =
             filled.clone().flat_map(|leaf| leaf.kvsets.iter()).map(|kvset| kvset.record().info.entries).sum();
-        if ranges == 0 && deletes.saturating_mul(FEWEST) < entries.max(1) {
+        if ranges == 0 && deletes.saturating_mul(MIN_DELETES_DIVISOR) < entries.max(1) {
             return None;
         }
         let data_bytes =

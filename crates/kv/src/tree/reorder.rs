@@ -18,27 +18,26 @@ use super::edit::LeafNo;
 use super::kvset::TreeState;
 use crate::entry::{Pointer, SegmentNo};
 
-/// Bytes whose reading and writing costs about as much as one more I/O: more on disks, fewer on fast SSDs.
-const BYTES_OF_AN_IO: u64 = 64 << 10;
+/// Bytes whose transfer costs about as much as one more I/O: more on disks, fewer on fast SSDs.
+const IO_COST_BYTES: u64 = 64 << 10;
 
-/// With this many bytes an I/O is long enough: larger ones are not what makes a scan fast.
-const ENOUGH_BYTES: u64 = 16 << 10;
+/// An I/O of this size is large enough; larger ones do not make a scan faster.
+const TARGET_IO_BYTES: u64 = 16 << 10;
 
-/// Neighbours are read together if no more bytes than these lie between them.
-const GAP_BYTES: u64 = 16 << 10;
+/// Values are read together if the gap between them is at most this.
+const MAX_GAP_BYTES: u64 = 16 << 10;
 
-/// A segment is emptied as well if it has wasted one so manieth of what that costs.
-const CLEARLY: u64 = 4;
+/// A further segment is rewritten if it has wasted this fraction (1/n) of its cost.
+const MIN_WASTE_DIVISOR: u64 = 4;
 
-/// A leaf is looked at whenever so manieth of what its values cost was wasted.
-const LOOKS: u64 = 64;
+/// A leaf is checked whenever this fraction (1/n) of the cost of its values was wasted,
+const CHECKS_PER_COST: u64 = 64;
 
-/// But not before so much was.
-const LEAST_WASTE: u64 = 1 << 20;
+/// but not before this much was.
+const MIN_WASTED_BYTES: u64 = 1 << 20;
 
-/// Places that values lie in however often they are rewritten: one for what is left where it is, one for what is
-/// not.
-const NEEDED_PLACES: usize = 2;
+/// Places that the values of a leaf are in however often they are rewritten: what is kept and what is rewritten.
+const MIN_PLACES: usize = 2;
 
 /// Waste of scans of a leaf, in bytes that could have been written instead.
 #[derive(Debug, Default)]
@@ -53,11 +52,11 @@ struct Wasted {
 
 /// Waste of scans, by leaf.
 #[derive(Debug, Default)]
-pub(crate) struct Scattered {
+pub(crate) struct ScanWaste {
     leaves: Mutex<BTreeMap<LeafNo, Wasted>>,
 }
 
-impl Scattered {
+impl ScanWaste {
     /// A scan read what `pointers` lead to in a leaf, `loaded` of it from devices; whether the leaf, having
     /// `leaf_bytes` of values, is worth a look. What the cache had counts as neighbours: values in order stay so if
     /// some of them are cached.
@@ -72,7 +71,7 @@ impl Scattered {
             places(pointers).into_iter().map(|(segment, (places, bytes))| (segment, places, bytes)).collect();
         let all: u64 = found.iter().map(|(_, places, _)| places).sum();
         let read = all.min(loaded as u64);
-        if read <= NEEDED_PLACES as u64 {
+        if read <= MIN_PLACES as u64 {
             return false;
         }
         found.sort_unstable_by_key(|(_, _, bytes)| std::cmp::Reverse(*bytes));
@@ -80,21 +79,21 @@ impl Scattered {
         let wasted = leaves.entry(leaf).or_default();
         let mut beside = None;
         for (index, (segment, places, bytes)) in found.into_iter().enumerate() {
-            let more = places - u64::from(index < NEEDED_PLACES);
-            let short = (more * ENOUGH_BYTES).saturating_sub(bytes);
-            let wasted_bytes = short * (BYTES_OF_AN_IO / ENOUGH_BYTES) * read / all;
+            let more = places - u64::from(index < MIN_PLACES);
+            let short = (more * TARGET_IO_BYTES).saturating_sub(bytes);
+            let wasted_bytes = short * (IO_COST_BYTES / TARGET_IO_BYTES) * read / all;
             if wasted_bytes > 0 {
                 *wasted.by_segment.entry(segment).or_default() += wasted_bytes;
-                if let Some(beside) = beside.filter(|_| index >= NEEDED_PLACES) {
+                if let Some(beside) = beside.filter(|_| index >= MIN_PLACES) {
                     *wasted.beside.entry((segment, beside)).or_default() += wasted_bytes / more;
                 }
                 wasted.total += wasted_bytes;
             }
             beside = Some(segment);
         }
-        let is_due = wasted.total >= wasted.look_at.max(LEAST_WASTE);
+        let is_due = wasted.total >= wasted.look_at.max(MIN_WASTED_BYTES);
         if is_due {
-            wasted.look_at = wasted.total + (leaf_bytes / LOOKS).max(LEAST_WASTE);
+            wasted.look_at = wasted.total + (leaf_bytes / CHECKS_PER_COST).max(MIN_WASTED_BYTES);
         }
         is_due
     }
@@ -122,7 +121,7 @@ impl Scattered {
 /// that is due.
 fn due(wasted: &Wasted, bytes_in: &BTreeMap<SegmentNo, u64>, key_bytes: u64) -> Option<BTreeSet<SegmentNo>> {
     let found = wasted.by_segment.iter().filter_map(|(no, wasted)| Some((*no, *wasted, *bytes_in.get(no)?)));
-    let found = found.filter(|(_, wasted, bytes)| wasted * CLEARLY >= *bytes);
+    let found = found.filter(|(_, wasted, bytes)| wasted * MIN_WASTE_DIVISOR >= *bytes);
     let found: BTreeMap<SegmentNo, u64> = found.map(|(no, wasted, _)| (no, wasted)).collect();
     let (mut emptied, mut saved) = (BTreeSet::new(), 0);
     for (no, wasted_by_it) in &found {
@@ -135,7 +134,7 @@ fn due(wasted: &Wasted, bytes_in: &BTreeMap<SegmentNo, u64>, key_bytes: u64) -> 
         let has_another: u64 = has_another.map(|(_, bytes)| bytes).sum();
         if needs_another * 2 > *wasted_by_it && has_another * 2 < needs_another {
             let beside = beside.filter_map(|((_, no), wasted)| Some((*no, *wasted, *bytes_in.get(no)?)));
-            let beside = beside.filter(|(_, wasted, bytes)| wasted * CLEARLY >= *bytes);
+            let beside = beside.filter(|(_, wasted, bytes)| wasted * MIN_WASTE_DIVISOR >= *bytes);
             let beside: Vec<SegmentNo> = beside.map(|(no, _, _)| no).collect();
             if beside.is_empty() {
                 continue;
@@ -156,7 +155,7 @@ fn places(pointers: &mut [Pointer]) -> BTreeMap<SegmentNo, (u64, u64)> {
     let mut end = None;
     for pointer in &*pointers {
         let is_near = end.is_some_and(|(segment, end)| {
-            segment == pointer.segment && pointer.offset <= u64::saturating_add(end, GAP_BYTES)
+            segment == pointer.segment && pointer.offset <= u64::saturating_add(end, MAX_GAP_BYTES)
         });
         let (places, bytes) = found.entry(pointer.segment).or_default();
         *places += u64::from(!is_near);
@@ -175,7 +174,7 @@ mod tests {
         Pointer { segment, offset, stored_len: 1000, len: 1000, codec: Codec::None, checksum: 0 }
     }
 
-    fn wasted(scattered: &Scattered, leaf: LeafNo) -> Wasted {
+    fn wasted(scattered: &ScanWaste, leaf: LeafNo) -> Wasted {
         scattered.leaves.lock().remove(&leaf).unwrap_or_default()
     }
 
@@ -190,9 +189,9 @@ mod tests {
 
     #[test]
     fn reordering_is_due_when_wasted_reads_exceed_its_cost() {
-        let scattered = Scattered::default();
+        let scattered = ScanWaste::default();
         // In four places, of which two have to be.
-        let of_one = (ENOUGH_BYTES - 1000) * 4;
+        let of_one = (TARGET_IO_BYTES - 1000) * 4;
         let mut looks = 0;
         for _ in 0..100 {
             let mut scan = [pointer(1, 0), pointer(2, 0), pointer(3, 0), pointer(3, 1000), pointer(4, 0)];
@@ -211,7 +210,7 @@ mod tests {
 
     #[test]
     fn contiguous_values_are_not_rewritten() {
-        let scattered = Scattered::default();
+        let scattered = ScanWaste::default();
         for _ in 0..100 {
             let together = (0..50).map(|no| pointer(1, no * 1000));
             let apart = [pointer(2, 0), pointer(2, 50_000), pointer(3, 0)];
@@ -225,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_single_stray_segment_is_reordered_with_its_neighbour() {
-        let scattered = Scattered::default();
+        let scattered = ScanWaste::default();
         for no in 0..100 {
             let most = (0..50).map(|no| pointer(1, no * 1000));
             let beside = pointer(2 + no % 2, 0);
@@ -243,7 +242,7 @@ mod tests {
 
     #[test]
     fn reordered_values_are_not_due_again() {
-        let scattered = Scattered::default();
+        let scattered = ScanWaste::default();
         for _ in 0..1000 {
             let left = (0..48).map(|no| pointer(1, no * 1000));
             let mut scan: Vec<Pointer> = left.chain([pointer(2, 0), pointer(2, 1000)]).collect();
@@ -254,7 +253,7 @@ mod tests {
 
     #[test]
     fn cached_values_between_neighbours_do_not_count_as_gaps() {
-        let scattered = Scattered::default();
+        let scattered = ScanWaste::default();
         for _ in 0..100 {
             let mut in_order: Vec<Pointer> = (0..64).map(|no| pointer(1, no * 1000)).collect();
             assert!(!scattered.note(7, 1, &mut in_order, 2), "two of them, far apart, were not cached");

@@ -14,34 +14,35 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::core::{Core, Writing};
-use super::pick::Thorough;
+use super::pick::ManualCompaction;
 use super::store::StoreState;
 use crate::tree::garbage::pick_cleaning;
 use crate::tree::pick::Job;
 use crate::tree::{JobOutput, Kvset, KvsetKind, KvsetNo, LeafNo, Overwritten, TreeState};
 use crate::{ErrorKind, Result};
 
-/// Least time between two of them, of one store,
-const LEAST_PAUSE: Duration = Duration::from_secs(1);
+/// Least time between two tombstone compactions of a store.
+const MIN_PAUSE: Duration = Duration::from_secs(1);
 
-/// and before what could not be done is tried again.
-const TRY_AGAIN: Duration = Duration::from_secs(10);
+/// Delay after a tombstone compaction that could not be done.
+const RETRY_DELAY: Duration = Duration::from_secs(10);
 
-/// How many times as long as it took is paused after one.
-const PAUSES: u32 = 10;
+/// The pause after a tombstone compaction is this many times its duration.
+const PAUSE_FACTOR: u32 = 10;
 
-/// How long a version has expired, at least, when its leaf is merged for it; and in parts of the store's time to live.
-const LEAST_EXPIRED_S: u64 = 10;
-const PARTS_OF_LIFE: u64 = 4;
+/// A leaf is compacted when its versions have been expired for at least this long.
+const MIN_EXPIRED_S: u64 = 10;
+/// The same as a fraction (1/n) of the store's time to live.
+const EXPIRED_LIFETIME_DIVISOR: u64 = 4;
 
-/// What is taken for a time to live where each write has its own.
-const UNKNOWN_LIFE_S: u64 = 3600;
+/// Assumed time to live of a store where only writes name one.
+const ASSUMED_LIFETIME_S: u64 = 3600;
 
-/// How long nobody has written to a memtable with deletes when it is flushed.
-const IDLE: Duration = Duration::from_secs(10);
+/// A memtable with deletes is flushed after this time without writes.
+const IDLE_FLUSH_DELAY: Duration = Duration::from_secs(10);
 
-/// How much the newest merge counts in what is known of overwritten versions.
-const NEWEST_MERGE: f64 = 0.5;
+/// Weight of the newest merge in the moving average of overwritten versions.
+const OVERWRITTEN_SMOOTHING: f64 = 0.5;
 
 /// State of the tombstone and TTL compactions of a store.
 #[derive(Debug, Default)]
@@ -123,7 +124,7 @@ impl Cleaning {
     fn note_share(&self, share: f64) {
         let mut overwritten = self.overwritten.lock();
         let known = overwritten.unwrap_or(share);
-        *overwritten = Some(known + (share - known) * NEWEST_MERGE);
+        *overwritten = Some(known + (share - known) * OVERWRITTEN_SMOOTHING);
     }
 
     /// To be called when kvsets were written while snapshots were held.
@@ -137,10 +138,10 @@ impl Cleaning {
 
 impl Core {
     /// Begins a manual compaction of the store; its memtable is flushed.
-    pub(crate) fn thorough<'a>(&self, writing: &Writing, store: &'a Arc<StoreState>) -> Thorough<'a> {
+    pub(crate) fn thorough<'a>(&self, writing: &Writing, store: &'a Arc<StoreState>) -> ManualCompaction<'a> {
         let commit = self.commit.lock();
         self.close_tables(writing, [store]);
-        Thorough {
+        ManualCompaction {
             store,
             now_s: self.environment.wall_time_s(),
             end_table: self.next_table.load(Ordering::Relaxed),
@@ -169,7 +170,7 @@ impl Core {
                 match done {
                     Ok(true) => Ok(None),
                     Err(error) if error.kind() != ErrorKind::NoSpace => Err(error),
-                    _ => Ok(Some(TRY_AGAIN)),
+                    _ => Ok(Some(RETRY_DELAY)),
                 }
             }
         }
@@ -178,15 +179,13 @@ impl Core {
     /// Returns the tombstone compaction that is due in a store without other jobs.
     fn cleaning(&self, store: &StoreState, tree: &TreeState) -> Due {
         let now_s = self.environment.wall_time_s();
-        let life_s = store.settings().time_to_live_s.map_or(UNKNOWN_LIFE_S, u64::from);
-        let late_s = (life_s / PARTS_OF_LIFE).max(LEAST_EXPIRED_S);
+        let life_s = store.settings().time_to_live_s.map_or(ASSUMED_LIFETIME_S, u64::from);
+        let late_s = (life_s / EXPIRED_LIFETIME_DIVISOR).max(MIN_EXPIRED_S);
         let has_expired = |expiry: u32| u64::from(expiry) + late_s <= now_s;
         let Some(job) = pick_cleaning(tree, &self.pick_settings(store), has_expired) else {
             let first = tree.kvsets().filter_map(|kvset| kvset.record().info.first_expiry_s).min();
             return first.map_or(Due::Never, |first| {
-                Due::In(
-                    Duration::from_secs((u64::from(first) + late_s).saturating_sub(now_s)).max(LEAST_PAUSE),
-                )
+                Due::In(Duration::from_secs((u64::from(first) + late_s).saturating_sub(now_s)).max(MIN_PAUSE))
             });
         };
         let not_before = Duration::from_nanos(store.cleaning.not_before_ns.load(Ordering::Relaxed));
@@ -212,7 +211,7 @@ impl Core {
             _ => now,
         };
         *seen = Some((no, bytes, since));
-        let left = IDLE.saturating_sub(now.saturating_sub(since));
+        let left = IDLE_FLUSH_DELAY.saturating_sub(now.saturating_sub(since));
         if left.is_zero() {
             let _commit = self.commit.lock();
             self.close_tables(writing, [store]);
@@ -223,7 +222,7 @@ impl Core {
 
     /// To be called when something was cleaned, which took so long.
     fn cleaned(&self, store: &StoreState, took: Duration) {
-        let not_before = self.environment.now() + (took * PAUSES).max(LEAST_PAUSE);
+        let not_before = self.environment.now() + (took * PAUSE_FACTOR).max(MIN_PAUSE);
         store.cleaning.not_before_ns.store(not_before.as_nanos() as u64, Ordering::Relaxed);
     }
 }

@@ -13,27 +13,27 @@ use crate::Result;
 use crate::entry::{Pointer, SegmentNo};
 use crate::notify::yield_now;
 use crate::pace::Pace;
-use crate::portions::{self, Portions};
+use crate::slices::{self, Slices};
 
-/// Most bytes of one I/O, if that is not too large a part of what is read at once.
-const RUN_BYTES: u64 = 1 << 20;
+/// Most bytes of one I/O, unless that is too large a part of the batch.
+const MAX_RUN_BYTES: u64 = 1 << 20;
 
-/// Least bytes of which that is said.
-const LEAST_RUN_BYTES: u64 = 64 << 10;
+/// Least value of that bound.
+const MIN_RUN_BYTES: u64 = 64 << 10;
 
-/// A gap of this many bytes is read along: that costs less than one I/O more.
-const GAP_BYTES: u64 = 16 << 10;
+/// A gap up to this size is read along: that costs less than one more I/O.
+const MAX_GAP_BYTES: u64 = 16 << 10;
 
-/// So many values that lie together are few: on a faster class that many I/Os are less than one here.
-const FEW_NEIGHBOURS: usize = 4;
+/// Up to this many neighbours are read from mirrors: on a faster class that many I/Os cost less than one here.
+const MAX_MIRRORED_NEIGHBOURS: usize = 4;
 
-/// Values, and bytes of them, after which other tasks of the thread have their turn. Where there are many, theirs takes
-/// longer than a read.
-const VALUES_AT_ONCE: usize = 1024;
-const BYTES_AT_ONCE: u64 = 1 << 20;
+/// Values that are processed before the task yields.
+const VALUES_PER_SLICE: usize = 1024;
+/// Bytes of values that are processed before the task yields.
+const BYTES_PER_SLICE: u64 = 1 << 20;
 
-/// I/Os at once.
-const READS_AT_ONCE: usize = 16;
+/// I/Os in flight.
+const CONCURRENT_READS: usize = 16;
 
 /// Values that lie close together.
 struct Run {
@@ -125,7 +125,7 @@ pub(crate) async fn read_each(reading: Reading<'_>, mut each: impl FnMut(usize, 
     let mut under_way = FuturesUnordered::new();
     let (mut values, mut value_bytes) = (0, 0);
     loop {
-        let at_once = walk.at_once(READS_AT_ONCE);
+        let at_once = walk.at_once(CONCURRENT_READS);
         let more = room.more();
         if room.is_closed() {
             // Their consumer has failed.
@@ -159,7 +159,7 @@ pub(crate) async fn read_each(reading: Reading<'_>, mut each: impl FnMut(usize, 
             };
             each(index, value);
         }
-        if values >= VALUES_AT_ONCE || value_bytes >= BYTES_AT_ONCE {
+        if values >= VALUES_PER_SLICE || value_bytes >= BYTES_PER_SLICE {
             (values, value_bytes) = (0, 0);
             yield_now().await;
         }
@@ -171,7 +171,7 @@ pub(crate) async fn read_each(reading: Reading<'_>, mut each: impl FnMut(usize, 
 /// Bytes of a read where all that are done at once have `at_once_bytes`; one that is larger is of one value. Buffers
 /// are powers of two.
 pub(crate) fn largest_read(at_once_bytes: u64) -> u64 {
-    1 << (at_once_bytes / READS_AT_ONCE as u64).clamp(LEAST_RUN_BYTES, RUN_BYTES).ilog2()
+    1 << (at_once_bytes / CONCURRENT_READS as u64).clamp(MIN_RUN_BYTES, MAX_RUN_BYTES).ilog2()
 }
 
 /// Indices of pointers in the order of their places.
@@ -179,18 +179,20 @@ async fn by_place(pointers: &[Pointer]) -> Vec<usize> {
     // Keys of the sort are contiguous.
     let places = pointers.iter().enumerate();
     let places = places.map(|(index, pointer)| (pointer.segment, pointer.offset, index)).collect();
-    portions::sorted::<(SegmentNo, u64, usize)>(places).await.into_iter().map(|(.., index)| index).collect()
+    slices::sorted::<(SegmentNo, u64, usize)>(places).await.into_iter().map(|(.., index)| index).collect()
 }
 
-/// Returns for each value whether at most [`FEW_NEIGHBOURS`] of the others are next to it.
+/// Returns for each value whether at most [`MAX_MIRRORED_NEIGHBOURS`] of the others are next to it.
 pub(crate) async fn have_few_neighbours(pointers: &[Pointer]) -> Vec<bool> {
     let is_together = |a: &usize, b: &usize| {
         let (a, b) = (&pointers[*a], &pointers[*b]);
         let end = a.offset.saturating_add(u64::from(a.stored_len));
-        a.segment == b.segment && b.offset <= end.saturating_add(GAP_BYTES)
+        a.segment == b.segment && b.offset <= end.saturating_add(MAX_GAP_BYTES)
     };
     let mut have_few = vec![false; pointers.len()];
-    for run in by_place(pointers).await.chunk_by(is_together).filter(|run| run.len() <= FEW_NEIGHBOURS) {
+    for run in
+        by_place(pointers).await.chunk_by(is_together).filter(|run| run.len() <= MAX_MIRRORED_NEIGHBOURS)
+    {
         run.iter().for_each(|index| have_few[*index] = true);
     }
     have_few
@@ -205,13 +207,13 @@ async fn runs(
 ) -> Vec<Run> {
     let run_bytes = largest_read(at_once_bytes);
     let mut runs: Vec<Run> = Vec::new();
-    let mut portions = Portions::default();
+    let mut portions = Slices::default();
     for (place, index) in order.iter().enumerate() {
         let pointer = &pointers[*index];
         let end = pointer.offset.saturating_add(u64::from(pointer.stored_len));
         let last = runs.last_mut().filter(|run| {
             run.segment.no() == pointer.segment
-                && pointer.offset / BLOCK_BYTES * BLOCK_BYTES <= run.end().saturating_add(GAP_BYTES)
+                && pointer.offset / BLOCK_BYTES * BLOCK_BYTES <= run.end().saturating_add(MAX_GAP_BYTES)
                 && end_of_block(end).saturating_sub(run.from()) <= run_bytes
         });
         if let Some(run) = last {

@@ -21,24 +21,24 @@ use crate::tree::policy::Placement;
 use crate::tree::{DenseMirrors, JobContext, JobOutput, KvsetNo, LeafNo, TreeState, compact};
 use crate::{ErrorKind, Result};
 
-/// One in this many bytes that a leaf has on slow classes has to be read there.
-const READ_PART: u64 = 32;
+/// A leaf gets mirrors when reads of slow classes reach this fraction (1/n) of its bytes there.
+const MIN_READ_DIVISOR: u64 = 32;
 
-/// There has to be space for one in so many of them.
-const ROOM_PART: u64 = 4;
+/// There has to be space for this fraction (1/n) of those bytes.
+const MIN_SPACE_DIVISOR: u64 = 4;
 
-/// No more is asked for than one in this many bytes of the fastest class.
-const MOST_WAY_PART: u64 = 16;
+/// At most this fraction (1/n) of the fastest class is evicted for them.
+const MAX_EVICTED_DIVISOR: u64 = 16;
 
-/// If more of what was to have mirrors found no space, little came of it.
-const MOST_LEFT: f64 = 0.75;
+/// A re-mirroring had no effect if a larger fraction of the bytes found no space.
+const MAX_LEFT_FRACTION: f64 = 0.75;
 
-/// After this many bytes it is looked whether there is something to do.
-const LOOK_AFTER: u64 = 1 << 20;
+/// Bytes read between two checks for leaves to re-mirror.
+const READ_BYTES_PER_CHECK: u64 = 1 << 20;
 
 /// Reads of values without mirrors, by leaf, and leaves that get none.
 #[derive(Debug, Default)]
-pub(crate) struct Unmirrored {
+pub(crate) struct Remirroring {
     read: Mutex<Read>,
     /// Values that were read; halved at the end of each round, as [those of
     /// mirrors](crate::tree::mirror::OpenMirror::end_round) are.
@@ -72,7 +72,10 @@ impl Reads {
     /// Returns whether they are worth copies.
     fn are_due(&self) -> bool {
         let Reads { read, bytes, room_bytes, .. } = *self;
-        bytes > 0 && read > 0 && read >= bytes / READ_PART && room_bytes >= (bytes / ROOM_PART).max(1)
+        bytes > 0
+            && read > 0
+            && read >= bytes / MIN_READ_DIVISOR
+            && room_bytes >= (bytes / MIN_SPACE_DIVISOR).max(1)
     }
 
     fn share(&self) -> f64 {
@@ -86,7 +89,7 @@ fn most_read(leaves: impl Iterator<Item = Reads>) -> Option<LeafNo> {
     due.max_by(|a, b| a.share().total_cmp(&b.share())).map(|reads| reads.leaf)
 }
 
-impl Unmirrored {
+impl Remirroring {
     /// Notes `bytes` read of a leaf without a mirror; returns true if a check is due.
     pub(crate) fn note_read(&self, leaf: LeafNo, bytes: u32) -> bool {
         self.reads.fetch_add(1, Ordering::Relaxed);
@@ -94,7 +97,7 @@ impl Unmirrored {
         *read.by_leaf.entry(leaf).or_default() += u64::from(bytes);
         let before = read.all;
         read.all += u64::from(bytes);
-        before / LOOK_AFTER != read.all / LOOK_AFTER
+        before / READ_BYTES_PER_CHECK != read.all / READ_BYTES_PER_CHECK
     }
 
     /// Bytes that were read of each leaf that there is still.
@@ -123,7 +126,7 @@ impl Unmirrored {
     pub(crate) fn keep_part(&self, leaf: LeafNo, part: f64, leaf_bytes: u64) {
         let mut read = self.read.lock();
         match read.by_leaf.get_mut(&leaf) {
-            Some(bytes) if (f64::MIN_POSITIVE..=MOST_LEFT).contains(&part) => {
+            Some(bytes) if (f64::MIN_POSITIVE..=MAX_LEFT_FRACTION).contains(&part) => {
                 *bytes = ((*bytes).min(leaf_bytes) as f64 * part) as u64;
             }
             _ => drop(read.by_leaf.remove(&leaf)),
@@ -208,11 +211,11 @@ impl Core {
         // With as much space as it takes.
         let with_way = reads.into_iter().map(|reads| {
             let keys = keys_beside(&mirrors, tree, reads.leaf, &placement);
-            (keys, Reads { room_bytes: (reads.bytes / ROOM_PART).max(1), ..reads })
+            (keys, Reads { room_bytes: (reads.bytes / MIN_SPACE_DIVISOR).max(1), ..reads })
         });
         let due = with_way.filter(|(_, reads)| reads.are_due() && is_worth(reads));
         if let Some(way) = due.map(|(keys, reads)| keys + reads.room_bytes).max() {
-            self.ask_for_way(way.min(self.fast_room() / MOST_WAY_PART));
+            self.ask_for_way(way.min(self.fast_room() / MAX_EVICTED_DIVISOR));
         }
         None
     }
@@ -275,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_leaf_is_mirrored_further_as_far_as_it_was_read_without() {
-        let unmirrored = Unmirrored::default();
+        let unmirrored = Remirroring::default();
         let read = |leaf| unmirrored.read.lock().by_leaf.get(&leaf).copied();
         for leaf in [3, 3, 5] {
             unmirrored.note_read(leaf, 1000);
@@ -298,7 +301,7 @@ mod tests {
 
     #[test]
     fn remirroring_is_checked_once_per_mebibyte_read() {
-        let unmirrored = Unmirrored::default();
+        let unmirrored = Remirroring::default();
         let looks = (0..4096).filter(|no| unmirrored.note_read(no % 3, 1024)).count();
         assert_eq!(looks, 4);
         assert_eq!(unmirrored.read.lock().by_leaf.values().sum::<u64>(), 4 << 20);
